@@ -1,0 +1,2 @@
+//! The program `fourfold`.
+fn main() {}

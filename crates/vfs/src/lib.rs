@@ -1,0 +1,4 @@
+//! The tree. See ARCHITECTURE.md, "The file, as `vfs` knows it".
+
+pub mod mac;
+pub mod names;

@@ -1,0 +1,1 @@
+//! Mac metadata and its on-disk layouts.

@@ -1,0 +1,11 @@
+//! Bytes in, bytes out. A [`Reader`] walks received bytes and never past their end; a [`Writer`] appends to a
+//! buffer. Both exist in big-endian and little-endian use: the methods name the byte order, because AFP, NFS and
+//! iSCSI are big-endian and SMB is little-endian, and a codec that mixes them should show where.
+//!
+//! No I/O, no clock, no state, no dependencies.
+
+mod reader;
+mod writer;
+
+pub use reader::{Malformed, Reader};
+pub use writer::Writer;
