@@ -1,0 +1,143 @@
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Which file: stable across renames and restarts, unique among the live files of a volume. The host's inode number,
+/// so that a listing knows it without asking for each entry; [`HostKey`] tells two lives of one number apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u64);
+
+impl fmt::Debug for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// The host's own name for a file, never used twice: its file handle (`name_to_handle_at`), or inode and birth time
+/// where the host gives none. At most [`HostKey::MAX`] bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostKey {
+    len: u8,
+    bytes: [u8; HostKey::MAX],
+}
+
+impl HostKey {
+    /// The longest key, in bytes. It leaves room in a 64-byte NFS handle for what goes around it.
+    pub const MAX: usize = 44;
+
+    /// A key of these bytes, or `None` when they are too many.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut key = Self { len: u8::try_from(bytes.len()).ok()?, bytes: [0; Self::MAX] };
+        key.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(key)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Debug for HostKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A point in time: seconds since 1970-01-01 UTC, and nanoseconds (0..10^9) after that second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Time {
+    /// Seconds since 1970-01-01 00:00 UTC; negative before.
+    pub secs: i64,
+    /// Nanoseconds after `secs`, always less than 10^9.
+    pub nanos: u32,
+}
+
+impl From<SystemTime> for Time {
+    fn from(at: SystemTime) -> Self {
+        match at.duration_since(UNIX_EPOCH) {
+            Ok(after) => Self { secs: after.as_secs() as i64, nanos: after.subsec_nanos() },
+            Err(before) => {
+                let before = before.duration();
+                let borrow = i64::from(before.subsec_nanos() > 0);
+                let nanos = (1_000_000_000 - before.subsec_nanos()) % 1_000_000_000;
+                Self { secs: -(before.as_secs() as i64) - borrow, nanos }
+            }
+        }
+    }
+}
+
+impl Time {
+    /// How long after `earlier` this is; zero when it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        let nanos = i128::from(self.secs - earlier.secs) * 1_000_000_000 + i128::from(self.nanos)
+            - i128::from(earlier.nanos);
+        Duration::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// What an entry of the tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "POSIX words")]
+pub enum Kind {
+    File,
+    Folder,
+    Link,
+    Fifo,
+    Socket,
+    CharDevice,
+    BlockDevice,
+}
+
+/// What the host says of a file. Times are the host's; `created` is `None` where it keeps none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "POSIX words")]
+pub struct Attributes {
+    pub id: FileId,
+    pub kind: Kind,
+    /// Permission bits only (0o7777).
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub links: u32,
+    /// Bytes of the data fork.
+    pub size: u64,
+    /// Bytes on the disk.
+    pub allocated: u64,
+    /// Major and minor number of a device.
+    pub device: (u32, u32),
+    pub accessed: Time,
+    pub modified: Time,
+    pub changed: Time,
+    pub created: Option<Time>,
+}
+
+/// A time to set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SetTime {
+    /// Leave it.
+    #[default]
+    Keep,
+    /// The host's clock.
+    Now,
+    /// This time.
+    To(Time),
+}
+
+/// Changes to a file's attributes; what is `None` stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "as in Attributes")]
+pub struct SetAttributes {
+    pub mode: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub size: Option<u64>,
+    pub accessed: SetTime,
+    pub modified: SetTime,
+}
+
+impl SetAttributes {
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

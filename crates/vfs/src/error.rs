@@ -1,0 +1,84 @@
+use std::fmt;
+
+/// What went wrong, as a fact about the tree. Each protocol turns it into its own status in exactly one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each name is the fact; Display says it in words")]
+pub enum Error {
+    NotFound,
+    Exists,
+    NotFolder,
+    IsFolder,
+    IsLink,
+    NotLink,
+    NotEmpty,
+    /// The caller's identity may not do this, whatever the mode says (EPERM).
+    NotPermitted,
+    /// The mode, ACL or policy of the file refuses it (EACCES).
+    AccessDenied,
+    ReadOnly,
+    NoSpace,
+    QuotaExceeded,
+    FileTooLarge,
+    NameTooLong,
+    InvalidName,
+    Invalid,
+    CrossVolume,
+    TooManyLinks,
+    /// The file that a handle named is gone.
+    Stale,
+    Busy,
+    NotSupported,
+    /// Only said when the caller asked not to wait.
+    WouldBlock,
+    /// A byte-range lock of somebody else covers the range.
+    RangeLocked,
+    /// A deny mode of somebody else's open refuses it.
+    ShareConflict,
+    /// Somebody else's lease is being recalled: ask again soon.
+    LeaseRecall,
+    NoSuchAttribute,
+    /// A named limit of the server is reached.
+    TooMany,
+    /// The disk failed.
+    Io,
+}
+
+/// What every operation on the tree returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotFound => "no such file or folder",
+            Self::Exists => "the name is taken",
+            Self::NotFolder => "not a folder",
+            Self::IsFolder => "is a folder",
+            Self::IsLink => "is a symbolic link",
+            Self::NotLink => "not a symbolic link",
+            Self::NotEmpty => "the folder is not empty",
+            Self::NotPermitted => "operation not permitted",
+            Self::AccessDenied => "permission denied",
+            Self::ReadOnly => "the share or its file system is read-only",
+            Self::NoSpace => "the disk is full",
+            Self::QuotaExceeded => "the quota is used up",
+            Self::FileTooLarge => "larger than the file system can hold",
+            Self::NameTooLong => "the name is too long",
+            Self::InvalidName => "the name has a character that no view can hold",
+            Self::Invalid => "invalid argument",
+            Self::CrossVolume => "on another volume",
+            Self::TooManyLinks => "too many links",
+            Self::Stale => "the file is gone",
+            Self::Busy => "in use",
+            Self::NotSupported => "not supported",
+            Self::WouldBlock => "would have to wait",
+            Self::RangeLocked => "the range is locked",
+            Self::ShareConflict => "opened by somebody who denies this",
+            Self::LeaseRecall => "a lease is being recalled",
+            Self::NoSuchAttribute => "no such attribute",
+            Self::TooMany => "a limit of the server is reached",
+            Self::Io => "the disk failed",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
