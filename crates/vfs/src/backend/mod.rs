@@ -1,0 +1,204 @@
+//! What holds the bytes. [`Backend`] is one volume's store and [`Object`] one file, folder, link or device in it.
+//!
+//! Three of them: `host` (a folder of the host's file system), `memory` (tests) and `faulty` (any other, failing
+//! on demand). Every method may block unless it says otherwise, and is called on the thread that answers the request:
+//! `crate::Volume` moves to the blocking pool what is known to wait for a disk.
+
+use std::any::Any;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::{Access, Attributes, Caller, FileId, HostKey, Kind, Result, SetAttributes};
+
+/// A file found or made, with its attributes as of then.
+#[derive(Clone)]
+pub struct Found {
+    /// The file.
+    pub object: Arc<dyn Object>,
+    /// What the host says of it.
+    pub attributes: Attributes,
+}
+
+/// What to make.
+#[derive(Debug, Clone, Copy)]
+pub enum NewKind<'a> {
+    /// An empty regular file. An existing file of that name is an error.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link to this target.
+    Link(&'a [u8]),
+    /// A FIFO.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character device: major, minor.
+    CharDevice(u32, u32),
+    /// A block device: major, minor.
+    BlockDevice(u32, u32),
+}
+
+/// What a rename does with a file that has the new name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RenameMode {
+    /// Replaces it, as POSIX does.
+    Replace,
+    /// Fails with `Exists`.
+    Keep,
+    /// The two change places; both keep their identity.
+    Exchange,
+}
+
+/// Whether a call may wait for a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// It may.
+    Allowed,
+    /// It answers `WouldBlock` instead.
+    Never,
+}
+
+/// What must be on the disk when a write returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stability {
+    /// Nothing.
+    Unstable,
+    /// The data and what is needed to read it back.
+    Data,
+    /// The data and all metadata.
+    File,
+}
+
+/// One entry of a folder as the host lists it.
+#[derive(Debug, Clone, Copy)]
+pub struct ListEntry<'a> {
+    /// The stored name.
+    pub name: &'a [u8],
+    /// Which file.
+    pub id: FileId,
+    /// What it is, where the host says so in listings.
+    pub kind: Option<Kind>,
+    /// Where to go on after this entry. Never 0; stays right while other entries come and go.
+    pub cookie: u64,
+}
+
+/// What to do about an extended attribute that exists or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XattrMode {
+    /// Make or replace.
+    Set,
+    /// Fail with `Exists`.
+    Create,
+    /// Fail with `NoSuchAttribute`.
+    Replace,
+}
+
+/// Space of a volume, in bytes, and its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "statvfs(3)")]
+pub struct Space {
+    pub total: u64,
+    pub free: u64,
+    pub available: u64,
+    pub files: u64,
+    pub files_free: u64,
+    pub block_size: u32,
+}
+
+/// What the host's file system can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest name, in bytes.
+    pub name: u32,
+    /// Largest file, in bytes.
+    pub file_size: u64,
+    /// Most hard links to one file.
+    pub links: u32,
+    /// Largest extended attribute, in bytes; 0 where there are none.
+    pub xattr: u32,
+    /// Steps in which the host keeps times, in nanoseconds.
+    pub time_step_ns: u32,
+}
+
+/// One file, folder, link or device. Holding it keeps the file alive, as an open descriptor does.
+///
+/// Names are stored names: one component, never `.`, `..`, empty, or with `/` or NUL (the caller has checked them).
+pub trait Object: Any + Send + Sync {
+    /// Which file.
+    fn id(&self) -> FileId;
+    /// The host's own name for it.
+    fn key(&self) -> HostKey;
+    /// What it is.
+    fn kind(&self) -> Kind;
+    /// What the host says of it now.
+    fn attributes(&self) -> Result<Attributes>;
+    /// Changes attributes as the caller. `size` needs write permission, or ownership, as POSIX says.
+    fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()>;
+    /// Which of `want` the caller may do.
+    fn access(&self, caller: &Caller, want: Access) -> Result<Access>;
+
+    /// The entry of this folder with exactly this stored name; links are not followed.
+    fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found>;
+    /// Makes an entry; fails with `Exists` when there is one. `mode` is final: no umask is applied.
+    fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found>;
+    /// Another name in this folder for `target`.
+    fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()>;
+    /// Removes an entry that is not a folder.
+    fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()>;
+    /// Removes an empty folder.
+    fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()>;
+    /// Moves this folder's entry `name` to `to` under `new_name`.
+    fn rename(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        to: &dyn Object,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> Result<()>;
+    /// Calls `sink` for each entry after `cookie` (0: from the start), `.` and `..` included, until it answers false.
+    /// Returns whether the end was reached.
+    fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool>;
+    /// The target of a symbolic link.
+    fn read_link(&self) -> Result<Vec<u8>>;
+
+    /// Makes ready for `want` as this caller: checks permission and opens what is needed. An owner may always read
+    /// and write its own file's data when `owner_may` is set (a client that checks at open needs that).
+    fn prepare(&self, caller: &Caller, want: Access, owner_may: bool) -> Result<()>;
+    /// Appends up to `length` bytes from `offset` to `into`; fewer only at the end of the file. `prepare` came first.
+    fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize>;
+    /// Writes all of `data` at `offset`. `prepare` came first.
+    fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()>;
+    /// A descriptor from which `offset..offset + length` can be sent without waiting for a disk, if there is one.
+    fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>>;
+    /// Puts everything written to this file (or this folder's entries) on the disk.
+    fn sync(&self, stability: Stability) -> Result<()>;
+    /// Gives back the space of a range, which then reads as zeros.
+    fn punch(&self, caller: &Caller, offset: u64, length: u64) -> Result<()>;
+    /// The first data (true) or hole (false) at or after `offset`; `None` when there is none before the end.
+    fn seek(&self, offset: u64, data: bool) -> Result<Option<u64>>;
+
+    /// An extended attribute, by its full host name (`user.…`).
+    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>>;
+    /// Sets an extended attribute.
+    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()>;
+    /// Removes an extended attribute.
+    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()>;
+    /// The names of all extended attributes.
+    fn list_xattrs(&self) -> Result<Vec<Vec<u8>>>;
+
+    /// For a backend to find its own kind of object again.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// One volume's store.
+pub trait Backend: Send + Sync {
+    /// The share's folder.
+    fn root(&self) -> Result<Found>;
+    /// The file with this key, wherever it is by now; `Stale` when it is gone.
+    fn by_key(&self, key: &HostKey) -> Result<Found>;
+    /// Space left, as this caller sees it.
+    fn space(&self) -> Result<Space>;
+    /// What the host can do.
+    fn limits(&self) -> Limits;
+}
