@@ -1,1 +1,9 @@
-//! See Cargo.toml.
+//! What surrounds the server: the one table of settings, the state folder, the control socket and the mount lines
+//! that clients want to read.
+
+pub mod settings;
+
+pub use settings::{
+    Access, Arguments, ClientMatch, ClientRule, Diagnostic, LogFormat, Port, Ports, Protocol, ServerSettings,
+    Settings, ShareSettings, Squash, UserSettings,
+};

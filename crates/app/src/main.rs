@@ -1,2 +1,29 @@
-//! The program `fourfold`.
-fn main() {}
+//! The program `fourfold`: one file per subcommand, and what they share.
+#![allow(clippy::print_stdout)] // a program may print
+
+mod check;
+mod cli;
+mod exit;
+mod here;
+mod log;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+
+fn main() -> ExitCode {
+    let matches = cli::command().get_matches();
+    let cli = match cli::Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    exit::code(run(cli.command))
+}
+
+fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
+    match command {
+        cli::Command::Serve(arguments) => serve::run(&arguments),
+        cli::Command::Check(arguments) => check::run(&arguments),
+    }
+}

@@ -1,0 +1,207 @@
+//! From checked sections to [`Settings`], and what can only be judged as a whole.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::defaults::{default_state, find_file};
+use super::diagnostic::{Diagnostic, Findings, Place};
+use super::file::{self, Sections, Source};
+use super::flags::{self, Arguments};
+use super::kind::Port;
+use super::model::{
+    Access, ClientRule, LogFormat, Ports, Protocol, ServerSettings, Settings, ShareSettings, Squash,
+    UserSettings,
+};
+use super::section::Section;
+use super::share;
+use super::table::Table;
+
+impl Settings {
+    /// Reads the settings file, puts the command line over it and checks the whole.
+    ///
+    /// # Errors
+    /// Everything that is wrong, not only the first.
+    pub fn load(arguments: &Arguments) -> Result<Self, Vec<Diagnostic>> {
+        let mut findings = Findings::default();
+        let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
+        let sections = read(arguments, file.as_deref(), &mut findings);
+        let settings = build(arguments, file, sections, &mut findings);
+        if findings.refused() {
+            return Err(findings.sorted());
+        }
+        Ok(Self { notes: findings.sorted(), ..settings })
+    }
+
+    /// The state folder alone, for commands that talk to a running server: nothing else need be right.
+    ///
+    /// # Errors
+    /// The settings file is named but cannot be read.
+    pub fn state_folder(arguments: &Arguments) -> Result<PathBuf, Vec<Diagnostic>> {
+        let mut findings = Findings::default();
+        let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
+        let source = file.as_ref().map(|f| Source::open(&arguments.folder, f, &mut findings));
+        if findings.refused() {
+            return Err(findings.sorted());
+        }
+        let mut unsaid = Findings::default();
+        let sections = source.flatten().map(|s| file::read(&s, &mut unsaid)).unwrap_or_default();
+        let mut server = sections.server.unwrap_or_else(|| Section::empty(Table::Server));
+        flags::server(arguments, &mut server, &mut unsaid);
+        Ok(state(arguments, file.as_deref(), &server))
+    }
+}
+
+fn read(arguments: &Arguments, file: Option<&Path>, findings: &mut Findings) -> Sections {
+    let source = file.and_then(|f| Source::open(&arguments.folder, f, findings));
+    source.map(|s| file::read(&s, findings)).unwrap_or_default()
+}
+
+fn build(
+    arguments: &Arguments,
+    file: Option<PathBuf>,
+    sections: Sections,
+    findings: &mut Findings,
+) -> Settings {
+    let mut server = sections.server.unwrap_or_else(|| Section::empty(Table::Server));
+    flags::server(arguments, &mut server, findings);
+    check_ports(&server, findings);
+    let settings = server_settings(arguments, file.as_deref(), &server);
+    let beside =
+        file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
+    let none_written = sections.shares.is_empty() && arguments.shares.is_empty();
+    let shares = share::all(arguments, &beside, sections.shares, findings);
+    share::check_state(&settings.state, server.place_of("state"), &shares, findings);
+    if none_written && !findings.refused() {
+        findings.error(
+            &file.as_ref().map_or(Place::Default, |path| Place::File {
+                path: path.clone(),
+                line: 1,
+                column: 1,
+            }),
+            "nothing is shared",
+            "name a folder, `fourfold serve ~/Share`, or write a `[[share]]` with `name` and `path`",
+        );
+    }
+    let users = users(arguments, &sections.users, findings);
+    let shares = shares.into_iter().map(|(_, share)| share).collect();
+    Settings { file, server: settings, shares, users, notes: Vec::new() }
+}
+
+fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section) -> ServerSettings {
+    ServerSettings {
+        listen: server.addresses("listen"),
+        state: state(arguments, file, server),
+        ports: ports(server),
+        log_format: match server.text("log-format").as_deref() {
+            Some("json") => LogFormat::Json,
+            _ => LogFormat::Text,
+        },
+        log_level: server.text("log-level").unwrap_or_default(),
+        cache_size: server.number("cache-size").unwrap_or_default(),
+        threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
+        grace_period: Duration::from_secs(server.number("grace-period").unwrap_or_default()),
+    }
+}
+
+fn ports(server: &Section) -> Ports {
+    Ports {
+        nfs: server.port("nfs-port"),
+        smb: server.port("smb-port"),
+        afp: server.port("afp-port"),
+        iscsi: server.port("iscsi-port"),
+        admin: match server.port("admin-port") {
+            Port::Standard => Port::Off,
+            set => set,
+        },
+        portmap: server.port("portmap-port"),
+    }
+}
+
+/// A state folder of the file counts from the file's folder, one of the command line from the current folder.
+fn state(arguments: &Arguments, file: Option<&Path>, server: &Section) -> PathBuf {
+    let Some(set) = server.text("state") else {
+        return default_state(arguments.privileged, file, &arguments.folder);
+    };
+    match (server.place_of("state"), file.and_then(Path::parent)) {
+        (Place::File { .. }, Some(beside)) => arguments.folder.join(beside).join(set),
+        _ => arguments.folder.join(set),
+    }
+}
+
+fn check_ports(server: &Section, findings: &mut Findings) {
+    let ports = ports(server);
+    let fixed: Vec<(Protocol, u16)> = Protocol::ALL
+        .into_iter()
+        .filter_map(|p| if let Port::Number(n) = ports.of(p) { (n != 0).then_some((p, n)) } else { None })
+        .collect();
+    for (index, (protocol, number)) in fixed.iter().enumerate() {
+        if let Some((other, _)) = fixed[..index].iter().find(|(_, n)| n == number) {
+            let (key, other) = (format!("{}-port", protocol.word()), other.word());
+            let what = format!("`{key}` is {number}, which `{other}-port` has already");
+            findings.error(server.place_of(&key), what, "write another port, 0 for any free one, or \"off\"");
+        }
+    }
+}
+
+/// One `[[share.client]]`.
+pub(super) fn rule(section: &Section) -> ClientRule {
+    let id = |key| section.number(key).and_then(|n| u32::try_from(n).ok()).unwrap_or(65534);
+    let matches = section.matches("match");
+    ClientRule {
+        matches: if matches.is_empty() { vec![super::kind::ClientMatch::Any] } else { matches },
+        access: match section.text("access").as_deref() {
+            Some("ro") => Access::ReadOnly,
+            Some("none") => Access::None,
+            _ => Access::ReadWrite,
+        },
+        squash: match section.text("squash").as_deref() {
+            Some("all") => Squash::All,
+            Some("none") => Squash::None,
+            _ => Squash::Root,
+        },
+        anon_uid: id("anon-uid"),
+        anon_gid: id("anon-gid"),
+        secure: section.bool("secure"),
+    }
+}
+
+/// `[[share]]`, once its name and folder are known.
+pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
+    let words = section.texts("protocols");
+    let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
+    ShareSettings {
+        name,
+        path,
+        protocols: Protocol::ALL.into_iter().filter(|p| words.iter().any(|w| w == p.word())).collect(),
+        read_only: section.bool("read-only"),
+        guests: section.bool("guests"),
+        users: section.texts("users"),
+        groups: section.texts("groups"),
+        case_sensitive: section.bool("case-sensitive"),
+        mac_sidecars: section.bool("mac-sidecars"),
+        hide: section.texts("hide"),
+        show: section.texts("show"),
+        device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
+        clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
+    }
+}
+
+fn users(arguments: &Arguments, sections: &[Section], findings: &mut Findings) -> Vec<UserSettings> {
+    let mut users: Vec<UserSettings> = Vec::new();
+    for section in sections {
+        let Some(name) = section.text("name") else { continue };
+        if users.iter().any(|user| user.name == name) {
+            let what = format!("there are two accounts {name:?}");
+            findings.error(section.place_of("name"), what, "remove one, or give it another name");
+        }
+        let uid = section.number("uid").and_then(|n| u32::try_from(n).ok());
+        users.push(UserSettings { name, uid, disabled: section.bool("disabled"), password: None });
+    }
+    for typed in arguments.users.iter().filter_map(|argument| flags::user(argument, findings)) {
+        match users.iter_mut().find(|user| user.name == typed.name) {
+            Some(user) => *user = UserSettings { uid: user.uid, ..typed },
+            None => users.push(typed),
+        }
+    }
+    users
+}

@@ -1,0 +1,131 @@
+//! The command line of `fourfold serve` as settings. What stands there wins over the settings file.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use super::diagnostic::{Findings, Place};
+use super::kind::{Kind, Raw};
+use super::model::UserSettings;
+use super::section::Section;
+use super::table::{SETTINGS, Setting, Table};
+
+/// What was typed, and where.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    /// `--config`; without it, see [`super::find_file`].
+    pub config: Option<PathBuf>,
+    /// `[NAME=]DIR...`
+    pub shares: Vec<OsString>,
+    /// Flags of the table, as (name without dashes, value). One that takes no value has an empty one.
+    pub flags: Vec<(String, String)>,
+    /// `--user NAME:PASSWORD`.
+    pub users: Vec<String>,
+    /// The server runs as root.
+    pub privileged: bool,
+    /// The current folder: relative paths of the command line count from here.
+    pub folder: PathBuf,
+}
+
+impl Arguments {
+    /// The arguments as they were typed, without the table.
+    #[must_use]
+    pub fn new(privileged: bool, folder: PathBuf) -> Self {
+        Self { privileged, folder, ..Self::default() }
+    }
+}
+
+/// Puts the flags of `[server]` into `server`, over what the file says.
+pub(super) fn server(arguments: &Arguments, server: &mut Section, findings: &mut Findings) {
+    for setting in SETTINGS.iter().filter(|s| s.table == Table::Server) {
+        let Some((name, _)) = setting.flag else { continue };
+        let values: Vec<&str> = arguments
+            .flags
+            .iter()
+            .filter(|(flag, _)| flag == name)
+            .map(|(_, value)| value.as_str())
+            .collect();
+        if let Some(last) = values.last() {
+            let place = Place::CommandLine(format!("--{name} {last}"));
+            let places = vec![place.clone(); values.len()];
+            server.set(setting, &raw(setting, &values), (&place, &places), findings);
+        }
+    }
+}
+
+/// `--read-only` and `--guest` count for every share.
+pub(super) fn every_share(arguments: &Arguments, share: &mut Section, findings: &mut Findings) {
+    for setting in SETTINGS.iter().filter(|s| s.table == Table::Share) {
+        let Some((name, _)) = setting.flag else { continue };
+        if arguments.flags.iter().any(|(flag, _)| flag == name) {
+            let place = Place::CommandLine(format!("--{name}"));
+            share.set(setting, &Raw::Bool(true), (&place, &[]), findings);
+        }
+    }
+}
+
+/// Text as the kind of its setting wants it.
+fn raw(setting: &Setting, values: &[&str]) -> Raw {
+    let text = |v: &str| Raw::Text(v.to_owned());
+    let last = values.last().copied().unwrap_or_default();
+    match setting.kind {
+        Kind::Addresses | Kind::Texts | Kind::SomeOf(_) => {
+            Raw::List(values.iter().map(|v| text(v)).collect())
+        }
+        Kind::Port | Kind::Number(..) | Kind::Size => last.parse().map_or_else(|_| text(last), Raw::Integer),
+        Kind::Bool => last.parse().map_or_else(|_| text(last), Raw::Bool),
+        _ => text(last),
+    }
+}
+
+/// A `[NAME=]DIR` of the command line.
+pub(super) struct Shared {
+    pub(super) place: Place,
+    pub(super) name: Option<String>,
+    pub(super) path: PathBuf,
+}
+
+/// Takes `NAME=DIR` apart. A `/` before the first `=` makes it a path: `./a=b` is the folder `a=b`.
+pub(super) fn share(argument: &OsString, findings: &mut Findings) -> Option<Shared> {
+    let place = Place::CommandLine(argument.to_string_lossy().into_owned());
+    let bytes = argument.as_bytes();
+    let split = bytes.iter().position(|b| *b == b'=').filter(|at| !bytes[..*at].contains(&b'/'));
+    let (name, path) = match split {
+        Some(at) => (Some(String::from_utf8_lossy(&bytes[..at]).into_owned()), &bytes[at + 1..]),
+        None => (None, bytes),
+    };
+    if path.is_empty() || name.as_deref() == Some("") {
+        let part = if path.is_empty() { "folder" } else { "name" };
+        findings.error(
+            &place,
+            format!("the {part} is missing"),
+            "write `NAME=DIR`, or `./a=b` for a folder named `a=b`",
+        );
+        return None;
+    }
+    Some(Shared { place, name, path: OsString::from_vec(path.to_vec()).into() })
+}
+
+/// Takes `NAME:PASSWORD` apart. The password is never repeated in a diagnostic.
+pub(super) fn user(argument: &str, findings: &mut Findings) -> Option<UserSettings> {
+    let Some((name, password)) = argument.split_once(':') else {
+        let place = Place::CommandLine("--user".into());
+        findings.error(
+            &place,
+            "`--user` must be a name, a colon and a password",
+            "write `--user ada:secret`",
+        );
+        return None;
+    };
+    let place = Place::CommandLine(format!("--user {name}:…"));
+    if !auth::is_account_name(name) {
+        let what = format!("the name must be {}, not {name:?}", Kind::AccountName.expects());
+        findings.error(&place, what, "write `--user ada:secret`");
+        return None;
+    }
+    if password.is_empty() {
+        findings.error(&place, "the password is empty", "write one behind the colon, or use `--guest`");
+        return None;
+    }
+    Some(UserSettings { name: name.into(), uid: None, disabled: false, password: Some(password.into()) })
+}

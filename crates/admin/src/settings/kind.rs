@@ -1,0 +1,274 @@
+//! What a setting may hold, and how a written value becomes one.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::table::Setting;
+use super::{suggest, units};
+
+/// What a setting may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// The name of a share.
+    ShareName,
+    /// The name of an account.
+    AccountName,
+    /// A folder.
+    Path,
+    /// A port number, 0, or `"off"`.
+    Port,
+    /// A size in people's units.
+    Size,
+    /// A whole number within bounds.
+    Number(u64, u64),
+    /// One of some words.
+    OneOf(&'static [&'static str]),
+    /// Some of some words.
+    SomeOf(&'static [&'static str]),
+    /// A list of texts.
+    Texts,
+    /// A list of IP addresses.
+    Addresses,
+    /// An address, a network or `"*"`, or a list of them.
+    Clients,
+}
+
+/// A port as it was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// Not set: see [`super::default_port`].
+    Standard,
+    /// The protocol is off.
+    Off,
+    /// This one; 0 is any free one.
+    Number(u16),
+}
+
+/// Whom a client rule is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientMatch {
+    /// `"*"`: everyone.
+    Any,
+    /// A network; one address is a network of one.
+    Net(IpNet),
+}
+
+impl ClientMatch {
+    /// Whether the client at `address` is meant. An IPv4 address mapped into IPv6 is the IPv4 address.
+    #[must_use]
+    pub fn matches(&self, address: IpAddr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Net(net) => net.contains(&address.to_canonical()),
+        }
+    }
+}
+
+/// A checked value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Bool(bool),
+    Number(u64),
+    Text(String),
+    Texts(Vec<String>),
+    Port(Port),
+    Addresses(Vec<IpAddr>),
+    Clients(Vec<ClientMatch>),
+}
+
+/// A value as it was written, in the file or on the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Raw {
+    Bool(bool),
+    Integer(i64),
+    Text(String),
+    List(Vec<Raw>),
+    /// Something no setting can be: a float, a date, a table.
+    Other(&'static str),
+}
+
+/// Why a value was not accepted: what was written instead of what is expected, which element of a list it was, and
+/// a better value than the setting's example if one can be told.
+#[derive(Debug, PartialEq)]
+pub(super) struct Wrong {
+    pub(super) found: String,
+    pub(super) element: Option<usize>,
+    pub(super) better: Option<String>,
+}
+
+impl Raw {
+    fn describe(&self) -> String {
+        match self {
+            Self::Bool(b) => format!("{b}"),
+            Self::Integer(i) => format!("{i}"),
+            Self::Text(t) => format!("{t:?}"),
+            Self::List(_) => "a list".into(),
+            Self::Other(name) => (*name).into(),
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+impl Kind {
+    /// What the kind expects, to be read after "must be".
+    #[must_use]
+    pub fn expects(self) -> String {
+        match self {
+            Self::Bool => "true or false".into(),
+            Self::ShareName => {
+                "a name of 1 to 80 characters with none of / \\ : * ? \" < > | + = ; , [ ]".into()
+            }
+            Self::AccountName => {
+                "a name of 1 to 64 characters with none of / \\ : or spaces at its ends".into()
+            }
+            Self::Path => "the path of a folder, in quotes".into(),
+            Self::Port => "a port from 1 to 65535, 0 for any free one, or \"off\"".into(),
+            Self::Size => "a size such as \"256 MiB\"".into(),
+            Self::Number(low, high) => format!("a whole number from {low} to {high}"),
+            Self::OneOf(words) => format!("one of {}", quoted(words)),
+            Self::SomeOf(words) => format!("a list of {}", quoted(words)),
+            Self::Texts => "a list of texts".into(),
+            Self::Addresses => "a list of IP addresses".into(),
+            Self::Clients => {
+                "an IP address, a network such as \"192.168.1.0/24\", or \"*\" for everyone".into()
+            }
+        }
+    }
+}
+
+/// `"a", "b" or "c"`.
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|w| format!("{w:?}")).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.join(""),
+    }
+}
+
+/// Turns a written value into a checked one. A list may be wrong in several elements.
+pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> {
+    match setting.kind {
+        Kind::SomeOf(words) => list(raw, |r| one_of(words, r)).map(Value::Texts),
+        Kind::Texts => list(raw, |r| r.text().map(str::to_owned).ok_or(None)).map(Value::Texts),
+        Kind::Addresses => list(raw, address).map(Value::Addresses),
+        Kind::Clients => match raw {
+            Raw::List(_) => list(raw, client).map(Value::Clients),
+            single => {
+                client(single).map(|c| Value::Clients(vec![c])).map_err(|b| vec![wrong(single, None, b)])
+            }
+        },
+        kind => scalar(kind, raw).map_err(|better| vec![wrong(raw, None, better)]),
+    }
+}
+
+fn wrong(raw: &Raw, element: Option<usize>, better: Option<String>) -> Wrong {
+    Wrong { found: raw.describe(), element, better }
+}
+
+/// Every element through `one`; an empty list is accepted.
+fn list<T>(raw: &Raw, one: impl Fn(&Raw) -> Result<T, Option<String>>) -> Result<Vec<T>, Vec<Wrong>> {
+    let Raw::List(elements) = raw else {
+        let better = one(raw).is_ok().then(|| format!("[{}]", raw.describe()));
+        return Err(vec![wrong(raw, None, better)]);
+    };
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for (index, element) in elements.iter().enumerate() {
+        match one(element) {
+            Ok(value) => good.push(value),
+            Err(better) => bad.push(wrong(element, Some(index), better)),
+        }
+    }
+    if bad.is_empty() { Ok(good) } else { Err(bad) }
+}
+
+fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
+    match (kind, raw) {
+        (Kind::Bool, Raw::Bool(b)) => Ok(Value::Bool(*b)),
+        (Kind::Bool, Raw::Text(t)) => Err(truth(t)),
+        (Kind::Bool, Raw::Integer(i)) => Err((*i == 0 || *i == 1).then(|| (*i == 1).to_string())),
+        (Kind::Port, Raw::Integer(i)) => {
+            u16::try_from(*i).map(|n| Value::Port(Port::Number(n))).map_err(|_| None)
+        }
+        (Kind::Port, Raw::Text(t)) if t == "off" => Ok(Value::Port(Port::Off)),
+        (Kind::Port, Raw::Text(t)) => Err(t.parse::<u16>().ok().map(|n| n.to_string())),
+        (Kind::Port, Raw::Bool(false)) => Err(Some("\"off\"".into())),
+        (Kind::Number(low, high), Raw::Integer(i)) => {
+            let number = u64::try_from(*i).ok().filter(|n| (low..=high).contains(n));
+            number.map(Value::Number).ok_or(None)
+        }
+        (Kind::Number(..), Raw::Text(t)) => Err(t.parse::<u64>().ok().map(|n| n.to_string())),
+        (Kind::Size, Raw::Text(t)) => units::parse_size(t).map(Value::Number).ok_or(None),
+        (Kind::Size, Raw::Integer(i)) => u64::try_from(*i).map(Value::Number).map_err(|_| None),
+        (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
+        (Kind::Path, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => Ok(Value::Text(t.clone())),
+        (Kind::ShareName, Raw::Text(t)) if is_share_name(t) => Ok(Value::Text(t.clone())),
+        (Kind::AccountName, Raw::Text(t)) if auth::is_account_name(t) => Ok(Value::Text(t.clone())),
+        _ => Err(None),
+    }
+}
+
+fn truth(text: &str) -> Option<String> {
+    match text.to_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some("true".into()),
+        "false" | "no" | "off" | "0" => Some("false".into()),
+        _ => None,
+    }
+}
+
+fn one_of(words: &[&str], raw: &Raw) -> Result<String, Option<String>> {
+    let text = raw.text().ok_or(None)?;
+    if words.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(suggest::nearest(text, words.iter().copied()).map(|word| format!("{word:?}")))
+}
+
+fn address(raw: &Raw) -> Result<IpAddr, Option<String>> {
+    let text = raw.text().ok_or(None)?;
+    text.parse().map_err(|_| match text {
+        "localhost" => Some("\"127.0.0.1\"".into()),
+        "*" => Some("\"0.0.0.0\", \"::\"".into()),
+        _ => {
+            let host = text.parse::<std::net::SocketAddr>().ok()?.ip();
+            Some(format!("\"{host}\""))
+        }
+    })
+}
+
+fn client(raw: &Raw) -> Result<ClientMatch, Option<String>> {
+    let text = raw.text().ok_or(None)?;
+    if text == "*" {
+        return Ok(ClientMatch::Any);
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(ClientMatch::Net(IpNet::from(address.to_canonical())));
+    }
+    text.parse::<IpNet>().map(|net| ClientMatch::Net(net.trunc())).map_err(|_| better_client(text))
+}
+
+/// Reads an address with a netmask, which other servers accept, or a prefix that is too long.
+fn better_client(text: &str) -> Option<String> {
+    let (address, mask) = text.split_once('/')?;
+    let address: IpAddr = address.parse().ok()?;
+    let net = match mask.parse::<IpAddr>() {
+        Ok(mask) => IpNet::with_netmask(address, mask).ok()?.trunc(),
+        Err(_) => IpNet::from(address),
+    };
+    Some(format!("\"{net}\""))
+}
+
+/// A name that is one component of a path, on every protocol, and that no SMB client treats specially.
+fn is_share_name(name: &str) -> bool {
+    let plain = |c: char| !c.is_control() && !"/\\:*?\"<>|+=;,[]".contains(c);
+    (1..=80).contains(&name.chars().count())
+        && name.chars().all(plain)
+        && name.trim() == name
+        && !matches!(name, "." | "..")
+        && !matches!(name.to_ascii_uppercase().as_str(), "IPC$" | "ADMIN$" | "PRINT$")
+}

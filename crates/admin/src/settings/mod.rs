@@ -1,0 +1,33 @@
+//! The settings: one table in code ([`SETTINGS`]) defines each of them once, and everything else comes from it: what
+//! the parser accepts, what it says when it does not, the defaults, `--help`, and the page `docs/settings.md`.
+//!
+//! ```text
+//! settings file ─► file::read ─┐
+//!                              ├─► Section (checked values and where they stand) ─► build ─► Settings
+//! command line ─► flags ───────┘
+//! ```
+
+mod build;
+mod defaults;
+mod diagnostic;
+mod file;
+mod flags;
+mod kind;
+mod model;
+mod page;
+mod section;
+mod share;
+mod suggest;
+mod table;
+pub mod units;
+
+pub use defaults::{default_port, default_state, find_file};
+pub use diagnostic::{Diagnostic, Place, Severity};
+pub use flags::Arguments;
+pub use kind::{ClientMatch, Kind, Port};
+pub use model::{
+    Access, ClientRule, LogFormat, Ports, Protocol, ServerSettings, Settings, ShareSettings, Squash,
+    UserSettings,
+};
+pub use page::{PAGE_TITLE, page};
+pub use table::{Live, SETTINGS, Setting, Table, setting};

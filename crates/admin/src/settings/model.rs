@@ -1,0 +1,248 @@
+//! The settings as plain data: what the rest of the program reads.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::diagnostic::Diagnostic;
+use super::kind::{ClientMatch, Port};
+
+/// Everything that was set, by the settings file and the command line, checked as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The settings file that was read, if there was one.
+    pub file: Option<PathBuf>,
+    /// `[server]`.
+    pub server: ServerSettings,
+    /// `[[share]]`, in the order written; shares of the command line come last.
+    pub shares: Vec<ShareSettings>,
+    /// `[[user]]` and `--user`.
+    pub users: Vec<UserSettings>,
+    /// What is accepted but worth saying.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// `[server]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSettings {
+    /// The addresses to listen on.
+    pub listen: Vec<IpAddr>,
+    /// The state folder, absolute.
+    pub state: PathBuf,
+    /// One port per protocol.
+    pub ports: Ports,
+    /// How log lines look.
+    pub log_format: LogFormat,
+    /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
+    pub log_level: String,
+    /// The budget of the cache, in bytes.
+    pub cache_size: u64,
+    /// Worker threads; `None` means one per processor.
+    pub threads: Option<usize>,
+    /// How long after a start only locks held before may be taken again.
+    pub grace_period: Duration,
+}
+
+/// The ports as they were set. What [`Port::Standard`] becomes is decided when it is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    /// NFS, MOUNT, NLM and NSM.
+    pub nfs: Port,
+    /// SMB.
+    pub smb: Port,
+    /// AFP.
+    pub afp: Port,
+    /// iSCSI.
+    pub iscsi: Port,
+    /// The admin API and web console.
+    pub admin: Port,
+    /// Portmap and rpcbind.
+    pub portmap: Port,
+}
+
+impl Ports {
+    /// The setting of one protocol.
+    #[must_use]
+    pub fn of(&self, protocol: Protocol) -> Port {
+        match protocol {
+            Protocol::Nfs => self.nfs,
+            Protocol::Smb => self.smb,
+            Protocol::Afp => self.afp,
+            Protocol::Iscsi => self.iscsi,
+            Protocol::Admin => self.admin,
+            Protocol::Portmap => self.portmap,
+        }
+    }
+}
+
+/// Something that listens on a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// NFSv3 with MOUNT, NLM and NSM.
+    Nfs,
+    /// SMB 2 and 3.
+    Smb,
+    /// AFP over TCP.
+    Afp,
+    /// iSCSI.
+    Iscsi,
+    /// The admin API and web console.
+    Admin,
+    /// Portmap v2, rpcbind v3 and v4.
+    Portmap,
+}
+
+impl Protocol {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 6] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi, Self::Admin, Self::Portmap];
+
+    /// The word used in settings.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Nfs => "nfs",
+            Self::Smb => "smb",
+            Self::Afp => "afp",
+            Self::Iscsi => "iscsi",
+            Self::Admin => "admin",
+            Self::Portmap => "portmap",
+        }
+    }
+
+    /// The name people read.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Nfs => "NFS",
+            Self::Smb => "SMB",
+            Self::Afp => "AFP",
+            Self::Iscsi => "iSCSI",
+            Self::Admin => "admin",
+            Self::Portmap => "portmap",
+        }
+    }
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// `[[share]]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShareSettings {
+    /// The NFS export `/NAME`, the SMB share and the AFP volume NAME.
+    pub name: String,
+    /// The folder: absolute, existing, links resolved.
+    pub path: PathBuf,
+    /// The protocols that show it: of NFS, SMB and AFP.
+    pub protocols: Vec<Protocol>,
+    /// Nobody may change anything.
+    pub read_only: bool,
+    /// People without an account may enter (SMB and AFP).
+    pub guests: bool,
+    /// Accounts that may enter; all of them when this and `groups` are empty.
+    pub users: Vec<String>,
+    /// Unix groups whose members may enter.
+    pub groups: Vec<String>,
+    /// SMB and AFP tell `a` from `A`; NFS always does.
+    pub case_sensitive: bool,
+    /// `._name` is answered from, and absorbed into, the file's own Mac metadata.
+    pub mac_sidecars: bool,
+    /// Patterns of names that listings leave out.
+    pub hide: Vec<String>,
+    /// Patterns of names that listings show although they are hidden by `hide` or by default.
+    pub show: Vec<String>,
+    /// Clients may make device nodes.
+    pub device_nodes: bool,
+    /// Rules for NFS clients; the first that matches decides, and a client that none matches is refused.
+    pub clients: Vec<ClientRule>,
+}
+
+/// `[[share.client]]`: what one NFS client, or one network of them, may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRule {
+    /// Whom the rule is about: any of these.
+    pub matches: Vec<ClientMatch>,
+    /// Read and write, read, or nothing.
+    pub access: Access,
+    /// Which users act as the anonymous one.
+    pub squash: Squash,
+    /// The anonymous user.
+    pub anon_uid: u32,
+    /// Its group.
+    pub anon_gid: u32,
+    /// The client must use a source port below 1024.
+    pub secure: bool,
+}
+
+/// What a client may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Read and write.
+    ReadWrite,
+    /// Read.
+    ReadOnly,
+    /// Nothing: it is refused.
+    None,
+}
+
+/// Which users of a client act as the anonymous one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Squash {
+    /// Uid 0 and gid 0.
+    Root,
+    /// Everyone.
+    All,
+    /// Nobody.
+    None,
+}
+
+/// `[[user]]`, or `--user`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UserSettings {
+    /// The account's name.
+    pub name: String,
+    /// The Unix user it acts as; `None`: the same-named one, else the server's own.
+    pub uid: Option<u32>,
+    /// May not log in.
+    pub disabled: bool,
+    /// The password given with `--user`, for this run of the server only. The settings file holds no passwords.
+    pub password: Option<String>,
+}
+
+impl std::fmt::Debug for UserSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let password = self.password.as_ref().map(|_| "…");
+        let Self { name, uid, disabled, .. } = self;
+        f.debug_struct("UserSettings")
+            .field("name", name)
+            .field("uid", uid)
+            .field("disabled", disabled)
+            .field("password", &password)
+            .finish()
+    }
+}
+
+impl ShareSettings {
+    /// The first rule that matches a client's address. `None` is a refusal.
+    #[must_use]
+    pub fn rule_for(&self, client: SocketAddr) -> Option<&ClientRule> {
+        self.clients.iter().find(|rule| rule.matches.iter().any(|m| m.matches(client.ip())))
+    }
+}
+
+impl ClientRule {
+    /// The rule of a share that has none: anybody may read and write, root is squashed.
+    #[must_use]
+    pub fn everyone() -> Self {
+        super::build::rule(&super::section::Section::empty(super::Table::Client))
+    }
+}

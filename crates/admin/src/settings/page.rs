@@ -1,0 +1,94 @@
+//! The page `docs/settings.md`, written from the table.
+
+use std::fmt::Write as _;
+
+use super::table::{Live, SETTINGS, Setting, Table};
+
+/// The page's title.
+pub const PAGE_TITLE: &str = "# Settings";
+
+const INTRODUCTION: &str = "
+This page is written from the one table in `crates/admin/src/settings/table.rs`, from which the parser, the defaults and
+`fourfold serve --help` come too. After a change there: `FOURFOLD_WRITE_DOCS=1 cargo test -p admin --test settings_page`.
+
+The settings file is TOML. `fourfold serve` and `fourfold check` read the one named with `--config`, else `fourfold.toml`
+in the current folder, else, for root, `/etc/fourfold/fourfold.toml`. Without any, the command line is enough:
+`fourfold serve ~/Share`. What stands on the command line wins over the file. A share on the command line is added to
+those of the file; one with the same name replaces the folder of that share.
+
+`fourfold check` says everything that is wrong, with file, line and column, and what to write instead. SIGHUP makes a
+running server read its settings again; it keeps the old ones if the new ones are refused.
+
+```toml
+[server]
+listen = [\"192.168.1.10\"]
+cache-size = \"1 GiB\"
+
+[[share]]
+name = \"Projects\"
+path = \"/srv/projects\"
+
+[[share.client]]                 # the first rule that matches counts
+match = [\"192.168.1.0/24\", \"fd00::/8\"]
+
+[[share.client]]
+match = \"*\"
+access = \"ro\"
+squash = \"all\"
+
+[[user]]
+name = \"ada\"                     # the password: fourfold user passwd ada
+```
+";
+
+/// The whole page.
+#[must_use]
+pub fn page() -> String {
+    let mut page = format!("{PAGE_TITLE}\n{INTRODUCTION}");
+    for table in Table::ALL {
+        let _ = write!(page, "\n## `{}`\n\n{}\n", table.header(), about(table));
+        for setting in SETTINGS.iter().filter(|s| s.table == table) {
+            page.push_str(&entry(setting));
+        }
+    }
+    page
+}
+
+fn about(table: Table) -> &'static str {
+    match table {
+        Table::Server => "The server as a whole. Stands once.",
+        Table::Share => "A shared folder. Stands once for each.",
+        Table::Client => {
+            "What some NFS clients may do in the share above it. Stands any number of times below its `[[share]]`."
+        }
+        Table::User => {
+            "An account, in addition to those made with `fourfold user add`, or what to change about one of them. \
+             Stands once for each."
+        }
+    }
+}
+
+fn entry(setting: &Setting) -> String {
+    let mut entry = format!("\n### `{}`\n\n{}", setting.path(), setting.brief);
+    if !setting.detail.is_empty() {
+        let _ = write!(entry, " {}", setting.detail);
+    }
+    let _ = write!(entry, "\n\n* Value: {}", setting.kind.expects());
+    let _ = match setting.default {
+        Some(default) => write!(entry, "\n* Default: `{default}`"),
+        None if setting.required() => {
+            write!(entry, "\n* Must be set, for example `{} = {}`", setting.key, setting.example)
+        }
+        None => write!(entry, "\n* Default: {}", setting.unset),
+    };
+    if let Some((flag, value)) = setting.flag {
+        let space = if value.is_empty() { "" } else { " " };
+        let _ = write!(entry, "\n* Flag: `--{flag}{space}{value}`");
+    }
+    let reloads = match setting.live {
+        Live::Reload => "yes",
+        Live::Restart => "no, from the next start",
+    };
+    let _ = writeln!(entry, "\n* Reloads: {reloads}");
+    entry
+}

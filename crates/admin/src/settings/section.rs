@@ -1,0 +1,120 @@
+//! The checked values of one table, and where each of them stands.
+
+use std::collections::BTreeMap;
+
+use super::diagnostic::{Findings, Place};
+use super::kind::{ClientMatch, Port, Raw, Value, Wrong, accept};
+use super::table::{SETTINGS, Setting, Table, setting};
+
+/// One `[server]`, `[[share]]`, `[[share.client]]` or `[[user]]`.
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    pub(super) table: Table,
+    pub(super) place: Place,
+    /// `None`: it was set, but wrongly, which has been said.
+    values: BTreeMap<&'static str, (Option<Value>, Place)>,
+    pub(super) clients: Vec<Section>,
+}
+
+impl Section {
+    pub(super) fn new(table: Table, place: Place) -> Self {
+        Self { table, place, values: BTreeMap::new(), clients: Vec::new() }
+    }
+
+    pub(super) fn empty(table: Table) -> Self {
+        Self::new(table, Place::Default)
+    }
+
+    /// Checks a written value and keeps it. `places` are those of the whole value and of the elements of a list.
+    pub(super) fn set(
+        &mut self,
+        setting: &'static Setting,
+        raw: &Raw,
+        places: (&Place, &[Place]),
+        findings: &mut Findings,
+    ) {
+        let (whole, elements) = places;
+        let value = accept(setting, raw).map_err(|wrongs| {
+            for wrong in wrongs {
+                let place = wrong.element.and_then(|index| elements.get(index)).unwrap_or(whole);
+                complain(setting, &wrong, place, findings);
+            }
+        });
+        self.values.insert(setting.key, (value.ok(), whole.clone()));
+    }
+
+    /// Says which keys are missing.
+    pub(super) fn require(&self, findings: &mut Findings) {
+        for setting in SETTINGS.iter().filter(|s| s.table == self.table && s.required()) {
+            if !self.values.contains_key(setting.key) {
+                let what = format!("{} has no `{}`", self.table.header(), setting.key);
+                findings.error(&self.place, what, format!("add `{} = {}`", setting.key, setting.example));
+            }
+        }
+    }
+
+    pub(super) fn place_of(&self, key: &str) -> &Place {
+        self.values.get(key).map_or(&self.place, |(_, place)| place)
+    }
+
+    pub(super) fn bool(&self, key: &str) -> bool {
+        matches!(self.value(key), Some(Value::Bool(true)))
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        if let Some(Value::Number(number)) = self.value(key) { Some(number) } else { None }
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        if let Some(Value::Text(text)) = self.value(key) { Some(text) } else { None }
+    }
+
+    pub(super) fn texts(&self, key: &str) -> Vec<String> {
+        if let Some(Value::Texts(texts)) = self.value(key) { texts } else { Vec::new() }
+    }
+
+    pub(super) fn port(&self, key: &str) -> Port {
+        if let Some(Value::Port(port)) = self.value(key) { port } else { Port::Standard }
+    }
+
+    pub(super) fn addresses(&self, key: &str) -> Vec<std::net::IpAddr> {
+        if let Some(Value::Addresses(addresses)) = self.value(key) { addresses } else { Vec::new() }
+    }
+
+    pub(super) fn matches(&self, key: &str) -> Vec<ClientMatch> {
+        if let Some(Value::Clients(matches)) = self.value(key) { matches } else { Vec::new() }
+    }
+
+    /// What was set, else the default of the table.
+    fn value(&self, key: &str) -> Option<Value> {
+        match self.values.get(key) {
+            Some((value, _)) if value.is_some() => value.clone(),
+            _ => default(setting(self.table, key)?),
+        }
+    }
+}
+
+/// The default, through the same check as everything that is written.
+pub(super) fn default(setting: &Setting) -> Option<Value> {
+    let raw = super::file::raw(&setting.default?.parse().ok()?);
+    accept(setting, &raw).ok()
+}
+
+fn complain(setting: &Setting, wrong: &Wrong, place: &Place, findings: &mut Findings) {
+    let better = wrong.better.as_deref();
+    let key = setting.key;
+    let (name, write) = match (place, setting.flag) {
+        (Place::CommandLine(_), Some((flag, _))) => {
+            (format!("--{flag}"), format!("--{flag} {}", plain(better.unwrap_or(setting.example))))
+        }
+        _ if wrong.element.is_some() && better.is_some() => (key.into(), better.unwrap_or_default().into()),
+        _ => (key.into(), format!("{key} = {}", better.unwrap_or(setting.example))),
+    };
+    let what = format!("`{name}` must be {}, not {}", setting.kind.expects(), wrong.found);
+    findings.error(place, what, format!("write `{write}`"));
+}
+
+/// A TOML value as one writes it behind a flag: without quotes, and of a list the first element.
+fn plain(toml: &str) -> &str {
+    toml.trim_start_matches('[').split(',').next().unwrap_or(toml).trim_matches(['"', ']'])
+}

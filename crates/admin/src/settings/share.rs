@@ -1,0 +1,174 @@
+//! Shares: their names, their folders, and how they lie to each other.
+
+use std::path::{Path, PathBuf};
+
+use super::build::share_settings;
+use super::diagnostic::{Findings, Place};
+use super::flags::{self, Arguments};
+use super::kind::{Kind, Raw, accept};
+use super::model::ShareSettings;
+use super::section::Section;
+use super::table::{Table, setting};
+
+/// A share and where its name and path were written.
+pub(super) type Placed = ((Place, Place), ShareSettings);
+
+/// The shares of the file, then those of the command line.
+pub(super) fn all(
+    arguments: &Arguments,
+    beside: &Path,
+    sections: Vec<Section>,
+    findings: &mut Findings,
+) -> Vec<Placed> {
+    let mut shares = Vec::new();
+    for mut section in sections {
+        flags::every_share(arguments, &mut section, findings);
+        shares.extend(from_section(&section, beside, findings));
+    }
+    check_names(&shares, findings);
+    from_command_line(arguments, &mut shares, findings);
+    check_nesting(&shares, findings);
+    shares
+}
+
+fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Option<Placed> {
+    let (name_place, path_place) = (section.place_of("name").clone(), section.place_of("path").clone());
+    let path = section.text("path").and_then(|path| folder(beside, Path::new(&path), &path_place, findings));
+    let name = section.text("name")?;
+    // A share whose folder is wrong still takes part in the check of names.
+    let path = path.unwrap_or_default();
+    Some(((name_place, path_place), share_settings(section, name, path)))
+}
+
+/// Adds the shares of the command line. One with the name of a share in the file gives that share another folder.
+fn from_command_line(arguments: &Arguments, shares: &mut Vec<Placed>, findings: &mut Findings) {
+    let first = shares.len();
+    for argument in &arguments.shares {
+        let Some(typed) = flags::share(argument, findings) else { continue };
+        let Some(path) = folder(&arguments.folder, &typed.path, &typed.place, findings) else { continue };
+        let Some(name) = name(typed.name, &path, &typed.place, findings) else { continue };
+        let mut section = Section::new(Table::Share, typed.place.clone());
+        flags::every_share(arguments, &mut section, findings);
+        let places = (typed.place.clone(), typed.place);
+        match shares[..first].iter_mut().find(|(_, share)| fold(&share.name) == fold(&name)) {
+            Some(((_, place), share)) => (*place, share.path) = (places.1, path),
+            None => shares.push((places, share_settings(&section, name, path))),
+        }
+    }
+    check_names(&shares[first..], findings);
+}
+
+/// The name that was typed, else the last component of the folder.
+fn name(typed: Option<String>, path: &Path, place: &Place, findings: &mut Findings) -> Option<String> {
+    let last = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let derived = typed.is_none();
+    let name = typed.or(last).unwrap_or_default();
+    let setting = setting(Table::Share, "name")?;
+    if accept(setting, &Raw::Text(name.clone())).is_ok() {
+        return Some(name);
+    }
+    let (what, instead) = if derived {
+        ("the folder's name cannot be the share's".to_owned(), format!("write `NAME={}`", path.display()))
+    } else {
+        (
+            format!("the name must be {}", Kind::ShareName.expects()),
+            format!("write `Share={}`", path.display()),
+        )
+    };
+    findings.error(place, format!("{what}: {name:?}"), instead);
+    None
+}
+
+/// The folder at `path`, absolute and with links resolved, or a diagnostic.
+fn folder(from: &Path, path: &Path, place: &Place, findings: &mut Findings) -> Option<PathBuf> {
+    let shown = path.display();
+    let instead = if path.starts_with("~") {
+        "write the whole path: `~` means a home folder only to a shell".to_owned()
+    } else {
+        format!("make it with `mkdir -p {shown}`, or write the path of a folder that exists")
+    };
+    match from.join(path).canonicalize() {
+        Ok(folder) if folder.is_dir() => return Some(folder),
+        Ok(_) => findings.error(place, format!("`{shown}` is not a folder"), "write the path of a folder"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            findings.error(place, format!("the folder `{shown}` does not exist"), instead);
+        }
+        Err(error) => findings.error(
+            place,
+            format!("the folder `{shown}` cannot be reached: {error}"),
+            "write the path of a folder that the server's user may enter",
+        ),
+    }
+    None
+}
+
+/// How names are compared: names that fold alike would be one share to an SMB or AFP client.
+fn fold(name: &str) -> String {
+    use unicode_normalization::UnicodeNormalization;
+    name.nfd().flat_map(char::to_lowercase).nfc().collect()
+}
+
+fn check_names(shares: &[Placed], findings: &mut Findings) {
+    for (index, ((place, _), share)) in shares.iter().enumerate() {
+        let earlier = shares[..index].iter().find(|(_, other)| fold(&other.name) == fold(&share.name));
+        let Some(((earlier_place, _), other)) = earlier else { continue };
+        let what = if other.name == share.name {
+            format!("there are two shares {:?}; the other is at {earlier_place}", share.name)
+        } else {
+            format!(
+                "the share {:?} is the same as {:?} at {earlier_place} to SMB and AFP",
+                share.name, other.name
+            )
+        };
+        let instead = match place {
+            Place::CommandLine(_) => format!("give it another name: `NAME={}`", share.path.display()),
+            _ => "give one of them another name".into(),
+        };
+        findings.error(place, what, instead);
+    }
+}
+
+/// A share inside another is allowed, but a client then reaches the same files under two names.
+fn check_nesting(shares: &[Placed], findings: &mut Findings) {
+    for (index, ((_, place), share)) in shares.iter().enumerate() {
+        for (other_index, (_, other)) in shares.iter().enumerate() {
+            let unknown = share.path.as_os_str().is_empty() || other.path.as_os_str().is_empty();
+            let same = share.path == other.path && other_index < index;
+            let inside = share.path != other.path && share.path.starts_with(&other.path);
+            if index == other_index || unknown || !(same || inside) {
+                continue;
+            }
+            let relation = if same { "is also" } else { "lies inside" };
+            let what =
+                format!("the folder of share {:?} {relation} the folder of {:?}", share.name, other.name);
+            findings.note(place, what, "what the one forbids, the other may allow");
+        }
+    }
+}
+
+/// The state folder holds secrets, which no client may read.
+pub(super) fn check_state(state: &Path, place: &Place, shares: &[Placed], findings: &mut Findings) {
+    let resolved = resolve(state);
+    for ((_, share_place), share) in shares {
+        if share.path.as_os_str().is_empty() || !resolved.starts_with(&share.path) {
+            continue;
+        }
+        let place = if matches!(place, Place::Default) { share_place } else { place };
+        let what = format!("the state folder `{}` lies inside the share {:?}", state.display(), share.name);
+        findings.error(
+            place,
+            what,
+            "choose one elsewhere with `--state DIR` (or `state` in `[server]`): it holds secrets",
+        );
+    }
+}
+
+/// Resolves the part of a path that exists.
+fn resolve(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) {
+            return real.join(rest);
+        }
+    }
+    path.to_owned()
+}

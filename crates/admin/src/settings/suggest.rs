@@ -1,0 +1,65 @@
+//! The known word nearest to one that was mistyped.
+
+/// The nearest of `known`, when it is near enough that it was probably meant.
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase().replace(['_', ' '], "-");
+    let limit = ((word.chars().count() + 1) / 3).max(1);
+    let scored = known.into_iter().map(|candidate| (distance(&word, candidate), candidate));
+    scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be inserted, removed, replaced or swapped with their neighbour (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// The same setting as other servers call it, and what to write here.
+pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
+    let hint = match word.to_lowercase().replace(['_', '-'], " ").as_str() {
+        "writable" | "writeable" | "write ok" => "read-only = false",
+        "guest ok" | "public" | "guest" => "guests = true",
+        "valid users" | "user" => "users = [\"name\"]",
+        "valid groups" | "group" => "groups = [\"name\"]",
+        "directory" | "folder" | "dir" => "path = \"/a/folder\"",
+        "veto files" => "hide = [\"*.tmp\"]",
+        "hosts allow" | "clients" | "allow" => "client = [{ match = \"192.168.1.0/24\" }]",
+        "bind" | "address" | "interfaces" => "listen = [\"127.0.0.1\"]",
+        "no root squash" => "squash = \"none\"",
+        "all squash" => "squash = \"all\"",
+        "anonuid" => "anon-uid = 65534",
+        "anongid" => "anon-gid = 65534",
+        "insecure" => "secure = false",
+        _ => return None,
+    };
+    Some(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swapped_letters_and_underscores_are_near() {
+        assert_eq!(nearest("pahts", ["path", "name"]), Some("path"));
+        assert_eq!(nearest("paht", ["path", "name"]), Some("path"));
+        assert_eq!(nearest("read_only", ["path", "read-only"]), Some("read-only"));
+        assert_eq!(nearest("protocol", ["protocols"]), Some("protocols"));
+        assert_eq!(nearest("zzz", ["path", "name"]), None);
+    }
+}

@@ -1,0 +1,268 @@
+//! The table: every setting, once.
+
+use super::kind::Kind;
+
+/// The table of the settings file that a setting stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// `[server]`.
+    Server,
+    /// `[[share]]`.
+    Share,
+    /// `[[share.client]]`.
+    Client,
+    /// `[[user]]`.
+    User,
+}
+
+impl Table {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 4] = [Self::Server, Self::Share, Self::Client, Self::User];
+
+    /// The dotted name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Share => "share",
+            Self::Client => "share.client",
+            Self::User => "user",
+        }
+    }
+
+    /// The header as it is written in the file.
+    #[must_use]
+    pub fn header(self) -> String {
+        match self {
+            Self::Server => "[server]".into(),
+            other => format!("[[{}]]", other.name()),
+        }
+    }
+}
+
+/// Whether a running server takes a changed setting over on SIGHUP or `reload`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Live {
+    /// It does, without dropping anyone.
+    Reload,
+    /// It counts from the next start.
+    Restart,
+}
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Where it stands.
+    pub table: Table,
+    /// Its key there.
+    pub key: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+    /// The value it has when it is not set, as TOML; `None`: it must be set, or `unset` tells what happens.
+    pub default: Option<&'static str>,
+    /// What counts when it is not set and has no default; empty: it must be set.
+    pub unset: &'static str,
+    /// A value as TOML, for the documentation and for "write … instead".
+    pub example: &'static str,
+    /// One line.
+    pub brief: &'static str,
+    /// The rest that one must know, or nothing.
+    pub detail: &'static str,
+    /// Whether it reloads.
+    pub live: Live,
+    /// Its flag of `fourfold serve`: the name without dashes, and the word for its value.
+    pub flag: Option<(&'static str, &'static str)>,
+}
+
+impl Setting {
+    /// `server.nfs-port`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.table.name(), self.key)
+    }
+
+    /// Whether the settings are refused without it.
+    #[must_use]
+    pub fn required(&self) -> bool {
+        self.default.is_none() && self.unset.is_empty()
+    }
+}
+
+/// The setting `key` of `table`.
+#[must_use]
+pub fn setting(table: Table, key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|s| s.table == table && s.key == key)
+}
+
+/// A setting with a default.
+const fn new(table: Table, key: &'static str, kind: Kind, default: &'static str) -> Setting {
+    let (brief, detail, live, flag) = ("", "", Live::Reload, None);
+    Setting {
+        table,
+        key,
+        kind,
+        default: Some(default),
+        unset: "",
+        example: default,
+        brief,
+        detail,
+        live,
+        flag,
+    }
+}
+
+impl Setting {
+    const fn without_default(mut self, unset: &'static str) -> Self {
+        self.default = None;
+        self.unset = unset;
+        self
+    }
+    const fn example(mut self, example: &'static str) -> Self {
+        self.example = example;
+        self
+    }
+    const fn says(mut self, brief: &'static str, detail: &'static str) -> Self {
+        self.brief = brief;
+        self.detail = detail;
+        self
+    }
+    const fn restart(mut self) -> Self {
+        self.live = Live::Restart;
+        self
+    }
+    const fn flag(mut self, name: &'static str, value: &'static str) -> Self {
+        self.flag = Some((name, value));
+        self
+    }
+}
+
+const fn port(key: &'static str, standard: &'static str, unset: &'static str) -> Setting {
+    new(Table::Server, key, Kind::Port, standard).without_default(unset).restart().flag(key, "PORT")
+}
+
+use Kind::{Addresses, Bool, Clients, Number, OneOf, Path, Size, SomeOf, Texts};
+use Table::{Client, Server, Share, User};
+
+/// Every setting, in the order of the documentation.
+pub static SETTINGS: &[Setting] = &[
+    new(Server, "listen", Addresses, "[\"0.0.0.0\", \"::\"]").restart().flag("listen", "ADDR").says(
+        "Address to listen on; can be given several times.",
+        "The default is every address of the machine. \"127.0.0.1\" keeps everything on this machine.",
+    ),
+    new(Server, "state", Path, "\"/var/lib/fourfold\"")
+        .without_default("`/var/lib/fourfold` for root, else `.fourfold` beside the settings file")
+        .restart()
+        .flag("state", "DIR")
+        .says(
+            "Folder for the server's own state: identity, accounts, index.",
+            "It is made when it is missing, is readable by its owner only, and must not lie inside a shared folder.",
+        ),
+    port("nfs-port", "2049", "2049 for root, else 12049").says(
+        "Port for NFS, MOUNT, NLM and NSM, over TCP and UDP; 0 picks a free one, off turns it off.",
+        "One open port is enough for a client that is told so (`port=N,mountport=N`).",
+    ),
+    port("smb-port", "445", "445 for root, else 10445")
+        .says("Port for SMB; 0 picks a free one, off turns it off.", ""),
+    port("afp-port", "548", "548 for root, else 10548")
+        .says("Port for AFP over TCP; 0 picks a free one, off turns it off.", ""),
+    port("iscsi-port", "3260", "3260 for root, else 13260")
+        .says("Port for iSCSI; 0 picks a free one, off turns it off.", ""),
+    port("admin-port", "8049", "off")
+        .says("Port for the admin API and web console; 0 picks a free one, off turns it off.", ""),
+    port("portmap-port", "111", "111 for root, else 10111").says(
+        "Port for portmap (rpcbind); 0 picks a free one, off turns it off.",
+        "Clients that are not told a port ask here. Where a rpcbind runs already, the server registers with it \
+         instead. Kernel clients ask port 111 and no other for the lock service.",
+    ),
+    new(Server, "log-format", OneOf(&["text", "json"]), "\"text\"")
+        .restart()
+        .flag("log-format", "FORMAT")
+        .says("How log lines look: text for people, json for machines.", ""),
+    new(Server, "log-level", OneOf(&["error", "warn", "info", "debug", "trace"]), "\"info\"").restart().says(
+        "The least severe level that is logged.",
+        "The environment variable FOURFOLD_LOG overrides it, and can name parts of the program: \
+         `FOURFOLD_LOG=warn,nfs=debug`.",
+    ),
+    new(Server, "cache-size", Size, "\"256 MiB\"")
+        .restart()
+        .says("How much memory the cache of names, attributes and contents may take.", ""),
+    new(Server, "threads", Number(1, 1024), "4")
+        .without_default("one per processor")
+        .restart()
+        .says("Worker threads.", ""),
+    new(Server, "grace-period", Number(0, 600), "45").restart().says(
+        "Seconds after a start in which clients may only take back locks they had before.",
+        "Only counts where a client held locks when the server last stopped.",
+    ),
+    new(Share, "name", Kind::ShareName, "\"Share\"").without_default("").says(
+        "The name clients see: the NFS export /NAME, the SMB share and the AFP volume NAME.",
+        "Two names that differ only in upper and lower case count as the same.",
+    ),
+    new(Share, "path", Path, "\"/srv/share\"").without_default("").says(
+        "The folder to share.",
+        "A relative path counts from the folder of the settings file. The folder must exist.",
+    ),
+    new(Share, "protocols", SomeOf(&["nfs", "smb", "afp"]), "[\"nfs\", \"smb\", \"afp\"]")
+        .says("The protocols that show the share.", ""),
+    new(Share, "read-only", Bool, "false")
+        .flag("read-only", "")
+        .says("Nobody may change anything in the share.", "As a flag it counts for every share."),
+    new(Share, "guests", Bool, "false").flag("guest", "").says(
+        "People without an account may enter.",
+        "Counts for protocols with a login (SMB, AFP); for NFS the client rules decide. As a flag it counts for \
+         every share.",
+    ),
+    new(Share, "users", Texts, "[]").example("[\"ada\", \"grace\"]").says(
+        "Accounts that may enter; everyone with an account when this and `groups` are empty.",
+        "Counts for protocols with a login (SMB, AFP); for NFS the client rules decide.",
+    ),
+    new(Share, "groups", Texts, "[]")
+        .example("[\"staff\"]")
+        .says("Unix groups whose members may enter.", "See `users`."),
+    new(Share, "case-sensitive", Bool, "false").says(
+        "SMB and AFP clients tell \"a\" from \"A\".",
+        "NFS clients always do. When it is false, two names that differ only in case both stay reachable.",
+    ),
+    new(Share, "mac-sidecars", Bool, "true").says(
+        "A Mac's `._name` files are the Mac half of the file `name`, on every protocol.",
+        "They are not listed; looking one up answers the file's Finder info and resource fork, and writing one \
+         changes them. When it is false they are plain files.",
+    ),
+    new(Share, "hide", Texts, "[]").example("[\"*.tmp\", \"lost+found\"]").says(
+        "Names that listings leave out; `*` and `?` match as in a shell.",
+        "They can still be opened by name.",
+    ),
+    new(Share, "show", Texts, "[]").example("[\".AppleDouble\"]").says(
+        "Names that listings show although `hide` or the server would leave them out.",
+        "By default the server leaves out what belongs to its own and other servers' book-keeping.",
+    ),
+    new(Share, "device-nodes", OneOf(&["allow", "deny"]), "\"deny\"").says(
+        "Whether NFS clients may make block and character devices.",
+        "FIFOs and sockets are always allowed.",
+    ),
+    new(Client, "match", Clients, "\"192.168.1.0/24\"").without_default("").says(
+        "Whom the rule is about: an address, a network, \"*\" for everyone, or a list of these.",
+        "The first rule of a share that matches counts. A client that no rule matches is refused; a share without \
+         rules is open to everyone as if it had `match = \"*\"`.",
+    ),
+    new(Client, "access", OneOf(&["rw", "ro", "none"]), "\"rw\"")
+        .says("What these clients may do: read and write, read, or nothing.", ""),
+    new(Client, "squash", OneOf(&["root", "all", "none"]), "\"root\"").says(
+        "Which users of these clients act as the anonymous user.",
+        "\"none\" lets root on the client be root in the share.",
+    ),
+    new(Client, "anon-uid", Number(0, 4_294_967_294), "65534").says("The uid of the anonymous user.", ""),
+    new(Client, "anon-gid", Number(0, 4_294_967_294), "65534").says("The gid of the anonymous user.", ""),
+    new(Client, "secure", Bool, "false").says(
+        "These clients must use a source port below 1024.",
+        "A Mac does so with the mount option `resvport`.",
+    ),
+    new(User, "name", Kind::AccountName, "\"ada\"").without_default("").says(
+        "The account's name.",
+        "Its password is set with `fourfold user passwd NAME`; the settings file holds none.",
+    ),
+    new(User, "uid", Number(0, 4_294_967_294), "1000")
+        .without_default("the Unix account of the same name, else the server's own")
+        .says("The Unix user the account acts as.", ""),
+    new(User, "disabled", Bool, "false").says("The account may not log in.", ""),
+];

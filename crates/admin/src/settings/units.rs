@@ -1,0 +1,81 @@
+//! Sizes as people write them.
+
+const UNITS: [(&str, u64); 17] = [
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("kib", 1 << 10),
+    ("kb", 1_000),
+    ("m", 1 << 20),
+    ("mib", 1 << 20),
+    ("mb", 1_000_000),
+    ("g", 1 << 30),
+    ("gib", 1 << 30),
+    ("gb", 1_000_000_000),
+    ("t", 1 << 40),
+    ("tib", 1 << 40),
+    ("tb", 1_000_000_000_000),
+    ("p", 1 << 50),
+    ("pib", 1 << 50),
+    ("pb", 1_000_000_000_000_000),
+];
+
+/// Bytes of `256 MiB`, `1.5 GB`, `64k` or `4096`. A lone letter is the binary unit.
+#[must_use]
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim().to_ascii_lowercase());
+    let factor = UNITS.iter().find(|(name, _)| *name == unit)?.1;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
+    whole.checked_add(fraction_of(fraction, factor)?)
+}
+
+/// The part behind the point, in bytes, rounded down. Up to nine digits.
+fn fraction_of(digits: &str, factor: u64) -> Option<u64> {
+    if digits.is_empty() {
+        return Some(0);
+    }
+    let scale = 10u64.checked_pow(u32::try_from(digits.len()).ok()?).filter(|s| *s <= 1_000_000_000)?;
+    let part = u128::from(digits.parse::<u64>().ok()?) * u128::from(factor) / u128::from(scale);
+    u64::try_from(part).ok()
+}
+
+/// `256 MiB`: the largest binary unit, with one digit behind the point where it is not whole.
+#[must_use]
+pub fn format_size(bytes: u64) -> String {
+    const NAMES: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let step = (1..NAMES.len()).rev().find(|step| bytes >> (10 * step) > 0).unwrap_or(0);
+    let unit = 1u64 << (10 * step);
+    let (whole, tenth) = (bytes / unit, u128::from(bytes % unit) * 10 / u128::from(unit));
+    if tenth == 0 { format!("{whole} {}", NAMES[step]) } else { format!("{whole}.{tenth} {}", NAMES[step]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iec_and_si_units_differ() {
+        assert_eq!(parse_size("256 MiB"), Some(268_435_456));
+        assert_eq!(parse_size("256MB"), Some(256_000_000));
+        assert_eq!(parse_size("1.5 GiB"), Some(1_610_612_736));
+        assert_eq!(parse_size("64k"), Some(65_536));
+        assert_eq!(parse_size("4096"), Some(4096));
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for wrong in ["", "MiB", "-1", "1 XB", "1.2.3 MiB", "99999999 PiB", "1e3"] {
+            assert_eq!(parse_size(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_in_the_largest_unit() {
+        assert_eq!(format_size(0), "0 B");
+        assert_eq!(format_size(268_435_456), "256 MiB");
+        assert_eq!(format_size(1_610_612_736), "1.5 GiB");
+    }
+}

@@ -1,0 +1,325 @@
+//! What the person who wrote the settings gets to read: the exact lines.
+#![allow(clippy::unwrap_used)] // also in helpers of tests
+
+use std::path::Path;
+
+use admin::settings::{Arguments, Severity};
+use admin::{Access, ClientMatch, Port, Protocol, Settings, Squash};
+
+/// Loads `text` as `fourfold.toml` in a folder that has the folders `a`, `a/b`, `c` and the file `f`.
+fn load(text: &str, flags: &[(&str, &str)], shares: &[&str]) -> Result<Settings, Vec<String>> {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "a/b", "c"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("f"), "").unwrap();
+    std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+    let arguments = Arguments {
+        flags: flags.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect(),
+        shares: shares.iter().map(Into::into).collect(),
+        ..Arguments::new(false, folder.path().into())
+    };
+    Settings::load(&arguments)
+        .map_err(|all| all.iter().map(|d| plain(&d.to_string(), folder.path())).collect())
+}
+
+fn plain(line: &str, folder: &Path) -> String {
+    line.replace(&folder.canonicalize().unwrap().display().to_string(), "TMP")
+}
+
+fn errors(text: &str) -> Vec<String> {
+    load(text, &[], &[]).expect_err("must be refused")
+}
+
+const SHARE: &str = "[[share]]\nname = \"A\"\npath = \"a\"\n";
+
+/// `(what is written below a good share, the lines)`.
+const TABLE: &[(&str, &[&str])] = &[
+    ("pahts = 1", &["fourfold.toml:4:1: error: [[share]] has no setting `pahts`; write `path`"]),
+    (
+        "read_only = true",
+        &["fourfold.toml:4:1: error: [[share]] has no setting `read_only`; write `read-only`"],
+    ),
+    (
+        "writable = true",
+        &["fourfold.toml:4:1: error: [[share]] has no setting `writable`; write `read-only = false`"],
+    ),
+    (
+        "nfs-port = 1",
+        &["fourfold.toml:4:1: error: [[share]] has no setting `nfs-port`; write it below `[server]`"],
+    ),
+    (
+        "read-only = \"yes\"",
+        &[
+            "fourfold.toml:4:1: error: `read-only` must be true or false, not \"yes\"; write `read-only = true`",
+        ],
+    ),
+    (
+        "protocols = [\"nfs\", \"sbm\", 3]",
+        &[
+            "fourfold.toml:4:21: error: `protocols` must be a list of \"nfs\", \"smb\" or \"afp\", not \"sbm\"; \
+             write `\"smb\"`",
+            "fourfold.toml:4:28: error: `protocols` must be a list of \"nfs\", \"smb\" or \"afp\", not 3; write \
+             `protocols = [\"nfs\", \"smb\", \"afp\"]`",
+        ],
+    ),
+    (
+        "protocols = \"nfs\"",
+        &[
+            "fourfold.toml:4:1: error: `protocols` must be a list of \"nfs\", \"smb\" or \"afp\", not \"nfs\"; write \
+           `protocols = [\"nfs\"]`",
+        ],
+    ),
+    (
+        "[[share.client]]\nmatch = \"192.168.1.0/33\"",
+        &[
+            "fourfold.toml:5:1: error: `match` must be an IP address, a network such as \"192.168.1.0/24\", or \"*\" \
+           for everyone, not \"192.168.1.0/33\"; write `match = \"192.168.1.0/32\"`",
+        ],
+    ),
+    (
+        "[[share.client]]\nmatch = \"10.0.0.0/255.255.0.0\"",
+        &[
+            "fourfold.toml:5:1: error: `match` must be an IP address, a network such as \"192.168.1.0/24\", or \"*\" \
+           for everyone, not \"10.0.0.0/255.255.0.0\"; write `match = \"10.0.0.0/16\"`",
+        ],
+    ),
+    (
+        "[[share.client]]\naccess = \"rw\"",
+        &["fourfold.toml:4:1: error: [[share.client]] has no `match`; add `match = \"192.168.1.0/24\"`"],
+    ),
+    (
+        "[[share.client]]\nmatch = \"*\"\nsquash = \"rot\"",
+        &[
+            "fourfold.toml:6:1: error: `squash` must be one of \"root\", \"all\" or \"none\", not \"rot\"; write \
+           `squash = \"root\"`",
+        ],
+    ),
+    (
+        "[[share]]\nname = \"a\"\npath = \"c\"",
+        &[
+            "fourfold.toml:5:1: error: the share \"a\" is the same as \"A\" at fourfold.toml:2:1 to SMB and AFP; give \
+           one of them another name",
+        ],
+    ),
+    (
+        "[[share]]\nname = \"A\"\npath = \"c\"",
+        &[
+            "fourfold.toml:5:1: error: there are two shares \"A\"; the other is at fourfold.toml:2:1; give one of \
+           them another name",
+        ],
+    ),
+    (
+        "[[share]]\nname = \"B\"\npath = \"gone\"",
+        &[
+            "fourfold.toml:6:1: error: the folder `gone` does not exist; make it with `mkdir -p gone`, or write the \
+           path of a folder that exists",
+        ],
+    ),
+    (
+        "[[share]]\nname = \"B\"\npath = \"~/x\"",
+        &[
+            "fourfold.toml:6:1: error: the folder `~/x` does not exist; write the whole path: `~` means a home folder \
+           only to a shell",
+        ],
+    ),
+    (
+        "[[share]]\nname = \"B\"\npath = \"f\"",
+        &["fourfold.toml:6:1: error: `f` is not a folder; write the path of a folder"],
+    ),
+    (
+        "[[share]]\nname = \"x/y\"\npath = \"c\"",
+        &[
+            "fourfold.toml:5:1: error: `name` must be a name of 1 to 80 characters with none of / \\ : * ? \" < > | + \
+           = ; , [ ], not \"x/y\"; write `name = \"Share\"`",
+        ],
+    ),
+    (
+        "[[share]]\npath = \"c\"",
+        &["fourfold.toml:4:1: error: [[share]] has no `name`; add `name = \"Share\"`"],
+    ),
+    (
+        "[server]\nnfs-port = 70000",
+        &[
+            "fourfold.toml:5:1: error: `nfs-port` must be a port from 1 to 65535, 0 for any free one, or \"off\", not \
+           70000; write `nfs-port = 2049`",
+        ],
+    ),
+    (
+        "[server]\nnfs-port = 2049\nsmb-port = 2049",
+        &[
+            "fourfold.toml:6:1: error: `smb-port` is 2049, which `nfs-port` has already; write another port, 0 for \
+           any free one, or \"off\"",
+        ],
+    ),
+    (
+        "[server]\nlisten = [\"localhost\"]",
+        &["fourfold.toml:5:11: error: `listen` must be a list of IP addresses, not \"localhost\"; write \
+           `\"127.0.0.1\"`"],
+    ),
+    (
+        "[server]\ncache-size = \"lots\"",
+        &["fourfold.toml:5:1: error: `cache-size` must be a size such as \"256 MiB\", not \"lots\"; write \
+           `cache-size = \"256 MiB\"`"],
+    ),
+    (
+        "[server]\nstate = \"a/state\"",
+        &[
+            "fourfold.toml:5:1: error: the state folder `TMP/a/state` lies inside the share \"A\"; choose one \
+           elsewhere with `--state DIR` (or `state` in `[server]`): it holds secrets",
+        ],
+    ),
+    ("[sever]\nx = 1", &["fourfold.toml:4:1: error: there is no table `sever`; write `[server]`"]),
+    (
+        "[user]\nname = \"ada\"",
+        &["fourfold.toml:4:1: error: `user` can be given several times, so it is a list of tables; write \
+           `[[user]]`, with two brackets"],
+    ),
+    (
+        "[[user]]\nname = \"ada\"\n[[user]]\nname = \"ada\"",
+        &["fourfold.toml:7:1: error: there are two accounts \"ada\"; remove one, or give it another name"],
+    ),
+    (
+        "[[user]]\nname = \"ada\"\npassword = \"x\"",
+        &[
+            "fourfold.toml:6:1: error: [[user]] has no setting `password`; the settings are: name, uid, disabled",
+        ],
+    ),
+];
+
+#[test]
+fn every_mistake_has_its_line() {
+    for (written, expected) in TABLE {
+        let text = format!("{SHARE}{written}\n");
+        assert_eq!(errors(&text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_said_at_once_in_the_order_of_the_file() {
+    let lines = errors(
+        "listen = 3\n[server]\nafp-port = \"no\"\n[[share]]\nname = \"A\"\npath = \"gone\"\nguests = 1\n",
+    );
+    let starts: Vec<&str> = lines.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(starts, ["fourfold.toml:1:1", "fourfold.toml:3:1", "fourfold.toml:6:1", "fourfold.toml:7:1"]);
+}
+
+#[test]
+fn a_syntax_error_has_its_line() {
+    let lines = errors("[server]\nlisten = [\n");
+    assert!(lines[0].starts_with("fourfold.toml:") && lines[0].contains(": error: "), "{lines:?}");
+    assert!(lines[0].starts_with("fourfold.toml:2") || lines[0].starts_with("fourfold.toml:3"), "{lines:?}");
+}
+
+#[test]
+fn a_share_inside_another_is_accepted_and_said() {
+    let settings = load(&format!("{SHARE}[[share]]\nname = \"B\"\npath = \"a/b\"\n"), &[], &[]).unwrap();
+    let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "fourfold.toml:6:1: note: the folder of share \"B\" lies inside the folder of \"A\"; what the one forbids, \
+          the other may allow"
+        ]
+    );
+    assert!(settings.notes.iter().all(|note| note.severity == Severity::Note));
+}
+
+#[test]
+fn what_is_not_set_has_its_default() {
+    let settings = load(SHARE, &[], &[]).unwrap();
+    let server = &settings.server;
+    assert_eq!(server.listen, ["0.0.0.0", "::"].map(|a| a.parse::<std::net::IpAddr>().unwrap()));
+    assert_eq!((server.ports.nfs, server.ports.admin), (Port::Standard, Port::Off));
+    assert_eq!((server.cache_size, server.grace_period.as_secs()), (256 << 20, 45));
+    assert!(server.state.ends_with(".fourfold"));
+    let share = &settings.shares[0];
+    assert_eq!(share.protocols, [Protocol::Nfs, Protocol::Smb, Protocol::Afp]);
+    assert!(share.mac_sidecars && !share.read_only && !share.guests && !share.device_nodes);
+    let rule = share.rule_for("203.0.113.9:1023".parse().unwrap()).unwrap();
+    assert_eq!((rule.access, rule.squash, rule.secure), (Access::ReadWrite, Squash::Root, false));
+    assert_eq!((rule.anon_uid, rule.anon_gid), (65534, 65534));
+}
+
+#[test]
+fn the_first_client_rule_that_matches_counts_and_no_match_is_a_refusal() {
+    let rules = "client = [{ match = \"10.0.0.5\", access = \"none\" }, { match = [\"10.0.0.0/8\", \"fd00::/8\"], \
+                 access = \"ro\", squash = \"all\", anon-uid = 99 }]\n";
+    let settings = load(&format!("{SHARE}{rules}"), &[], &[]).unwrap();
+    let access =
+        |address: &str| settings.shares[0].rule_for(address.parse().unwrap()).map(|rule| rule.access);
+    assert_eq!(access("10.0.0.5:9"), Some(Access::None));
+    assert_eq!(access("10.0.0.6:9"), Some(Access::ReadOnly));
+    assert_eq!(access("[::ffff:10.0.0.6]:9"), Some(Access::ReadOnly));
+    assert_eq!(access("[fd00::1]:9"), Some(Access::ReadOnly));
+    assert_eq!(access("192.0.2.1:9"), None);
+    assert!(matches!(settings.shares[0].clients[1].matches[0], ClientMatch::Net(_)));
+}
+
+#[test]
+fn the_command_line_wins_over_the_file() {
+    let text = format!("[server]\nnfs-port = 2049\nsmb-port = \"off\"\n{SHARE}");
+    let flags = [("nfs-port", "0"), ("listen", "127.0.0.1"), ("listen", "::1"), ("read-only", "")];
+    let settings = load(&text, &flags, &["Cee=c", "a=c"]).unwrap();
+    assert_eq!((settings.server.ports.nfs, settings.server.ports.smb), (Port::Number(0), Port::Off));
+    assert_eq!(settings.server.listen.len(), 2);
+    let shares: Vec<(&str, &str, bool)> = settings
+        .shares
+        .iter()
+        .map(|s| (s.name.as_str(), s.path.file_name().unwrap().to_str().unwrap(), s.read_only))
+        .collect();
+    assert_eq!(shares, [("A", "c", true), ("Cee", "c", true)]);
+}
+
+#[test]
+fn mistakes_on_the_command_line_name_the_flag_or_argument() {
+    let flags = [("nfs-port", "99999"), ("listen", "nowhere")];
+    let lines = load("", &flags, &["a", "A=c", "=c", "X=", "gone", "b:d=c"]).unwrap_err();
+    assert_eq!(
+        lines,
+        [
+            "command line: --listen nowhere: error: `--listen` must be a list of IP addresses, not \"nowhere\"; \
+             write `--listen 0.0.0.0`",
+            "command line: --nfs-port 99999: error: `--nfs-port` must be a port from 1 to 65535, 0 for any free \
+             one, or \"off\", not 99999; write `--nfs-port 2049`",
+            "command line: =c: error: the name is missing; write `NAME=DIR`, or `./a=b` for a folder named `a=b`",
+            "command line: X=: error: the folder is missing; write `NAME=DIR`, or `./a=b` for a folder named `a=b`",
+            "command line: gone: error: the folder `gone` does not exist; make it with `mkdir -p gone`, or write \
+             the path of a folder that exists",
+            "command line: b:d=c: error: the name must be a name of 1 to 80 characters with none of / \\ : * ? \" < > \
+             | + = ; , [ ]: \"b:d\"; write `Share=TMP/c`",
+            "command line: A=c: error: the share \"A\" is the same as \"a\" at command line: a to SMB and AFP; give \
+             it another name: `NAME=TMP/c`",
+        ]
+    );
+}
+
+#[test]
+fn nothing_to_share_is_refused() {
+    assert_eq!(
+        errors(""),
+        ["fourfold.toml:1:1: error: nothing is shared; name a folder, `fourfold serve ~/Share`, or write a \
+          `[[share]]` with `name` and `path`"]
+    );
+}
+
+#[test]
+fn a_share_without_a_name_is_called_like_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("Notes")).unwrap();
+    let arguments =
+        Arguments { shares: vec!["Notes/".into()], ..Arguments::new(false, folder.path().into()) };
+    let settings = Settings::load(&arguments).unwrap();
+    assert_eq!(settings.shares[0].name, "Notes");
+    assert_eq!(settings.server.state, folder.path().join(".fourfold"));
+}
+
+#[test]
+fn a_password_is_never_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let users = vec!["ada:hunter2".into(), ":hunter2".into(), "a/b:hunter2".into(), "hunter2".into()];
+    let arguments = Arguments { users, ..Arguments::new(false, folder.path().into()) };
+    let lines = Settings::load(&arguments).unwrap_err();
+    assert_eq!(lines.len(), 4); // the three, and that nothing is shared
+    assert!(lines.iter().all(|line| !line.to_string().contains("hunter2")), "{lines:?}");
+}

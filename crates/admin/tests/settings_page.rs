@@ -1,0 +1,27 @@
+//! The page is the table: it cannot fall behind.
+
+use std::path::Path;
+
+#[test]
+fn the_committed_page_is_what_the_table_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+    if std::env::var_os("FOURFOLD_WRITE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, admin::settings::page()).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == admin::settings::page(),
+        "docs/settings.md differs from the table of settings; write it anew with\n    \
+         FOURFOLD_WRITE_DOCS=1 cargo test -p admin --test settings_page"
+    );
+}
+
+#[test]
+fn every_setting_is_documented_and_has_an_example_it_accepts() {
+    for setting in admin::settings::SETTINGS {
+        assert!(setting.brief.ends_with('.') && !setting.brief.contains('\n'), "{}", setting.path());
+        assert!(!setting.example.is_empty(), "{}", setting.path());
+        assert!(setting.example.parse::<toml_edit::Value>().is_ok(), "{}", setting.path());
+    }
+}

@@ -1,0 +1,140 @@
+//! The command line. The flags of `serve` that are settings take their help from the table of settings.
+
+mod serve;
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+pub(crate) use serve::Serve;
+
+const EXAMPLES: &str = "Examples:
+  fourfold serve ~/Share                     share one folder with every client of every protocol
+  fourfold serve Music=/srv/music --read-only
+  fourfold check --config fourfold.toml      are the settings right?
+  fourfold user add ada                      make an account; asks for the password
+  fourfold status                            what is the running server doing?
+
+Exit codes:
+  0  done
+  1  it could not be done; the message says why and what to do
+  2  the settings or the command line were refused
+  3  no running server was found (status)";
+
+/// One file tree, served over AFP, SMB, NFS and iSCSI.
+#[derive(Debug, Parser)]
+#[command(name = "fourfold", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Share folders until told to stop
+    Serve(Box<Serve>),
+    /// Accept or refuse the settings, and say everything that is wrong with them
+    #[command(after_help = "Examples:
+  fourfold check                             ./fourfold.toml
+  fourfold check --config /etc/fourfold/fourfold.toml
+
+Exit codes:
+  0  the settings are accepted
+  2  they are refused; every line says where, what is wrong, and what to write instead")]
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Settings file; by default ./fourfold.toml, else, for root, /etc/fourfold/fourfold.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// The whole command line, with the help of the settings filled in from their table.
+pub(crate) fn command() -> clap::Command {
+    Cli::command().mut_subcommand("serve", serve::with_help_from_table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn serve(words: &[&str]) -> Serve {
+        let words = ["fourfold", "serve"].iter().chain(words);
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Serve(serve) => *serve,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_of_the_table_is_a_flag_of_serve_and_its_help_says_the_same() {
+        let mut command = command();
+        let serve = command.find_subcommand_mut("serve").unwrap();
+        let help = serve.render_long_help().to_string();
+        for setting in admin::settings::SETTINGS.iter().filter(|s| s.flag.is_some()) {
+            let (flag, value) = setting.flag.unwrap();
+            assert!(help.contains(&format!("--{flag}")), "{flag}");
+            let argument = serve.get_arguments().find(|a| a.get_long() == Some(flag)).unwrap();
+            assert_eq!(
+                argument.get_help().unwrap().to_string(),
+                setting.brief.trim_end_matches('.'),
+                "{flag}"
+            );
+            assert_eq!(argument.get_action().takes_values(), !value.is_empty(), "{flag}");
+        }
+    }
+
+    #[test]
+    fn serve_understands_every_form_of_its_usage_line() {
+        let parsed = serve(&[
+            "Music=/srv/music",
+            "/srv/a=b",
+            "--listen=127.0.0.1",
+            "--listen",
+            "::1",
+            "--nfs-port",
+            "0",
+            "--smb-port",
+            "off",
+            "--user",
+            "ada:se:cret",
+            "--user",
+            "grace:x",
+            "--guest",
+            "--read-only",
+            "--log-format",
+            "json",
+        ]);
+        let arguments = parsed.arguments(false, "/tmp".into());
+        assert_eq!(arguments.shares, ["Music=/srv/music", "/srv/a=b"]);
+        assert_eq!(arguments.users, ["ada:se:cret", "grace:x"]);
+        let expected = [
+            ("listen", "127.0.0.1"),
+            ("listen", "::1"),
+            ("nfs-port", "0"),
+            ("smb-port", "off"),
+            ("log-format", "json"),
+            ("read-only", ""),
+            ("guest", ""),
+        ];
+        let flags: Vec<(&str, &str)> =
+            arguments.flags.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(flags, expected);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_utf8_is_accepted() {
+        use std::os::unix::ffi::OsStringExt;
+        let odd = std::ffi::OsString::from_vec(b"A=/srv/\xff".to_vec());
+        let cli = Cli::try_parse_from(["fourfold".into(), "serve".into(), odd.clone()]).unwrap();
+        let Command::Serve(serve) = cli.command else { panic!("not serve") };
+        assert_eq!(serve.shares, [odd]);
+    }
+}
