@@ -1,1 +1,27 @@
-//! Mac metadata and its on-disk layouts.
+//! Mac metadata and its on-disk layouts: bytes to values and back, no I/O.
+//!
+//! [`Metadata`] is the one model of what a file is besides its forks; everything else here is a layout that some
+//! server or client writes, read into that model and, where neighbours read it too, written from it.
+
+pub mod apple_double;
+pub mod attr;
+pub mod bits;
+pub mod fields;
+pub mod finder_info;
+pub mod info_stream;
+pub mod layout;
+pub mod model;
+pub mod netatalk;
+pub mod problem;
+pub mod resource;
+pub mod samba;
+pub mod sidecar;
+pub mod time;
+
+pub use bits::{DosAttributes, FileBits, FinderFlags};
+pub use finder_info::FinderInfo;
+pub use model::{Metadata, Parts, Times};
+pub use problem::{Problem, Source};
+pub use sidecar::SidecarHead;
+
+pub use crate::Time;

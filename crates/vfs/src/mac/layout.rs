@@ -1,0 +1,218 @@
+//! Where the layouts keep things: file names beside a file, and names of extended attributes.
+
+use super::samba;
+
+/// The extended attribute that Netatalk 3, 4 and Samba share.
+pub const NETATALK_METADATA: &[u8] = b"user.org.netatalk.Metadata";
+/// Netatalk's resource fork where extended attributes may be large.
+pub const NETATALK_RESOURCE: &[u8] = b"user.org.netatalk.ResourceFork";
+/// Samba's DOS attributes.
+pub const DOSATTRIB: &[u8] = b"user.DOSATTRIB";
+/// What [`super::Metadata::to_kept`] gives.
+pub const KEPT: &[u8] = b"user.fourfold.kept";
+/// The stream with Finder info and backup time.
+pub const INFO_STREAM: &[u8] = b"AFP_AfpInfo";
+/// The stream that is the resource fork.
+pub const RESOURCE_STREAM: &[u8] = b"AFP_Resource";
+/// Client names of what is no attribute but part of the model.
+pub const FINDER_INFO_XATTR: &[u8] = b"com.apple.FinderInfo";
+/// As above, for the resource fork.
+pub const RESOURCE_XATTR: &[u8] = b"com.apple.ResourceFork";
+
+const SIDECAR_PREFIX: &[u8] = b"._";
+const USER: &[u8] = b"user.";
+const OURS: &[u8] = b"user.fourfold.";
+
+/// The name of a file's sidecar, in the same folder.
+pub fn sidecar_name(name: &[u8]) -> Vec<u8> {
+    [SIDECAR_PREFIX, name].concat()
+}
+
+/// The file whose sidecar a name would be. Whether it is one, its bytes tell: [`super::sidecar::is_sidecar`].
+pub fn sidecar_owner(name: &[u8]) -> Option<&[u8]> {
+    name.strip_prefix(SIDECAR_PREFIX).filter(|owner| !matches!(*owner, b"" | b"." | b".."))
+}
+
+/// Whether a name has the form of a sidecar's.
+pub fn is_sidecar_name(name: &[u8]) -> bool {
+    sidecar_owner(name).is_some()
+}
+
+/// The folder of Netatalk 2's header files.
+pub const NETATALK2_FOLDER: &[u8] = b".AppleDouble";
+/// Netatalk 2's header file of a folder, inside that folder's [`NETATALK2_FOLDER`].
+pub const NETATALK2_PARENT: &[u8] = b".Parent";
+
+/// The Netatalk 2 header file of a file, relative to its folder.
+pub fn netatalk2_header(name: &[u8]) -> Vec<u8> {
+    [NETATALK2_FOLDER, b"/", name].concat()
+}
+
+/// Netatalk's list of a file's extended attributes (`ea = ad`), relative to its folder.
+pub fn netatalk_ea_list(name: &[u8]) -> Vec<u8> {
+    [NETATALK2_FOLDER, b"/", name, b"::EA"].concat()
+}
+
+/// The value of one attribute in such a list.
+pub fn netatalk_ea_value(name: &[u8], attribute: &[u8]) -> Vec<u8> {
+    [&netatalk_ea_list(name)[..], b"::", attribute].concat()
+}
+
+/// Synology's file with Finder info and resource fork, relative to the folder.
+pub fn synology_resource(name: &[u8]) -> Vec<u8> {
+    [b"@eaDir/", name, b"@SynoResource"].concat()
+}
+
+/// Synology's file with extended attributes, relative to the folder.
+pub fn synology_attributes(name: &[u8]) -> Vec<u8> {
+    [b"@eaDir/", name, b"@SynoEAStream"].concat()
+}
+
+/// Whether an entry is some server's or emulator's store beside the files, never a user's: not listed.
+pub fn is_server_store(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b".AppleDouble"
+            | b".AppleDB"
+            | b".AppleDesktop"
+            | b"@eaDir"
+            | b".finf"
+            | b".rsrc"
+            | b".resource"
+            | b".streams"
+    )
+}
+
+/// Whether an entry is a Mac's own housekeeping: shown to Macs, of no use to others.
+pub fn is_mac_housekeeping(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b".DS_Store"
+            | b"Icon\r"
+            | b".VolumeIcon.icns"
+            | b"Network Trash Folder"
+            | b"TheVolumeSettingsFolder"
+            | b"TheFindByContentFolder"
+            | b"Temporary Items"
+            | b".TemporaryItems"
+            | b".Trashes"
+            | b".Spotlight-V100"
+            | b".fseventsd"
+            | b".apdisk"
+    )
+}
+
+/// What an extended attribute of the host is to clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored<'a> {
+    /// An attribute (or small stream) of this client name.
+    Client(&'a [u8]),
+    /// The same, in Samba's place and with Samba's extra byte: see [`samba::stream_value`].
+    SambaStream(&'a [u8]),
+    /// Part of the model, or bookkeeping: never shown, never set by name.
+    Internal,
+    /// Not in the user namespace.
+    System,
+}
+
+/// Classifies an attribute of the host by its name. Two names of one attribute (`user.x` and Samba's) give one client
+/// name; the caller shows it once, `user.x` first.
+pub fn classify_xattr(stored: &[u8]) -> Stored<'_> {
+    let Some(name) = stored.strip_prefix(USER) else { return Stored::System };
+    if is_internal(stored) {
+        return Stored::Internal;
+    }
+    match samba::stream_name(stored) {
+        Some(INFO_STREAM | RESOURCE_STREAM | FINDER_INFO_XATTR | RESOURCE_XATTR) => Stored::Internal,
+        Some(stream) => Stored::SambaStream(stream),
+        None if stored.starts_with(samba::STREAM_PREFIX) || name.is_empty() => Stored::Internal,
+        None => Stored::Client(name),
+    }
+}
+
+/// The attribute of the host in which a client's attribute lives, or `None` when the name is not the client's to use: it
+/// is part of the model, or would be some server's bookkeeping.
+pub fn stored_xattr(client: &[u8]) -> Option<Vec<u8>> {
+    // A header of transparent compression is acted on by Macs that read it: none is taken from the network.
+    let refused = [FINDER_INFO_XATTR, RESOURCE_XATTR, b"com.apple.decmpfs", INFO_STREAM, RESOURCE_STREAM];
+    if refused.contains(&client) || client.contains(&0) {
+        return None;
+    }
+    let stored = [USER, client].concat();
+    (classify_xattr(&stored) == Stored::Client(client)).then_some(stored)
+}
+
+fn is_internal(stored: &[u8]) -> bool {
+    stored.starts_with(OURS)
+        || [NETATALK_METADATA, NETATALK_RESOURCE, DOSATTRIB].contains(&stored)
+        || [
+            &b"user.SAMBA_PAI"[..],
+            b"user.SAMBA_STREAMS",
+            b"user.DosAttrib",
+            b"user.DosEAs",
+            b"user.DosStreams",
+        ]
+        .contains(&stored)
+        || [&b"user.com.apple.FinderInfo"[..], b"user.com.apple.ResourceFork"].contains(&stored)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sidecar_names_go_both_ways() {
+        assert_eq!(sidecar_name(b"foo"), b"._foo");
+        assert_eq!(sidecar_owner(b"._foo"), Some(&b"foo"[..]));
+        assert_eq!(sidecar_owner(b"._._foo"), Some(&b"._foo"[..]));
+        for name in [&b"foo"[..], b".foo", b"._", b"._.", b"._.."] {
+            assert!(!is_sidecar_name(name));
+        }
+    }
+
+    #[test]
+    fn other_layouts_are_paths_beside_the_file() {
+        assert_eq!(netatalk2_header(b"foo"), b".AppleDouble/foo");
+        assert_eq!(netatalk2_header(NETATALK2_PARENT), b".AppleDouble/.Parent");
+        assert_eq!(netatalk_ea_value(b"foo", b"bar"), b".AppleDouble/foo::EA::bar");
+        assert_eq!(synology_resource(b"foo"), b"@eaDir/foo@SynoResource");
+        assert_eq!(synology_attributes(b"foo"), b"@eaDir/foo@SynoEAStream");
+    }
+
+    #[test]
+    fn client_attributes_live_in_the_user_namespace_and_come_back() {
+        for client in [&b"com.apple.metadata:_kMDItemUserTags"[..], b"com.apple.lastuseddate#PS", b"x"] {
+            let stored = stored_xattr(client).unwrap();
+            assert_eq!(stored, [b"user.", client].concat());
+            assert_eq!(classify_xattr(&stored), Stored::Client(client));
+        }
+    }
+
+    #[test]
+    fn bookkeeping_is_neither_shown_nor_set() {
+        for stored in [
+            &b"user.org.netatalk.Metadata"[..],
+            b"user.DOSATTRIB",
+            b"user.fourfold.owner",
+            b"user.SAMBA_PAI",
+            b"user.DosStream.AFP_AfpInfo:$DATA",
+            b"user.DosStream.",
+            b"user.",
+        ] {
+            assert_eq!(classify_xattr(stored), Stored::Internal, "{}", stored.escape_ascii());
+            assert_eq!(stored_xattr(&stored[5..]), None, "{}", stored.escape_ascii());
+        }
+        assert_eq!(stored_xattr(b"DosStream.x:$DATA"), None);
+        assert_eq!(stored_xattr(FINDER_INFO_XATTR), None);
+        assert_eq!(stored_xattr(b"com.apple.decmpfs"), None);
+        assert_eq!(classify_xattr(b"security.NTACL"), Stored::System);
+    }
+
+    #[test]
+    fn sambas_streams_are_found_by_their_own_names() {
+        assert_eq!(
+            classify_xattr(b"user.DosStream.com.apple.quarantine:$DATA"),
+            Stored::SambaStream(b"com.apple.quarantine")
+        );
+    }
+}

@@ -1,0 +1,309 @@
+//! The one model of what a file is besides its forks.
+
+use super::apple_double::{self, Container, EntryId};
+use super::attr::NewAttr;
+use super::bits::{DosAttributes, FileBits, FinderFlags};
+use super::fields::{Dates, Fields, IdHint, KeptEntry};
+use super::finder_info::FinderInfo;
+use super::info_stream::InfoStream;
+use super::netatalk;
+use super::problem::{Problem, Source};
+use super::samba::DosAttrib;
+use super::sidecar::{self, SidecarHead};
+use crate::Time;
+
+/// What a file is besides its forks and its POSIX attributes: the one model that all clients see and all layouts on the
+/// disk are read into.
+///
+/// Some facts are known under two names: hidden is also the Finder's invisible flag, read-only is also write-inhibit.
+/// Reading a layout keeps both as they are; the setters change both.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Metadata {
+    /// Finder info without its date, which is in `times`; see [`Metadata::finder_info_with_date`].
+    pub finder_info: FinderInfo,
+    /// The Finder's comment, in whatever encoding the client used.
+    pub comment: Vec<u8>,
+    /// Times that the host does not keep.
+    pub times: Times,
+    /// DOS attributes.
+    pub dos: DosAttributes,
+    /// Mac attributes: what may not be done, mainly.
+    pub bits: FileBits,
+    kept: Kept,
+}
+
+/// Times that the host does not keep, or will not let us set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "obvious")]
+pub struct Times {
+    pub created: Option<Time>,
+    pub backup: Option<Time>,
+    /// When it came into its folder.
+    pub added: Option<Time>,
+}
+
+/// What nobody here uses but a rewrite must not lose.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Kept {
+    modified: Option<Time>,
+    accessed: Option<Time>,
+    /// The upper half of entry 14.
+    server_info: u16,
+    id_hint: Option<IdHint>,
+    itime: Option<u64>,
+    entries: Vec<KeptEntry>,
+    unreadable: Vec<(Source, Vec<u8>)>,
+}
+
+/// Everything stored about one file, as bytes; `None` where there is no such thing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parts<'a> {
+    /// The extended attribute `user.org.netatalk.Metadata`.
+    pub netatalk: Option<&'a [u8]>,
+    /// The beginning and the length of `.AppleDouble/<name>`.
+    pub netatalk2: Option<(&'a [u8], u64)>,
+    /// The stream `AFP_AfpInfo`.
+    pub info_stream: Option<&'a [u8]>,
+    /// The beginning and the length of `._name`.
+    pub sidecar: Option<(&'a [u8], u64)>,
+    /// The extended attribute `user.DOSATTRIB`.
+    pub dosattrib: Option<&'a [u8]>,
+    /// The extended attribute in which we keep what [`Metadata::to_kept`] gave.
+    pub kept: Option<&'a [u8]>,
+}
+
+impl Metadata {
+    /// Reads everything there is. Where several sources say the same thing, the first in the order of [`Parts`] counts,
+    /// but DOS attributes and the creation time are those of `dosattrib` when it has them. What cannot be read is kept
+    /// for [`Metadata::to_kept`], and named.
+    pub fn from_parts(parts: &Parts<'_>) -> (Self, Vec<Problem>) {
+        reading::read(parts)
+    }
+
+    /// Reads `user.org.netatalk.Metadata` alone.
+    pub fn from_netatalk(bytes: &[u8]) -> (Self, Vec<Problem>) {
+        Self::from_parts(&Parts { netatalk: Some(bytes), ..Parts::default() })
+    }
+
+    /// Writes `user.org.netatalk.Metadata`, always 402 bytes. Netatalk shows an unset creation time as 1931: set it first.
+    pub fn to_netatalk(&self) -> Vec<u8> {
+        netatalk::build(&self.to_fields())
+    }
+
+    /// Writes `user.DOSATTRIB`.
+    pub fn to_dosattrib(&self) -> Vec<u8> {
+        DosAttrib { attributes: self.dos, created: self.times.created, itime: self.kept.itime }.build()
+    }
+
+    /// Writes the stream `AFP_AfpInfo`.
+    pub fn to_info_stream(&self) -> Vec<u8> {
+        let finder_info = self.finder_info_with_date();
+        InfoStream { backup: self.times.backup, finder_info, prodos: [0; 6] }.build()
+    }
+
+    /// Writes what stands before the resource fork in a `._name`; see [`sidecar::synthesize`].
+    pub fn to_sidecar(&self, xattrs: &[NewAttr<'_>], resource_len: u64) -> (Vec<u8>, Vec<Problem>) {
+        sidecar::synthesize(&self.finder_info_with_date(), xattrs, resource_len)
+    }
+
+    /// Writes the header of a Netatalk 2 `.AppleDouble/<name>`; the resource fork follows.
+    pub fn to_netatalk2(&self, name: &[u8], resource_len: u32) -> Vec<u8> {
+        let fields = Fields { real_name: Some(name.to_vec()), ..self.to_fields() };
+        netatalk::build_header_file(&fields, resource_len)
+    }
+
+    /// What the layouts above have no place for, to be stored beside them; `None` when that is nothing.
+    pub fn to_kept(&self) -> Option<Vec<u8>> {
+        let mut entries: Vec<(EntryId, &[u8])> = Vec::new();
+        if self.comment.len() > netatalk::MAX_COMMENT {
+            entries.push((EntryId::COMMENT, &self.comment));
+        }
+        entries.extend(self.kept.entries.iter().map(|entry| (entry.id, &entry.bytes[..])));
+        for (source, bytes) in &self.kept.unreadable {
+            entries.push((reading::unreadable_id(*source), bytes));
+        }
+        entries.truncate(apple_double::MAX_ENTRIES);
+        (!entries.is_empty()).then(|| apple_double::pack(Container::Double, [0; 16], &entries))
+    }
+
+    /// The stored values that could not be read.
+    pub fn unreadable(&self) -> impl Iterator<Item = (Source, &[u8])> {
+        self.kept.unreadable.iter().map(|(source, bytes)| (*source, &bytes[..]))
+    }
+
+    /// Netatalk's catalogue node id for the file, if it left one.
+    pub fn id_hint(&self) -> Option<&IdHint> {
+        self.kept.id_hint.as_ref()
+    }
+
+    /// Whether there is nothing to store.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The 32 bytes as they are on the disk, with the date the file came into its folder.
+    pub fn finder_info_with_date(&self) -> FinderInfo {
+        let mut info = self.finder_info;
+        if self.times.added.is_some() {
+            info.set_date_added(self.times.added);
+        }
+        info
+    }
+
+    /// Takes Finder info from a client. Its invisible flag is also the DOS attribute; a date in it is taken, none leaves
+    /// the one there is.
+    pub fn set_finder_info(&mut self, info: FinderInfo) {
+        self.put_finder_info(info);
+        let invisible = info.flags().contains(FinderFlags::IS_INVISIBLE);
+        self.dos = self.dos.with(DosAttributes::HIDDEN, invisible);
+        self.bits = self.bits.with(FileBits::INVISIBLE, invisible);
+    }
+
+    /// Hides or shows it to everyone.
+    pub fn set_hidden(&mut self, on: bool) {
+        self.dos = self.dos.with(DosAttributes::HIDDEN, on);
+        self.bits = self.bits.with(FileBits::INVISIBLE, on);
+        self.finder_info.set_flags(self.finder_info.flags().with(FinderFlags::IS_INVISIBLE, on));
+    }
+
+    /// Whether anyone hid it.
+    pub fn is_hidden(&self) -> bool {
+        self.dos.contains(DosAttributes::HIDDEN)
+            || self.bits.contains(FileBits::INVISIBLE)
+            || self.finder_info.flags().contains(FinderFlags::IS_INVISIBLE)
+    }
+
+    /// Allows or forbids changes to its contents.
+    pub fn set_readonly(&mut self, on: bool) {
+        self.dos = self.dos.with(DosAttributes::READONLY, on);
+        self.bits = self.bits.with(FileBits::WRITE_INHIBIT, on);
+    }
+
+    /// Whether anyone forbade changes to its contents.
+    pub fn is_readonly(&self) -> bool {
+        self.dos.contains(DosAttributes::READONLY) || self.bits.contains(FileBits::WRITE_INHIBIT)
+    }
+
+    /// The Finder's "Locked": contents, name and existence.
+    pub fn set_locked(&mut self, on: bool) {
+        self.set_readonly(on);
+        self.bits = self.bits.with(FileBits::LOCKED, on);
+    }
+
+    /// Makes it a system file, or not.
+    pub fn set_system(&mut self, on: bool) {
+        self.dos = self.dos.with(DosAttributes::SYSTEM, on);
+        self.bits = self.bits.with(FileBits::SYSTEM, on);
+    }
+
+    /// Marks it as changed since the last backup, or not.
+    pub fn set_archive(&mut self, on: bool) {
+        self.dos = self.dos.with(DosAttributes::ARCHIVE, on);
+        self.bits = self.bits.with(FileBits::BACKUP_NEEDED, on);
+    }
+
+    /// Takes DOS attributes from a client, and what they mean to a Mac.
+    pub fn set_dos(&mut self, dos: DosAttributes) {
+        self.dos = dos;
+        self.set_hidden(dos.contains(DosAttributes::HIDDEN));
+        self.set_readonly(dos.contains(DosAttributes::READONLY));
+        self.set_system(dos.contains(DosAttributes::SYSTEM));
+        self.set_archive(dos.contains(DosAttributes::ARCHIVE));
+    }
+
+    /// Takes Mac attributes from a client, and what they mean to DOS.
+    pub fn set_bits(&mut self, bits: FileBits) {
+        self.bits = bits;
+        self.set_hidden(bits.contains(FileBits::INVISIBLE));
+        self.set_readonly(bits.contains(FileBits::WRITE_INHIBIT));
+        self.set_system(bits.contains(FileBits::SYSTEM));
+        self.set_archive(bits.contains(FileBits::BACKUP_NEEDED));
+    }
+
+    /// Takes from a sidecar found on the disk what nothing else said. The attributes in it are the caller's to place.
+    pub fn merge_sidecar(&mut self, head: &SidecarHead<'_>) {
+        self.fill(head.fields.clone());
+        self.fill_finder_info(head.finder_info);
+    }
+
+    /// Takes what a client said by writing a sidecar: its Finder info counts, also when it is none.
+    pub fn absorb_sidecar(&mut self, head: &SidecarHead<'_>) {
+        self.set_finder_info(head.finder_info);
+        self.fill(head.fields.clone());
+    }
+
+    fn put_finder_info(&mut self, mut info: FinderInfo) {
+        if let Some(added) = info.date_added() {
+            self.times.added = Some(added);
+            info.set_date_added(None);
+        }
+        self.finder_info = info;
+    }
+
+    fn fill_finder_info(&mut self, info: FinderInfo) {
+        if self.finder_info.is_none() {
+            let added = self.times.added;
+            self.put_finder_info(info);
+            self.times.added = added.or(self.times.added);
+        }
+    }
+
+    /// Takes what is not known yet.
+    fn fill(&mut self, fields: Fields) {
+        let dates = fields.dates.unwrap_or_default();
+        self.fill_finder_info(fields.finder_info.unwrap_or_default());
+        if self.comment.is_empty() {
+            self.comment = fields.comment.clone().unwrap_or_default();
+        }
+        self.times.created = self.times.created.or(dates.created);
+        self.times.backup = self.times.backup.or(dates.backup);
+        self.kept.modified = self.kept.modified.or(dates.modified);
+        self.kept.accessed = self.kept.accessed.or(dates.accessed);
+        self.kept.id_hint = self.kept.id_hint.or(fields.id_hint);
+        if self.bits == FileBits::default() {
+            self.bits = fields.bits();
+            self.kept.server_info = (fields.server_info.unwrap_or_default() >> 16) as u16;
+        }
+        fields.kept.into_iter().for_each(|entry| self.keep(entry));
+    }
+
+    fn keep(&mut self, entry: KeptEntry) {
+        // Netatalk 2 writes empty entries into every file; they say nothing.
+        let says_something = entry.bytes.iter().any(|&byte| byte != 0);
+        if says_something && !self.kept.entries.iter().any(|kept| kept.id == entry.id) {
+            self.kept.entries.push(entry);
+        }
+    }
+
+    fn to_fields(&self) -> Fields {
+        Fields {
+            finder_info: Some(self.finder_info_with_date()),
+            comment: Some(self.comment.clone()),
+            dates: Some(Dates {
+                created: self.times.created,
+                modified: self.kept.modified,
+                backup: self.times.backup,
+                accessed: self.kept.accessed,
+            }),
+            server_info: Some(u32::from(self.kept.server_info) << 16 | u32::from(self.bits.0)),
+            real_name: None,
+            id_hint: self.kept.id_hint,
+            kept: self.kept.entries.clone(),
+        }
+    }
+
+    /// What the Mac attributes mean to DOS, for a file that has no DOS attributes yet.
+    fn derive_dos(&mut self) {
+        let invisible = self.is_hidden();
+        let has = |bit| self.bits.contains(bit);
+        self.dos = DosAttributes::default()
+            .with(DosAttributes::HIDDEN, invisible)
+            .with(DosAttributes::READONLY, has(FileBits::WRITE_INHIBIT))
+            .with(DosAttributes::SYSTEM, has(FileBits::SYSTEM))
+            .with(DosAttributes::ARCHIVE, has(FileBits::BACKUP_NEEDED));
+    }
+}
+
+mod reading;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+use wire::Malformed;
+
+use super::{Metadata, Parts};
+use crate::mac::apple_double::{AppleDouble, EntryId};
+use crate::mac::fields::{Fields, KeptEntry};
+use crate::mac::info_stream::InfoStream;
+use crate::mac::netatalk;
+use crate::mac::problem::{Problem, Source};
+use crate::mac::samba::DosAttrib;
+use crate::mac::sidecar;
+
+/// Reads the parts, first come first served; see [`Metadata::from_parts`].
+pub(super) fn read(parts: &Parts<'_>) -> (Metadata, Vec<Problem>) {
+    let mut reading = Reading::default();
+    reading.value(Source::Netatalk, parts.netatalk, Reading::netatalk);
+    if let Some((head, total)) = parts.netatalk2 {
+        let result = reading.netatalk2(head, total);
+        reading.note(Source::Netatalk2, result);
+    }
+    reading.value(Source::InfoStream, parts.info_stream, Reading::info_stream);
+    if let Some((head, total)) = parts.sidecar {
+        let result = reading.sidecar(head, total);
+        reading.note(Source::Sidecar, result);
+    }
+    reading.metadata.derive_dos();
+    reading.value(Source::DosAttrib, parts.dosattrib, Reading::dosattrib);
+    reading.value(Source::Kept, parts.kept, Reading::kept);
+    (reading.metadata, reading.problems)
+}
+
+#[derive(Default)]
+struct Reading {
+    metadata: Metadata,
+    problems: Vec<Problem>,
+}
+
+impl Reading {
+    /// Reads a value that a rewrite will replace, so that it is kept when it cannot be read. Files stay where they are.
+    fn value(
+        &mut self,
+        source: Source,
+        bytes: Option<&[u8]>,
+        read: fn(&mut Self, &[u8]) -> Result<(), Malformed>,
+    ) {
+        let Some(bytes) = bytes else { return };
+        let result = read(self, bytes);
+        if result.is_err() && !bytes.is_empty() {
+            self.metadata.kept.unreadable.push((source, bytes.to_vec()));
+        }
+        self.note(source, result);
+    }
+
+    fn note(&mut self, source: Source, result: Result<(), Malformed>) {
+        if let Err(why) = result {
+            self.problems.push(Problem::Unreadable(source, why));
+        }
+    }
+
+    fn netatalk(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let (mut fields, problems) = netatalk::parse(bytes)?;
+        self.problems.extend(problems);
+        for entry in &fields.kept {
+            self.problems.push(Problem::UnknownEntry(entry.id.0));
+        }
+        if let Some(name) = fields.real_name.take() {
+            self.metadata.keep(KeptEntry { id: EntryId::REAL_NAME, bytes: name });
+        }
+        self.metadata.fill(fields);
+        Ok(())
+    }
+
+    fn netatalk2(&mut self, head: &[u8], total: u64) -> Result<(), Malformed> {
+        let file = AppleDouble::parse(head, total)?;
+        self.problems.extend_from_slice(&file.problems);
+        let fields = Fields::read(&file, &mut self.problems);
+        self.metadata.fill(fields);
+        Ok(())
+    }
+
+    fn info_stream(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let stream = InfoStream::parse(bytes)?;
+        self.metadata.fill_finder_info(stream.finder_info);
+        self.metadata.times.backup = self.metadata.times.backup.or(stream.backup);
+        Ok(())
+    }
+
+    fn sidecar(&mut self, head: &[u8], total: u64) -> Result<(), Malformed> {
+        let sidecar = sidecar::parse(head, total)?;
+        self.metadata.merge_sidecar(&sidecar);
+        self.problems.extend(sidecar.problems);
+        Ok(())
+    }
+
+    fn dosattrib(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let value = DosAttrib::parse(bytes)?;
+        self.metadata.dos = value.attributes;
+        self.metadata.times.created = value.created.or(self.metadata.times.created);
+        self.metadata.kept.itime = value.itime;
+        Ok(())
+    }
+
+    fn kept(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let file = AppleDouble::parse(bytes, bytes.len() as u64)?;
+        for entry in &file.entries {
+            let bytes = file.bytes(entry.id).unwrap_or_default();
+            match UNREADABLE.iter().find(|(_, id)| *id == entry.id) {
+                Some((source, _)) => self.metadata.kept.unreadable.push((*source, bytes.to_vec())),
+                // The whole of a comment that was cut, while it is still the one that was cut.
+                None if entry.id == EntryId::COMMENT => {
+                    if bytes.starts_with(&self.metadata.comment) {
+                        self.metadata.comment = bytes.to_vec();
+                    }
+                }
+                None => self.metadata.keep(KeptEntry { id: entry.id, bytes: bytes.to_vec() }),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Private entry ids under which values are stored that could not be read.
+const UNREADABLE: [(Source, EntryId); 4] = [
+    (Source::Netatalk, EntryId(0x8046_4601)),
+    (Source::InfoStream, EntryId(0x8046_4602)),
+    (Source::DosAttrib, EntryId(0x8046_4603)),
+    (Source::Kept, EntryId(0x8046_4604)),
+];
+
+pub(super) fn unreadable_id(source: Source) -> EntryId {
+    let found = UNREADABLE.iter().find(|(known, _)| *known == source);
+    found.expect("only values are kept, never files").1
+}

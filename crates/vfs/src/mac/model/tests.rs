@@ -1,0 +1,166 @@
+use super::*;
+use crate::mac::apple_double::Slot;
+use crate::mac::samba;
+
+fn at(secs: i64) -> Option<Time> {
+    Some(Time { secs, nanos: 0 })
+}
+
+/// A file that uses everything the model has, as its setters leave it.
+fn full() -> Metadata {
+    let mut info = FinderInfo::NONE;
+    info.set_type(*b"TEXT", *b"ttxt");
+    info.set_label(6);
+    let mut metadata = Metadata { comment: b"a comment".to_vec(), ..Metadata::default() };
+    metadata.set_finder_info(info);
+    metadata.times =
+        Times { created: at(1_000_000_000), backup: at(1_100_000_000), added: at(1_200_000_000) };
+    metadata.set_hidden(true);
+    metadata.set_locked(true);
+    metadata.set_archive(true);
+    metadata
+}
+
+#[test]
+fn the_model_survives_each_pair_of_layouts_that_holds_all_of_it() {
+    let model = full();
+    assert_eq!(Metadata::from_netatalk(&model.to_netatalk()), (model.clone(), vec![]));
+
+    let (netatalk, dosattrib) = (model.to_netatalk(), model.to_dosattrib());
+    let parts = Parts { netatalk: Some(&netatalk), dosattrib: Some(&dosattrib), ..Parts::default() };
+    assert_eq!(Metadata::from_parts(&parts), (model.clone(), vec![]));
+
+    let header = model.to_netatalk2(b"notes", 0);
+    let parts = Parts { netatalk2: Some((&header, header.len() as u64)), ..Parts::default() };
+    assert_eq!(Metadata::from_parts(&parts), (model, vec![]));
+}
+
+#[test]
+fn a_sidecar_and_an_info_stream_carry_the_finder_info() {
+    let model = full();
+    let (head, _) = model.to_sidecar(&[(b"x", b"y")], 0);
+    let (from_sidecar, problems) =
+        Metadata::from_parts(&Parts { sidecar: Some((&head, head.len() as u64)), ..Parts::default() });
+    assert_eq!(
+        (from_sidecar.finder_info, from_sidecar.times.added, problems),
+        (model.finder_info, at(1_200_000_000), vec![])
+    );
+    assert!(from_sidecar.is_hidden());
+
+    let stream = model.to_info_stream();
+    let (from_stream, _) = Metadata::from_parts(&Parts { info_stream: Some(&stream), ..Parts::default() });
+    assert_eq!((from_stream.finder_info, from_stream.times.backup), (model.finder_info, at(1_100_000_000)));
+}
+
+#[test]
+fn dos_attributes_and_creation_time_are_those_of_dosattrib_when_it_has_them() {
+    let netatalk = full().to_netatalk();
+    let dos = samba::DosAttrib { attributes: DosAttributes::SYSTEM, created: at(5), itime: Some(9) };
+    let parts = Parts { netatalk: Some(&netatalk), dosattrib: Some(&dos.build()), ..Parts::default() };
+    let (metadata, _) = Metadata::from_parts(&parts);
+    assert_eq!((metadata.dos, metadata.times.created), (DosAttributes::SYSTEM, at(5)));
+    assert_eq!(metadata.to_dosattrib(), dos.build(), "the instance time is kept");
+
+    let without_time = samba::DosAttrib { created: None, ..dos };
+    let parts = Parts { dosattrib: Some(&without_time.build()), ..parts };
+    assert_eq!(Metadata::from_parts(&parts).0.times.created, at(1_000_000_000));
+}
+
+#[test]
+fn what_either_side_forbids_is_forbidden() {
+    let netatalk = full().to_netatalk();
+    let dosattrib = samba::DosAttrib::default().build();
+    let parts = Parts { netatalk: Some(&netatalk), dosattrib: Some(&dosattrib), ..Parts::default() };
+    let (metadata, _) = Metadata::from_parts(&parts);
+    assert!(metadata.is_readonly() && metadata.bits.contains(FileBits::LOCKED));
+}
+
+#[test]
+fn the_first_source_counts_and_the_others_fill_gaps() {
+    let netatalk = Metadata { comment: b"kept".to_vec(), ..Metadata::default() }.to_netatalk();
+    let (sidecar, _) = full().to_sidecar(&[], 0);
+    let total = sidecar.len() as u64;
+    let parts = Parts { netatalk: Some(&netatalk), sidecar: Some((&sidecar, total)), ..Parts::default() };
+    let (metadata, _) = Metadata::from_parts(&parts);
+    assert_eq!((&metadata.comment[..], metadata.finder_info.file_type()), (&b"kept"[..], *b"TEXT"));
+
+    let mut other = FinderInfo::NONE;
+    other.set_type(*b"APPL", *b"MOSS");
+    let netatalk = Metadata { finder_info: other, ..Metadata::default() }.to_netatalk();
+    let parts = Parts { netatalk: Some(&netatalk), ..parts };
+    assert_eq!(Metadata::from_parts(&parts).0.finder_info.file_type(), *b"APPL");
+}
+
+#[test]
+fn a_written_sidecar_counts_even_when_it_says_nothing() {
+    let mut metadata = full();
+    let (head, _) = sidecar::synthesize(&FinderInfo::NONE, &[], 0);
+    metadata.absorb_sidecar(&sidecar::parse(&head, head.len() as u64).unwrap());
+    assert!(metadata.finder_info.is_none() && !metadata.is_hidden());
+    assert_eq!((&metadata.comment[..], metadata.times.added), (&b"a comment"[..], at(1_200_000_000)));
+}
+
+#[test]
+fn unknown_entries_survive_a_rewrite_byte_for_byte() {
+    let private = EntryId(0x8000_1234);
+    let bytes = apple_double::pack(Container::Double, [0; 16], &[(private, b"\0\x01unknown")]);
+    let (metadata, problems) = Metadata::from_netatalk(&bytes);
+    assert_eq!(problems, [Problem::UnknownEntry(0x8000_1234)]);
+    let (netatalk, kept) = (metadata.to_netatalk(), metadata.to_kept().unwrap());
+    assert_eq!(netatalk.len(), netatalk::METADATA_LEN);
+    let parts = Parts { netatalk: Some(&netatalk), kept: Some(&kept), ..Parts::default() };
+    assert_eq!(Metadata::from_parts(&parts), (metadata, vec![]));
+}
+
+#[test]
+fn what_cannot_be_read_is_kept_and_named_and_the_rest_is_used() {
+    let dosattrib = full().to_dosattrib();
+    let parts = Parts { netatalk: Some(b"no AppleDouble"), dosattrib: Some(&dosattrib), ..Parts::default() };
+    let (metadata, problems) = Metadata::from_parts(&parts);
+    assert!(matches!(problems[..], [Problem::Unreadable(Source::Netatalk, _)]));
+    assert!(metadata.is_hidden());
+    let kept = metadata.to_kept().unwrap();
+    let (again, _) = Metadata::from_parts(&Parts { kept: Some(&kept), ..Parts::default() });
+    assert_eq!(again.unreadable().collect::<Vec<_>>(), [(Source::Netatalk, &b"no AppleDouble"[..])]);
+}
+
+#[test]
+fn a_comment_too_long_for_netatalk_is_whole_again_with_what_was_kept() {
+    let model = Metadata { comment: vec![b'c'; 300], ..Metadata::default() };
+    let (netatalk, kept) = (model.to_netatalk(), model.to_kept().unwrap());
+    assert_eq!(netatalk.len(), 402);
+    let parts = Parts { netatalk: Some(&netatalk), kept: Some(&kept), ..Parts::default() };
+    assert_eq!(Metadata::from_parts(&parts).0, model);
+}
+
+#[test]
+fn the_dates_nobody_uses_and_the_upper_half_of_the_attributes_are_kept() {
+    let dates = Dates { created: at(1), modified: at(2), backup: at(3), accessed: at(4) };
+    let date_bytes = dates.to_bytes();
+    let slots = [
+        Slot::new(EntryId::FILE_DATES, 50, &date_bytes),
+        Slot::new(EntryId::SERVER_FILE_INFO, 66, &[0xAB, 0xCD, 0x82, 0x10]),
+    ];
+    let bytes = apple_double::build(Container::Double, [0; 16], &slots, 70);
+    let (metadata, problems) = Metadata::from_netatalk(&bytes);
+    assert_eq!((metadata.bits, problems), (FileBits(0x8210), vec![]));
+    let again = netatalk::parse(&metadata.to_netatalk()).unwrap().0;
+    assert_eq!((again.dates, again.server_info), (Some(dates), Some(0xABCD_8210)));
+}
+
+#[test]
+fn nothing_is_stored_for_a_file_that_has_nothing() {
+    assert!(Metadata::default().is_empty());
+    assert_eq!(Metadata::default().to_kept(), None);
+    assert!(Metadata::from_netatalk(&Metadata::default().to_netatalk()).0.is_empty());
+}
+
+#[test]
+fn clients_of_both_kinds_set_one_truth() {
+    let mut metadata = Metadata::default();
+    metadata.set_dos(DosAttributes::HIDDEN | DosAttributes::READONLY);
+    assert!(metadata.finder_info.flags().contains(FinderFlags::IS_INVISIBLE));
+    assert_eq!(metadata.bits, FileBits::INVISIBLE | FileBits::WRITE_INHIBIT);
+    metadata.set_bits(FileBits::SYSTEM | FileBits::COPY_PROTECT);
+    assert_eq!((metadata.dos, metadata.is_hidden()), (DosAttributes::SYSTEM, false));
+}

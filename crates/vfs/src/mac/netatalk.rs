@@ -1,0 +1,158 @@
+//! Netatalk's own AppleDouble layouts: the extended attribute of Netatalk 3 and 4, which Samba's `fruit` shares, the
+//! header file of Netatalk 2, and the extended attribute files of both.
+
+use wire::{Malformed, Reader, Writer};
+
+use super::apple_double::{self, AppleDouble, Container, EntryId, Slot};
+use super::fields::{Dates, Fields, IdHint};
+use super::finder_info::FinderInfo;
+use super::problem::Problem;
+
+/// The extended attribute's size. Both Netatalk and Samba read into a buffer of just this size and take anything longer
+/// for damaged, so nothing may ever be added.
+pub const METADATA_LEN: usize = 402;
+/// The longest comment in either layout.
+pub const MAX_COMMENT: usize = 200;
+/// Where the resource fork begins in a Netatalk 2 header file.
+pub const HEADER_FILE_LEN: usize = 741;
+
+const MAX_NAME: usize = 255;
+
+/// Reads the value of `user.org.netatalk.Metadata`. Entries count by id, wherever they lie.
+pub fn parse(bytes: &[u8]) -> Result<(Fields, Vec<Problem>), Malformed> {
+    let mut file = AppleDouble::parse(bytes, bytes.len() as u64)?;
+    let mut problems = std::mem::take(&mut file.problems);
+    // The table ends at a date; a comment's room counts as its own, so there are no trailing bytes to speak of.
+    problems.retain(|problem| !matches!(problem, Problem::TrailingBytes(_)));
+    let fields = Fields::read(&file, &mut problems);
+    Ok((fields, problems))
+}
+
+/// Writes the value of `user.org.netatalk.Metadata`: always [`METADATA_LEN`] bytes. Real name and kept entries have no
+/// place in it; a comment is cut at [`MAX_COMMENT`] bytes.
+pub fn build(fields: &Fields) -> Vec<u8> {
+    let parts = Parts::new(fields);
+    // Places as both servers fix them, rows in the ascending order both write.
+    let slots = [
+        Slot::new(EntryId::COMMENT, 0x9A, parts.comment),
+        Slot::new(EntryId::FILE_DATES, 0x162, &parts.dates),
+        Slot::new(EntryId::FINDER_INFO, 0x7A, &parts.finder_info),
+        Slot::new(EntryId::SERVER_FILE_INFO, 0x172, &parts.server_info),
+        Slot::new(EntryId::NETATALK_DEV, 0x176, parts.hint(|hint| &hint.dev)),
+        Slot::new(EntryId::NETATALK_INO, 0x17E, parts.hint(|hint| &hint.ino)),
+        Slot::new(EntryId::NETATALK_SYN, 0x186, parts.hint(|hint| &hint.syn)),
+        Slot::new(EntryId::NETATALK_ID, 0x18E, parts.hint(|hint| &hint.id)),
+    ];
+    apple_double::build(Container::Double, [0; 16], &slots, METADATA_LEN)
+}
+
+/// Writes the header of a Netatalk 2 `.AppleDouble/` file, [`HEADER_FILE_LEN`] bytes; the resource fork follows.
+pub fn build_header_file(fields: &Fields, resource_len: u32) -> Vec<u8> {
+    let parts = Parts::new(fields);
+    let name = fields.real_name.as_deref().unwrap_or_default();
+    let kept = |id, max: usize| {
+        let entry = fields.kept.iter().find(|entry| entry.id == id && entry.bytes.len() <= max);
+        entry.map_or(&[][..], |entry| &entry.bytes[..])
+    };
+    let slots = [
+        Slot { id: EntryId::RESOURCE_FORK, offset: 741, length: resource_len, bytes: &[] },
+        Slot::new(EntryId::REAL_NAME, 182, &name[..name.len().min(MAX_NAME)]),
+        Slot::new(EntryId::COMMENT, 437, parts.comment),
+        Slot::new(EntryId::FILE_DATES, 637, &parts.dates),
+        Slot::new(EntryId::FINDER_INFO, 653, &parts.finder_info),
+        Slot::new(EntryId::PRODOS_FILE_INFO, 705, kept(EntryId::PRODOS_FILE_INFO, 8)),
+        Slot::new(EntryId::SHORT_NAME, 693, kept(EntryId::SHORT_NAME, 12)),
+        Slot::new(EntryId::SERVER_FILE_INFO, 689, &parts.server_info),
+        Slot::new(EntryId::DIRECTORY_ID, 685, kept(EntryId::DIRECTORY_ID, 4)),
+        Slot::new(EntryId::NETATALK_DEV, 713, parts.hint(|hint| &hint.dev)),
+        Slot::new(EntryId::NETATALK_INO, 721, parts.hint(|hint| &hint.ino)),
+        Slot::new(EntryId::NETATALK_SYN, 729, parts.hint(|hint| &hint.syn)),
+        Slot::new(EntryId::NETATALK_ID, 737, parts.hint(|hint| &hint.id)),
+    ];
+    apple_double::build(Container::Double, [0; 16], &slots, HEADER_FILE_LEN)
+}
+
+/// The bytes of the entries both layouts share.
+struct Parts<'a> {
+    finder_info: [u8; FinderInfo::LEN],
+    comment: &'a [u8],
+    dates: [u8; Dates::LEN],
+    server_info: [u8; 4],
+    id_hint: Option<&'a IdHint>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(fields: &'a Fields) -> Self {
+        let comment = fields.comment.as_deref().unwrap_or_default();
+        Self {
+            finder_info: *fields.finder_info.unwrap_or_default().as_bytes(),
+            comment: &comment[..comment.len().min(MAX_COMMENT)],
+            dates: fields.dates.unwrap_or_default().to_bytes(),
+            server_info: fields.server_info.unwrap_or_default().to_be_bytes(),
+            id_hint: fields.id_hint.as_ref(),
+        }
+    }
+
+    /// A private entry's bytes; without a hint it is there but empty, as in Netatalk.
+    fn hint<const N: usize>(&self, entry: impl Fn(&IdHint) -> &[u8; N]) -> &'a [u8] {
+        self.id_hint.map_or(&[], |hint| entry(hint))
+    }
+}
+
+const EA_MAGIC: [u8; 4] = *b"adEA";
+const EA_VERSION: u16 = 1;
+
+/// How many attributes a file's list may have.
+pub const MAX_EA: usize = 1024;
+
+/// An attribute in a Netatalk `::EA` list: its name, and the length of its value, which is the file
+/// `<list>::<name>` (see [`super::layout`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as above")]
+pub struct Ea<'a> {
+    pub name: &'a [u8],
+    pub size: u32,
+}
+
+/// Reads a `.AppleDouble/<name>::EA` file.
+pub fn parse_ea(bytes: &[u8]) -> Result<Vec<Ea<'_>>, Malformed> {
+    let mut r = Reader::new(bytes);
+    if r.array()? != EA_MAGIC || r.u16_be()? != EA_VERSION {
+        return Err(Malformed("not a list of attributes"));
+    }
+    let count = usize::from(r.u16_be()?);
+    if count > MAX_EA {
+        return Err(Malformed("more attributes than are ever read"));
+    }
+    let mut list = Vec::with_capacity(count.min(r.remaining() / 6));
+    for _ in 0..count {
+        let size = r.u32_be()?;
+        let rest = r.clone().rest();
+        let end = rest.iter().position(|&byte| byte == 0).ok_or(Malformed("name without an end"))?;
+        let name = r.take(end)?;
+        r.skip(1)?;
+        // The name becomes part of a file's name.
+        if name.is_empty() || name.contains(&b'/') {
+            return Err(Malformed("name of a forbidden form"));
+        }
+        list.push(Ea { name, size });
+    }
+    Ok(list)
+}
+
+/// Writes a `::EA` file.
+pub fn build_ea(list: &[Ea<'_>]) -> Vec<u8> {
+    let mut w = Writer::new();
+    w.put(&EA_MAGIC);
+    w.u16_be(EA_VERSION);
+    w.u16_be(u16::try_from(list.len()).unwrap_or(u16::MAX));
+    for ea in list {
+        w.u32_be(ea.size);
+        w.put(ea.name);
+        w.u8(0);
+    }
+    w.into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

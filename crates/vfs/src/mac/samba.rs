@@ -1,0 +1,216 @@
+//! What Samba (and ksmbd) keep in extended attributes: DOS attributes and creation time in `user.DOSATTRIB`, streams in
+//! `user.DosStream.<name>:$DATA`.
+
+use wire::{Malformed, Reader, Writer};
+
+use super::bits::DosAttributes;
+use super::time;
+use crate::Time;
+
+const VALID_ATTRIBUTES: u32 = 0x01;
+const VALID_CREATE_TIME: u32 = 0x10;
+const VALID_ITIME: u32 = 0x40;
+/// The version written: Samba since 4.11 and ksmbd read it; version 5 would shut out older ones.
+const VERSION: u16 = 4;
+
+/// The value of `user.DOSATTRIB`, an NDR structure, little-endian, in one of five versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DosAttrib {
+    /// The attribute word.
+    pub attributes: DosAttributes,
+    /// When the file was made.
+    pub created: Option<Time>,
+    /// "Instance time", in ticks: what Samba 4.11 to 4.16 made file ids from. Kept, never used.
+    pub itime: Option<u64>,
+}
+
+impl DosAttrib {
+    /// Reads any version, and the bare hex string of old Samba.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        let text = parse_hex(&bytes[..end]).map(|attributes| Self { attributes, ..Self::default() });
+        let mut r = Reader::new(bytes);
+        r.skip((end + 1).next_multiple_of(2).min(bytes.len()))?;
+        if r.remaining() < 4 {
+            return text.ok_or(Malformed("neither a version nor a hex number"));
+        }
+        let version = r.u16_le()?;
+        if r.u16_le()? != version {
+            return text.ok_or(Malformed("two versions"));
+        }
+        r.skip(r.position().next_multiple_of(4) - r.position())?;
+        match version {
+            1 => Self::version_1(&mut r),
+            2 => Self::version_2(&mut r),
+            3 => Self::version_3(&mut r),
+            4 => Self::version_4(&mut r),
+            5 => Self::version_5(&mut r),
+            _ => text.ok_or(Malformed("a version nobody knows")),
+        }
+    }
+
+    fn version_1(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let attributes = DosAttributes(r.u32_le()?);
+        r.skip(4 + 8 + 8)?; // size of attributes, size, allocated
+        Ok(Self { attributes, created: time::from_1601(r.u64_le()?), itime: None })
+    }
+
+    /// Nobody knows when this version's time counts: Samba takes the attributes only.
+    fn version_2(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(4)?; // flags
+        Ok(Self { attributes: DosAttributes(r.u32_le()?), ..Self::default() })
+    }
+
+    fn version_3(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (valid, attributes) = (r.u32_le()?, DosAttributes(r.u32_le()?));
+        r.skip(4 + 8 + 8)?; // size of attributes, size, allocated
+        Ok(Self { attributes, created: created(valid, r.u64_le()?), itime: None })
+    }
+
+    fn version_4(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (valid, attributes, itime) = (r.u32_le()?, DosAttributes(r.u32_le()?), r.u64_le()?);
+        let itime = (valid & VALID_ITIME != 0).then_some(itime);
+        Ok(Self { attributes, created: created(valid, r.u64_le()?), itime })
+    }
+
+    fn version_5(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (valid, attributes) = (r.u32_le()?, DosAttributes(r.u32_le()?));
+        Ok(Self { attributes, created: created(valid, r.u64_le()?), itime: None })
+    }
+
+    /// Writes version 4.
+    pub fn build(&self) -> Vec<u8> {
+        let mut valid = VALID_ATTRIBUTES;
+        if self.created.is_some() {
+            valid |= VALID_CREATE_TIME;
+        }
+        if self.itime.is_some() {
+            valid |= VALID_ITIME;
+        }
+        let mut w = Writer::onto(Vec::with_capacity(32));
+        w.zeros(2); // an empty hex string and its alignment
+        w.u16_le(VERSION);
+        w.u16_le(VERSION); // which arm of the union
+        w.zeros(2);
+        w.u32_le(valid);
+        w.u32_le(self.attributes.0);
+        w.u64_le(self.itime.unwrap_or_default());
+        w.u64_le(time::to_1601(self.created));
+        w.into_bytes()
+    }
+}
+
+fn created(valid: u32, ticks: u64) -> Option<Time> {
+    if valid & VALID_CREATE_TIME == 0 { None } else { time::from_1601(ticks) }
+}
+
+fn parse_hex(text: &[u8]) -> Option<DosAttributes> {
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))?;
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok().map(DosAttributes)
+}
+
+/// What all stream attributes begin with, unless the site configured another prefix.
+pub const STREAM_PREFIX: &[u8] = b"user.DosStream.";
+const STREAM_SUFFIX: &[u8] = b":$DATA";
+
+/// The stream an attribute holds, or `None` when it is no stream. The type suffix may be missing
+/// (`store_stream_type = no`).
+pub fn stream_name(xattr: &[u8]) -> Option<&[u8]> {
+    let name = xattr.strip_prefix(STREAM_PREFIX)?;
+    Some(name.strip_suffix(STREAM_SUFFIX).unwrap_or(name)).filter(|name| !name.is_empty())
+}
+
+/// The attribute that holds a stream.
+pub fn stream_xattr(name: &[u8]) -> Vec<u8> {
+    [STREAM_PREFIX, name, STREAM_SUFFIX].concat()
+}
+
+/// A stream attribute's value without the byte Samba appends: zero, or how many further attributes continue the stream.
+/// ksmbd appends none, so the caller says who wrote it.
+pub fn stream_value(value: &[u8], appended_byte: bool) -> (&[u8], u8) {
+    match value.split_last() {
+        Some((&continuations, data)) if appended_byte => (data, continuations),
+        _ => (value, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICKS: u64 = 133_444_736_000_000_000; // 1 700 000 000 UNIX seconds
+    const TIME: Option<Time> = Some(Time { secs: 1_700_000_000, nanos: 0 });
+
+    /// From the IDL: string, alignment, version, union switch, alignment, then the numbers given.
+    fn by_hand(text: &[u8], version: u16, numbers: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = text.to_vec();
+        bytes.resize(bytes.len().next_multiple_of(2), 0);
+        bytes.extend_from_slice(&version.to_le_bytes());
+        bytes.extend_from_slice(&version.to_le_bytes());
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(&numbers.concat());
+        bytes
+    }
+
+    #[test]
+    fn every_version_gives_attributes_and_all_but_the_second_the_time() {
+        let (attributes, ticks) = (&0x23_u32.to_le_bytes()[..], &TICKS.to_le_bytes()[..]);
+        let valid = &0x11_u32.to_le_bytes()[..];
+        let sizes = &[0; 20][..];
+        let expected = DosAttrib { attributes: DosAttributes(0x23), created: TIME, itime: None };
+        for text in [&b"\0"[..], b"0x23\0"] {
+            let parse =
+                |version, numbers: &[&[u8]]| DosAttrib::parse(&by_hand(text, version, numbers)).unwrap();
+            assert_eq!(parse(1, &[attributes, sizes, ticks, ticks]), expected);
+            assert_eq!(parse(2, &[valid, attributes, sizes, ticks]).attributes, expected.attributes);
+            assert_eq!(parse(3, &[valid, attributes, sizes, ticks, ticks]), expected);
+            assert_eq!(parse(4, &[valid, attributes, &[7; 8], ticks]), expected);
+            assert_eq!(parse(5, &[valid, attributes, ticks]), expected);
+        }
+    }
+
+    #[test]
+    fn old_samba_wrote_the_hex_number_only() {
+        for text in [&b"0x22"[..], b"0x22\0", b"0x22\0\0"] {
+            assert_eq!(DosAttrib::parse(text).unwrap().attributes, DosAttributes(0x22));
+        }
+        for text in [&b""[..], b"\0", b"22", b"0x+2", b"0x", b"\0\0\x09\0\x09\0\0\0", b"\0\0\x04\0\x03\0\0\0"]
+        {
+            assert!(DosAttrib::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_not_valid_is_none() {
+        let numbers: [&[u8]; 3] = [&1_u32.to_le_bytes(), &0x20_u32.to_le_bytes(), &TICKS.to_le_bytes()];
+        assert_eq!(DosAttrib::parse(&by_hand(b"\0", 5, &numbers)).unwrap().created, None);
+    }
+
+    #[test]
+    fn what_is_written_is_version_four_in_32_bytes() {
+        let value = DosAttrib { attributes: DosAttributes(0x21), created: TIME, itime: Some(5) };
+        let bytes = value.build();
+        let numbers: [&[u8]; 4] =
+            [&0x51_u32.to_le_bytes(), &0x21_u32.to_le_bytes(), &5_u64.to_le_bytes(), &TICKS.to_le_bytes()];
+        assert_eq!(bytes, by_hand(b"\0", 4, &numbers));
+        assert_eq!((bytes.len(), DosAttrib::parse(&bytes)), (32, Ok(value)));
+    }
+
+    #[test]
+    fn stream_names_go_both_ways() {
+        assert_eq!(stream_xattr(b"Zone.Identifier"), b"user.DosStream.Zone.Identifier:$DATA");
+        assert_eq!(stream_name(b"user.DosStream.a:b:$DATA"), Some(&b"a:b"[..]));
+        assert_eq!(stream_name(b"user.DosStream.plain"), Some(&b"plain"[..]));
+        assert_eq!((stream_name(b"user.DosStream.:$DATA"), stream_name(b"user.other")), (None, None));
+    }
+
+    #[test]
+    fn sambas_values_end_in_a_byte_of_its_own() {
+        assert_eq!(stream_value(b"data\x02", true), (&b"data"[..], 2));
+        assert_eq!(stream_value(b"data", false), (&b"data"[..], 0));
+        assert_eq!(stream_value(b"", true), (&b""[..], 0));
+    }
+}
