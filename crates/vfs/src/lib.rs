@@ -6,6 +6,7 @@ mod attributes;
 pub mod backend;
 mod caller;
 mod error;
+pub mod index;
 pub mod mac;
 pub mod names;
 

@@ -1,0 +1,96 @@
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// What the index cannot do. The words of each say what the operator can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// Another process holds the file.
+    #[error(
+        "{path}: in use: another server runs with this state folder; stop it or give --state another folder"
+    )]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file says a format version that this program does not know.
+    #[error(
+        "{path}: written by a newer version of this program (format {found}, this one knows {known}): run that \
+         version, or restore the file from before the upgrade"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version it says.
+        found: u64,
+        /// The newest version that this program knows.
+        known: u64,
+    },
+    /// The file's content cannot be what this program wrote.
+    #[error(
+        "{path}: damaged ({why}): restore it from a backup, or move it away and start again; then every volume and \
+         file gets a new id, and clients must mount again and renew their aliases"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The volume has given all its 2^32 catalogue ids.
+    #[error("every catalogue id of the volume has been given")]
+    Exhausted,
+    /// A table that peers fill has reached its named limit.
+    #[error("too many entries")]
+    TooMany,
+    /// A name or value is longer than its named limit.
+    #[error("name or value too long")]
+    TooLong,
+    /// The disk under the state folder failed, or is full.
+    #[error("{path}: {why}")]
+    Disk {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the host said.
+        why: String,
+    },
+}
+
+impl IndexError {
+    pub(super) fn damaged(path: &Path, why: impl ToString) -> Self {
+        Self::Damaged { path: path.to_owned(), why: why.to_string() }
+    }
+
+    pub(super) fn disk(path: &Path, why: impl ToString) -> Self {
+        Self::Disk { path: path.to_owned(), why: why.to_string() }
+    }
+
+    /// What a failure of the database means for its file.
+    pub(super) fn database(path: &Path, error: redb::Error) -> Self {
+        match error {
+            redb::Error::DatabaseAlreadyOpen => Self::InUse { path: path.to_owned() },
+            redb::Error::Io(error) if !is_about_content(&error) => Self::disk(path, error),
+            redb::Error::PreviousIo => Self::disk(path, "the disk failed before; restart the server"),
+            other => Self::damaged(path, other),
+        }
+    }
+}
+
+/// Whether an I/O error tells of bytes that are wrong or missing rather than of the disk.
+fn is_about_content(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    matches!(error.kind(), InvalidData | UnexpectedEof)
+}
+
+impl From<IndexError> for Error {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Exhausted | IndexError::TooMany => Self::TooMany,
+            IndexError::TooLong => Self::NameTooLong,
+            IndexError::InUse { .. }
+            | IndexError::Newer { .. }
+            | IndexError::Damaged { .. }
+            | IndexError::Disk { .. } => Self::Io,
+        }
+    }
+}

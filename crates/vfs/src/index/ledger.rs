@@ -1,0 +1,221 @@
+use parking_lot::Mutex;
+use redb::{ReadableTable, WriteTransaction};
+
+use super::shards::{Known, Shard, Shards};
+use super::store::{IDS, KEYS, RESERVED, Store};
+use super::{CatalogId, IndexError, Options, VolumeTag};
+use crate::HostKey;
+
+/// One past the last catalogue id.
+pub(super) const END: u64 = 1 << 32;
+
+/// The catalogue ids of one volume: both directions of the mapping, and the numbers that may be given.
+///
+/// Locks are taken in the order ids, keys, numbers.
+pub(super) struct Ledger {
+    tag: VolumeTag,
+    ids: Shards<HostKey, CatalogId>,
+    keys: Shards<CatalogId, HostKey>,
+    numbers: Mutex<Numbers>,
+}
+
+/// What came of an attempt to change the ledger in memory.
+pub(super) enum Attempt<T> {
+    /// Done; so many rows more wait to be written than before.
+    Done(T, usize),
+    /// No number is reserved: one must be before a retry.
+    NeedsNumbers,
+}
+
+impl Ledger {
+    /// The ledger of a volume, with its first numbers reserved on the disk.
+    pub(super) fn open(store: &Store, tag: VolumeTag, options: &Options) -> Result<Self, IndexError> {
+        let block = u64::from(options.block);
+        let found = store.write(|transaction| {
+            let mut table = transaction.open_table(RESERVED)?;
+            let Some(next) = table.get(tag.0)?.map(|next| next.value()) else { return Ok(None) };
+            table.insert(tag.0, END.min(next + block))?;
+            let keys = transaction.open_table(KEYS)?;
+            let last = keys.range((tag.0, 0)..=(tag.0, u32::MAX))?.next_back().transpose()?;
+            Ok(Some((next, last.map_or(0, |(key, _)| key.value().1))))
+        })?;
+        let damaged = |why| Err(IndexError::damaged(store.path(), why));
+        match found {
+            None => damaged("a volume has lost the count of its ids"),
+            Some((next, last)) if next > END || u64::from(last) >= next => {
+                damaged("a volume's count of ids is behind the ids given")
+            }
+            Some((next, _)) => Ok(Self {
+                tag,
+                ids: Shards::new(options.cached),
+                keys: Shards::new(options.cached),
+                numbers: Mutex::new(Numbers { next, reserved: END.min(next + block), block }),
+            }),
+        }
+    }
+
+    /// The file's id; on first sight the next number.
+    pub(super) fn id(&self, store: &Store, key: &HostKey) -> Result<Attempt<CatalogId>, IndexError> {
+        let mut row = self.ids.lock(key);
+        if let Some(id) = self.find(store, &mut row, key)? {
+            return Ok(Attempt::Done(id, 0));
+        }
+        let Some(number) = self.numbers.lock().take()? else {
+            return Ok(Attempt::NeedsNumbers);
+        };
+        let id = CatalogId(number);
+        let waiting = row.change(*key, Some(id)) + self.keys.lock(&id).change(id, Some(*key));
+        Ok(Attempt::Done(id, waiting))
+    }
+
+    /// The file's id, when memory holds it.
+    pub(super) fn remembered(&self, key: &HostKey) -> Option<CatalogId> {
+        match self.ids.lock(key).look(key) {
+            Known::Here(id) => Some(id),
+            Known::Gone | Known::AskDatabase => None,
+        }
+    }
+
+    /// The file that has the id.
+    pub(super) fn key(&self, store: &Store, id: CatalogId) -> Result<Option<HostKey>, IndexError> {
+        let mut row = self.keys.lock(&id);
+        match row.look(&id) {
+            Known::Here(key) => return Ok(Some(key)),
+            Known::Gone => return Ok(None),
+            Known::AskDatabase => (),
+        }
+        let key = self.key_on_disk(store, id)?;
+        key.inspect(|key| row.remember(id, *key));
+        Ok(key)
+    }
+
+    /// Strikes the file out. Returns how many rows more wait to be written than before.
+    pub(super) fn forget(&self, store: &Store, key: &HostKey) -> Result<usize, IndexError> {
+        let mut row = self.ids.lock(key);
+        let Some(id) = self.find(store, &mut row, key)? else { return Ok(0) };
+        Ok(row.change(*key, None) + self.keys.lock(&id).change(id, None))
+    }
+
+    /// Whether it is time to reserve more numbers.
+    pub(super) fn is_low(&self) -> bool {
+        self.numbers.lock().is_low()
+    }
+
+    /// What is to be written now. The ids are copied first: every id among them has its key in the batch too.
+    pub(super) fn batch(&self) -> Batch {
+        let ids = self.ids.waiting();
+        let keys = self.keys.waiting();
+        Batch { ids, keys, reserve: self.numbers.lock().more() }
+    }
+
+    /// Puts the batch into the database.
+    pub(super) fn write(&self, batch: &Batch, transaction: &WriteTransaction) -> Result<(), redb::Error> {
+        if let Some(reserved) = batch.reserve {
+            transaction.open_table(RESERVED)?.insert(self.tag.0, reserved)?;
+        }
+        let mut ids = transaction.open_table(IDS)?;
+        for (key, id) in &batch.ids {
+            match id {
+                Some(id) => ids.insert((self.tag.0, key.as_bytes()), id.0)?,
+                None => ids.remove((self.tag.0, key.as_bytes()))?,
+            };
+        }
+        let mut keys = transaction.open_table(KEYS)?;
+        for (id, key) in &batch.keys {
+            match key {
+                Some(key) => keys.insert((self.tag.0, id.0), key.as_bytes())?,
+                None => keys.remove((self.tag.0, id.0))?,
+            };
+        }
+        Ok(())
+    }
+
+    /// The batch is on the disk. Returns how many rows fewer wait.
+    pub(super) fn written(&self, batch: &Batch) -> usize {
+        if let Some(reserved) = batch.reserve {
+            self.numbers.lock().reserved = reserved;
+        }
+        self.ids.written(&batch.ids) + self.keys.written(&batch.keys)
+    }
+
+    /// Gives the numbers back that were reserved and never given. Nobody may ask for one afterwards.
+    pub(super) fn give_back(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
+        let mut numbers = self.numbers.lock();
+        numbers.reserved = numbers.next;
+        transaction.open_table(RESERVED)?.insert(self.tag.0, numbers.next)?;
+        Ok(())
+    }
+
+    fn find(
+        &self,
+        store: &Store,
+        row: &mut Shard<HostKey, CatalogId>,
+        key: &HostKey,
+    ) -> Result<Option<CatalogId>, IndexError> {
+        match row.look(key) {
+            Known::Here(id) => return Ok(Some(id)),
+            Known::Gone => return Ok(None),
+            Known::AskDatabase => (),
+        }
+        let id = store.read(|transaction| {
+            let row = transaction.open_table(IDS)?.get((self.tag.0, key.as_bytes()))?;
+            Ok(row.map(|id| CatalogId(id.value())))
+        })?;
+        id.inspect(|id| row.remember(*key, *id));
+        Ok(id)
+    }
+
+    fn key_on_disk(&self, store: &Store, id: CatalogId) -> Result<Option<HostKey>, IndexError> {
+        store.read(|transaction| {
+            let row = transaction.open_table(KEYS)?.get((self.tag.0, id.0))?;
+            let too_long = || redb::Error::Corrupted(format!("the key of {id:?} is too long"));
+            row.map(|key| HostKey::new(key.value()).ok_or_else(too_long)).transpose()
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn rows_remembered(&self) -> usize {
+        self.ids.remembered() + self.keys.remembered()
+    }
+}
+
+/// What one transaction writes for one volume.
+pub(super) struct Batch {
+    ids: Vec<(HostKey, Option<CatalogId>)>,
+    keys: Vec<(CatalogId, Option<HostKey>)>,
+    reserve: Option<u64>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.keys.is_empty() && self.reserve.is_none()
+    }
+}
+
+/// The numbers `next..reserved` may be given: the disk says that everything below `reserved` may have been.
+struct Numbers {
+    next: u64,
+    reserved: u64,
+    block: u64,
+}
+
+impl Numbers {
+    /// The next number, or `None` when more must be reserved first.
+    fn take(&mut self) -> Result<Option<u32>, IndexError> {
+        let number = u32::try_from(self.next).map_err(|_| IndexError::Exhausted)?;
+        if self.next == self.reserved {
+            return Ok(None);
+        }
+        self.next += 1;
+        Ok(Some(number))
+    }
+
+    fn is_low(&self) -> bool {
+        self.reserved < END && self.reserved - self.next <= self.block / 2
+    }
+
+    /// Up to where to reserve, when it is time to.
+    fn more(&self) -> Option<u64> {
+        self.is_low().then(|| END.min(self.reserved + self.block))
+    }
+}

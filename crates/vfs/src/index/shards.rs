@@ -1,0 +1,178 @@
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::mem;
+
+use parking_lot::{Mutex, MutexGuard};
+
+/// So many locks, that threads on different files do not meet.
+const SHARDS: usize = 16;
+
+/// One direction of a mapping between keys and ids in memory: the rows that wait to be written, and the recently used
+/// of those that the database holds. A row's lock is held while the database is asked for it, so that two threads that
+/// see one file first agree.
+pub(super) struct Shards<K, V> {
+    shards: Vec<Mutex<Shard<K, V>>>,
+    hasher: RandomState,
+}
+
+impl<K: Copy + Eq + Hash, V: Copy + Eq> Shards<K, V> {
+    /// Remembers at most `cached` rows beside those that wait.
+    pub(super) fn new(cached: usize) -> Self {
+        let shard = || Mutex::new(Shard { waiting: HashMap::new(), recent: Recent::new(cached / SHARDS) });
+        Self { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: RandomState::new() }
+    }
+
+    pub(super) fn lock(&self, key: &K) -> MutexGuard<'_, Shard<K, V>> {
+        self.shards[self.hasher.hash_one(key) as usize % SHARDS].lock()
+    }
+
+    /// A copy of all rows that wait.
+    pub(super) fn waiting(&self) -> Vec<(K, Option<V>)> {
+        let mut rows = Vec::new();
+        for shard in &self.shards {
+            rows.extend(shard.lock().waiting.iter().map(|(key, value)| (*key, *value)));
+        }
+        rows
+    }
+
+    /// The rows are in the database now: what did not change since no longer waits. Returns how many those are.
+    pub(super) fn written(&self, rows: &[(K, Option<V>)]) -> usize {
+        rows.iter().filter(|(key, value)| self.lock(key).written(key, *value)).count()
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().recent.len()).sum()
+    }
+}
+
+/// The rows of one lock.
+pub(super) struct Shard<K, V> {
+    /// `None` is a row to be removed.
+    waiting: HashMap<K, Option<V>>,
+    recent: Recent<K, V>,
+}
+
+/// What memory knows of a row.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Known<V> {
+    Here(V),
+    Gone,
+    AskDatabase,
+}
+
+impl<K: Copy + Eq + Hash, V: Copy + Eq> Shard<K, V> {
+    pub(super) fn look(&mut self, key: &K) -> Known<V> {
+        match self.waiting.get(key) {
+            Some(Some(value)) => Known::Here(*value),
+            Some(None) => Known::Gone,
+            None => self.recent.look(key).map_or(Known::AskDatabase, Known::Here),
+        }
+    }
+
+    /// Remembers a row that the database holds.
+    pub(super) fn remember(&mut self, key: K, value: V) {
+        self.recent.insert(key, value);
+    }
+
+    /// Changes a row. Returns how many more rows wait than before: 0 or 1.
+    pub(super) fn change(&mut self, key: K, value: Option<V>) -> usize {
+        self.recent.remove(&key);
+        usize::from(self.waiting.insert(key, value).is_none())
+    }
+
+    fn written(&mut self, key: &K, value: Option<V>) -> bool {
+        if self.waiting.get(key) != Some(&value) {
+            return false; // changed again meanwhile
+        }
+        self.waiting.remove(key);
+        if let Some(value) = value {
+            self.recent.insert(*key, value);
+        }
+        true
+    }
+}
+
+/// A bounded memory in two generations: when the young one is full, the old one is forgotten and the young one grows
+/// old. What is used again becomes young again. Nearly LRU, without a list.
+struct Recent<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+    generation: usize,
+}
+
+impl<K: Copy + Eq + Hash, V: Copy> Recent<K, V> {
+    fn new(limit: usize) -> Self {
+        Self { young: HashMap::new(), old: HashMap::new(), generation: limit / 2 }
+    }
+
+    fn look(&mut self, key: &K) -> Option<V> {
+        if let Some(value) = self.young.get(key) {
+            return Some(*value);
+        }
+        let value = self.old.remove(key)?;
+        self.insert(*key, value);
+        Some(value)
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        if self.generation == 0 {
+            return;
+        }
+        if self.young.len() >= self.generation {
+            self.old = mem::take(&mut self.young);
+        }
+        self.old.remove(&key);
+        self.young.insert(key, value);
+    }
+
+    fn remove(&mut self, key: &K) {
+        self.young.remove(key);
+        self.old.remove(key);
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_stays_within_its_limit_and_keeps_what_is_used() {
+        let mut recent = Recent::new(100);
+        recent.insert(0, 0);
+        for key in 1..10_000 {
+            recent.insert(key, key);
+            assert_eq!(recent.look(&0), Some(0), "used before each insert");
+            assert!(recent.len() <= 100);
+        }
+        assert_eq!(recent.look(&1), None);
+        assert_eq!(recent.look(&9_999), Some(9_999));
+    }
+
+    #[test]
+    fn a_row_changed_while_it_is_written_waits_for_the_next_time() {
+        let rows = Shards::new(64);
+        assert_eq!(rows.lock(&1).change(1, Some(17)), 1);
+        let batch = rows.waiting();
+        assert_eq!(rows.lock(&1).change(1, None), 0, "the row waits already");
+        assert_eq!(rows.written(&batch), 0);
+        assert_eq!(rows.waiting(), [(1, None)]);
+        assert_eq!(rows.lock(&1).look(&1), Known::Gone);
+        assert_eq!(rows.written(&rows.waiting()), 1);
+        assert_eq!(rows.lock(&1).look(&1), Known::AskDatabase);
+    }
+
+    #[test]
+    fn a_written_row_is_remembered() {
+        let rows = Shards::new(64);
+        rows.lock(&1).change(1, Some(17));
+        assert_eq!(rows.written(&rows.waiting()), 1);
+        assert_eq!(rows.waiting(), []);
+        assert_eq!(rows.lock(&1).look(&1), Known::Here(17));
+    }
+}

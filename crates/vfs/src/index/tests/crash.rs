@@ -1,0 +1,160 @@
+//! kill -9 in mid-load: a child, this test program started again, gives ids and says each on its standard output; the
+//! parent kills it after so many lines, twenty times, and compares what all the lives said.
+
+use std::collections::HashMap;
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+
+const FOLDER: &str = "FOURFOLD_TEST_INDEX_FOLDER";
+const LIFE: &str = "FOURFOLD_TEST_INDEX_LIFE";
+const LIVES: u64 = 20;
+
+/// Small, so that lives end amid reservations and batches.
+const SMALL: Options = Options {
+    block: 256,
+    queue: 600,
+    batch: 200,
+    cached: 320,
+    interval: Duration::from_millis(5),
+    random: from_the_host,
+};
+
+/// The child: never returns when it is one. Lines: `id KEY ID` once given, `kept N` when the ids of all keys below N
+/// of this life are flushed, `peer N` when peer N is added, `epoch N`.
+#[test]
+#[ignore = "the other half of ids_never_repeat_over_twenty_kills"]
+fn child() {
+    let (Some(folder), Some(life)) = (env::var_os(FOLDER), env::var(LIFE).ok()) else { return };
+    let life: u64 = life.parse().unwrap();
+    let index = open(&PathBuf::from(folder), SMALL);
+    let ids = catalogue(&index);
+    say(&format!("epoch {}", index.boot_epoch()));
+    let next = AtomicU64::new(life * 1_000_000);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                loop {
+                    let new = next.fetch_add(1, Ordering::Relaxed);
+                    say(&format!("id {new} {}", id(&ids, new)));
+                    let old = new % (life + 1) * 1_000_000 + new % 3_000; // of this life or an earlier one
+                    say(&format!("id {old} {}", id(&ids, old)));
+                    if new % 5 == 4 {
+                        ids.forget(&key(new)).unwrap();
+                    }
+                }
+            });
+        }
+        for round in 0.. {
+            let first = life * 1_000_000 + 900_000 + round * 10;
+            let mine: Vec<_> =
+                (first..first + 10).map(|new| format!("kept {new} {}", id(&ids, new))).collect();
+            index.flush().unwrap();
+            mine.iter().for_each(|line| say(line));
+            index.peers().add(&first.to_be_bytes(), b"note").unwrap();
+            say(&format!("peer {first}"));
+        }
+    });
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    // A closed pipe means that the parent is gone.
+    if out.write_all(format!("\nindex {line}\n").as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(1);
+    }
+}
+
+fn start(folder: &Path, life: u64) -> Child {
+    Command::new(env::current_exe().unwrap())
+        .args(["--exact", "index::tests::crash::child", "--ignored", "--nocapture"])
+        .env(FOLDER, folder)
+        .env(LIFE, life.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What all lives said.
+#[derive(Default)]
+struct Said {
+    owner: HashMap<u64, u64>,
+    kept: HashMap<u64, u64>,
+    peers: Vec<u64>,
+    epochs: Vec<u64>,
+}
+
+impl Said {
+    fn hear(&mut self, line: &str) -> bool {
+        let words: Vec<_> = line.split(' ').collect();
+        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+        match (words[..].get(..2), number(2), number(3)) {
+            (Some(["index", "id"]), Some(key), Some(id)) => self.given(key, id),
+            (Some(["index", "kept"]), Some(key), Some(id)) => {
+                self.given(key, id);
+                self.kept.insert(key, id);
+            }
+            (Some(["index", "peer"]), Some(host), None) => self.peers.push(host),
+            (Some(["index", "epoch"]), Some(epoch), None) => self.epochs.push(epoch),
+            _ => return false,
+        }
+        true
+    }
+
+    fn given(&mut self, key: u64, id: u64) {
+        let owner = *self.owner.entry(id).or_insert(key);
+        assert_eq!(owner, key, "id {id} was given to two files");
+    }
+}
+
+fn one_life(folder: &Path, life: u64, said: &mut Said) {
+    let mut child = start(folder, life);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).split(b'\n');
+    let enough = 200 + life * 337;
+    let mut heard = 0;
+    while let Some(Ok(line)) = lines.next() {
+        heard += u64::from(said.hear(&String::from_utf8_lossy(&line)));
+        if heard == enough {
+            child.kill().unwrap();
+            break;
+        }
+    }
+    child.kill().unwrap();
+    // What the pipe still holds counts too, but its last line may be cut.
+    let rest: Vec<_> = lines.map_while(Result::ok).collect();
+    for line in rest.iter().rev().skip(1).rev() {
+        said.hear(&String::from_utf8_lossy(line));
+    }
+    child.wait().unwrap();
+    assert_eq!(heard, enough, "life {life} ended by itself");
+}
+
+#[test]
+fn ids_never_repeat_over_twenty_kills() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut said = Said::default();
+    for life in 0..LIVES {
+        one_life(folder.path(), life, &mut said);
+    }
+    assert!(said.epochs.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", said.epochs);
+    assert_eq!(said.epochs.len() as u64, LIVES);
+
+    let index = open(folder.path(), SMALL);
+    let ids = catalogue(&index);
+    assert!(said.kept.len() > 100 && !said.peers.is_empty());
+    for (number, given) in &said.kept {
+        assert_eq!(u64::from(id(&ids, *number)), *given, "flushed before the kill");
+        assert_eq!(ids.resolve(CatalogId(*given as u32)).unwrap(), Some(key(*number)));
+    }
+    for host in &said.peers {
+        assert_eq!(index.peers().note(&host.to_be_bytes()).unwrap().as_deref(), Some(&b"note"[..]));
+    }
+    for number in 0..5_000 {
+        said.given(777_000_000 + number, u64::from(id(&ids, 777_000_000 + number)));
+    }
+}
