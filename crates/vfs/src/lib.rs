@@ -9,6 +9,7 @@ mod error;
 pub mod index;
 pub mod mac;
 pub mod names;
+pub mod state;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, SetAttributes, SetTime, Time};
 pub use caller::{Access, Caller};

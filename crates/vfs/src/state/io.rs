@@ -1,0 +1,104 @@
+use super::opens::Modes;
+use super::range::{Flavour, LockOwner, Range};
+use super::table::Entry;
+use super::{ClientId, OpenId, State, Stream};
+use crate::{Error, FileId, Result};
+
+/// Who reads or writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Who<'a> {
+    /// The client.
+    pub client: ClientId,
+    /// The open it does so through, if its protocol has opens.
+    pub open: Option<OpenId>,
+    /// The lock owner it does so as, if it says.
+    pub owner: Option<&'a LockOwner>,
+    /// What its own locks would be.
+    pub flavour: Flavour,
+}
+
+impl<'a> Who<'a> {
+    /// A client without an open: nothing that the same client holds stands in its way.
+    pub fn stateless(client: ClientId) -> Self {
+        Self { client, open: None, owner: None, flavour: Flavour::Advisory }
+    }
+
+    /// A client whose locks are mandatory, through one of its opens. Its other opens are others.
+    pub fn through(client: ClientId, open: OpenId) -> Self {
+        Self { client, open: Some(open), owner: None, flavour: Flavour::Mandatory }
+    }
+
+    /// Whether a lock of this owner is its own.
+    pub(super) fn owns(&self, owner: &LockOwner) -> bool {
+        match (self.owner, owner.open) {
+            (Some(own), _) if own == owner => true,
+            (_, Some(open)) => {
+                self.open == Some(open) || (self.open.is_none() && owner.client == self.client)
+            }
+            (_, None) => owner.client == self.client,
+        }
+    }
+
+    fn is_other(&self, client: ClientId, open: OpenId) -> bool {
+        match self.open {
+            Some(own) => own != open,
+            None => self.client != client,
+        }
+    }
+}
+
+impl State {
+    /// Whether this read or write may go on, as far as others' deny modes (`ShareConflict`) and byte ranges
+    /// (`RangeLocked`) are concerned. A file with nothing held costs one atomic load.
+    ///
+    /// Leases are another question: `State::break_for`.
+    #[inline]
+    pub fn check_io(
+        &self,
+        file: FileId,
+        stream: &Stream,
+        who: Who<'_>,
+        range: Range,
+        write: bool,
+    ) -> Result<()> {
+        let table = &self.table;
+        let binds = table.policy.advisory_binds_io;
+        table.look(file, |entry| entry.check_io(stream, &who, range, write, binds)).unwrap_or(Ok(()))
+    }
+
+    /// Whether the stream may be cut or grown to `length`: what lies beyond counts as written.
+    pub fn check_resize(&self, file: FileId, stream: &Stream, who: Who<'_>, length: u64) -> Result<()> {
+        self.check_io(file, stream, who, Range::to_end(length), true)
+    }
+
+    /// Whether the file may lose this name, by removal, renaming, or another file taking its place.
+    pub fn check_remove(&self, file: FileId, who: Who<'_>) -> Result<()> {
+        if !self.table.policy.deny_binds_remove {
+            return Ok(());
+        }
+        let check = |entry: &Entry| entry.check_deny(&Stream::Data, &who, Modes::DELETE);
+        self.table.look(file, check).unwrap_or(Ok(()))
+    }
+}
+
+impl Entry {
+    fn check_io(
+        &self,
+        stream: &Stream,
+        who: &Who<'_>,
+        range: Range,
+        write: bool,
+        advisory: bool,
+    ) -> Result<()> {
+        self.check_deny(stream, who, if write { Modes::WRITE } else { Modes::READ })?;
+        match self.ranges_of(stream).and_then(|ranges| ranges.io_blocker(who, range, write, advisory)) {
+            Some(_) => Err(Error::RangeLocked),
+            None => Ok(()),
+        }
+    }
+
+    fn check_deny(&self, stream: &Stream, who: &Who<'_>, access: Modes) -> Result<()> {
+        let mut others = self.opens.iter().filter(|open| who.is_other(open.party.client, open.id));
+        if others.any(|open| open.denies(stream, access)) { Err(Error::ShareConflict) } else { Ok(()) }
+    }
+}

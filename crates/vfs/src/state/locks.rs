@@ -1,0 +1,136 @@
+use super::ledger::{Ledger, Resource};
+use super::range::{Flavour, Lock, LockOwner, Range};
+use super::ranges::Plan;
+use super::table::Entry;
+use super::{ClientId, State, Stream};
+use crate::{Error, FileId};
+
+/// Why a lock was not granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// This lock is in the way. It may be the asker's own, where locks are mandatory.
+    Blocked(Lock),
+    /// A named limit is reached.
+    TooMany,
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Blocked(_) => Self::RangeLocked,
+            Refused::TooMany => Self::TooMany,
+        }
+    }
+}
+
+impl State {
+    /// Takes a lock, or says at once which one is in the way. It does not queue behind those that wait: a lock that
+    /// [`State::test`] calls free can be had.
+    ///
+    /// Break others' leases first (`State::break_for` with `Cause::Lock`): they may have locks we were not told of.
+    pub fn lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<(), Refused> {
+        self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted))
+    }
+
+    /// Gives back a range. Answers whether anything was held: a mandatory lock must be named exactly, of advisory
+    /// ones any part goes. `TooMany` when cutting a lock in two would pass a limit.
+    pub fn unlock(
+        &self,
+        file: FileId,
+        stream: &Stream,
+        owner: &LockOwner,
+        range: Range,
+        flavour: Flavour,
+    ) -> crate::Result<bool> {
+        let ledger = &self.table.ledger;
+        let unlock = |entry: &mut Entry| entry.unlock(ledger, stream, owner, range, flavour);
+        self.table.with_existing(file, unlock).unwrap_or(Ok(false))
+    }
+
+    /// The lock that would refuse this one, if any.
+    pub fn test(&self, file: FileId, stream: &Stream, wanted: &Lock) -> Option<Lock> {
+        let find = |entry: &Entry| entry.ranges_of(stream)?.blocker(wanted).cloned();
+        self.table.look(file, find).flatten()
+    }
+
+    /// Gives back every range of this owner, on all files, and cancels what it waits for.
+    pub fn release_owner(&self, owner: &LockOwner) {
+        self.release_ranges(|held| held == owner);
+    }
+
+    /// Gives back every range of this client, on all files, and cancels what it waits for. Its opens and leases go
+    /// with their guards.
+    pub fn release_client(&self, client: ClientId) {
+        self.release_ranges(|held| held.client == client);
+    }
+
+    fn release_ranges(&self, whose: impl Fn(&LockOwner) -> bool) {
+        let concerned = |entry: &Entry| {
+            let held = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter()).map(|lock| &lock.owner);
+            let waiting = entry.queue.iter().map(|queued| &queued.wanted.owner);
+            held.chain(waiting).any(&whose)
+        };
+        for file in self.table.files_where(concerned) {
+            self.table.with_existing(file, |entry| entry.release(&self.table.ledger, &whose));
+        }
+    }
+}
+
+impl Entry {
+    /// Grants a lock that nothing blocks, or says what does.
+    pub(super) fn lock(&mut self, ledger: &Ledger, stream: &Stream, wanted: &Lock) -> Result<(), Refused> {
+        if let Some(blocker) = self.ranges_of(stream).and_then(|ranges| ranges.blocker(wanted)) {
+            return Err(Refused::Blocked(blocker.clone()));
+        }
+        self.grant(ledger, stream, wanted).map_err(|_| Refused::TooMany)?;
+        // A lock that its owner has turned from exclusive to shared frees others.
+        self.serve_queue(ledger);
+        Ok(())
+    }
+
+    /// Grants what nothing blocks, as far as the limits allow.
+    pub(super) fn grant(&mut self, ledger: &Ledger, stream: &Stream, wanted: &Lock) -> crate::Result<()> {
+        let plan = self.ranges_mut(stream).grant(wanted);
+        self.apply(ledger, stream, wanted.owner.client, plan)
+    }
+
+    /// Gives back a range and serves those who waited for it.
+    pub(super) fn unlock(
+        &mut self,
+        ledger: &Ledger,
+        stream: &Stream,
+        owner: &LockOwner,
+        range: Range,
+        flavour: Flavour,
+    ) -> crate::Result<bool> {
+        let plan = self.ranges_mut(stream).unlock(owner, range, flavour);
+        if plan.is_empty() {
+            return Ok(false);
+        }
+        self.apply(ledger, stream, owner.client, plan)?;
+        self.serve_queue(ledger);
+        Ok(true)
+    }
+
+    fn apply(&mut self, ledger: &Ledger, stream: &Stream, client: ClientId, plan: Plan) -> crate::Result<()> {
+        let (more, fewer) = plan.growth();
+        if more > 0 && self.range_count() + more > ledger.limits.ranges_per_file {
+            return Err(Error::TooMany);
+        }
+        if more > 0 {
+            ledger.take(client, Resource::Range, more)?;
+        }
+        ledger.give_back(client, Resource::Range, fewer);
+        self.ranges_mut(stream).apply(plan);
+        Ok(())
+    }
+
+    /// Drops all ranges and waiting requests of the owners that `whose` names.
+    pub(super) fn release(&mut self, ledger: &Ledger, whose: impl Fn(&LockOwner) -> bool) {
+        for (_, ranges) in &mut self.ranges {
+            ranges.release(&whose, |lock| ledger.give_back(lock.owner.client, Resource::Range, 1));
+        }
+        self.cancel(ledger, |queued| whose(&queued.wanted.owner));
+        self.serve_queue(ledger);
+    }
+}

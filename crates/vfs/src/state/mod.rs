@@ -1,0 +1,121 @@
+//! Who has what: opens with deny modes, byte ranges and leases, for one volume and every view of it at once.
+//!
+//! One [`State`] per volume. It knows files by [`FileId`] and keeps an entry only while something is held, so that a
+//! file nobody has opened costs a reader one atomic load ([`State::quiet`]). Nothing in here waits, reads a clock or
+//! touches a file: what must be waited for is a future ([`Waiter`], [`Recall`]), and its deadline is the caller's.
+//!
+//! ```text
+//! caller ─► State ─► shard (mutex) ─► Entry of the file ─► opens · ranges per stream · queue of waiters · leases
+//!                                          └─► ledger: what each client holds, against the named limits
+//! ```
+//!
+//! Whatever is taken is given back by dropping its guard: [`OpenGuard`], [`Lease`], [`Waiter`]. Only byte ranges whose
+//! owner has no open (advisory ones of a stateless peer) are given back by name: [`State::unlock`],
+//! [`State::release_owner`], [`State::release_client`].
+//!
+//! The order of locks is shard, then ledger; two shards are never held together, and none across an await.
+
+mod io;
+mod ledger;
+mod locks;
+mod opens;
+mod range;
+mod ranges;
+mod status;
+mod table;
+mod waiters;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use io::Who;
+pub use ledger::Limits;
+pub use locks::Refused;
+pub use opens::{Modes, OpenGuard, OpenRequest};
+pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
+pub use status::{OpenInfo, RangeInfo, Totals};
+pub use waiters::{Cancelled, Locked, WaitId, Waiter};
+
+use crate::FileId;
+use table::Table;
+
+/// A client as the volume sees it: whatever a protocol counts as one peer. The protocols draw these numbers from one
+/// source, so that no two of them use the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientId(pub u64);
+
+/// One open of a file, never used twice while the process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpenId(pub(crate) u64);
+
+/// Who acts, where leases are concerned: a client, and within it what shares one cache. What a party does never breaks
+/// its own lease. A client whose protocol has one cache per client leaves `key` out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Party {
+    /// The client.
+    pub client: ClientId,
+    /// Its own name for one of its caches.
+    pub key: Option<[u8; 16]>,
+}
+
+impl Party {
+    /// The client as a whole.
+    pub fn client(client: ClientId) -> Self {
+        Self { client, key: None }
+    }
+}
+
+/// Which bytes of a file: deny modes of reading and writing, ranges and leases are per stream.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// The data fork.
+    Data,
+    /// The resource fork.
+    Resource,
+    /// A named stream.
+    Named(Arc<str>),
+}
+
+/// What the site decides about clients of different habits meeting on one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// An advisory range also stops the reads and writes of clients whose own ranges are mandatory.
+    pub advisory_binds_io: bool,
+    /// An open that denies deletion stops others from removing or renaming the file. Without it they may, as UNIX has
+    /// it, and the open lives on without a name.
+    pub deny_binds_remove: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { advisory_binds_io: false, deny_binds_remove: true }
+    }
+}
+
+/// The opens, ranges and leases of one volume. Cheap to clone.
+#[derive(Clone)]
+pub struct State {
+    table: Arc<Table>,
+}
+
+impl State {
+    /// Nothing held.
+    pub fn new(policy: Policy, limits: Limits) -> Self {
+        Self { table: Arc::new(Table::new(policy, limits)) }
+    }
+
+    /// Whether nothing at all is held on this file: no open, range, waiter or lease. Takes no lock unless some file
+    /// of the same shard has an entry.
+    #[inline]
+    pub fn quiet(&self, file: FileId) -> bool {
+        self.table.quiet(file)
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new(Policy::default(), Limits::default())
+    }
+}

@@ -1,0 +1,173 @@
+use std::fmt;
+
+use super::ledger::Resource;
+use super::table::Entry;
+use super::{ClientId, OpenId, Party, State, Stream};
+use crate::{Error, FileId, Result};
+
+/// What an open may do, or what it denies to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Modes(pub u8);
+
+impl Modes {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// Reading this stream.
+    pub const READ: Self = Self(1);
+    /// Writing this stream.
+    pub const WRITE: Self = Self(2);
+    /// Removing or renaming the file, whichever stream is open.
+    pub const DELETE: Self = Self(4);
+    /// All of them.
+    pub const ALL: Self = Self(7);
+
+    /// Bits in either.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a bit of `other` is in this set.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// An open to be registered. An open that only looks at attributes asks for no access; whether it may still deny
+/// something is for its protocol to say.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenRequest {
+    /// Who opens.
+    pub party: Party,
+    /// What it will do.
+    pub access: Modes,
+    /// What nobody else may do meanwhile.
+    pub deny: Modes,
+}
+
+/// An open as the table keeps it.
+pub(super) struct Open {
+    pub(super) id: OpenId,
+    pub(super) stream: Stream,
+    pub(super) party: Party,
+    pub(super) access: Modes,
+    pub(super) deny: Modes,
+}
+
+impl Open {
+    /// Whether this open denies `access` to `stream`.
+    pub(super) fn denies(&self, stream: &Stream, access: Modes) -> bool {
+        self.deny.meets(seen_by(&self.stream, stream, access))
+    }
+
+    /// Whether this open does what somebody on `stream` would deny.
+    fn does(&self, stream: &Stream, denied: Modes) -> bool {
+        self.access.meets(seen_by(&self.stream, stream, denied))
+    }
+}
+
+/// What modes on stream `to` mean to an open of stream `of`: deletion concerns the file, the rest the same stream.
+fn seen_by(of: &Stream, to: &Stream, modes: Modes) -> Modes {
+    if of == to { modes } else { Modes(modes.0 & Modes::DELETE.0) }
+}
+
+impl Entry {
+    /// Whether an open (other than `except`) stands against this access and these denials.
+    fn share_conflict(&self, stream: &Stream, access: Modes, deny: Modes, except: Option<OpenId>) -> bool {
+        let others = self.opens.iter().filter(|open| Some(open.id) != except);
+        others.into_iter().any(|open| open.denies(stream, access) || open.does(stream, deny))
+    }
+}
+
+impl State {
+    /// Registers an open, unless its access meets what another open denies, or it denies what another one does
+    /// (`ShareConflict`). A client's own opens count like anybody's.
+    ///
+    /// A reservation without an open is the same thing: keep the guard for as long as it lasts. Break others' leases
+    /// first (`State::break_for`); a conflict may vanish when their cached handles are given back.
+    pub fn open(&self, file: FileId, stream: Stream, request: OpenRequest) -> Result<OpenGuard> {
+        let OpenRequest { party, access, deny } = request;
+        self.table.with(file, |entry| {
+            if entry.share_conflict(&stream, access, deny, None) {
+                return Err(Error::ShareConflict);
+            }
+            self.table.ledger.take(party.client, Resource::Open, 1)?;
+            let id = OpenId(self.table.number());
+            entry.opens.push(Open { id, stream: stream.clone(), party, access, deny });
+            Ok(OpenGuard { state: self.clone(), file, stream, id, party })
+        })
+    }
+}
+
+/// An open. Dropping it gives back its deny modes, the byte ranges and waiting requests whose owner names it.
+pub struct OpenGuard {
+    state: State,
+    file: FileId,
+    stream: Stream,
+    id: OpenId,
+    party: Party,
+}
+
+impl OpenGuard {
+    /// Its number.
+    pub fn id(&self) -> OpenId {
+        self.id
+    }
+
+    /// Which file.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// Which of its streams.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Who opened it.
+    pub fn party(&self) -> Party {
+        self.party
+    }
+
+    /// Who opened it.
+    pub fn client(&self) -> ClientId {
+        self.party.client
+    }
+
+    /// What it may do and what it denies, as of now.
+    pub fn modes(&self) -> (Modes, Modes) {
+        let find =
+            |entry: &Entry| entry.opens.iter().find(|open| open.id == self.id).map(|o| (o.access, o.deny));
+        self.state.table.look(self.file, find).flatten().unwrap_or_default()
+    }
+
+    /// Changes access and denials, or leaves both as they are when others stand against it.
+    pub fn change(&self, access: Modes, deny: Modes) -> Result<()> {
+        self.state.table.with(self.file, |entry| {
+            if entry.share_conflict(&self.stream, access, deny, Some(self.id)) {
+                return Err(Error::ShareConflict);
+            }
+            let own = entry.opens.iter_mut().find(|open| open.id == self.id);
+            let own = own.expect("an open stays in its table until its guard drops");
+            (own.access, own.deny) = (access, deny);
+            Ok(())
+        })
+    }
+}
+
+impl Drop for OpenGuard {
+    fn drop(&mut self) {
+        let ledger = &self.state.table.ledger;
+        self.state.table.with(self.file, |entry| {
+            entry.opens.retain(|open| open.id != self.id);
+            ledger.give_back(self.party.client, Resource::Open, 1);
+            entry.release(ledger, |owner| owner.open == Some(self.id));
+        });
+    }
+}
+
+impl fmt::Debug for OpenGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {:?} {:?} by {:?}", self.id, self.file, self.stream, self.party)
+    }
+}

@@ -1,0 +1,157 @@
+use std::fmt;
+use std::sync::Arc;
+
+use super::{ClientId, OpenId};
+
+/// Bytes of a stream, at least one. The last offset there is, 2^64-1, stands for "to the end, wherever that will be".
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Range {
+    start: u64,
+    last: u64,
+}
+
+impl Range {
+    /// Every byte.
+    pub const ALL: Self = Self { start: 0, last: u64::MAX };
+
+    /// `length` bytes from `start`; `None` when that is no byte, or passes the last offset.
+    pub fn new(start: u64, length: u64) -> Option<Self> {
+        let last = start.checked_add(length.checked_sub(1)?)?;
+        Some(Self { start, last })
+    }
+
+    /// From `start` to the end of the file, however long it grows.
+    pub fn to_end(start: u64) -> Self {
+        Self { start, last: u64::MAX }
+    }
+
+    /// From the first to the last byte, both included; `None` when they are out of order.
+    pub fn between(start: u64, last: u64) -> Option<Self> {
+        (start <= last).then_some(Self { start, last })
+    }
+
+    /// The first byte.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The last byte.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// How many bytes, or `None` when it goes to the end.
+    pub fn length(&self) -> Option<u64> {
+        (self.last != u64::MAX).then(|| self.last - self.start + 1)
+    }
+
+    /// Whether a byte is in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.start <= other.last && other.start <= self.last
+    }
+
+    /// Whether the two overlap or lie side by side, and so can be one.
+    pub(super) fn joins(&self, other: &Self) -> bool {
+        self.start <= other.last.saturating_add(1) && other.start <= self.last.saturating_add(1)
+    }
+
+    /// The range that covers both.
+    pub(super) fn hull(&self, other: &Self) -> Self {
+        Self { start: self.start.min(other.start), last: self.last.max(other.last) }
+    }
+
+    /// What of this lies before, and what lies after `hole`.
+    pub(super) fn without(&self, hole: &Self) -> [Option<Self>; 2] {
+        let before =
+            hole.start.checked_sub(1).and_then(|last| Self::between(self.start, last.min(self.last)));
+        let after =
+            hole.last.checked_add(1).and_then(|start| Self::between(start.max(self.start), self.last));
+        [before, after]
+    }
+}
+
+impl fmt::Debug for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.length() {
+            Some(_) => write!(f, "{}..={}", self.start, self.last),
+            None => write!(f, "{}..", self.start),
+        }
+    }
+}
+
+/// Whether others may hold the same bytes too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// Others may share them.
+    Shared,
+    /// Nobody else may hold them.
+    Exclusive,
+}
+
+/// What a lock means to those who did not ask for one, and how it meets its owner's other locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Flavour {
+    /// It binds reads and writes of everybody else. Each lock stands for itself: an exclusive one may not overlap
+    /// another of the same owner, shared ones stack, and an unlock must name exactly what was locked.
+    Mandatory,
+    /// It binds other locks only. The owner's newest word on each byte counts, as POSIX `fcntl` has it: locks merge,
+    /// split, and change their kind in place; any range may be unlocked.
+    Advisory,
+}
+
+/// Whose a lock is. Two locks belong together when all three are equal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LockOwner {
+    /// The client.
+    pub client: ClientId,
+    /// The open that it goes away with, if there is one.
+    pub open: Option<OpenId>,
+    /// The client's own name for the owner.
+    pub opaque: Arc<[u8]>,
+}
+
+impl LockOwner {
+    /// Everything that one open locks.
+    pub fn open(client: ClientId, open: OpenId) -> Self {
+        Self { client, open: Some(open), opaque: Arc::new([]) }
+    }
+
+    /// An owner that the client names, and that outlives any open.
+    pub fn named(client: ClientId, opaque: &[u8]) -> Self {
+        Self { client, open: None, opaque: opaque.into() }
+    }
+}
+
+/// A lock on a range: asked for, or held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lock {
+    /// Whose it is.
+    pub owner: LockOwner,
+    /// Which bytes.
+    pub range: Range,
+    /// Shared or exclusive.
+    pub kind: LockKind,
+    /// Mandatory or advisory.
+    pub flavour: Flavour,
+}
+
+impl Lock {
+    /// Whether the two have the same owner and follow the same rules.
+    pub(super) fn same_owner(&self, other: &Self) -> bool {
+        self.flavour == other.flavour && self.owner == other.owner
+    }
+
+    /// Whether `self`, held, keeps `wanted` from being granted.
+    pub(super) fn blocks(&self, wanted: &Self) -> bool {
+        let exclusive = |lock: &Self| lock.kind == LockKind::Exclusive;
+        if !self.range.overlaps(&wanted.range) {
+            return false;
+        }
+        match (self.same_owner(wanted), self.flavour) {
+            (true, Flavour::Advisory) => false,
+            // A shared lock may stack on the owner's exclusive one, never the other way round.
+            (true, Flavour::Mandatory) => exclusive(wanted),
+            (false, _) => exclusive(self) || exclusive(wanted),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+use std::fmt;
+
+use super::ledger::Resource;
+use super::opens::Modes;
+use super::range::Lock;
+use super::{ClientId, OpenId, State, Stream};
+use crate::FileId;
+
+/// An open, for people to look at.
+#[derive(Debug, Clone)]
+pub struct OpenInfo {
+    /// Which file.
+    pub file: FileId,
+    /// Which stream of it.
+    pub stream: Stream,
+    /// Its number.
+    pub open: OpenId,
+    /// Who opened it.
+    pub client: ClientId,
+    /// What it may do.
+    pub access: Modes,
+    /// What it denies to others.
+    pub deny: Modes,
+}
+
+/// A locked range, for people to look at.
+#[derive(Debug, Clone)]
+pub struct RangeInfo {
+    /// Which file.
+    pub file: FileId,
+    /// Which stream of it.
+    pub stream: Stream,
+    /// The lock.
+    pub lock: Lock,
+}
+
+/// How much is held on a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Opens.
+    pub opens: usize,
+    /// Byte ranges.
+    pub ranges: usize,
+    /// Requests that wait for a range.
+    pub waiters: usize,
+    /// Leases.
+    pub leases: usize,
+}
+
+impl State {
+    /// How much is held.
+    pub fn totals(&self) -> Totals {
+        let total = |what| self.table.ledger.total(what);
+        Totals {
+            opens: total(Resource::Open),
+            ranges: total(Resource::Range),
+            waiters: total(Resource::Waiter),
+            leases: total(Resource::Lease),
+        }
+    }
+
+    /// Up to `most` opens, of one file or of all, in no order.
+    pub fn opens(&self, of: Option<FileId>, most: usize) -> Vec<OpenInfo> {
+        let mut found = Vec::new();
+        self.table.look_at_all(|file, entry| {
+            if of.is_none_or(|of| of == file) {
+                found.extend(entry.opens.iter().take(most - found.len()).map(|open| OpenInfo {
+                    file,
+                    stream: open.stream.clone(),
+                    open: open.id,
+                    client: open.party.client,
+                    access: open.access,
+                    deny: open.deny,
+                }));
+            }
+            found.len() < most
+        });
+        found
+    }
+
+    /// Up to `most` locked ranges, of one file or of all, in no order.
+    pub fn ranges(&self, of: Option<FileId>, most: usize) -> Vec<RangeInfo> {
+        let mut found = Vec::new();
+        self.table.look_at_all(|file, entry| {
+            if of.is_none_or(|of| of == file) {
+                let all =
+                    entry.ranges.iter().flat_map(|(stream, r)| r.iter().map(move |lock| (stream, lock)));
+                let room = most - found.len();
+                let info = |(stream, lock): (&Stream, &Lock)| (stream.clone(), lock.clone());
+                found.extend(all.take(room).map(info).map(|(stream, lock)| RangeInfo { file, stream, lock }));
+            }
+            found.len() < most
+        });
+        found
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "State {:?}", self.totals())
+    }
+}

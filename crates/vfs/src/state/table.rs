@@ -1,0 +1,142 @@
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::ledger::{Ledger, Limits};
+use super::opens::Open;
+use super::ranges::Ranges;
+use super::waiters::Queued;
+use super::{Policy, Stream};
+use crate::FileId;
+
+/// A power of two. Enough that tasks on different files rarely meet, few enough to walk through all of them.
+const SHARDS: usize = 64;
+
+/// All entries of a volume.
+pub(super) struct Table {
+    shards: Box<[Shard]>,
+    pub(super) ledger: Ledger,
+    pub(super) policy: Policy,
+    next: AtomicU64,
+}
+
+#[derive(Default)]
+struct Shard {
+    /// How many entries `files` has: what lets a reader pass without taking the lock.
+    count: AtomicUsize,
+    files: Mutex<HashMap<FileId, Entry>>,
+}
+
+/// What is held on one file. It goes when all of these are empty.
+#[derive(Default)]
+pub(super) struct Entry {
+    pub(super) opens: Vec<Open>,
+    pub(super) ranges: Vec<(Stream, Ranges)>,
+    /// In order of arrival.
+    pub(super) queue: Vec<Queued>,
+}
+
+impl Entry {
+    fn is_empty(&self) -> bool {
+        self.opens.is_empty() && self.ranges.is_empty() && self.queue.is_empty()
+    }
+
+    /// The ranges of a stream, if it has any.
+    pub(super) fn ranges_of(&self, stream: &Stream) -> Option<&Ranges> {
+        self.ranges.iter().find(|(of, _)| of == stream).map(|(_, ranges)| ranges)
+    }
+
+    /// The ranges of a stream, made when there were none.
+    pub(super) fn ranges_mut(&mut self, stream: &Stream) -> &mut Ranges {
+        let found = self.ranges.iter().position(|(of, _)| of == stream);
+        let at = found.unwrap_or_else(|| {
+            self.ranges.push((stream.clone(), Ranges::default()));
+            self.ranges.len() - 1
+        });
+        &mut self.ranges[at].1
+    }
+
+    /// How many ranges all streams have.
+    pub(super) fn range_count(&self) -> usize {
+        self.ranges.iter().map(|(_, ranges)| ranges.len()).sum()
+    }
+}
+
+impl Table {
+    pub(super) fn new(policy: Policy, limits: Limits) -> Self {
+        let shards = (0..SHARDS).map(|_| Shard::default()).collect();
+        Self { shards, ledger: Ledger::new(limits), policy, next: AtomicU64::new(1) }
+    }
+
+    /// A number never given out before.
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn shard(&self, file: FileId) -> &Shard {
+        // Inode numbers count up: the multiplication spreads them, and the top bits are the spread ones.
+        let hash = file.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        &self.shards[(hash >> 58) as usize % SHARDS]
+    }
+
+    #[inline]
+    pub(super) fn quiet(&self, file: FileId) -> bool {
+        let shard = self.shard(file);
+        shard.count.load(Ordering::Acquire) == 0 || !shard.files.lock().contains_key(&file)
+    }
+
+    /// Changes the entry of a file, making one when there is none, and dropping one that ends up empty.
+    pub(super) fn with<R>(&self, file: FileId, act: impl FnOnce(&mut Entry) -> R) -> R {
+        let shard = self.shard(file);
+        let mut files = shard.files.lock();
+        // Counted before anything is in it: a reader that sees 0 ran wholly before this change.
+        shard.count.store(files.len() + 1, Ordering::Release);
+        let entry = files.entry(file).or_default();
+        let answer = act(entry);
+        entry.ranges.retain(|(_, ranges)| ranges.len() > 0);
+        if entry.is_empty() {
+            files.remove(&file);
+        }
+        shard.count.store(files.len(), Ordering::Release);
+        answer
+    }
+
+    /// Changes the entry of a file if there is one.
+    pub(super) fn with_existing<R>(&self, file: FileId, act: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        (!self.quiet(file)).then(|| self.with(file, act))
+    }
+
+    /// Looks at the entry of a file if there is one.
+    pub(super) fn look<R>(&self, file: FileId, see: impl FnOnce(&Entry) -> R) -> Option<R> {
+        let shard = self.shard(file);
+        if shard.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        shard.files.lock().get(&file).map(see)
+    }
+
+    /// Looks at every entry, one shard at a time, until `see` answers false.
+    pub(super) fn look_at_all(&self, mut see: impl FnMut(FileId, &Entry) -> bool) {
+        for shard in &self.shards {
+            if shard.count.load(Ordering::Acquire) > 0
+                && !shard.files.lock().iter().all(|(file, entry)| see(*file, entry))
+            {
+                return;
+            }
+        }
+    }
+
+    /// The files whose entry satisfies `which`.
+    pub(super) fn files_where(&self, which: impl Fn(&Entry) -> bool) -> Vec<FileId> {
+        let mut found = Vec::new();
+        self.look_at_all(|file, entry| {
+            if which(entry) {
+                found.push(file);
+            }
+            true
+        });
+        found
+    }
+}

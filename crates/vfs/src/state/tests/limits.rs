@@ -1,0 +1,73 @@
+use super::*;
+use crate::Error;
+
+fn state(change: impl FnOnce(&mut Limits)) -> State {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    State::new(Policy::default(), limits)
+}
+
+fn plain(state: &State, client: ClientId) -> crate::Result<OpenGuard> {
+    open(state, client, Modes::READ, Modes::NONE)
+}
+
+fn one_byte(state: &State, client: ClientId, at: u64) -> Result<(), Refused> {
+    state.lock(FILE, &Stream::Data, advisory(client, b"p", bytes(at, 1), Exclusive))
+}
+
+#[test]
+fn opens_are_limited_per_client_and_in_all() {
+    let state = state(|limits| (limits.opens, limits.opens_per_client) = (3, 2));
+    let held = [plain(&state, A).unwrap(), plain(&state, A).unwrap()];
+    assert_eq!(plain(&state, A).unwrap_err(), Error::TooMany);
+    let third = plain(&state, B).unwrap();
+    assert_eq!(plain(&state, B).unwrap_err(), Error::TooMany);
+    drop(held);
+    let again = plain(&state, B).unwrap();
+    drop((third, again));
+    assert_quiet(&state);
+}
+
+#[test]
+fn ranges_are_limited_per_client_per_file_and_in_all() {
+    let per_client = state(|limits| limits.ranges_per_client = 2);
+    assert_eq!((one_byte(&per_client, A, 0), one_byte(&per_client, A, 2)), (Ok(()), Ok(())));
+    assert_eq!(one_byte(&per_client, A, 4), Err(Refused::TooMany));
+    // Filling the gap makes one of two, and is no more than there was.
+    assert_eq!(one_byte(&per_client, A, 1), Ok(()));
+    assert_eq!(one_byte(&per_client, B, 4), Ok(()));
+
+    for limited in [state(|limits| limits.ranges_per_file = 2), state(|limits| limits.ranges = 2)] {
+        assert_eq!((one_byte(&limited, A, 0), one_byte(&limited, B, 2)), (Ok(()), Ok(())));
+        assert_eq!(one_byte(&limited, C, 4), Err(Refused::TooMany));
+        limited.release_client(A);
+        assert_eq!(one_byte(&limited, C, 4), Ok(()));
+    }
+}
+
+#[test]
+fn unlocking_holes_cannot_pass_the_limit_either() {
+    let state = state(|limits| limits.ranges_per_client = 1);
+    state.lock(FILE, &Stream::Data, advisory(A, b"p", bytes(0, 10), Exclusive)).unwrap();
+    let unlock =
+        |range| state.unlock(FILE, &Stream::Data, &LockOwner::named(A, b"p"), range, Flavour::Advisory);
+    assert_eq!(unlock(bytes(5, 1)), Err(Error::TooMany));
+    assert_eq!(unlock(bytes(5, 5)), Ok(true));
+}
+
+#[test]
+fn waiting_requests_are_limited_per_client_per_file_and_in_all() {
+    for (limited, other_may) in [
+        (state(|limits| limits.waiters_per_client = 1), true),
+        (state(|limits| limits.waiters_per_file = 1), false),
+        (state(|limits| limits.waiters = 1), false),
+    ] {
+        one_byte(&limited, A, 0).unwrap();
+        let ask = |client| limited.wait_lock(FILE, &Stream::Data, advisory(client, b"q", Range::ALL, Shared));
+        let first = ask(B).unwrap();
+        assert!(matches!(ask(B), Err(Refused::TooMany)));
+        assert_eq!(ask(C).is_ok(), other_may);
+        drop(first);
+        assert!(ask(C).is_ok());
+    }
+}

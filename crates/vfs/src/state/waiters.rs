@@ -1,0 +1,180 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+use super::ledger::{Ledger, Resource};
+use super::locks::Refused;
+use super::range::{Lock, LockOwner, Range};
+use super::table::Entry;
+use super::{State, Stream};
+use crate::FileId;
+
+/// One waiting request, never used twice while the process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WaitId(u64);
+
+/// How a request that may wait was answered.
+#[derive(Debug)]
+pub enum Locked {
+    /// The lock is held.
+    Now,
+    /// It will be held when the waiter resolves.
+    Later(Waiter),
+}
+
+/// The wait was called off: cancelled, or its owner was released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled;
+
+/// A request in the queue of its file.
+pub(super) struct Queued {
+    pub(super) id: WaitId,
+    pub(super) stream: Stream,
+    pub(super) wanted: Lock,
+    granted: oneshot::Sender<()>,
+}
+
+impl State {
+    /// Takes a lock, or queues for it. The queue is fair: whoever came first and meets another request is granted
+    /// first, so that sharers who keep coming do not starve one who wants the range alone.
+    pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<Locked, Refused> {
+        let ledger = &self.table.ledger;
+        self.table.with(file, |entry| {
+            if !entry.must_wait(stream, &wanted, entry.queue.len()) {
+                return entry.lock(ledger, stream, &wanted).map(|()| Locked::Now);
+            }
+            if entry.queue.len() >= ledger.limits.waiters_per_file {
+                return Err(Refused::TooMany);
+            }
+            ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| Refused::TooMany)?;
+            let (id, (granted, answer)) = (WaitId(self.table.number()), oneshot::channel());
+            entry.queue.push(Queued { id, stream: stream.clone(), wanted: wanted.clone(), granted });
+            let (state, stream) = (self.clone(), stream.clone());
+            Ok(Locked::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))
+        })
+    }
+
+    /// Calls off the waits of this owner for exactly this range. Answers whether there was one; if not, it may have
+    /// been granted already.
+    pub fn cancel_wait(&self, file: FileId, stream: &Stream, owner: &LockOwner, range: Range) -> bool {
+        self.cancel_where(file, |queued| {
+            queued.stream == *stream && queued.wanted.owner == *owner && queued.wanted.range == range
+        })
+    }
+
+    /// Calls off one wait. Answers whether it was still waiting.
+    pub fn cancel_wait_id(&self, file: FileId, id: WaitId) -> bool {
+        self.cancel_where(file, |queued| queued.id == id)
+    }
+
+    fn cancel_where(&self, file: FileId, which: impl Fn(&Queued) -> bool) -> bool {
+        let ledger = &self.table.ledger;
+        let cancelled = self.table.with_existing(file, |entry| {
+            let any = entry.cancel(ledger, which);
+            entry.serve_queue(ledger);
+            any
+        });
+        cancelled.unwrap_or(false)
+    }
+}
+
+impl Entry {
+    /// Whether a lock has to wait behind what is held, or behind one of the first `ahead` of the queue.
+    fn must_wait(&self, stream: &Stream, wanted: &Lock, ahead: usize) -> bool {
+        let ranges = self.ranges_of(stream);
+        let blocked = ranges.is_some_and(|ranges| ranges.blocker(wanted).is_some());
+        blocked
+            || self.queue[..ahead].iter().any(|earlier| {
+                earlier.stream == *stream && earlier.wanted.blocks(wanted) && !self.holds_up(wanted, earlier)
+            })
+    }
+
+    /// Whether the owner of `wanted` holds what `earlier` waits for: to queue behind it would be a deadlock.
+    fn holds_up(&self, wanted: &Lock, earlier: &Queued) -> bool {
+        let ranges = self.ranges_of(&earlier.stream);
+        ranges.is_some_and(|r| r.iter().any(|held| held.same_owner(wanted) && held.blocks(&earlier.wanted)))
+    }
+
+    /// Grants what can be granted, in order of arrival. A grant that meets a limit is called off.
+    pub(super) fn serve_queue(&mut self, ledger: &Ledger) {
+        let mut at = 0;
+        while at < self.queue.len() {
+            let Queued { stream, wanted, .. } = &self.queue[at];
+            if self.must_wait(stream, wanted, at) {
+                at += 1;
+                continue;
+            }
+            let queued = self.queue.remove(at);
+            ledger.give_back(queued.wanted.owner.client, Resource::Waiter, 1);
+            // A waiter about to be dropped takes nothing; one that cannot be granted hears of it by the lost sender.
+            if !queued.granted.is_closed() && self.grant(ledger, &queued.stream, &queued.wanted).is_ok() {
+                // Should it be dropped right now, the waiter finds the answer unread and gives the lock back.
+                let _ = queued.granted.send(());
+                at = 0; // A lock that changed its kind may have freed somebody earlier.
+            }
+        }
+    }
+
+    /// Cancels the waits that `which` names; answers whether there were any. Serve the queue afterwards.
+    pub(super) fn cancel(&mut self, ledger: &Ledger, which: impl Fn(&Queued) -> bool) -> bool {
+        let before = self.queue.len();
+        self.queue.retain(|queued| {
+            let stays = !which(queued);
+            if !stays {
+                ledger.give_back(queued.wanted.owner.client, Resource::Waiter, 1);
+            }
+            stays
+        });
+        self.queue.len() < before
+    }
+}
+
+/// A lock that will come. Resolves when it is held, or to [`Cancelled`]. Dropping it leaves the queue; a lock granted
+/// but not yet taken notice of is given back.
+#[derive(Debug)]
+pub struct Waiter {
+    state: State,
+    file: FileId,
+    stream: Stream,
+    id: WaitId,
+    wanted: Lock,
+    answer: oneshot::Receiver<()>,
+    settled: bool,
+}
+
+impl Waiter {
+    /// Its number, for [`State::cancel_wait_id`].
+    pub fn id(&self) -> WaitId {
+        self.id
+    }
+
+    /// What it waits for.
+    pub fn wanted(&self) -> &Lock {
+        &self.wanted
+    }
+}
+
+impl Future for Waiter {
+    type Output = Result<(), Cancelled>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = std::task::ready!(Pin::new(&mut self.answer).poll(context));
+        self.settled = true;
+        Poll::Ready(answer.map_err(|_| Cancelled))
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if self.settled || self.state.cancel_wait_id(self.file, self.id) {
+            return;
+        }
+        if self.answer.try_recv().is_ok() {
+            let Lock { owner, range, flavour, .. } = &self.wanted;
+            // Cannot pass a limit but by cutting a merged lock in two; then the client keeps what it asked for.
+            let _ = self.state.unlock(self.file, &self.stream, owner, *range, *flavour);
+        }
+    }
+}
