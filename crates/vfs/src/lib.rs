@@ -7,10 +7,17 @@ pub mod backend;
 mod caller;
 mod error;
 pub mod index;
+mod listing;
 pub mod mac;
 pub mod names;
+mod payload;
+mod permission;
 pub mod state;
+mod volume;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, SetAttributes, SetTime, Time};
 pub use caller::{Access, Caller};
 pub use error::{Error, Result};
+pub use listing::{Details, Entry, Page};
+pub use payload::Payload;
+pub use volume::{Change, Made, Node, ReadData, Volume, VolumeOptions};

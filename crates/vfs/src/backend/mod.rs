@@ -4,6 +4,8 @@
 //! on demand). Every method may block unless it says otherwise, and is called on the thread that answers the request:
 //! `crate::Volume` moves to the blocking pool what is known to wait for a disk.
 
+pub mod host;
+
 use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -120,6 +122,21 @@ pub struct Limits {
     pub time_step_ns: u32,
 }
 
+/// A folder being watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WatchId(pub i32);
+
+/// What a watch heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchEvent {
+    /// The data or attributes of the entry of this name changed.
+    Entry(WatchId, Box<[u8]>),
+    /// Entries came, went or moved, or the folder itself changed.
+    Folder(WatchId),
+    /// Events were lost: anything may have changed.
+    Missed,
+}
+
 /// One file, folder, link or device. Holding it keeps the file alive, as an open descriptor does.
 ///
 /// Names are stored names: one component, never `.`, `..`, empty, or with `/` or NUL (the caller has checked them).
@@ -162,9 +179,10 @@ pub trait Object: Any + Send + Sync {
     /// The target of a symbolic link.
     fn read_link(&self) -> Result<Vec<u8>>;
 
-    /// Makes ready for `want` as this caller: checks permission and opens what is needed. An owner may always read
-    /// and write its own file's data when `owner_may` is set (a client that checks at open needs that).
-    fn prepare(&self, caller: &Caller, want: Access, owner_may: bool) -> Result<()>;
+    /// Makes ready for `want` as this caller: checks permission by these fresh `attributes` and opens what is needed.
+    /// An owner may always read and write its own file's data when `owner_may` is set (for clients that were allowed
+    /// at open, before the mode changed).
+    fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()>;
     /// Appends up to `length` bytes from `offset` to `into`; fewer only at the end of the file. `prepare` came first.
     fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize>;
     /// Writes all of `data` at `offset`. `prepare` came first.
@@ -187,6 +205,11 @@ pub trait Object: Any + Send + Sync {
     /// The names of all extended attributes.
     fn list_xattrs(&self) -> Result<Vec<Vec<u8>>>;
 
+    /// Whether a watch on its folder hears of changes made through this object.
+    fn is_heard(&self) -> bool {
+        true
+    }
+
     /// For a backend to find its own kind of object again.
     fn as_any(&self) -> &dyn Any;
 }
@@ -201,4 +224,15 @@ pub trait Backend: Send + Sync {
     fn space(&self) -> Result<Space>;
     /// What the host can do.
     fn limits(&self) -> Limits;
+
+    /// Starts to hear of changes to this folder's entries; `None` where that cannot be had.
+    fn watch(&self, _folder: &dyn Object) -> Option<WatchId> {
+        None
+    }
+    /// Stops it.
+    fn unwatch(&self, _watch: WatchId) {}
+    /// Takes every event queued so far; an event is queued before the call that caused it returns.
+    fn watch_events(&self, _sink: &mut dyn FnMut(WatchEvent)) {}
+    /// Lets go of what nobody has used lately. Called every few seconds.
+    fn tend(&self) {}
 }

@@ -1,0 +1,161 @@
+//! The bytes of a file.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
+use rustix::io::{Errno, IoSlice, ReadWriteFlags};
+
+use super::object::HostObject;
+use super::{fact, handle, last_fact};
+use crate::backend::{Stability, Wait};
+use crate::{Access, Error, Result};
+
+/// Linux moves at most this many bytes in one call.
+const MOST_IN_ONE_CALL: usize = 0x7fff_f000;
+
+impl HostObject {
+    /// Opens the data for reading or writing, unless it is open. Permission has been checked: the server's own ids
+    /// open, so that one descriptor serves every caller.
+    pub(super) fn open_for(&self, want: Access) -> Result<()> {
+        let mut opened = self.opened.lock();
+        let writes = want.contains(Access::WRITE);
+        if opened.write.is_some() || (!writes && opened.read.is_some()) {
+            return Ok(());
+        }
+        self.shared.act_as_ourselves()?;
+        if writes {
+            opened.write = Some(Arc::new(handle::reopen(self.fd(), OFlags::RDWR)?));
+        } else {
+            opened.read = Some(Arc::new(handle::reopen(self.fd(), OFlags::RDONLY)?));
+        }
+        Ok(())
+    }
+
+    fn readable(&self) -> Result<Arc<OwnedFd>> {
+        let opened = self.opened.lock();
+        opened.read.as_ref().or(opened.write.as_ref()).cloned().ok_or(Error::Invalid)
+    }
+
+    fn writable(&self) -> Result<Arc<OwnedFd>> {
+        self.opened.lock().write.clone().ok_or(Error::Invalid)
+    }
+
+    pub(super) fn read(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
+        let fd = self.readable()?;
+        into.reserve(length);
+        let before = into.len();
+        while into.len() - before < length {
+            let done = into.len() - before;
+            match read_once(&fd, offset + done as u64, length - done, into, wait) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    into.truncate(before);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(into.len() - before)
+    }
+
+    pub(super) fn write(&self, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
+        let fd = self.writable()?;
+        let flags = match stability {
+            Stability::Unstable => ReadWriteFlags::empty(),
+            Stability::Data => ReadWriteFlags::DSYNC,
+            Stability::File => ReadWriteFlags::SYNC,
+        };
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset.checked_add(done as u64).ok_or(Error::FileTooLarge)?;
+            match rustix::io::pwritev2(&fd, &[IoSlice::new(&data[done..])], at, flags) {
+                Ok(0) => return Err(Error::NoSpace),
+                Ok(count) => done += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(fact(error)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn truncate(&self, size: u64) -> Result<()> {
+        rustix::fs::ftruncate(&*self.writable()?, size).map_err(fact)
+    }
+
+    pub(super) fn sync_to(&self, stability: Stability) -> Result<()> {
+        if stability == Stability::Unstable {
+            return Ok(());
+        }
+        self.shared.act_as_ourselves()?;
+        let kept = {
+            let opened = self.opened.lock();
+            opened.write.as_ref().or(opened.read.as_ref()).cloned()
+        };
+        let fd = match kept {
+            Some(fd) => fd,
+            None => Arc::new(handle::reopen(self.fd(), OFlags::RDONLY | OFlags::NONBLOCK)?),
+        };
+        let synced =
+            if stability == Stability::Data { rustix::fs::fdatasync(&fd) } else { rustix::fs::fsync(&fd) };
+        synced.map_err(fact)
+    }
+
+    pub(super) fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&*self.writable()?, flags, offset, length).map_err(fact)
+    }
+
+    pub(super) fn seek_to(&self, offset: u64, data: bool) -> Result<Option<u64>> {
+        let whence = if data { SeekFrom::Data(offset) } else { SeekFrom::Hole(offset) };
+        match rustix::fs::seek(&*self.readable()?, whence) {
+            Ok(at) => Ok(Some(at)),
+            Err(Errno::NXIO) => Ok(None),
+            Err(error) => Err(fact(error)),
+        }
+    }
+
+    /// The data's descriptor when every page of the range is in memory (cachestat(2), Linux 6.5).
+    pub(super) fn resident_range(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
+        let fd = self.readable().ok()?;
+        let pages = (offset + length).div_ceil(4096) - offset / 4096;
+        (cached_pages(&fd, offset, length)? >= pages).then_some(fd)
+    }
+}
+
+/// Reads once into the spare room of `into`.
+#[allow(unsafe_code)]
+fn read_once(fd: &OwnedFd, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
+    let room = into.spare_capacity_mut();
+    let length = length.min(room.len()).min(MOST_IN_ONE_CALL);
+    let to = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: length };
+    let offset = i64::try_from(offset).map_err(|_| Error::Invalid)?;
+    let flags = if wait == Wait::Never { libc::RWF_NOWAIT } else { 0 };
+    // SAFETY: the kernel writes at most `length` bytes into the vector's spare room, and says how many.
+    unsafe {
+        let count = libc::preadv2(fd.as_fd().as_raw_fd(), &raw const to, 1, offset, flags);
+        match usize::try_from(count) {
+            Ok(count) => {
+                into.set_len(into.len() + count);
+                Ok(count)
+            }
+            Err(_) if wait == Wait::Never && last_fact() == Error::NotSupported => {
+                read_once(fd, offset as u64, length, into, Wait::Allowed)
+            }
+            Err(_) => Err(last_fact()),
+        }
+    }
+}
+
+/// How many pages of the range the page cache holds; `None` where the kernel cannot say.
+#[allow(unsafe_code)]
+fn cached_pages(fd: &OwnedFd, offset: u64, length: u64) -> Option<u64> {
+    /// The same number on every architecture (it is newer than their common table).
+    const SYS_CACHESTAT: libc::c_long = 451;
+    let range = [offset, length];
+    let mut counts = [0_u64; 5]; // cached, dirty, under write-back, evicted, recently evicted
+    // SAFETY: both arrays have the layout of struct cachestat_range and struct cachestat.
+    let failed =
+        unsafe { libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), range.as_ptr(), counts.as_mut_ptr(), 0) != 0 };
+    (!failed).then_some(counts[0])
+}

@@ -1,0 +1,175 @@
+//! Entries of a folder: found, made, moved, removed, listed.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
+
+use super::object::{ENTRY, HostObject, attributes_of};
+use super::{Reached, fact, handle, stat};
+use crate::backend::{Found, ListEntry, NewKind, RenameMode};
+use crate::{Caller, Error, FileId, HostKey, Kind, Result};
+
+/// Bytes of entries that one call to the host brings.
+const LIST_BYTES: usize = 64 * 1024;
+
+impl HostObject {
+    pub(super) fn find(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+        self.shared.act_as(caller)?;
+        if self.shared.by_handle
+            && let Some(object) = self.kept(name)?
+            && object.reached == Reached::ByName
+        {
+            let attributes = object.stat()?;
+            return Ok(Found { object, attributes });
+        }
+        let found = self.open_entry(name)?;
+        if let Some(object) = found.object.as_any().downcast_ref::<Self>() {
+            self.shared.trace(object, self, name);
+        }
+        Ok(found)
+    }
+
+    /// The entry's object, if it is kept open; found by its key alone, in one call to the host.
+    fn kept(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
+        match handle::key_at(self.fd(), name) {
+            Ok((key, _)) => Ok(self.shared.objects.find(&key)),
+            Err(Error::NotSupported) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn open_entry(&self, name: &[u8]) -> Result<Found> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Another file system mounted inside the share is not part of it: its keys would not be unique here.
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+        let opened = rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), resolve);
+        self.shared.adopt(opened.map_err(fact)?, Reached::ByName)
+    }
+
+    pub(super) fn make(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
+        self.shared.act_to_change(caller)?;
+        let bits = Mode::from_raw_mode(mode & 0o7777);
+        let node = |kind, major, minor| {
+            rustix::fs::mknodat(&self.fd, name, kind, bits, rustix::fs::makedev(major, minor))
+        };
+        match new {
+            NewKind::File => return self.make_file(name, bits),
+            NewKind::Folder => rustix::fs::mkdirat(&self.fd, name, bits),
+            NewKind::Link(target) => rustix::fs::symlinkat(target, &self.fd, name),
+            NewKind::Fifo => node(FileType::Fifo, 0, 0),
+            NewKind::Socket => node(FileType::Socket, 0, 0),
+            NewKind::CharDevice(major, minor) => node(FileType::CharacterDevice, major, minor),
+            NewKind::BlockDevice(major, minor) => node(FileType::BlockDevice, major, minor),
+        }
+        .map_err(fact)?;
+        self.find(caller, name)
+    }
+
+    /// A new file stays open for writing, as its maker will write it next.
+    fn make_file(&self, name: &[u8], mode: Mode) -> Result<Found> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | ENTRY;
+        let fd = rustix::fs::openat(&self.fd, name, flags, mode).map_err(fact)?;
+        let stat = stat(fd.as_fd())?;
+        let attributes = attributes_of(&stat, self.shared.device);
+        let key = if self.shared.by_handle {
+            handle::key_at(fd.as_fd(), b"")?.0
+        } else {
+            handle::key_by_birth(&stat)?
+        };
+        let object = self.shared.objects.keep(key, Reached::ByName, || new_file(self, fd, key, &attributes));
+        self.shared.trace(&object, self, name);
+        Ok(Found { object, attributes })
+    }
+
+    pub(super) fn link_to(&self, caller: &Caller, target: &Self, name: &[u8]) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        // AT_EMPTY_PATH would need a privilege that the caller's ids do not have.
+        rustix::fs::linkat(rustix::fs::CWD, target.path(), &self.fd, name, AtFlags::SYMLINK_FOLLOW)
+            .map_err(fact)
+    }
+
+    pub(super) fn unlink(&self, caller: &Caller, name: &[u8], flags: AtFlags) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        let going = if self.shared.by_handle { self.kept(name)? } else { None };
+        rustix::fs::unlinkat(&self.fd, name, flags).map_err(fact)?;
+        going.into_iter().for_each(|object| object.forget_if_gone());
+        Ok(())
+    }
+
+    /// Lets go of a file without names, so that its space is free once nobody uses it.
+    fn forget_if_gone(&self) {
+        if self.stat().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder) {
+            self.shared.objects.forget(&crate::backend::Object::key(self));
+        }
+    }
+
+    pub(super) fn move_entry(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        to: &Self,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        let replaced = if mode == RenameMode::Replace { to.kept(new_name).unwrap_or(None) } else { None };
+        let flags = match mode {
+            RenameMode::Replace => RenameFlags::empty(),
+            RenameMode::Keep => RenameFlags::NOREPLACE,
+            RenameMode::Exchange => RenameFlags::EXCHANGE,
+        };
+        rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags).map_err(fact)?;
+        replaced.into_iter().for_each(|object| object.forget_if_gone());
+        if !self.shared.by_handle {
+            let _ = to.find(caller, new_name); // leaves its new trace
+        }
+        Ok(())
+    }
+
+    pub(super) fn list_from(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
+        let mut opened = self.opened.lock(); // the descriptor's position is shared
+        if opened.read.is_none() {
+            self.shared.act_as_ourselves()?;
+            let fd = rustix::fs::openat(&self.fd, c".", OFlags::DIRECTORY | ENTRY, Mode::empty());
+            opened.read = Some(Arc::new(fd.map_err(fact)?));
+        }
+        let Some(fd) = opened.read.as_ref() else { return Err(Error::Io) };
+        rustix::fs::seek(fd, SeekFrom::Start(cookie)).map_err(fact)?;
+        let mut buffer: Vec<u8> = Vec::with_capacity(LIST_BYTES);
+        let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(fact)?;
+            let listed = ListEntry {
+                name: entry.file_name().to_bytes(),
+                id: FileId(entry.ino()),
+                kind: kind_of(entry.file_type()),
+                cookie: entry.next_entry_cookie(),
+            };
+            if !sink(listed) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn new_file(folder: &HostObject, fd: OwnedFd, key: HostKey, attributes: &crate::Attributes) -> HostObject {
+    let fd = Arc::new(fd);
+    let object = HostObject::new(folder.shared.clone(), fd.clone(), key, attributes, Reached::ByName);
+    object.opened.lock().write = Some(fd);
+    object
+}
+
+fn kind_of(listed: FileType) -> Option<Kind> {
+    Some(match listed {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Folder,
+        FileType::Symlink => Kind::Link,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::CharacterDevice => Kind::CharDevice,
+        FileType::BlockDevice => Kind::BlockDevice,
+        FileType::Unknown => return None,
+    })
+}

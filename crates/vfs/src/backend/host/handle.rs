@@ -1,0 +1,127 @@
+//! The host's file handles: names for files that survive renames and are never used twice.
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::fs::Statx;
+
+use super::{fact, last_fact};
+use crate::{Error, HostKey, Result};
+
+/// First byte of a key made of device, inode and birth time, where the host gives no usable handle. Handle types of
+/// Linux are smaller.
+const BY_BIRTH: u8 = 0xff;
+
+/// The longest host handle that fits a key after its type byte.
+const MAX_HANDLE: usize = HostKey::MAX - 1;
+
+#[repr(C)]
+struct FileHandle {
+    header: libc::file_handle,
+    bytes: [u8; MAX_HANDLE],
+}
+
+impl FileHandle {
+    #[allow(unsafe_code)]
+    fn empty() -> Self {
+        // SAFETY: all-zero bytes are a valid file_handle (two integers and a flexible array).
+        let mut handle: Self = unsafe { std::mem::zeroed() };
+        handle.header.handle_bytes = MAX_HANDLE as u32;
+        handle
+    }
+}
+
+/// The key of the entry `name` of a folder (or of `at` itself when `name` is empty), and the mount it is on.
+/// `NotSupported` where the host has no handles or they are too long.
+#[allow(unsafe_code)]
+pub(super) fn key_at(at: BorrowedFd<'_>, name: &[u8]) -> Result<(HostKey, i32)> {
+    let path = CString::new(name).map_err(|_| Error::InvalidName)?;
+    let flags = if name.is_empty() { libc::AT_EMPTY_PATH } else { 0 };
+    let mut handle = FileHandle::empty();
+    let mut mount = 0;
+    // SAFETY: `handle` has room for `handle_bytes` bytes after its header; the other pointers are live.
+    let failed = unsafe {
+        libc::name_to_handle_at(
+            at.as_raw_fd(),
+            path.as_ptr(),
+            (&raw mut handle).cast::<libc::file_handle>(),
+            &raw mut mount,
+            flags,
+        ) != 0
+    };
+    if failed {
+        return Err(match std::io::Error::last_os_error().raw_os_error() {
+            Some(libc::EOPNOTSUPP | libc::EOVERFLOW | libc::ENOSYS) => Error::NotSupported,
+            _ => last_fact(),
+        });
+    }
+    let length = handle.header.handle_bytes as usize;
+    let kind = u8::try_from(handle.header.handle_type).map_err(|_| Error::NotSupported)?;
+    if length > MAX_HANDLE || kind == BY_BIRTH {
+        return Err(Error::NotSupported);
+    }
+    let mut key = [0; HostKey::MAX];
+    key[0] = kind;
+    key[1..=length].copy_from_slice(&handle.bytes[..length]);
+    Ok((HostKey::new(&key[..=length]).ok_or(Error::NotSupported)?, mount))
+}
+
+/// Opens the file that a key made by [`key_at`] names, for use as a path only.
+#[allow(unsafe_code)]
+pub(super) fn open(mount: BorrowedFd<'_>, key: &HostKey) -> Result<OwnedFd> {
+    let (&kind, bytes) = key.as_bytes().split_first().ok_or(Error::Stale)?;
+    if kind == BY_BIRTH || bytes.len() > MAX_HANDLE {
+        return Err(Error::Stale);
+    }
+    let mut handle = FileHandle::empty();
+    handle.header.handle_bytes = bytes.len() as u32;
+    handle.header.handle_type = i32::from(kind);
+    handle.bytes[..bytes.len()].copy_from_slice(bytes);
+    // SAFETY: `handle` is a whole file handle with `handle_bytes` bytes; the result is a new descriptor that we own.
+    unsafe {
+        let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let fd = libc::open_by_handle_at(mount.as_raw_fd(), (&raw mut handle).cast(), flags);
+        if fd < 0 {
+            return Err(match last_fact() {
+                Error::NotFound | Error::Invalid => Error::Stale,
+                other => other,
+            });
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// The key of a file by device, inode and birth time.
+pub(super) fn key_by_birth(stat: &Statx) -> Result<HostKey> {
+    let mut key = Vec::with_capacity(29);
+    key.push(BY_BIRTH);
+    key.extend_from_slice(&stat.stx_dev_major.to_be_bytes());
+    key.extend_from_slice(&stat.stx_dev_minor.to_be_bytes());
+    key.extend_from_slice(&stat.stx_ino.to_be_bytes());
+    key.extend_from_slice(&stat.stx_btime.tv_sec.to_be_bytes());
+    key.extend_from_slice(&stat.stx_btime.tv_nsec.to_be_bytes());
+    HostKey::new(&key).ok_or(Error::NotSupported)
+}
+
+/// The inode number in a key made by [`key_by_birth`].
+pub(super) fn inode_of(key: &HostKey) -> Option<u64> {
+    let bytes = key.as_bytes();
+    (bytes.first() == Some(&BY_BIRTH)).then_some(())?;
+    Some(u64::from_be_bytes(bytes.get(9..17)?.try_into().ok()?))
+}
+
+/// Whether this process may open files by handle (it needs CAP_DAC_READ_SEARCH).
+pub(super) fn may_open(root: BorrowedFd<'_>) -> bool {
+    key_at(root, b"").and_then(|(key, _)| open(root, &key)).is_ok()
+}
+
+/// The descriptor as a path, for calls that refuse a path-only descriptor.
+pub(super) fn as_path(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Opens anew what a path-only descriptor names.
+pub(super) fn reopen(fd: BorrowedFd<'_>, flags: rustix::fs::OFlags) -> Result<OwnedFd> {
+    let flags = flags | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOCTTY;
+    rustix::fs::open(as_path(fd), flags, rustix::fs::Mode::empty()).map_err(fact)
+}

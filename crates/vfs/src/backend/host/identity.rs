@@ -1,0 +1,87 @@
+//! Whose permissions the kernel checks. As root each call runs with the caller's file-system ids; Linux keeps those
+//! per thread, so they are switched only when the thread last worked for somebody else. As an ordinary user
+//! everything runs as that user.
+
+use std::cell::RefCell;
+
+use crate::{Caller, Error, Result};
+
+/// Whose ids the thread has now.
+#[derive(Clone, PartialEq, Eq)]
+enum Worn {
+    /// Not known: threads inherit ids from the thread that started them.
+    Unknown,
+    Ours,
+    Of(Caller),
+}
+
+thread_local! {
+    static WORN: RefCell<Worn> = const { RefCell::new(Worn::Unknown) };
+}
+
+/// Takes on the caller's ids on this thread.
+pub(super) fn act_as(caller: &Caller) -> Result<()> {
+    WORN.with_borrow_mut(|worn| {
+        if matches!(worn, Worn::Of(now) if now == caller) {
+            return Ok(());
+        }
+        *worn = Worn::Unknown;
+        switch(caller)?;
+        *worn = Worn::Of(caller.clone());
+        Ok(())
+    })
+}
+
+/// Takes the server's own ids on this thread.
+pub(super) fn act_as_ourselves() -> Result<()> {
+    WORN.with_borrow_mut(|worn| {
+        if *worn == Worn::Ours {
+            return Ok(());
+        }
+        *worn = Worn::Unknown;
+        switch(&Caller::root())?;
+        *worn = Worn::Ours;
+        Ok(())
+    })
+}
+
+/// Sets this thread's supplementary groups, file-system group and file-system user. The C library's `setgroups` would
+/// change every thread; the system call changes one.
+#[allow(unsafe_code)]
+fn switch(caller: &Caller) -> Result<()> {
+    // SAFETY: setgroups reads `len` gids from a live slice; setfsgid and setfsuid take plain numbers.
+    unsafe {
+        if libc::syscall(libc::SYS_setgroups, caller.groups.len(), caller.groups.as_ptr()) != 0 {
+            return Err(Error::Io);
+        }
+        // Both answer the id before the call and cannot fail visibly; a second call shows what is set.
+        libc::setfsgid(caller.gid);
+        libc::setfsuid(caller.uid);
+        let (gid, uid) = (libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX));
+        if gid as u32 != caller.gid || uid as u32 != caller.uid {
+            return Err(Error::Io);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_switched_per_thread_and_back() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root can switch ids");
+            return;
+        }
+        act_as(&Caller::new(4242, 4343, &[7, 8])).unwrap();
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        assert!(status.contains("Uid:\t0\t0\t0\t4242"), "{status}");
+        assert!(status.contains("Gid:\t0\t0\t0\t4343"));
+        assert!(status.contains("Groups:\t7 8"));
+        act_as_ourselves().unwrap();
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        assert!(status.contains("Uid:\t0\t0\t0\t0"));
+    }
+}

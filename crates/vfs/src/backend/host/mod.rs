@@ -1,0 +1,267 @@
+//! A folder of the host's file system.
+//!
+//! Everything is reached relative to the share's root descriptor, one component at a time, never following a link, so
+//! that nothing outside the folder can be named. This folder is the only place that calls the file system, and the
+//! only one with `unsafe`: for calls that have no safe wrapper (file handles, file-system ids, cache residency).
+
+mod cache;
+mod file;
+mod folder;
+mod handle;
+mod identity;
+mod lost;
+mod object;
+mod watch;
+mod xattr;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+
+use self::cache::Objects;
+use self::lost::Traces;
+use self::object::{HostObject, attributes_of};
+use self::watch::Watches;
+use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
+use crate::{Caller, Error, HostKey, Result};
+
+/// What [`Host::open`] needs to know.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// Most files kept open between requests. Each costs one descriptor, and a second one once its data is used.
+    pub open_files: usize,
+    /// Refuses every change.
+    pub read_only: bool,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self { open_files: 4096, read_only: false }
+    }
+}
+
+/// One shared folder. Cheap to clone.
+#[derive(Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+}
+
+/// What all objects of one volume lean on.
+struct Shared {
+    root: OwnedFd,
+    device: (u32, u32),
+    /// Runs each call with the caller's ids.
+    switches_ids: bool,
+    /// Files can be opened by handle. Otherwise [`Traces`] and a search of the tree find them.
+    by_handle: bool,
+    /// Who the server is, where it cannot switch.
+    ourselves: Caller,
+    read_only: bool,
+    limits: Limits,
+    objects: Objects,
+    traces: Traces,
+    watches: Watches,
+}
+
+/// How a file was opened. The kernel tells a folder's watchers of changes to files that were reached through it; one
+/// opened by its handle may not know its folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    ByName,
+    ByHandle,
+}
+
+impl Host {
+    /// Opens the folder at `path`, which is followed once, now, if it is a link.
+    pub fn open(path: &Path, options: &HostOptions) -> Result<Self> {
+        rustix::process::umask(Mode::empty());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(fact)?;
+        let stat = stat(root.as_fd())?;
+        let root_user = rustix::process::geteuid().is_root();
+        let by_handle = handle::may_open(root.as_fd());
+        let shared = Shared {
+            device: (stat.stx_dev_major, stat.stx_dev_minor),
+            switches_ids: root_user,
+            by_handle,
+            ourselves: ourselves(),
+            read_only: options.read_only,
+            limits: limits(&root)?,
+            objects: Objects::new(options.open_files),
+            traces: Traces::default(),
+            watches: Watches::new(),
+            root,
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// How many files are kept open.
+    pub fn open_files(&self) -> usize {
+        self.shared.objects.len()
+    }
+}
+
+impl Backend for Host {
+    fn root(&self) -> Result<Found> {
+        let fd = rustix::io::dup(&self.shared.root).map_err(fact)?;
+        self.shared.adopt(fd, Reached::ByName)
+    }
+
+    fn by_key(&self, key: &HostKey) -> Result<Found> {
+        if let Some(object) = self.shared.objects.find(key) {
+            let attributes = object.stat()?;
+            if attributes.links > 0 {
+                return Ok(Found { object, attributes });
+            }
+            self.shared.objects.forget(key);
+            return Err(Error::Stale);
+        }
+        if !self.shared.by_handle {
+            return self.shared.find_lost(key);
+        }
+        self.shared.act_as_ourselves()?;
+        self.shared.adopt(handle::open(self.shared.root.as_fd(), key)?, Reached::ByHandle)
+    }
+
+    fn space(&self) -> Result<Space> {
+        let stat = rustix::fs::fstatvfs(&self.shared.root).map_err(fact)?;
+        Ok(Space {
+            total: stat.f_blocks * stat.f_frsize,
+            free: stat.f_bfree * stat.f_frsize,
+            available: stat.f_bavail * stat.f_frsize,
+            files: stat.f_files,
+            files_free: stat.f_ffree,
+            block_size: u32::try_from(stat.f_frsize).unwrap_or(4096),
+        })
+    }
+
+    fn limits(&self) -> Limits {
+        self.shared.limits
+    }
+
+    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
+        self.shared.act_as_ourselves().ok()?;
+        self.shared.watches.add(folder.as_any().downcast_ref()?)
+    }
+
+    fn unwatch(&self, watch: WatchId) {
+        self.shared.watches.remove(watch);
+    }
+
+    fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
+        self.shared.watches.take(sink);
+    }
+
+    /// Forgets files not used since the last call but one, so that one removed by a local program gives back its space.
+    fn tend(&self) {
+        self.shared.objects.forget_idle();
+    }
+}
+
+impl Shared {
+    /// The object for a path-only descriptor, the one already kept if there is one.
+    fn adopt(self: &Arc<Self>, fd: OwnedFd, reached: Reached) -> Result<Found> {
+        let stat = stat(fd.as_fd())?;
+        let key = match handle::key_at(fd.as_fd(), b"") {
+            Ok((key, _)) if self.by_handle => key,
+            Ok(_) | Err(Error::NotSupported) => handle::key_by_birth(&stat)?,
+            Err(other) => return Err(other),
+        };
+        let attributes = attributes_of(&stat, self.device);
+        let make = || HostObject::new(self.clone(), Arc::new(fd), key, &attributes, reached);
+        let object = self.objects.keep(key, reached, make);
+        Ok(Found { object, attributes })
+    }
+
+    fn act_as(&self, caller: &Caller) -> Result<()> {
+        if self.switches_ids { identity::act_as(caller) } else { Ok(()) }
+    }
+
+    fn act_as_ourselves(&self) -> Result<()> {
+        if self.switches_ids { identity::act_as_ourselves() } else { Ok(()) }
+    }
+
+    /// Takes on the caller's ids for a change.
+    fn act_to_change(&self, caller: &Caller) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.act_as(caller)
+    }
+
+    /// Whose permissions count.
+    fn effective<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
+        if self.switches_ids { caller } else { &self.ourselves }
+    }
+}
+
+/// Runs `f` with the server's own ids: for code that touches other files than the share's (settings, state) on a
+/// thread that may have served a caller.
+pub fn as_ourselves<T>(f: impl FnOnce() -> T) -> Result<T> {
+    if rustix::process::geteuid().is_root() {
+        identity::act_as_ourselves()?;
+    }
+    Ok(f())
+}
+
+fn ourselves() -> Caller {
+    let groups = rustix::process::getgroups().unwrap_or_default();
+    let groups: Vec<u32> = groups.into_iter().map(rustix::process::Gid::as_raw).collect();
+    Caller::new(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &groups)
+}
+
+fn stat(fd: std::os::fd::BorrowedFd<'_>) -> Result<rustix::fs::Statx> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, wanted).map_err(fact)
+}
+
+fn limits(root: &OwnedFd) -> Result<Limits> {
+    const EXT4: i64 = 0xef53;
+    const XFS: i64 = 0x5846_5342;
+    let fs = rustix::fs::fstatfs(root).map_err(fact)?;
+    let name = u32::try_from(fs.f_namelen).unwrap_or(255);
+    let (file_size, links, xattr) = match fs.f_type as i64 {
+        EXT4 => (16 * (1 << 40) - 4096, 65_000, 4000),
+        XFS => (i64::MAX as u64, i32::MAX as u32, 65_536),
+        _ => (i64::MAX as u64, 65_000, 4000),
+    };
+    Ok(Limits { name, file_size, links, xattr, time_step_ns: 1 })
+}
+
+/// The host's error number as a fact.
+fn fact(error: Errno) -> Error {
+    match error {
+        Errno::NOENT => Error::NotFound,
+        Errno::EXIST => Error::Exists,
+        Errno::NOTDIR => Error::NotFolder,
+        Errno::ISDIR => Error::IsFolder,
+        Errno::NOTEMPTY => Error::NotEmpty,
+        Errno::PERM => Error::NotPermitted,
+        Errno::ACCESS => Error::AccessDenied,
+        Errno::ROFS => Error::ReadOnly,
+        Errno::NOSPC => Error::NoSpace,
+        Errno::DQUOT => Error::QuotaExceeded,
+        Errno::FBIG | Errno::OVERFLOW => Error::FileTooLarge,
+        Errno::NAMETOOLONG => Error::NameTooLong,
+        Errno::INVAL => Error::Invalid,
+        Errno::XDEV => Error::CrossVolume,
+        Errno::MLINK => Error::TooManyLinks,
+        Errno::STALE => Error::Stale,
+        Errno::BUSY | Errno::TXTBSY => Error::Busy,
+        Errno::OPNOTSUPP | Errno::NOSYS => Error::NotSupported,
+        Errno::AGAIN => Error::WouldBlock,
+        Errno::LOOP => Error::IsLink,
+        Errno::NODATA => Error::NoSuchAttribute,
+        Errno::NFILE | Errno::MFILE | Errno::NOMEM => Error::TooMany,
+        _ => Error::Io,
+    }
+}
+
+/// The error number that the last C call left behind, as a fact.
+fn last_fact() -> Error {
+    let number = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+    fact(Errno::from_raw_os_error(number))
+}

@@ -1,0 +1,303 @@
+use std::any::Any;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
+
+use super::{Reached, Shared, fact, handle};
+use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::permission::{by_mode, mode_is_exact};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
+
+/// One file of the host, held by a path-only descriptor; data and listings open further ones when first needed.
+pub(super) struct HostObject {
+    pub(super) shared: Arc<Shared>,
+    pub(super) fd: Arc<OwnedFd>,
+    pub(super) opened: Mutex<Opened>,
+    pub(super) reached: Reached,
+    key: HostKey,
+    id: FileId,
+    kind: Kind,
+}
+
+/// Descriptors for data.
+#[derive(Default)]
+pub(super) struct Opened {
+    /// Reads, or lists a folder.
+    pub(super) read: Option<Arc<OwnedFd>>,
+    /// Writes (and reads).
+    pub(super) write: Option<Arc<OwnedFd>>,
+}
+
+impl HostObject {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        fd: Arc<OwnedFd>,
+        key: HostKey,
+        attributes: &Attributes,
+        reached: Reached,
+    ) -> Self {
+        let opened = Mutex::default();
+        Self { shared, fd, opened, reached, key, id: attributes.id, kind: attributes.kind }
+    }
+
+    pub(super) fn stat(&self) -> Result<Attributes> {
+        Ok(attributes_of(&super::stat(self.fd.as_fd())?, self.shared.device))
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(super) fn path(&self) -> String {
+        handle::as_path(self.fd())
+    }
+
+    fn of(object: &dyn Object) -> Result<&Self> {
+        object.as_any().downcast_ref().ok_or(Error::CrossVolume)
+    }
+
+    /// Which of `want` the caller may do, given fresh attributes: from the mode where that is exact, else the kernel
+    /// (which knows the ACL) is asked.
+    pub(super) fn granted(&self, attributes: &Attributes, caller: &Caller, want: Access) -> Result<Access> {
+        let caller = self.shared.effective(caller);
+        if mode_is_exact(attributes, caller) {
+            return Ok(by_mode(attributes, caller).intersection(want));
+        }
+        if !self.has_acl() {
+            return Ok(by_mode(attributes, caller).intersection(want));
+        }
+        self.shared.act_as(caller)?;
+        let bits = [Access::READ, Access::WRITE, Access::EXECUTE];
+        let granted = bits.into_iter().filter(|&bit| want.contains(bit) && self.kernel_grants(bit));
+        Ok(granted.fold(Access::NONE, Access::union))
+    }
+
+    fn has_acl(&self) -> bool {
+        let mut none = [0_u8; 0];
+        rustix::fs::getxattr(self.path(), "system.posix_acl_access", &mut none).is_ok_and(|length| length > 0)
+    }
+
+    fn kernel_grants(&self, bit: Access) -> bool {
+        let access = rustix::fs::Access::from_bits_truncate(u32::from(bit.0));
+        rustix::fs::accessat(&self.fd, c"", access, AtFlags::EMPTY_PATH | AtFlags::EACCESS).is_ok()
+    }
+
+    fn change(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        if let Some(size) = changes.size {
+            let attributes = self.stat()?;
+            self.prepare(caller, &attributes, Access::WRITE, true)?;
+            self.shared.act_to_change(caller)?;
+            self.truncate(size)?;
+        }
+        if changes.uid.is_some() || changes.gid.is_some() {
+            let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
+            rustix::fs::chownat(&self.fd, c"", uid, gid, AtFlags::EMPTY_PATH).map_err(fact)?;
+        }
+        if let Some(mode) = changes.mode
+            && self.kind != Kind::Link
+        {
+            rustix::fs::chmod(self.path(), Mode::from_raw_mode(mode & 0o7777)).map_err(fact)?;
+        }
+        if (changes.accessed, changes.modified) != (SetTime::Keep, SetTime::Keep) {
+            let times = Timestamps {
+                last_access: timespec(changes.accessed),
+                last_modification: timespec(changes.modified),
+            };
+            rustix::fs::utimensat(&self.fd, c"", &times, AtFlags::EMPTY_PATH).map_err(fact)?;
+        }
+        Ok(())
+    }
+}
+
+impl Object for HostObject {
+    fn id(&self) -> FileId {
+        self.id
+    }
+
+    fn key(&self) -> HostKey {
+        self.key
+    }
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn attributes(&self) -> Result<Attributes> {
+        self.stat()
+    }
+
+    fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
+        self.change(caller, changes)
+    }
+
+    fn access(&self, caller: &Caller, want: Access) -> Result<Access> {
+        let granted = self.granted(&self.stat()?, caller, want)?;
+        Ok(if self.shared.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
+    }
+
+    fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+        self.find(caller, name)
+    }
+
+    fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
+        self.make(caller, name, new, mode)
+    }
+
+    fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
+        self.link_to(caller, Self::of(target)?, name)
+    }
+
+    fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.unlink(caller, name, AtFlags::empty())
+    }
+
+    fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.unlink(caller, name, AtFlags::REMOVEDIR)
+    }
+
+    fn rename(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        to: &dyn Object,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> Result<()> {
+        self.move_entry(caller, name, Self::of(to)?, new_name, mode)
+    }
+
+    fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
+        self.list_from(cookie, sink)
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        if self.kind != Kind::Link {
+            return Err(Error::NotLink);
+        }
+        Ok(rustix::fs::readlinkat(&self.fd, c"", Vec::new()).map_err(fact)?.into_bytes())
+    }
+
+    fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()> {
+        match self.kind {
+            Kind::File => {}
+            Kind::Folder => return Err(Error::IsFolder),
+            Kind::Link => return Err(Error::IsLink),
+            _ => return Err(Error::Invalid),
+        }
+        if want.contains(Access::WRITE) && self.shared.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let owns = owner_may && self.shared.effective(caller).uid == attributes.uid;
+        if !owns && !self.granted(attributes, caller, want)?.contains(want) {
+            return Err(Error::AccessDenied);
+        }
+        self.open_for(want)
+    }
+
+    fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
+        self.read(offset, length, into, wait)
+    }
+
+    fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.write(offset, data, stability)
+    }
+
+    fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
+        self.resident_range(offset, length)
+    }
+
+    fn sync(&self, stability: Stability) -> Result<()> {
+        self.sync_to(stability)
+    }
+
+    fn punch(&self, caller: &Caller, offset: u64, length: u64) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.punch_hole(offset, length)
+    }
+
+    fn seek(&self, offset: u64, data: bool) -> Result<Option<u64>> {
+        self.seek_to(offset, data)
+    }
+
+    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+        self.read_xattr(name)
+    }
+
+    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.write_xattr(name, value, mode)
+    }
+
+    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.drop_xattr(name)
+    }
+
+    fn list_xattrs(&self) -> Result<Vec<Vec<u8>>> {
+        self.xattr_names()
+    }
+
+    fn is_heard(&self) -> bool {
+        self.reached == Reached::ByName
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The host's record as attributes. Files of another device than the share's root (subvolumes) get an id outside the
+/// range of plain inode numbers.
+pub(super) fn attributes_of(stat: &Statx, root_device: (u32, u32)) -> Attributes {
+    let device = (stat.stx_dev_major, stat.stx_dev_minor);
+    let foreign = (u64::from(device.0) << 20 | u64::from(device.1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let id = if device == root_device { stat.stx_ino } else { stat.stx_ino ^ foreign | 1 << 63 };
+    let has_birth = stat.stx_mask & rustix::fs::StatxFlags::BTIME.bits() != 0;
+    Attributes {
+        id: FileId(id),
+        kind: kind_of(u32::from(stat.stx_mode)),
+        mode: u32::from(stat.stx_mode) & 0o7777,
+        uid: stat.stx_uid,
+        gid: stat.stx_gid,
+        links: stat.stx_nlink,
+        size: stat.stx_size,
+        allocated: stat.stx_blocks * 512,
+        device: (stat.stx_rdev_major, stat.stx_rdev_minor),
+        accessed: time(stat.stx_atime),
+        modified: time(stat.stx_mtime),
+        changed: time(stat.stx_ctime),
+        created: has_birth.then(|| time(stat.stx_btime)),
+    }
+}
+
+fn kind_of(mode: u32) -> Kind {
+    use rustix::fs::FileType;
+    match FileType::from_raw_mode(mode) {
+        FileType::Directory => Kind::Folder,
+        FileType::Symlink => Kind::Link,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::CharacterDevice => Kind::CharDevice,
+        FileType::BlockDevice => Kind::BlockDevice,
+        _ => Kind::File,
+    }
+}
+
+fn time(at: rustix::fs::StatxTimestamp) -> Time {
+    Time { secs: at.tv_sec, nanos: at.tv_nsec }
+}
+
+fn timespec(set: SetTime) -> Timespec {
+    match set {
+        SetTime::Keep => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        SetTime::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        SetTime::To(at) => Timespec { tv_sec: at.secs, tv_nsec: i64::from(at.nanos) },
+    }
+}
+
+/// Flags with which every entry is opened: never through a link, never waiting for a FIFO's other end.
+pub(super) const ENTRY: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);

@@ -1,0 +1,318 @@
+//! Folders as listed, kept while nothing in them changes.
+//!
+//! A listing is kept only while the backend watches its folder: every change by anybody reaches the backend's queue of
+//! events before the call that made it returns, and the queue is emptied before a kept listing is used. An event about
+//! an entry's attributes makes that entry be asked for anew; any other event drops the listing. What a watch cannot
+//! see (files with several names, changes through a file opened by its handle) is not kept, or forgets everything.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::backend::{Backend, ListEntry, WatchEvent, WatchId};
+use crate::volume::Node;
+use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
+
+/// Folders with fewer entries are not worth a watch.
+const WORTH_KEEPING: usize = 32;
+/// Larger folders are listed piece by piece.
+const MOST_KEPT: usize = 200_000;
+/// Entries of one piece.
+const PIECE: usize = 2_000;
+/// What one entry costs beyond its name, in bytes.
+const ENTRY_COST: usize = size_of::<Entry>() + 24;
+
+/// One entry of a folder.
+pub struct Entry {
+    name: Box<[u8]>,
+    /// Which file.
+    pub id: FileId,
+    /// What it is, where the host says so in listings.
+    pub kind: Option<Kind>,
+    /// Where to go on after this entry.
+    pub cookie: u64,
+    details: Mutex<Option<Known>>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    details: Details,
+    epoch: u64,
+}
+
+/// What a listing knows of an entry beyond its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Details {
+    /// The file's key.
+    pub key: HostKey,
+    /// Its attributes.
+    pub attributes: Attributes,
+}
+
+impl Entry {
+    /// The stored name.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+}
+
+struct Listing {
+    folder: Node,
+    version: Attributes,
+    entries: Vec<Entry>,
+    /// Index of the entry after the one with this cookie. Empty for a piece, which is read once.
+    after: HashMap<u64, u32>,
+    /// Watched, so that details stay true until an event says otherwise.
+    watched: AtomicBool,
+    /// Names that events were about.
+    changed: Mutex<HashSet<Box<[u8]>>>,
+    any_changed: AtomicBool,
+    bytes: usize,
+}
+
+/// Entries of a folder from some cookie on.
+pub struct Page {
+    listing: Arc<Listing>,
+    from: usize,
+    /// Whether the last entry of the page is the folder's last.
+    pub complete: bool,
+    epoch: u64,
+    may_search: bool,
+}
+
+impl Page {
+    /// The entries.
+    pub fn entries(&self) -> &[Entry] {
+        &self.listing.entries[self.from..]
+    }
+
+    /// The page for a caller who may (or may not) pass through the folder, and so ask about its entries.
+    pub(crate) fn for_searcher(self, may_search: bool) -> Self {
+        Self { may_search, ..self }
+    }
+
+    /// The key and attributes of an entry of this page; asks the host when they are not known.
+    pub fn details(&self, caller: &Caller, entry: &Entry) -> Result<Details> {
+        if !self.may_search {
+            return Err(Error::AccessDenied);
+        }
+        let listing = &*self.listing;
+        let mut known = entry.details.lock();
+        if let Some(known) = *known
+            && known.epoch == self.epoch
+            && listing.watched.load(Ordering::Acquire)
+            && !listing.take_changed(&entry.name)
+        {
+            return Ok(known.details);
+        }
+        let found = match &*entry.name {
+            b"." => crate::backend::Found {
+                object: listing.folder.clone(),
+                attributes: listing.folder.attributes()?,
+            },
+            // The parent may be outside the share.
+            b".." => return Err(Error::NotSupported),
+            name => listing.folder.lookup(caller, name)?,
+        };
+        let details = Details { key: found.object.key(), attributes: found.attributes };
+        let one_name = details.attributes.links == 1 || details.attributes.kind == Kind::Folder;
+        *known = (one_name && &*entry.name != b".").then_some(Known { details, epoch: self.epoch });
+        Ok(details)
+    }
+}
+
+impl Listing {
+    /// Whether an event was about this name; it is forgotten, as the caller will ask the host.
+    fn take_changed(&self, name: &[u8]) -> bool {
+        self.any_changed.load(Ordering::Acquire) && self.changed.lock().remove(name)
+    }
+
+    fn is_version(&self, folder: &Attributes) -> bool {
+        (self.version.changed, self.version.modified) == (folder.changed, folder.modified)
+    }
+
+    fn position(&self, cookie: u64) -> Option<usize> {
+        if cookie == 0 { Some(0) } else { self.after.get(&cookie).map(|&index| index as usize) }
+    }
+}
+
+/// All kept listings of a volume.
+pub(crate) struct Listings {
+    kept: Mutex<HashMap<FileId, (WatchId, Arc<Listing>)>>,
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+    budget: usize,
+    /// Raised to forget all details at once.
+    epoch: AtomicU64,
+}
+
+impl Listings {
+    pub(crate) fn new(budget: usize) -> Self {
+        Self {
+            kept: Mutex::default(),
+            count: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            budget,
+            epoch: AtomicU64::new(0),
+        }
+    }
+
+    /// Entries of `folder`, whose fresh attributes these are, after `cookie`.
+    pub(crate) fn page(
+        &self,
+        backend: &dyn Backend,
+        folder: &Node,
+        attributes: &Attributes,
+        cookie: u64,
+    ) -> Result<Page> {
+        self.hear(backend);
+        let epoch = self.epoch.load(Ordering::Acquire);
+        if let Some(listing) = self.find(folder.id(), attributes)
+            && let Some(from) = listing.position(cookie)
+        {
+            return Ok(Page { listing, from, complete: true, epoch, may_search: false });
+        }
+        let listing = if cookie == 0 { self.build(backend, folder, attributes)? } else { None };
+        if let Some(listing) = listing {
+            return Ok(Page { listing, from: 0, complete: true, epoch, may_search: false });
+        }
+        let (entries, complete) = collect(folder, cookie, PIECE)?;
+        let listing = Arc::new(listing_of(folder, attributes, entries, false));
+        Ok(Page { listing, from: 0, complete, epoch, may_search: false })
+    }
+
+    /// Takes in what the backend has heard.
+    pub(crate) fn hear(&self, backend: &dyn Backend) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut events = Vec::new();
+        backend.watch_events(&mut |event| events.push(event));
+        for event in events {
+            self.take_event(backend, event);
+        }
+    }
+
+    /// Forgets all details: something changed in a way that no watch sees.
+    pub(crate) fn forget_details(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn take_event(&self, backend: &dyn Backend, event: WatchEvent) {
+        match event {
+            WatchEvent::Entry(watch, name) => {
+                let kept = self.kept.lock();
+                for (_, listing) in kept.values().filter(|(id, _)| *id == watch) {
+                    listing.changed.lock().insert(name.clone());
+                    listing.any_changed.store(true, Ordering::Release);
+                }
+            }
+            WatchEvent::Folder(watch) => self.drop_where(backend, |id, _| id == watch),
+            WatchEvent::Missed => self.drop_where(backend, |_, _| true),
+        }
+    }
+
+    fn find(&self, folder: FileId, attributes: &Attributes) -> Option<Arc<Listing>> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let kept = self.kept.lock();
+        let (_, listing) = kept.get(&folder)?;
+        listing.is_version(attributes).then(|| listing.clone())
+    }
+
+    /// Lists the whole folder and keeps it; `None` when it is too small or too large for that.
+    fn build(
+        &self,
+        backend: &dyn Backend,
+        folder: &Node,
+        attributes: &Attributes,
+    ) -> Result<Option<Arc<Listing>>> {
+        self.drop_where(backend, |_, listing| listing.folder.id() == folder.id());
+        let watch = (attributes.size > 4096 || attributes.allocated == 0)
+            .then(|| backend.watch(folder.as_ref()))
+            .flatten();
+        let (entries, complete) = collect(folder, 0, MOST_KEPT)?;
+        if !complete {
+            watch.into_iter().for_each(|watch| backend.unwatch(watch));
+            return Ok(None);
+        }
+        let listing = Arc::new(listing_of(folder, attributes, entries, watch.is_some()));
+        match watch {
+            Some(watch) if listing.entries.len() >= WORTH_KEEPING && listing.bytes <= self.budget => {
+                self.keep(backend, watch, listing.clone());
+            }
+            Some(watch) => {
+                listing.watched.store(false, Ordering::Release);
+                backend.unwatch(watch);
+            }
+            None => {}
+        }
+        Ok(Some(listing))
+    }
+
+    fn keep(&self, backend: &dyn Backend, watch: WatchId, listing: Arc<Listing>) {
+        if self.bytes.load(Ordering::Relaxed) + listing.bytes > self.budget {
+            self.drop_where(backend, |_, _| true);
+        }
+        self.bytes.fetch_add(listing.bytes, Ordering::Relaxed);
+        let mut kept = self.kept.lock();
+        let other = kept.insert(listing.folder.id(), (watch, listing));
+        self.count.store(kept.len(), Ordering::Release);
+        drop(kept);
+        if let Some((_, other)) = other {
+            // Two callers listed at once; both share the watch, which the host counts once.
+            self.bytes.fetch_sub(other.bytes, Ordering::Relaxed);
+            other.watched.store(false, Ordering::Release);
+        }
+    }
+
+    fn drop_where(&self, backend: &dyn Backend, unwanted: impl Fn(WatchId, &Listing) -> bool) {
+        let mut kept = self.kept.lock();
+        kept.retain(|_, (watch, listing)| {
+            let drop = unwanted(*watch, listing);
+            if drop {
+                listing.watched.store(false, Ordering::Release);
+                self.bytes.fetch_sub(listing.bytes, Ordering::Relaxed);
+                backend.unwatch(*watch);
+            }
+            !drop
+        });
+        self.count.store(kept.len(), Ordering::Release);
+    }
+}
+
+fn collect(folder: &Node, cookie: u64, most: usize) -> Result<(Vec<Entry>, bool)> {
+    let mut entries = Vec::new();
+    let complete = folder.list(cookie, &mut |entry: ListEntry<'_>| {
+        entries.push(Entry {
+            name: entry.name.into(),
+            id: entry.id,
+            kind: entry.kind,
+            cookie: entry.cookie,
+            details: Mutex::new(None),
+        });
+        entries.len() < most
+    })?;
+    Ok((entries, complete))
+}
+
+fn listing_of(folder: &Node, version: &Attributes, entries: Vec<Entry>, watched: bool) -> Listing {
+    let after = match watched {
+        true => entries.iter().zip(1..).map(|(entry, next)| (entry.cookie, next)).collect(),
+        false => HashMap::new(),
+    };
+    let bytes = entries.iter().map(|entry| entry.name.len() + ENTRY_COST).sum();
+    Listing {
+        folder: folder.clone(),
+        version: *version,
+        entries,
+        after,
+        watched: AtomicBool::new(watched),
+        changed: Mutex::default(),
+        any_changed: AtomicBool::new(false),
+        bytes,
+    }
+}

@@ -1,0 +1,33 @@
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Data on its way to a client, copied as late as possible or not at all.
+#[derive(Debug, Clone)]
+pub enum Payload {
+    /// Bytes in memory.
+    Bytes(Vec<u8>),
+    /// A range of a host file, every page of which was in memory a moment ago: to be sent with sendfile(2).
+    File {
+        /// Open for reading.
+        fd: Arc<OwnedFd>,
+        /// Where the range starts.
+        offset: u64,
+        /// Its length in bytes.
+        length: usize,
+    },
+}
+
+impl Payload {
+    /// How many bytes will be sent.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::File { length, .. } => *length,
+        }
+    }
+
+    /// Whether nothing will be sent.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

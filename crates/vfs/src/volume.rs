@@ -1,0 +1,303 @@
+//! A shared folder: what every protocol does to files, in the few operations they all need.
+
+use std::sync::Arc;
+
+use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
+use crate::listing::{Listings, Page};
+use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, Time};
+
+/// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
+pub type Node = Arc<dyn Object>;
+
+/// Reads of at least this many bytes are sent from the page cache where they can be; shorter ones are cheaper copied.
+const SEND_FROM_FILE: usize = 32 * 1024;
+
+/// What a volume is told when it is opened.
+#[derive(Debug, Clone)]
+pub struct VolumeOptions {
+    /// Refuses every change.
+    pub read_only: bool,
+    /// Bytes that cached listings may take.
+    pub cache_bytes: usize,
+}
+
+impl Default for VolumeOptions {
+    fn default() -> Self {
+        Self { read_only: false, cache_bytes: 64 << 20 }
+    }
+}
+
+/// A shared folder.
+pub struct Volume {
+    backend: Arc<dyn Backend>,
+    listings: Listings,
+    options: VolumeOptions,
+}
+
+/// What a change did to the attributes of the file or folder it changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Change {
+    /// Just before.
+    pub before: Attributes,
+    /// Just after.
+    pub after: Attributes,
+}
+
+/// What [`Volume::read`] gives.
+#[derive(Debug)]
+pub struct ReadData {
+    /// The bytes; fewer than asked for only at the end of the file.
+    pub payload: Payload,
+    /// Whether the end of the file was reached.
+    pub end: bool,
+    /// The file's attributes.
+    pub attributes: Attributes,
+}
+
+/// Something new in a folder.
+pub struct Made {
+    /// The new file.
+    pub found: Found,
+    /// What happened to the folder.
+    pub folder: Change,
+}
+
+impl Volume {
+    /// A volume on `backend`.
+    pub fn new(backend: Arc<dyn Backend>, options: VolumeOptions) -> Self {
+        Self { listings: Listings::new(options.cache_bytes), backend, options }
+    }
+
+    /// The share's folder.
+    pub fn root(&self) -> Result<Found> {
+        self.backend.root()
+    }
+
+    /// The file that a key names, wherever it is now.
+    pub fn node(&self, key: &HostKey) -> Result<Found> {
+        self.backend.by_key(key)
+    }
+
+    /// Space left.
+    pub fn space(&self) -> Result<Space> {
+        self.backend.space()
+    }
+
+    /// What the host's file system can do.
+    pub fn limits(&self) -> crate::backend::Limits {
+        self.backend.limits()
+    }
+
+    /// Whether every change is refused.
+    pub fn is_read_only(&self) -> bool {
+        self.options.read_only
+    }
+
+    /// The entry of `folder` with this name: exactly, else in the form in which names are stored.
+    pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
+        match folder.lookup(caller, name) {
+            Err(Error::NotFound) => match to_stored(name) {
+                Some(stored) => folder.lookup(caller, &stored),
+                None => Err(Error::NotFound),
+            },
+            other => other,
+        }
+    }
+
+    /// Which of `want` the caller may do.
+    pub fn access(&self, caller: &Caller, node: &Node, want: Access) -> Result<Access> {
+        let granted = node.access(caller, want)?;
+        Ok(if self.options.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
+    }
+
+    /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.
+    pub async fn read(&self, caller: &Caller, node: &Node, offset: u64, length: usize) -> Result<ReadData> {
+        let attributes = node.attributes()?;
+        node.prepare(caller, &attributes, Access::READ, true)?;
+        let left = attributes.size.saturating_sub(offset);
+        let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let end = length as u64 == left;
+        if length == 0 {
+            return Ok(ReadData { payload: Payload::Bytes(Vec::new()), end: true, attributes });
+        }
+        if length >= SEND_FROM_FILE
+            && let Some(fd) = node.resident(offset, length as u64)
+        {
+            return Ok(ReadData { payload: Payload::File { fd, offset, length }, end, attributes });
+        }
+        let mut bytes = Vec::new();
+        match node.read_at(offset, length, &mut bytes, Wait::Never) {
+            Ok(_) => {}
+            Err(Error::WouldBlock) => {
+                let node = node.clone();
+                bytes = in_pool(move || {
+                    let mut bytes = Vec::new();
+                    node.read_at(offset, length, &mut bytes, Wait::Allowed)?;
+                    Ok(bytes)
+                })
+                .await?;
+            }
+            Err(error) => return Err(error),
+        }
+        let end = end || bytes.len() < length;
+        Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes })
+    }
+
+    /// Writes `data` at `offset`. A write that must be on the disk waits for it elsewhere.
+    pub async fn write(
+        &self,
+        caller: &Caller,
+        node: &Node,
+        offset: u64,
+        data: &[u8],
+        stability: Stability,
+    ) -> Result<Change> {
+        let before = self.may_change(node)?;
+        node.prepare(caller, &before, Access::WRITE, true)?;
+        if stability == Stability::Unstable {
+            node.write_at(caller, offset, data, stability)?;
+        } else {
+            let (node, caller, data) = (node.clone(), caller.clone(), data.to_vec());
+            in_pool(move || node.write_at(&caller, offset, &data, stability)).await?;
+        }
+        self.unheard(node);
+        Ok(Change { before, after: node.attributes()? })
+    }
+
+    /// Puts everything written to a file on the disk.
+    pub async fn sync(&self, node: &Node) -> Result<Change> {
+        let before = node.attributes()?;
+        let syncing = node.clone();
+        in_pool(move || syncing.sync(Stability::File)).await?;
+        Ok(Change { before, after: node.attributes()? })
+    }
+
+    /// Changes attributes; with `unless_changed_since`, only if the file's change time is still that.
+    pub fn set_attributes(
+        &self,
+        caller: &Caller,
+        node: &Node,
+        changes: &SetAttributes,
+        unless_changed_since: Option<Time>,
+    ) -> Result<std::result::Result<Change, Attributes>> {
+        let before = self.may_change(node)?;
+        if unless_changed_since.is_some_and(|time| time != before.changed) {
+            return Ok(Err(before));
+        }
+        node.set_attributes(caller, changes)?;
+        self.unheard(node);
+        Ok(Ok(Change { before, after: node.attributes()? }))
+    }
+
+    /// Makes an entry, under its stored name.
+    pub fn create(
+        &self,
+        caller: &Caller,
+        folder: &Node,
+        name: &[u8],
+        new: NewKind<'_>,
+        mode: u32,
+    ) -> Result<Made> {
+        let before = self.may_change(folder)?;
+        let stored = to_stored(name);
+        let found = folder.create(caller, stored.as_deref().unwrap_or(name), new, mode)?;
+        Ok(Made { found, folder: Change { before, after: folder.attributes()? } })
+    }
+
+    /// Another name for a file.
+    pub fn link(&self, caller: &Caller, target: &Node, folder: &Node, name: &[u8]) -> Result<Change> {
+        let before = self.may_change(folder)?;
+        let stored = to_stored(name);
+        folder.link(caller, target.as_ref(), stored.as_deref().unwrap_or(name))?;
+        self.unheard(target);
+        Ok(Change { before, after: folder.attributes()? })
+    }
+
+    /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
+    pub fn remove(&self, caller: &Caller, folder: &Node, name: &[u8], kind: Kind) -> Result<Change> {
+        let before = self.may_change(folder)?;
+        let remove = |name: &[u8]| match kind {
+            Kind::Folder => folder.remove_folder(caller, name),
+            _ => folder.remove(caller, name),
+        };
+        match remove(name) {
+            Err(Error::NotFound) => remove(&to_stored(name).ok_or(Error::NotFound)?)?,
+            other => other?,
+        }
+        Ok(Change { before, after: folder.attributes()? })
+    }
+
+    /// Moves an entry; gives what happened to both folders.
+    pub fn rename(
+        &self,
+        caller: &Caller,
+        from: (&Node, &[u8]),
+        to: (&Node, &[u8]),
+        mode: RenameMode,
+    ) -> Result<(Change, Change)> {
+        let (before, before_to) = (self.may_change(from.0)?, to.0.attributes()?);
+        let stored = to_stored(to.1);
+        let new_name = stored.as_deref().unwrap_or(to.1);
+        match from.0.rename(caller, from.1, to.0.as_ref(), new_name, mode) {
+            Err(Error::NotFound) => {
+                let stored = to_stored(from.1).ok_or(Error::NotFound)?;
+                from.0.rename(caller, &stored, to.0.as_ref(), new_name, mode)?;
+            }
+            other => other?,
+        }
+        let change = Change { before, after: from.0.attributes()? };
+        Ok((change, Change { before: before_to, after: to.0.attributes()? }))
+    }
+
+    /// A page of a folder's entries, from after `cookie`.
+    pub fn list(&self, caller: &Caller, folder: &Node, cookie: u64) -> Result<Page> {
+        let attributes = folder.attributes()?;
+        if attributes.kind != Kind::Folder {
+            return Err(Error::NotFolder);
+        }
+        let granted = folder.access(caller, Access::READ.union(Access::EXECUTE))?;
+        if !granted.contains(Access::READ) {
+            return Err(Error::AccessDenied);
+        }
+        let page = self.listings.page(self.backend.as_ref(), folder, &attributes, cookie)?;
+        Ok(page.for_searcher(granted.contains(Access::EXECUTE)))
+    }
+
+    /// Notes changes made by others than this server, and lets go of what nobody uses. Called every few seconds.
+    pub fn tend(&self) {
+        self.listings.hear(self.backend.as_ref());
+        self.backend.tend();
+    }
+
+    /// After a change through a node of which no watch hears.
+    fn unheard(&self, node: &Node) {
+        if !node.is_heard() {
+            self.listings.forget_details();
+        }
+    }
+
+    fn may_change(&self, node: &Node) -> Result<Attributes> {
+        if self.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        node.attributes()
+    }
+}
+
+/// Runs a call that waits for a disk on the blocking pool. Outside a runtime (tests) it runs here.
+async fn in_pool<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => runtime.spawn_blocking(call).await.unwrap_or(Err(Error::Io)),
+        Err(_) => call(),
+    }
+}
+
+/// The stored form of a name (composed, NFC) where it differs. Bytes that are not UTF-8 are stored as they are.
+fn to_stored(name: &[u8]) -> Option<Vec<u8>> {
+    if name.is_ascii() {
+        return None;
+    }
+    let name = std::str::from_utf8(name).ok()?;
+    let stored: String = unicode_normalization::UnicodeNormalization::nfc(name).collect();
+    (stored != name).then(|| stored.into_bytes())
+}
