@@ -1,1 +1,46 @@
 //! Names and their views.
+//!
+//! **The stored name** is what the host's folder holds: 1 to 255 bytes, any byte but `/` and NUL, neither `.` nor `..`
+//! ([`Name`]). It is also the POSIX view, unchanged. What clients give is composed first ([`for_storage`]); what a
+//! UNIX program wrote need be neither composed nor UTF-8.
+//!
+//! **Views** are pure functions of the stored bytes, and going to a view and back always gives the same bytes:
+//!
+//! | view | to | from | what differs |
+//! |---|---|---|---|
+//! | private-use UTF-16 | [`windows_view`] | [`from_windows_view`] | characters Windows forbids sit at U+F001–U+F029 |
+//! | decomposed, colon-free | [`mac_view`] | [`from_mac_view`] | `/` stands where the disk has `:`; NFD as HFS+ does it |
+//! | short MacRoman | [`short_view`] | [`from_short_view`], [`parse_mangled`] | at most 31 bytes, else `prefix#id.ext` |
+//!
+//! **Bytes that no view can hold as text** (not UTF-8, or code points a view uses for itself) are shown byte by byte,
+//! byte 0x80–0xFF as U+EF80–U+EFFF, see [`octets`]. Each such byte comes back as that byte, so names made by old
+//! UNIX programs can be opened, copied and renamed through every view.
+//!
+//! **Look-up** compares a [`FoldedKey`]: one table of simple case folding and one normalisation for all protocols.
+//!
+//! **Names too long for the host** (255 UTF-16 units may be 765 bytes) are stored as a stub, see [`long`].
+
+pub mod cap;
+mod fold;
+mod fold_table;
+pub mod long;
+mod mac_roman;
+mod mac_view;
+mod mangle;
+mod name;
+mod normalise;
+pub mod octets;
+mod private_use;
+pub mod report;
+#[cfg(test)]
+mod test_names;
+
+pub use fold::{FoldedKey, Folding, folds_alike};
+pub use long::{Fit, fit_for_host, is_stub};
+pub use mac_roman::{FILE_LIMIT, VOLUME_LIMIT, decode_mac_roman, from_short_view, short_view};
+pub use mac_view::{from_mac_view, mac_view, tagged_mac_view};
+pub use mangle::parse_mangled;
+pub use name::{Name, NameError};
+pub use normalise::{for_storage, to_hfs_nfd, to_nfc};
+pub use private_use::{Map, detect_map, from_windows_view, windows_view};
+pub use report::{Trouble, report};

@@ -1,0 +1,258 @@
+use std::borrow::Cow;
+
+use super::name::{NameError, check};
+use super::octets;
+
+/// The name as UTF-16 in which everything Windows forbids is a private-use code point, by the map of Services for
+/// Macintosh that macOS uses too (protocol facts 1.1). SMB shows this view.
+///
+/// * 0x01–0x1F and `"*:<>?\|` become U+F001–U+F027, a last space U+F028, a last dot U+F029.
+/// * Stored code points of that window, U+F000–U+F029, would read back as those characters: they are shown by their bytes,
+///   like bytes that are no UTF-8 (see [`octets`]). Others, as U+F03A, stay.
+/// * A stored surrogate (WTF-8, three bytes) is that unpaired unit again; only a low one right after an unpaired high one,
+///   which would make a pair, is shown by its bytes.
+pub fn windows_view(stored: &[u8]) -> Vec<u16> {
+    let mut units = Vec::with_capacity(stored.len());
+    let mut rest = stored;
+    while let Some((at, unit)) = first_surrogate(rest) {
+        push_run(&mut units, &rest[..at]);
+        match is_low(unit) && units.last().is_some_and(|last| is_high(*last)) {
+            true => push_run(&mut units, &rest[at..at + 3]),
+            false => units.push(unit),
+        }
+        rest = &rest[at + 3..];
+    }
+    push_run(&mut units, rest);
+    if let Some(last @ (0x20 | 0x2E)) = units.last_mut() {
+        *last = if *last == 0x20 { 0xF028 } else { 0xF029 };
+    }
+    units
+}
+
+/// The stored bytes of a name in the private-use view. They may be too long for the host, see
+/// [`fit_for_host`](super::fit_for_host), and are not composed yet, see [`for_storage`](super::for_storage).
+///
+/// A character Windows forbids is forbidden here too, as is U+F000, which stands for NUL. A last space or dot as
+/// such is taken, and shown mapped from then on; so is U+F028 or U+F029 before the end.
+/// Unpaired surrogates, which NTFS allows, are stored as WTF-8.
+pub fn from_windows_view(units: &[u16]) -> Result<Vec<u8>, NameError> {
+    let mut stored = Vec::with_capacity(units.len() * 3 / 2);
+    for unit in char::decode_utf16(units.iter().copied()) {
+        match unit {
+            Ok('\u{f000}') => return Err(NameError::Forbidden),
+            Ok(c) if c == '/' || Map::Sfm.private(c).is_some() => return Err(NameError::Forbidden),
+            Ok(c) => octets::push(&mut stored, Map::Sfm.plain(c).unwrap_or(c)),
+            Err(unpaired) => push_surrogate(&mut stored, unpaired.unpaired_surrogate()),
+        }
+    }
+    check(&stored)?;
+    Ok(stored)
+}
+
+fn push_run(units: &mut Vec<u16>, run: &[u8]) {
+    let mut unit = [0; 2];
+    for c in octets::to_text(run, |c| matches!(c, '\u{f000}'..='\u{f029}')).chars() {
+        let c = Map::Sfm.private(c).unwrap_or(c);
+        units.extend_from_slice(c.encode_utf16(&mut unit));
+    }
+}
+
+/// Where the first surrogate in WTF-8 stands, and its unit. 0xED begins no other sequence that goes on above 0x9F.
+fn first_surrogate(bytes: &[u8]) -> Option<(usize, u16)> {
+    let is_surrogate =
+        |w: &[u8]| w[0] == 0xED && (0xA0..=0xBF).contains(&w[1]) && (0x80..=0xBF).contains(&w[2]);
+    let at = bytes.windows(3).position(is_surrogate)?;
+    let (middle, last) = (u16::from(bytes[at + 1]), u16::from(bytes[at + 2]));
+    Some((at, 0xD000 | (middle & 0x3F) << 6 | last & 0x3F))
+}
+
+fn push_surrogate(bytes: &mut Vec<u8>, unit: u16) {
+    let six_bits = |shift: u16| 0x80 | (unit >> shift & 0x3F) as u8;
+    bytes.extend_from_slice(&[0xED, six_bits(6), six_bits(0)]);
+}
+
+fn is_high(unit: u16) -> bool {
+    unit & 0xFC00 == 0xD800
+}
+
+fn is_low(unit: u16) -> bool {
+    unit & 0xFC00 == 0xDC00
+}
+
+/// The two private-use maps found on disks. They disagree at U+F022, so a tree is read by one or the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Map {
+    /// Services for Macintosh, macOS, and Samba where it keeps private code points on disk.
+    Sfm,
+    /// Services for UNIX, Interix, Linux `mapchars`: 0xF000 + the character.
+    Sfu,
+}
+
+const SFM: [char; 8] = ['"', '*', ':', '<', '>', '?', '\\', '|'];
+
+impl Map {
+    /// What a forbidden character is shown as, wherever it stands.
+    fn private(self, c: char) -> Option<char> {
+        let code = match (c as u32, self) {
+            (n @ 1..=0x1F, _) => n,
+            (n, Self::Sfu) => SFM.contains(&c).then_some(n)?,
+            (_, Self::Sfm) => 0x20 + SFM.iter().position(|known| *known == c)? as u32,
+        };
+        char::from_u32(0xF000 + code)
+    }
+
+    /// What a private code point stands for.
+    fn plain(self, c: char) -> Option<char> {
+        let code = (c as u32).checked_sub(0xF000)?;
+        match (code, self) {
+            (1..=0x1F, _) => char::from_u32(code),
+            (0x20..=0x27, Self::Sfm) => Some(SFM[code as usize - 0x20]),
+            (0x28, Self::Sfm) => Some(' '),
+            (0x29, Self::Sfm) => Some('.'),
+            (_, Self::Sfu) => char::from_u32(code).filter(|c| SFM.contains(c)),
+            _ => None,
+        }
+    }
+
+    /// For importers: a name another server stored with private code points, as it would be stored here.
+    pub fn decode(self, stored: &[u8]) -> Cow<'_, [u8]> {
+        match stored.is_ascii() {
+            true => Cow::Borrowed(stored),
+            false => Cow::Owned(super::normalise::each_text(stored, |text, out| {
+                out.extend(text.chars().map(|c| self.plain(c).unwrap_or(c)));
+            })),
+        }
+    }
+
+    /// Whether this map makes the code point.
+    pub(super) fn made(self, c: char) -> bool {
+        self.plain(c).is_some()
+    }
+}
+
+/// Which map the names of a tree were stored with; `None` when no name has such a code point. Give it the whole tree:
+/// one name cannot tell. Any code point that only the Services for UNIX map makes decides for that.
+pub fn detect_map<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Option<Map> {
+    let mut found = None;
+    for c in names.into_iter().flat_map(|name| name.utf8_chunks()).flat_map(|chunk| chunk.valid().chars()) {
+        if Map::Sfu.made(c) && !Map::Sfm.made(c) {
+            return Some(Map::Sfu);
+        }
+        if Map::Sfm.made(c) {
+            found = Some(Map::Sfm);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::test_names::any_name;
+    use super::*;
+
+    fn units(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    /// Protocol facts 1.1, row by row.
+    #[test]
+    fn the_map_of_services_for_macintosh() {
+        for code in 1..=0x1F_u8 {
+            assert_eq!(windows_view(&[b'a', code, b'b']), [0x61, 0xF000 | u16::from(code), 0x62]);
+        }
+        for (plain, private) in [
+            (b'"', 0xF020),
+            (b'*', 0xF021),
+            (b':', 0xF022),
+            (b'<', 0xF023),
+            (b'>', 0xF024),
+            (b'?', 0xF025),
+            (b'\\', 0xF026),
+            (b'|', 0xF027),
+        ] {
+            assert_eq!(windows_view(&[plain]), [private]);
+            assert_eq!(from_windows_view(&[private]), Ok(vec![plain]));
+            assert_eq!(from_windows_view(&[u16::from(plain)]), Err(NameError::Forbidden));
+        }
+    }
+
+    #[test]
+    fn space_and_dot_are_mapped_only_when_last() {
+        assert_eq!(windows_view(b" a . "), units(" a .\u{f028}"));
+        assert_eq!(windows_view(b"..a.."), units("..a.\u{f029}"));
+        assert_eq!(from_windows_view(&units("a ")), Ok(b"a ".to_vec()));
+        assert_eq!(from_windows_view(&units("a\u{f028}b\u{f029}")), Ok(b"a b.".to_vec()));
+    }
+
+    #[test]
+    fn names_of_the_corpus() {
+        assert_eq!(windows_view(b"Icon\r"), units("Icon\u{f00d}"));
+        assert_eq!(windows_view(b"space_chef "), units("space_chef\u{f028}"));
+        assert_eq!(
+            windows_view(b"Fallout: Vaults & Deathclaws PNP"),
+            units("Fallout\u{f022} Vaults & Deathclaws PNP")
+        );
+        assert_eq!(windows_view(b"face:off\\name"), units("face\u{f022}off\u{f026}name"));
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_refused() {
+        for (view, fact) in [
+            ("a/b", NameError::Forbidden),
+            ("a\0", NameError::Forbidden),
+            ("\u{f000}", NameError::Forbidden),
+            ("a\r", NameError::Forbidden),
+            ("\u{f029}", NameError::Dots),
+            (".\u{f029}", NameError::Dots),
+            ("", NameError::Empty),
+        ] {
+            assert_eq!(from_windows_view(&units(view)), Err(fact), "{view:?}");
+        }
+    }
+
+    #[test]
+    fn stored_private_code_points_are_shown_by_their_bytes() {
+        assert_eq!(windows_view("\u{f022}".as_bytes()), [0xEFEF, 0xEF80, 0xEFA2]);
+        assert_eq!(windows_view("\u{f03a}".as_bytes()), [0xF03A]);
+    }
+
+    #[test]
+    fn unpaired_surrogates_are_stored_as_wtf_8() {
+        assert_eq!(from_windows_view(&[0xD83D]), Ok(b"\xed\xa0\xbd".to_vec()));
+        assert_eq!(from_windows_view(&[0xD83D, 0xDE00]), Ok("😀".into()));
+        assert_eq!(windows_view(b"\xed\xa0\xbd\xed\xb8\x80"), [0xD83D, 0xEFED, 0xEFB8, 0xEF80]);
+    }
+
+    #[test]
+    fn one_foreign_code_point_decides_the_map() {
+        let detect = |names: &[&str]| detect_map(names.iter().map(|name| name.as_bytes()));
+        assert_eq!(detect(&["a", "\u{f000}", "\u{f8ff}"]), None);
+        assert_eq!(detect(&["a\u{f022}", "b\u{f00d}"]), Some(Map::Sfm));
+        // rmcrackan/Libation issue 1256
+        let book = "Yeager\u{f03a} An Autobiography [0593213564].m4b";
+        assert_eq!(detect(&["a\u{f022}", book]), Some(Map::Sfu));
+        assert_eq!(&*Map::Sfu.decode(book.as_bytes()), b"Yeager: An Autobiography [0593213564].m4b");
+        assert_eq!(&*Map::Sfu.decode("\u{f022}".as_bytes()), b"\"");
+        assert_eq!(&*Map::Sfm.decode("\u{f022}".as_bytes()), b":");
+    }
+
+    proptest! {
+        #[test]
+        fn the_view_and_back_is_the_stored_name(name in any_name()) {
+            let view = windows_view(&name);
+            prop_assert_eq!(from_windows_view(&view), Ok(name));
+            let illegal = |u: &u16| *u < 0x20 || b"\"*:<>?\\|/".iter().any(|b| *u == u16::from(*b));
+            prop_assert!(!view.iter().any(illegal) && !matches!(view.last(), Some(0x20 | 0x2E)));
+        }
+
+        #[test]
+        fn what_a_client_made_is_found_by_the_same_view_name(view in vec(any::<u16>(), 1..80)) {
+            if let Ok(stored) = from_windows_view(&view) {
+                prop_assert_eq!(from_windows_view(&windows_view(&stored)), Ok(stored));
+            }
+        }
+    }
+}
