@@ -1,13 +1,16 @@
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::sync::Semaphore;
 use vfs::Payload;
 
 use crate::listen::{Counters, Peer};
@@ -67,21 +70,29 @@ const READ_AHEAD: usize = 64 * 1024;
 /// A buffer that has grown beyond this is not kept between messages that fit it.
 const KEEP: usize = 2 << 20;
 
+/// The side of a connection that reads. One task has it at a time.
+struct Reading {
+    half: OwnedReadHalf,
+    buffer: BytesMut,
+    /// Dropped when reading has ended, whoever read last.
+    _end: tokio::sync::oneshot::Sender<()>,
+}
+
 /// A connection being served, shared by whoever reads it now, the watchdog and answers in the making.
 struct Connection<P> {
     protocol: P,
-    outbox: Arc<Outbox>,
+    outbox: Outbox,
     limits: Limits,
     counters: Arc<Counters>,
     watchdog: Arc<Watchdog>,
     runtime: tokio::runtime::Handle,
     me: Weak<Self>,
     /// The reading side, while its reader answers a message.
-    reading: Mutex<Option<BytesMut>>,
-    /// Odd while a message is being answered.
-    step: AtomicU64,
+    handed_over: Mutex<Option<Reading>>,
+    messages: AtomicU64,
+    current: AtomicU64,
     watched: AtomicBool,
-    in_the_making: AtomicUsize,
+    in_the_making: Arc<Semaphore>,
 }
 
 /// Serves one connection until either side ends it.
@@ -92,30 +103,205 @@ pub async fn serve<P: Protocol>(
     limits: Limits,
     watchdog: Arc<Watchdog>,
 ) {
-    let outbox = Arc::new(Outbox::new(stream));
+    let (half, write) = stream.into_split();
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,
-        outbox: outbox.clone(),
+        outbox: Outbox::new(write),
         limits,
         counters: peer.counters.clone(),
         watchdog,
         runtime: tokio::runtime::Handle::current(),
         me: me.clone(),
-        reading: Mutex::new(None),
-        step: AtomicU64::new(0),
+        handed_over: Mutex::new(None),
+        messages: AtomicU64::new(0),
+        current: AtomicU64::new(0),
         watched: AtomicBool::new(false),
-        in_the_making: AtomicUsize::new(0),
+        in_the_making: Arc::new(Semaphore::new(limits.in_the_making)),
     });
-    let (done, finished) = tokio::sync::oneshot::channel();
-    let reader = connection.clone();
-    tokio::spawn(reader.read(BytesMut::new(), Some(done)));
-    drop(connection);
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let reading = Reading { half, buffer: BytesMut::new(), _end: end };
+    tokio::spawn(connection.clone().read(reading));
+    let _close = CloseOnDrop(connection.clone());
     tokio::select! {
-        () = outbox.pump(limits.patience) => {}
-        _ = finished => {}
+        () = connection.outbox.pump(limits.patience) => {}
+        _ = ended => {}
     }
-    outbox.close();
 }
 
-/// Dropped when the connection's reading has ended, whoever read last.
-type Done = Option<tokio::sync::oneshot::Sender<()>>;
+/// Ends the connection when its serving ends, for whatever reason: its reader and its answers then end, too.
+struct CloseOnDrop<P>(Arc<Connection<P>>);
+
+impl<P> Drop for CloseOnDrop<P> {
+    fn drop(&mut self) {
+        self.0.outbox.close();
+    }
+}
+
+impl<P: Protocol> Connection<P> {
+    async fn read(self: Arc<Self>, mut reading: Reading) {
+        loop {
+            let missing = loop {
+                match self.next_message(&mut reading.buffer) {
+                    Next::Message(message) => match self.answer(message, reading) {
+                        Some(back) => reading = back,
+                        None => return,
+                    },
+                    Next::Missing(bytes) => break bytes,
+                    Next::Refused(why) => {
+                        tracing::debug!(why, "connection ended");
+                        self.outbox.close();
+                        return;
+                    }
+                }
+                if !self.has_room().await {
+                    return;
+                }
+            };
+            self.outbox.flush();
+            if !self.receive(&mut reading, missing).await {
+                return;
+            }
+        }
+    }
+
+    fn next_message(&self, buffer: &mut BytesMut) -> Next {
+        match self.protocol.message_length(buffer) {
+            Ok(Some(length)) if length <= buffer.len() => Next::Message(buffer.split_to(length).freeze()),
+            Ok(Some(length)) => Next::Missing(length - buffer.len()),
+            Ok(None) => Next::Missing(1),
+            Err(why) => Next::Refused(why),
+        }
+    }
+
+    /// Waits while the client has too much on its way already. False when the connection is over.
+    async fn has_room(&self) -> bool {
+        if self.outbox.waiting() > self.limits.waiting_bytes {
+            self.outbox.flush();
+            if !self.outbox.room(self.limits.waiting_bytes).await {
+                return false;
+            }
+        }
+        if self.in_the_making.available_permits() == 0 {
+            self.outbox.flush();
+            let _permit = self.in_the_making.acquire().await;
+        }
+        true
+    }
+
+    /// Receives at least one byte. An idle connection holds no buffer while it waits.
+    async fn receive(&self, reading: &mut Reading, missing: usize) -> bool {
+        let waiting = reading.buffer.is_empty();
+        if waiting {
+            buffers::give_back(std::mem::take(&mut reading.buffer));
+            if reading.half.readable().await.is_err() {
+                return false;
+            }
+            reading.buffer = buffers::take();
+        }
+        reading.buffer.reserve(missing.max(READ_AHEAD));
+        let receive = reading.half.read_buf(&mut reading.buffer);
+        let received = match waiting {
+            true => receive.await,
+            false => tokio::time::timeout(self.limits.unfinished, receive).await.unwrap_or(Ok(0)),
+        };
+        let count = received.unwrap_or(0);
+        self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
+        count > 0
+    }
+
+    /// Answers a message on this thread as far as it goes without waiting. Gives the reading side back, unless the
+    /// watchdog has found this thread stuck and moved it.
+    fn answer(&self, message: Bytes, reading: Reading) -> Option<Reading> {
+        *self.handed_over.lock() = Some(reading);
+        let number = self.messages.fetch_add(1, Ordering::Relaxed) + 1;
+        self.current.store(number, Ordering::Release);
+        if !self.watched.swap(true, Ordering::AcqRel) {
+            self.watchdog.watch(self.me.clone());
+        }
+        let mut answer = self.protocol.answer(message);
+        let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let _ = self.current.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
+        let reading = self.handed_over.lock().take();
+        match polled {
+            Poll::Ready(reply) => self.send(reply),
+            Poll::Pending => self.finish_later(answer),
+        }
+        if reading.is_none() {
+            self.outbox.flush();
+        }
+        reading
+    }
+
+    fn send(&self, reply: Option<Reply>) {
+        self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        if let Some(reply) = reply {
+            let bytes = reply.head.len() + reply.body.as_ref().map_or(0, Payload::len);
+            self.counters.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.outbox.push(reply);
+        }
+    }
+
+    fn finish_later(&self, answer: Answer) {
+        let Some(me) = self.me.upgrade() else { return };
+        // Room was made before the message was read; a second reader may have used it, which is no harm.
+        let permit = self.in_the_making.clone().try_acquire_owned();
+        self.runtime.spawn(async move {
+            let reply = answer.await;
+            me.send(reply);
+            me.outbox.flush();
+            drop(permit);
+        });
+    }
+}
+
+impl<P: Protocol> Serving for Connection<P> {
+    fn current(&self) -> u64 {
+        self.current.load(Ordering::Acquire)
+    }
+
+    fn go_on_elsewhere(self: Arc<Self>, message: u64) {
+        let mut handed_over = self.handed_over.lock();
+        if self.current.compare_exchange(message, 0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return;
+        }
+        if let Some(reading) = handed_over.take() {
+            drop(handed_over);
+            tracing::debug!("a request waits for its disk; going on with the client's others");
+            self.outbox.flush();
+            let runtime = self.runtime.clone();
+            runtime.spawn(self.read(reading));
+        }
+    }
+
+    fn unwatched(&self) {
+        self.watched.store(false, Ordering::Release);
+    }
+}
+
+enum Next {
+    Message(Bytes),
+    /// At least so many bytes are missing.
+    Missing(usize),
+    Refused(&'static str),
+}
+
+/// Receive buffers between uses, shared by all connections.
+mod buffers {
+    use bytes::BytesMut;
+    use parking_lot::Mutex;
+
+    /// Most buffers kept.
+    const MOST: usize = 32;
+    static FREE: Mutex<Vec<BytesMut>> = Mutex::new(Vec::new());
+
+    pub(super) fn take() -> BytesMut {
+        FREE.lock().pop().unwrap_or_default()
+    }
+
+    pub(super) fn give_back(buffer: BytesMut) {
+        let mut free = FREE.lock();
+        if free.len() < MOST && buffer.capacity() > 0 && buffer.capacity() <= super::KEEP {
+            free.push(buffer);
+        }
+    }
+}

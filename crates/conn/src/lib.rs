@@ -1,1 +1,19 @@
-//! See Cargo.toml.
+//! Connections, the same for every protocol: bytes come in, whole messages are answered on the thread that was woken
+//! for them, and replies go out with as few system calls as the kernel allows.
+//!
+//! * A protocol gives a [`Protocol`]: how long the next message is, and what its answer is.
+//! * A message whose answer is ready at the first poll is answered inline, and all answers of one wake-up leave in one
+//!   send. One that has to wait becomes a task of its own, and the connection goes on with the next message.
+//! * A system call that blocks unexpectedly (a disk that stalls) blocks one thread; [`stall`] sees it and lets another
+//!   thread go on with the connection's next messages.
+//! * Replies wait in an [`Outbox`] bounded in bytes. While it is over its limit nothing more is read from that client.
+
+mod connection;
+mod listen;
+mod outbox;
+mod stall;
+
+pub use connection::{Answer, Limits, Protocol, Reply, serve};
+pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
+pub use outbox::Outbox;
+pub use stall::Watchdog;

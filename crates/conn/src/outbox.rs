@@ -1,0 +1,236 @@
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use rustix::net::SendFlags;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::sync::Notify;
+use vfs::Payload;
+
+use crate::connection::Reply;
+
+/// Payloads up to this length are copied behind their header, so that many small replies leave in one piece.
+const COPY: usize = 16 * 1024;
+/// Most pieces handed to the kernel in one send.
+const PIECES: usize = 64;
+
+/// Replies on their way to one client.
+pub struct Outbox {
+    half: OwnedWriteHalf,
+    queue: Mutex<Queue>,
+    /// Bytes waiting.
+    waiting: AtomicUsize,
+    /// Rung when bytes have left or the connection is over.
+    left: Notify,
+    /// Rung when bytes stay behind: the pump then waits for the socket.
+    stuck: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    pieces: VecDeque<Piece>,
+    /// How much of the first piece has left.
+    sent: usize,
+    /// Somebody sends now.
+    sending: bool,
+    dead: bool,
+}
+
+enum Piece {
+    Bytes(Vec<u8>),
+    File { fd: Arc<OwnedFd>, offset: u64, length: usize },
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::File { length, .. } => *length,
+        }
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(half: OwnedWriteHalf) -> Self {
+        let (queue, waiting) = (Mutex::default(), AtomicUsize::new(0));
+        Self { half, queue, waiting, left: Notify::new(), stuck: Notify::new() }
+    }
+
+    fn stream(&self) -> &TcpStream {
+        self.half.as_ref()
+    }
+
+    /// Bytes that have not left yet.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    /// Puts a reply in the queue; [`Outbox::flush`] sends it.
+    pub fn push(&self, reply: Reply) {
+        let mut queue = self.queue.lock();
+        if queue.dead {
+            return;
+        }
+        let length = reply.head.len() + reply.body.as_ref().map_or(0, Payload::len) + reply.tail;
+        self.waiting.fetch_add(length, Ordering::AcqRel);
+        queue.append(reply.head);
+        match reply.body {
+            None => {}
+            Some(Payload::Bytes(bytes)) => queue.append(bytes),
+            Some(Payload::File { fd, offset, length }) => {
+                queue.pieces.push_back(Piece::File { fd, offset, length });
+            }
+        }
+        if reply.tail > 0 {
+            queue.append(vec![0; reply.tail]);
+        }
+    }
+
+    /// Sends what the socket takes now. What stays behind is sent by [`Outbox::pump`] as the client receives.
+    pub fn flush(&self) {
+        if self.waiting() == 0 {
+            return;
+        }
+        let mut queue = self.queue.lock();
+        if queue.sending || queue.dead {
+            return;
+        }
+        match self.send(&mut queue) {
+            Ok(()) if queue.pieces.is_empty() => {}
+            Ok(()) => self.stuck.notify_one(),
+            Err(_) => self.kill(&mut queue),
+        }
+        drop(queue);
+        self.left.notify_waiters();
+    }
+
+    /// Ends the connection: nothing more is sent, and its reader sees the end.
+    pub fn close(&self) {
+        self.kill(&mut self.queue.lock());
+        self.left.notify_waiters();
+        self.stuck.notify_one();
+    }
+
+    /// Sends what [`Outbox::flush`] left behind, for as long as the connection lives. Ends it when the client takes
+    /// nothing for `patience`.
+    pub(crate) async fn pump(&self, patience: std::time::Duration) {
+        loop {
+            self.stuck.notified().await;
+            while self.waiting() > 0 {
+                let writable = tokio::time::timeout(patience, self.stream().writable()).await;
+                if !matches!(writable, Ok(Ok(()))) {
+                    self.close();
+                }
+                let mut queue = self.queue.lock();
+                if queue.dead {
+                    return;
+                }
+                if self.send(&mut queue).is_err() {
+                    self.kill(&mut queue);
+                }
+                drop(queue);
+                self.left.notify_waiters();
+            }
+            if self.queue.lock().dead {
+                return;
+            }
+        }
+    }
+
+    /// Waits until no more than `limit` bytes wait. False when the connection is over.
+    pub(crate) async fn room(&self, limit: usize) -> bool {
+        loop {
+            let left = self.left.notified();
+            if self.queue.lock().dead {
+                return false;
+            }
+            if self.waiting() <= limit {
+                return true;
+            }
+            left.await;
+        }
+    }
+
+    fn kill(&self, queue: &mut Queue) {
+        queue.dead = true;
+        queue.pieces.clear();
+        queue.sent = 0;
+        self.waiting.store(0, Ordering::Release);
+        let _ = rustix::net::shutdown(self.stream().as_fd(), rustix::net::Shutdown::Both); // may be gone already
+    }
+
+    /// Sends until the queue is empty or the socket is full.
+    fn send(&self, queue: &mut Queue) -> io::Result<()> {
+        while !queue.pieces.is_empty() {
+            match self.stream().try_io(Interest::WRITABLE, || self.send_once(queue)) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => self.waiting.fetch_sub(count, Ordering::AcqRel),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(())
+    }
+
+    fn send_once(&self, queue: &mut Queue) -> io::Result<usize> {
+        let socket = self.stream().as_fd();
+        let count = match queue.pieces.front() {
+            None => return Ok(0),
+            Some(Piece::File { fd, offset, length }) => {
+                let mut from = offset + queue.sent as u64;
+                let count = rustix::fs::sendfile(socket, fd, Some(&mut from), length - queue.sent)?;
+                if count == 0 {
+                    // The file shrank since the length was promised: the reply can no longer be kept true.
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                count
+            }
+            Some(Piece::Bytes(_)) => {
+                let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(queue.pieces.len().min(PIECES));
+                let mut more = false;
+                for (index, piece) in queue.pieces.iter().take(PIECES).enumerate() {
+                    match piece {
+                        Piece::Bytes(bytes) if index == 0 => slices.push(IoSlice::new(&bytes[queue.sent..])),
+                        Piece::Bytes(bytes) => slices.push(IoSlice::new(bytes)),
+                        Piece::File { .. } => {
+                            more = true;
+                            break;
+                        }
+                    }
+                }
+                let flags = SendFlags::NOSIGNAL | if more { SendFlags::MORE } else { SendFlags::empty() };
+                rustix::net::sendmsg(socket, &slices, &mut Default::default(), flags)?
+            }
+        };
+        queue.advance(count);
+        Ok(count)
+    }
+}
+
+impl Queue {
+    /// Adds bytes, to the last piece if both are small.
+    fn append(&mut self, bytes: Vec<u8>) {
+        match self.pieces.back_mut() {
+            Some(Piece::Bytes(last)) if bytes.len() <= COPY && last.len() <= 16 * COPY => {
+                last.extend_from_slice(&bytes);
+            }
+            _ => self.pieces.push_back(Piece::Bytes(bytes)),
+        }
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.sent += count;
+        while let Some(length) = self.pieces.front().map(Piece::len)
+            && self.sent >= length
+        {
+            self.sent -= length;
+            self.pieces.pop_front();
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Seeing that a thread is stuck in a system call, and going on without it.
+//!
+//! A thread that serves a connection hands the connection's reading side over before each message and takes it back
+//! afterwards (one uncontended lock each). While it is stuck, the watchdog finds the reading side there, takes it, and
+//! starts another task with it. The stuck thread, when it returns, finds it gone, sends its reply and stops.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// How often the watchdog looks while connections are busy. A call that lasts two looks is stuck.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Looks without anything to see, after which the watchdog sleeps until a connection wakes it.
+const IDLE_LOOKS: u32 = 20;
+
+/// Something that may be stuck.
+pub(crate) trait Serving: Send + Sync {
+    /// Which message is being answered: a number never used before on this connection, or 0 for none.
+    fn current(&self) -> u64;
+    /// Goes on elsewhere, if still at `message`.
+    fn go_on_elsewhere(self: Arc<Self>, message: u64);
+    /// It is watched no longer, and must ask again when it is next busy.
+    fn unwatched(&self);
+}
+
+/// Watches busy connections. One per process.
+pub struct Watchdog {
+    busy: Mutex<Vec<(Weak<dyn Serving>, u64)>>,
+    arrived: Mutex<Vec<Weak<dyn Serving>>>,
+    asleep: AtomicBool,
+    wake: Condvar,
+}
+
+impl Watchdog {
+    /// Starts its thread, which ends with the process.
+    pub fn start() -> Arc<Self> {
+        let watchdog = Arc::new(Self {
+            busy: Mutex::default(),
+            arrived: Mutex::default(),
+            asleep: AtomicBool::new(false),
+            wake: Condvar::new(),
+        });
+        let weak = Arc::downgrade(&watchdog);
+        // Without it a stalled disk delays more than it must; nothing else is lost.
+        let _ = thread::Builder::new().name("watchdog".into()).spawn(move || run(&weak));
+        watchdog
+    }
+
+    /// Watches a connection until it is idle at two looks in a row.
+    pub(crate) fn watch(&self, serving: Weak<dyn Serving>) {
+        self.arrived.lock().push(serving);
+        if self.asleep.load(Ordering::Acquire) {
+            self.wake.notify_one();
+        }
+    }
+
+    /// One look: lets go of what is idle, and moves what is stuck. True when something is busy.
+    fn look(&self) -> bool {
+        let mut busy = self.busy.lock();
+        busy.extend(self.arrived.lock().drain(..).map(|serving| (serving, 0)));
+        busy.retain_mut(|(serving, seen)| {
+            let Some(serving) = serving.upgrade() else { return false };
+            let current = serving.current();
+            if current != *seen {
+                *seen = current;
+                return true;
+            }
+            if current != 0 {
+                serving.clone().go_on_elsewhere(current);
+                return true;
+            }
+            serving.unwatched();
+            serving.current() != 0 // it may have begun just now and seen itself watched
+        });
+        !busy.is_empty()
+    }
+}
+
+fn run(watchdog: &Weak<Watchdog>) {
+    let mut idle = 0;
+    while let Some(watchdog) = watchdog.upgrade() {
+        idle = if watchdog.look() { 0 } else { idle + 1 };
+        if idle < IDLE_LOOKS {
+            thread::sleep(LOOK_EVERY);
+            continue;
+        }
+        let mut arrived = watchdog.arrived.lock();
+        watchdog.asleep.store(true, Ordering::Release);
+        if arrived.is_empty() {
+            watchdog.wake.wait_for(&mut arrived, Duration::from_secs(1));
+        }
+        watchdog.asleep.store(false, Ordering::Release);
+    }
+}
