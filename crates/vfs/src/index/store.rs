@@ -52,10 +52,7 @@ impl Store {
         &self,
         look: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
-        let begun = self.database.begin_read().map_err(redb::Error::from);
-        begun
-            .and_then(|transaction| look(&transaction))
-            .map_err(|error| IndexError::database(&self.path, error))
+        guarded(&self.path, || look(&self.database.begin_read()?))
     }
 
     /// Makes the changes, all or none. They are on the disk on return.
@@ -63,7 +60,7 @@ impl Store {
         &self,
         change: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
-        write(&self.database, change).map_err(|error| IndexError::database(&self.path, error))
+        guarded(&self.path, || write(&self.database, change))
     }
 
     /// The store, unless its format is unknown. Nothing is written before this is known.
@@ -90,11 +87,7 @@ fn open_existing(path: &Path) -> Result<Option<Database>, IndexError> {
     if file.metadata().map_err(disk)?.len() == 0 {
         return Err(IndexError::damaged(path, "it is empty"));
     }
-    // The database trusts its own pages and may panic on foreign ones.
-    match catch_unwind(AssertUnwindSafe(|| builder().create_file(file))) {
-        Ok(opened) => opened.map(Some).map_err(|error| IndexError::database(path, error.into())),
-        Err(_) => Err(IndexError::damaged(path, "its pages make no sense")),
-    }
+    guarded(path, || Ok(builder().create_file(file)?)).map(Some)
 }
 
 /// A new database with all its tables, complete before it gets its name.
@@ -117,15 +110,11 @@ fn create(folder: &Path, path: &Path) -> Result<Database, IndexError> {
 
 fn fresh(path: &Path) -> Result<Database, IndexError> {
     let file = durable::open_or_create(path).map_err(|error| IndexError::disk(path, error))?;
-    let made = catch_unwind(AssertUnwindSafe(|| {
+    guarded(path, || {
         let database = builder().create_file(file)?;
         write(&database, make_tables)?;
         Ok(database)
-    }));
-    match made {
-        Ok(made) => made.map_err(|error| IndexError::database(path, error)),
-        Err(_) => Err(IndexError::damaged(path, "its pages make no sense")),
-    }
+    })
 }
 
 fn make_tables(transaction: &WriteTransaction) -> Result<(), redb::Error> {
@@ -154,4 +143,13 @@ fn write<T>(
     let done = change(&transaction)?;
     transaction.commit()?;
     Ok(done)
+}
+
+/// What the database answers. It trusts its own pages and panics on some wrecked ones: that is damage too, and must not
+/// end the thread that met it. A transaction that panics is rolled back.
+fn guarded<T>(path: &Path, ask: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, IndexError> {
+    match catch_unwind(AssertUnwindSafe(ask)) {
+        Ok(answer) => answer.map_err(|error| IndexError::database(path, error)),
+        Err(_) => Err(IndexError::damaged(path, "its pages make no sense")),
+    }
 }

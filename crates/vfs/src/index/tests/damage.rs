@@ -131,3 +131,25 @@ fn a_folder_that_cannot_be_made_is_named() {
     let error = refusal(&file.join("state"));
     assert!(matches!(error, IndexError::Disk { .. }) && error.to_string().contains("state"), "{error}");
 }
+
+#[test]
+fn a_wrecked_page_is_reported_or_was_unused_but_never_makes_a_wrong_id() {
+    let folder = used();
+    let path = folder.path().join("index.redb");
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = 0;
+    for page in (0..whole.len() / 4096).step_by(5) {
+        let mut bad = whole.clone();
+        bad[page * 4096..][..4096].fill(if page % 2 == 0 { 0 } else { 0xa5 });
+        fs::write(&path, &bad).unwrap();
+        match Index::open_with(folder.path(), quiet()) {
+            Ok(index) => {
+                let ids = catalogue(&index);
+                assert!((0..2_000).all(|number| u64::from(id(&ids, number)) == 17 + number), "page {page}");
+            }
+            Err(IndexError::Damaged { .. }) => damaged += 1,
+            Err(other) => panic!("page {page}: {other}"),
+        }
+    }
+    assert!(damaged > 0, "no page in use was wrecked");
+}
