@@ -1,5 +1,18 @@
-//! Accounts: who may log in, as whom they act, and what each protocol needs to verify a password.
+//! Accounts: who may log in, as which Unix user they act, and what each protocol needs to verify a password.
+//!
+//! [`AccountFile`] keeps them in the state folder, [`Directory`] answers a running server's questions through the
+//! trait [`Accounts`], behind which PAM and Active Directory will stand too.
 
+mod directory;
+pub mod durable;
+mod file;
+pub mod hex;
 mod name;
+mod secret;
+mod unix;
 
+pub use directory::{Account, Accounts, Directory, Identity, Refusal};
+pub use file::{AccountFile, Error, Record};
 pub use name::is_account_name;
+pub use secret::{Secret, nt_hash};
+pub use unix::{UnixAccounts, UnixGroup, UnixUser};

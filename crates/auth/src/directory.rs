@@ -1,0 +1,220 @@
+//! The accounts a running server knows, each with the Unix user it acts as.
+
+use crate::file::{AccountFile, Error, Record};
+use crate::secret::Secret;
+use crate::unix::UnixAccounts;
+
+/// As whom a request acts on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The Unix user.
+    pub uid: u32,
+    /// Its first group.
+    pub gid: u32,
+    /// Its other groups.
+    pub groups: Vec<u32>,
+}
+
+/// An account, ready to log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Its name.
+    pub name: String,
+    /// As whom it acts.
+    pub identity: Identity,
+    /// May not log in.
+    pub disabled: bool,
+    /// What is kept of its password.
+    pub secrets: Vec<Secret>,
+}
+
+/// Why a login is refused. Peers are told the same for all of them; logs say which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such account.
+    #[error("there is no such account")]
+    Unknown,
+    /// It may not log in.
+    #[error("the account is disabled")]
+    Disabled,
+    /// The password is another one.
+    #[error("the password is wrong")]
+    WrongPassword,
+}
+
+/// Where accounts come from: our own file now, PAM and Active Directory later.
+pub trait Accounts: Send + Sync {
+    /// The account of a name. For challenge and response its [`Account::nt_hash`] is used.
+    fn find(&self, name: &str) -> Option<Account>;
+
+    /// Verifies a password that the peer sent. Slow by intent: call it where blocking is allowed.
+    ///
+    /// # Errors
+    /// The login is refused.
+    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal>;
+}
+
+impl Account {
+    /// The NT hash, if the account has one.
+    #[must_use]
+    pub fn nt_hash(&self) -> Option<&[u8; 16]> {
+        self.secrets.iter().find_map(|s| if let Secret::Nt(hash) = s { Some(hash) } else { None })
+    }
+
+    fn knows(&self, password: &str) -> bool {
+        self.secrets.iter().find_map(|secret| secret.verifies(password)).unwrap_or(false)
+    }
+}
+
+/// The accounts of `accounts.toml`, the settings and the command line together.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    accounts: Vec<Account>,
+    unix: UnixAccounts,
+    own: Identity,
+    /// Verified when there is no account, so that an unknown name takes as long as a wrong password.
+    decoy: Option<Secret>,
+}
+
+impl Directory {
+    /// The accounts of the file. `own` is who the server runs as: an account without a Unix user acts as it.
+    #[must_use]
+    pub fn new(file: &AccountFile, unix: UnixAccounts, own: Identity) -> Self {
+        let decoy = Secret::all_of("").and_then(|secrets| secrets.into_iter().next());
+        let mut directory = Self { accounts: Vec::new(), unix, own, decoy };
+        for record in &file.accounts {
+            directory.put(record);
+        }
+        directory
+    }
+
+    /// Adds what the settings say of an account: a `uid` and whether it is `disabled` win over the file; a password
+    /// (of `--user`) makes the account for as long as the server runs.
+    ///
+    /// # Errors
+    /// The password cannot be hashed.
+    pub fn set(
+        &mut self,
+        name: &str,
+        uid: Option<u32>,
+        disabled: bool,
+        password: Option<&str>,
+    ) -> Result<(), Error> {
+        let known = self.accounts.iter().find(|account| account.name == name);
+        let secrets = match password {
+            Some(password) => Secret::all_of(password).ok_or(Error::NoRandomness)?,
+            None => known.map(|account| account.secrets.clone()).unwrap_or_default(),
+        };
+        let uid = uid.or(known.map(|account| account.identity.uid));
+        let disabled = disabled || (password.is_none() && known.is_some_and(|account| account.disabled));
+        self.put(&Record { name: name.into(), uid, disabled, secrets });
+        Ok(())
+    }
+
+    /// All accounts, for status and the console.
+    #[must_use]
+    pub fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    fn put(&mut self, record: &Record) {
+        let account = Account {
+            name: record.name.clone(),
+            identity: self.identity(&record.name, record.uid),
+            disabled: record.disabled,
+            secrets: record.secrets.clone(),
+        };
+        self.accounts.retain(|other| other.name != account.name);
+        self.accounts.push(account);
+    }
+
+    /// The set number, else the same-named Unix account, else the server's own.
+    fn identity(&self, name: &str, uid: Option<u32>) -> Identity {
+        const NOGROUP: u32 = 65534;
+        if uid == Some(self.own.uid) {
+            return self.own.clone();
+        }
+        let user = match uid {
+            Some(uid) => self.unix.user_numbered(uid),
+            None => self.unix.user(name),
+        };
+        match (user, uid) {
+            (Some(user), _) => Identity { uid: user.uid, gid: user.gid, groups: self.unix.groups_of(user) },
+            (None, Some(uid)) => Identity { uid, gid: NOGROUP, groups: Vec::new() },
+            (None, None) => self.own.clone(),
+        }
+    }
+}
+
+impl Accounts for Directory {
+    fn find(&self, name: &str) -> Option<Account> {
+        self.accounts.iter().find(|account| account.name == name).cloned()
+    }
+
+    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
+        let Some(account) = self.find(name) else {
+            let _ = self.decoy.as_ref().map(|decoy| decoy.verifies(password));
+            return Err(Refusal::Unknown);
+        };
+        if !account.knows(password) {
+            return Err(Refusal::WrongPassword);
+        }
+        if account.disabled { Err(Refusal::Disabled) } else { Ok(account) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory() -> Directory {
+        let state = tempfile::tempdir().unwrap();
+        AccountFile::edit(state.path(), |file| {
+            file.add("ada", None, "one")?;
+            file.add("grace", Some(1001), "two")?;
+            file.add("nobody-here", None, "three")
+        })
+        .unwrap();
+        let unix = UnixAccounts::parse(
+            "ada:x:1000:1000::/:\nhopper:x:1001:50::/:\nserver:x:7:7::/:\n",
+            "staff:x:50:ada\n",
+        );
+        let own = Identity { uid: 7, gid: 7, groups: vec![8] };
+        Directory::new(&AccountFile::read(state.path()).unwrap(), unix, own)
+    }
+
+    #[test]
+    fn an_account_acts_as_its_uid_else_the_same_named_unix_account_else_the_server() {
+        let directory = directory();
+        let identity = |name: &str| directory.find(name).unwrap().identity;
+        assert_eq!(identity("ada"), Identity { uid: 1000, gid: 1000, groups: vec![50] });
+        assert_eq!(identity("grace"), Identity { uid: 1001, gid: 50, groups: vec![] });
+        assert_eq!(identity("nobody-here"), Identity { uid: 7, gid: 7, groups: vec![8] });
+    }
+
+    #[test]
+    fn a_login_needs_the_right_password_of_an_account_that_is_not_disabled() {
+        let mut directory = directory();
+        assert_eq!(directory.verify("ada", "one").unwrap().identity.uid, 1000);
+        assert_eq!(directory.verify("ada", "two"), Err(Refusal::WrongPassword));
+        assert_eq!(directory.verify("Ada", "one"), Err(Refusal::Unknown));
+        directory.set("ada", None, true, None).unwrap();
+        assert_eq!(directory.verify("ada", "one"), Err(Refusal::Disabled));
+        assert_eq!(directory.verify("ada", "two"), Err(Refusal::WrongPassword));
+    }
+
+    #[test]
+    fn settings_win_over_the_file_and_an_account_without_a_password_cannot_log_in() {
+        let mut directory = directory();
+        directory.set("grace", Some(4242), false, None).unwrap();
+        assert_eq!(
+            directory.verify("grace", "two").unwrap().identity,
+            Identity { uid: 4242, gid: 65534, groups: vec![] }
+        );
+        directory.set("ada", None, false, Some("typed")).unwrap();
+        assert!(directory.verify("ada", "typed").is_ok() && directory.verify("ada", "one").is_err());
+        directory.set("new", None, false, None).unwrap();
+        assert_eq!(directory.verify("new", ""), Err(Refusal::WrongPassword));
+        assert_eq!(*directory.find("ada").unwrap().nt_hash().unwrap(), crate::nt_hash("typed"));
+    }
+}

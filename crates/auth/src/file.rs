@@ -1,0 +1,313 @@
+//! `accounts.toml` in the state folder: the accounts made with `fourfold user`.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::durable;
+use crate::secret::{Secret, Stored};
+
+/// The version of the format that this program writes.
+const FORMAT: u32 = 1;
+
+/// The accounts on disk, as they were when read.
+#[derive(Debug, Clone)]
+pub struct AccountFile {
+    path: PathBuf,
+    /// In the order they were made.
+    pub accounts: Vec<Record>,
+}
+
+/// One account on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its name, which is unique.
+    pub name: String,
+    /// The Unix user it acts as; `None`: the same-named one, else the server's own.
+    pub uid: Option<u32>,
+    /// May not log in.
+    pub disabled: bool,
+    /// What is kept of its password.
+    pub secrets: Vec<Secret>,
+}
+
+/// Why the accounts could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file system said no.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The file was written by a later version.
+    #[error(
+        "{}: the file has format {found}, and this program knows formats up to {FORMAT}; use the newer program \
+         that wrote it",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version it says.
+        found: u32,
+    },
+    /// The file is not what this program writes.
+    #[error("{}: the file is damaged ({reason}); restore it from a backup, or move it away and make the accounts anew", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
+    },
+    /// An account of this name is there already.
+    #[error("there is an account {0:?} already; `fourfold user passwd {0}` sets its password")]
+    Exists(String),
+    /// There is no account of this name.
+    #[error("there is no account {0:?}; `fourfold user list` shows them, `fourfold user add {0}` makes it")]
+    Missing(String),
+    /// The name cannot be one.
+    #[error(
+        "{0:?} cannot be an account's name: 1 to 64 characters with none of / \\ : or spaces at its ends"
+    )]
+    BadName(String),
+    /// A password must have at least one character.
+    #[error("the password is empty; type one")]
+    EmptyPassword,
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers for the password's salt")]
+    NoRandomness,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Format {
+    format: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    format: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    account: Vec<WrittenRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenRecord {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<u32>,
+    #[serde(default)]
+    disabled: bool,
+    #[serde(default)]
+    secret: Vec<Stored>,
+}
+
+impl AccountFile {
+    /// Reads `accounts.toml` of a state folder. A file that is not there holds no accounts.
+    ///
+    /// # Errors
+    /// It is there but cannot be read or understood.
+    pub fn read(state: &Path) -> Result<Self, Error> {
+        let path = state.join("accounts.toml");
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { path, accounts: Vec::new() });
+            }
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        let accounts = parse(&path, &text)?;
+        Ok(Self { path, accounts })
+    }
+
+    /// Reads, changes and writes the accounts while nobody else does. If `change` fails nothing is written.
+    ///
+    /// # Errors
+    /// Those of reading, of `change` and of writing. The old file is then still whole.
+    pub fn edit<T>(state: &Path, change: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        let _lock = lock(state)?;
+        let mut file = Self::read(state)?;
+        let result = change(&mut file)?;
+        file.write()?;
+        Ok(result)
+    }
+
+    /// The account of a name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Record> {
+        self.accounts.iter().find(|account| account.name == name)
+    }
+
+    /// Adds an account.
+    ///
+    /// # Errors
+    /// The name is taken or cannot be one, or the password is empty.
+    pub fn add(&mut self, name: &str, uid: Option<u32>, password: &str) -> Result<(), Error> {
+        if !crate::is_account_name(name) {
+            return Err(Error::BadName(name.into()));
+        }
+        if self.find(name).is_some() {
+            return Err(Error::Exists(name.into()));
+        }
+        let secrets = secrets(password)?;
+        self.accounts.push(Record { name: name.into(), uid, disabled: false, secrets });
+        Ok(())
+    }
+
+    /// Gives an account another password.
+    ///
+    /// # Errors
+    /// There is no such account, or the password is empty.
+    pub fn set_password(&mut self, name: &str, password: &str) -> Result<(), Error> {
+        let fresh = secrets(password)?;
+        let account = self.accounts.iter_mut().find(|a| a.name == name);
+        account.ok_or_else(|| Error::Missing(name.into()))?.secrets = fresh;
+        Ok(())
+    }
+
+    /// Removes an account.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub fn remove(&mut self, name: &str) -> Result<(), Error> {
+        let at =
+            self.accounts.iter().position(|a| a.name == name).ok_or_else(|| Error::Missing(name.into()))?;
+        self.accounts.remove(at);
+        Ok(())
+    }
+
+    fn write(&self) -> Result<(), Error> {
+        let account = self.accounts.iter().map(WrittenRecord::from).collect();
+        let damaged = |reason: String| Error::Damaged { path: self.path.clone(), reason };
+        let text = toml_edit::ser::to_string_pretty(&Written { format: FORMAT, account })
+            .map_err(|error| damaged(error.to_string()))?;
+        durable::replace(&self.path, text.as_bytes())
+            .map_err(|source| Error::Io { path: self.path.clone(), source })
+    }
+}
+
+impl From<&Record> for WrittenRecord {
+    fn from(record: &Record) -> Self {
+        let secret = record.secrets.iter().map(Secret::store).collect();
+        Self { name: record.name.clone(), uid: record.uid, disabled: record.disabled, secret }
+    }
+}
+
+impl From<WrittenRecord> for Record {
+    fn from(written: WrittenRecord) -> Self {
+        let secrets = written.secret.into_iter().map(Secret::load).collect();
+        Self { name: written.name, uid: written.uid, disabled: written.disabled, secrets }
+    }
+}
+
+/// The version is read first: a later one may have any shape.
+fn parse(path: &Path, text: &str) -> Result<Vec<Record>, Error> {
+    let damaged = |error: toml_edit::de::Error| Error::Damaged {
+        path: path.into(),
+        reason: error.message().trim().replace('\n', ", "),
+    };
+    let Format { format } = toml_edit::de::from_str(text).map_err(damaged)?;
+    if format > FORMAT {
+        return Err(Error::Newer { path: path.into(), found: format });
+    }
+    let written: Written = toml_edit::de::from_str(text).map_err(damaged)?;
+    Ok(written.account.into_iter().map(Record::from).collect())
+}
+
+fn secrets(password: &str) -> Result<Vec<Secret>, Error> {
+    if password.is_empty() {
+        return Err(Error::EmptyPassword);
+    }
+    Secret::all_of(password).ok_or(Error::NoRandomness)
+}
+
+/// Held while the accounts change; the system lets go of it when the process ends, however it ends.
+fn lock(state: &Path) -> Result<File, Error> {
+    let path = state.join("accounts.lock");
+    let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let locked = open.and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|source| Error::Io { path, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    #[test]
+    fn accounts_are_read_as_they_were_written() {
+        let state = folder();
+        AccountFile::edit(state.path(), |file| {
+            file.add("ada", Some(1000), "one")?;
+            file.add("grace", None, "two")
+        })
+        .unwrap();
+        let first = AccountFile::read(state.path()).unwrap();
+        AccountFile::edit(state.path(), |_| Ok(())).unwrap();
+        let second = AccountFile::read(state.path()).unwrap();
+        assert_eq!(first.accounts, second.accounts);
+        assert_eq!(second.find("ada").unwrap().uid, Some(1000));
+        assert_eq!(second.find("grace").unwrap().secrets[0].verifies("two"), Some(true));
+        let text = std::fs::read_to_string(state.path().join("accounts.toml")).unwrap();
+        assert!(text.starts_with("format = 1\n"), "{text}");
+        assert!(!text.contains("\"one\"") && !text.contains("\"two\""));
+    }
+
+    #[test]
+    fn a_write_cut_off_by_a_crash_leaves_the_accounts_as_they_were() {
+        let state = folder();
+        AccountFile::edit(state.path(), |file| file.add("ada", None, "one")).unwrap();
+        let whole = std::fs::read(state.path().join("accounts.toml")).unwrap();
+        for cut in [0, 1, whole.len() / 2, whole.len() - 1] {
+            std::fs::write(state.path().join("accounts.toml.new"), &whole[..cut]).unwrap();
+            assert_eq!(AccountFile::read(state.path()).unwrap().accounts.len(), 1);
+        }
+        AccountFile::edit(state.path(), |file| file.add("grace", None, "two")).unwrap();
+        assert_eq!(AccountFile::read(state.path()).unwrap().accounts.len(), 2);
+    }
+
+    #[test]
+    fn a_change_that_fails_writes_nothing() {
+        let state = folder();
+        let failed = AccountFile::edit(state.path(), |file| {
+            file.add("ada", None, "one")?;
+            file.add("ada", None, "two")
+        });
+        assert!(matches!(failed, Err(Error::Exists(name)) if name == "ada"));
+        assert!(AccountFile::read(state.path()).unwrap().accounts.is_empty());
+    }
+
+    #[test]
+    fn a_later_format_and_a_damaged_file_are_refused_and_not_overwritten() {
+        let state = folder();
+        let path = state.path().join("accounts.toml");
+        for (text, expected) in
+            [("format = 2\nother = {}\n", "has format 2"), ("format = 1\n[[acc", "is damaged")]
+        {
+            std::fs::write(&path, text).unwrap();
+            let error = AccountFile::edit(state.path(), |file| file.add("ada", None, "x")).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_said_with_what_to_do() {
+        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        assert_eq!(
+            file.remove("ada").unwrap_err().to_string(),
+            "there is no account \"ada\"; `fourfold user list` shows them, `fourfold user add ada` makes it"
+        );
+        assert!(matches!(file.set_password("ada", "x"), Err(Error::Missing(_))));
+        assert!(matches!(file.add("a:b", None, "x"), Err(Error::BadName(_))));
+        assert!(matches!(file.add("ada", None, ""), Err(Error::EmptyPassword)));
+    }
+}
