@@ -1,9 +1,13 @@
 //! What surrounds the server: the one table of settings, the state folder, the control socket and the mount lines
 //! that clients want to read.
 
+pub mod control;
+pub mod recipe;
 pub mod settings;
+mod state;
 
 pub use settings::{
     Access, Arguments, ClientMatch, ClientRule, Diagnostic, LogFormat, Port, Ports, Protocol, ServerSettings,
     Settings, ShareSettings, Squash, UserSettings,
 };
+pub use state::{State, StateError};

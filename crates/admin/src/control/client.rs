@@ -1,0 +1,81 @@
+//! The asker's end of the control socket. Plain blocking calls: commands have nothing else to do.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Request, Response, Status, at_socket};
+
+/// How long the server may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest response in bytes: a server with ten thousand clients fits.
+const LONGEST_RESPONSE: u64 = 64 << 20;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nobody listens there.
+    #[error(
+        "no server runs with the state folder {}; start one with `fourfold serve`, or name its folder with --state DIR",
+        .0.display()
+    )]
+    NoServer(PathBuf),
+    /// It is another user's.
+    #[error("the server of the state folder {} belongs to another user; ask as that user, or as root", .0.display())]
+    Forbidden(PathBuf),
+    /// The server refused; the lines say why.
+    #[error("{}", .0.join("\n"))]
+    Refused(Vec<String>),
+    /// The talk broke off.
+    #[error("the server did not answer: {0}; see its log")]
+    Broken(#[from] io::Error),
+}
+
+/// What the server is doing.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn status(state: &Path) -> Result<Status, AskError> {
+    match ask(state, Request::Status)? {
+        Response::Status(status) => Ok(*status),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        Response::Done(_) => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+    }
+}
+
+/// Makes the server read its settings and accounts again; gives back what it says of it.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn reload(state: &Path) -> Result<Vec<String>, AskError> {
+    match ask(state, Request::Reload)? {
+        Response::Done(lines) => Ok(lines),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        Response::Status(_) => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+    }
+}
+
+/// One request, one response.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn ask(state: &Path, request: Request) -> Result<Response, AskError> {
+    let mut stream = connect(state)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(&request).map_err(io::Error::from)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut response = Vec::new();
+    BufReader::new(stream.take(LONGEST_RESPONSE)).read_until(b'\n', &mut response)?;
+    Ok(serde_json::from_slice(&response).map_err(io::Error::from)?)
+}
+
+fn connect(state: &Path) -> Result<UnixStream, AskError> {
+    at_socket(state, |path| UnixStream::connect(path)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NoServer(state.into()),
+        io::ErrorKind::PermissionDenied => AskError::Forbidden(state.into()),
+        _ => AskError::Broken(error),
+    })
+}

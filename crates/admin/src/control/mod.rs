@@ -1,0 +1,64 @@
+//! The control socket: how `fourfold status` and its kind talk to a running server.
+//!
+//! A Unix socket in the state folder, for its owner only. Requests and responses are one line of JSON each:
+//!
+//! ```text
+//! {"ask":"status"}            {"status":{…}}
+//! {"ask":"reload"}            {"done":["what was taken over"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}
+//! anything else               {"refused":["…"]}
+//! ```
+
+mod client;
+mod server;
+mod status;
+mod table;
+
+pub use client::{AskError, ask, reload, status};
+pub use server::{Report, listen, serve};
+pub use status::{
+    LeaseStatus, ListenerStatus, LockStatus, MountLine, OpenStatus, SessionStatus, ShareStatus, Status,
+};
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The name of the socket in the state folder.
+pub const SOCKET: &str = "control.sock";
+
+/// What can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "lowercase")]
+pub enum Request {
+    /// What the server is doing.
+    Status,
+    /// Read the settings and accounts again.
+    Reload,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Response {
+    /// To [`Request::Status`].
+    Status(Box<Status>),
+    /// It was done; lines worth saying.
+    Done(Vec<String>),
+    /// It was not done; lines that say why.
+    Refused(Vec<String>),
+}
+
+/// Calls `then` with the socket's path. The system allows about a hundred bytes for one, so a longer path goes
+/// through the folder's descriptor.
+fn at_socket<T>(state: &Path, then: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    const LONGEST: usize = 100;
+    let path = state.join(SOCKET);
+    if path.as_os_str().len() <= LONGEST {
+        return then(&path);
+    }
+    let folder = File::open(state)?;
+    then(&PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd())))
+}

@@ -1,0 +1,114 @@
+//! The server's end of the control socket.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::{Request, Response, SOCKET, Status, at_socket};
+
+/// The longest request in bytes.
+const LONGEST_REQUEST: u64 = 4096;
+/// Askers at the same time; more wait to be accepted.
+const MOST_ASKERS: usize = 16;
+/// How long an asker may take for its next request or for reading a response.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the running server can tell and do.
+pub trait Report: Send + Sync + 'static {
+    /// What it is doing.
+    fn status(&self) -> Status;
+
+    /// Reads the settings and accounts again, and takes over what can be without dropping anyone.
+    ///
+    /// # Errors
+    /// The settings are refused, and the old ones stay; the lines say why.
+    fn reload(&self) -> Result<Vec<String>, Vec<String>>;
+}
+
+/// Opens the socket in the state folder. One left behind by a server that was killed is replaced: whoever calls this
+/// holds the folder's lock, so no other server can be listening. Needs a tokio runtime.
+///
+/// # Errors
+/// It cannot be made.
+pub fn listen(state: &Path) -> io::Result<UnixListener> {
+    let path = state.join(SOCKET);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = at_socket(state, |short| UnixListener::bind(short))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Answers until the task is dropped.
+pub async fn serve(listener: UnixListener, report: Arc<dyn Report>) {
+    let places = Arc::new(Semaphore::new(MOST_ASKERS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "the control socket cannot accept");
+                tokio::time::sleep(Duration::from_millis(100)).await; // out of descriptors: some may come back
+                continue;
+            }
+        };
+        let report = Arc::clone(&report);
+        tokio::spawn(async move {
+            if let Err(error) = converse(stream, report).await {
+                tracing::debug!(%error, "an asker on the control socket went away");
+            }
+            drop(place);
+        });
+    }
+}
+
+async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let mut read = BufReader::new(read);
+    loop {
+        let mut line = Vec::new();
+        let mut limited = (&mut read).take(LONGEST_REQUEST);
+        timeout(PATIENCE, limited.read_until(b'\n', &mut line)).await??;
+        if line.is_empty() {
+            return Ok(());
+        }
+        let whole = line.ends_with(b"\n");
+        let response = if whole { answer(&line, Arc::clone(&report)).await } else { too_long() };
+        let mut text = serde_json::to_vec(&response)?;
+        text.push(b'\n');
+        timeout(PATIENCE, write.write_all(&text)).await??;
+        if !whole {
+            return Ok(());
+        }
+    }
+}
+
+/// Reading settings and walking tables may block, so it happens where that disturbs no one.
+async fn answer(line: &[u8], report: Arc<dyn Report>) -> Response {
+    let request: Request = match serde_json::from_slice(line) {
+        Ok(request) => request,
+        Err(error) => {
+            let hint = r#"write {"ask":"status"} or {"ask":"reload"}"#;
+            return Response::Refused(vec![format!("the request was not understood: {error}; {hint}")]);
+        }
+    };
+    let work = move || match request {
+        Request::Status => Response::Status(Box::new(report.status())),
+        Request::Reload => report.reload().map_or_else(Response::Refused, Response::Done),
+    };
+    let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
+}
+
+fn too_long() -> Response {
+    Response::Refused(vec![format!("a request is one line of at most {LONGEST_REQUEST} bytes")])
+}

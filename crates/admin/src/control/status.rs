@@ -1,0 +1,133 @@
+//! What a server says of itself. Scripts read it: fields may be added, never renamed or removed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::Protocol;
+
+/// A running server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// The program's version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// Seconds since it started.
+    pub uptime_s: u64,
+    /// Its sockets.
+    pub listeners: Vec<ListenerStatus>,
+    /// Its shares.
+    pub shares: Vec<ShareStatus>,
+    /// Who is connected.
+    pub sessions: Vec<SessionStatus>,
+    /// What they have open.
+    pub opens: Vec<OpenStatus>,
+    /// What they have locked.
+    pub locks: Vec<LockStatus>,
+    /// What they may cache.
+    pub leases: Vec<LeaseStatus>,
+}
+
+/// A socket.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ListenerStatus {
+    /// Who answers there.
+    pub protocol: Protocol,
+    /// `tcp` or `udp`.
+    pub transport: String,
+    /// Where.
+    pub address: SocketAddr,
+}
+
+/// A share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShareStatus {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Nobody may change anything.
+    pub read_only: bool,
+    /// How clients reach it.
+    pub mounts: Vec<MountLine>,
+}
+
+/// How clients reach a share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MountLine {
+    /// Over which protocol.
+    pub protocol: Protocol,
+    /// For which client, as people call it: `Linux`, `macOS`.
+    pub client: String,
+    /// What to type.
+    pub line: String,
+}
+
+/// A connection, or a client of a protocol without them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    /// Over which protocol.
+    pub protocol: Protocol,
+    /// From where.
+    pub peer: SocketAddr,
+    /// The account or, where there is none, the Unix user.
+    pub user: Option<String>,
+    /// Seconds since it began.
+    pub since_s: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+}
+
+/// A file someone has open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenStatus {
+    /// In which share.
+    pub share: String,
+    /// Its path there, or its number where the path is not known.
+    pub file: String,
+    /// Who, as far as the tree knows.
+    pub owner: String,
+    /// What they may do: some of `r`, `w`.
+    pub access: String,
+    /// What others may not: some of `r`, `w`, `d`.
+    pub deny: String,
+}
+
+/// A locked range.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LockStatus {
+    /// In which share.
+    pub share: String,
+    /// The file.
+    pub file: String,
+    /// Who.
+    pub owner: String,
+    /// The first byte.
+    pub start: u64,
+    /// How many; 0 is to the end.
+    pub length: u64,
+    /// Nobody else may read it either.
+    pub exclusive: bool,
+}
+
+/// A promise to tell before something changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeaseStatus {
+    /// In which share.
+    pub share: String,
+    /// The file.
+    pub file: String,
+    /// Who.
+    pub owner: String,
+    /// What may be cached: some of `r` (contents), `w` (changes), `h` (the open itself).
+    pub caching: String,
+    /// It is being taken back.
+    pub recalled: bool,
+}

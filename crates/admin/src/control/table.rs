@@ -1,0 +1,161 @@
+//! A status as tables for people.
+
+use std::fmt;
+
+use super::status::Status;
+use crate::settings::units::format_size;
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "fourfold {}, process {}, up {}", self.version, self.pid, duration(self.uptime_s))?;
+        let listeners = self
+            .listeners
+            .iter()
+            .map(|l| [l.protocol.title().to_owned(), l.transport.clone(), l.address.to_string()]);
+        table(f, "Listening", ["protocol", "transport", "address"], listeners)?;
+        let shares = self.shares.iter().map(|s| {
+            let access = if s.read_only { "read" } else { "read, write" };
+            [s.name.clone(), access.to_owned(), s.path.display().to_string()]
+        });
+        table(f, "Shares", ["name", "access", "folder"], shares)?;
+        self.mounts(f)?;
+        let sessions = self.sessions.iter().map(|s| {
+            let user = s.user.clone().unwrap_or_else(|| "-".into());
+            let (sent, received) = (format_size(s.bytes_out), format_size(s.bytes_in));
+            [
+                s.protocol.title().to_owned(),
+                s.peer.to_string(),
+                user,
+                duration(s.since_s),
+                s.requests.to_string(),
+                received,
+                sent,
+            ]
+        });
+        let headings = ["protocol", "client", "user", "since", "requests", "received", "sent"];
+        table(f, "Clients", headings, sessions)?;
+        self.state(f)
+    }
+}
+
+impl Status {
+    fn mounts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for share in self.shares.iter().filter(|share| !share.mounts.is_empty()) {
+            writeln!(f, "\nTo reach {}", share.name)?;
+            for mount in &share.mounts {
+                writeln!(f, "  {} from {}:  {}", mount.protocol.title(), mount.client, mount.line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let opens = self
+            .opens
+            .iter()
+            .map(|o| [o.share.clone(), o.file.clone(), o.owner.clone(), o.access.clone(), o.deny.clone()]);
+        table(f, "Open files", ["share", "file", "owner", "access", "deny"], opens)?;
+        let locks = self.locks.iter().map(|l| {
+            let range = match l.length {
+                0 => format!("{} to the end", l.start),
+                length => format!("{} + {length}", l.start),
+            };
+            let kind = if l.exclusive { "exclusive" } else { "shared" };
+            [l.share.clone(), l.file.clone(), l.owner.clone(), range, kind.to_owned()]
+        });
+        table(f, "Locks", ["share", "file", "owner", "range", "kind"], locks)?;
+        let leases = self.leases.iter().map(|l| {
+            let recalled = if l.recalled { "being recalled" } else { "" };
+            [l.share.clone(), l.file.clone(), l.owner.clone(), l.caching.clone(), recalled.to_owned()]
+        });
+        table(f, "Leases", ["share", "file", "owner", "caching", ""], leases)
+    }
+}
+
+/// Columns as wide as their widest cell. A table without rows is one line.
+fn table<const N: usize>(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    headings: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> fmt::Result {
+    let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| clean(&cell))).collect();
+    if rows.is_empty() {
+        return writeln!(f, "\n{title}: none");
+    }
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).max(headings[column].chars().count())
+    };
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    writeln!(f, "\n{title}: {}", rows.len())?;
+    line(f, &headings.map(str::to_owned), &widths)?;
+    rows.iter().try_for_each(|row| line(f, row, &widths))
+}
+
+fn line(f: &mut fmt::Formatter<'_>, cells: &[String], widths: &[usize]) -> fmt::Result {
+    let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+    writeln!(f, "  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
+}
+
+/// File names come from clients: nothing in them may steer the terminal.
+fn clean(cell: &str) -> String {
+    cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// `3 d 4 h`, `5 min 6 s`: the two largest units.
+fn duration(seconds: u64) -> String {
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    let (minutes, rest) = (seconds / 60 % 60, seconds % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{rest} s"),
+        (0, 0, _) => format!("{minutes} min {rest} s"),
+        (0, ..) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{ListenerStatus, OpenStatus};
+    use crate::settings::Protocol;
+
+    #[test]
+    fn columns_are_aligned_and_control_characters_harmless() {
+        let listener = |address: &str| ListenerStatus {
+            protocol: Protocol::Nfs,
+            transport: "tcp".into(),
+            address: address.parse().unwrap(),
+        };
+        let open = OpenStatus {
+            share: "A".into(),
+            file: "x\x1b[2Jy".into(),
+            owner: "nfs".into(),
+            access: "rw".into(),
+            deny: String::new(),
+        };
+        let status = Status {
+            version: "1.2.3".into(),
+            pid: 7,
+            uptime_s: 3_725,
+            listeners: vec![listener("127.0.0.1:2049"), listener("[::1]:2049")],
+            opens: vec![open],
+            ..Status::default()
+        };
+        let expected = "fourfold 1.2.3, process 7, up 1 h 2 min\n\nListening: 2\n  protocol  transport  address\n  \
+                        NFS       tcp        127.0.0.1:2049\n  NFS       tcp        [::1]:2049\n\nShares: none\n\n\
+                        Clients: none\n\nOpen files: 1\n  share  file     owner  access  deny\n  A      x?[2Jy   nfs    \
+                        rw\n\nLocks: none\n\nLeases: none\n";
+        assert_eq!(
+            status.to_string(),
+            expected.replace("file     owner", "file    owner").replace("x?[2Jy   nfs", "x?[2Jy  nfs")
+        );
+    }
+
+    #[test]
+    fn times_are_said_in_their_two_largest_units() {
+        let said: Vec<String> = [59, 61, 7_260, 266_400].into_iter().map(duration).collect();
+        assert_eq!(said, ["59 s", "1 min 1 s", "2 h 1 min", "3 d 2 h"]);
+    }
+}

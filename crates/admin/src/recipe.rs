@@ -1,0 +1,174 @@
+//! Mount lines: what a person types on a client to reach a share.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// Where the server can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// The address clients should use, see [`address`].
+    pub host: IpAddr,
+    /// The NFS port.
+    pub port: u16,
+    /// Portmap answers on port 111, the only one where kernels ask for the lock service.
+    pub locks_found: bool,
+    /// Some client rule of the share wants a source port below 1024.
+    pub secure: bool,
+}
+
+/// The client a line is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// mount(8) and nfs(5) of Linux.
+    Linux,
+    /// mount_nfs(8) of macOS.
+    Mac,
+}
+
+/// A line to type, and what the person should know about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The command.
+    pub command: String,
+    /// Why it is as it is, or nothing.
+    pub why: Option<&'static str>,
+}
+
+/// The line that mounts the share `name` over NFSv3.
+#[must_use]
+pub fn nfs(client: Client, share: &str, reach: Reach) -> Line {
+    let host = match reach.host {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("[{v6}]"),
+    };
+    let mut options = format!("vers=3,tcp,port={0},mountport={0}", reach.port);
+    options.push_str(match client {
+        Client::Linux => ",mountproto=tcp",
+        Client::Mac if reach.secure => ",resvport",
+        Client::Mac => ",noresvport",
+    });
+    let why = lock_option(client, reach, &mut options);
+    let (folder, proto) = match client {
+        Client::Linux => ("/mnt", "sudo mount -t nfs -o"),
+        Client::Mac => ("/Volumes", "sudo mount -t nfs -o"),
+    };
+    let (from, to) = (quote(&format!("{host}:/{share}")), quote(&format!("{folder}/{share}")));
+    Line { command: format!("{proto} {options} {from} {to}"), why }
+}
+
+/// Kernels find the lock service through portmap on port 111 alone; without it locks must stay on the client.
+fn lock_option(client: Client, reach: Reach, options: &mut String) -> Option<&'static str> {
+    if reach.locks_found {
+        return None;
+    }
+    options.push_str(match client {
+        Client::Linux => ",nolock",
+        Client::Mac => ",locallocks",
+    });
+    Some(
+        "locks stay on the client: a kernel looks for the lock service through portmap on port 111, which is not ours here",
+    )
+}
+
+/// A word of a shell line, quoted where a shell would take it apart.
+#[must_use]
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "@%+=:,./-_[]".contains(c);
+    let glob = word.contains('[') && !word.starts_with('[');
+    if !word.is_empty() && word.chars().all(plain) && !glob {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The address to show for a listener: its own, or, when it listens on all, one that others can reach.
+#[must_use]
+pub fn address(listening: &[IpAddr]) -> IpAddr {
+    let any = listening.iter().find(|address| address.is_unspecified());
+    match (any, listening.first()) {
+        (Some(any), _) => outward(listening.contains(&IpAddr::V4(Ipv4Addr::UNSPECIFIED)) || any.is_ipv4()),
+        (None, Some(first)) => *first,
+        (None, None) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+    }
+}
+
+/// The machine's own address on the way out, or loopback when it has none. Connecting a UDP socket sends nothing:
+/// it only makes the kernel choose a route. The destinations are reserved for documentation (RFC 5737, RFC 3849).
+fn outward(v4: bool) -> IpAddr {
+    let by_route = |any: IpAddr, to: IpAddr| {
+        let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
+        socket.connect(SocketAddr::new(to, 9)).ok()?;
+        socket.local_addr().ok().map(|local| local.ip()).filter(|ip| !ip.is_unspecified())
+    };
+    let four = || by_route(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
+    let six =
+        || by_route(Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
+    let found = if v4 { four().or_else(six) } else { six() };
+    found.unwrap_or(if v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 1, 10));
+
+    fn reach(port: u16, locks_found: bool) -> Reach {
+        Reach { host: HOST, port, locks_found, secure: false }
+    }
+
+    #[test]
+    fn linux_gets_both_ports_so_that_it_asks_no_portmapper() {
+        let line = nfs(Client::Linux, "Music", reach(12049, false));
+        assert_eq!(
+            line.command,
+            "sudo mount -t nfs -o vers=3,tcp,port=12049,mountport=12049,mountproto=tcp,nolock \
+             192.168.1.10:/Music /mnt/Music"
+        );
+        assert!(line.why.unwrap().contains("port 111"));
+    }
+
+    #[test]
+    fn locks_go_to_the_server_when_portmap_has_its_standard_port() {
+        let line = nfs(Client::Linux, "Music", reach(2049, true));
+        assert!(!line.command.contains("nolock") && line.why.is_none());
+        let line = nfs(Client::Mac, "Music", reach(2049, true));
+        assert_eq!(
+            line.command,
+            "sudo mount -t nfs -o vers=3,tcp,port=2049,mountport=2049,noresvport 192.168.1.10:/Music /Volumes/Music"
+        );
+    }
+
+    #[test]
+    fn a_mac_uses_a_reserved_port_only_where_a_rule_wants_one() {
+        let line = nfs(Client::Mac, "Music", Reach { secure: true, ..reach(12049, false) });
+        assert!(line.command.contains(",resvport,locallocks "), "{}", line.command);
+    }
+
+    #[test]
+    fn names_a_shell_would_take_apart_are_quoted() {
+        let line = nfs(Client::Linux, "Ada's notes", reach(2049, true));
+        assert!(
+            line.command.ends_with(r"'192.168.1.10:/Ada'\''s notes' '/mnt/Ada'\''s notes'"),
+            "{}",
+            line.command
+        );
+        assert_eq!(quote("Fotos_2026"), "Fotos_2026");
+        assert_eq!(quote("a$b"), "'a$b'");
+        assert_eq!(quote("a[1]"), "'a[1]'");
+        assert_eq!(quote(""), "''");
+    }
+
+    #[test]
+    fn an_ipv6_address_stands_in_brackets() {
+        let host = "fd00::1".parse().unwrap();
+        let line = nfs(Client::Linux, "A", Reach { host, ..reach(2049, true) });
+        assert!(line.command.contains(" [fd00::1]:/A "), "{}", line.command);
+    }
+
+    #[test]
+    fn a_listener_on_one_address_is_shown_with_it_and_one_on_all_with_a_real_one() {
+        assert_eq!(address(&[HOST]), HOST);
+        let any = address(&["::".parse().unwrap(), "0.0.0.0".parse().unwrap()]);
+        assert!(!any.is_unspecified(), "{any}");
+    }
+}

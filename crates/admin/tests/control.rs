@@ -1,0 +1,101 @@
+//! The control socket, both ends, over a real socket.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use admin::control::{self, AskError, Report, Status};
+
+struct Server;
+
+impl Report for Server {
+    fn status(&self) -> Status {
+        Status { version: "1".into(), pid: 42, ..Status::default() }
+    }
+
+    fn reload(&self) -> Result<Vec<String>, Vec<String>> {
+        Err(vec!["fourfold.toml:1:1: error: no".into()])
+    }
+}
+
+/// Runs `ask` on a thread while a server answers in `state`.
+fn with_server<T: Send + 'static>(state: &Path, ask: impl FnOnce(&Path) -> T + Send + 'static) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let path = state.to_owned();
+    runtime.block_on(async move {
+        let listener = control::listen(&path).unwrap();
+        let server = tokio::spawn(control::serve(listener, Arc::new(Server)));
+        let answer = tokio::task::spawn_blocking(move || ask(&path)).await.unwrap();
+        server.abort();
+        answer
+    })
+}
+
+/// Sends raw bytes and reads the line that comes back.
+fn raw(state: &Path, request: &[u8]) -> String {
+    let mut stream = UnixStream::connect(state.join(control::SOCKET)).unwrap();
+    let _ = stream.write_all(request); // the server may hang up on a long one
+    let mut line = String::new();
+    let _ = BufReader::new(stream).read_line(&mut line);
+    line
+}
+
+#[test]
+fn a_status_arrives_as_it_was_reported() {
+    let state = tempfile::tempdir().unwrap();
+    let status = with_server(state.path(), |path| control::status(path).unwrap());
+    assert_eq!(status, Server.status());
+    let text = with_server(state.path(), |path| raw(path, b"{\"ask\":\"status\"}\n"));
+    assert!(text.starts_with("{\"status\":{\"version\":\"1\",\"pid\":42,"), "{text}");
+}
+
+#[test]
+fn a_refused_reload_says_why() {
+    let state = tempfile::tempdir().unwrap();
+    let error = with_server(state.path(), |path| control::reload(path).unwrap_err());
+    assert!(matches!(error, AskError::Refused(lines) if lines == ["fourfold.toml:1:1: error: no"]));
+}
+
+#[test]
+fn nonsense_and_endless_requests_are_refused() {
+    let state = tempfile::tempdir().unwrap();
+    for request in [&b"hello\n"[..], b"{\"ask\":\"shutdown\"}\n", b"\n", &[b'x'; 4096]] {
+        let request = request.to_vec();
+        let shown = String::from_utf8_lossy(&request[..8.min(request.len())]).into_owned();
+        let answer = with_server(state.path(), move |path| raw(path, &request));
+        assert!(answer.starts_with("{\"refused\":["), "{shown}: {answer}");
+    }
+}
+
+#[test]
+fn the_socket_is_private_and_replaces_one_left_by_a_killed_server() {
+    let state = tempfile::tempdir().unwrap();
+    drop(std::os::unix::net::UnixListener::bind(state.path().join(control::SOCKET)).unwrap());
+    assert!(matches!(control::status(state.path()), Err(AskError::NoServer(_))));
+    let mode = with_server(state.path(), |path| {
+        control::status(path).unwrap();
+        std::fs::metadata(path.join(control::SOCKET)).unwrap().permissions().mode() & 0o777
+    });
+    assert_eq!(mode, 0o600);
+}
+
+#[test]
+fn a_state_folder_with_a_long_path_has_a_socket_too() {
+    let parent = tempfile::tempdir().unwrap();
+    let state = parent.path().join("long".repeat(40));
+    std::fs::create_dir(&state).unwrap();
+    assert_eq!(with_server(&state, |path| control::status(path).unwrap()).pid, 42);
+}
+
+#[test]
+fn without_a_server_the_asker_is_told_what_to_do() {
+    let state = tempfile::tempdir().unwrap();
+    let error = control::status(state.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("start one with `fourfold serve`, or name its folder with --state DIR"),
+        "{error}"
+    );
+}
