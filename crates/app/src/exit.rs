@@ -5,6 +5,9 @@ use std::process::ExitCode;
 /// The settings or the command line were refused. clap uses the same for a malformed command line.
 pub(crate) const REFUSED: u8 = 2;
 
+/// No server runs with this state folder.
+pub(crate) const NO_SERVER: u8 = 3;
+
 /// Says why a command failed, and with which code the program ends.
 pub(crate) fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {

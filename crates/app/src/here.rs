@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use admin::{Diagnostic, Settings};
 use anyhow::Context;
+
+use crate::cli::Where;
 
 /// Whether the program runs as root.
 pub(crate) fn privileged() -> bool {
@@ -12,4 +15,9 @@ pub(crate) fn privileged() -> bool {
 /// The current folder.
 pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     std::env::current_dir().context("the current folder cannot be found; go to one that exists")
+}
+
+/// The state folder that was meant, or what is wrong with the settings that should name it.
+pub(crate) fn state(place: &Where) -> anyhow::Result<Result<PathBuf, Vec<Diagnostic>>> {
+    Ok(Settings::state_folder(&place.arguments(privileged(), folder()?)))
 }

@@ -6,7 +6,10 @@ mod cli;
 mod exit;
 mod here;
 mod log;
+mod password;
 mod serve;
+mod status;
+mod user;
 
 use std::process::ExitCode;
 
@@ -25,5 +28,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
     match command {
         cli::Command::Serve(arguments) => serve::run(&arguments),
         cli::Command::Check(arguments) => check::run(&arguments),
+        cli::Command::User(arguments) => user::run(&arguments),
+        cli::Command::Status(arguments) => status::run(&arguments),
     }
 }

@@ -1,12 +1,15 @@
 //! The command line. The flags of `serve` that are settings take their help from the table of settings.
 
 mod serve;
+mod user;
 
 use std::path::PathBuf;
 
+use admin::Arguments;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub(crate) use serve::Serve;
+pub(crate) use user::{Named, User};
 
 const EXAMPLES: &str = "Examples:
   fourfold serve ~/Share                     share one folder with every client of every protocol
@@ -42,6 +45,20 @@ Exit codes:
   0  the settings are accepted
   2  they are refused; every line says where, what is wrong, and what to write instead")]
     Check(Check),
+    /// Make, change, remove and list accounts
+    #[command(subcommand)]
+    User(User),
+    /// Show what a running server is doing
+    #[command(after_help = "Examples:
+  fourfold status                            the server of this folder, or, for root, of this machine
+  fourfold status --json | jq '.sessions'    for scripts
+  fourfold status --state /srv/.fourfold     the server with that state folder
+
+Exit codes:
+  0  it answered
+  1  it runs but did not answer
+  3  no server runs with this state folder")]
+    Status(Status),
 }
 
 #[derive(Debug, Args)]
@@ -49,6 +66,34 @@ pub(crate) struct Check {
     /// Settings file; by default ./fourfold.toml, else, for root, /etc/fourfold/fourfold.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// Where the state folder is.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Where {
+    /// State folder of the server; by default that of the settings
+    #[arg(long, value_name = "DIR")]
+    state: Option<String>,
+    /// Settings file; by default ./fourfold.toml, else, for root, /etc/fourfold/fourfold.toml
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Where {
+    /// What was typed, for [`admin::Settings::state_folder`].
+    pub(crate) fn arguments(&self, privileged: bool, folder: PathBuf) -> Arguments {
+        let flags = self.state.iter().map(|state| ("state".to_owned(), state.clone())).collect();
+        Arguments { config: self.config.clone(), flags, ..Arguments::new(privileged, folder) }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// One JSON object, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) state: Where,
 }
 
 /// The whole command line, with the help of the settings filled in from their table.
@@ -127,6 +172,18 @@ mod tests {
         let flags: Vec<(&str, &str)> =
             arguments.flags.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
         assert_eq!(flags, expected);
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        let mut command = command();
+        let users = command.find_subcommand_mut("user").unwrap().clone();
+        let mut commands: Vec<clap::Command> = command.get_subcommands().cloned().collect();
+        commands.extend(users.get_subcommands().cloned());
+        for mut command in commands {
+            let help = command.render_help().to_string();
+            assert!(help.contains("Examples:") || command.has_subcommands(), "{help}");
+        }
     }
 
     #[test]

@@ -1,0 +1,122 @@
+//! Asking for a password, without showing it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, IsTerminal, Read, Write};
+
+use anyhow::{Context, bail};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+/// Longest password in bytes.
+const LONGEST: usize = 1024;
+
+/// The password for `name`: the first line of standard input if asked so or if that is not a terminal, else typed
+/// twice at the terminal.
+pub(crate) fn read(name: &str, from_stdin: bool) -> anyhow::Result<String> {
+    if from_stdin || !std::io::stdin().is_terminal() {
+        return first_line(&mut std::io::stdin().lock());
+    }
+    let mut terminal = Hidden::open()?;
+    let first = terminal.ask(&format!("Password for {name}: "))?;
+    let second = terminal.ask("The same again: ")?;
+    if first != second {
+        bail!("the two passwords differ; try again");
+    }
+    Ok(first)
+}
+
+fn first_line(input: &mut impl BufRead) -> anyhow::Result<String> {
+    let mut line = Vec::new();
+    input.take(LONGEST as u64 + 2).read_until(b'\n', &mut line).context("standard input cannot be read")?;
+    while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        line.pop();
+    }
+    checked(line)
+}
+
+fn checked(line: Vec<u8>) -> anyhow::Result<String> {
+    if line.is_empty() {
+        bail!(
+            "the password is empty; write it on the first line of standard input, or type it at a terminal"
+        );
+    }
+    if line.len() > LONGEST {
+        bail!("the password is longer than {LONGEST} bytes; choose a shorter one");
+    }
+    String::from_utf8(line).context("the password is not UTF-8 text; type it in a UTF-8 terminal")
+}
+
+/// The terminal, showing nothing that is typed until this is dropped.
+struct Hidden {
+    terminal: File,
+    before: Termios,
+}
+
+impl Hidden {
+    /// Keys arrive one by one and as they are: so Ctrl-C ends in our hands, and the terminal is set back.
+    fn open() -> anyhow::Result<Self> {
+        let hint = "there is no terminal to ask at; use --password-stdin";
+        let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").context(hint)?;
+        let before = tcgetattr(&terminal).context(hint)?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(&terminal, OptionalActions::Flush, &hidden).context(hint)?;
+        Ok(Self { terminal, before })
+    }
+
+    fn ask(&mut self, question: &str) -> anyhow::Result<String> {
+        self.terminal.write_all(question.as_bytes())?;
+        let typed = typed(&mut self.terminal);
+        self.terminal.write_all(b"\r\n")?;
+        checked(typed?)
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // Nothing can be done if it fails, and the program ends soon anyway.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
+/// Keys up to Return, with the editing keys a person expects.
+fn typed(keys: &mut impl Read) -> anyhow::Result<Vec<u8>> {
+    const CTRL_C: u8 = 0x03;
+    const CTRL_D: u8 = 0x04;
+    const CTRL_U: u8 = 0x15;
+    let mut line: Vec<u8> = Vec::new();
+    let mut key = [0];
+    while keys.read(&mut key).context("the terminal cannot be read")? == 1 {
+        match key[0] {
+            b'\r' | b'\n' | CTRL_D => break,
+            CTRL_C => bail!("interrupted; nothing was changed"),
+            CTRL_U => line.clear(),
+            0x08 | 0x7f => {
+                // A character of several bytes goes as a whole.
+                while line.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+            }
+            byte if line.len() <= LONGEST => line.push(byte),
+            _ => {}
+        }
+    }
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_line_of_standard_input_counts() {
+        assert_eq!(first_line(&mut &b"secret word\r\nmore\n"[..]).unwrap(), "secret word");
+        assert_eq!(first_line(&mut &b"no newline"[..]).unwrap(), "no newline");
+        assert!(first_line(&mut &b"\n"[..]).is_err());
+        assert!(first_line(&mut &b"\xff\n"[..]).is_err());
+        assert!(first_line(&mut &[b'x'; 5000][..]).is_err());
+    }
+
+    #[test]
+    fn keys_edit_the_line_as_a_person_expects() {
+        assert_eq!(typed(&mut &b"wrong\x15ab\xc3\xa4\x7fc\r"[..]).unwrap(), b"abc");
+        assert!(typed(&mut &b"abc\x03"[..]).is_err());
+    }
+}

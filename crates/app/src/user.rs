@@ -1,0 +1,120 @@
+//! `fourfold user`: accounts.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use admin::State;
+use admin::control::{self, AskError};
+use auth::{AccountFile, Record, UnixAccounts};
+
+use crate::cli::{Named, User, Where};
+use crate::{exit, here, password};
+
+/// Changes or lists the accounts of a state folder, whether a server runs with it or not.
+pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
+    let state = match here::state(place(command))? {
+        Ok(state) => state,
+        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
+    };
+    match command {
+        User::Add { named, uid, password_stdin } => add(&state, named, *uid, *password_stdin)?,
+        User::Passwd { named, password_stdin } => passwd(&state, named, *password_stdin)?,
+        User::Remove { named } => remove(&state, named)?,
+        User::List { json, .. } => list(&state, *json)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn place(command: &User) -> &Where {
+    match command {
+        User::Add { named, .. } | User::Passwd { named, .. } | User::Remove { named } => &named.state,
+        User::List { state, .. } => state,
+    }
+}
+
+/// What can be known before the password is typed is said before.
+fn add(state: &Path, named: &Named, uid: Option<u32>, from_stdin: bool) -> anyhow::Result<()> {
+    if !auth::is_account_name(&named.name) {
+        return Err(auth::Error::BadName(named.name.clone()).into());
+    }
+    State::folder(state)?;
+    if AccountFile::read(state)?.find(&named.name).is_some() {
+        return Err(auth::Error::Exists(named.name.clone()).into());
+    }
+    let password = password::read(&named.name, from_stdin)?;
+    AccountFile::edit(state, |file| file.add(&named.name, uid, &password))?;
+    println!("{}: made; acts as {}", named.name, acts_as(&named.name, uid, &UnixAccounts::system()));
+    tell_server(state);
+    Ok(())
+}
+
+fn passwd(state: &Path, named: &Named, from_stdin: bool) -> anyhow::Result<()> {
+    require(state, &named.name)?;
+    let password = password::read(&named.name, from_stdin)?;
+    AccountFile::edit(state, |file| file.set_password(&named.name, &password))?;
+    println!("{}: has another password", named.name);
+    tell_server(state);
+    Ok(())
+}
+
+fn remove(state: &Path, named: &Named) -> anyhow::Result<()> {
+    require(state, &named.name)?;
+    AccountFile::edit(state, |file| file.remove(&named.name))?;
+    println!("{}: removed", named.name);
+    tell_server(state);
+    Ok(())
+}
+
+fn list(state: &Path, json: bool) -> anyhow::Result<()> {
+    let file = AccountFile::read(state)?;
+    let unix = UnixAccounts::system();
+    if json {
+        let accounts: Vec<serde_json::Value> = file.accounts.iter().map(for_scripts).collect();
+        println!("{}", serde_json::to_string_pretty(&accounts)?);
+        return Ok(());
+    }
+    if file.accounts.is_empty() {
+        println!("there are no accounts; `fourfold user add NAME` makes one");
+    }
+    let width = file.accounts.iter().map(|account| account.name.chars().count()).max().unwrap_or(0);
+    for account in &file.accounts {
+        let disabled = if account.disabled { ", disabled" } else { "" };
+        println!(
+            "{:<width$}  acts as {}{disabled}",
+            account.name,
+            acts_as(&account.name, account.uid, &unix)
+        );
+    }
+    Ok(())
+}
+
+fn for_scripts(account: &Record) -> serde_json::Value {
+    serde_json::json!({ "name": account.name, "uid": account.uid, "disabled": account.disabled })
+}
+
+fn require(state: &Path, name: &str) -> Result<(), auth::Error> {
+    match AccountFile::read(state)?.find(name) {
+        Some(_) => Ok(()),
+        None => Err(auth::Error::Missing(name.into())),
+    }
+}
+
+fn acts_as(name: &str, uid: Option<u32>, unix: &UnixAccounts) -> String {
+    let user = match uid {
+        Some(uid) => unix.user_numbered(uid),
+        None => unix.user(name),
+    };
+    match (user, uid) {
+        (Some(user), _) => format!("the Unix user {} (uid {})", user.name, user.uid),
+        (None, Some(uid)) => format!("uid {uid}, which no Unix user of this machine has"),
+        (None, None) => "the user the server runs as, since no Unix user has this name".into(),
+    }
+}
+
+/// A running server takes the change over at once; without one there is nothing to tell.
+fn tell_server(state: &Path) {
+    match control::reload(state) {
+        Ok(_) | Err(AskError::NoServer(_)) => {}
+        Err(error) => eprintln!("fourfold: the running server has not taken it over yet: {error}"),
+    }
+}
