@@ -97,6 +97,10 @@ fn read_one<'a>(
     if name.is_empty() || name.len() > MAX_NAME || name.contains(&0) {
         return Err(Malformed("name of a forbidden form"));
     }
+    if length == 0 {
+        // macOS gives a value without bytes no place: its offset may be anything.
+        return Ok(Attr { name, flags, offset, length, value: Some(&[]) });
+    }
     let end = u64::from(offset) + u64::from(length);
     if u64::from(length) > room || u64::from(offset) < area.start || end > area.end {
         return Err(Malformed("value outside the attribute area"));
@@ -153,7 +157,7 @@ pub fn write(w: &mut Writer, attrs: &[NewAttr<'_>]) {
     w.u16_be(u16::try_from(attrs.len()).expect("at most MAX_WRITTEN"));
     let mut at = data_start;
     for (name, value) in attrs {
-        w.u32_be(size(at));
+        w.u32_be(if value.is_empty() { 0 } else { size(at) }); // as macOS does
         w.u32_be(size(value.len()));
         w.u16_be(0); // flags
         w.u8(u8::try_from(name.len() + 1).expect("at most MAX_NAME"));
@@ -205,6 +209,11 @@ mod tests {
 
     #[test]
     fn a_value_outside_its_area_ends_the_list() {
+        assert_eq!(
+            read(&by_hand(0, 0), 50..140, &mut Vec::new())[0].value,
+            Some(&b""[..]),
+            "no bytes, no place"
+        );
         for (at, len) in [(0, 4), (136, 5), (u32::MAX, 1), (136, u32::MAX)] {
             let mut problems = Vec::new();
             assert_eq!(read(&by_hand(at, len), 50..140, &mut problems), []);

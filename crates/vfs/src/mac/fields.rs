@@ -94,9 +94,12 @@ impl Fields {
         }
     }
 
-    /// The attribute bits of entry 14.
+    /// The attribute bits of entry 14, and "locked" of entry 10.
     pub fn bits(&self) -> FileBits {
-        FileBits(self.server_info.unwrap_or_default() as u16)
+        let mac_info = self.kept.iter().find(|entry| entry.id == EntryId::MAC_FILE_INFO);
+        let locked = mac_info.is_some_and(|entry| entry.bytes.get(3).is_some_and(|flags| flags & 1 != 0));
+        let bits = FileBits(self.server_info.unwrap_or_default() as u16);
+        if locked { bits | FileBits::LOCKED } else { bits }
     }
 }
 

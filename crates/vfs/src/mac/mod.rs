@@ -5,7 +5,10 @@
 
 pub mod apple_double;
 pub mod attr;
+pub mod binary;
+pub mod binhex;
 pub mod bits;
+mod crc;
 pub mod fields;
 pub mod finder_info;
 pub mod info_stream;

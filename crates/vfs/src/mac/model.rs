@@ -85,6 +85,14 @@ impl Metadata {
         Self::from_parts(&Parts { netatalk: Some(bytes), ..Parts::default() })
     }
 
+    /// From the entries of an AppleSingle or AppleDouble file to be imported.
+    pub fn from_fields(fields: Fields) -> Self {
+        let mut metadata = Self::default();
+        metadata.fill(fields);
+        metadata.derive_dos();
+        metadata
+    }
+
     /// Writes `user.org.netatalk.Metadata`, always 402 bytes. Netatalk shows an unset creation time as 1931: set it first.
     pub fn to_netatalk(&self) -> Vec<u8> {
         netatalk::build(&self.to_fields())

@@ -22,7 +22,7 @@ const MAX_NAME: usize = 255;
 pub fn parse(bytes: &[u8]) -> Result<(Fields, Vec<Problem>), Malformed> {
     let mut file = AppleDouble::parse(bytes, bytes.len() as u64)?;
     let mut problems = std::mem::take(&mut file.problems);
-    // The table ends at a date; a comment's room counts as its own, so there are no trailing bytes to speak of.
+    // The room reserved for empty entries at the end belongs to them.
     problems.retain(|problem| !matches!(problem, Problem::TrailingBytes(_)));
     let fields = Fields::read(&file, &mut problems);
     Ok((fields, problems))

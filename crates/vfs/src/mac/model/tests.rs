@@ -164,3 +164,12 @@ fn clients_of_both_kinds_set_one_truth() {
     metadata.set_bits(FileBits::SYSTEM | FileBits::COPY_PROTECT);
     assert_eq!((metadata.dos, metadata.is_hidden()), (DosAttributes::SYSTEM, false));
 }
+
+/// RFC 1740 appendix A: the lowest bit of entry 10 is the Finder's lock.
+#[test]
+fn an_imported_lock_forbids_what_the_finders_does() {
+    let file = apple_double::pack(Container::Single, [0; 16], &[(EntryId::MAC_FILE_INFO, &[0, 0, 0, 1])]);
+    let file = apple_double::AppleDouble::parse(&file, file.len() as u64).unwrap();
+    let metadata = Metadata::from_fields(Fields::read(&file, &mut Vec::new()));
+    assert_eq!((metadata.bits, metadata.dos), (FileBits::LOCKED, DosAttributes::READONLY));
+}
