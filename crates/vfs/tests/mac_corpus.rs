@@ -1,6 +1,8 @@
 //! Reads the shared corpus of real Mac files and compares with the facts its manifest holds, which an independent parser
 //! found. Skipped, with a word, where the corpus is not there.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! Whatever bytes are stored, reading them never panics and never makes more of them than they are.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use vfs::Time;
