@@ -4,7 +4,9 @@
 //! on demand). Every method may block unless it says otherwise, and is called on the thread that answers the request:
 //! `crate::Volume` moves to the blocking pool what is known to wait for a disk.
 
+pub mod faulty;
 pub mod host;
+pub mod memory;
 
 use std::any::Any;
 use std::os::fd::OwnedFd;

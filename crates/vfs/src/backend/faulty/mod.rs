@@ -1,0 +1,96 @@
+//! A backend that fails on demand: the Nth call, every call from then on, a file whose disk stalls, a power cut that
+//! loses what was not synced. Around any other backend; for tests.
+//!
+//! The model of a power cut is that of a journaling file system with ordered metadata (ext4 `data=ordered`, XFS): names,
+//! links, attributes, sizes set by truncation, holes punched and extended attributes are kept in the order they were
+//! changed, and all of them that were answered are there afterwards. Bytes written but not synced are lost, and with
+//! them the growth of the file they caused. [`Plan::fail_from`] followed by [`Faulty::crash`] is a power cut before the
+//! Nth call.
+
+mod object;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod unsynced;
+
+use std::sync::Arc;
+
+use self::object::FaultyObject;
+pub use self::plan::{Call, Plan};
+use self::unsynced::Unsynced;
+use super::{Backend, Found, Limits, Space};
+use crate::{HostKey, Result};
+
+/// A backend around another one, failing as its [`Plan`] says.
+pub struct Faulty {
+    inner: Box<dyn Backend>,
+    shared: Arc<Shared>,
+}
+
+/// What all objects of a faulty backend share.
+struct Shared {
+    plan: Plan,
+    /// Where unsynced writes are held back, if they are.
+    unsynced: Option<Unsynced>,
+}
+
+impl Faulty {
+    /// Fails as planned; writes go straight to `inner`.
+    pub fn new(inner: impl Backend + 'static) -> Self {
+        Self::around(inner, None)
+    }
+
+    /// Also loses unsynced writes at [`Faulty::crash`].
+    pub fn losing_writes(inner: impl Backend + 'static) -> Self {
+        Self::around(inner, Some(Unsynced::default()))
+    }
+
+    fn around(inner: impl Backend + 'static, unsynced: Option<Unsynced>) -> Self {
+        Self { inner: Box::new(inner), shared: Arc::new(Shared { plan: Plan::default(), unsynced }) }
+    }
+
+    /// What is to go wrong, to be changed at any time.
+    pub fn plan(&self) -> &Plan {
+        &self.shared.plan
+    }
+
+    /// Cuts the power and starts again: unsynced writes are gone, planned faults too. Objects found before still answer,
+    /// which those of a real host would not; tests look everything up anew.
+    pub fn crash(&self) {
+        if let Some(unsynced) = &self.shared.unsynced {
+            unsynced.lose();
+        }
+        self.shared.plan.clear();
+    }
+}
+
+impl Shared {
+    fn found(self: &Arc<Self>, found: Found) -> Found {
+        let mut attributes = found.attributes;
+        if let Some(unsynced) = &self.unsynced {
+            unsynced.cover(&found.object.key(), &mut attributes);
+        }
+        Found { object: Arc::new(FaultyObject { shared: self.clone(), inner: found.object }), attributes }
+    }
+}
+
+impl Backend for Faulty {
+    fn root(&self) -> Result<Found> {
+        self.shared.plan.enter(Call::Root, None)?;
+        Ok(self.shared.found(self.inner.root()?))
+    }
+
+    fn by_key(&self, key: &HostKey) -> Result<Found> {
+        self.shared.plan.enter(Call::ByKey, None)?;
+        Ok(self.shared.found(self.inner.by_key(key)?))
+    }
+
+    fn space(&self) -> Result<Space> {
+        self.shared.plan.enter(Call::Space, None)?;
+        self.inner.space()
+    }
+
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+}

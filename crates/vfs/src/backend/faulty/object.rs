@@ -1,0 +1,208 @@
+use std::any::Any;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::{Call, Shared};
+use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime};
+
+pub(super) struct FaultyObject {
+    pub(super) shared: Arc<Shared>,
+    pub(super) inner: Arc<dyn Object>,
+}
+
+impl FaultyObject {
+    fn enter(&self, call: Call) -> Result<()> {
+        self.shared.plan.enter(call, Some(self.inner.id()))
+    }
+
+    fn inner_of(other: &dyn Object) -> Result<&dyn Object> {
+        let other: &Self = other.as_any().downcast_ref().ok_or(Error::CrossVolume)?;
+        Ok(&*other.inner)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.shared.unsynced.as_ref().map_or(Ok(()), |unsynced| unsynced.flush(&*self.inner))
+    }
+
+    fn write(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
+        match &self.shared.unsynced {
+            Some(unsynced) if stability == Stability::Unstable => {
+                // The time of a write is metadata; it also finds out whether the volume is read-only.
+                let touch = SetAttributes { modified: SetTime::Now, ..SetAttributes::default() };
+                self.inner.set_attributes(&Caller::root(), &touch)?;
+                unsynced.write(self.inner.key(), offset, data);
+                Ok(())
+            }
+            _ => {
+                self.flush()?;
+                self.inner.write_at(caller, offset, data, stability)
+            }
+        }
+    }
+}
+
+impl Object for FaultyObject {
+    fn id(&self) -> FileId {
+        self.inner.id()
+    }
+
+    fn key(&self) -> HostKey {
+        self.inner.key()
+    }
+
+    fn kind(&self) -> Kind {
+        self.inner.kind()
+    }
+
+    fn attributes(&self) -> Result<Attributes> {
+        self.enter(Call::Attributes)?;
+        let mut attributes = self.inner.attributes()?;
+        if let Some(unsynced) = &self.shared.unsynced {
+            unsynced.cover(&self.inner.key(), &mut attributes);
+        }
+        Ok(attributes)
+    }
+
+    fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
+        self.enter(Call::SetAttributes)?;
+        self.inner.set_attributes(caller, changes)?;
+        if let (Some(unsynced), Some(size)) = (&self.shared.unsynced, changes.size) {
+            unsynced.truncate(&self.inner.key(), size);
+        }
+        Ok(())
+    }
+
+    fn access(&self, caller: &Caller, want: Access) -> Result<Access> {
+        self.enter(Call::Access)?;
+        self.inner.access(caller, want)
+    }
+
+    fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+        self.enter(Call::Lookup)?;
+        Ok(self.shared.found(self.inner.lookup(caller, name)?))
+    }
+
+    fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
+        self.enter(Call::Create)?;
+        Ok(self.shared.found(self.inner.create(caller, name, new, mode)?))
+    }
+
+    fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
+        self.enter(Call::Link)?;
+        self.inner.link(caller, Self::inner_of(target)?, name)
+    }
+
+    fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.enter(Call::Remove)?;
+        self.inner.remove(caller, name)
+    }
+
+    fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.enter(Call::RemoveFolder)?;
+        self.inner.remove_folder(caller, name)
+    }
+
+    fn rename(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        to: &dyn Object,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> Result<()> {
+        self.enter(Call::Rename)?;
+        self.inner.rename(caller, name, Self::inner_of(to)?, new_name, mode)
+    }
+
+    fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
+        self.enter(Call::List)?;
+        self.inner.list(cookie, sink)
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        self.enter(Call::ReadLink)?;
+        self.inner.read_link()
+    }
+
+    fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()> {
+        self.enter(Call::Prepare)?;
+        self.inner.prepare(caller, attributes, want, owner_may)
+    }
+
+    fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
+        if wait == Wait::Never && self.shared.plan.stalls(self.id()) {
+            return Err(Error::WouldBlock);
+        }
+        self.enter(Call::ReadAt)?;
+        let from = into.len();
+        self.inner.read_at(offset, length, into, wait)?;
+        if let Some(unsynced) = &self.shared.unsynced {
+            unsynced.read(&self.inner.key(), offset, length, from, into);
+        }
+        Ok(into.len() - from)
+    }
+
+    fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
+        self.enter(Call::WriteAt)?;
+        self.write(caller, offset, data, stability)
+    }
+
+    fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
+        if self.shared.plan.stalls(self.id()) {
+            return None;
+        }
+        self.enter(Call::Resident).ok()?;
+        let held_back = self.shared.unsynced.as_ref().is_some_and(|unsynced| unsynced.has(&self.inner.key()));
+        if held_back { None } else { self.inner.resident(offset, length) }
+    }
+
+    fn sync(&self, stability: Stability) -> Result<()> {
+        self.enter(Call::Sync)?;
+        if stability != Stability::Unstable {
+            self.flush()?;
+        }
+        self.inner.sync(stability)
+    }
+
+    fn punch(&self, caller: &Caller, offset: u64, length: u64) -> Result<()> {
+        self.enter(Call::Punch)?;
+        self.flush()?; // earlier writes must not cover the hole
+        self.inner.punch(caller, offset, length)
+    }
+
+    fn seek(&self, offset: u64, data: bool) -> Result<Option<u64>> {
+        self.enter(Call::Seek)?;
+        let Some(unsynced) = &self.shared.unsynced else { return self.inner.seek(offset, data) };
+        if !data && unsynced.has(&self.inner.key()) {
+            return Ok(None); // what is not on the disk yet counts as data
+        }
+        let first = unsynced.first_data(&self.inner.key(), offset).filter(|_| data);
+        let found = self.inner.seek(offset, data)?;
+        Ok(found.into_iter().chain(first).min())
+    }
+
+    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+        self.enter(Call::Xattr)?;
+        self.inner.xattr(name)
+    }
+
+    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.enter(Call::SetXattr)?;
+        self.inner.set_xattr(caller, name, value, mode)
+    }
+
+    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.enter(Call::RemoveXattr)?;
+        self.inner.remove_xattr(caller, name)
+    }
+
+    fn list_xattrs(&self) -> Result<Vec<Vec<u8>>> {
+        self.enter(Call::ListXattrs)?;
+        self.inner.list_xattrs()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

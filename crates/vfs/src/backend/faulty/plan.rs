@@ -1,0 +1,139 @@
+use std::collections::{HashMap, HashSet};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::{Error, FileId, Result};
+
+/// A method of a backend or object that can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names of the methods")]
+pub enum Call {
+    Root,
+    ByKey,
+    Space,
+    Attributes,
+    SetAttributes,
+    Access,
+    Lookup,
+    Create,
+    Link,
+    Remove,
+    RemoveFolder,
+    Rename,
+    List,
+    ReadLink,
+    Prepare,
+    ReadAt,
+    WriteAt,
+    Resident,
+    Sync,
+    Punch,
+    Seek,
+    Xattr,
+    SetXattr,
+    RemoveXattr,
+    ListXattrs,
+}
+
+/// What is to go wrong, and what was called.
+#[derive(Default)]
+pub struct Plan {
+    state: Mutex<State>,
+    released: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    total: u64,
+    calls: HashMap<Call, u64>,
+    faults: Vec<Fault>,
+    stalled: HashSet<FileId>,
+    waiting: usize,
+}
+
+struct Fault {
+    /// Only this method counts, if one is named.
+    call: Option<Call>,
+    /// The number of the call that fails.
+    at: u64,
+    /// All after it, too.
+    on: bool,
+    error: Error,
+}
+
+impl Plan {
+    /// Makes the `nth` call from now (1 is the next) of any method, or of one, fail with `error`, undone.
+    pub fn fail(&self, nth: u64, call: Option<Call>, error: Error) {
+        self.add(nth, call, false, error);
+    }
+
+    /// Makes the `nth` call from now and all after it fail, until [`Plan::clear`].
+    pub fn fail_from(&self, nth: u64, call: Option<Call>, error: Error) {
+        self.add(nth, call, true, error);
+    }
+
+    fn add(&self, nth: u64, call: Option<Call>, on: bool, error: Error) {
+        let mut state = self.state.lock();
+        let at = state.count(call) + nth;
+        state.faults.push(Fault { call, at, on, error });
+    }
+
+    /// Forgets all faults. Stalled files stay so.
+    pub fn clear(&self) {
+        self.state.lock().faults.clear();
+    }
+
+    /// How many calls there were, of all methods or of one.
+    pub fn calls(&self, call: Option<Call>) -> u64 {
+        self.state.lock().count(call)
+    }
+
+    /// Makes every call on this file wait until it is released, as on a disk that does not answer.
+    pub fn stall(&self, id: FileId) {
+        self.state.lock().stalled.insert(id);
+    }
+
+    /// Lets the calls on this file go on.
+    pub fn release(&self, id: FileId) {
+        self.state.lock().stalled.remove(&id);
+        self.released.notify_all();
+    }
+
+    /// How many calls wait for a stalled file now.
+    pub fn waiting(&self) -> usize {
+        self.state.lock().waiting
+    }
+
+    /// Whether calls on this file wait now.
+    pub(super) fn stalls(&self, id: FileId) -> bool {
+        self.state.lock().stalled.contains(&id)
+    }
+
+    /// Counts a call, and waits or fails as planned.
+    pub(super) fn enter(&self, call: Call, on: Option<FileId>) -> Result<()> {
+        let mut state = self.state.lock();
+        state.total += 1;
+        *state.calls.entry(call).or_default() += 1;
+        let failed = state.fault(call);
+        while on.is_some_and(|id| state.stalled.contains(&id)) {
+            state.waiting += 1;
+            self.released.wait(&mut state);
+            state.waiting -= 1;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+impl State {
+    fn count(&self, call: Option<Call>) -> u64 {
+        call.map_or(self.total, |call| self.calls.get(&call).copied().unwrap_or(0))
+    }
+
+    fn fault(&self, call: Call) -> Option<Error> {
+        let hit = self.faults.iter().find(|fault| {
+            let now = self.count(fault.call);
+            fault.call.is_none_or(|only| only == call) && (now == fault.at || fault.on && now > fault.at)
+        });
+        hit.map(|fault| fault.error)
+    }
+}
