@@ -18,7 +18,7 @@ use std::sync::Arc;
 use self::object::FaultyObject;
 pub use self::plan::{Call, Plan};
 use self::unsynced::Unsynced;
-use super::{Backend, Found, Limits, Space};
+use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::{HostKey, Result};
 
 /// A backend around another one, failing as its [`Plan`] says.
@@ -92,5 +92,21 @@ impl Backend for Faulty {
 
     fn limits(&self) -> Limits {
         self.inner.limits()
+    }
+
+    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
+        self.inner.watch(object::inner_of(folder).ok()?)
+    }
+
+    fn unwatch(&self, watch: WatchId) {
+        self.inner.unwatch(watch);
+    }
+
+    fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
+        self.inner.watch_events(sink);
+    }
+
+    fn tend(&self) {
+        self.inner.tend();
     }
 }

@@ -16,11 +16,6 @@ impl FaultyObject {
         self.shared.plan.enter(call, Some(self.inner.id()))
     }
 
-    fn inner_of(other: &dyn Object) -> Result<&dyn Object> {
-        let other: &Self = other.as_any().downcast_ref().ok_or(Error::CrossVolume)?;
-        Ok(&*other.inner)
-    }
-
     fn flush(&self) -> Result<()> {
         self.shared.unsynced.as_ref().map_or(Ok(()), |unsynced| unsynced.flush(&*self.inner))
     }
@@ -40,6 +35,12 @@ impl FaultyObject {
             }
         }
     }
+}
+
+/// The object that a faulty one wraps.
+pub(super) fn inner_of(other: &dyn Object) -> Result<&dyn Object> {
+    let other: &FaultyObject = other.as_any().downcast_ref().ok_or(Error::CrossVolume)?;
+    Ok(&*other.inner)
 }
 
 impl Object for FaultyObject {
@@ -90,7 +91,7 @@ impl Object for FaultyObject {
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
         self.enter(Call::Link)?;
-        self.inner.link(caller, Self::inner_of(target)?, name)
+        self.inner.link(caller, inner_of(target)?, name)
     }
 
     fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
@@ -112,7 +113,7 @@ impl Object for FaultyObject {
         mode: RenameMode,
     ) -> Result<()> {
         self.enter(Call::Rename)?;
-        self.inner.rename(caller, name, Self::inner_of(to)?, new_name, mode)
+        self.inner.rename(caller, name, inner_of(to)?, new_name, mode)
     }
 
     fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
@@ -200,6 +201,10 @@ impl Object for FaultyObject {
     fn list_xattrs(&self) -> Result<Vec<Vec<u8>>> {
         self.enter(Call::ListXattrs)?;
         self.inner.list_xattrs()
+    }
+
+    fn is_heard(&self) -> bool {
+        self.inner.is_heard()
     }
 
     fn as_any(&self) -> &dyn Any {

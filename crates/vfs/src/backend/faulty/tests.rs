@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::backend::memory::Memory;
-use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
+use crate::backend::{NewKind, RenameMode, Stability, Wait};
 use crate::{Access, Caller, Error, SetAttributes};
 
 fn root() -> Caller {

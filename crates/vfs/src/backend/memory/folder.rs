@@ -114,8 +114,8 @@ impl Tree {
         let mode = mode & 0o7777 | if inherits && is_folder { 0o2000 } else { 0 };
         let mode = if kind == Kind::Link { 0o777 } else { mode };
         let links = if is_folder { 2 } else { 1 };
-        let id = self.add(|_, key| {
-            let mut inode = Inode::new(kind, key, now, content(new, folder));
+        let id = self.add(|id, key| {
+            let mut inode = Inode::new(kind, id, key, now, content(new, folder));
             (inode.uid, inode.gid, inode.mode) = (caller.uid, gid, mode);
             (inode.links, inode.device) = (links, device);
             inode

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::file::{PAGE, Pages};
 use super::folder::Folder;
 use crate::backend::XattrMode;
+use crate::permission::by_mode;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
 
 /// What an inode is made of.
@@ -19,6 +20,7 @@ pub(super) enum Content {
 pub(super) struct Inode {
     /// One clone is with each object.
     pub(super) held: Arc<()>,
+    id: FileId,
     pub(super) key: HostKey,
     pub(super) kind: Kind,
     pub(super) mode: u32,
@@ -35,9 +37,10 @@ pub(super) struct Inode {
 }
 
 impl Inode {
-    pub(super) fn new(kind: Kind, key: HostKey, now: Time, content: Content) -> Self {
+    pub(super) fn new(kind: Kind, id: FileId, key: HostKey, now: Time, content: Content) -> Self {
         Self {
             held: Arc::new(()),
+            id,
             key,
             kind,
             mode: 0,
@@ -54,7 +57,7 @@ impl Inode {
         }
     }
 
-    pub(super) fn attributes(&self, id: FileId) -> Attributes {
+    pub(super) fn attributes(&self) -> Attributes {
         let size = match &self.content {
             Content::File(pages) => pages.size,
             Content::Folder(folder) => folder.len() as u64 * 32,
@@ -62,7 +65,7 @@ impl Inode {
             Content::Nothing => 0,
         };
         Attributes {
-            id,
+            id: self.id,
             kind: self.kind,
             mode: self.mode,
             uid: self.uid,
@@ -100,18 +103,8 @@ impl Inode {
         if let Content::Folder(folder) = &mut self.content { Ok(folder) } else { Err(Error::NotFolder) }
     }
 
-    /// What the mode lets the caller do: the first class that fits counts, and root executes only what somebody may.
     pub(super) fn grants(&self, caller: &Caller) -> Access {
-        if caller.uid == 0 {
-            let execute = self.kind == Kind::Folder || self.mode & 0o111 != 0;
-            return Access(if execute { 7 } else { 6 });
-        }
-        let class = match caller {
-            _ if caller.uid == self.uid => 6,
-            _ if caller.in_group(self.gid) => 3,
-            _ => 0,
-        };
-        Access((self.mode >> class) as u8 & 7)
+        by_mode(&self.attributes(), caller)
     }
 
     pub(super) fn require(&self, caller: &Caller, want: Access) -> Result<()> {

@@ -45,7 +45,8 @@ impl Memory {
 
     /// An empty volume on a host with other limits.
     pub fn with_limits(limits: Limits, clock: impl Fn() -> Time + Send + Sync + 'static) -> Self {
-        let mut root = Inode::new(Kind::Folder, key_of(ROOT, 1), clock(), Content::Folder(Folder::new(ROOT)));
+        let mut root =
+            Inode::new(Kind::Folder, ROOT, key_of(ROOT, 1), clock(), Content::Folder(Folder::new(ROOT)));
         (root.mode, root.links) = (0o777, 2);
         let tree = Tree {
             inodes: HashMap::from([(ROOT, root)]),
@@ -130,7 +131,7 @@ impl Store {
         let inode = tree.inode(id)?;
         let (key, kind, held) = (inode.key, inode.kind, inode.held.clone());
         let object = Arc::new(MemoryObject { store: self.clone(), id, key, kind, _held: held });
-        Ok(Found { object, attributes: inode.attributes(id) })
+        Ok(Found { object, attributes: inode.attributes() })
     }
 }
 

@@ -62,7 +62,7 @@ impl Object for MemoryObject {
     }
 
     fn attributes(&self) -> Result<Attributes> {
-        Ok(self.store.lock().inode(self.id)?.attributes(self.id))
+        Ok(self.store.lock().inode(self.id)?.attributes())
     }
 
     fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
