@@ -6,6 +6,7 @@ mod attributes;
 pub mod backend;
 mod caller;
 mod error;
+pub mod events;
 pub mod index;
 mod listing;
 pub mod mac;

@@ -51,7 +51,7 @@ impl State {
     /// Whether this read or write may go on, as far as others' deny modes (`ShareConflict`) and byte ranges
     /// (`RangeLocked`) are concerned. A file with nothing held costs one atomic load.
     ///
-    /// Leases are another question: `State::break_for`.
+    /// Leases are another question: [`State::break_for`].
     #[inline]
     pub fn check_io(
         &self,

@@ -27,7 +27,7 @@ impl State {
     /// Takes a lock, or says at once which one is in the way. It does not queue behind those that wait: a lock that
     /// [`State::test`] calls free can be had.
     ///
-    /// Break others' leases first (`State::break_for` with `Cause::Lock`): they may have locks we were not told of.
+    /// Break others' leases first ([`State::break_for`] with `Cause::Lock`): they may have locks we were not told of.
     pub fn lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<(), Refused> {
         self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted))
     }

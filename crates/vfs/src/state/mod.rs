@@ -16,11 +16,13 @@
 //! The order of locks is shard, then ledger; two shards are never held together, and none across an await.
 
 mod io;
+mod leases;
 mod ledger;
 mod locks;
 mod opens;
 mod range;
 mod ranges;
+mod recall;
 mod status;
 mod table;
 mod waiters;
@@ -31,10 +33,12 @@ mod tests;
 use std::sync::Arc;
 
 pub use io::Who;
+pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest};
 pub use ledger::Limits;
 pub use locks::Refused;
 pub use opens::{Modes, OpenGuard, OpenRequest};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
+pub use recall::{Cause, Recall, Settled};
 pub use status::{OpenInfo, RangeInfo, Totals};
 pub use waiters::{Cancelled, Locked, WaitId, Waiter};
 

@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::ledger::Resource;
 use super::table::Entry;
-use super::{ClientId, OpenId, Party, State, Stream};
+use super::{ClientId, Lease, OpenId, Party, State, Stream};
 use crate::{Error, FileId, Result};
 
 /// What an open may do, or what it denies to others.
@@ -83,8 +83,8 @@ impl State {
     /// Registers an open, unless its access meets what another open denies, or it denies what another one does
     /// (`ShareConflict`). A client's own opens count like anybody's.
     ///
-    /// A reservation without an open is the same thing: keep the guard for as long as it lasts. Break others' leases
-    /// first (`State::break_for`); a conflict may vanish when their cached handles are given back.
+    /// A reservation without an open is the same thing: keep the guard for as long as it lasts. What others keep in
+    /// caches is another matter: [`State::open_and_recall`].
     pub fn open(&self, file: FileId, stream: Stream, request: OpenRequest) -> Result<OpenGuard> {
         let OpenRequest { party, access, deny } = request;
         self.table.with(file, |entry| {
@@ -94,18 +94,20 @@ impl State {
             self.table.ledger.take(party.client, Resource::Open, 1)?;
             let id = OpenId(self.table.number());
             entry.opens.push(Open { id, stream: stream.clone(), party, access, deny });
-            Ok(OpenGuard { state: self.clone(), file, stream, id, party })
+            Ok(OpenGuard { state: self.clone(), file, stream, id, party, lease: None })
         })
     }
 }
 
-/// An open. Dropping it gives back its deny modes, the byte ranges and waiting requests whose owner names it.
+/// An open. Dropping it gives back its deny modes, the byte ranges and waiting requests whose owner names
+/// it, and the lease it keeps.
 pub struct OpenGuard {
     state: State,
     file: FileId,
     stream: Stream,
     id: OpenId,
     party: Party,
+    lease: Option<Lease>,
 }
 
 impl OpenGuard {
@@ -132,6 +134,16 @@ impl OpenGuard {
     /// Who opened it.
     pub fn client(&self) -> ClientId {
         self.party.client
+    }
+
+    /// Keeps a lease for as long as it is open itself, instead of the one it kept.
+    pub fn keep(&mut self, lease: Lease) {
+        self.lease = Some(lease);
+    }
+
+    /// The lease it keeps.
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
     }
 
     /// What it may do and what it denies, as of now.

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
 use super::opens::Open;
 use super::ranges::Ranges;
@@ -35,11 +36,12 @@ pub(super) struct Entry {
     pub(super) ranges: Vec<(Stream, Ranges)>,
     /// In order of arrival.
     pub(super) queue: Vec<Queued>,
+    pub(super) leases: Vec<LeaseEntry>,
 }
 
 impl Entry {
     fn is_empty(&self) -> bool {
-        self.opens.is_empty() && self.ranges.is_empty() && self.queue.is_empty()
+        self.opens.is_empty() && self.ranges.is_empty() && self.queue.is_empty() && self.leases.is_empty()
     }
 
     /// The ranges of a stream, if it has any.

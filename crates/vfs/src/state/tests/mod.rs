@@ -1,6 +1,8 @@
 //! What one client holds and another meets, through [`State`] alone: no file, clock or socket.
 
+mod leases;
 mod limits;
+mod matrix;
 mod opens;
 mod ranges;
 mod ranges_model;
@@ -8,7 +10,7 @@ mod threads;
 mod waiters;
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use super::*;
@@ -44,15 +46,6 @@ pub(super) fn bytes(start: u64, length: u64) -> Range {
 /// The answer of a future if it has one now.
 pub(super) fn now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     match pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answer) => Some(answer),
-        Poll::Pending => None,
-    }
-}
-
-/// The same for a future that cannot be moved.
-#[allow(dead_code)]
-pub(super) fn pinned_now<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
-    match future.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Some(answer),
         Poll::Pending => None,
     }

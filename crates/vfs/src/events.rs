@@ -1,0 +1,281 @@
+//! Who wants to know of changes: [`Hub`], one per volume.
+//!
+//! Whoever changes something publishes it, whichever protocol, or local process, it was. Each subscription has a
+//! bounded queue; one that is not emptied in time loses what did not fit and finds [`Event::Overflowed`] in its place:
+//! look at everything again. While nobody subscribes, publishing costs one atomic load and builds nothing.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::RwLock;
+
+use crate::state::ClientId;
+use crate::{Error, FileId, Kind, Result};
+
+mod route;
+mod subscription;
+#[cfg(test)]
+mod tests;
+
+use subscription::Sink;
+pub use subscription::Subscription;
+
+/// The most subscriptions to one volume.
+pub const MAX_SUBSCRIPTIONS: usize = 65_536;
+/// The most changes that one subscription keeps.
+pub const MAX_QUEUE: usize = 4_096;
+/// How far up the tree a change is carried. A folder deeper than this counts as one whose parents are not known.
+pub const MAX_DEPTH: usize = 1_024;
+
+/// A stored name.
+pub type Name = Arc<[u8]>;
+
+/// Something happened to an entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The folder that the entry is in (now, if it was renamed).
+    pub folder: FileId,
+    /// The entry's name (now).
+    pub name: Name,
+    /// The file.
+    pub file: FileId,
+    /// What the file is.
+    pub of: Kind,
+    /// What happened.
+    pub what: Happened,
+    /// Whose doing it was, if a client's.
+    pub by: Option<ClientId>,
+}
+
+/// What happened to an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Happened {
+    /// It came.
+    Created,
+    /// It went.
+    Removed,
+    /// It was moved here.
+    Renamed {
+        /// The folder it was in.
+        old_folder: FileId,
+        /// The name it had.
+        old_name: Name,
+    },
+    /// These aspects of it changed.
+    Modified(Aspects),
+}
+
+/// Aspects of a file: which changed, or which somebody wants to know of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Aspects(pub u16);
+
+impl Aspects {
+    /// The name of what is not a folder: it came, went or moved.
+    pub const FILE_NAME: Self = Self(1);
+    /// The name of a folder.
+    pub const FOLDER_NAME: Self = Self(2);
+    /// Mode, owner, flags, Finder info.
+    pub const ATTRIBUTES: Self = Self(4);
+    /// The size of the data fork.
+    pub const SIZE: Self = Self(8);
+    /// Times of writing.
+    pub const MODIFIED: Self = Self(16);
+    /// Times of access.
+    pub const ACCESSED: Self = Self(32);
+    /// The time of creation.
+    pub const CREATED: Self = Self(64);
+    /// The data fork's bytes.
+    pub const DATA: Self = Self(128);
+    /// The resource fork or a named stream: that it is there, its size, or its bytes.
+    pub const STREAM: Self = Self(256);
+    /// Extended attributes.
+    pub const XATTR: Self = Self(512);
+    /// Who may do what.
+    pub const SECURITY: Self = Self(1024);
+    /// All of them.
+    pub const ALL: Self = Self(2047);
+
+    /// Bits in either.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a bit of `other` is in this set.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl Change {
+    /// What of the file this concerns.
+    pub fn aspects(&self) -> Aspects {
+        match (&self.what, self.of) {
+            (Happened::Modified(aspects), _) => *aspects,
+            (_, Kind::Folder) => Aspects::FOLDER_NAME,
+            _ => Aspects::FILE_NAME,
+        }
+    }
+}
+
+/// Where changes are wanted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The whole volume. Costs no walk up the tree, and sees no paths.
+    Volume,
+    /// The entries of one folder.
+    Folder(FileId),
+    /// The entries of one folder and of all folders below it.
+    Subtree(FileId),
+}
+
+/// Which changes are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filter {
+    /// Those that concern one of these.
+    pub aspects: Aspects,
+    /// Not those of this client's own doing.
+    pub except: Option<ClientId>,
+}
+
+impl Filter {
+    /// Every change.
+    pub const ALL: Self = Self { aspects: Aspects::ALL, except: None };
+}
+
+/// What a folder lies in, as far as the publisher can tell without waiting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Above {
+    /// It is the volume's root.
+    Nothing,
+    /// This folder, under this name.
+    Folder(FileId, Name),
+    /// It cannot tell: who watches a subtree must look at everything again.
+    Unknown,
+}
+
+/// What a subscription finds in its queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A change.
+    Changed(Seen),
+    /// Changes were lost: look at everything again.
+    Overflowed,
+}
+
+/// A change as one subscription sees it. What is renamed out of its scope has only the old place, and is gone for it;
+/// what is renamed into it has only the new one, and is new to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// What happened.
+    pub change: Arc<Change>,
+    /// The folders between the watched one and `change.folder`, outermost first, if that is in scope.
+    pub at: Option<Vec<Name>>,
+    /// The same for the folder that a renamed entry was in.
+    pub was: Option<Vec<Name>>,
+}
+
+/// Where changes are published and subscribed to. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Hub {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// What lets a publisher pass when nobody listens.
+    count: AtomicUsize,
+    next: AtomicU64,
+    listeners: RwLock<Listeners>,
+}
+
+#[derive(Default)]
+struct Listeners {
+    volume: Vec<Arc<Sink>>,
+    folders: HashMap<FileId, Vec<Arc<Sink>>>,
+    /// How many of `folders` watch what is below, too.
+    subtrees: usize,
+}
+
+impl Hub {
+    /// Whether anybody at all subscribes.
+    #[inline]
+    pub fn listens(&self) -> bool {
+        self.shared.count.load(Ordering::Acquire) > 0
+    }
+
+    /// Tells the subscribers of a change that has been made. `change` is called only if there are any, and `above` only
+    /// if one of them watches a subtree; it must not wait, as the table of subscriptions is locked for reading.
+    #[inline]
+    pub fn publish(&self, above: &dyn Fn(FileId) -> Above, change: impl FnOnce() -> Change) {
+        if self.listens() {
+            self.shared.listeners.read().publish(above, Arc::new(change()));
+        }
+    }
+
+    /// Tells every subscriber that changes may have been missed, as when the host's own notices were lost.
+    pub fn lost(&self) {
+        if self.listens() {
+            self.shared.listeners.read().all().for_each(|sink| sink.overflow());
+        }
+    }
+
+    /// Subscribes, keeping up to `queue` changes (at most [`MAX_QUEUE`]) until they are asked for.
+    pub fn subscribe(&self, scope: Scope, filter: Filter, queue: usize) -> Result<Subscription> {
+        let mut listeners = self.shared.listeners.write();
+        if self.shared.count.load(Ordering::Relaxed) >= MAX_SUBSCRIPTIONS {
+            return Err(Error::TooMany);
+        }
+        let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let sink = Arc::new(Sink::new(id, scope, filter, queue.clamp(1, MAX_QUEUE)));
+        listeners.add(Arc::clone(&sink));
+        self.shared.count.fetch_add(1, Ordering::Release);
+        Ok(Subscription::new(self.clone(), sink))
+    }
+
+    fn unsubscribe(&self, sink: &Sink) {
+        self.shared.listeners.write().remove(sink);
+        self.shared.count.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hub with {} subscriptions", self.shared.count.load(Ordering::Relaxed))
+    }
+}
+
+impl Listeners {
+    fn all(&self) -> impl Iterator<Item = &Arc<Sink>> {
+        self.volume.iter().chain(self.folders.values().flatten())
+    }
+
+    fn add(&mut self, sink: Arc<Sink>) {
+        match sink.scope {
+            Scope::Volume => self.volume.push(sink),
+            Scope::Folder(folder) => self.folders.entry(folder).or_default().push(sink),
+            Scope::Subtree(folder) => {
+                self.subtrees += 1;
+                self.folders.entry(folder).or_default().push(sink);
+            }
+        }
+    }
+
+    fn remove(&mut self, sink: &Sink) {
+        let folder = match sink.scope {
+            Scope::Volume => return self.volume.retain(|other| other.id != sink.id),
+            Scope::Folder(folder) => folder,
+            Scope::Subtree(folder) => {
+                self.subtrees -= 1;
+                folder
+            }
+        };
+        let Some(sinks) = self.folders.get_mut(&folder) else { return };
+        sinks.retain(|other| other.id != sink.id);
+        if sinks.is_empty() {
+            self.folders.remove(&folder);
+        }
+    }
+}

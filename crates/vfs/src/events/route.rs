@@ -1,0 +1,94 @@
+use std::sync::Arc;
+
+use super::subscription::Sink;
+use super::{Above, Change, Happened, Listeners, MAX_DEPTH, Name, Scope, Seen};
+use crate::FileId;
+
+/// Who is told of one change, and where from its own watched folder it happened.
+#[derive(Default)]
+struct Route<'a> {
+    found: Vec<Found<'a>>,
+    /// A folder's parents are not known: anybody who watches a subtree may have missed something.
+    lost: bool,
+}
+
+struct Found<'a> {
+    sink: &'a Arc<Sink>,
+    at: Option<Vec<Name>>,
+    was: Option<Vec<Name>>,
+}
+
+/// The new or the old place of an entry.
+#[derive(Clone, Copy)]
+enum Place {
+    New,
+    Old,
+}
+
+impl<'a> Route<'a> {
+    fn add(&mut self, sink: &'a Arc<Sink>, place: Place, path: Vec<Name>) {
+        let known = self.found.iter().position(|found| found.sink.id == sink.id);
+        let at = known.unwrap_or_else(|| {
+            self.found.push(Found { sink, at: None, was: None });
+            self.found.len() - 1
+        });
+        match place {
+            Place::New => self.found[at].at = Some(path),
+            Place::Old => self.found[at].was = Some(path),
+        }
+    }
+}
+
+impl Listeners {
+    pub(super) fn publish(&self, above: &dyn Fn(FileId) -> Above, change: Arc<Change>) {
+        let mut route = Route::default();
+        for sink in &self.volume {
+            route.add(sink, Place::New, Vec::new());
+        }
+        self.walk(&mut route, above, change.folder, Place::New);
+        if let Happened::Renamed { old_folder, .. } = &change.what {
+            self.volume.iter().for_each(|sink| route.add(sink, Place::Old, Vec::new()));
+            self.walk(&mut route, above, *old_folder, Place::Old);
+        }
+        if route.lost {
+            self.all()
+                .filter(|sink| matches!(sink.scope, Scope::Subtree(_)))
+                .for_each(|sink| sink.overflow());
+        }
+        for Found { sink, at, was } in route.found {
+            if sink.wants(&change) {
+                sink.push(Seen { change: Arc::clone(&change), at, was });
+            }
+        }
+    }
+
+    /// Finds those who watch this folder, and, going up, those who watch a subtree that it is in.
+    fn walk<'a>(
+        &'a self,
+        route: &mut Route<'a>,
+        above: &dyn Fn(FileId) -> Above,
+        folder: FileId,
+        place: Place,
+    ) {
+        let (mut here, mut names) = (folder, Vec::new());
+        for depth in 0..MAX_DEPTH {
+            for sink in self.folders.get(&here).into_iter().flatten() {
+                if depth == 0 || matches!(sink.scope, Scope::Subtree(_)) {
+                    route.add(sink, place, names.iter().rev().cloned().collect());
+                }
+            }
+            if self.subtrees == 0 {
+                return;
+            }
+            match above(here) {
+                Above::Nothing => return,
+                Above::Unknown => break,
+                Above::Folder(parent, name) => {
+                    names.push(name);
+                    here = parent;
+                }
+            }
+        }
+        route.lost = true;
+    }
+}

@@ -1,0 +1,97 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{Change, Event, Filter, Hub, Scope, Seen};
+
+/// The hub's end of a subscription.
+pub(super) struct Sink {
+    pub(super) id: u64,
+    pub(super) scope: Scope,
+    filter: Filter,
+    /// How many changes fit.
+    room: usize,
+    queue: Mutex<Queue>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    seen: VecDeque<Seen>,
+    /// Something was lost after these. Until that has been read nothing more is queued: it would be read twice.
+    overflowed: bool,
+}
+
+impl Sink {
+    pub(super) fn new(id: u64, scope: Scope, filter: Filter, room: usize) -> Self {
+        Self { id, scope, filter, room, queue: Mutex::default(), wake: Notify::new() }
+    }
+
+    pub(super) fn wants(&self, change: &Change) -> bool {
+        let own = change.by.is_some() && change.by == self.filter.except;
+        !own && self.filter.aspects.meets(change.aspects())
+    }
+
+    pub(super) fn push(&self, seen: Seen) {
+        let mut queue = self.queue.lock();
+        if queue.seen.len() >= self.room {
+            queue.overflowed = true;
+        }
+        if !queue.overflowed {
+            queue.seen.push_back(seen);
+        }
+        drop(queue);
+        self.wake.notify_one();
+    }
+
+    pub(super) fn overflow(&self) {
+        self.queue.lock().overflowed = true;
+        self.wake.notify_one();
+    }
+}
+
+/// A subscription. Dropping it ends it.
+pub struct Subscription {
+    hub: Hub,
+    sink: Arc<Sink>,
+}
+
+impl Subscription {
+    pub(super) fn new(hub: Hub, sink: Arc<Sink>) -> Self {
+        Self { hub, sink }
+    }
+
+    /// The next event, if there is one now.
+    pub fn try_next(&mut self) -> Option<Event> {
+        let mut queue = self.sink.queue.lock();
+        if let Some(seen) = queue.seen.pop_front() {
+            return Some(Event::Changed(seen));
+        }
+        std::mem::take(&mut queue.overflowed).then_some(Event::Overflowed)
+    }
+
+    /// The next event. May be dropped and asked again without losing any.
+    pub async fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.try_next() {
+                return event;
+            }
+            self.sink.wake.notified().await;
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.hub.unsubscribe(&self.sink);
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subscription to {:?}", self.sink.scope)
+    }
+}

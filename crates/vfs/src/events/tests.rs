@@ -1,0 +1,184 @@
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use super::*;
+
+const ROOT: FileId = FileId(1);
+const TOP: FileId = FileId(2);
+const DEEP: FileId = FileId(3);
+const ASIDE: FileId = FileId(4);
+const FILE: FileId = FileId(9);
+const ME: ClientId = ClientId(7);
+
+fn name(name: &str) -> Name {
+    name.as_bytes().into()
+}
+
+/// root/top/deep and root/aside
+fn above(folder: FileId) -> Above {
+    match folder {
+        ROOT => Above::Nothing,
+        TOP => Above::Folder(ROOT, name("top")),
+        DEEP => Above::Folder(TOP, name("deep")),
+        ASIDE => Above::Folder(ROOT, name("aside")),
+        _ => Above::Unknown,
+    }
+}
+
+fn change(folder: FileId, what: Happened) -> Change {
+    Change { folder, name: name("file"), file: FILE, of: Kind::File, what, by: None }
+}
+
+fn publish(hub: &Hub, folder: FileId, what: Happened) {
+    hub.publish(&above, || change(folder, what));
+}
+
+fn watch(hub: &Hub, scope: Scope) -> Subscription {
+    hub.subscribe(scope, Filter::ALL, 100).unwrap()
+}
+
+/// Where the next change happened, and where the entry was before, as paths from the watched folder.
+fn places(subscription: &mut Subscription) -> Option<(Option<String>, Option<String>)> {
+    let path = |names: Vec<Name>| {
+        let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        names.join("/")
+    };
+    match subscription.try_next()? {
+        Event::Changed(seen) => Some((seen.at.map(path), seen.was.map(path))),
+        Event::Overflowed => panic!("nothing should be lost"),
+    }
+}
+
+fn at(path: &str) -> Option<(Option<String>, Option<String>)> {
+    Some((Some(path.to_owned()), None))
+}
+
+#[test]
+fn while_nobody_listens_nothing_is_built() {
+    let hub = Hub::default();
+    let built = Cell::new(0);
+    let count = || {
+        built.set(built.get() + 1);
+        change(TOP, Happened::Created)
+    };
+    hub.publish(&|_| unreachable!("no subtree is watched"), count);
+    assert_eq!(built.get(), 0);
+    let subscription = watch(&hub, Scope::Folder(TOP));
+    hub.publish(&|_| unreachable!("no subtree is watched"), count);
+    assert_eq!((built.get(), hub.listens()), (1, true));
+    drop(subscription);
+    hub.publish(&above, count);
+    assert_eq!((built.get(), hub.listens()), (1, false));
+}
+
+#[test]
+fn a_folder_hears_of_its_entries_and_a_subtree_of_all_below() {
+    let hub = Hub::default();
+    let (mut top, mut tree) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(TOP)));
+    let (mut root, mut volume) = (watch(&hub, Scope::Subtree(ROOT)), watch(&hub, Scope::Volume));
+    for folder in [TOP, DEEP, ASIDE] {
+        publish(&hub, folder, Happened::Created);
+    }
+    assert_eq!((places(&mut top), places(&mut top)), (at(""), None));
+    assert_eq!((places(&mut tree), places(&mut tree), places(&mut tree)), (at(""), at("deep"), None));
+    assert_eq!(
+        [places(&mut root), places(&mut root), places(&mut root)],
+        [at("top"), at("top/deep"), at("aside")]
+    );
+    assert_eq!([places(&mut volume), places(&mut volume), places(&mut volume)], [at(""), at(""), at("")]);
+}
+
+#[test]
+fn a_rename_is_seen_once_from_each_side() {
+    let hub = Hub::default();
+    let (mut from, mut to) = (watch(&hub, Scope::Folder(DEEP)), watch(&hub, Scope::Folder(ASIDE)));
+    let (mut both, mut neither) = (watch(&hub, Scope::Subtree(ROOT)), watch(&hub, Scope::Folder(TOP)));
+    publish(&hub, ASIDE, Happened::Renamed { old_folder: DEEP, old_name: name("before") });
+    assert_eq!(places(&mut from), Some((None, Some(String::new()))));
+    assert_eq!(places(&mut to), at(""));
+    assert_eq!(places(&mut both), Some((Some("aside".to_owned()), Some("top/deep".to_owned()))));
+    assert_eq!(
+        [places(&mut neither), places(&mut both), places(&mut from), places(&mut to)],
+        [None, None, None, None]
+    );
+}
+
+#[test]
+fn a_filter_passes_what_it_names_and_not_ones_own_doing() {
+    let hub = Hub::default();
+    let filter = Filter { aspects: Aspects::SIZE.union(Aspects::FOLDER_NAME), except: Some(ME) };
+    let mut subscription = hub.subscribe(Scope::Folder(TOP), filter, 100).unwrap();
+    let mut heard = |change: Change| {
+        hub.publish(&above, || change);
+        subscription.try_next().is_some()
+    };
+    let grown = change(TOP, Happened::Modified(Aspects::SIZE.union(Aspects::MODIFIED)));
+    assert!(heard(grown.clone()));
+    assert!(heard(Change { by: Some(ClientId(8)), ..grown.clone() }));
+    assert!(!heard(Change { by: Some(ME), ..grown }));
+    assert!(!heard(change(TOP, Happened::Modified(Aspects::MODIFIED))));
+    assert!(!heard(change(TOP, Happened::Created)));
+    assert!(heard(Change { of: Kind::Folder, ..change(TOP, Happened::Removed) }));
+}
+
+#[test]
+fn a_full_queue_ends_in_a_marker_and_then_starts_anew() {
+    let hub = Hub::default();
+    let mut subscription = hub.subscribe(Scope::Volume, Filter::ALL, 2).unwrap();
+    (0..5).for_each(|_| publish(&hub, TOP, Happened::Created));
+    assert_eq!((places(&mut subscription), places(&mut subscription)), (at(""), at("")));
+    publish(&hub, TOP, Happened::Created); // lost too: the marker is not yet read
+    assert_eq!((subscription.try_next(), subscription.try_next()), (Some(Event::Overflowed), None));
+    publish(&hub, TOP, Happened::Created);
+    assert_eq!((places(&mut subscription), subscription.try_next()), (at(""), None));
+}
+
+#[test]
+fn who_watches_a_subtree_looks_again_when_a_place_in_it_is_not_known() {
+    let hub = Hub::default();
+    let unknown = FileId(77);
+    let (mut tree, mut folder) = (watch(&hub, Scope::Subtree(TOP)), watch(&hub, Scope::Folder(unknown)));
+    publish(&hub, unknown, Happened::Created);
+    assert_eq!(tree.try_next(), Some(Event::Overflowed));
+    assert_eq!(places(&mut folder), at(""));
+    // So it does when the way up never ends.
+    hub.publish(&|folder| Above::Folder(folder, name("loop")), || change(ASIDE, Happened::Created));
+    assert_eq!((tree.try_next(), folder.try_next()), (Some(Event::Overflowed), None));
+}
+
+#[test]
+fn lost_notices_of_the_host_reach_everybody() {
+    let hub = Hub::default();
+    let (mut volume, mut folder) = (watch(&hub, Scope::Volume), watch(&hub, Scope::Folder(TOP)));
+    hub.lost();
+    assert_eq!((volume.try_next(), folder.try_next()), (Some(Event::Overflowed), Some(Event::Overflowed)));
+}
+
+#[test]
+fn a_waiting_subscriber_is_woken_by_a_change_and_by_a_loss() {
+    let hub = Hub::default();
+    let mut subscription = watch(&hub, Scope::Volume);
+    let wake: [fn(&Hub); 2] = [|hub| publish(hub, TOP, Happened::Removed), Hub::lost];
+    for wake in wake {
+        let mut next = pin!(subscription.next());
+        let mut poll = || next.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        assert!(!poll());
+        wake(&hub);
+        assert!(poll());
+    }
+}
+
+#[test]
+fn subscriptions_are_limited_and_dropping_one_makes_room() {
+    let hub = Hub::default();
+    let mut held: Vec<_> =
+        (0..MAX_SUBSCRIPTIONS).map(|n| watch(&hub, Scope::Folder(FileId(n as u64)))).collect();
+    assert_eq!(hub.subscribe(Scope::Volume, Filter::ALL, 1).unwrap_err(), Error::TooMany);
+    held.pop();
+    drop(watch(&hub, Scope::Subtree(TOP)));
+    drop(held);
+    assert!(!hub.listens());
+    assert!(hub.shared.listeners.read().folders.is_empty());
+}

@@ -1,0 +1,304 @@
+use std::convert::Infallible;
+use std::fmt;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::ledger::Resource;
+use super::opens::Modes;
+use super::table::{Entry, Table};
+use super::{Party, State, Stream};
+use crate::{Error, FileId, Result};
+
+/// What a party may keep to itself. Only sets with `READ` mean anything: without it the rest is worth nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Caching(pub u8);
+
+impl Caching {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// Data it has read stays true; of a folder, the listing.
+    pub const READ: Self = Self(1);
+    /// It may keep the file open after its user has closed it, and open it again by itself.
+    pub const HANDLE: Self = Self(2);
+    /// It may keep writes and locks to itself for a while.
+    pub const WRITE: Self = Self(4);
+    /// All of them.
+    pub const ALL: Self = Self(7);
+
+    /// Bits in either.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Bits in both.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Bits not in `other`.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether every bit of `other` is in this set.
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether a bit of `other` is in this set.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Itself, or nothing when it lacks `READ`.
+    pub(super) fn sensible(self) -> Self {
+        if self.contains(Self::READ) { self } else { Self::NONE }
+    }
+}
+
+/// One lease, never used twice while the process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LeaseId(u64);
+
+/// What a party would like to keep to itself.
+#[derive(Debug, Clone)]
+pub struct LeaseRequest {
+    /// Whose cache it is.
+    pub party: Party,
+    /// What it wants.
+    pub want: Caching,
+    /// It is granted as a whole or not at all, and given back as a whole when anything of it must go (a delegation).
+    /// Otherwise it is granted and lost bit by bit.
+    pub whole: bool,
+    /// Where to tell it of breaks. Unbounded, yet never longer than two per grant: a lease has one break under way,
+    /// and one that needs no answer leaves nothing to break.
+    pub notices: mpsc::UnboundedSender<BreakNotice>,
+}
+
+/// A holder is told what is left of its lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakNotice {
+    /// Which lease.
+    pub lease: LeaseId,
+    /// On which file.
+    pub file: FileId,
+    /// Which stream of it.
+    pub stream: Stream,
+    /// Whose.
+    pub party: Party,
+    /// What it had.
+    pub from: Caching,
+    /// What is left.
+    pub to: Caching,
+    /// Somebody waits until the holder has cleaned up and says so ([`Lease::acknowledge`]).
+    pub needs_ack: bool,
+    /// It did not answer in time: the lease is gone already.
+    pub revoked: bool,
+}
+
+/// A lease as the table keeps it.
+///
+/// ```text
+/// held ──break_to──► breaking { announced, last } ──acknowledge──► held (once more breaking, if `last` is less)
+///   └─ only READ: no answer needed, it is gone at once        └─ revoke, dropped ──► nothing held
+/// ```
+pub(super) struct LeaseEntry {
+    pub(super) id: LeaseId,
+    pub(super) stream: Stream,
+    pub(super) party: Party,
+    pub(super) whole: bool,
+    pub(super) held: Caching,
+    breaking: Option<Breaking>,
+    /// Who waits for which bits to be gone. Dropping the sender is the answer.
+    causers: Vec<(Caching, oneshot::Sender<Infallible>)>,
+    notices: mpsc::UnboundedSender<BreakNotice>,
+    /// How many [`Lease`] guards there are.
+    guards: usize,
+}
+
+struct Breaking {
+    /// What the holder was told to come down to.
+    announced: Caching,
+    /// What it will have to come down to in the end.
+    last: Caching,
+}
+
+impl LeaseEntry {
+    /// Makes the holder give up `gone`. Returns what to wait on if it does not happen at once.
+    pub(super) fn break_for(&mut self, file: FileId, gone: Caching) -> Option<oneshot::Receiver<Infallible>> {
+        if !self.held.meets(gone) {
+            return None;
+        }
+        let heading = self.breaking.as_ref().map_or(self.held, |breaking| breaking.last);
+        let left = if self.whole { Caching::NONE } else { heading.without(gone).sensible() };
+        match &mut self.breaking {
+            Some(breaking) => breaking.last = breaking.last.intersection(left),
+            None => self.announce(file, left),
+        }
+        self.held.meets(gone).then(|| {
+            let (sender, receiver) = oneshot::channel();
+            self.causers.retain(|(_, sender)| !sender.is_closed());
+            self.causers.push((gone, sender));
+            receiver
+        })
+    }
+
+    /// Only what the holder may have to flush or close is worth waiting for. One that cannot be told any more has
+    /// nothing left to flush.
+    fn announce(&mut self, file: FileId, to: Caching) {
+        let needs_ack = self.whole || self.held.meets(Caching::WRITE.union(Caching::HANDLE));
+        let told = self.tell(file, to, needs_ack, false);
+        if needs_ack && told {
+            self.breaking = Some(Breaking { announced: to, last: to });
+        } else {
+            self.held = to;
+        }
+    }
+
+    fn tell(&self, file: FileId, to: Caching, needs_ack: bool, revoked: bool) -> bool {
+        let (lease, stream, party, from) = (self.id, self.stream.clone(), self.party, self.held);
+        self.notices.send(BreakNotice { lease, file, stream, party, from, to, needs_ack, revoked }).is_ok()
+    }
+
+    fn acknowledge(&mut self, file: FileId, to: Caching) -> Result<Caching> {
+        let breaking = self.breaking.take_if(|breaking| breaking.announced.contains(to));
+        let last = breaking.ok_or(Error::Invalid)?.last;
+        self.held = to.sensible();
+        if !last.contains(self.held) {
+            self.announce(file, self.held.intersection(last).sensible());
+        }
+        self.causers.retain(|(gone, _)| self.held.meets(*gone));
+        Ok(self.held)
+    }
+
+    /// Takes everything away, as the time to answer is over.
+    pub(super) fn revoke(&mut self, file: FileId) {
+        self.tell(file, Caching::NONE, false, true);
+        self.held = Caching::NONE;
+        self.breaking = None;
+        self.causers.clear();
+    }
+
+    /// More of the same lease, never less, and not while it is being broken.
+    fn upgrade(&mut self, grant: Caching, request: &LeaseRequest) {
+        if self.breaking.is_none() && grant.contains(self.held) {
+            self.held = grant;
+        }
+        self.notices = request.notices.clone();
+        self.guards += 1;
+    }
+}
+
+impl Entry {
+    /// What of a request can be granted beside what others hold.
+    fn grantable(&self, stream: &Stream, request: &LeaseRequest) -> Caching {
+        let LeaseRequest { party, want, whole, .. } = request;
+        let mut others = self.leases.iter().filter(|l| l.stream == *stream && l.party != *party);
+        let foreign = |open: &&super::opens::Open| open.stream == *stream && open.party != *party;
+        let opened = |modes| self.opens.iter().filter(foreign).any(|open| open.access.meets(modes));
+        // Whoever reads from its cache does not notice a range that others have locked since.
+        let locked = self.ranges_of(stream).is_some_and(|r| r.iter().any(|l| l.owner.client != party.client));
+        let written = others.clone().any(|lease| lease.held.meets(Caching::WRITE));
+        if locked || written || (*whole && opened(Modes::WRITE)) {
+            return Caching::NONE;
+        }
+        let shared = opened(Modes::ALL) || others.any(|lease| lease.held != Caching::NONE);
+        let grant = if shared { want.without(Caching::WRITE) } else { *want }.sensible();
+        if *whole && grant != *want { Caching::NONE } else { grant }
+    }
+
+    fn take_lease(&mut self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Result<LeaseId> {
+        let (grant, party) = (self.grantable(stream, request), request.party);
+        let same = self.leases.iter_mut().find(|lease| lease.stream == *stream && lease.party == party);
+        if let Some(lease) = same {
+            lease.upgrade(grant, request);
+            return Ok(lease.id);
+        }
+        table.ledger.take(party.client, Resource::Lease, 1)?;
+        let id = LeaseId(table.number());
+        self.leases.push(LeaseEntry {
+            id,
+            stream: stream.clone(),
+            party,
+            whole: request.whole,
+            held: grant,
+            breaking: None,
+            causers: Vec::new(),
+            notices: request.notices.clone(),
+            guards: 1,
+        });
+        Ok(id)
+    }
+
+    fn lease(&mut self, id: LeaseId) -> Option<&mut LeaseEntry> {
+        self.leases.iter_mut().find(|lease| lease.id == id)
+    }
+}
+
+impl State {
+    /// Grants a party what it may keep to itself, beside what others hold; possibly nothing. The same party asking
+    /// again for the same stream gets the same lease, with more in it if that is possible, never less. Register the
+    /// open it goes with first.
+    pub fn lease(&self, file: FileId, stream: &Stream, request: &LeaseRequest) -> Result<Lease> {
+        let party = request.party;
+        let id = self.table.with(file, |entry| entry.take_lease(&self.table, stream, request))?;
+        Ok(Lease { state: self.clone(), file, party, id })
+    }
+}
+
+/// A lease. The last guard of it gives it back when dropped; an open can keep one (`OpenGuard::keep`).
+pub struct Lease {
+    state: State,
+    file: FileId,
+    party: Party,
+    id: LeaseId,
+}
+
+impl Lease {
+    /// Its number, as in [`BreakNotice`].
+    pub fn id(&self) -> LeaseId {
+        self.id
+    }
+
+    /// What the party may still keep to itself; while a break is under way, what it had before.
+    pub fn caching(&self) -> Caching {
+        let find =
+            |entry: &Entry| entry.leases.iter().find(|lease| lease.id == self.id).map(|lease| lease.held);
+        self.state.table.look(self.file, find).flatten().unwrap_or_default()
+    }
+
+    /// Whether a break waits for an answer.
+    pub fn is_breaking(&self) -> bool {
+        let breaking = |entry: &Entry| entry.leases.iter().any(|l| l.id == self.id && l.breaking.is_some());
+        self.state.table.look(self.file, breaking).unwrap_or(false)
+    }
+
+    /// The holder has come down to `to`, which is what the notice said or less. Answers what it holds now. `Invalid`
+    /// when no break is under way, or it would keep more than it was told.
+    pub fn acknowledge(&self, to: Caching) -> Result<Caching> {
+        let answer = |entry: &mut Entry| entry.lease(self.id).map(|lease| lease.acknowledge(self.file, to));
+        self.state.table.with_existing(self.file, answer).flatten().unwrap_or(Err(Error::Invalid))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.state.table.with_existing(self.file, |entry| {
+            let Some(lease) = entry.lease(self.id) else { return };
+            lease.guards -= 1;
+            if lease.guards == 0 {
+                entry.leases.retain(|lease| lease.id != self.id);
+                self.state.table.ledger.give_back(self.party.client, Resource::Lease, 1);
+            }
+        });
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} on {:?}: {:?} of {:?}", self.id, self.file, self.caching(), self.party)
+    }
+}

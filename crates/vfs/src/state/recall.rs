@@ -1,0 +1,189 @@
+use std::convert::Infallible;
+use std::future::Future;
+
+use tokio::sync::oneshot;
+
+use super::leases::{Caching, LeaseEntry, LeaseId};
+use super::opens::Modes;
+use super::table::Entry;
+use super::{OpenGuard, OpenRequest, Party, State, Stream};
+use crate::{Error, FileId, Result};
+
+/// What is about to happen to a file that somebody may have in a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It is opened, not for writing.
+    OpenRead,
+    /// It is opened for writing.
+    OpenWrite,
+    /// An open failed, perhaps only because a cached handle is in its way.
+    ShareConflict,
+    /// It is read without an open.
+    Read,
+    /// Its data are written.
+    Write,
+    /// It is cut, grown, or emptied when opened.
+    Truncate,
+    /// A range is locked.
+    Lock,
+    /// Attributes other than the size are set, or it gets another name.
+    Attributes,
+    /// It is moved to another name.
+    Rename,
+    /// It loses a name: removed, or another file takes its place.
+    Remove,
+    /// An entry of this folder comes, goes or changes.
+    Entry,
+}
+
+impl Cause {
+    /// What others lose by it, of a lease that goes bit by bit: cached writes when somebody else reads, cached data
+    /// when somebody else writes or locks, cached handles when an open file is in the way.
+    fn takes(self) -> Caching {
+        match self {
+            Self::OpenRead | Self::OpenWrite | Self::Read => Caching::WRITE,
+            Self::ShareConflict => Caching::HANDLE,
+            // As if it were opened for that first, which is how some clients do it.
+            Self::Rename | Self::Remove => Caching::HANDLE.union(Caching::WRITE),
+            Self::Write | Self::Truncate | Self::Lock => Caching::READ.union(Caching::WRITE),
+            Self::Attributes => Caching::NONE,
+            Self::Entry => Caching::READ,
+        }
+    }
+
+    /// What it collides with in a lease that is given back as a whole. That one promises that nobody else has the
+    /// file open for writing, and that its attributes and names stay.
+    fn takes_whole(self) -> Caching {
+        match self {
+            Self::OpenRead | Self::Read => Caching::WRITE,
+            Self::ShareConflict => Caching::HANDLE,
+            Self::OpenWrite | Self::Write | Self::Truncate | Self::Lock => Caching::ALL,
+            Self::Attributes | Self::Rename | Self::Remove | Self::Entry => Caching::ALL,
+        }
+    }
+
+    /// Names and attributes belong to the file, whichever stream is cached.
+    fn concerns_all_streams(self) -> bool {
+        matches!(self, Self::Rename | Self::Remove | Self::Attributes)
+    }
+}
+
+impl State {
+    /// Starts what must come before `cause`: tells every other party what it may no longer keep to itself. `None`
+    /// when nobody need be waited for, which for a file with nothing held is known at once.
+    ///
+    /// Ask before the change, wait, change; and ask again after it, before the reply, without waiting: a lease granted
+    /// in between then ends too, and nobody sees old data after the change was answered.
+    #[inline]
+    pub fn break_for(&self, file: FileId, stream: &Stream, cause: Cause, by: Party) -> Option<Recall> {
+        if self.quiet(file) {
+            return None;
+        }
+        let recall = self.table.with_existing(file, |entry| entry.break_for(file, stream, cause, by));
+        let holders = recall.filter(|holders| !holders.is_empty())?;
+        Some(Recall { state: self.clone(), file, holders })
+    }
+
+    /// [`State::open`] with the breaks that belong to it: cached handles that are in the way are asked for, and
+    /// once the open stands, others' cached writes are fetched. `deadline` makes a new timer for each wait.
+    pub async fn open_and_recall<T: Future<Output = ()>>(
+        &self,
+        file: FileId,
+        stream: Stream,
+        request: OpenRequest,
+        deadline: impl Fn() -> T,
+    ) -> Result<OpenGuard> {
+        let mut opened = self.open(file, stream.clone(), request);
+        if matches!(opened, Err(Error::ShareConflict))
+            && let Some(recall) = self.break_for(file, &stream, Cause::ShareConflict, request.party)
+        {
+            recall.within(deadline()).await;
+            opened = self.open(file, stream.clone(), request);
+        }
+        let open = opened?;
+        let writes = request.access.meets(Modes::WRITE);
+        let cause = if writes { Cause::OpenWrite } else { Cause::OpenRead };
+        if request.access != Modes::NONE
+            && let Some(recall) = self.break_for(file, &stream, cause, request.party)
+        {
+            recall.within(deadline()).await;
+        }
+        Ok(open)
+    }
+}
+
+impl Entry {
+    fn break_for(&mut self, file: FileId, stream: &Stream, cause: Cause, by: Party) -> Vec<Holder> {
+        let concerned = |lease: &&mut LeaseEntry| {
+            lease.party != by && (cause.concerns_all_streams() || lease.stream == *stream)
+        };
+        let broken = self.leases.iter_mut().filter(concerned).filter_map(|lease| {
+            let gone = if lease.whole { cause.takes_whole() } else { cause.takes() };
+            lease.break_for(file, gone).map(|answer| Holder { lease: lease.id, answer })
+        });
+        broken.collect()
+    }
+}
+
+/// Somebody whose answer is awaited.
+struct Holder {
+    lease: LeaseId,
+    /// Closed once the holder has answered, or has gone.
+    answer: oneshot::Receiver<Infallible>,
+}
+
+/// How a recall ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// Every holder has answered.
+    Answered,
+    /// The time was over: what was not answered is revoked.
+    Revoked,
+}
+
+/// Leases on their way back. Dropping it does not stop them; only nobody waits, nor revokes what is never answered. A
+/// protocol that tells its client to come again therefore still awaits [`Recall::within`], in a task of its own.
+pub struct Recall {
+    state: State,
+    file: FileId,
+    holders: Vec<Holder>,
+}
+
+impl Recall {
+    /// How many holders have not answered yet.
+    pub fn waiting(&mut self) -> usize {
+        self.holders
+            .retain_mut(|holder| holder.answer.try_recv() == Err(oneshot::error::TryRecvError::Empty));
+        self.holders.len()
+    }
+
+    /// Waits until every holder has answered. May be dropped and asked again.
+    pub async fn answered(&mut self) {
+        while let Some(holder) = self.holders.last_mut() {
+            let _closed = (&mut holder.answer).await;
+            self.holders.pop();
+        }
+    }
+
+    /// Waits for the answers until the deadline, and revokes what is missing then.
+    pub async fn within(mut self, deadline: impl Future<Output = ()>) -> Settled {
+        tokio::select! {
+            biased;
+            () = self.answered() => Settled::Answered,
+            () = deadline => self.revoke(),
+        }
+    }
+
+    /// Takes the leases of those who have not answered.
+    pub fn revoke(mut self) -> Settled {
+        if self.waiting() == 0 {
+            return Settled::Answered;
+        }
+        let Self { state, file, holders } = self;
+        state.table.with_existing(file, |entry| {
+            let late = |lease: &&mut LeaseEntry| holders.iter().any(|holder| holder.lease == lease.id);
+            entry.leases.iter_mut().filter(late).for_each(|lease| lease.revoke(file));
+        });
+        Settled::Revoked
+    }
+}
