@@ -1,2 +1,47 @@
-//! What developers and CI run.
-fn main() {}
+//! What developers and CI run: `cargo xtask check | tidy | test | interop | compare | fuzz`.
+//!
+//! Every subcommand is one file (or folder) here; `process` starts and ends other programs for all of them.
+#![allow(clippy::print_stdout)] // a command-line tool: standard output is its product
+#![allow(unreachable_pub)] // a program: nothing in it is reachable from elsewhere
+
+mod check;
+mod compare;
+mod debian;
+mod fuzz;
+mod interop;
+mod isolate;
+mod loader;
+mod process;
+mod server;
+mod test;
+mod tidy;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "What developers and CI run")]
+enum Command {
+    /// fmt, clippy, tidy, tests, corpus replay, docs: what a change must pass
+    Check,
+    /// The rules of style.md and ARCHITECTURE.md that can be measured
+    Tidy,
+    /// Every test there is, with other people's clients; installs what it needs when it may
+    Test,
+    /// Other people's clients against a freshly started server, compared with the committed list of outcomes
+    Interop(interop::Args),
+    /// The peer from Debian's packages beside ours, driven by the same client in alternating runs
+    Compare(compare::Args),
+    /// A short run of the fuzz targets
+    Fuzz(fuzz::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Command::parse() {
+        Command::Check => check::run(),
+        Command::Tidy => tidy::run(),
+        Command::Test => test::run(),
+        Command::Interop(args) => interop::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
+    }
+}

@@ -1,0 +1,83 @@
+//! `cargo xtask check`: what a change must pass, each step timed.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::{process, tidy};
+
+/// One step and how it went.
+pub struct Step {
+    name: &'static str,
+    took: Duration,
+    result: Result<()>,
+}
+
+/// Steps done so far; a failure does not stop those after it.
+#[derive(Default)]
+pub struct Steps(Vec<Step>);
+
+impl Steps {
+    pub fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) {
+        println!("── {name}");
+        let start = Instant::now();
+        let result = step();
+        let took = start.elapsed();
+        println!(
+            "── {name}: {} in {:.1} s",
+            if result.is_ok() { "ok" } else { "FAILED" },
+            took.as_secs_f64()
+        );
+        self.0.push(Step { name, took, result });
+    }
+
+    /// Prints the summary; fails when a step did.
+    pub fn finish(self) -> Result<()> {
+        println!();
+        let mut failed = 0;
+        for Step { name, took, result } in &self.0 {
+            match result {
+                Ok(()) => println!("ok      {name} ({:.1} s)", took.as_secs_f64()),
+                Err(error) => {
+                    failed += 1;
+                    println!("FAILED  {name} ({:.1} s): {error:#}", took.as_secs_f64());
+                }
+            }
+        }
+        let total: f64 = self.0.iter().map(|step| step.took.as_secs_f64()).sum();
+        println!("{} steps, {failed} failed, {total:.0} s", self.0.len());
+        if failed > 0 {
+            bail!("{failed} of {} steps failed", self.0.len());
+        }
+        Ok(())
+    }
+}
+
+pub fn run() -> Result<()> {
+    let mut steps = Steps::default();
+    add_steps(&mut steps);
+    steps.finish()
+}
+
+/// The steps `check` and `test` share.
+pub fn add_steps(steps: &mut Steps) {
+    steps.run("fmt", || process::run("cargo", &["fmt", "--all", "--check"]));
+    steps.run("tidy", tidy::run);
+    steps.run("clippy", || {
+        process::run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
+    });
+    steps.run("tests", || process::run("cargo", &["test", "--workspace", "--quiet"]));
+    steps.run("corpus", replay_corpus);
+    steps.run("docs", || {
+        let args = ["doc", "--workspace", "--no-deps", "--quiet"];
+        process::run_with("cargo", &args, &[("RUSTDOCFLAGS", "-D warnings")])
+    });
+}
+
+/// The committed corpus through every decoder, without a fuzzer.
+fn replay_corpus() -> Result<()> {
+    if !process::root().join("fuzz/Cargo.toml").exists() {
+        bail!("there is no fuzz/Cargo.toml");
+    }
+    process::run("cargo", &["test", "--quiet", "--manifest-path", "fuzz/Cargo.toml"])
+}

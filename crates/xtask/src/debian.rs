@@ -1,0 +1,67 @@
+//! The third-party programs the tests need, and Debian's packages they come in.
+
+use anyhow::Result;
+
+use crate::process;
+
+/// A package and a file that shows that it is installed.
+pub struct Package {
+    pub name: &'static str,
+    pub shows: &'static str,
+}
+
+pub const NFS_CLIENTS: &[Package] = &[
+    Package { name: "libnfs-utils", shows: "/usr/bin/nfs-ls" },
+    Package { name: "libnfs-dev", shows: "/usr/include/nfsc/libnfs.h" },
+    Package { name: "gcc", shows: "/usr/bin/cc" },
+    Package { name: "libc6-dev", shows: "/usr/include/stdio.h" },
+    Package { name: "qemu-utils", shows: "/usr/bin/qemu-img" },
+    Package { name: "nfs-common", shows: "/usr/sbin/showmount" },
+    Package { name: "rpcbind", shows: "/usr/sbin/rpcinfo" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
+/// qemu's NFS driver is a plug-in whose folder depends on the processor.
+const QEMU_NFS: &str = "qemu-block-extra";
+
+pub const NFS_PEER: &[Package] = &[
+    Package { name: "nfs-ganesha", shows: "/usr/bin/ganesha.nfsd" },
+    Package { name: "nfs-ganesha-vfs", shows: "/usr/share/doc/nfs-ganesha-vfs/copyright" },
+    Package { name: "rpcbind", shows: "/usr/sbin/rpcbind" },
+];
+
+fn is_there(package: &Package) -> bool {
+    std::path::Path::new(package.shows).exists()
+}
+
+fn has_qemu_nfs() -> bool {
+    let Ok(folders) = std::fs::read_dir("/usr/lib") else { return false };
+    folders.flatten().any(|folder| folder.path().join("qemu/block-nfs.so").exists())
+}
+
+/// The packages still missing after trying to install them (which root may do where there is apt-get).
+pub fn ensure(packages: &[Package], with_qemu: bool) -> Result<Vec<&'static str>> {
+    let missing = missing(packages, with_qemu);
+    if missing.is_empty() || !process::is_root() || process::find("apt-get").is_none() {
+        return Ok(missing);
+    }
+    println!("installing {}", missing.join(" "));
+    let env = [("DEBIAN_FRONTEND", "noninteractive")];
+    let mut args = vec!["install", "-y", "-q", "--no-install-recommends"];
+    args.extend(&missing);
+    // The lists may be absent or old: fetch them first, and let the install decide whether that mattered.
+    let _ = process::run_with("apt-get", &["update", "-q"], &env);
+    if let Err(error) = process::run_with("apt-get", &args, &env) {
+        println!("{error:#}");
+    }
+    Ok(self::missing(packages, with_qemu))
+}
+
+fn missing(packages: &[Package], with_qemu: bool) -> Vec<&'static str> {
+    let mut names: Vec<_> = packages.iter().filter(|p| !is_there(p)).map(|p| p.name).collect();
+    if with_qemu && !has_qemu_nfs() {
+        names.push(QEMU_NFS);
+    }
+    names
+}

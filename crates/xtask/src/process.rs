@@ -1,0 +1,179 @@
+//! Starting other programs, waiting for them, and ending exactly those that were started.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A program that is ended, by its process id, when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    name: String,
+}
+
+impl Running {
+    /// Starts `program`. When it exists, `setpriv` asks the kernel to end it should we die without dropping this
+    /// (interrupted, killed); it replaces itself by the program, so the process id is the program's.
+    pub fn start(program: impl AsRef<OsStr>, args: &[&str], out: Stdio, err: Stdio) -> Result<Self> {
+        let name = program.as_ref().to_string_lossy().into_owned();
+        let mut command = match find("setpriv") {
+            Some(setpriv) => {
+                let mut command = Command::new(setpriv);
+                command.args(["--pdeathsig", "KILL", "--"]).arg(program.as_ref());
+                command
+            }
+            None => Command::new(program.as_ref()),
+        };
+        let child = command.args(args).stdin(Stdio::null()).stdout(out).stderr(err).spawn();
+        Ok(Self { child: child.with_context(|| format!("cannot start {name}"))?, name })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn stdout(&mut self) -> Option<std::process::ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Fails when the program has ended already.
+    pub fn still_up(&mut self) -> Result<()> {
+        match self.child.try_wait()? {
+            Some(status) => bail!("{} ended early ({status})", self.name),
+            None => Ok(()),
+        }
+    }
+
+    fn ended_within(&mut self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            if !self.ended_within(Duration::from_secs(5)) {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+            }
+        }
+    }
+}
+
+/// Where `program` is, looking also where Debian keeps the administrator's programs.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let folders = path.split(':').chain(["/usr/sbin", "/sbin", "/usr/local/sbin"]);
+    folders.map(|folder| Path::new(folder).join(program)).find(|candidate| candidate.is_file())
+}
+
+/// Runs to the end with our own standard streams.
+pub fn run(program: &str, args: &[&str]) -> Result<()> {
+    run_with(program, args, &[])
+}
+
+/// The same with environment variables added.
+pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<()> {
+    let status = Command::new(program).args(args).envs(env.iter().copied()).current_dir(root()).status();
+    let status = status.with_context(|| format!("cannot start {program}"))?;
+    if !status.success() {
+        bail!("{program} {} failed ({status})", args.join(" "));
+    }
+    Ok(())
+}
+
+/// Runs to the end, at most `limit`, and gives what it wrote.
+pub fn output(program: impl AsRef<OsStr>, args: &[&str], limit: Duration) -> Result<Output> {
+    let name = program.as_ref().to_string_lossy().into_owned();
+    let found = find(&name).unwrap_or_else(|| PathBuf::from(program.as_ref()));
+    let seconds = limit.as_secs().max(1).to_string();
+    // coreutils' timeout also ends what the program itself started.
+    let output = Command::new("timeout")
+        .args(["-k", "5", &seconds])
+        .arg(found)
+        .args(args)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.with_context(|| format!("cannot start {name}"))?;
+    if output.status.code() == Some(124) {
+        bail!("{name} {} did not end within {seconds} s", args.join(" "));
+    }
+    Ok(output)
+}
+
+/// What a program wrote, when it succeeded.
+pub fn stdout_of(program: impl AsRef<OsStr>, args: &[&str], limit: Duration) -> Result<String> {
+    let name = program.as_ref().to_string_lossy().into_owned();
+    let output = output(program, args, limit)?;
+    if !output.status.success() {
+        bail!(
+            "{name} {}: {}: {}",
+            args.join(" "),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The repository's root: the folder of the workspace manifest.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// An empty folder of that name under `target/`.
+pub fn fresh_folder(name: &str) -> Result<PathBuf> {
+    let folder = root().join("target").join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// A port nobody listens on now.
+pub fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// Waits until somebody accepts connections on `port`, or `program` has ended.
+pub fn wait_for_port(program: &mut Running, port: u16, limit: Duration) -> Result<()> {
+    let deadline = Instant::now() + limit;
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        program.still_up()?;
+        if Instant::now() > deadline {
+            bail!("{} does not listen on port {port}", program.name);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// A file for a program's messages.
+pub fn log_file(path: &Path) -> Result<Stdio> {
+    Ok(Stdio::from(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
+}
+
+/// Whether a continuous-integration service runs us: then a missing client is a failure.
+pub fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,106 @@
+//! Servers to test: ours, and the peer's, started on free ports over a given folder.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, Running};
+
+/// Whom the load programs claim to be: an ordinary user, since root may be squashed.
+pub const UID: u32 = 1000;
+/// The same for a command line.
+pub const UID_TEXT: &str = "1000";
+
+/// Where a server's share is found.
+#[derive(Clone, Debug)]
+pub struct Address {
+    pub export: String,
+    pub nfs_port: u16,
+    pub mount_port: u16,
+}
+
+impl Address {
+    /// The address of `path` in the share as libnfs's programs want it.
+    #[expect(dead_code)]
+    pub fn url(&self, path: &str) -> String {
+        let (export, nfs, mount) = (&self.export, self.nfs_port, self.mount_port);
+        format!("nfs://127.0.0.1{export}{path}?nfsport={nfs}&mountport={mount}&version=3")
+    }
+}
+
+/// A server that is ended when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    pub running: Running,
+    pub address: Address,
+    /// What it printed before it was ready (ours only).
+    #[expect(dead_code)]
+    pub greeting: Vec<String>,
+}
+
+/// How ours is started.
+pub struct Options<'a> {
+    pub share: &'a Path,
+    pub state: &'a Path,
+    /// `off`, or a port.
+    pub portmap_port: &'a str,
+    pub nfs_port: u16,
+}
+
+/// The release binary, where cargo puts it.
+pub fn binary() -> PathBuf {
+    process::root().join("target/release/fourfold")
+}
+
+/// Starts `fourfold serve` over the folder as share `share` and waits for its line `ready`.
+pub fn ours(options: &Options<'_>) -> Result<Server> {
+    let share = format!("share={}", options.share.display());
+    let (state, port) = (options.state.to_string_lossy(), options.nfs_port.to_string());
+    let args = [
+        "serve",
+        &share,
+        "--state",
+        &state,
+        "--listen",
+        "127.0.0.1",
+        "--nfs-port",
+        &port,
+        "--smb-port",
+        "off",
+    ];
+    let more = ["--afp-port", "off", "--iscsi-port", "off", "--portmap-port", options.portmap_port];
+    let args: Vec<&str> = args.into_iter().chain(more).collect();
+    std::fs::create_dir_all(options.state)?;
+    let log = process::log_file(&options.state.with_extension("log"))?;
+    let mut running = Running::start(binary(), &args, Stdio::piped(), log)?;
+    let greeting = greeting(&mut running).with_context(|| {
+        let log = std::fs::read_to_string(options.state.with_extension("log")).unwrap_or_default();
+        format!("fourfold {} is not ready; it says:\n{log}", args.join(" "))
+    })?;
+    let address =
+        Address { export: "/share".into(), nfs_port: options.nfs_port, mount_port: options.nfs_port };
+    Ok(Server { running, address, greeting })
+}
+
+/// Reads standard output to the line `ready`; a thread keeps reading, so that the server never waits for us.
+fn greeting(running: &mut Running) -> Result<Vec<String>> {
+    let stdout = running.stdout().context("no standard output")?;
+    let (lines, arriving) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let _ = lines.send(line);
+        }
+    });
+    let mut greeting = Vec::new();
+    loop {
+        match arriving.recv_timeout(Duration::from_secs(15)) {
+            Ok(line) if line == "ready" => return Ok(greeting),
+            Ok(line) => greeting.push(line),
+            Err(_) => bail!("no line \"ready\" within 15 s; so far: {greeting:?}"),
+        }
+    }
+}

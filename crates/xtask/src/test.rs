@@ -1,0 +1,37 @@
+//! `cargo xtask test`: every test there is. This is what CI runs.
+
+use anyhow::{Result, bail};
+
+use crate::check::{self, Steps};
+use crate::{debian, interop, process};
+
+pub fn run() -> Result<()> {
+    let missing = debian::ensure(debian::NFS_CLIENTS, true)?;
+    let mut steps = Steps::default();
+    steps.run("clients", || clients(&missing));
+    check::add_steps(&mut steps);
+    steps.run("release", || {
+        process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])
+    });
+    // In a process of its own, since that may move itself to a network of its own.
+    steps.run("interop nfs", || {
+        let xtask = std::env::current_exe()?;
+        process::run(&xtask.to_string_lossy(), &["interop", "nfs", "--no-build"])
+    });
+    let outcome = steps.finish();
+    println!("{}", interop::last_summary());
+    outcome
+}
+
+/// Others' clients must be there under CI; elsewhere their tests are skipped, and said to be.
+fn clients(missing: &[&str]) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = format!("missing Debian packages: {}", missing.join(" "));
+    if process::is_ci() {
+        bail!("{what}");
+    }
+    println!("{what}; the tests that need them are skipped (as root, `cargo xtask test` installs them)");
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Every decoder has a fuzz target.
+//!
+//! A file `crates/nfs/src/wire/v3/read.rs` is `nfs/wire/v3/read`. A target covers it when a line `//! covers:` in
+//! `fuzz/fuzz_targets/*.rs` lists that or a folder above it (`nfs/wire/v3`), separated by commas, or when the target is named
+//! after it: `nfs_v3_read`, `nfs_v3`.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::Finding;
+
+pub fn check(root: &Path, files: &[String]) -> Result<Vec<Finding>> {
+    let mut covered = Vec::new();
+    if let Ok(targets) = std::fs::read_dir(root.join("fuzz/fuzz_targets")) {
+        for path in targets.flatten().map(|target| target.path()) {
+            if let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) {
+                covered.extend(covers(stem, &std::fs::read_to_string(&path)?));
+            }
+        }
+    }
+    Ok(files.iter().filter_map(|file| check_file(file, &covered)).collect())
+}
+
+fn check_file(file: &str, covered: &[String]) -> Option<Finding> {
+    let decoder = decoder(file)?;
+    let is_under = |covered: &String| decoder == *covered || decoder.starts_with(&format!("{covered}/"));
+    if covered.iter().any(is_under) {
+        return None;
+    }
+    let what = format!("no fuzz target covers {decoder}");
+    Some(Finding { file: file.to_owned(), line: 1, what })
+}
+
+/// `nfs/wire/v3/read` of such a file's path; none of a file without a decoder.
+fn decoder(file: &str) -> Option<String> {
+    let path = file.strip_prefix("crates/")?.strip_suffix(".rs")?;
+    let (name, inside) = path.split_once("/src/wire/")?;
+    let is_glue = inside == "mod" || inside.ends_with("/mod") || inside.ends_with("tests");
+    (!is_glue).then(|| format!("{name}/wire/{inside}"))
+}
+
+/// What a target covers: by its name, and by its lines `//! covers:`.
+fn covers(stem: &str, text: &str) -> Vec<String> {
+    let mut all: Vec<String> = stem
+        .split_once('_')
+        .into_iter()
+        .map(|(name, rest)| format!("{name}/wire/{}", rest.replace('_', "/")))
+        .collect();
+    for line in text.lines().filter_map(|line| line.trim().strip_prefix("//! covers:")) {
+        all.extend(line.split([',', ' ']).map(normal).filter(|entry| !entry.is_empty()));
+    }
+    all
+}
+
+/// `crates/nfs/src/wire/v3.rs` and `nfs::wire::v3` are `nfs/wire/v3`.
+fn normal(entry: &str) -> String {
+    let entry = entry.trim().replace("::", "/").replace("/src/", "/");
+    let entry = entry.strip_prefix("crates/").unwrap_or(&entry);
+    entry.strip_suffix(".rs").unwrap_or(entry).trim_end_matches('/').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decoder_without_a_target_is_found() {
+        let covered = covers("nfs_rpc", "//! covers: nfs::wire::v3, nfs/wire/mount.rs\n");
+        for file in ["rpc.rs", "v3/read.rs", "v3.rs", "mount.rs", "v3/mod.rs", "mod.rs"] {
+            assert_eq!(check_file(&format!("crates/nfs/src/wire/{file}"), &covered), None, "{file}");
+        }
+        for file in ["nlm.rs", "v30.rs", "v4/read.rs"] {
+            assert!(check_file(&format!("crates/nfs/src/wire/{file}"), &covered).is_some(), "{file}");
+        }
+    }
+
+    #[test]
+    fn files_outside_wire_need_none() {
+        assert_eq!(check_file("crates/nfs/src/server/read.rs", &[]), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! The rules of style.md and ARCHITECTURE.md that can be measured. Each finding names file, line and the rule.
+
+mod arrows;
+mod fuzzed;
+mod rules;
+mod source;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// A place where a rule is broken.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub file: String,
+    pub line: usize,
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.what)
+    }
+}
+
+pub fn run() -> Result<()> {
+    let root = process::root();
+    let mut findings = arrows::check(&root)?;
+    let files = rust_files(&root)?;
+    for file in &files {
+        let text = std::fs::read_to_string(root.join(file))?;
+        let source =
+            source::Source::parse(file, &text).with_context(|| format!("cannot read {file} as Rust"))?;
+        findings.extend(rules::check(&source));
+    }
+    findings.extend(fuzzed::check(&root, &files)?);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if !findings.is_empty() {
+        bail!("tidy: {} findings", findings.len());
+    }
+    println!("tidy: {} files, no findings", files.len());
+    Ok(())
+}
+
+/// Every Rust file of the crates, relative to the root, in order.
+fn rust_files(root: &Path) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(relative(root, path));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn relative(root: &Path, path: PathBuf) -> String {
+    path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned()
+}

@@ -1,0 +1,247 @@
+//! Rules about one file.
+
+use super::Finding;
+use super::source::{Source, Token, is_word};
+
+const MAX_FUNCTION: usize = 70;
+const MAX_FILE: usize = 500;
+
+/// What a `wire` module may not name: I/O, clocks, tasks, sockets, randomness, locks.
+const NOT_IN_WIRE: &[&str] = &[
+    "Instant",
+    "SystemTime",
+    "TcpListener",
+    "TcpStream",
+    "UdpSocket",
+    "UnixListener",
+    "UnixStream",
+    "async",
+    "await",
+    "getrandom",
+    "libc",
+    "parking_lot",
+    "rustix",
+    "socket2",
+    "tokio",
+];
+/// Modules of `std` that a `wire` module may not name (`std::net` is there for its address types).
+const STD_NOT_IN_WIRE: &[&str] = &["env", "fs", "io", "os", "process", "sync", "thread", "time"];
+
+/// Words that belong to a protocol. Names of formats on the disk (netatalk, appledouble, samba) do not.
+const PROTOCOL_WORDS: &[&str] = &[
+    "afp", "cifs", "dsi", "filetime", "iscsi", "nfs", "nfs3", "nfs4", "nlm", "nlm4", "nsm", "ntstatus",
+    "rpc", "scsi", "smb", "smb1", "smb2", "smb3",
+];
+
+pub fn check(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !source.is_test() {
+        sizes(source, &mut findings);
+    }
+    unsafe_code(source, &mut findings);
+    if is_wire(&source.path) {
+        pure_wire(source, &mut findings);
+    }
+    if source.path.starts_with("crates/vfs/src/") && !source.is_test() {
+        no_protocol(source, &mut findings);
+        one_door_to_the_disk(source, &mut findings);
+    }
+    findings
+}
+
+/// Whether the file belongs to a codec: the crate `wire`, or a protocol's module of that name.
+pub fn is_wire(path: &str) -> bool {
+    path.starts_with("crates/wire/src/") || path.contains("/src/wire/") || path.ends_with("/src/wire.rs")
+}
+
+fn is_host_backend(path: &str) -> bool {
+    path.starts_with("crates/vfs/src/backend/host")
+}
+
+fn finding(source: &Source, line: usize, what: String) -> Finding {
+    Finding { file: source.path.clone(), line, what }
+}
+
+fn sizes(source: &Source, findings: &mut Vec<Finding>) {
+    if source.lines > MAX_FILE {
+        let what = format!("{} lines without tests; at most {MAX_FILE}: split it by concept", source.lines);
+        findings.push(finding(source, MAX_FILE + 1, what));
+    }
+    for function in source.functions().into_iter().filter(|f| f.lines > MAX_FUNCTION) {
+        let what = format!("fn {} has {} lines; at most {MAX_FUNCTION}", function.name, function.lines);
+        findings.push(finding(source, function.line, what));
+    }
+}
+
+fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
+    if is_host_backend(&source.path) {
+        return;
+    }
+    for token in source.tokens.iter().filter(|token| token.text == "unsafe") {
+        findings.push(finding(source, token.line, "unsafe outside vfs/backend/host".into()));
+    }
+}
+
+fn pure_wire(source: &Source, findings: &mut Vec<Finding>) {
+    for token in source.tokens.iter().filter(|token| NOT_IN_WIRE.contains(&token.text.as_str())) {
+        findings.push(finding(source, token.line, format!("`{}` in a wire module", token.text)));
+    }
+    for token in modules_of(source, "std").filter(|token| STD_NOT_IN_WIRE.contains(&token.text.as_str())) {
+        findings.push(finding(source, token.line, format!("`std::{}` in a wire module", token.text)));
+    }
+}
+
+fn no_protocol(source: &Source, findings: &mut Vec<Finding>) {
+    for token in source.tokens.iter().filter(|token| is_word(&token.text)) {
+        if let Some(word) = words(&token.text).iter().find(|word| PROTOCOL_WORDS.contains(&word.as_str())) {
+            let what = format!("`{}` names a protocol ({word}); vfs knows none", token.text);
+            findings.push(finding(source, token.line, what));
+        }
+    }
+}
+
+fn one_door_to_the_disk(source: &Source, findings: &mut Vec<Finding>) {
+    if is_host_backend(&source.path) {
+        return;
+    }
+    for of in ["std", "rustix"] {
+        for token in modules_of(source, of).filter(|token| token.text == "fs") {
+            let what = format!("`{of}::fs` outside vfs/backend/host: only that calls the file system");
+            findings.push(finding(source, token.line, what));
+        }
+    }
+}
+
+/// What follows `name::`, directly or as one of `name::{a, b::c}`.
+fn modules_of<'a>(source: &'a Source, name: &'a str) -> impl Iterator<Item = &'a Token> {
+    let tokens = &source.tokens;
+    let after = move |at: usize| {
+        let is_path = tokens[at].text == name
+            && [1, 2].iter().all(|i| tokens.get(at + i).is_some_and(|t| t.text == ":"));
+        if is_path { &tokens[at + 3..] } else { &[] }
+    };
+    (0..tokens.len()).map(after).flat_map(first_segments)
+}
+
+/// The first segments of a use tree's branches.
+fn first_segments(rest: &[Token]) -> Vec<&Token> {
+    match rest.first() {
+        Some(token) if token.text == "{" => {}
+        Some(token) => return vec![token],
+        None => return Vec::new(),
+    }
+    let (mut depth, mut is_first, mut found) = (0, true, Vec::new());
+    for token in rest {
+        match token.text.as_str() {
+            "{" => depth += 1,
+            "}" if depth == 1 => break,
+            "}" => depth -= 1,
+            "," => is_first = depth == 1,
+            _ if is_first => {
+                found.push(token);
+                is_first = false;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The words of an identifier: `NtStatus_from_smb2` is nt, status, from, smb2, and also ntstatus.
+fn words(identifier: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in identifier.chars() {
+        if c == '_' || (c.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if c != '_' {
+            words.last_mut().expect("one was pushed first").extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase() || c.is_numeric();
+    }
+    let pairs: Vec<String> = words.windows(2).map(|pair| pair.concat()).collect();
+    words.extend(pairs);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        check(&Source::parse(path, text).unwrap()).into_iter().map(|f| f.what).collect()
+    }
+
+    #[test]
+    fn wire_modules_do_no_io_and_read_no_clock() {
+        for code in [
+            "use std::time::Instant;",
+            "use std::{fmt, fs};",
+            "use std::io::Read;",
+            "async fn a() {}",
+            "fn a() { tokio::spawn(b()); }",
+            "use std::net::TcpStream;",
+        ] {
+            assert!(!findings("crates/nfs/src/wire/rpc.rs", code).is_empty(), "{code}");
+        }
+        assert_eq!(findings("crates/nfs/src/server/rpc.rs", "use std::{fmt, fs};"), [""; 0]);
+    }
+
+    #[test]
+    fn wire_modules_may_use_addresses_and_formatting() {
+        let code = "use std::net::Ipv4Addr; use std::{fmt, str::{from_utf8, FromStr}}; // std::fs\n";
+        assert_eq!(findings("crates/nfs/src/wire/portmap.rs", code), [""; 0]);
+    }
+
+    #[test]
+    fn vfs_knows_no_protocol() {
+        for code in
+            ["fn nfs_handle() {}", "struct SmbLease;", "enum NtStatus {}", "const NLM_GRANTED: u8 = 0;"]
+        {
+            assert_eq!(findings("crates/vfs/src/state.rs", code).len(), 1, "{code}");
+        }
+        let on_disk =
+            "fn netatalk() -> &'static str { \"AFP_AfpInfo\" } // as SMB sees it\nfn transform() {}";
+        assert_eq!(findings("crates/vfs/src/mac/mod.rs", on_disk), [""; 0]);
+        assert_eq!(findings("crates/nfs/src/server/mod.rs", "fn nfs_handle() {}"), [""; 0]);
+    }
+
+    #[test]
+    fn only_the_host_backend_calls_the_file_system_and_is_unsafe() {
+        let code = "use rustix::{fs::openat, io}; fn a() { unsafe { b() } }";
+        assert_eq!(findings("crates/vfs/src/backend/host.rs", code), [""; 0]);
+        assert_eq!(findings("crates/vfs/src/backend/host/open.rs", code), [""; 0]);
+        assert_eq!(findings("crates/vfs/src/cache.rs", code).len(), 2);
+        assert_eq!(findings("crates/vfs/src/cache.rs", "fn a() { std::fs::read(p); }").len(), 1);
+    }
+
+    #[test]
+    fn tests_in_vfs_may_name_protocols_and_use_folders() {
+        let code = "#[cfg(test)]\nmod tests { use std::fs; fn smb() {} }";
+        assert_eq!(findings("crates/vfs/src/state.rs", code), [""; 0]);
+    }
+
+    #[test]
+    fn functions_of_70_lines_pass_and_of_71_do_not() {
+        let of = |lines: usize| format!("fn a() {{{}}}", "\n".repeat(lines - 1));
+        assert_eq!(findings("crates/x/src/a.rs", &of(70)), [""; 0]);
+        assert_eq!(findings("crates/x/src/a.rs", &of(71)), ["fn a has 71 lines; at most 70"]);
+    }
+
+    #[test]
+    fn files_past_500_lines_are_split() {
+        let of = |lines: usize| "const A: u8 = 0;\n".repeat(lines);
+        assert_eq!(findings("crates/x/src/a.rs", &of(500)), [""; 0]);
+        assert_eq!(findings("crates/x/src/a.rs", &of(501)).len(), 1);
+        let with_tests = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", of(500), of(100));
+        assert_eq!(findings("crates/x/src/a.rs", &with_tests), [""; 0]);
+    }
+
+    #[test]
+    fn identifiers_are_split_into_words() {
+        assert!(words("NtStatusFromSmb2").contains(&"ntstatus".to_owned()));
+        assert!(words("to_smb2").contains(&"smb2".to_owned()));
+        assert!(!words("transformation").contains(&"nsm".to_owned()));
+    }
+}
