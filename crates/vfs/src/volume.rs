@@ -1,10 +1,16 @@
 //! A shared folder: what every protocol does to files, in the few operations they all need.
+//!
+//! Operations take a [`Found`]: a node with its attributes as of the start of the request. They are what permissions are
+//! checked by and what the reply says of the time before, so that each request asks the host for them once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
 use crate::listing::{Listings, Page};
-use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, Time};
+use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, Time, names};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
 pub type Node = Arc<dyn Object>;
@@ -111,8 +117,8 @@ impl Volume {
     }
 
     /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.
-    pub async fn read(&self, caller: &Caller, node: &Node, offset: u64, length: usize) -> Result<ReadData> {
-        let attributes = node.attributes()?;
+    pub async fn read(&self, caller: &Caller, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
+        let (node, attributes) = (&of.object, of.attributes);
         node.prepare(caller, &attributes, Access::READ, true)?;
         let left = attributes.size.saturating_sub(offset);
         let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -147,17 +153,17 @@ impl Volume {
     pub async fn write(
         &self,
         caller: &Caller,
-        node: &Node,
+        to: &Found,
         offset: u64,
-        data: &[u8],
+        data: Bytes,
         stability: Stability,
     ) -> Result<Change> {
-        let before = self.may_change(node)?;
+        let (node, before) = (&to.object, self.may_change(to)?);
         node.prepare(caller, &before, Access::WRITE, true)?;
         if stability == Stability::Unstable {
-            node.write_at(caller, offset, data, stability)?;
+            node.write_at(caller, offset, &data, stability)?;
         } else {
-            let (node, caller, data) = (node.clone(), caller.clone(), data.to_vec());
+            let (node, caller) = (node.clone(), caller.clone());
             in_pool(move || node.write_at(&caller, offset, &data, stability)).await?;
         }
         self.unheard(node);
@@ -165,8 +171,8 @@ impl Volume {
     }
 
     /// Puts everything written to a file on the disk.
-    pub async fn sync(&self, node: &Node) -> Result<Change> {
-        let before = node.attributes()?;
+    pub async fn sync(&self, of: &Found) -> Result<Change> {
+        let (node, before) = (&of.object, of.attributes);
         let syncing = node.clone();
         in_pool(move || syncing.sync(Stability::File)).await?;
         Ok(Change { before, after: node.attributes()? })
@@ -176,11 +182,11 @@ impl Volume {
     pub fn set_attributes(
         &self,
         caller: &Caller,
-        node: &Node,
+        of: &Found,
         changes: &SetAttributes,
         unless_changed_since: Option<Time>,
     ) -> Result<std::result::Result<Change, Attributes>> {
-        let before = self.may_change(node)?;
+        let (node, before) = (&of.object, self.may_change(of)?);
         if unless_changed_since.is_some_and(|time| time != before.changed) {
             return Ok(Err(before));
         }
@@ -193,65 +199,66 @@ impl Volume {
     pub fn create(
         &self,
         caller: &Caller,
-        folder: &Node,
+        folder: &Found,
         name: &[u8],
         new: NewKind<'_>,
         mode: u32,
     ) -> Result<Made> {
         let before = self.may_change(folder)?;
         let stored = to_stored(name);
-        let found = folder.create(caller, stored.as_deref().unwrap_or(name), new, mode)?;
-        Ok(Made { found, folder: Change { before, after: folder.attributes()? } })
+        let found = folder.object.create(caller, stored.as_deref().unwrap_or(name), new, mode)?;
+        Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
     /// Another name for a file.
-    pub fn link(&self, caller: &Caller, target: &Node, folder: &Node, name: &[u8]) -> Result<Change> {
+    pub fn link(&self, caller: &Caller, target: &Node, folder: &Found, name: &[u8]) -> Result<Change> {
         let before = self.may_change(folder)?;
         let stored = to_stored(name);
-        folder.link(caller, target.as_ref(), stored.as_deref().unwrap_or(name))?;
+        folder.object.link(caller, target.as_ref(), stored.as_deref().unwrap_or(name))?;
         self.unheard(target);
-        Ok(Change { before, after: folder.attributes()? })
+        Ok(Change { before, after: folder.object.attributes()? })
     }
 
     /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
-    pub fn remove(&self, caller: &Caller, folder: &Node, name: &[u8], kind: Kind) -> Result<Change> {
+    pub fn remove(&self, caller: &Caller, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
         let before = self.may_change(folder)?;
         let remove = |name: &[u8]| match kind {
-            Kind::Folder => folder.remove_folder(caller, name),
-            _ => folder.remove(caller, name),
+            Kind::Folder => folder.object.remove_folder(caller, name),
+            _ => folder.object.remove(caller, name),
         };
         match remove(name) {
             Err(Error::NotFound) => remove(&to_stored(name).ok_or(Error::NotFound)?)?,
             other => other?,
         }
-        Ok(Change { before, after: folder.attributes()? })
+        Ok(Change { before, after: folder.object.attributes()? })
     }
 
     /// Moves an entry; gives what happened to both folders.
     pub fn rename(
         &self,
         caller: &Caller,
-        from: (&Node, &[u8]),
-        to: (&Node, &[u8]),
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
         mode: RenameMode,
     ) -> Result<(Change, Change)> {
-        let (before, before_to) = (self.may_change(from.0)?, to.0.attributes()?);
+        let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
+        let (source, target) = (&from.0.object, &to.0.object);
         let stored = to_stored(to.1);
         let new_name = stored.as_deref().unwrap_or(to.1);
-        match from.0.rename(caller, from.1, to.0.as_ref(), new_name, mode) {
+        match source.rename(caller, from.1, target.as_ref(), new_name, mode) {
             Err(Error::NotFound) => {
                 let stored = to_stored(from.1).ok_or(Error::NotFound)?;
-                from.0.rename(caller, &stored, to.0.as_ref(), new_name, mode)?;
+                source.rename(caller, &stored, target.as_ref(), new_name, mode)?;
             }
             other => other?,
         }
-        let change = Change { before, after: from.0.attributes()? };
-        Ok((change, Change { before: before_to, after: to.0.attributes()? }))
+        let change = Change { before, after: source.attributes()? };
+        Ok((change, Change { before: before_to, after: target.attributes()? }))
     }
 
     /// A page of a folder's entries, from after `cookie`.
-    pub fn list(&self, caller: &Caller, folder: &Node, cookie: u64) -> Result<Page> {
-        let attributes = folder.attributes()?;
+    pub fn list(&self, caller: &Caller, folder: &Found, cookie: u64) -> Result<Page> {
+        let (folder, attributes) = (&folder.object, folder.attributes);
         if attributes.kind != Kind::Folder {
             return Err(Error::NotFolder);
         }
@@ -276,11 +283,8 @@ impl Volume {
         }
     }
 
-    fn may_change(&self, node: &Node) -> Result<Attributes> {
-        if self.options.read_only {
-            return Err(Error::ReadOnly);
-        }
-        node.attributes()
+    fn may_change(&self, of: &Found) -> Result<Attributes> {
+        if self.options.read_only { Err(Error::ReadOnly) } else { Ok(of.attributes) }
     }
 }
 
@@ -292,12 +296,10 @@ async fn in_pool<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + 's
     }
 }
 
-/// The stored form of a name (composed, NFC) where it differs. Bytes that are not UTF-8 are stored as they are.
+/// The stored form of a name where it differs.
 fn to_stored(name: &[u8]) -> Option<Vec<u8>> {
-    if name.is_ascii() {
-        return None;
+    match names::for_storage(name) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(stored) => Some(stored),
     }
-    let name = std::str::from_utf8(name).ok()?;
-    let stored: String = unicode_normalization::UnicodeNormalization::nfc(name).collect();
-    (stored != name).then(|| stored.into_bytes())
 }

@@ -3,6 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Backend, NewKind, RenameMode, Stability};
 use vfs::{Access, Caller, Error, Kind, SetAttributes, Volume, VolumeOptions};
@@ -21,17 +23,18 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 #[test]
 fn a_file_is_made_written_read_and_found_by_its_key_after_a_rename() {
     let (dir, volume, caller) = volume();
-    let root = volume.root().unwrap().object;
+    let root = volume.root().unwrap();
     let made = volume.create(&caller, &root, b"a", NewKind::File, 0o640).unwrap();
     assert!(made.folder.after.changed >= made.folder.before.changed);
-    let node = made.found.object;
-    let change = run(volume.write(&caller, &node, 3, b"hello", Stability::File)).unwrap();
+    let node = made.found;
+    let hello = Bytes::from_static(b"hello");
+    let change = run(volume.write(&caller, &node, 3, hello, Stability::File)).unwrap();
     assert_eq!((change.before.size, change.after.size), (0, 8));
     assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"\0\0\0hello");
     assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o7777, 0o640);
 
     volume.rename(&caller, (&root, b"a"), (&root, b"b"), RenameMode::Replace).unwrap();
-    let key = node.key();
+    let key = node.object.key();
     drop(node);
     let again = Host::open(dir.path(), &HostOptions::default()).unwrap();
     let found = again.by_key(&key).unwrap();
@@ -42,7 +45,7 @@ fn a_file_is_made_written_read_and_found_by_its_key_after_a_rename() {
 #[test]
 fn a_removed_file_is_stale_and_its_key_is_never_anothers() {
     let (_dir, volume, caller) = volume();
-    let root = volume.root().unwrap().object;
+    let root = volume.root().unwrap();
     let mut keys = std::collections::HashSet::new();
     for _ in 0..50 {
         let key = volume.create(&caller, &root, b"x", NewKind::File, 0o600).unwrap().found.object.key();
@@ -56,21 +59,21 @@ fn a_removed_file_is_stale_and_its_key_is_never_anothers() {
 fn links_are_never_followed() {
     let (dir, volume, caller) = volume();
     std::os::unix::fs::symlink("/etc/passwd", dir.path().join("out")).unwrap();
-    let root = volume.root().unwrap().object;
-    let link = volume.lookup(&caller, &root, b"out").unwrap();
+    let root = volume.root().unwrap();
+    let link = volume.lookup(&caller, &root.object, b"out").unwrap();
     assert_eq!(link.attributes.kind, Kind::Link);
     assert_eq!(link.object.read_link().unwrap(), b"/etc/passwd");
-    assert_eq!(run(volume.read(&caller, &link.object, 0, 10)).unwrap_err(), Error::IsLink);
+    assert_eq!(run(volume.read(&caller, &link, 0, 10)).unwrap_err(), Error::IsLink);
     assert_eq!(volume.lookup(&caller, &link.object, b"x").err(), Some(Error::NotFolder));
 }
 
 #[test]
 fn a_decomposed_name_finds_and_makes_the_composed_one() {
     let (dir, volume, caller) = volume();
-    let root = volume.root().unwrap().object;
+    let root = volume.root().unwrap();
     volume.create(&caller, &root, "sen\u{303}or".as_bytes(), NewKind::File, 0o600).unwrap();
     assert!(dir.path().join("se\u{f1}or").exists());
-    volume.lookup(&caller, &root, "sen\u{303}or".as_bytes()).unwrap();
+    volume.lookup(&caller, &root.object, "sen\u{303}or".as_bytes()).unwrap();
     volume.remove(&caller, &root, "sen\u{303}or".as_bytes(), Kind::File).unwrap();
     assert!(!dir.path().join("se\u{f1}or").exists());
 }
@@ -78,7 +81,7 @@ fn a_decomposed_name_finds_and_makes_the_composed_one() {
 #[test]
 fn a_listing_hears_of_local_changes_at_once() {
     let (dir, volume, caller) = volume();
-    let root = volume.root().unwrap().object;
+    let root = volume.root().unwrap();
     for i in 0..500 {
         std::fs::write(dir.path().join(format!("a-rather-long-file-name-{i}")), b"").unwrap();
     }
@@ -99,7 +102,7 @@ fn a_listing_hears_of_local_changes_at_once() {
 #[test]
 fn every_cookie_leads_to_the_entry_after_it_while_others_come_and_go() {
     let (dir, volume, caller) = volume();
-    let root = volume.root().unwrap().object;
+    let root = volume.root().unwrap();
     let names: Vec<String> = (0..300).map(|i| format!("entry-{i}")).collect();
     names.iter().for_each(|name| std::fs::write(dir.path().join(name), b"").unwrap());
     let mut seen = std::collections::HashSet::new();
@@ -125,17 +128,17 @@ fn permissions_are_those_of_the_caller() {
         return;
     }
     let (dir, volume, root_user) = volume();
-    let root = volume.root().unwrap().object;
+    let root = volume.root().unwrap();
     let all = SetAttributes { mode: Some(0o777), ..Default::default() };
     volume.set_attributes(&root_user, &root, &all, None).unwrap().unwrap();
     let (anna, ben) = (Caller::new(5001, 5001, &[77]), Caller::new(5002, 5002, &[]));
     let made = volume.create(&anna, &root, b"diary", NewKind::File, 0o640).unwrap();
     assert_eq!((made.found.attributes.uid, made.found.attributes.gid), (5001, 5001));
-    let diary = made.found.object;
-    run(volume.write(&anna, &diary, 0, b"secret", Stability::Unstable)).unwrap();
+    let diary = made.found;
+    run(volume.write(&anna, &diary, 0, Bytes::from_static(b"secret"), Stability::Unstable)).unwrap();
     assert_eq!(run(volume.read(&ben, &diary, 0, 6)).unwrap_err(), Error::AccessDenied);
     assert_eq!(
-        run(volume.write(&ben, &diary, 0, b"x", Stability::Unstable)).unwrap_err(),
+        run(volume.write(&ben, &diary, 0, Bytes::from_static(b"x"), Stability::Unstable)).unwrap_err(),
         Error::AccessDenied
     );
     // An ACL for Ben, which the mode does not show to him: setfacl is the judge.
@@ -143,6 +146,6 @@ fn permissions_are_those_of_the_caller() {
     let acl = std::process::Command::new("setfacl").args(["-m", "u:5002:r"]).arg(&path).status();
     if acl.is_ok_and(|status| status.success()) {
         run(volume.read(&ben, &diary, 0, 6)).unwrap();
-        assert_eq!(diary.access(&ben, Access(7)).unwrap(), Access::READ);
+        assert_eq!(diary.object.access(&ben, Access(7)).unwrap(), Access::READ);
     }
 }
