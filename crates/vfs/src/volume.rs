@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
 use crate::listing::{Listings, Page};
-use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, Time, names};
+use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, names};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
 pub type Node = Arc<dyn Object>;
@@ -110,9 +110,14 @@ impl Volume {
         }
     }
 
+    /// The folder that a folder is in; the share's own folder is its own parent.
+    pub fn parent(&self, of: &Found) -> Result<Found> {
+        of.object.parent()
+    }
+
     /// Which of `want` the caller may do.
-    pub fn access(&self, caller: &Caller, node: &Node, want: Access) -> Result<Access> {
-        let granted = node.access(caller, want)?;
+    pub fn access(&self, caller: &Caller, to: &Found, want: Access) -> Result<Access> {
+        let granted = to.object.access(caller, &to.attributes, want)?;
         Ok(if self.options.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
     }
 
@@ -178,21 +183,12 @@ impl Volume {
         Ok(Change { before, after: node.attributes()? })
     }
 
-    /// Changes attributes; with `unless_changed_since`, only if the file's change time is still that.
-    pub fn set_attributes(
-        &self,
-        caller: &Caller,
-        of: &Found,
-        changes: &SetAttributes,
-        unless_changed_since: Option<Time>,
-    ) -> Result<std::result::Result<Change, Attributes>> {
+    /// Changes attributes.
+    pub fn set_attributes(&self, caller: &Caller, of: &Found, changes: &SetAttributes) -> Result<Change> {
         let (node, before) = (&of.object, self.may_change(of)?);
-        if unless_changed_since.is_some_and(|time| time != before.changed) {
-            return Ok(Err(before));
-        }
         node.set_attributes(caller, changes)?;
         self.unheard(node);
-        Ok(Ok(Change { before, after: node.attributes()? }))
+        Ok(Change { before, after: node.attributes()? })
     }
 
     /// Makes an entry, under its stored name.
@@ -262,7 +258,7 @@ impl Volume {
         if attributes.kind != Kind::Folder {
             return Err(Error::NotFolder);
         }
-        let granted = folder.access(caller, Access::READ.union(Access::EXECUTE))?;
+        let granted = folder.access(caller, &attributes, Access::READ.union(Access::EXECUTE))?;
         if !granted.contains(Access::READ) {
             return Err(Error::AccessDenied);
         }

@@ -153,11 +153,13 @@ pub trait Object: Any + Send + Sync {
     fn attributes(&self) -> Result<Attributes>;
     /// Changes attributes as the caller. `size` needs write permission, or ownership, as POSIX says.
     fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()>;
-    /// Which of `want` the caller may do.
-    fn access(&self, caller: &Caller, want: Access) -> Result<Access>;
+    /// Which of `want` the caller may do, by these fresh `attributes`.
+    fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access>;
 
     /// The entry of this folder with exactly this stored name; links are not followed.
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found>;
+    /// The folder that this folder is in; the share's folder is its own parent. `Stale` when it has left the share.
+    fn parent(&self) -> Result<Found>;
     /// Makes an entry; fails with `Exists` when there is one. `mode` is final: no umask is applied.
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found>;
     /// Another name in this folder for `target`.

@@ -47,6 +47,33 @@ impl HostObject {
         self.shared.adopt(opened.map_err(fact)?, Reached::ByName)
     }
 
+    /// The parent, if it is inside the share: a folder moved out of it meanwhile has no parent to show.
+    pub(super) fn parent_folder(&self) -> Result<Found> {
+        const DEEPEST: usize = 4096;
+        self.shared.act_as_ourselves()?;
+        let root = stat(self.shared.root.as_fd())?;
+        let is_root = |at: &rustix::fs::Statx| {
+            (at.stx_ino, at.stx_dev_major, at.stx_dev_minor)
+                == (root.stx_ino, root.stx_dev_major, root.stx_dev_minor)
+        };
+        if is_root(&stat(self.fd())?) {
+            return self.shared.adopt(rustix::io::dup(&self.shared.root).map_err(fact)?, Reached::ByName);
+        }
+        let up = |fd: std::os::fd::BorrowedFd<'_>| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::openat(fd, c"..", flags, Mode::empty()).map_err(fact)
+        };
+        let parent = up(self.fd())?;
+        let mut above = rustix::io::dup(&parent).map_err(fact)?;
+        for _ in 0..DEEPEST {
+            if is_root(&stat(above.as_fd())?) {
+                return self.shared.adopt(parent, Reached::ByName);
+            }
+            above = up(above.as_fd())?;
+        }
+        Err(Error::Stale)
+    }
+
     pub(super) fn make(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
         self.shared.act_to_change(caller)?;
         let bits = Mode::from_raw_mode(mode & 0o7777);

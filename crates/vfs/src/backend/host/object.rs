@@ -133,13 +133,17 @@ impl Object for HostObject {
         self.change(caller, changes)
     }
 
-    fn access(&self, caller: &Caller, want: Access) -> Result<Access> {
-        let granted = self.granted(&self.stat()?, caller, want)?;
+    fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access> {
+        let granted = self.granted(attributes, caller, want)?;
         Ok(if self.shared.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
     }
 
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
         self.find(caller, name)
+    }
+
+    fn parent(&self) -> Result<Found> {
+        self.parent_folder()
     }
 
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {

@@ -1,0 +1,127 @@
+//! File handles: which share, which file, and a code that only this server can make.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | version of this layout, 1 |
+//! | 1 | which view of the file: 0 the file, 1 its Mac sidecar |
+//! | 2 | zero |
+//! | 4 | the share's tag |
+//! | 8 | SipHash-2-4 of all the rest, keyed by the server's secret |
+//! | up to 44 | the host's key of the file |
+
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
+use vfs::HostKey;
+
+use crate::wire::v3::types::Status;
+
+const VERSION: u8 = 1;
+const CODE: std::ops::Range<usize> = 8..16;
+const HEAD: usize = 16;
+
+/// The key that file handles are sealed with. Kept in the state folder: handles outlive the server.
+#[derive(Clone)]
+pub struct HandleSecret([u8; 16]);
+
+impl HandleSecret {
+    /// A secret of these bytes.
+    pub fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
+/// Which view of a file a handle is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum View {
+    File,
+    Sidecar,
+}
+
+/// What a handle says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Named {
+    pub(crate) tag: u32,
+    pub(crate) view: View,
+    pub(crate) key: HostKey,
+}
+
+/// A sealed handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    bytes: [u8; HEAD + HostKey::MAX],
+    len: usize,
+}
+
+impl Sealed {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Named {
+    /// The handle to give to a client.
+    pub(crate) fn seal(&self, secret: &HandleSecret) -> Sealed {
+        let key = self.key.as_bytes();
+        let mut bytes = [0; HEAD + HostKey::MAX];
+        bytes[0] = VERSION;
+        bytes[1] = u8::from(self.view == View::Sidecar);
+        bytes[4..8].copy_from_slice(&self.tag.to_be_bytes());
+        bytes[HEAD..HEAD + key.len()].copy_from_slice(key);
+        let len = HEAD + key.len();
+        let code = code(secret, &bytes[..len]);
+        bytes[CODE].copy_from_slice(&code.to_be_bytes());
+        Sealed { bytes, len }
+    }
+
+    /// What a client's handle says: BADHANDLE for anything this server did not make.
+    pub(crate) fn open(secret: &HandleSecret, handle: &[u8]) -> Result<Self, Status> {
+        if handle.len() <= HEAD || handle[0] != VERSION || handle[1] > 1 || handle[2..4] != [0, 0] {
+            return Err(Status::BADHANDLE);
+        }
+        // The time this comparison takes tells nothing: one wrong guess in 2^64 is as good as another.
+        if code(secret, handle).to_be_bytes() != handle[CODE] {
+            return Err(Status::BADHANDLE);
+        }
+        let view = if handle[1] == 1 { View::Sidecar } else { View::File };
+        let tag = u32::from_be_bytes([handle[4], handle[5], handle[6], handle[7]]);
+        let key = HostKey::new(&handle[HEAD..]).ok_or(Status::BADHANDLE)?;
+        Ok(Self { tag, view, key })
+    }
+}
+
+fn code(secret: &HandleSecret, handle: &[u8]) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(&secret.0);
+    hasher.write(&handle[..CODE.start]);
+    hasher.write(&handle[CODE.end..]);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_opens_only_whole_unchanged_and_with_its_secret() {
+        let secret = HandleSecret::new([7; 16]);
+        let named = Named { tag: 9, view: View::File, key: HostKey::new(b"\x01abcdefg").unwrap() };
+        let sealed = named.seal(&secret);
+        assert!(sealed.as_bytes().len() <= 64); // NFS3_FHSIZE
+        assert_eq!(Named::open(&secret, sealed.as_bytes()), Ok(named));
+        assert_eq!(Named::open(&HandleSecret::new([8; 16]), sealed.as_bytes()), Err(Status::BADHANDLE));
+        for at in 0..sealed.as_bytes().len() {
+            for bit in 0..8 {
+                let mut forged = sealed.as_bytes().to_vec();
+                forged[at] ^= 1 << bit;
+                assert_eq!(Named::open(&secret, &forged), Err(Status::BADHANDLE), "byte {at} bit {bit}");
+            }
+            assert_eq!(Named::open(&secret, &sealed.as_bytes()[..at]), Err(Status::BADHANDLE));
+        }
+    }
+
+    #[test]
+    fn the_longest_key_fits_a_handle() {
+        let key = HostKey::new(&[1; HostKey::MAX]).unwrap();
+        let sealed = Named { tag: 1, view: View::Sidecar, key }.seal(&HandleSecret::new([0; 16]));
+        assert_eq!(sealed.as_bytes().len(), 60);
+    }
+}

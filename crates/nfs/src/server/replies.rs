@@ -1,0 +1,129 @@
+//! The reply cache. A client that hears nothing sends its call again; one that must not be done twice (a REMOVE that
+//! would now fail) gets the first reply again. Juszczak, "Improving the Performance and Correctness of an NFS Server".
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+
+use parking_lot::Mutex;
+
+use super::rpc::Call;
+use crate::wire::v3::{self, Procedure};
+
+/// Replies kept, over all clients.
+const KEPT: usize = 16_384;
+/// A reply longer than this is not kept (none of the procedures concerned has one).
+const LONGEST: usize = 4_096;
+const SHARDS: usize = 16;
+
+/// What makes two calls the same call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    client: IpAddr,
+    xid: u32,
+    program: u32,
+    procedure: u32,
+    /// Of the arguments and the credential: an xid alone may come round again.
+    digest: u64,
+}
+
+#[derive(Default)]
+struct Shard {
+    replies: HashMap<Key, Option<Vec<u8>>>,
+    order: VecDeque<Key>,
+}
+
+/// Replies of calls that must not be done twice.
+#[derive(Default)]
+pub(crate) struct Replies {
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+/// What is known of a call.
+pub(crate) enum Begun<'a> {
+    /// Never seen: do it, then [`Entry::finish`].
+    New(Entry<'a>),
+    /// Done: this was the reply.
+    Known(Vec<u8>),
+    /// Being done.
+    Running,
+}
+
+/// A call being done. Dropped unfinished, it is forgotten.
+pub(crate) struct Entry<'a> {
+    shard: &'a Mutex<Shard>,
+    key: Key,
+    finished: bool,
+}
+
+impl Replies {
+    /// The key of a call that must not be done twice; `None` for any other.
+    pub(crate) fn key_of(&self, call: &Call<'_>) -> Option<Key> {
+        let header = &call.header;
+        (header.program == v3::PROGRAM && must_not_repeat(Procedure(header.procedure))).then(|| {
+            let mut digest = DefaultHasher::new();
+            call.arguments.hash(&mut digest);
+            (call.identity.uid, call.identity.gid, call.origin.port, call.origin.datagram).hash(&mut digest);
+            Key {
+                client: call.origin.address,
+                xid: header.xid,
+                program: header.program,
+                procedure: header.procedure,
+                digest: digest.finish(),
+            }
+        })
+    }
+
+    pub(crate) fn begin(&self, key: Key) -> Begun<'_> {
+        let shard = &self.shards[key.digest as usize % SHARDS];
+        let mut kept = shard.lock();
+        match kept.replies.get(&key) {
+            Some(Some(reply)) => return Begun::Known(reply.clone()),
+            Some(None) => return Begun::Running,
+            None => {}
+        }
+        if kept.order.len() >= KEPT / SHARDS
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            kept.replies.remove(&oldest);
+        }
+        kept.order.push_back(key);
+        kept.replies.insert(key, None);
+        Begun::New(Entry { shard, key, finished: false })
+    }
+}
+
+impl Entry<'_> {
+    /// Keeps the reply.
+    pub(crate) fn finish(mut self, reply: &[u8]) {
+        if reply.len() <= LONGEST
+            && let Some(slot) = self.shard.lock().replies.get_mut(&self.key)
+        {
+            *slot = Some(reply.to_vec());
+            self.finished = true;
+        }
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.shard.lock().replies.remove(&self.key);
+        }
+    }
+}
+
+fn must_not_repeat(procedure: Procedure) -> bool {
+    matches!(
+        procedure,
+        Procedure::SETATTR
+            | Procedure::CREATE
+            | Procedure::MKDIR
+            | Procedure::SYMLINK
+            | Procedure::MKNOD
+            | Procedure::REMOVE
+            | Procedure::RMDIR
+            | Procedure::RENAME
+            | Procedure::LINK
+    )
+}

@@ -1,0 +1,151 @@
+//! One call, RFC 5531: which program, who asks, what is answered when it is no call that we know.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use conn::Reply;
+use vfs::Payload;
+use wire::{Reader, Writer};
+
+use super::{Origin, Service, v3};
+use crate::wire::rpc::{
+    AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
+};
+use crate::wire::xdr::{Decode, Encode, arguments, padding};
+
+/// Who calls, as the call says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) groups: Vec<u32>,
+    /// AUTH_NONE: always the anonymous user.
+    pub(crate) nobody: bool,
+}
+
+/// A call on its way through a program.
+pub(crate) struct Call<'a> {
+    pub(crate) service: &'a Arc<Service>,
+    pub(crate) origin: Origin,
+    pub(crate) identity: Identity,
+    pub(crate) header: CallHeader<'a>,
+    pub(crate) arguments: &'a [u8],
+    /// The whole message, for data that must outlive the call.
+    pub(crate) message: &'a Bytes,
+}
+
+/// What a program made of a call: results in the writer, and perhaps data after them.
+pub(crate) type Answered = Result<Option<Payload>, Outcome>;
+
+impl<'a> Call<'a> {
+    /// The arguments as one value.
+    pub(crate) fn arguments<T: Decode<'a>>(&self) -> Result<T, Outcome> {
+        arguments(&mut Reader::new(self.arguments)).map_err(|_| Outcome::GarbageArgs)
+    }
+
+    /// The arguments must be empty.
+    pub(crate) fn no_arguments(&self) -> Result<(), Outcome> {
+        if self.arguments.is_empty() { Ok(()) } else { Err(Outcome::GarbageArgs) }
+    }
+}
+
+/// Answers one message. `None`: it gets no answer (it is a reply, or nothing that has a transaction id).
+pub(crate) async fn answer(service: Arc<Service>, origin: Origin, message: Bytes) -> Option<Reply> {
+    let mut reader = Reader::new(&message);
+    let header = match Message::decode(&mut reader) {
+        Ok(Message::Call(header)) => header,
+        Ok(Message::OtherVersion { xid, .. }) => {
+            return Some(finish(refusal(xid, Outcome::RpcMismatch { low: 2, high: 2 }), None, origin));
+        }
+        Ok(Message::Reply(_)) | Err(_) => return None,
+    };
+    let identity = match identify(&header) {
+        Ok(identity) => identity,
+        Err(why) => return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin)),
+    };
+    let arguments = reader.rest();
+    let call = Call { service: &service, origin, identity, header, arguments, message: &message };
+    let (writer, payload) = replied(&call).await?;
+    Some(finish(writer, payload, origin))
+}
+
+/// The reply kept from the first time this call came, or a new one.
+async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
+    let Some(key) = call.service.replies.key_of(call) else { return Some(run(call).await) };
+    match call.service.replies.begin(key) {
+        super::replies::Begun::New(entry) => {
+            let (writer, payload) = run(call).await;
+            entry.finish(writer.as_bytes());
+            Some((writer, payload))
+        }
+        super::replies::Begun::Known(reply) => Some((Writer::onto(reply), None)),
+        // The first one is still being worked on: its reply answers both.
+        super::replies::Begun::Running => None,
+    }
+}
+
+async fn run(call: &Call<'_>) -> (Writer, Option<Payload>) {
+    let mut writer = empty(call.header.xid);
+    match dispatch(call, &mut writer).await {
+        Ok(payload) => (writer, payload),
+        Err(outcome) => (refusal(call.header.xid, outcome), None),
+    }
+}
+
+async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
+    use crate::wire;
+    let version = call.header.version;
+    let spoken = |low: u32, high: u32| {
+        let known = (low..=high).contains(&version);
+        if known { Ok(()) } else { Err(Outcome::ProgMismatch { low, high }) }
+    };
+    match call.header.program {
+        wire::v3::PROGRAM => {
+            spoken(3, 3)?;
+            v3::dispatch(call, writer).await
+        }
+        _ => Err(Outcome::ProgUnavail),
+    }
+}
+
+fn identify(header: &CallHeader<'_>) -> Result<Identity, AuthStat> {
+    const NOBODY: u32 = 65_534;
+    match &header.credential {
+        Credential::None => Ok(Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new(), nobody: true }),
+        Credential::Sys(sys) => {
+            Ok(Identity { uid: sys.uid, gid: sys.gid, groups: sys.gids.to_vec(), nobody: false })
+        }
+        Credential::Malformed => Err(AuthStat::AUTH_BADCRED),
+        Credential::Unknown(AuthFlavor::AUTH_SHORT) => Err(AuthStat::AUTH_REJECTEDCRED),
+        Credential::Unknown(_) => Err(AuthStat::AUTH_TOOWEAK),
+    }
+}
+
+/// A reply that has a head and no results yet, behind room for a record mark.
+fn empty(xid: u32) -> Writer {
+    let mut writer = Writer::onto(Vec::with_capacity(256));
+    writer.zeros(RecordMark::SIZE);
+    ReplyHeader::success(xid).encode(&mut writer);
+    writer
+}
+
+fn refusal(xid: u32, outcome: Outcome) -> Writer {
+    let mut writer = Writer::new();
+    writer.zeros(RecordMark::SIZE);
+    ReplyHeader { xid, outcome }.encode(&mut writer);
+    writer
+}
+
+/// Sets the record mark; a datagram has none.
+fn finish(mut writer: Writer, body: Option<Payload>, origin: Origin) -> Reply {
+    let data = body.as_ref().map_or(0, Payload::len);
+    let tail = padding(data);
+    if origin.datagram {
+        let head = writer.into_bytes().split_off(RecordMark::SIZE);
+        return Reply { head, body, tail };
+    }
+    let length = writer.len() - RecordMark::SIZE + data + tail;
+    let mark = RecordMark { last: true, len: length as u32 }; // at most MAX_RECORD and a head
+    writer.patch_u32_be(0, u32::from_be_bytes(mark.to_bytes()));
+    Reply { head: writer.into_bytes(), body, tail }
+}

@@ -1,0 +1,72 @@
+//! RPC over TCP: record marking, RFC 5531 11.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use conn::{Answer, Limits, Peer, Protocol, Watchdog};
+use tokio::net::TcpStream;
+
+use super::{Origin, Service, rpc};
+use crate::wire::rpc::RecordMark;
+
+/// The longest record that is received: a WRITE of the largest size with its head, and some room.
+pub const MAX_RECORD: usize = (1 << 20) + 64 * 1024;
+/// The most fragments of one record. Real clients send one.
+const MAX_FRAGMENTS: usize = 1024;
+
+struct Records {
+    service: Arc<Service>,
+    origin: Origin,
+}
+
+impl Protocol for Records {
+    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+        let (mut at, mut record) = (0, 0);
+        for _ in 0..MAX_FRAGMENTS {
+            let Some(mark) = mark_at(bytes, at) else { return Ok(None) };
+            at += RecordMark::SIZE + mark.len as usize;
+            record += mark.len as usize;
+            if record > MAX_RECORD {
+                return Err("a record longer than any that is served");
+            }
+            if mark.last || at > bytes.len() {
+                return Ok(Some(at));
+            }
+        }
+        Err("a record of too many fragments")
+    }
+
+    fn answer(&self, message: Bytes) -> Answer {
+        Box::pin(rpc::answer(self.service.clone(), self.origin, unmarked(message)))
+    }
+}
+
+fn mark_at(bytes: &[u8], at: usize) -> Option<RecordMark> {
+    let mark = bytes.get(at..at + RecordMark::SIZE)?;
+    Some(RecordMark::from_bytes(mark.try_into().ok()?))
+}
+
+/// The record without its marks; a record of one fragment is not copied.
+fn unmarked(mut message: Bytes) -> Bytes {
+    let mut parts = BytesMut::new();
+    while let Some(mark) = mark_at(&message, 0) {
+        let part = message.split_to(RecordMark::SIZE + mark.len as usize).slice(RecordMark::SIZE..);
+        if mark.last && parts.is_empty() {
+            return part;
+        }
+        parts.extend_from_slice(&part);
+    }
+    parts.freeze()
+}
+
+/// Serves one TCP connection with every program, until it ends.
+pub async fn serve_stream(
+    service: Arc<Service>,
+    stream: TcpStream,
+    peer: Peer,
+    limits: Limits,
+    watchdog: Arc<Watchdog>,
+) {
+    let origin = Origin { address: peer.address.ip(), port: peer.address.port(), datagram: false };
+    conn::serve(stream, &peer, Records { service, origin }, limits, watchdog).await;
+}

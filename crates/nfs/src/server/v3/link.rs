@@ -1,0 +1,32 @@
+use vfs::Change;
+
+use super::target::{Target, entry_name};
+use crate::server::rpc::Call;
+use crate::wire::v3::link::{Request, Res, ResFail, ResOk};
+use crate::wire::v3::types::Status;
+
+/// LINK, RFC 1813 3.3.15.
+pub(super) fn link(call: &Call<'_>, request: Request<'_>) -> Res {
+    let file = call.target_to_change(&request.file)?;
+    let folder = match call.target_to_change(&request.link.dir) {
+        Ok(folder) => folder,
+        Err(status) => {
+            let body = ResOk { attributes: file.attributes(), ..Default::default() };
+            return Err(ResFail::new(status, body));
+        }
+    };
+    let linked = linked(&file, &folder, &request.link.name);
+    let attributes = file.found.object.attributes().ok().map(|now| file.fattr(&now));
+    match linked {
+        Ok(change) => Ok(ResOk { attributes, link_dir_wcc: folder.wcc(&change) }),
+        Err(status) => Err(ResFail::new(status, ResOk { attributes, link_dir_wcc: folder.wcc_now() })),
+    }
+}
+
+fn linked(file: &Target, folder: &Target, name: &[u8]) -> Result<Change, Status> {
+    if file.export.tag != folder.export.tag {
+        return Err(Status::XDEV);
+    }
+    let volume = &file.export.volume;
+    Ok(volume.link(&file.caller, &file.found.object, &folder.found, entry_name(name)?)?)
+}

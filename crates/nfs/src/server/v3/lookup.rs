@@ -1,0 +1,41 @@
+use wire::Writer;
+
+use super::put;
+use super::target::{Target, entry_name};
+use crate::server::handle::Sealed;
+use crate::server::rpc::Call;
+use crate::wire::v3::lookup::{Request, ResFail, ResOk};
+use crate::wire::v3::types::{Fail, Fattr3, FileHandle, Status};
+use vfs::Kind;
+
+/// LOOKUP, RFC 1813 3.3.3. `.` and `..` are the folder and its parent; the share's folder is its own parent.
+pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+    let folder = match call.target(&request.what.dir) {
+        Ok(folder) => folder,
+        Err(status) => return put(w, &ResFail::new(status, None)),
+    };
+    match find(call, &folder, &request.what.name) {
+        Ok((handle, attributes)) => {
+            let ok = ResOk {
+                object: FileHandle::new(handle.as_bytes()),
+                attributes: Some(attributes),
+                dir_attributes: folder.attributes(),
+            };
+            put(w, &Ok::<_, ResFail>(ok));
+        }
+        Err(status) => put(w, &Fail::new(status, folder.attributes())),
+    }
+}
+
+fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Fattr3), Status> {
+    let volume = &folder.export.volume;
+    if folder.found.attributes.kind != Kind::Folder {
+        return Err(Status::NOTDIR);
+    }
+    let found = match name {
+        b"." => folder.found.clone(),
+        b".." => volume.parent(&folder.found)?,
+        name => volume.lookup(&folder.caller, &folder.found.object, entry_name(name)?)?,
+    };
+    Ok((call.seal(folder, &found), folder.fattr(&found.attributes)))
+}

@@ -1,0 +1,78 @@
+//! The procedures of NFS version 3, one file each, named as in `wire/v3`.
+
+mod access;
+mod commit;
+mod create;
+mod fsinfo;
+mod fsstat;
+mod getattr;
+mod link;
+mod lookup;
+mod mkdir;
+mod mknod;
+mod pathconf;
+mod read;
+mod readdir;
+mod readdirplus;
+mod readlink;
+mod remove;
+mod rename;
+mod rmdir;
+mod setattr;
+mod symlink;
+mod target;
+mod write;
+
+use wire::Writer;
+
+use super::rpc::{Answered, Call};
+use crate::wire::rpc::Outcome;
+use crate::wire::v3::Procedure;
+use crate::wire::xdr::Encode;
+
+/// The most data of one READ or WRITE, in bytes.
+pub(crate) const MAX_DATA: u32 = 1 << 20;
+/// The most bytes of one READDIR or READDIRPLUS.
+pub(crate) const MAX_LISTING: u32 = 1 << 20;
+
+/// Runs the procedure that a call names.
+pub(crate) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+    match Procedure(call.header.procedure) {
+        Procedure::NULL => return call.no_arguments().map(|()| None),
+        Procedure::READ => return read::read(call, w).await,
+        Procedure::WRITE => put(w, &write::write(call, call.arguments()?).await),
+        Procedure::COMMIT => put(w, &commit::commit(call, call.arguments()?).await),
+        _ => return dispatch_at_once(call, w),
+    }
+    Ok(None)
+}
+
+/// The procedures that never wait.
+fn dispatch_at_once(call: &Call<'_>, w: &mut Writer) -> Answered {
+    match Procedure(call.header.procedure) {
+        Procedure::GETATTR => put(w, &getattr::getattr(call, call.arguments()?)),
+        Procedure::SETATTR => put(w, &setattr::setattr(call, call.arguments()?)),
+        Procedure::LOOKUP => lookup::lookup(call, call.arguments()?, w),
+        Procedure::ACCESS => put(w, &access::access(call, call.arguments()?)),
+        Procedure::READLINK => readlink::readlink(call, call.arguments()?, w),
+        Procedure::CREATE => create::create(call, call.arguments()?, w),
+        Procedure::MKDIR => mkdir::mkdir(call, call.arguments()?, w),
+        Procedure::SYMLINK => symlink::symlink(call, call.arguments()?, w),
+        Procedure::MKNOD => mknod::mknod(call, call.arguments()?, w),
+        Procedure::REMOVE => put(w, &remove::remove(call, call.arguments()?)),
+        Procedure::RMDIR => put(w, &rmdir::rmdir(call, call.arguments()?)),
+        Procedure::RENAME => put(w, &rename::rename(call, call.arguments()?)),
+        Procedure::LINK => put(w, &link::link(call, call.arguments()?)),
+        Procedure::READDIR => readdir::readdir(call, call.arguments()?, w),
+        Procedure::READDIRPLUS => readdirplus::readdirplus(call, call.arguments()?, w),
+        Procedure::FSSTAT => put(w, &fsstat::fsstat(call, call.arguments()?)),
+        Procedure::FSINFO => put(w, &fsinfo::fsinfo(call, call.arguments()?)),
+        Procedure::PATHCONF => put(w, &pathconf::pathconf(call, call.arguments()?)),
+        _ => return Err(Outcome::ProcUnavail),
+    }
+    Ok(None)
+}
+
+fn put(w: &mut Writer, result: &impl Encode) {
+    result.encode(w);
+}

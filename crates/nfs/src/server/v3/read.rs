@@ -1,0 +1,37 @@
+use vfs::ReadData;
+use wire::Writer;
+
+use super::target::Target;
+use super::{MAX_DATA, put};
+use crate::server::rpc::{Answered, Call};
+use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
+use crate::wire::v3::types::{Fail, Status};
+
+/// READ, RFC 1813 3.3.6. The data follows the results, straight from the page cache where it can.
+pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
+    let request: Request<'_> = call.arguments()?;
+    let target = match call.target(&request.file) {
+        Ok(target) => target,
+        Err(status) => {
+            put(w, &ResFail::new(status, None));
+            return Ok(None);
+        }
+    };
+    match data(&target, &request).await {
+        Ok(data) => {
+            let attributes = Some(target.fattr(&data.attributes));
+            let count = data.payload.len() as u32; // at most MAX_DATA
+            put(w, &Res::Ok(ResOk { attributes, count, eof: data.end }));
+            Ok(Some(data.payload))
+        }
+        Err(status) => {
+            put(w, &Fail::new(status, target.attributes()));
+            Ok(None)
+        }
+    }
+}
+
+async fn data(target: &Target, request: &Request<'_>) -> Result<ReadData, Status> {
+    let length = request.count.min(MAX_DATA) as usize;
+    Ok(target.export.volume.read(&target.caller, &target.found, request.offset, length).await?)
+}

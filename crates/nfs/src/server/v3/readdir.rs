@@ -1,0 +1,41 @@
+use vfs::{Error, Page};
+use wire::Writer;
+
+use super::target::Target;
+use super::{MAX_LISTING, put};
+use crate::server::rpc::Call;
+use crate::wire::v3::readdir::{self, Entry, Request, ResFail};
+use crate::wire::v3::types::{Fail, Name, Status};
+
+/// Cookies stay right while entries come and go, so nothing needs to be verified: the verifier is always zero.
+pub(super) const VERIFIER: [u8; 8] = [0; 8];
+
+/// READDIR, RFC 1813 3.3.16.
+pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+    let folder = match call.target(&request.dir) {
+        Ok(folder) => folder,
+        Err(status) => return put(w, &ResFail::new(status, None)),
+    };
+    let page = match page(&folder, request.cookie) {
+        Ok(page) => page,
+        Err(status) => return put(w, &Fail::new(status, folder.attributes())),
+    };
+    let count = request.count.min(MAX_LISTING);
+    let mut entries = readdir::begin(w, &folder.attributes(), &VERIFIER, count);
+    let all = page.entries().iter().all(|entry| {
+        entries.push(&Entry { fileid: entry.id.0, name: Name::new(entry.name()), cookie: entry.cookie })
+    });
+    if !all && entries.is_empty() {
+        entries.discard();
+        return put(w, &Fail::new(Status::TOOSMALL, folder.attributes()));
+    }
+    entries.finish(all && page.complete);
+}
+
+/// Entries of a folder from a cookie on.
+pub(super) fn page(folder: &Target, cookie: u64) -> Result<Page, Status> {
+    match folder.export.volume.list(&folder.caller, &folder.found, cookie) {
+        Err(Error::Invalid) => Err(Status::BAD_COOKIE),
+        other => Ok(other?),
+    }
+}

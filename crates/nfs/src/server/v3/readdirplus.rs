@@ -1,0 +1,51 @@
+use vfs::{Details, Page};
+use wire::Writer;
+
+use super::readdir::{VERIFIER, page};
+use super::target::Target;
+use super::{MAX_LISTING, put};
+use crate::server::handle::{Named, View};
+use crate::server::rpc::Call;
+use crate::wire::v3::readdirplus::{self, Entry, Request, ResFail};
+use crate::wire::v3::types::{Fail, FileHandle, Name, Status};
+
+/// READDIRPLUS, RFC 1813 3.3.17.
+pub(super) fn readdirplus(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+    let folder = match call.target(&request.dir) {
+        Ok(folder) => folder,
+        Err(status) => return put(w, &ResFail::new(status, None)),
+    };
+    let page = match page(&folder, request.cookie) {
+        Ok(page) => page,
+        Err(status) => return put(w, &Fail::new(status, folder.attributes())),
+    };
+    let maxcount = request.maxcount.min(MAX_LISTING);
+    let mut entries = readdirplus::begin(w, &folder.attributes(), &VERIFIER, request.dircount, maxcount);
+    let all = page.entries().iter().all(|entry| push(call, &folder, &page, &mut entries, entry));
+    if !all && entries.is_empty() {
+        entries.discard();
+        return put(w, &Fail::new(Status::TOOSMALL, folder.attributes()));
+    }
+    entries.finish(all && page.complete);
+}
+
+/// Adds an entry; what cannot be known of it (it has just gone, or may not be seen) is left out.
+fn push(
+    call: &Call<'_>,
+    folder: &Target,
+    page: &Page,
+    entries: &mut readdirplus::Entries<'_>,
+    entry: &vfs::Entry,
+) -> bool {
+    let details: Option<Details> = page.details(&folder.caller, entry).ok();
+    let handle = details.map(|details| {
+        Named { tag: folder.export.tag, view: View::File, key: details.key }.seal(&call.service.secret)
+    });
+    entries.push(&Entry {
+        fileid: entry.id.0,
+        name: Name::new(entry.name()),
+        cookie: entry.cookie,
+        attributes: details.map(|details| folder.fattr(&details.attributes)),
+        handle: handle.as_ref().map(|handle| FileHandle::new(handle.as_bytes())),
+    })
+}

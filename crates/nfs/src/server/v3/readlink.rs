@@ -1,0 +1,21 @@
+use wire::Writer;
+
+use super::put;
+use crate::server::rpc::Call;
+use crate::wire::v3::readlink::{Request, ResFail, ResOk};
+use crate::wire::v3::types::{Fail, Path};
+
+/// READLINK, RFC 1813 3.3.5. The client follows the link, never the server.
+pub(super) fn readlink(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+    let target = match call.target(&request.symlink) {
+        Ok(target) => target,
+        Err(status) => return put(w, &ResFail::new(status, None)),
+    };
+    match target.found.object.read_link() {
+        Ok(path) => {
+            let ok = ResOk { attributes: target.attributes(), data: Path::new(&path) };
+            put(w, &Ok::<_, ResFail>(ok));
+        }
+        Err(error) => put(w, &Fail::new(error.into(), target.attributes())),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a call is about: the file of its handle, and as whom the caller acts on it.
+
+use std::sync::Arc;
+
+use vfs::backend::Found;
+use vfs::{Attributes, Caller, Change, Kind, SetAttributes, Time};
+
+use crate::server::export::Export;
+use crate::server::handle::{Named, Sealed, View};
+use crate::server::rpc::Call;
+use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, SpecData, Status, Wcc};
+
+/// The file of a handle.
+pub(super) struct Target {
+    pub(super) export: Arc<Export>,
+    pub(super) found: Found,
+    pub(super) view: View,
+    pub(super) caller: Caller,
+    pub(super) writable: bool,
+}
+
+impl Call<'_> {
+    /// The file of a handle, after all checks that do not depend on the procedure.
+    pub(super) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
+        let named = Named::open(&self.service.secret, handle)?;
+        let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
+        let rule = export.rule(self.origin).ok_or(Status::ACCES)?;
+        let caller = rule.caller(self.identity.uid, self.identity.gid, &self.identity.groups);
+        let caller = if self.identity.nobody { nobody(rule.anonymous) } else { caller };
+        let writable = rule.writable && !export.volume.is_read_only();
+        let found = export.volume.node(&named.key)?;
+        Ok(Target { export, found, view: named.view, caller, writable })
+    }
+
+    /// The same for a procedure that changes something.
+    pub(super) fn target_to_change(&self, handle: &[u8]) -> Result<Target, Status> {
+        let target = self.target(handle)?;
+        if target.writable { Ok(target) } else { Err(Status::ROFS) }
+    }
+
+    /// The handle of a file of the target's export.
+    pub(super) fn seal(&self, target: &Target, found: &Found) -> Sealed {
+        let named = Named { tag: target.export.tag, view: View::File, key: found.object.key() };
+        named.seal(&self.service.secret)
+    }
+}
+
+fn nobody((uid, gid): (u32, u32)) -> Caller {
+    Caller::new(uid, gid, &[])
+}
+
+impl Target {
+    /// The attributes of a file of the same export, as the wire has them.
+    pub(super) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
+        fattr(attributes, self.export.tag)
+    }
+
+    /// The target's own attributes as of the start of the call.
+    pub(super) fn attributes(&self) -> Option<Fattr3> {
+        Some(self.fattr(&self.found.attributes))
+    }
+
+    /// Before and after a change.
+    pub(super) fn wcc(&self, change: &Change) -> Wcc {
+        Wcc { before: Some(self.fattr(&change.before).wcc()), after: Some(self.fattr(&change.after)) }
+    }
+
+    /// Before a change that failed, and now.
+    pub(super) fn wcc_now(&self) -> Wcc {
+        Wcc {
+            before: Some(self.fattr(&self.found.attributes).wcc()),
+            after: self.found.object.attributes().ok().map(|now| self.fattr(&now)),
+        }
+    }
+
+    /// A failure of a procedure that would have changed the target.
+    pub(super) fn fail(&self, status: impl Into<Status>) -> Fail<Wcc> {
+        Fail::new(status.into(), self.wcc_now())
+    }
+}
+
+/// A name that can be made, removed or moved, RFC 1813 4.6: never empty, never an alias of a folder.
+pub(super) fn entry_name(name: &[u8]) -> Result<&[u8], Status> {
+    match name {
+        b"" => Err(Status::ACCES),
+        b"." | b".." => Err(Status::INVAL),
+        _ if name.contains(&b'/') || name.contains(&0) => Err(Status::ACCES),
+        _ if name.len() > 255 => Err(Status::NAMETOOLONG),
+        _ => Ok(name),
+    }
+}
+
+pub(super) fn fattr(attributes: &Attributes, fsid: u32) -> Fattr3 {
+    Fattr3 {
+        file_type: match attributes.kind {
+            Kind::File => FileType::REG,
+            Kind::Folder => FileType::DIR,
+            Kind::Link => FileType::LNK,
+            Kind::Fifo => FileType::FIFO,
+            Kind::Socket => FileType::SOCK,
+            Kind::CharDevice => FileType::CHR,
+            Kind::BlockDevice => FileType::BLK,
+        },
+        mode: attributes.mode,
+        nlink: attributes.links,
+        uid: attributes.uid,
+        gid: attributes.gid,
+        size: attributes.size,
+        used: attributes.allocated,
+        rdev: SpecData { major: attributes.device.0, minor: attributes.device.1 },
+        fsid: u64::from(fsid),
+        fileid: attributes.id.0,
+        atime: nfs_time(attributes.accessed),
+        mtime: nfs_time(attributes.modified),
+        ctime: nfs_time(attributes.changed),
+    }
+}
+
+/// A time on the wire, where it is unsigned: what lies before 1970 or after 2106 is shown as the nearest end.
+pub(super) fn nfs_time(time: Time) -> NfsTime {
+    match u32::try_from(time.secs) {
+        Ok(seconds) => NfsTime { seconds, nanoseconds: time.nanos },
+        Err(_) if time.secs < 0 => NfsTime { seconds: 0, nanoseconds: 0 },
+        Err(_) => NfsTime { seconds: u32::MAX, nanoseconds: 0 },
+    }
+}
+
+/// What a sattr3 asks for.
+pub(super) fn changes(wanted: &Sattr3) -> Result<SetAttributes, Status> {
+    Ok(SetAttributes {
+        mode: wanted.mode.map(|mode| mode & 0o7777),
+        uid: wanted.uid,
+        gid: wanted.gid,
+        size: wanted.size.map(size).transpose()?,
+        accessed: set_time(wanted.atime)?,
+        modified: set_time(wanted.mtime)?,
+    })
+}
+
+/// A size or end of a range that a file can have.
+pub(super) fn size(wanted: u64) -> Result<u64, Status> {
+    if wanted > i64::MAX as u64 { Err(Status::FBIG) } else { Ok(wanted) }
+}
+
+fn set_time(wanted: SetTime) -> Result<vfs::SetTime, Status> {
+    match wanted {
+        SetTime::DontChange => Ok(vfs::SetTime::Keep),
+        SetTime::ToServerTime => Ok(vfs::SetTime::Now),
+        SetTime::ToClientTime(time) if time.nanoseconds >= 1_000_000_000 => Err(Status::INVAL),
+        SetTime::ToClientTime(time) => {
+            Ok(vfs::SetTime::To(Time { secs: i64::from(time.seconds), nanos: time.nanoseconds }))
+        }
+    }
+}

@@ -1,0 +1,39 @@
+use vfs::backend::Stability;
+
+use super::MAX_DATA;
+use super::target::size;
+use crate::server::rpc::Call;
+use crate::wire::v3::types::Status;
+use crate::wire::v3::write::{Request, Res, ResOk, StableHow};
+
+/// WRITE, RFC 1813 3.3.7. UNSTABLE data is in the host's page cache when the reply leaves; COMMIT puts it on the disk.
+pub(super) async fn write(call: &Call<'_>, request: Request<'_>) -> Res {
+    let target = call.target_to_change(&request.file)?;
+    let stability = match request.stable {
+        StableHow::UNSTABLE => Stability::Unstable,
+        StableHow::DATA_SYNC => Stability::Data,
+        StableHow::FILE_SYNC => Stability::File,
+        _ => return Err(target.fail(Status::INVAL)),
+    };
+    let count = request.count.min(MAX_DATA);
+    let Some(data) = request.data.get(..count as usize) else {
+        return Err(target.fail(Status::INVAL));
+    };
+    request
+        .offset
+        .checked_add(u64::from(count))
+        .ok_or(Status::FBIG)
+        .and_then(size)
+        .map_err(|status| target.fail(status))?;
+    let data = call.message.slice_ref(data);
+    let volume = &target.export.volume;
+    match volume.write(&target.caller, &target.found, request.offset, data, stability).await {
+        Ok(change) => Ok(ResOk {
+            wcc: target.wcc(&change),
+            count,
+            committed: request.stable,
+            verifier: call.service.verifier,
+        }),
+        Err(error) => Err(target.fail(error)),
+    }
+}
