@@ -2,6 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use crate::control::{MountLine, ShareStatus};
+use crate::settings::{Protocol, ShareSettings};
+
 /// Where the server can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
@@ -31,6 +34,39 @@ pub struct Line {
     pub command: String,
     /// Why it is as it is, or nothing.
     pub why: Option<&'static str>,
+}
+
+/// Every share with its mount lines. `nfs` is where NFS was bound, `None` when it is off; its `secure` is set per
+/// share, from the client rules.
+#[must_use]
+pub fn shares(shares: &[ShareSettings], nfs: Option<Reach>) -> Vec<ShareStatus> {
+    shares
+        .iter()
+        .map(|share| ShareStatus {
+            name: share.name.clone(),
+            path: share.path.clone(),
+            read_only: share.read_only,
+            mounts: nfs
+                .filter(|_| share.protocols.contains(&Protocol::Nfs))
+                .map(|r| lines(share, r))
+                .unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn lines(share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
+    let reach = Reach { secure: share.clients.iter().any(|rule| rule.secure), ..reach };
+    [(Client::Linux, "Linux"), (Client::Mac, "macOS")]
+        .map(|(client, title)| {
+            let Line { command, why } = nfs(client, &share.name, reach);
+            MountLine {
+                protocol: Protocol::Nfs,
+                client: title.into(),
+                line: command,
+                why: why.map(Into::into),
+            }
+        })
+        .into()
 }
 
 /// The line that mounts the share `name` over NFSv3.

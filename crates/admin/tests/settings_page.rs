@@ -25,3 +25,15 @@ fn every_setting_is_documented_and_has_an_example_it_accepts() {
         assert!(setting.example.parse::<toml_edit::Value>().is_ok(), "{}", setting.path());
     }
 }
+
+#[test]
+fn the_example_of_the_page_is_accepted() {
+    let page = admin::settings::page();
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("projects")).unwrap();
+    std::fs::write(folder.path().join("fourfold.toml"), example.replace("/srv/projects", "projects"))
+        .unwrap();
+    let settings = admin::Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
+    assert_eq!((settings.shares[0].clients.len(), settings.users.len(), settings.notes.len()), (2, 1, 0));
+}

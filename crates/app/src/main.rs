@@ -1,6 +1,8 @@
 //! The program `fourfold`: one file per subcommand, and what they share.
 #![allow(clippy::print_stdout)] // a program may print
 
+mod accounts;
+mod announce;
 mod check;
 mod cli;
 mod exit;

@@ -66,7 +66,7 @@ impl Hidden {
     fn ask(&mut self, question: &str) -> anyhow::Result<String> {
         self.terminal.write_all(question.as_bytes())?;
         let typed = typed(&mut self.terminal);
-        self.terminal.write_all(b"\r\n")?;
+        self.terminal.write_all(b"\n")?;
         checked(typed?)
     }
 }

@@ -64,6 +64,9 @@ pub struct MountLine {
     pub client: String,
     /// What to type.
     pub line: String,
+    /// Why it is as it is, where that is not plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// A connection, or a client of a protocol without them.

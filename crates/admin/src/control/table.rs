@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::status::Status;
+use super::status::{ShareStatus, Status};
 use crate::settings::units::format_size;
 
 impl fmt::Display for Status {
@@ -40,13 +40,10 @@ impl fmt::Display for Status {
 
 impl Status {
     fn mounts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for share in self.shares.iter().filter(|share| !share.mounts.is_empty()) {
-            writeln!(f, "\nTo reach {}", share.name)?;
-            for mount in &share.mounts {
-                writeln!(f, "  {} from {}:  {}", mount.protocol.title(), mount.client, mount.line)?;
-            }
-        }
-        Ok(())
+        self.shares.iter().filter(|share| !share.mounts.is_empty()).try_for_each(|share| {
+            writeln!(f)?;
+            share.write_mounts(f)
+        })
     }
 
     fn state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,6 +66,25 @@ impl Status {
             [l.share.clone(), l.file.clone(), l.owner.clone(), l.caching.clone(), recalled.to_owned()]
         });
         table(f, "Leases", ["share", "file", "owner", "caching", ""], leases)
+    }
+}
+
+impl ShareStatus {
+    /// How clients reach the share, each line with what it is for, and each reason once.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write_mounts(&self, to: &mut impl fmt::Write) -> fmt::Result {
+        writeln!(to, "{}  {}", clean(&self.name), clean(&self.path.display().to_string()))?;
+        for (index, mount) in self.mounts.iter().enumerate() {
+            let (protocol, client) = (mount.protocol.title(), &mount.client);
+            writeln!(to, "  {:<11} {}", format!("{protocol} {client}"), mount.line)?;
+            let said = self.mounts[..index].iter().any(|other| other.why == mount.why);
+            if let Some(why) = mount.why.as_ref().filter(|_| !said) {
+                writeln!(to, "  {:<11} ({why})", "")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -118,7 +134,7 @@ fn duration(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{ListenerStatus, OpenStatus};
+    use crate::control::{ListenerStatus, MountLine, OpenStatus};
     use crate::settings::Protocol;
 
     #[test]
@@ -143,14 +159,41 @@ mod tests {
             opens: vec![open],
             ..Status::default()
         };
-        let expected = "fourfold 1.2.3, process 7, up 1 h 2 min\n\nListening: 2\n  protocol  transport  address\n  \
-                        NFS       tcp        127.0.0.1:2049\n  NFS       tcp        [::1]:2049\n\nShares: none\n\n\
-                        Clients: none\n\nOpen files: 1\n  share  file     owner  access  deny\n  A      x?[2Jy   nfs    \
-                        rw\n\nLocks: none\n\nLeases: none\n";
-        assert_eq!(
-            status.to_string(),
-            expected.replace("file     owner", "file    owner").replace("x?[2Jy   nfs", "x?[2Jy  nfs")
-        );
+        let expected = "fourfold 1.2.3, process 7, up 1 h 2 min
+
+Listening: 2
+  protocol  transport  address
+  NFS       tcp        127.0.0.1:2049
+  NFS       tcp        [::1]:2049
+
+Shares: none
+
+Clients: none
+
+Open files: 1
+  share  file    owner  access  deny
+  A      x?[2Jy  nfs    rw
+
+Locks: none
+
+Leases: none
+";
+        assert_eq!(status.to_string(), expected);
+    }
+
+    #[test]
+    fn mount_lines_are_aligned_and_a_reason_is_given_once() {
+        let mount = |client: &str, line: &str| MountLine {
+            protocol: Protocol::Nfs,
+            client: client.into(),
+            line: line.into(),
+            why: Some("because".into()),
+        };
+        let mounts = vec![mount("Linux", "mount a"), mount("macOS", "mount b")];
+        let share = ShareStatus { name: "A".into(), path: "/a".into(), read_only: false, mounts };
+        let mut text = String::new();
+        share.write_mounts(&mut text).unwrap();
+        assert_eq!(text, "A  /a\n  NFS Linux   mount a\n              (because)\n  NFS macOS   mount b\n");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod flags;
 mod kind;
 mod model;
 mod page;
+mod reload;
 mod section;
 mod share;
 mod suggest;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use vfs::names::{Folding, folds_alike};
+
 use super::build::share_settings;
 use super::diagnostic::{Findings, Place};
 use super::flags::{self, Arguments};
@@ -50,7 +52,7 @@ fn from_command_line(arguments: &Arguments, shares: &mut Vec<Placed>, findings: 
         let mut section = Section::new(Table::Share, typed.place.clone());
         flags::every_share(arguments, &mut section, findings);
         let places = (typed.place.clone(), typed.place);
-        match shares[..first].iter_mut().find(|(_, share)| fold(&share.name) == fold(&name)) {
+        match shares[..first].iter_mut().find(|(_, share)| alike(&share.name, &name)) {
             Some(((_, place), share)) => (*place, share.path) = (places.1, path),
             None => shares.push((places, share_settings(&section, name, path))),
         }
@@ -102,15 +104,14 @@ fn folder(from: &Path, path: &Path, place: &Place, findings: &mut Findings) -> O
     None
 }
 
-/// How names are compared: names that fold alike would be one share to an SMB or AFP client.
-fn fold(name: &str) -> String {
-    use unicode_normalization::UnicodeNormalization;
-    name.nfd().flat_map(char::to_lowercase).nfc().collect()
+/// Names that fold alike would be one share to an SMB or AFP client.
+fn alike(a: &str, b: &str) -> bool {
+    folds_alike(a.as_bytes(), b.as_bytes(), Folding::default())
 }
 
 fn check_names(shares: &[Placed], findings: &mut Findings) {
     for (index, ((place, _), share)) in shares.iter().enumerate() {
-        let earlier = shares[..index].iter().find(|(_, other)| fold(&other.name) == fold(&share.name));
+        let earlier = shares[..index].iter().find(|(_, other)| alike(&other.name, &share.name));
         let Some(((earlier_place, _), other)) = earlier else { continue };
         let what = if other.name == share.name {
             format!("there are two shares {:?}; the other is at {earlier_place}", share.name)

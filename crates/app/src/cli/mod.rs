@@ -26,7 +26,7 @@ Exit codes:
 
 /// One file tree, served over AFP, SMB, NFS and iSCSI.
 #[derive(Debug, Parser)]
-#[command(name = "fourfold", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "fourfold", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

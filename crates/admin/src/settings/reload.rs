@@ -1,0 +1,64 @@
+//! What a running server cannot take over.
+
+use super::model::{ServerSettings, Settings};
+
+impl Settings {
+    /// The settings that differ in `newer` but count only from the next start, for the log of a reload.
+    ///
+    /// All of `[server]` is so; what stands in `[[share]]` and `[[user]]` is taken over at once.
+    #[must_use]
+    pub fn needs_restart(&self, newer: &Self) -> Vec<&'static str> {
+        self.server.differing(&newer.server)
+    }
+}
+
+impl ServerSettings {
+    fn differing(&self, newer: &Self) -> Vec<&'static str> {
+        let checks = [
+            ("server.listen", self.listen != newer.listen),
+            ("server.state", self.state != newer.state),
+            ("server.nfs-port", self.ports.nfs != newer.ports.nfs),
+            ("server.smb-port", self.ports.smb != newer.ports.smb),
+            ("server.afp-port", self.ports.afp != newer.ports.afp),
+            ("server.iscsi-port", self.ports.iscsi != newer.ports.iscsi),
+            ("server.admin-port", self.ports.admin != newer.ports.admin),
+            ("server.portmap-port", self.ports.portmap != newer.ports.portmap),
+            ("server.log-format", self.log_format != newer.log_format),
+            ("server.log-level", self.log_level != newer.log_level),
+            ("server.cache-size", self.cache_size != newer.cache_size),
+            ("server.threads", self.threads != newer.threads),
+            ("server.grace-period", self.grace_period != newer.grace_period),
+        ];
+        checks.into_iter().filter(|(_, differs)| *differs).map(|(path, _)| path).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{Arguments, Live, SETTINGS, Settings};
+
+    fn load(server: &str) -> Settings {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        let text = format!("[server]\n{server}\n[[share]]\nname = \"A\"\npath = \"a\"\n");
+        std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+        Settings::load(&Arguments::new(false, folder.path().into())).unwrap()
+    }
+
+    #[test]
+    fn every_setting_the_table_calls_restart_is_told_when_it_differs() {
+        let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
+                   admin-port = 0\nportmap-port = 0\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-size = 1\n\
+                   threads = 7\ngrace-period = 1";
+        let told = load("").needs_restart(&load(all));
+        let restart: Vec<String> =
+            SETTINGS.iter().filter(|s| s.live == Live::Restart).map(crate::settings::Setting::path).collect();
+        assert_eq!(told, restart);
+    }
+
+    #[test]
+    fn the_same_settings_need_no_restart() {
+        let same = load("state = \"/nonexistent/state\"");
+        assert!(same.needs_restart(&load("state = \"/nonexistent/state\"")).is_empty());
+    }
+}

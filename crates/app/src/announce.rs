@@ -1,0 +1,63 @@
+//! What `serve` prints on standard output: how clients reach each share, then `ready`.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use admin::control::ShareStatus;
+use admin::{Port, Protocol, Settings};
+
+/// The protocols this build serves.
+pub(crate) const BUILT: &[Protocol] = &[Protocol::Nfs, Protocol::Portmap];
+
+/// Prints the shares, what is missing, and `ready`, at once: a script may wait for the last line.
+pub(crate) fn ready(settings: &Settings, shares: &[ShareStatus]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text(settings, shares).as_bytes())?;
+    out.flush()
+}
+
+fn text(settings: &Settings, shares: &[ShareStatus]) -> String {
+    let mut text = String::new();
+    for share in shares {
+        let _ = share.write_mounts(&mut text); // writing to a String cannot fail
+    }
+    if let Some(missing) = missing(settings) {
+        let _ = writeln!(text, "{missing}");
+    }
+    text.push_str("ready\n");
+    text
+}
+
+/// The protocols that are not turned off but that this build does not have.
+fn missing(settings: &Settings) -> Option<String> {
+    let wanted = |p: &Protocol| settings.server.ports.of(*p) != Port::Off && !BUILT.contains(p);
+    let names: Vec<&str> = Protocol::ALL.iter().filter(|p| wanted(p)).map(|p| p.title()).collect();
+    let (last, others) = names.split_last()?;
+    let list =
+        if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+    Some(format!("not available in this build: {list}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(flags: &[(&str, &str)]) -> Settings {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = admin::Arguments {
+            shares: vec![folder.path().into()],
+            flags: flags.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect(),
+            ..admin::Arguments::new(false, std::env::temp_dir().join("elsewhere"))
+        };
+        Settings::load(&arguments).unwrap()
+    }
+
+    #[test]
+    fn ready_is_the_last_line_and_protocols_that_are_missing_are_said() {
+        assert_eq!(text(&settings(&[]), &[]), "not available in this build: SMB, AFP and iSCSI\nready\n");
+        let one = settings(&[("smb-port", "off"), ("afp-port", "0"), ("iscsi-port", "off")]);
+        assert_eq!(text(&one, &[]), "not available in this build: AFP\nready\n");
+        let none = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "off")]);
+        assert_eq!(text(&none, &[]), "ready\n");
+    }
+}
