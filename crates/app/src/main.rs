@@ -3,12 +3,15 @@
 
 mod accounts;
 mod announce;
+#[allow(dead_code, reason = "serve opens no listeners yet")]
+mod bind;
 mod check;
 mod cli;
 mod exit;
 mod here;
 mod log;
 mod password;
+mod running;
 mod serve;
 mod status;
 mod user;

@@ -22,7 +22,7 @@ mod suggest;
 mod table;
 pub mod units;
 
-pub use defaults::{default_port, default_state, find_file};
+pub use defaults::{candidates, default_port, default_state, find_file};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use flags::Arguments;
 pub use kind::{ClientMatch, Kind, Port};

@@ -1,0 +1,157 @@
+//! A running server as its operator sees it: what it says of itself, and how it takes over new settings.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use admin::control::{ListenerStatus, Report, ShareStatus, Status};
+use admin::recipe::{self, Reach};
+use admin::{Arguments, Settings};
+use auth::Directory;
+use parking_lot::{Mutex, RwLock};
+
+use crate::accounts;
+
+/// What counts now. Replaced as a whole by a reload, so that nobody sees half of it.
+pub(crate) struct Current {
+    pub(crate) settings: Settings,
+    #[allow(dead_code, reason = "for the protocols with a login")]
+    pub(crate) accounts: Directory,
+}
+
+/// A protocol's part in status and reload.
+pub(crate) trait View: Send + Sync {
+    /// Adds its sessions, opens, locks and leases.
+    fn report(&self, status: &mut Status);
+
+    /// Takes new settings over without dropping anyone; gives back lines worth saying.
+    fn reload(&self, current: &Arc<Current>) -> Vec<String>;
+}
+
+/// The server.
+pub(crate) struct Running {
+    arguments: Arguments,
+    state: PathBuf,
+    started: Instant,
+    current: RwLock<Arc<Current>>,
+    listeners: Vec<ListenerStatus>,
+    nfs: Option<Reach>,
+    views: Vec<Arc<dyn View>>,
+    /// One reload at a time.
+    reloading: Mutex<()>,
+}
+
+impl Running {
+    /// A server that is ready: its listeners are open.
+    pub(crate) fn new(
+        arguments: Arguments,
+        state: &Path,
+        current: Arc<Current>,
+        (listeners, nfs): (Vec<ListenerStatus>, Option<Reach>),
+        views: Vec<Arc<dyn View>>,
+    ) -> Self {
+        let (started, current) = (Instant::now(), RwLock::new(current));
+        Self {
+            arguments,
+            state: state.into(),
+            started,
+            current,
+            listeners,
+            nfs,
+            views,
+            reloading: Mutex::new(()),
+        }
+    }
+
+    /// What counts now.
+    pub(crate) fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.current.read())
+    }
+
+    /// The shares with their mount lines.
+    pub(crate) fn shares(&self) -> Vec<ShareStatus> {
+        recipe::shares(&self.current().settings.shares, self.nfs)
+    }
+}
+
+impl Report for Running {
+    fn status(&self) -> Status {
+        let mut status = Status {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            uptime_s: self.started.elapsed().as_secs(),
+            listeners: self.listeners.clone(),
+            shares: self.shares(),
+            ..Status::default()
+        };
+        self.views.iter().for_each(|view| view.report(&mut status));
+        status
+    }
+
+    fn reload(&self) -> Result<Vec<String>, Vec<String>> {
+        let _one = self.reloading.lock();
+        let settings = Settings::load(&self.arguments)
+            .map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let accounts = accounts::read(&self.state, &settings).map_err(|error| vec![format!("{error:#}")])?;
+        let mut lines: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+        let waiting = self.current().settings.needs_restart(&settings);
+        lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
+        let current = Arc::new(Current { settings, accounts });
+        *self.current.write() = Arc::clone(&current);
+        lines.extend(self.views.iter().flat_map(|view| view.reload(&current)));
+        Ok(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use auth::Accounts;
+
+    use super::*;
+
+    struct Shares;
+
+    impl View for Shares {
+        fn report(&self, _: &mut Status) {}
+
+        fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+            current.settings.shares.iter().map(|share| share.name.clone()).collect()
+        }
+    }
+
+    const ONE: &str = "[[share]]\nname = \"One\"\npath = \"one\"\n";
+    const TWO: &str =
+        "[server]\nnfs-port = 1\n[[share]]\nname = \"Two\"\npath = \"two\"\n[[user]]\nname = \"ada\"\n";
+
+    fn running(folder: &Path) -> Running {
+        for name in ["one", "two"] {
+            std::fs::create_dir(folder.join(name)).unwrap();
+        }
+        std::fs::write(folder.join("fourfold.toml"), ONE).unwrap();
+        let arguments = Arguments::new(false, folder.into());
+        let settings = Settings::load(&arguments).unwrap();
+        let accounts = accounts::read(folder, &settings).unwrap();
+        let current = Arc::new(Current { settings, accounts });
+        Running::new(arguments, folder, current, (Vec::new(), None), vec![Arc::new(Shares)])
+    }
+
+    #[test]
+    fn a_reload_takes_over_what_it_can_and_says_what_it_cannot() {
+        let folder = tempfile::tempdir().unwrap();
+        let running = running(folder.path());
+        std::fs::write(folder.path().join("fourfold.toml"), TWO).unwrap();
+        assert_eq!(running.reload().unwrap(), ["server.nfs-port counts from the next start", "Two"]);
+        assert_eq!(running.status().shares[0].name, "Two");
+        assert!(running.current().accounts.find("ada").is_some());
+    }
+
+    #[test]
+    fn settings_that_are_refused_change_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let running = running(folder.path());
+        std::fs::write(folder.path().join("fourfold.toml"), TWO.replace("\"two\"", "\"gone\"")).unwrap();
+        let lines = running.reload().unwrap_err();
+        assert!(lines[0].starts_with("fourfold.toml:5:1: error: the folder `gone`"), "{lines:?}");
+        assert_eq!(running.status().shares[0].name, "One");
+    }
+}
