@@ -49,6 +49,11 @@ impl EntryId {
     pub const NETATALK_SYN: Self = Self(0x8053_594E);
     /// Netatalk's: catalogue node id.
     pub const NETATALK_ID: Self = Self(0x8053_567E);
+
+    /// Whether it holds one of the two forks.
+    pub fn is_fork(self) -> bool {
+        matches!(self, Self::DATA_FORK | Self::RESOURCE_FORK)
+    }
 }
 
 /// Whether the data fork is inside.

@@ -60,8 +60,14 @@ impl Fields {
     /// Reads all entries but the forks, and adds what is wrong with them to `problems`.
     pub fn read(file: &AppleDouble<'_>, problems: &mut Vec<Problem>) -> Self {
         let mut fields = Self { id_hint: IdHint::read(file), ..Self::default() };
+        let mut room = file.head().len();
         for entry in &file.entries {
             let bytes = file.bytes(entry.id).unwrap_or_default();
+            // Entries that overlap, which is noted already, cannot make more of a file than it is.
+            let Some(left) = room.checked_sub(if entry.id.is_fork() { 0 } else { bytes.len() }) else {
+                continue;
+            };
+            room = left;
             if fields.take(file, entry.id, bytes).is_err() && entry.length > 0 {
                 problems.push(Problem::EntryLength { id: entry.id.0, length: entry.length });
                 fields.keep(entry.id, bytes);

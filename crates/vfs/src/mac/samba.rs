@@ -172,6 +172,17 @@ mod tests {
         }
     }
 
+    /// A value Samba wrote on 2026-03-02, from a report on its mailing list.
+    #[test]
+    fn a_real_value_of_version_five() {
+        let bytes = b"\0\0\x05\0\x05\0\0\0\x11\0\0\0\x20\x04\0\0\x99\x9C\x19\xAE\x54\xAA\xDC\x01";
+        let created = Some(Time { secs: 1_772_463_358, nanos: 916_111_300 });
+        assert_eq!(
+            DosAttrib::parse(bytes),
+            Ok(DosAttrib { attributes: DosAttributes(0x420), created, itime: None })
+        );
+    }
+
     #[test]
     fn old_samba_wrote_the_hex_number_only() {
         for text in [&b"0x22"[..], b"0x22\0", b"0x22\0\0"] {

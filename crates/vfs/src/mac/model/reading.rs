@@ -101,6 +101,9 @@ impl Reading {
 
     fn kept(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let file = AppleDouble::parse(bytes, bytes.len() as u64)?;
+        if !file.problems.is_empty() {
+            return Err(Malformed("we write no such thing"));
+        }
         for entry in &file.entries {
             let bytes = file.bytes(entry.id).unwrap_or_default();
             match UNREADABLE.iter().find(|(_, id)| *id == entry.id) {
