@@ -220,6 +220,19 @@ fn sidecars_are_written_byte_for_byte_as_macos_writes_them() {
     assert!(compared >= 20 || corpus().is_none(), "only {compared} samples have this form");
 }
 
+/// Netatalk's bytes are the model for what is put on the disk.
+#[test]
+fn stored_sidecars_are_written_byte_for_byte_as_netatalk_writes_them() {
+    for sample in samples(&["AppleDouble"]) {
+        if sample.facts["home_fs"] == "Netatalk" && sample.facts["num_entries"] == 2 {
+            let head = sidecar::parse(&sample.bytes, sample.total()).unwrap();
+            let written = sidecar::stored_header(&head.finder_info, sample.number("rsrc_len"));
+            assert_eq!(hex(&written), hex(&sample.bytes[..82]), "{}", sample.name);
+            assert_eq!(head.resource_range, 82..sample.total(), "{}", sample.name);
+        }
+    }
+}
+
 #[test]
 fn a_text_in_a_file_called_like_a_sidecar_is_no_sidecar() {
     for sample in samples(&["?"]) {

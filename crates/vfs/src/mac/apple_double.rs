@@ -236,6 +236,14 @@ impl<'a> AppleDouble<'a> {
         Some(start..entry.end().min(self.total))
     }
 
+    /// The resource fork, when it is the last entry, up to the end of the file: Netatalk goes by that in what it wrote,
+    /// also past 4 GiB, because the row may be from before the last write.
+    pub fn resource_to_end(&self) -> Option<Range<u64>> {
+        let fork = self.entry(EntryId::RESOURCE_FORK)?;
+        let last = self.entries.iter().all(|entry| entry.offset <= fork.offset);
+        last.then(|| u64::from(fork.offset).min(self.total)..self.total)
+    }
+
     /// The bytes of an entry as far as they lie in the head and in the file.
     pub fn bytes(&self, id: EntryId) -> Option<&'a [u8]> {
         let range = self.range(id)?;

@@ -109,9 +109,14 @@ impl Metadata {
         InfoStream { backup: self.times.backup, finder_info, prodos: [0; 6] }.build()
     }
 
-    /// Writes what stands before the resource fork in a `._name`; see [`sidecar::synthesize`].
+    /// Writes what stands before the resource fork in a `._name` as a Mac expects it; see [`sidecar::synthesize`].
     pub fn to_sidecar(&self, xattrs: &[NewAttr<'_>], resource_len: u64) -> (Vec<u8>, Vec<Problem>) {
         sidecar::synthesize(&self.finder_info_with_date(), xattrs, resource_len)
+    }
+
+    /// Writes what stands before the resource fork in a `._name` on the disk; see [`sidecar::stored_header`].
+    pub fn to_stored_sidecar(&self, resource_len: u64) -> Vec<u8> {
+        sidecar::stored_header(&self.finder_info_with_date(), resource_len)
     }
 
     /// Writes the header of a Netatalk 2 `.AppleDouble/<name>`; the resource fork follows.

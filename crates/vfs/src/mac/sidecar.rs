@@ -6,7 +6,7 @@ use std::ops::Range;
 use wire::{Malformed, Writer};
 
 use super::apple_double::{
-    self, AppleDouble, Container, ENTRY_LEN, EntryId, FILLER_MACOS, HEADER_LEN, VERSION_2,
+    self, AppleDouble, Container, ENTRY_LEN, EntryId, FILLER_MACOS, FILLER_NETATALK, HEADER_LEN, VERSION_2,
 };
 use super::attr::{self, Attr, NewAttr};
 use super::fields::Fields;
@@ -49,6 +49,9 @@ pub fn parse(head: &[u8], total: u64) -> Result<SidecarHead<'_>, Malformed> {
         return Err(Malformed("AppleSingle is not a sidecar"));
     }
     let mut problems = std::mem::take(&mut file.problems);
+    if file.filler == FILLER_NETATALK && file.resource_to_end().is_some() {
+        problems.retain(|problem| !matches!(problem, Problem::TrailingBytes(_)));
+    }
     let fields = Fields::read(&file, &mut problems);
     let info = file.bytes(EntryId::FINDER_INFO).unwrap_or_default();
     let area = file.range(EntryId::FINDER_INFO).unwrap_or(0..0);
@@ -59,26 +62,37 @@ pub fn parse(head: &[u8], total: u64) -> Result<SidecarHead<'_>, Malformed> {
 }
 
 fn resource_fork(file: &AppleDouble<'_>) -> (Range<u64>, bool) {
-    let range = file.range(EntryId::RESOURCE_FORK).unwrap_or(file.total()..file.total());
+    let range = if file.filler == FILLER_NETATALK { file.resource_to_end() } else { None };
+    let range = range.or_else(|| file.range(EntryId::RESOURCE_FORK)).unwrap_or(file.total()..file.total());
     let blank = file.bytes(EntryId::RESOURCE_FORK).is_some_and(resource::is_blank);
     if blank { (range.start..range.start, true) } else { (range, false) }
 }
 
 /// Writes what stands before the resource fork, as macOS lays it out, so that these bytes and the fork, one after the
 /// other, are the file. The entry for the fork is there even when the fork is empty. Attributes that the format has no
-/// place for are left out and named in the problems.
+/// place for are left out and named in the problems. For clients' eyes; what is put on the disk is [`stored_header`].
 pub fn synthesize(info: &FinderInfo, xattrs: &[NewAttr<'_>], resource_len: u64) -> (Vec<u8>, Vec<Problem>) {
     let mut problems = Vec::new();
     let fitting = attr::writable(xattrs, FINDER_INFO_AT, &mut problems);
+    (header(FILLER_MACOS, info, &fitting, resource_len), problems)
+}
+
+/// Writes the [`MIN_LEN`] bytes that stand before the resource fork in a `._name` on the disk. Netatalk's filler marks it
+/// as a server's: Netatalk lists a `._name` with another filler as a file of its own, and throws away attributes in it.
+pub fn stored_header(info: &FinderInfo, resource_len: u64) -> Vec<u8> {
+    header(FILLER_NETATALK, info, &[], resource_len)
+}
+
+fn header(filler: [u8; 16], info: &FinderInfo, xattrs: &[NewAttr<'_>], resource_len: u64) -> Vec<u8> {
     let mut w = Writer::new();
     w.u32_be(0x0005_1607);
     w.u32_be(VERSION_2);
-    w.put(&FILLER_MACOS);
+    w.put(&filler);
     w.u16_be(2);
     w.zeros(2 * ENTRY_LEN); // the rows, when all lengths are known
     w.put(info.as_bytes());
-    if !fitting.is_empty() {
-        attr::write(&mut w, &fitting);
+    if !xattrs.is_empty() {
+        attr::write(&mut w, xattrs);
     }
     let len = u32::try_from(w.len()).expect("attr::MAX_VALUES is less");
     let info_at = FINDER_INFO_AT as u32;
@@ -88,7 +102,7 @@ pub fn synthesize(info: &FinderInfo, xattrs: &[NewAttr<'_>], resource_len: u64) 
     for (number, value) in rows.into_iter().enumerate() {
         w.patch_u32_be(HEADER_LEN + 4 * number, value);
     }
-    (w.into_bytes(), problems)
+    w.into_bytes()
 }
 
 /// Whether a fork's bytes are macOS's "This resource fork intentionally left blank".
@@ -126,6 +140,20 @@ mod tests {
         let read: Vec<NewAttr<'_>> =
             sidecar.xattrs.iter().map(|attr| (attr.name, attr.value.unwrap())).collect();
         assert_eq!(read, xattrs);
+    }
+
+    #[test]
+    fn in_a_servers_sidecar_the_fork_ends_with_the_file() {
+        let mut bytes = stored_header(&FinderInfo::NONE, 3);
+        assert_eq!((bytes.len(), &bytes[8..24]), (MIN_LEN, &b"Netatalk        "[..]));
+        bytes.extend_from_slice(b"grown");
+        let sidecar = parse(&bytes, 87).unwrap();
+        assert_eq!((sidecar.resource_range, sidecar.problems), (82..87, vec![]));
+
+        let huge = 82 + (5_u64 << 30);
+        let head = stored_header(&FinderInfo::NONE, huge - 82);
+        let sidecar = parse(&head, huge).unwrap();
+        assert_eq!((sidecar.resource_range, sidecar.problems), (82..huge, vec![]));
     }
 
     #[test]
