@@ -64,7 +64,8 @@ pub fn parse(head: &[u8], total: u64) -> Result<SidecarHead<'_>, Malformed> {
 fn resource_fork(file: &AppleDouble<'_>) -> (Range<u64>, bool) {
     let range = if file.filler == FILLER_NETATALK { file.resource_to_end() } else { None };
     let range = range.or_else(|| file.range(EntryId::RESOURCE_FORK)).unwrap_or(file.total()..file.total());
-    let blank = file.bytes(EntryId::RESOURCE_FORK).is_some_and(resource::is_blank);
+    let fork = file.head().get(range.start as usize..range.end as usize);
+    let blank = fork.is_some_and(resource::is_blank);
     if blank { (range.start..range.start, true) } else { (range, false) }
 }
 
