@@ -74,9 +74,14 @@ impl Object for FaultyObject {
         Ok(())
     }
 
-    fn access(&self, caller: &Caller, want: Access) -> Result<Access> {
+    fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access> {
         self.enter(Call::Access)?;
-        self.inner.access(caller, want)
+        self.inner.access(caller, attributes, want)
+    }
+
+    fn parent(&self) -> Result<Found> {
+        self.enter(Call::Lookup)?;
+        Ok(self.shared.found(self.inner.parent()?))
     }
 
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found> {

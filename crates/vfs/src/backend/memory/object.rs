@@ -78,7 +78,13 @@ impl Object for MemoryObject {
         tree.inode_mut(self.id)?.set(caller, &rest, now)
     }
 
-    fn access(&self, caller: &Caller, want: Access) -> Result<Access> {
+    fn parent(&self) -> Result<Found> {
+        let tree = self.store.lock();
+        let above = tree.inode(self.id)?.folder()?.parent;
+        self.store.found(&tree, above)
+    }
+
+    fn access(&self, caller: &Caller, _attributes: &Attributes, want: Access) -> Result<Access> {
         let tree = self.store.lock();
         let granted = tree.inode(self.id)?.grants(caller).intersection(want);
         Ok(if tree.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
