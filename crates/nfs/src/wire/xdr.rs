@@ -2,10 +2,14 @@
 //!
 //! Values borrow from the message they were read from. Padding is passed over whatever it holds, and written as zeros.
 
+mod declare;
+
 use std::fmt;
 use std::ops::Deref;
 
 use wire::{Malformed, Reader, Writer};
+
+pub(crate) use declare::{enumeration, record};
 
 /// A value that can be read from XDR.
 pub trait Decode<'a>: Sized {
@@ -277,155 +281,5 @@ impl<T: Encode> Encode for &T {
     }
 }
 
-/// Declares a structure whose layout is its fields in order, and reads and writes it so.
-macro_rules! record {
-    (
-        $(#[$meta:meta])*
-        pub struct $name:ident $(<$life:lifetime>)? { $($(#[$doc:meta])* pub $field:ident: $type:ty,)* }
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct $name $(<$life>)? { $($(#[$doc])* pub $field: $type,)* }
-
-        $crate::wire::xdr::record!(@decode $name $(<$life>)? { $($field)* });
-
-        impl $(<$life>)? $crate::wire::xdr::Encode for $name $(<$life>)? {
-            fn encode(&self, w: &mut ::wire::Writer) {
-                $($crate::wire::xdr::Encode::encode(&self.$field, w);)*
-            }
-        }
-    };
-    (@decode $name:ident { $($field:ident)* }) => {
-        impl $crate::wire::xdr::Decode<'_> for $name {
-            fn decode(r: &mut ::wire::Reader<'_>) -> Result<Self, ::wire::Malformed> {
-                Ok(Self { $($field: $crate::wire::xdr::Decode::decode(r)?,)* })
-            }
-        }
-    };
-    (@decode $name:ident <$life:lifetime> { $($field:ident)* }) => {
-        impl<$life> $crate::wire::xdr::Decode<$life> for $name<$life> {
-            fn decode(r: &mut ::wire::Reader<$life>) -> Result<Self, ::wire::Malformed> {
-                Ok(Self { $($field: $crate::wire::xdr::Decode::decode(r)?,)* })
-            }
-        }
-    };
-}
-
-/// Declares an enumeration of the specification: any number decodes, those with a name have a constant.
-macro_rules! enumeration {
-    ($(#[$meta:meta])* pub struct $name:ident; $($(#[$const_meta:meta])* $constant:ident = $value:expr,)*) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            $($(#[$const_meta])* pub const $constant: Self = Self($value);)*
-
-            /// The specification's name, if it has one.
-            pub fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$constant => Some(stringify!($constant)),)*
-                    _ => None,
-                }
-            }
-        }
-
-        impl ::std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                match self.name() {
-                    Some(name) => f.write_str(name),
-                    None => write!(f, concat!(stringify!($name), "({})"), self.0),
-                }
-            }
-        }
-
-        impl $crate::wire::xdr::Decode<'_> for $name {
-            fn decode(r: &mut ::wire::Reader<'_>) -> Result<Self, ::wire::Malformed> {
-                r.u32_be().map(Self)
-            }
-        }
-
-        impl $crate::wire::xdr::Encode for $name {
-            fn encode(&self, w: &mut ::wire::Writer) {
-                w.u32_be(self.0);
-            }
-        }
-    };
-}
-
-pub(crate) use {enumeration, record};
-
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// What `value` is on the wire.
-    pub(crate) fn bytes_of(value: &impl Encode) -> Vec<u8> {
-        let mut w = Writer::new();
-        value.encode(&mut w);
-        w.into_bytes()
-    }
-
-    /// The one value that `bytes` are.
-    pub(crate) fn value_of<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
-        arguments(&mut Reader::new(bytes))
-    }
-
-    #[test]
-    fn opaque_is_length_bytes_and_padding_to_four() {
-        let bytes = [0, 0, 0, 5, b'h', b'e', b'l', b'l', b'o', 0, 0, 0];
-        assert_eq!(bytes_of(&Opaque::<8>::new(b"hello")), bytes); // RFC 4506 4.10
-        assert_eq!(value_of::<Opaque<'_, 8>>(&bytes).unwrap().0, b"hello");
-        assert_eq!(opaque_size(5), 12);
-        assert_eq!([0, 1, 2, 3, 4, 5].map(padding), [0, 3, 2, 1, 0, 3]);
-    }
-
-    #[test]
-    fn content_of_padding_is_tolerated_but_it_must_be_there() {
-        assert_eq!(value_of::<Opaque<'_, 8>>(&[0, 0, 0, 1, b'x', 1, 2, 3]).unwrap().0, b"x");
-        assert!(value_of::<Opaque<'_, 8>>(&[0, 0, 0, 1, b'x', 0, 0]).is_err());
-    }
-
-    #[test]
-    fn opaque_over_its_limit_or_past_the_message_is_malformed() {
-        assert!(value_of::<Opaque<'_, 4>>(&[0, 0, 0, 5, 1, 2, 3, 4, 5, 0, 0, 0]).is_err());
-        assert!(value_of::<Opaque<'_, { usize::MAX }>>(&[0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4]).is_err());
-    }
-
-    #[test]
-    fn boolean_is_zero_or_one() {
-        assert_eq!(value_of::<bool>(&[0, 0, 0, 1]), Ok(true));
-        assert_eq!(value_of::<bool>(&[0, 0, 0, 0]), Ok(false));
-        assert!(value_of::<bool>(&[0, 0, 0, 2]).is_err());
-    }
-
-    #[test]
-    fn optional_is_a_boolean_and_perhaps_the_value() {
-        assert_eq!(bytes_of(&Some(7_u32)), [0, 0, 0, 1, 0, 0, 0, 7]);
-        assert_eq!(bytes_of(&None::<u32>), [0, 0, 0, 0]);
-        assert_eq!(value_of::<Option<u32>>(&[0, 0, 0, 1, 0, 0, 0, 7]), Ok(Some(7)));
-    }
-
-    #[test]
-    fn array_count_is_checked_against_the_limit_and_the_message() {
-        assert_eq!(&*value_of::<Words<2>>(&[0, 0, 0, 1, 0, 0, 0, 9]).unwrap(), [9]);
-        assert!(value_of::<Words<2>>(&[0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3]).is_err());
-        assert!(value_of::<Words<2>>(&[0, 0, 0, 2, 0, 0, 0, 1]).is_err());
-    }
-
-    #[test]
-    fn list_marks_each_item_and_its_end() {
-        let bytes = [0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0]; // RFC 4506 4.19
-        let mut w = Writer::new();
-        put_list(&mut w, [7_u32, 8]);
-        assert_eq!(w.as_bytes(), bytes);
-        assert_eq!(list::<u32>(&mut Reader::new(&bytes)).unwrap(), [7, 8]);
-        assert!(list::<u32>(&mut Reader::new(&bytes[..16])).is_err());
-    }
-
-    #[test]
-    fn bytes_after_the_arguments_are_an_error() {
-        assert!(value_of::<u32>(&[0, 0, 0, 1, 0]).is_err());
-        assert!(value_of::<()>(&[0, 0, 0, 0]).is_err());
-    }
-}
+pub(crate) mod tests;

@@ -1,0 +1,79 @@
+//! `record!` and `enumeration!`: a type and both directions of its codec from one list of its fields or values.
+
+/// Declares a structure whose layout is its fields in order, and reads and writes it so.
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$life:lifetime>)? { $($(#[$doc:meta])* pub $field:ident: $type:ty,)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name $(<$life>)? { $($(#[$doc])* pub $field: $type,)* }
+
+        $crate::wire::xdr::record!(@decode $name $(<$life>)? { $($field)* });
+
+        impl $(<$life>)? $crate::wire::xdr::Encode for $name $(<$life>)? {
+            fn encode(&self, w: &mut ::wire::Writer) {
+                $($crate::wire::xdr::Encode::encode(&self.$field, w);)*
+            }
+        }
+    };
+    (@decode $name:ident { $($field:ident)* }) => {
+        impl $crate::wire::xdr::Decode<'_> for $name {
+            fn decode(r: &mut ::wire::Reader<'_>) -> Result<Self, ::wire::Malformed> {
+                Ok(Self { $($field: $crate::wire::xdr::Decode::decode(r)?,)* })
+            }
+        }
+    };
+    (@decode $name:ident <$life:lifetime> { $($field:ident)* }) => {
+        impl<$life> $crate::wire::xdr::Decode<$life> for $name<$life> {
+            fn decode(r: &mut ::wire::Reader<$life>) -> Result<Self, ::wire::Malformed> {
+                Ok(Self { $($field: $crate::wire::xdr::Decode::decode(r)?,)* })
+            }
+        }
+    };
+}
+
+/// Declares an enumeration of the specification: any number decodes, those with a name have a constant.
+macro_rules! enumeration {
+    ($(#[$meta:meta])* pub struct $name:ident; $($(#[$const_meta:meta])* $constant:ident = $value:expr,)*) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            $($(#[$const_meta])* pub const $constant: Self = Self($value);)*
+
+            /// The specification's name, if it has one.
+            pub fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$constant => Some(stringify!($constant)),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                match self.name() {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, concat!(stringify!($name), "({})"), self.0),
+                }
+            }
+        }
+
+        impl $crate::wire::xdr::Decode<'_> for $name {
+            fn decode(r: &mut ::wire::Reader<'_>) -> Result<Self, ::wire::Malformed> {
+                r.u32_be().map(Self)
+            }
+        }
+
+        impl $crate::wire::xdr::Encode for $name {
+            fn encode(&self, w: &mut ::wire::Writer) {
+                w.u32_be(self.0);
+            }
+        }
+    };
+}
+
+pub(crate) use {enumeration, record};

@@ -1,0 +1,37 @@
+//! What is fuzzed: one plain function per target, which takes any bytes and must not panic.
+//!
+//! To add a target: its function in a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with a `[[bin]]` in
+//! Cargo.toml, and a few seeds in `corpus/<target>/` (see `tests/seeds.rs`). Inputs that once failed are kept there too.
+//!
+//! * `mkdir -p fuzz/target/nfs_rpc && cargo +nightly fuzz run nfs_rpc fuzz/target/nfs_rpc fuzz/corpus/nfs_rpc` looks for
+//!   new failures, and keeps what it learns out of the committed corpus.
+//! * `cargo test --manifest-path fuzz/Cargo.toml` replays the corpus, on stable Rust.
+
+pub mod nfs;
+
+/// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    ("nfs_mount", nfs::mount),
+    ("nfs_nlm", nfs::nlm),
+    ("nfs_nsm", nfs::nsm),
+    ("nfs_portmap", nfs::portmap),
+    ("nfs_rpc", nfs::rpc),
+    ("nfs_v3_replies", nfs::v3_replies),
+    ("nfs_v3_requests", nfs::v3_requests),
+    ("nfs_xdr", nfs::xdr),
+];
+
+/// The binary of a target: libFuzzer's entry point under `cargo fuzz`, nothing elsewhere.
+#[macro_export]
+macro_rules! target {
+    ($body:path) => {
+        #[cfg(fuzzing)]
+        libfuzzer_sys::fuzz_target!(|data: &[u8]| $body(data));
+
+        #[cfg(not(fuzzing))]
+        fn main() {}
+    };
+}

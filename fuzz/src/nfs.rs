@@ -1,0 +1,181 @@
+//! The decoders of crates/nfs/src/wire. Where a file has several, the first byte of the input says which.
+//!
+//! Whatever decodes must encode to the same value again.
+
+use nfs::wire::v3;
+use nfs::wire::xdr::{self, Encode, Opaque, Words};
+use nfs::wire::{mount as mnt, nlm as lm, nsm as sm, portmap as pmap, rpc as onc};
+use wire::{Reader, Writer};
+
+/// Decodes `bytes` as `$type`; when that works, encodes it and decodes it again.
+macro_rules! stable {
+    ($bytes:expr, $type:ty) => {
+        if let Ok(value) = xdr::arguments::<$type>(&mut Reader::new($bytes)) {
+            let again = encoded(&value);
+            assert_eq!(xdr::arguments::<$type>(&mut Reader::new(&again)), Ok(value));
+        }
+    };
+}
+
+/// One decoder per number, the first byte of `$data`.
+macro_rules! choose {
+    ($data:expr, $($number:literal => $type:ty,)*) => {
+        match $data.split_first() {
+            $(Some(($number, bytes)) => stable!(bytes, $type),)*
+            _ => {}
+        }
+    };
+}
+
+fn encoded(value: &impl Encode) -> Vec<u8> {
+    let mut w = Writer::new();
+    value.encode(&mut w);
+    w.into_bytes()
+}
+
+/// wire/xdr.rs: the forms that have a length.
+pub fn xdr(data: &[u8]) {
+    choose!(data,
+        0 => Opaque<'_, 8>,
+        1 => Opaque<'_, { usize::MAX }>,
+        2 => Words<16>,
+        3 => Option<Option<u64>>,
+        4 => [u8; 16],
+    );
+    let _ = xdr::list::<Opaque<'_, 64>>(&mut Reader::new(data));
+}
+
+/// wire/rpc.rs: the head of any message.
+pub fn rpc(data: &[u8]) {
+    let mut r = Reader::new(data);
+    match xdr::Decode::decode(&mut r) {
+        Ok(onc::Message::Call(header)) => {
+            let again = encoded(&header);
+            let again =
+                xdr::arguments::<onc::CallHeader<'_>>(&mut Reader::new(&again)).expect("what was written");
+            if header.credential == onc::Credential::Malformed {
+                return; // its body is not kept
+            }
+            assert_eq!(again, header);
+        }
+        Ok(onc::Message::Reply(header)) => {
+            let again = encoded(&header);
+            assert_eq!(xdr::arguments(&mut Reader::new(&again)), Ok(header));
+        }
+        Ok(onc::Message::OtherVersion { version, .. }) => assert_ne!(version, onc::RPC_VERSION),
+        Err(_) => {}
+    }
+    if let Some(mark) = data.first_chunk() {
+        assert_eq!(onc::RecordMark::from_bytes(*mark).to_bytes(), *mark);
+    }
+}
+
+/// wire/v3: arguments, the first byte is the procedure.
+pub fn v3_requests(data: &[u8]) {
+    choose!(data,
+        1 => v3::getattr::Request<'_>,
+        2 => v3::setattr::Request<'_>,
+        3 => v3::lookup::Request<'_>,
+        4 => v3::access::Request<'_>,
+        5 => v3::readlink::Request<'_>,
+        6 => v3::read::Request<'_>,
+        7 => v3::write::Request<'_>,
+        8 => v3::create::Request<'_>,
+        9 => v3::mkdir::Request<'_>,
+        10 => v3::symlink::Request<'_>,
+        11 => v3::mknod::Request<'_>,
+        12 => v3::remove::Request<'_>,
+        13 => v3::rmdir::Request<'_>,
+        14 => v3::rename::Request<'_>,
+        15 => v3::link::Request<'_>,
+        16 => v3::readdir::Request<'_>,
+        17 => v3::readdirplus::Request<'_>,
+        18 => v3::fsstat::Request<'_>,
+        19 => v3::fsinfo::Request<'_>,
+        20 => v3::pathconf::Request<'_>,
+        21 => v3::commit::Request<'_>,
+    );
+}
+
+/// wire/v3: results, the first byte is the procedure.
+pub fn v3_replies(data: &[u8]) {
+    choose!(data,
+        1 => v3::getattr::Res,
+        2 => v3::setattr::Res,
+        3 => v3::lookup::Res<'_>,
+        4 => v3::access::Res,
+        5 => v3::readlink::Res<'_>,
+        6 => v3::read::ResData<'_>,
+        7 => v3::write::Res,
+        8 => v3::create::Res<'_>,
+        9 => v3::mkdir::Res<'_>,
+        10 => v3::symlink::Res<'_>,
+        11 => v3::mknod::Res<'_>,
+        12 => v3::remove::Res,
+        13 => v3::rmdir::Res,
+        14 => v3::rename::Res,
+        15 => v3::link::Res,
+        16 => v3::readdir::Res<'_>,
+        17 => v3::readdirplus::Res<'_>,
+        18 => v3::fsstat::Res,
+        19 => v3::fsinfo::Res,
+        20 => v3::pathconf::Res,
+        21 => v3::commit::Res,
+    );
+}
+
+/// wire/mount.rs.
+pub fn mount(data: &[u8]) {
+    choose!(data,
+        1 => mnt::Request<'_>,
+        2 => mnt::MountRes<mnt::MountOk<'_>>,
+        3 => mnt::MountRes<[u8; mnt::FHSIZE]>,
+        4 => mnt::Mounted<'_>,
+        5 => mnt::Export<'_>,
+    );
+    let _ = mnt::exports(&mut Reader::new(data));
+    let _ = mnt::mounted(&mut Reader::new(data));
+}
+
+/// wire/nlm.rs.
+pub fn nlm(data: &[u8]) {
+    choose!(data,
+        1 => lm::TestRequest<'_>,
+        2 => lm::LockRequest<'_>,
+        3 => lm::CancelRequest<'_>,
+        4 => lm::UnlockRequest<'_>,
+        5 => lm::ShareRequest<'_>,
+        6 => lm::FreeAllRequest<'_>,
+        7 => lm::TestRes<'_>,
+        8 => lm::Res<'_>,
+        9 => lm::ShareRes<'_>,
+    );
+}
+
+/// wire/nsm.rs.
+pub fn nsm(data: &[u8]) {
+    choose!(data,
+        1 => sm::StatRequest<'_>,
+        2 => sm::MonRequest<'_>,
+        3 => sm::MonId<'_>,
+        4 => sm::MyId<'_>,
+        5 => sm::NotifyRequest<'_>,
+        6 => sm::Status<'_>,
+        7 => sm::StatRes,
+        8 => sm::State,
+    );
+}
+
+/// wire/portmap.rs.
+pub fn portmap(data: &[u8]) {
+    choose!(data,
+        1 => pmap::Mapping,
+        2 => pmap::CallRequest<'_>,
+        3 => pmap::Rpcb<'_>,
+    );
+    let _ = pmap::mappings(&mut Reader::new(data));
+    let _ = pmap::rpcbs(&mut Reader::new(data));
+    if let Some(address) = pmap::UniversalAddress::parse(data) {
+        assert_eq!(pmap::UniversalAddress::parse(address.to_string().as_bytes()), Some(address));
+    }
+}

@@ -1,0 +1,46 @@
+//! The seeds of the corpus: valid messages of every kind, so that fuzzing starts deep inside each decoder. They are
+//! committed; `WRITE_SEEDS=1 cargo test --test seeds` writes them anew when a layout or a selector has changed.
+
+use std::path::Path;
+
+use fourfold_fuzz::TARGETS;
+use nfs::wire::xdr::Encode;
+use wire::Writer;
+
+mod company;
+mod v3;
+
+/// An input: its target, its file name, its bytes.
+struct Seed {
+    target: &'static str,
+    name: &'static str,
+    bytes: Vec<u8>,
+}
+
+/// The seed that `selector` and `message` make.
+fn chosen(target: &'static str, name: &'static str, selector: u8, message: &impl Encode) -> Seed {
+    let mut w = Writer::onto(vec![selector]);
+    message.encode(&mut w);
+    Seed { target, name, bytes: w.into_bytes() }
+}
+
+/// The seed that `message` alone makes.
+fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> Seed {
+    let mut w = Writer::new();
+    message.encode(&mut w);
+    Seed { target, name, bytes: w.into_bytes() }
+}
+
+#[test]
+fn seeds_are_committed_as_the_encoders_write_them() {
+    for seed in company::seeds().into_iter().chain(v3::requests()).chain(v3::replies()) {
+        assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(seed.target).join(seed.name);
+        if std::env::var_os("WRITE_SEEDS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &seed.bytes).unwrap();
+        }
+        let committed = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(committed, seed.bytes, "{}", path.display());
+    }
+}
