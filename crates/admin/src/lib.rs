@@ -2,6 +2,7 @@
 //! that clients want to read.
 
 pub mod control;
+mod numbers;
 pub mod recipe;
 pub mod settings;
 mod state;
