@@ -323,3 +323,30 @@ fn a_password_is_never_repeated() {
     assert_eq!(lines.len(), 4); // the three, and that nothing is shared
     assert!(lines.iter().all(|line| !line.to_string().contains("hunter2")), "{lines:?}");
 }
+
+#[test]
+fn whatever_is_written_gets_settings_or_lines_of_the_file_and_never_a_panic() {
+    let good = format!(
+        "[server]\nlisten = [\"::1\"]\ncache-size = \"1 GiB\"\n{SHARE}client = [{{ match = \"*\" }}]\n\
+         [[user]]\nname = \"ädä\"\nuid = 7\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("a")).unwrap();
+    let arguments = Arguments::new(false, folder.path().into());
+    let try_bytes = |bytes: &[u8]| {
+        std::fs::write(folder.path().join("fourfold.toml"), bytes).unwrap();
+        let lines = Settings::load(&arguments).err().unwrap_or_default();
+        for line in lines {
+            assert!(line.to_string().starts_with("fourfold.toml:"), "{line}");
+        }
+    };
+    try_bytes(good.as_bytes());
+    for at in 0..good.len() {
+        try_bytes(&good.as_bytes()[..at]);
+        for odd in [b'[', b'"', b'=', b'\n', b'9', 0xff, 0] {
+            let mut bytes = good.clone().into_bytes();
+            bytes[at] = odd;
+            try_bytes(&bytes);
+        }
+    }
+}

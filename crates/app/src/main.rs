@@ -8,6 +8,8 @@ mod bind;
 mod check;
 mod cli;
 mod exit;
+#[allow(dead_code, reason = "serve opens no listeners yet")]
+mod exports;
 mod here;
 mod log;
 mod password;

@@ -51,6 +51,7 @@ async fn until_stopped(arguments: Arguments, state: &State, current: Arc<Current
     }
     signals.wait(&running).await;
     control.abort();
+    control::remove(state.path());
     Ok(())
 }
 

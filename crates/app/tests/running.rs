@@ -100,6 +100,8 @@ fn it_says_ready_answers_status_and_stops_on_sigterm_with_0() {
     assert!(String::from_utf8(table.stdout).unwrap().contains("Shares: 1\n"));
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.exit_code(), Some(0));
+    assert_eq!(fourfold(folder.path(), &["status", "--state", "state"]).status.code(), Some(3));
+    assert!(!folder.path().join("state/control.sock").exists());
 }
 
 #[test]

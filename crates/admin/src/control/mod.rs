@@ -14,7 +14,7 @@ mod status;
 mod table;
 
 pub use client::{AskError, ask, reload, status};
-pub use server::{Report, listen, serve};
+pub use server::{Report, listen, remove, serve};
 pub use status::{
     LeaseStatus, ListenerStatus, LockStatus, MountLine, OpenStatus, SessionStatus, ShareStatus, Status,
 };

@@ -48,6 +48,13 @@ pub fn listen(state: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Removes the socket of a server that stops. One that is left behind does no harm.
+pub fn remove(state: &Path) {
+    if let Err(error) = std::fs::remove_file(state.join(SOCKET)) {
+        tracing::debug!(%error, "the control socket stays behind");
+    }
+}
+
 /// Answers until the task is dropped.
 pub async fn serve(listener: UnixListener, report: Arc<dyn Report>) {
     let places = Arc::new(Semaphore::new(MOST_ASKERS));

@@ -1,0 +1,75 @@
+//! The settings of a share as NFS wants them.
+
+use admin::{Access, ClientMatch, ClientRule, ShareSettings, Squash};
+use nfs::server::{ExportOptions, Rule};
+
+/// The client rules, in their order; a rule about several networks becomes several.
+pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
+    let rules = share.clients.iter().flat_map(|rule| {
+        let read_only = share.read_only;
+        rule.matches.iter().map(move |clients| one(rule, *clients, read_only))
+    });
+    ExportOptions { rules: rules.collect(), device_nodes: share.device_nodes }
+}
+
+fn one(rule: &ClientRule, clients: ClientMatch, read_only: bool) -> Rule {
+    Rule {
+        clients: match clients {
+            ClientMatch::Any => None,
+            ClientMatch::Net(net) => Some(net),
+        },
+        allowed: rule.access != Access::None,
+        writable: rule.access == Access::ReadWrite && !read_only,
+        squash: match rule.squash {
+            Squash::Root => nfs::server::Squash::Root,
+            Squash::All => nfs::server::Squash::All,
+            Squash::None => nfs::server::Squash::None,
+        },
+        anonymous: (rule.anon_uid, rule.anon_gid),
+        reserved_port: rule.secure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(rules: &str) -> ShareSettings {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        let text = format!("[[share]]\nname = \"A\"\npath = \"a\"\n{rules}\n");
+        std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+        let settings = admin::Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
+        settings.shares.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_share_without_rules_is_open_to_everyone_with_root_squashed() {
+        let options = options(&share(""));
+        let [rule] = options.rules.as_slice() else { panic!("{:?}", options.rules) };
+        assert!(rule.clients.is_none() && rule.allowed && rule.writable && !rule.reserved_port);
+        assert_eq!((rule.squash, rule.anonymous), (nfs::server::Squash::Root, (65534, 65534)));
+        assert!(!options.device_nodes);
+    }
+
+    #[test]
+    fn rules_keep_their_order_and_each_network_its_own() {
+        let options = options(&share(
+            "device-nodes = \"allow\"\nclient = [{ match = [\"10.0.0.1\", \"fd00::/8\"], access = \"none\" }, \
+             { match = \"*\", access = \"ro\", squash = \"all\", anon-uid = 7, anon-gid = 8, secure = true }]",
+        ));
+        let clients: Vec<Option<String>> =
+            options.rules.iter().map(|rule| rule.clients.map(|net| net.to_string())).collect();
+        assert_eq!(clients, [Some("10.0.0.1/32".into()), Some("fd00::/8".into()), None]);
+        assert_eq!(options.rules.iter().map(|rule| rule.allowed).collect::<Vec<_>>(), [false, false, true]);
+        let last = &options.rules[2];
+        assert!(!last.writable && last.reserved_port && options.device_nodes);
+        assert_eq!((last.squash, last.anonymous), (nfs::server::Squash::All, (7, 8)));
+    }
+
+    #[test]
+    fn a_read_only_share_is_so_for_every_client() {
+        let options = options(&share("read-only = true\nclient = [{ match = \"*\", access = \"rw\" }]"));
+        assert!(options.rules[0].allowed && !options.rules[0].writable);
+    }
+}
