@@ -176,14 +176,14 @@ impl Recall {
 
     /// Takes the leases of those who have not answered.
     pub fn revoke(mut self) -> Settled {
-        if self.waiting() == 0 {
-            return Settled::Answered;
-        }
-        let Self { state, file, holders } = self;
-        state.table.with_existing(file, |entry| {
-            let late = |lease: &&mut LeaseEntry| holders.iter().any(|holder| holder.lease == lease.id);
-            entry.leases.iter_mut().filter(late).for_each(|lease| lease.revoke(file));
+        let (state, file) = (self.state.clone(), self.file);
+        // Answers come under the same lock: nobody loses what it has just answered for.
+        let late = state.table.with_existing(file, |entry| {
+            let late = self.waiting();
+            let unanswered = |lease: &&mut LeaseEntry| self.holders.iter().any(|late| late.lease == lease.id);
+            entry.leases.iter_mut().filter(unanswered).for_each(|lease| lease.revoke(file));
+            late
         });
-        Settled::Revoked
+        if late.unwrap_or(0) > 0 { Settled::Revoked } else { Settled::Answered }
     }
 }

@@ -83,10 +83,15 @@ impl Table {
         &self.shards[(hash >> 58) as usize % SHARDS]
     }
 
+    /// Whether the file, or another one of its shard, has an entry.
+    #[inline]
+    pub(super) fn may_hold(&self, file: FileId) -> bool {
+        self.shard(file).count.load(Ordering::Acquire) > 0
+    }
+
     #[inline]
     pub(super) fn quiet(&self, file: FileId) -> bool {
-        let shard = self.shard(file);
-        shard.count.load(Ordering::Acquire) == 0 || !shard.files.lock().contains_key(&file)
+        !self.may_hold(file) || !self.shard(file).files.lock().contains_key(&file)
     }
 
     /// Changes the entry of a file, making one when there is none, and dropping one that ends up empty.
@@ -112,11 +117,10 @@ impl Table {
 
     /// Looks at the entry of a file if there is one.
     pub(super) fn look<R>(&self, file: FileId, see: impl FnOnce(&Entry) -> R) -> Option<R> {
-        let shard = self.shard(file);
-        if shard.count.load(Ordering::Acquire) == 0 {
+        if !self.may_hold(file) {
             return None;
         }
-        shard.files.lock().get(&file).map(see)
+        self.shard(file).files.lock().get(&file).map(see)
     }
 
     /// Looks at every entry, one shard at a time, until `see` answers false.

@@ -189,6 +189,17 @@ async fn at_the_deadline_what_was_not_answered_is_revoked() {
 }
 
 #[test]
+fn what_was_answered_in_time_is_not_revoked() {
+    let state = State::default();
+    let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
+    let recall = causes(&state, Cause::OpenRead).unwrap();
+    held.acknowledge(RH).unwrap();
+    assert_eq!(recall.revoke(), Settled::Answered);
+    assert_eq!((held.caching(), notices.try_recv().unwrap().to), (RH, RH));
+    assert!(notices.try_recv().is_err());
+}
+
+#[test]
 fn a_recall_that_nobody_waits_for_any_more_goes_on() {
     let state = State::default();
     let (held, _notices) = lease(&state, keyed(A, 1), RH, false);
