@@ -3,16 +3,16 @@
 
 mod accounts;
 mod announce;
-#[allow(dead_code, reason = "serve opens no listeners yet")]
 mod bind;
 mod check;
 mod cli;
 mod exit;
-#[allow(dead_code, reason = "serve opens no listeners yet")]
 mod exports;
 mod here;
 mod log;
+mod nfs_view;
 mod password;
+mod privileges;
 mod running;
 mod serve;
 mod status;

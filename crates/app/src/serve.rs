@@ -2,18 +2,32 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use admin::control::{self, Report};
-use admin::{Arguments, ServerSettings, Settings, State};
+use admin::control::{self, ListenerStatus, Report};
+use admin::recipe::{self, Reach};
+use admin::{Arguments, Protocol, Settings};
 use anyhow::Context;
-use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use vfs::index::Index;
 
 use crate::cli::Serve;
-use crate::running::{Current, Running};
-use crate::{accounts, announce, exit, here, log};
+use crate::nfs_view::NfsView;
+use crate::running::{Current, Running, View};
+use crate::{accounts, announce, bind, exit, here, log, privileges};
 
-/// Checks the settings as a whole, opens the listeners, and only then reads a byte.
+/// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
+/// otherwise.
+const SPARE_THREADS: usize = 14;
+/// Most threads that wait for disks on purpose.
+const DISK_THREADS: usize = 128;
+/// How often listings and open files are looked after.
+const TEND_EVERY: Duration = Duration::from_secs(5);
+/// How long answers in the making may take after the order to stop.
+const STOP_WITHIN: Duration = Duration::from_secs(5);
+
+/// Checks the settings as a whole, opens the listeners, gives up privileges, and only then reads a byte.
 pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let arguments = serve.arguments(here::privileged(), here::folder()?);
     let settings = match Settings::load(&arguments) {
@@ -22,76 +36,136 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     };
     log::start(&settings.server)?;
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
-    let state = State::open(&settings.server.state)?;
+    let state = admin::State::open(&settings.server.state)?;
+    let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
+    privileges::raise_descriptor_limit();
+    privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(settings.server.threads.unwrap_or(processors) + SPARE_THREADS)
+        .max_blocking_threads(DISK_THREADS)
+        .enable_all()
+        .build()?;
+    let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, index));
+    runtime.shutdown_timeout(STOP_WITHIN);
+    stopped.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve_until_stopped(
+    arguments: Arguments,
+    settings: Settings,
+    state: &admin::State,
+    index: Index,
+) -> anyhow::Result<()> {
+    let (stop, stopping) = watch::channel(false);
+    let mut signals = Signals::new()?;
+    let nfs_bound = bind::open(&settings.server, Protocol::Nfs, true, here::privileged())?;
+    let listeners = nfs_bound.iter().flat_map(listeners).collect();
+    let port = nfs_bound.as_ref().map(|bound| bound.port);
     let accounts = accounts::read(state.path(), &settings)?;
     let current = Arc::new(Current { settings, accounts });
-    runtime(&current.settings.server)?.block_on(until_stopped(arguments, &state, current))?;
-    Ok(ExitCode::SUCCESS)
-}
 
-fn runtime(settings: &ServerSettings) -> anyhow::Result<Runtime> {
-    let mut builder = Builder::new_multi_thread();
-    if let Some(threads) = settings.threads {
-        builder.worker_threads(threads);
-    }
-    builder
-        .enable_all()
-        .build()
-        .context("the worker threads cannot be started; set `threads` in [server] lower")
-}
-
-async fn until_stopped(arguments: Arguments, state: &State, current: Arc<Current>) -> anyhow::Result<()> {
-    let (listeners, nfs, views) = (Vec::new(), None, Vec::new());
-    let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, nfs), views));
+    let nfs = NfsView::new(&current, state, index)?;
+    let found = nfs.serve(nfs_bound, &current.settings.server, stopping.clone()).await?;
+    let reach = port.map(|port| Reach {
+        host: recipe::address(&current.settings.server.listen),
+        port,
+        locks_found: found,
+        secure: false,
+    });
+    let views: Vec<Arc<dyn View>> = vec![nfs.clone()];
+    let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
-    let control = tokio::spawn(control::serve(socket, Arc::clone(&running) as Arc<dyn Report>));
-    let signals = Signals::new()?; // from here on, so that one sent on `ready` is not missed
+    let control = tokio::spawn(control::serve(socket, running.clone()));
+    tokio::spawn(tend(nfs.clone()));
+
     if let Err(error) = announce::ready(&running.current().settings, &running.shares()) {
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
     }
-    signals.wait(&running).await;
+    notify(&[sd_notify::NotifyState::Ready]);
+    while let Ordered::Reload = signals.next().await {
+        reload(running.clone()).await;
+    }
+    tracing::info!("stopping");
+    notify(&[sd_notify::NotifyState::Stopping]);
     control.abort();
     control::remove(state.path());
+    stop.send_replace(true);
+    nfs.stopped().await;
     Ok(())
 }
 
-/// What the operator tells the process.
+fn listeners(bound: &bind::Bound) -> Vec<ListenerStatus> {
+    let tcp = bound.tcp.iter().map(|tcp| ("tcp", tcp.local_addr()));
+    let udp = bound.udp.iter().map(|udp| ("udp", udp.local_addr()));
+    tcp.chain(udp)
+        .filter_map(|(transport, address)| {
+            let (protocol, transport) = (Protocol::Nfs, transport.to_owned());
+            Some(ListenerStatus { protocol, transport, address: address.ok()? })
+        })
+        .collect()
+}
+
+async fn tend(nfs: Arc<NfsView>) {
+    let mut every = tokio::time::interval(TEND_EVERY);
+    loop {
+        every.tick().await;
+        let nfs = nfs.clone();
+        let _ = tokio::task::spawn_blocking(move || nfs.tend()).await; // a panic there was logged
+    }
+}
+
+/// On a thread of its own: the threads that answer requests may act as somebody else.
+async fn reload(running: Arc<Running>) {
+    notify(&[sd_notify::NotifyState::Reloading]);
+    let reloaded = tokio::task::spawn_blocking(move || vfs::backend::host::as_ourselves(|| running.reload()));
+    match reloaded.await {
+        Ok(Ok(Ok(lines))) => {
+            tracing::info!("settings read again");
+            lines.iter().for_each(|line| tracing::warn!("{line}"));
+        }
+        Ok(Ok(Err(lines))) => {
+            tracing::error!("the settings were refused; the old ones stay");
+            lines.iter().for_each(|line| tracing::error!("{line}"));
+        }
+        Ok(Err(error)) => tracing::error!(%error, "the settings could not be read again"),
+        Err(error) => tracing::error!(%error, "the settings could not be read again"),
+    }
+    notify(&[sd_notify::NotifyState::Ready]);
+}
+
+/// Tells the service manager, if there is one.
+fn notify(states: &[sd_notify::NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::debug!(%error, "the service manager cannot be told");
+    }
+}
+
+enum Ordered {
+    Reload,
+    Stop,
+}
+
 struct Signals {
-    stop: Signal,
+    hangup: Signal,
+    terminate: Signal,
     interrupt: Signal,
-    reload: Signal,
 }
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
-        let (stop, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        Ok(Self { stop, interrupt, reload: signal(SignalKind::hangup())? })
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 
-    /// SIGHUP reloads; SIGTERM and SIGINT end the wait.
-    async fn wait(mut self, running: &Arc<Running>) {
-        loop {
-            tokio::select! {
-                _ = self.stop.recv() => return,
-                _ = self.interrupt.recv() => return,
-                _ = self.reload.recv() => take_over(running).await,
-            }
+    async fn next(&mut self) -> Ordered {
+        tokio::select! {
+            _ = self.hangup.recv() => Ordered::Reload,
+            _ = self.terminate.recv() => Ordered::Stop,
+            _ = self.interrupt.recv() => Ordered::Stop,
         }
-    }
-}
-
-/// Reads the settings again, where blocking disturbs no one.
-async fn take_over(running: &Arc<Running>) {
-    let running = Arc::clone(running);
-    match tokio::task::spawn_blocking(move || running.reload()).await {
-        Ok(Ok(lines)) => {
-            lines.iter().for_each(|line| tracing::info!("{line}"));
-            tracing::info!("settings reloaded");
-        }
-        Ok(Err(lines)) => {
-            lines.iter().for_each(|line| tracing::error!("{line}"));
-            tracing::error!("the new settings are refused; the old ones stay");
-        }
-        Err(error) => tracing::error!(%error, "the reload failed"),
     }
 }

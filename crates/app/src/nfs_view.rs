@@ -1,0 +1,158 @@
+//! The NFS server as part of the program: settings in, status out.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use admin::control::{SessionStatus, Status};
+use admin::{Protocol, ServerSettings, Settings, ShareSettings};
+use anyhow::Context;
+use conn::{Limits, Server, Watchdog};
+use nfs::server::{Export, HandleSecret, Service};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use vfs::backend::host::{Host, HostOptions};
+use vfs::index::Index;
+use vfs::{Volume, VolumeOptions};
+
+use crate::bind::Bound;
+use crate::running::{Current, View};
+use crate::{exports, privileges};
+
+/// Connections at a time.
+const MOST_CONNECTIONS: usize = 16_384;
+
+/// The NFS server.
+pub(crate) struct NfsView {
+    service: Arc<Service>,
+    connections: Arc<Server>,
+    index: Index,
+    /// Volumes by share name, kept over reloads with their caches and locks.
+    volumes: Mutex<HashMap<String, Known>>,
+}
+
+struct Known {
+    path: PathBuf,
+    read_only: bool,
+    volume: Arc<Volume>,
+}
+
+impl NfsView {
+    /// A server for the shares of these settings.
+    pub(crate) fn new(current: &Current, state: &admin::State, index: Index) -> anyhow::Result<Arc<Self>> {
+        let mut secret = [0; 16];
+        secret.copy_from_slice(&state.handle_secret()[..16]);
+        let view = Arc::new(Self {
+            service: Service::new(Vec::new(), HandleSecret::new(secret), SystemTime::now()),
+            connections: Server::new(MOST_CONNECTIONS),
+            index,
+            volumes: Mutex::default(),
+        });
+        view.service.set_exports(view.exports(&current.settings)?);
+        Ok(view)
+    }
+
+    /// Answers on these listeners until told to stop. Whether clients find the lock service through port 111.
+    pub(crate) async fn serve(
+        &self,
+        bound: Option<Bound>,
+        _settings: &ServerSettings,
+        stopping: watch::Receiver<bool>,
+    ) -> anyhow::Result<bool> {
+        let Some(bound) = bound else { return Ok(false) };
+        let watchdog = Watchdog::start();
+        for listener in bound.tcp {
+            let (service, watchdog) = (self.service.clone(), watchdog.clone());
+            let serve = move |stream, peer| {
+                let (service, watchdog) = (service.clone(), watchdog.clone());
+                nfs::server::serve_stream(service, stream, peer, Limits::default(), watchdog)
+            };
+            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
+        }
+        Ok(false)
+    }
+
+    /// Waits until every connection has ended.
+    pub(crate) async fn stopped(&self) {
+        const LOOK_EVERY: Duration = Duration::from_millis(10);
+        const MOST_LOOKS: usize = 200;
+        for _ in 0..MOST_LOOKS {
+            if self.connections.peers().is_empty() {
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Looks after caches.
+    pub(crate) fn tend(&self) {
+        let volumes: Vec<Arc<Volume>> =
+            self.volumes.lock().values().map(|known| known.volume.clone()).collect();
+        volumes.iter().for_each(|volume| volume.tend());
+    }
+
+    fn exports(&self, settings: &Settings) -> anyhow::Result<Vec<Export>> {
+        let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Nfs));
+        shares.map(|share| self.export(share, settings)).collect()
+    }
+
+    fn export(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Export> {
+        let identity = self.index.volume(&share.name).context("the index in the state folder failed")?;
+        Ok(Export {
+            name: share.name.clone(),
+            tag: identity.tag.0,
+            volume: self.volume(share, settings)?,
+            options: exports::options(share),
+        })
+    }
+
+    /// The share's volume; the same one as before when nothing about its folder has changed.
+    fn volume(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Volume>> {
+        let mut volumes = self.volumes.lock();
+        if let Some(known) = volumes.get(&share.name)
+            && (&known.path, known.read_only) == (&share.path, share.read_only)
+        {
+            return Ok(known.volume.clone());
+        }
+        let many = settings.shares.len().max(1);
+        let options =
+            HostOptions { open_files: privileges::files_to_keep_open() / many, read_only: share.read_only };
+        let host = Host::open(&share.path, &options).with_context(|| {
+            format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)
+        })?;
+        let cache_bytes = usize::try_from(settings.server.cache_size).unwrap_or(usize::MAX) / many;
+        let options = VolumeOptions { read_only: share.read_only, cache_bytes };
+        let volume = Arc::new(Volume::new(Arc::new(host), options));
+        let known = Known { path: share.path.clone(), read_only: share.read_only, volume: volume.clone() };
+        volumes.insert(share.name.clone(), known);
+        Ok(volume)
+    }
+}
+
+impl View for NfsView {
+    fn report(&self, status: &mut Status) {
+        let now = SystemTime::now();
+        status.sessions.extend(self.connections.peers().iter().map(|peer| SessionStatus {
+            protocol: Protocol::Nfs,
+            peer: SocketAddr::new(peer.address.ip(), peer.address.port()),
+            user: None,
+            since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
+            requests: peer.counters.requests.load(Ordering::Relaxed),
+            bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
+            bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
+        }));
+    }
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        match self.exports(&current.settings) {
+            Ok(exports) => {
+                self.service.set_exports(exports);
+                Vec::new()
+            }
+            Err(error) => vec![format!("the NFS exports stay as they were: {error:#}")],
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What the process may do. As root it keeps the few capabilities that serving files needs and gives up the rest before
+//! the first byte of a client is read.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+/// Acting as the caller, opening files by handle, changing owners, making devices where a share allows them, and
+/// the standard ports.
+const NEEDED: [CapabilitySet; 9] = [
+    CapabilitySet::CHOWN,
+    CapabilitySet::DAC_OVERRIDE,
+    CapabilitySet::DAC_READ_SEARCH,
+    CapabilitySet::FOWNER,
+    CapabilitySet::FSETID,
+    CapabilitySet::MKNOD,
+    CapabilitySet::NET_BIND_SERVICE,
+    CapabilitySet::SETGID,
+    CapabilitySet::SETUID,
+];
+
+/// Lowers this thread's capabilities, which threads started later inherit; and no program it starts can have more.
+pub(crate) fn keep_only_needed() -> std::io::Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    let have = rustix::thread::capabilities(None)?;
+    let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), CapabilitySet::union);
+    let kept = have.permitted & needed;
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// Every connection and every file in use takes a descriptor: as many as the system allows.
+pub(crate) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, "the number of open files stays limited");
+    }
+}
+
+/// How many descriptors files may take; connections take the rest.
+pub(crate) fn files_to_keep_open() -> usize {
+    /// A file may take two: one to name it and one for its data.
+    const EACH: u64 = 2;
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
+    usize::try_from(limit / 3 / EACH).unwrap_or(usize::MAX).min(100_000)
+}
