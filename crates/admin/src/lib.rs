@@ -2,7 +2,6 @@
 //! that clients want to read.
 
 pub mod control;
-mod numbers;
 pub mod recipe;
 pub mod settings;
 mod state;

@@ -3,7 +3,6 @@
 //! ```text
 //! identity.toml   format version, server id, handle secret, when it was made; never changes
 //! accounts.toml   see `auth`
-//! shares.toml     see `numbers`
 //! lock            held while a server runs; holds its process id
 //! control.sock    see `control`
 //! ```
@@ -156,16 +155,8 @@ impl State {
     }
 }
 
-pub(crate) fn io_error(path: &Path, source: io::Error) -> StateError {
+fn io_error(path: &Path, source: io::Error) -> StateError {
     StateError::Io { path: path.into(), source }
-}
-
-pub(crate) fn damaged(path: &Path, reason: &str) -> StateError {
-    StateError::Damaged { path: path.into(), reason: reason.into() }
-}
-
-pub(crate) fn newer(path: &Path, found: u32) -> StateError {
-    StateError::Newer { path: path.into(), found }
 }
 
 fn lock(folder: &Path) -> Result<File, StateError> {
@@ -197,10 +188,10 @@ fn identity(path: &Path) -> Result<Identity, StateError> {
 
 /// The version is read first: a later one may have any shape.
 fn parse(path: &Path, text: &str) -> Result<Identity, StateError> {
-    let damaged = |reason: &str| damaged(path, reason);
+    let damaged = |reason: &str| StateError::Damaged { path: path.into(), reason: reason.into() };
     let format: Format = toml_edit::de::from_str(text).map_err(|e| damaged(e.message().trim()))?;
     if format.format > FORMAT {
-        return Err(newer(path, format.format));
+        return Err(StateError::Newer { path: path.into(), found: format.format });
     }
     let written: Written = toml_edit::de::from_str(text).map_err(|e| damaged(e.message().trim()))?;
     let server_id = hex::decode(&written.server_id).ok_or_else(|| damaged("server-id is not 16 bytes"))?;
