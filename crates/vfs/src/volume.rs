@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
 use crate::listing::{Listings, Page};
+use crate::state::State;
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, names};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
@@ -37,6 +38,7 @@ impl Default for VolumeOptions {
 pub struct Volume {
     backend: Arc<dyn Backend>,
     listings: Listings,
+    state: State,
     options: VolumeOptions,
 }
 
@@ -71,7 +73,13 @@ pub struct Made {
 impl Volume {
     /// A volume on `backend`.
     pub fn new(backend: Arc<dyn Backend>, options: VolumeOptions) -> Self {
-        Self { listings: Listings::new(options.cache_bytes), backend, options }
+        let (listings, state) = (Listings::new(options.cache_bytes), State::default());
+        Self { backend, listings, state, options }
+    }
+
+    /// Who has what of its files: opens, byte ranges, leases.
+    pub fn state(&self) -> &State {
+        &self.state
     }
 
     /// The share's folder.

@@ -7,10 +7,13 @@
 
 mod export;
 mod handle;
+mod mount;
 mod replies;
 mod rpc;
 mod status;
 mod stream;
+#[cfg(test)]
+mod testing;
 mod v3;
 
 use std::net::IpAddr;
@@ -31,6 +34,7 @@ pub struct Service {
     /// Differs at each start: a client that sees it change sends its uncommitted writes again.
     verifier: [u8; 8],
     replies: Replies,
+    mounts: mount::Mounts,
 }
 
 impl Service {
@@ -43,6 +47,7 @@ impl Service {
             secret,
             verifier: (since.as_nanos() as u64).to_be_bytes(),
             replies: Replies::default(),
+            mounts: mount::Mounts::default(),
         })
     }
 

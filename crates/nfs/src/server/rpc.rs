@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use conn::Reply;
-use vfs::Payload;
+use vfs::{Caller, Payload};
 use wire::{Reader, Writer};
 
-use super::{Origin, Service, v3};
+use super::export::Rule;
+use super::{Origin, Service, mount, v3};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
 };
@@ -41,6 +42,16 @@ impl<'a> Call<'a> {
     /// The arguments as one value.
     pub(crate) fn arguments<T: Decode<'a>>(&self) -> Result<T, Outcome> {
         arguments(&mut Reader::new(self.arguments)).map_err(|_| Outcome::GarbageArgs)
+    }
+
+    /// As whom the caller acts on an export with this rule.
+    pub(crate) fn caller(&self, rule: &Rule) -> Caller {
+        let who = &self.identity;
+        if who.nobody {
+            let (uid, gid) = rule.anonymous;
+            return Caller::new(uid, gid, &[]);
+        }
+        rule.caller(who.uid, who.gid, &who.groups)
     }
 
     /// The arguments must be empty.
@@ -95,14 +106,18 @@ async fn run(call: &Call<'_>) -> (Writer, Option<Payload>) {
 async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
     use crate::wire;
     let version = call.header.version;
-    let spoken = |low: u32, high: u32| {
+    let spoken = |(low, high): (u32, u32)| {
         let known = (low..=high).contains(&version);
         if known { Ok(()) } else { Err(Outcome::ProgMismatch { low, high }) }
     };
     match call.header.program {
         wire::v3::PROGRAM => {
-            spoken(3, 3)?;
+            spoken((3, 3))?;
             v3::dispatch(call, writer).await
+        }
+        wire::mount::PROGRAM => {
+            spoken(wire::mount::VERSIONS)?;
+            mount::dispatch(call, writer)
         }
         _ => Err(Outcome::ProgUnavail),
     }

@@ -11,22 +11,21 @@ use crate::server::rpc::Call;
 use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, SpecData, Status, Wcc};
 
 /// The file of a handle.
-pub(super) struct Target {
-    pub(super) export: Arc<Export>,
-    pub(super) found: Found,
+pub(in crate::server) struct Target {
+    pub(in crate::server) export: Arc<Export>,
+    pub(in crate::server) found: Found,
     pub(super) view: View,
-    pub(super) caller: Caller,
-    pub(super) writable: bool,
+    pub(in crate::server) caller: Caller,
+    pub(in crate::server) writable: bool,
 }
 
 impl Call<'_> {
     /// The file of a handle, after all checks that do not depend on the procedure.
-    pub(super) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
+    pub(in crate::server) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
         let named = Named::open(&self.service.secret, handle)?;
         let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
         let rule = export.rule(self.origin).ok_or(Status::ACCES)?;
-        let caller = rule.caller(self.identity.uid, self.identity.gid, &self.identity.groups);
-        let caller = if self.identity.nobody { nobody(rule.anonymous) } else { caller };
+        let caller = self.caller(rule);
         let writable = rule.writable && !export.volume.is_read_only();
         let found = export.volume.node(&named.key)?;
         Ok(Target { export, found, view: named.view, caller, writable })
@@ -43,10 +42,6 @@ impl Call<'_> {
         let named = Named { tag: target.export.tag, view: View::File, key: found.object.key() };
         named.seal(&self.service.secret)
     }
-}
-
-fn nobody((uid, gid): (u32, u32)) -> Caller {
-    Caller::new(uid, gid, &[])
 }
 
 impl Target {

@@ -1,0 +1,141 @@
+//! MOUNT versions 1 to 3, RFC 1813 5 and RFC 1094 Appendix A: from a path to a first file handle.
+
+mod table;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::sync::Arc;
+
+use wire::{Reader, Writer};
+
+use super::export::Export;
+use super::rpc::{Answered, Call};
+use crate::wire::mount::{self as protocol, DirPath, MountOk, MountRes, Name, Procedure, Request, Status};
+use crate::wire::rpc::{AuthFlavor, Outcome};
+use crate::wire::v3::types::FileHandle;
+use crate::wire::xdr::{Encode, Opaque, Words, arguments, opaque_size};
+
+pub(super) use table::Mounts;
+
+/// The longest path that is decoded: far above MNTPATHLEN, so that a longer one is answered NAMETOOLONG.
+type AnyPath<'a> = Opaque<'a, 0x1_0000>;
+
+/// Both of the flavours that are understood here, the better one first.
+const FLAVORS: [u32; 2] = [AuthFlavor::AUTH_SYS.0, AuthFlavor::AUTH_NONE.0];
+
+/// The most bytes of a list in a reply.
+const LONGEST_LIST: usize = 1 << 20;
+const LONGEST_LIST_IN_A_DATAGRAM: usize = 32 * 1024;
+
+/// Runs the procedure that a call names.
+pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+    let old = call.header.version < 3;
+    match Procedure(call.header.procedure) {
+        Procedure::NULL => call.no_arguments()?,
+        Procedure::MNT if old => refuse_old(call, w)?,
+        Procedure::MNT => mnt(call, w)?,
+        Procedure::DUMP => dump(call, w)?,
+        Procedure::UMNT => umnt(call, call.arguments()?),
+        Procedure::UMNTALL => umntall(call)?,
+        Procedure::EXPORT => export(call, w)?,
+        Procedure::EXPORTALL if old => export(call, w)?,
+        _ => return Err(Outcome::ProcUnavail),
+    }
+    Ok(None)
+}
+
+/// MNT, RFC 1813 5.2.1.
+fn mnt(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+    let path: AnyPath<'_> = arguments(&mut Reader::new(call.arguments)).map_err(|_| Outcome::GarbageArgs)?;
+    let mounted = walk::walk(call, &path);
+    match &mounted {
+        Ok((path, handle)) => {
+            tracing::info!(client = %call.origin.address, path, "mounted");
+            call.service.mounts.add(call.origin.address, path);
+            let handle = FileHandle::new(handle.as_bytes());
+            MountRes(Ok(MountOk { handle, flavors: Words::new(&FLAVORS) })).encode(w);
+        }
+        Err(status) => {
+            let (path, why) = (path.escape_ascii(), status.name().unwrap_or_default());
+            tracing::info!(client = %call.origin.address, %path, why, "mount refused");
+            MountRes::<MountOk<'_>>(Err(*status)).encode(w);
+        }
+    }
+    Ok(())
+}
+
+/// MNT of versions 1 and 2 asks for a handle of NFSv2, which is not served.
+fn refuse_old(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+    call.arguments::<Request<'_>>()?;
+    MountRes::<[u8; protocol::FHSIZE]>(Err(Status::ACCES)).encode(w);
+    Ok(())
+}
+
+/// DUMP, RFC 1813 5.2.2: who has mounted what, as far as we were told.
+fn dump(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+    call.no_arguments()?;
+    let mounts = call.service.mounts.all();
+    let lines: Vec<_> = mounts.iter().map(|(host, path)| (host.to_string(), path.as_str())).collect();
+    let items = lines.iter().map(|(host, path)| protocol::Mounted {
+        host: Name::new(host.as_bytes()),
+        path: DirPath::new(path.as_bytes()),
+    });
+    let size = |item: &protocol::Mounted<'_>| 4 + opaque_size(item.host.len()) + opaque_size(item.path.len());
+    protocol::put_mounted(w, fitting(call, items, size));
+    Ok(())
+}
+
+/// UMNT, RFC 1813 5.2.3. Takes a line out of DUMP's list, no more: handles go on working.
+fn umnt(call: &Call<'_>, request: Request<'_>) {
+    let path = walk::tidied(&request.path);
+    tracing::info!(client = %call.origin.address, path, "unmounted");
+    call.service.mounts.remove(call.origin.address, &path);
+}
+
+/// UMNTALL, RFC 1813 5.2.4.
+fn umntall(call: &Call<'_>) -> Result<(), Outcome> {
+    call.no_arguments()?;
+    call.service.mounts.remove_all(call.origin.address);
+    Ok(())
+}
+
+/// EXPORT, RFC 1813 5.2.5.
+fn export(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+    call.no_arguments()?;
+    let exports = call.service.exports();
+    let lines: Vec<_> = exports.iter().map(|export| (format!("/{}", export.name), clients(export))).collect();
+    let items = lines.iter().map(|(path, clients)| protocol::Export {
+        path: DirPath::new(path.as_bytes()),
+        groups: clients.iter().map(|client| Name::new(client.as_bytes())).collect(),
+    });
+    let size = |item: &protocol::Export<'_>| {
+        let groups: usize = item.groups.iter().map(|group| 4 + opaque_size(group.len())).sum();
+        8 + opaque_size(item.path.len()) + groups
+    };
+    protocol::put_exports(w, fitting(call, items, size));
+    Ok(())
+}
+
+/// Who may mount it: address ranges, or nothing when everybody may.
+fn clients(export: &Arc<Export>) -> Vec<String> {
+    let allowed: Vec<_> = export.options.rules.iter().filter(|rule| rule.allowed).collect();
+    if allowed.iter().any(|rule| rule.clients.is_none()) {
+        return Vec::new();
+    }
+    allowed.iter().filter_map(|rule| rule.clients).map(|clients| clients.to_string()).collect()
+}
+
+/// The first items, as many as a reply to this call can hold.
+fn fitting<T>(
+    call: &Call<'_>,
+    items: impl Iterator<Item = T>,
+    size: impl Fn(&T) -> usize,
+) -> impl Iterator<Item = T> {
+    let mut room = if call.origin.datagram { LONGEST_LIST_IN_A_DATAGRAM } else { LONGEST_LIST };
+    items.take_while(move |item| {
+        let left = room.checked_sub(size(item));
+        room = left.unwrap_or(0);
+        left.is_some()
+    })
+}

@@ -1,0 +1,89 @@
+//! From a path to the folder it names: the share, then down, never through a link and never up.
+
+use vfs::{Error, Kind};
+
+use super::{Status, protocol};
+use crate::server::handle::{Named, Sealed, View};
+use crate::server::rpc::Call;
+
+/// The folder's tidied path and handle.
+pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed), Status> {
+    if path.len() > protocol::PATH_LIMIT {
+        return Err(Status::NAMETOOLONG);
+    }
+    let mut names = components(path);
+    let share = names.next().ok_or(Status::NOENT)?;
+    let export = call.service.export_named(share).ok_or(Status::NOENT)?;
+    let caller = call.caller(export.rule(call.origin).ok_or(Status::ACCES)?);
+    let mut found = export.volume.root()?;
+    for name in names {
+        if found.attributes.kind != Kind::Folder {
+            return Err(Status::NOTDIR);
+        }
+        found = export.volume.lookup(&caller, &found.object, checked(name)?)?;
+    }
+    if found.attributes.kind != Kind::Folder {
+        return Err(Status::NOTDIR);
+    }
+    let named = Named { tag: export.tag, view: View::File, key: found.object.key() };
+    Ok((tidied(path), named.seal(&call.service.secret)))
+}
+
+/// A path as DUMP shows it: one slash before each name. What is no UTF-8 is shown as a replacement character.
+pub(super) fn tidied(path: &[u8]) -> String {
+    let mut tidied = String::new();
+    for name in components(path) {
+        tidied.push('/');
+        tidied.push_str(&String::from_utf8_lossy(name));
+    }
+    tidied.truncate(tidied.floor_char_boundary(protocol::PATH_LIMIT)); // replacements are longer than what they replace
+    tidied
+}
+
+fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".")
+}
+
+/// A name that may be looked up on the way.
+fn checked(name: &[u8]) -> Result<&[u8], Status> {
+    match name {
+        b".." => Err(Status::ACCES),
+        _ if name.contains(&0) => Err(Status::NOENT),
+        _ if name.len() > protocol::NAME_LIMIT => Err(Status::NAMETOOLONG),
+        _ => Ok(name),
+    }
+}
+
+/// A fact of the tree as the status of RFC 1813 5.1.5 that says it best.
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound | Error::Stale => Self::NOENT,
+            Error::NotFolder | Error::IsLink => Self::NOTDIR,
+            Error::NotPermitted => Self::PERM,
+            Error::AccessDenied => Self::ACCES,
+            Error::NameTooLong => Self::NAMETOOLONG,
+            Error::InvalidName | Error::Invalid => Self::INVAL,
+            Error::NotSupported => Self::NOTSUPP,
+            Error::Io => Self::IO,
+            // Looking up a folder meets none of these.
+            Error::Exists
+            | Error::IsFolder
+            | Error::NotLink
+            | Error::NotEmpty
+            | Error::ReadOnly
+            | Error::NoSpace
+            | Error::QuotaExceeded
+            | Error::FileTooLarge
+            | Error::CrossVolume
+            | Error::TooManyLinks
+            | Error::Busy
+            | Error::WouldBlock
+            | Error::RangeLocked
+            | Error::ShareConflict
+            | Error::LeaseRecall
+            | Error::NoSuchAttribute
+            | Error::TooMany => Self::SERVERFAULT,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Clients for session tests: they encode calls, hand them to [`rpc::answer`], and take the reply apart. No sockets.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use conn::Reply;
+use vfs::backend::memory::Memory;
+use vfs::{Payload, Volume, VolumeOptions};
+use wire::{Reader, Writer};
+
+use super::{Export, ExportOptions, HandleSecret, Origin, Service, rpc};
+use crate::wire::mount;
+use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
+use crate::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
+
+/// The export of [`service`].
+pub(crate) const SHARE: &str = "share";
+/// Its tag.
+pub(crate) const TAG: u32 = 1;
+
+/// A service with one empty share in memory, whose root everybody may write to.
+pub(crate) fn service() -> Arc<Service> {
+    service_with(vec![export(SHARE, TAG, ExportOptions::default())])
+}
+
+/// A service with these exports.
+pub(crate) fn service_with(exports: Vec<Export>) -> Arc<Service> {
+    let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    Service::new(exports, HandleSecret::new([7; 16]), started)
+}
+
+/// An empty share in memory.
+pub(crate) fn export(name: &str, tag: u32, options: ExportOptions) -> Export {
+    let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
+    Export { name: name.into(), tag, volume, options }
+}
+
+/// Somebody who calls.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) service: Arc<Service>,
+    pub(crate) origin: Origin,
+    /// `None` sends AUTH_NONE.
+    pub(crate) ids: Option<(u32, u32, Vec<u32>)>,
+}
+
+/// A reply taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) outcome: Outcome,
+    pub(crate) results: Vec<u8>,
+}
+
+impl Answered {
+    /// The results as one value, nothing left over.
+    pub(crate) fn value<'a, T: Decode<'a>>(&'a self) -> T {
+        assert_eq!(self.outcome, Outcome::Success);
+        arguments(&mut Reader::new(&self.results)).expect("results of this type")
+    }
+
+    /// A reader of the results.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        assert_eq!(self.outcome, Outcome::Success);
+        Reader::new(&self.results)
+    }
+}
+
+impl Client {
+    /// User 1000, group 100 at 192.0.2.1, over TCP from a port below 1024.
+    pub(crate) fn new(service: &Arc<Service>) -> Self {
+        let origin = Origin { address: [192, 0, 2, 1].into(), port: 700, datagram: false };
+        Self { service: service.clone(), origin, ids: Some((1000, 100, Vec::new())) }
+    }
+
+    /// The same from another host.
+    pub(crate) fn at(mut self, address: [u8; 4]) -> Self {
+        self.origin.address = address.into();
+        self
+    }
+
+    /// The same from another port.
+    pub(crate) fn from_port(mut self, port: u16) -> Self {
+        self.origin.port = port;
+        self
+    }
+
+    /// The same over UDP.
+    pub(crate) fn datagram(mut self) -> Self {
+        self.origin.datagram = true;
+        self
+    }
+
+    /// The same as another user, in group 100.
+    pub(crate) fn user(mut self, uid: u32) -> Self {
+        self.ids = Some((uid, 100, Vec::new()));
+        self
+    }
+
+    /// The same with AUTH_NONE.
+    pub(crate) fn nobody(mut self) -> Self {
+        self.ids = None;
+        self
+    }
+
+    /// Calls a procedure and waits for its reply.
+    pub(crate) async fn call(
+        &self,
+        (program, version, procedure): (u32, u32, u32),
+        arguments: &impl Encode,
+    ) -> Answered {
+        let mut w = Writer::new();
+        arguments.encode(&mut w);
+        self.call_raw((program, version, procedure), w.as_bytes()).await.expect("a reply")
+    }
+
+    /// The same with any bytes as arguments.
+    pub(crate) async fn call_raw(
+        &self,
+        (program, version, procedure): (u32, u32, u32),
+        arguments: &[u8],
+    ) -> Option<Answered> {
+        static XID: AtomicU32 = AtomicU32::new(1);
+        let xid = XID.fetch_add(1, Ordering::Relaxed);
+        let credential = match &self.ids {
+            None => Credential::None,
+            Some((uid, gid, gids)) => Credential::Sys(AuthSys {
+                stamp: 0,
+                machine_name: Opaque::new(b"client"),
+                uid: *uid,
+                gid: *gid,
+                gids: Words::new(gids),
+            }),
+        };
+        let verifier = AuthFlavor::AUTH_NONE;
+        let header = CallHeader { xid, program, version, procedure, credential, verifier };
+        let mut w = Writer::new();
+        header.encode(&mut w);
+        w.put(arguments);
+        let message = self.send(Bytes::from(w.into_bytes())).await?;
+        let mut reader = Reader::new(&message);
+        let head = ReplyHeader::decode(&mut reader).expect("a reply");
+        assert_eq!(head.xid, xid);
+        Some(Answered { outcome: head.outcome, results: reader.rest().to_vec() })
+    }
+
+    /// Hands over one message; gives the reply without its record mark.
+    pub(crate) async fn send(&self, message: Bytes) -> Option<Vec<u8>> {
+        let reply = rpc::answer(self.service.clone(), self.origin, message).await?;
+        let mut bytes = flat(reply);
+        if self.origin.datagram {
+            return Some(bytes);
+        }
+        let message = bytes.split_off(RecordMark::SIZE);
+        let mark = RecordMark::from_bytes(bytes.try_into().expect("four bytes"));
+        assert_eq!((mark.last, mark.len as usize), (true, message.len()));
+        Some(message)
+    }
+
+    /// Mounts a path with MOUNT version 3.
+    pub(crate) async fn mount(&self, path: &str) -> Result<Vec<u8>, mount::Status> {
+        let request = mount::Request { path: Opaque::new(path.as_bytes()) };
+        let answer = self.call((mount::PROGRAM, 3, mount::Procedure::MNT.0), &request).await;
+        let mount::MountRes(result) = answer.value::<mount::MountRes<mount::MountOk<'_>>>();
+        result.map(|ok| ok.handle.to_vec())
+    }
+}
+
+/// All bytes of a reply.
+pub(crate) fn flat(reply: Reply) -> Vec<u8> {
+    let mut bytes = reply.head;
+    match reply.body {
+        None => {}
+        Some(Payload::Bytes(data)) => bytes.extend(data),
+        Some(Payload::File { fd, offset, length }) => {
+            let mut data = vec![0; length];
+            let file = File::from(fd.try_clone().expect("a descriptor"));
+            file.read_exact_at(&mut data, offset).expect("the data that was announced");
+            bytes.extend(data);
+        }
+    }
+    bytes.resize(bytes.len() + reply.tail, 0);
+    bytes
+}
