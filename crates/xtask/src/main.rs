@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod debian;
 mod fuzz;
+mod ganesha;
 mod interop;
 mod isolate;
 mod loader;
@@ -15,6 +16,8 @@ mod process;
 mod server;
 mod test;
 mod tidy;
+
+use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -35,13 +38,20 @@ enum Command {
     Fuzz(fuzz::Args),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Command::parse() {
+fn main() -> ExitCode {
+    let outcome = match Command::parse() {
         Command::Check => check::run(),
         Command::Tidy => tidy::run(),
         Command::Test => test::run(),
         Command::Interop(args) => interop::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -25,7 +25,6 @@ pub struct Address {
 
 impl Address {
     /// The address of `path` in the share as libnfs's programs want it.
-    #[expect(dead_code)]
     pub fn url(&self, path: &str) -> String {
         let (export, nfs, mount) = (&self.export, self.nfs_port, self.mount_port);
         format!("nfs://127.0.0.1{export}{path}?nfsport={nfs}&mountport={mount}&version=3")
@@ -38,7 +37,6 @@ pub struct Server {
     pub running: Running,
     pub address: Address,
     /// What it printed before it was ready (ours only).
-    #[expect(dead_code)]
     pub greeting: Vec<String>,
 }
 

@@ -2,7 +2,6 @@
 //! same load program in alternating runs with a warm cache.
 
 mod folder;
-mod ganesha;
 mod report;
 mod rows;
 
@@ -12,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::loader::{self, Measured};
 use crate::server::{self, Server};
-use crate::{debian, isolate, process};
+use crate::{debian, ganesha, isolate, process};
 use rows::{Group, Row};
 
 #[derive(clap::Args)]

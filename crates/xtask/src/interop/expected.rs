@@ -1,0 +1,169 @@
+//! The committed list of expected outcomes: `"name" = "pass"`, `"fail: why"`, or `"pass or skip: when it is skipped"`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use toml_edit::DocumentMut;
+
+use super::outcome::{Outcome, Outcomes};
+
+#[derive(Debug, PartialEq, Eq)]
+enum Expectation {
+    Pass,
+    Fail,
+    PassOrSkip,
+}
+
+#[derive(Debug)]
+pub struct Expected(Vec<(String, Expectation)>);
+
+/// How the outcomes compare.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// What is worth telling: differences, known failures, what was skipped.
+    pub lines: Vec<String>,
+    pub passed: usize,
+    pub failed: usize,
+    pub skipped: usize,
+}
+
+impl Verdict {
+    pub fn summary(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+
+    fn fail(&mut self, line: String) {
+        self.failed += 1;
+        self.lines.push(line);
+    }
+
+    fn skip(&mut self, line: String) {
+        self.skipped += 1;
+        self.lines.push(line);
+    }
+}
+
+impl Expected {
+    pub fn read(path: &Path) -> Result<Self> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Self::parse(&text).with_context(|| path.display().to_string())
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let document: DocumentMut = text.parse()?;
+        let entries = document.iter().map(|(name, item)| {
+            let expectation = match item.as_str() {
+                Some("pass") => Expectation::Pass,
+                Some(text) if text.starts_with("fail: ") => Expectation::Fail,
+                Some(text) if text.starts_with("pass or skip: ") => Expectation::PassOrSkip,
+                _ => bail!("{name}: say \"pass\", \"fail: why\" or \"pass or skip: when\""),
+            };
+            Ok((name.to_owned(), expectation))
+        });
+        Ok(Self(entries.collect::<Result<_>>()?))
+    }
+
+    /// Any difference is a failure: a test that fails, one that was to fail and passes, one nobody listed, one that did not
+    /// run. Elsewhere than under CI, what cannot run here may be skipped.
+    pub fn compare(&self, outcomes: &Outcomes, is_ci: bool) -> Verdict {
+        let mut verdict = Verdict::default();
+        for (name, outcome) in &outcomes.0 {
+            match (
+                outcome,
+                self.0.iter().find(|(listed, _)| listed == name).map(|(_, expectation)| expectation),
+            ) {
+                (Outcome::Pass, Some(Expectation::Pass | Expectation::PassOrSkip)) => verdict.passed += 1,
+                (Outcome::Pass, Some(Expectation::Fail)) => {
+                    verdict
+                        .fail(format!("FAILED  {name}: passes, but the list says it fails: change the list"));
+                }
+                (Outcome::Fail(why), Some(Expectation::Fail)) => {
+                    verdict.passed += 1;
+                    verdict.lines.push(format!("known   {name}: {why}"));
+                }
+                (Outcome::Fail(why), _) => verdict.fail(format!("FAILED  {name}: {why}")),
+                (Outcome::Skip(why), Some(Expectation::PassOrSkip)) => {
+                    verdict.skip(format!("skipped {name}: {why}"))
+                }
+                (Outcome::Skip(why), Some(_)) if !is_ci => verdict.skip(format!("skipped {name}: {why}")),
+                (Outcome::Skip(why), _) => {
+                    verdict.fail(format!("FAILED  {name}: cannot be skipped here: {why}"))
+                }
+                (Outcome::Pass, None) => {
+                    verdict.fail(format!("FAILED  {name}: passes, but is not in the list"))
+                }
+            }
+        }
+        for (name, expectation) in &self.0 {
+            if !outcomes.0.iter().any(|(found, _)| found == name) {
+                self.absent(name, expectation, is_ci, outcomes, &mut verdict);
+            }
+        }
+        verdict
+    }
+
+    /// A listed test without an outcome: skipped with its whole program, or lost.
+    fn absent(
+        &self,
+        name: &str,
+        expectation: &Expectation,
+        is_ci: bool,
+        outcomes: &Outcomes,
+        verdict: &mut Verdict,
+    ) {
+        let program = name.split(": ").next().unwrap_or(name);
+        let skipped =
+            outcomes.0.iter().any(|(found, outcome)| found == program && matches!(outcome, Outcome::Skip(_)));
+        if skipped && (!is_ci || *expectation == Expectation::PassOrSkip) {
+            verdict.skip(format!("skipped {name}: with all of {program}"));
+        } else {
+            verdict.fail(format!("FAILED  {name}: did not run"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(list: &str, outcomes: &[(&str, Outcome)], is_ci: bool) -> (usize, usize, usize) {
+        let outcomes = Outcomes(outcomes.iter().map(|(n, o)| ((*n).to_owned(), o.clone())).collect());
+        let verdict = Expected::parse(list).unwrap().compare(&outcomes, is_ci);
+        (verdict.passed, verdict.failed, verdict.skipped)
+    }
+
+    fn failed() -> Outcome {
+        Outcome::Fail("is 1, not 0".into())
+    }
+
+    fn skipped() -> Outcome {
+        Outcome::Skip("not installed".into())
+    }
+
+    #[test]
+    fn what_is_as_listed_passes() {
+        let list = "\"a: x\" = 'pass'\nb = 'fail: the peer too'\nc = 'pass or skip: needs root'\n";
+        let outcomes = [("a: x", Outcome::Pass), ("b", failed()), ("c", skipped())];
+        assert_eq!(compare(list, &outcomes, true), (2, 0, 1));
+    }
+
+    #[test]
+    fn any_difference_fails() {
+        assert_eq!(compare("a = 'pass'", &[("a", failed())], false), (0, 1, 0));
+        assert_eq!(compare("a = 'fail: x'", &[("a", Outcome::Pass)], false), (0, 1, 0));
+        assert_eq!(compare("", &[("a", Outcome::Pass)], false), (0, 1, 0));
+        assert_eq!(compare("a = 'pass'", &[], false), (0, 1, 0));
+    }
+
+    #[test]
+    fn a_missing_client_is_skipped_except_under_ci() {
+        assert_eq!(compare("a = 'pass'", &[("a", skipped())], false), (0, 0, 1));
+        assert_eq!(compare("a = 'pass'", &[("a", skipped())], true), (0, 1, 0));
+    }
+
+    #[test]
+    fn the_checks_of_a_skipped_program_are_skipped_with_it() {
+        assert_eq!(compare("'lock: x' = 'pass'\nlock = 'pass'", &[("lock", skipped())], false), (0, 0, 2));
+    }
+}
