@@ -5,6 +5,7 @@
 mod attributes;
 pub mod backend;
 mod caller;
+mod coherence;
 mod error;
 pub mod events;
 pub mod index;
@@ -21,4 +22,4 @@ pub use caller::{Access, Caller};
 pub use error::{Error, Result};
 pub use listing::{Details, Entry, Page};
 pub use payload::Payload;
-pub use volume::{Change, Made, Node, ReadData, Volume, VolumeOptions};
+pub use volume::{Actor, Change, Made, Node, ReadData, Volume, VolumeOptions};

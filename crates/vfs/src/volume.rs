@@ -9,8 +9,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
+use crate::events::{Happened, Hub};
 use crate::listing::{Listings, Page};
-use crate::state::State;
+use crate::state::{Cause, OpenId, Party, State};
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, names};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
@@ -38,8 +39,21 @@ impl Default for VolumeOptions {
 pub struct Volume {
     backend: Arc<dyn Backend>,
     listings: Listings,
-    state: State,
     options: VolumeOptions,
+    pub(crate) state: State,
+    pub(crate) events: Hub,
+}
+
+/// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
+/// concerned.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    /// Whose permissions count.
+    pub caller: Caller,
+    /// Whose locks and leases are its own.
+    pub party: Party,
+    /// The open it acts through, if its protocol has opens.
+    pub open: Option<OpenId>,
 }
 
 /// What a change did to the attributes of the file or folder it changed.
@@ -73,13 +87,13 @@ pub struct Made {
 impl Volume {
     /// A volume on `backend`.
     pub fn new(backend: Arc<dyn Backend>, options: VolumeOptions) -> Self {
-        let (listings, state) = (Listings::new(options.cache_bytes), State::default());
-        Self { backend, listings, state, options }
-    }
-
-    /// Who has what of its files: opens, byte ranges, leases.
-    pub fn state(&self) -> &State {
-        &self.state
+        Self {
+            listings: Listings::new(options.cache_bytes),
+            backend,
+            options,
+            state: State::default(),
+            events: Hub::default(),
+        }
     }
 
     /// The share's folder.
@@ -90,6 +104,16 @@ impl Volume {
     /// The file that a key names, wherever it is now.
     pub fn node(&self, key: &HostKey) -> Result<Found> {
         self.backend.by_key(key)
+    }
+
+    /// Who has what open, locked and leased.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Who wants to know of changes.
+    pub fn events(&self) -> &Hub {
+        &self.events
     }
 
     /// Space left.
@@ -130,9 +154,10 @@ impl Volume {
     }
 
     /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.
-    pub async fn read(&self, caller: &Caller, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
+    pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
-        node.prepare(caller, &attributes, Access::READ, true)?;
+        self.may_read(actor, node.id(), offset, length)?;
+        node.prepare(&actor.caller, &attributes, Access::READ, true)?;
         let left = attributes.size.saturating_sub(offset);
         let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
         let end = length as u64 == left;
@@ -165,13 +190,14 @@ impl Volume {
     /// Writes `data` at `offset`. A write that must be on the disk waits for it elsewhere.
     pub async fn write(
         &self,
-        caller: &Caller,
+        actor: &Actor,
         to: &Found,
         offset: u64,
         data: Bytes,
         stability: Stability,
     ) -> Result<Change> {
-        let (node, before) = (&to.object, self.may_change(to)?);
+        let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
+        self.may_write(actor, node.id(), offset, data.len())?;
         node.prepare(caller, &before, Access::WRITE, true)?;
         if stability == Stability::Unstable {
             node.write_at(caller, offset, &data, stability)?;
@@ -180,6 +206,7 @@ impl Volume {
             in_pool(move || node.write_at(&caller, offset, &data, stability)).await?;
         }
         self.unheard(node);
+        self.recall_late(actor, node.id(), Cause::Write);
         Ok(Change { before, after: node.attributes()? })
     }
 
@@ -192,17 +219,23 @@ impl Volume {
     }
 
     /// Changes attributes.
-    pub fn set_attributes(&self, caller: &Caller, of: &Found, changes: &SetAttributes) -> Result<Change> {
+    pub fn set_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<Change> {
         let (node, before) = (&of.object, self.may_change(of)?);
-        node.set_attributes(caller, changes)?;
+        let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
+        if let Some(size) = changes.size {
+            self.may_resize(actor, node.id(), size.min(before.size))?;
+        }
+        self.recall(actor, node.id(), cause)?;
+        node.set_attributes(&actor.caller, changes)?;
         self.unheard(node);
+        self.recall_late(actor, node.id(), cause);
         Ok(Change { before, after: node.attributes()? })
     }
 
     /// Makes an entry, under its stored name.
     pub fn create(
         &self,
-        caller: &Caller,
+        actor: &Actor,
         folder: &Found,
         name: &[u8],
         new: NewKind<'_>,
@@ -210,29 +243,34 @@ impl Volume {
     ) -> Result<Made> {
         let before = self.may_change(folder)?;
         let stored = to_stored(name);
-        let found = folder.object.create(caller, stored.as_deref().unwrap_or(name), new, mode)?;
+        let found = folder.object.create(&actor.caller, stored.as_deref().unwrap_or(name), new, mode)?;
+        self.entry_changed(actor, folder, stored.as_deref().unwrap_or(name), &found, Happened::Created);
         Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
     /// Another name for a file.
-    pub fn link(&self, caller: &Caller, target: &Node, folder: &Found, name: &[u8]) -> Result<Change> {
+    pub fn link(&self, actor: &Actor, target: &Found, folder: &Found, name: &[u8]) -> Result<Change> {
         let before = self.may_change(folder)?;
         let stored = to_stored(name);
-        folder.object.link(caller, target.as_ref(), stored.as_deref().unwrap_or(name))?;
-        self.unheard(target);
+        let name = stored.as_deref().unwrap_or(name);
+        self.recall(actor, target.object.id(), Cause::Attributes)?;
+        folder.object.link(&actor.caller, target.object.as_ref(), name)?;
+        self.unheard(&target.object);
+        self.entry_changed(actor, folder, name, target, Happened::Created);
         Ok(Change { before, after: folder.object.attributes()? })
     }
 
     /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
-    pub fn remove(&self, caller: &Caller, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
+    pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
         let before = self.may_change(folder)?;
-        let remove = |name: &[u8]| match kind {
-            Kind::Folder => folder.object.remove_folder(caller, name),
-            _ => folder.object.remove(caller, name),
-        };
-        match remove(name) {
-            Err(Error::NotFound) => remove(&to_stored(name).ok_or(Error::NotFound)?)?,
-            other => other?,
+        let stored = self.stored_entry(&actor.caller, folder, name)?;
+        let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
+        match kind {
+            Kind::Folder => folder.object.remove_folder(&actor.caller, &stored)?,
+            _ => folder.object.remove(&actor.caller, &stored)?,
+        }
+        if let Some(going) = going {
+            self.entry_changed(actor, folder, &stored, &going, Happened::Removed);
         }
         Ok(Change { before, after: folder.object.attributes()? })
     }
@@ -240,21 +278,21 @@ impl Volume {
     /// Moves an entry; gives what happened to both folders.
     pub fn rename(
         &self,
-        caller: &Caller,
+        actor: &Actor,
         from: (&Found, &[u8]),
         to: (&Found, &[u8]),
         mode: RenameMode,
     ) -> Result<(Change, Change)> {
         let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
+        let name = self.stored_entry(&actor.caller, from.0, from.1)?;
+        let new_name = names::for_storage(to.1);
+        let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
+        self.concerned(actor, to.0, &new_name, Cause::Remove)?;
         let (source, target) = (&from.0.object, &to.0.object);
-        let stored = to_stored(to.1);
-        let new_name = stored.as_deref().unwrap_or(to.1);
-        match source.rename(caller, from.1, target.as_ref(), new_name, mode) {
-            Err(Error::NotFound) => {
-                let stored = to_stored(from.1).ok_or(Error::NotFound)?;
-                source.rename(caller, &stored, target.as_ref(), new_name, mode)?;
-            }
-            other => other?,
+        source.rename(&actor.caller, &name, target.as_ref(), &new_name, mode)?;
+        if let Some(moving) = moving {
+            let (old_folder, old_name) = (source.id(), Arc::from(&*name));
+            self.entry_changed(actor, to.0, &new_name, &moving, Happened::Renamed { old_folder, old_name });
         }
         let change = Change { before, after: source.attributes()? };
         Ok((change, Change { before: before_to, after: target.attributes()? }))
@@ -284,6 +322,18 @@ impl Volume {
     fn unheard(&self, node: &Node) {
         if !node.is_heard() {
             self.listings.forget_details();
+        }
+    }
+
+    /// The name under which an entry is stored: as given if there is such an entry, else in the stored form.
+    fn stored_entry<'a>(&self, caller: &Caller, folder: &Found, name: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+        match to_stored(name) {
+            None => Ok(Cow::Borrowed(name)),
+            Some(stored) => match folder.object.lookup(caller, name) {
+                Ok(_) => Ok(Cow::Borrowed(name)),
+                Err(Error::NotFound) => Ok(Cow::Owned(stored)),
+                Err(error) => Err(error),
+            },
         }
     }
 

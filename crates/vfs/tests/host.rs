@@ -1,5 +1,6 @@
 //! The host backend on a real folder: expected values are what the host's own tools would see.
 
+#![allow(clippy::unwrap_used)] // a test
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
@@ -7,13 +8,18 @@ use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Backend, NewKind, RenameMode, Stability};
-use vfs::{Access, Caller, Error, Kind, SetAttributes, Volume, VolumeOptions};
+use vfs::state::{ClientId, Party};
+use vfs::{Access, Actor, Caller, Error, Kind, SetAttributes, Volume, VolumeOptions};
 
-fn volume() -> (tempfile::TempDir, Volume, Caller) {
+fn volume() -> (tempfile::TempDir, Volume, Actor) {
     let dir = tempfile::tempdir().unwrap();
     let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
     let caller = Caller::new(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &[]);
-    (dir, Volume::new(Arc::new(host), VolumeOptions::default()), caller)
+    (dir, Volume::new(Arc::new(host), VolumeOptions::default()), actor(caller))
+}
+
+fn actor(caller: Caller) -> Actor {
+    Actor { caller, party: Party::client(ClientId(1)), open: None }
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -60,11 +66,11 @@ fn links_are_never_followed() {
     let (dir, volume, caller) = volume();
     std::os::unix::fs::symlink("/etc/passwd", dir.path().join("out")).unwrap();
     let root = volume.root().unwrap();
-    let link = volume.lookup(&caller, &root.object, b"out").unwrap();
+    let link = volume.lookup(&caller.caller, &root.object, b"out").unwrap();
     assert_eq!(link.attributes.kind, Kind::Link);
     assert_eq!(link.object.read_link().unwrap(), b"/etc/passwd");
     assert_eq!(run(volume.read(&caller, &link, 0, 10)).unwrap_err(), Error::IsLink);
-    assert_eq!(volume.lookup(&caller, &link.object, b"x").err(), Some(Error::NotFolder));
+    assert_eq!(volume.lookup(&caller.caller, &link.object, b"x").err(), Some(Error::NotFolder));
 }
 
 #[test]
@@ -73,7 +79,7 @@ fn a_decomposed_name_finds_and_makes_the_composed_one() {
     let root = volume.root().unwrap();
     volume.create(&caller, &root, "sen\u{303}or".as_bytes(), NewKind::File, 0o600).unwrap();
     assert!(dir.path().join("se\u{f1}or").exists());
-    volume.lookup(&caller, &root.object, "sen\u{303}or".as_bytes()).unwrap();
+    volume.lookup(&caller.caller, &root.object, "sen\u{303}or".as_bytes()).unwrap();
     volume.remove(&caller, &root, "sen\u{303}or".as_bytes(), Kind::File).unwrap();
     assert!(!dir.path().join("se\u{f1}or").exists());
 }
@@ -86,9 +92,9 @@ fn a_listing_hears_of_local_changes_at_once() {
         std::fs::write(dir.path().join(format!("a-rather-long-file-name-{i}")), b"").unwrap();
     }
     let sizes = |volume: &Volume| {
-        let page = volume.list(&caller, &root, 0).unwrap();
+        let page = volume.list(&caller.caller, &root, 0).unwrap();
         let files = page.entries().iter().filter(|e| !e.name().starts_with(b".".as_slice()));
-        files.map(|e| page.details(&caller, e).unwrap().attributes.size).sum::<u64>()
+        files.map(|e| page.details(&caller.caller, e).unwrap().attributes.size).sum::<u64>()
     };
     assert_eq!(sizes(&volume), 0);
     for i in 0..20 {
@@ -109,7 +115,7 @@ fn every_cookie_leads_to_the_entry_after_it_while_others_come_and_go() {
     let mut cookie = 0;
     let mut step = 0;
     loop {
-        let page = volume.list(&caller, &root, cookie).unwrap();
+        let page = volume.list(&caller.caller, &root, cookie).unwrap();
         let Some(entry) = page.entries().first() else { break };
         assert!(seen.insert(entry.name().to_vec()), "seen twice: {:?}", entry.name());
         cookie = entry.cookie;
@@ -131,7 +137,7 @@ fn permissions_are_those_of_the_caller() {
     let root = volume.root().unwrap();
     let all = SetAttributes { mode: Some(0o777), ..Default::default() };
     volume.set_attributes(&root_user, &root, &all).unwrap();
-    let (anna, ben) = (Caller::new(5001, 5001, &[77]), Caller::new(5002, 5002, &[]));
+    let (anna, ben) = (actor(Caller::new(5001, 5001, &[77])), actor(Caller::new(5002, 5002, &[])));
     let made = volume.create(&anna, &root, b"diary", NewKind::File, 0o640).unwrap();
     assert_eq!((made.found.attributes.uid, made.found.attributes.gid), (5001, 5001));
     let diary = made.found;
@@ -146,6 +152,6 @@ fn permissions_are_those_of_the_caller() {
     let acl = std::process::Command::new("setfacl").args(["-m", "u:5002:r"]).arg(&path).status();
     if acl.is_ok_and(|status| status.success()) {
         run(volume.read(&ben, &diary, 0, 6)).unwrap();
-        assert_eq!(volume.access(&ben, &diary, Access(7)).unwrap(), Access::READ);
+        assert_eq!(volume.access(&ben.caller, &diary, Access(7)).unwrap(), Access::READ);
     }
 }

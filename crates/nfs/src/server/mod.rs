@@ -5,6 +5,7 @@
 //!                                      handle.rs and export.rs say which file, and who asks
 //! ```
 
+mod clients;
 mod export;
 mod handle;
 mod mount;
@@ -22,6 +23,7 @@ use std::time::SystemTime;
 
 use parking_lot::RwLock;
 
+use clients::Clients;
 pub use export::{Export, ExportOptions, Rule, Squash};
 pub use handle::HandleSecret;
 use replies::Replies;
@@ -35,6 +37,7 @@ pub struct Service {
     verifier: [u8; 8],
     replies: Replies,
     mounts: mount::Mounts,
+    clients: Clients,
 }
 
 impl Service {
@@ -48,6 +51,7 @@ impl Service {
             verifier: (since.as_nanos() as u64).to_be_bytes(),
             replies: Replies::default(),
             mounts: mount::Mounts::default(),
+            clients: Clients::default(),
         })
     }
 

@@ -31,6 +31,7 @@ mod waiters;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use io::Who;
 pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest};
@@ -49,6 +50,14 @@ use table::Table;
 /// source, so that no two of them use the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// A number that no other client of this process has.
+    pub fn unused() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// One open of a file, never used twice while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

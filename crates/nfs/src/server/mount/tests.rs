@@ -26,7 +26,7 @@ fn put(service: &Arc<Service>, folders: &[&str], name: &str, kind: NewKind<'_>, 
     for name in folders {
         folder = volume.lookup(&root, &folder.object, name.as_bytes()).unwrap();
     }
-    volume.create(&root, &folder, name.as_bytes(), kind, mode).unwrap();
+    volume.create(&actor(&root), &folder, name.as_bytes(), kind, mode).unwrap();
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn nobody_walks_as_the_anonymous_user() {
     let theirs = export.volume.lookup(&Caller::root(), &root.object, b"theirs").unwrap();
     assert_eq!(theirs.attributes.kind, Kind::Folder);
     let owner = vfs::SetAttributes { uid: Some(7), ..Default::default() };
-    export.volume.set_attributes(&Caller::root(), &theirs, &owner).unwrap();
+    export.volume.set_attributes(&actor(&Caller::root()), &theirs, &owner).unwrap();
     assert!(Client::new(&service).nobody().mount("/share/theirs/in").await.is_ok());
     assert!(Client::new(&service).user(7).mount("/share/theirs/in").await.is_ok());
     assert_eq!(Client::new(&service).user(8).mount("/share/theirs/in").await, Err(Status::ACCES));
@@ -208,4 +208,9 @@ async fn lists_fit_their_datagram() {
     let short = Client::new(&service).datagram().call_raw(v(3, Procedure::EXPORT), &[]).await.unwrap();
     assert!(short.results.len() <= 33_000);
     assert!(count(short) > 100);
+}
+
+fn actor(caller: &Caller) -> vfs::Actor {
+    let party = vfs::state::Party::client(vfs::state::ClientId::unused());
+    vfs::Actor { caller: caller.clone(), party, open: None }
 }

@@ -8,7 +8,7 @@ use crate::wire::v3::types::Fail;
 pub(super) fn access(call: &Call<'_>, request: Request<'_>) -> Res {
     let target = call.target(&request.object)?;
     let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
-    let granted = target.export.volume.access(&target.caller, &target.found, all);
+    let granted = target.export.volume.access(&target.actor.caller, &target.found, all);
     let granted = granted.map_err(|error| Fail::new(error.into(), target.attributes()))?;
     let folder = target.found.attributes.kind == Kind::Folder;
     let mut access = 0;

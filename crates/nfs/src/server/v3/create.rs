@@ -65,16 +65,16 @@ pub(super) fn make(
     let volume = &folder.export.volume;
     let mut wanted = changes(wanted)?;
     let mode = wanted.mode.take().unwrap_or(mode);
-    let mut made = volume.create(&folder.caller, &folder.found, name, new, mode)?;
+    let mut made = volume.create(&folder.actor, &folder.found, name, new, mode)?;
     wanted.uid = wanted.uid.filter(|&uid| uid != made.found.attributes.uid);
     wanted.gid = wanted.gid.filter(|&gid| gid != made.found.attributes.gid);
     wanted.size = wanted.size.filter(|&size| size > 0);
     if !wanted.is_empty() {
-        match volume.set_attributes(&folder.caller, &made.found, &wanted) {
+        match volume.set_attributes(&folder.actor, &made.found, &wanted) {
             Ok(change) => made.found.attributes = change.after,
             Err(error) => {
                 let kind = made.found.attributes.kind;
-                let _ = volume.remove(&folder.caller, &folder.found, name, kind); // the first error is the answer
+                let _ = volume.remove(&folder.actor, &folder.found, name, kind); // the first error is the answer
                 return Err(error.into());
             }
         }
@@ -85,13 +85,13 @@ pub(super) fn make(
 /// UNCHECKED on an existing file: it is taken as it is, and only its size is set.
 fn take_existing(folder: &Target, name: &[u8], wanted: &Sattr3) -> Result<Made, Status> {
     let volume = &folder.export.volume;
-    let mut found = volume.lookup(&folder.caller, &folder.found.object, name)?;
+    let mut found = volume.lookup(&folder.actor.caller, &folder.found.object, name)?;
     if found.attributes.kind != Kind::File {
         return Err(Status::EXIST);
     }
     let size = SetAttributes { size: changes(wanted)?.size, ..Default::default() };
     if !size.is_empty() {
-        found.attributes = volume.set_attributes(&folder.caller, &found, &size)?.after;
+        found.attributes = volume.set_attributes(&folder.actor, &found, &size)?.after;
     }
     Ok((found, unchanged(folder)))
 }
@@ -109,13 +109,13 @@ fn make_once(folder: &Target, name: &[u8], verifier: Verifier) -> Result<Made, S
         modified: SetTime::To(word(4)),
         ..Default::default()
     };
-    match volume.create(&folder.caller, &folder.found, name, NewKind::File, FILE_MODE) {
+    match volume.create(&folder.actor, &folder.found, name, NewKind::File, FILE_MODE) {
         Ok(mut made) => {
-            made.found.attributes = volume.set_attributes(&folder.caller, &made.found, &mark)?.after;
+            made.found.attributes = volume.set_attributes(&folder.actor, &made.found, &mark)?.after;
             Ok((made.found, made.folder))
         }
         Err(Error::Exists) => {
-            let found = volume.lookup(&folder.caller, &folder.found.object, name)?;
+            let found = volume.lookup(&folder.actor.caller, &folder.found.object, name)?;
             let times = (found.attributes.accessed, found.attributes.modified);
             let same = found.attributes.kind == Kind::File && times == (word(0), word(4));
             if same { Ok((found, unchanged(folder))) } else { Err(Status::EXIST) }

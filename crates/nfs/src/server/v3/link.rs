@@ -28,5 +28,5 @@ fn linked(file: &Target, folder: &Target, name: &[u8]) -> Result<Change, Status>
         return Err(Status::XDEV);
     }
     let volume = &file.export.volume;
-    Ok(volume.link(&file.caller, &file.found.object, &folder.found, entry_name(name)?)?)
+    Ok(volume.link(&file.actor, &file.found, &folder.found, entry_name(name)?)?)
 }

@@ -35,7 +35,7 @@ fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Fattr3
     let found = match name {
         b"." => folder.found.clone(),
         b".." => volume.parent(&folder.found)?,
-        name => volume.lookup(&folder.caller, &folder.found.object, entry_name(name)?)?,
+        name => volume.lookup(&folder.actor.caller, &folder.found.object, entry_name(name)?)?,
     };
     Ok((call.seal(folder, &found), folder.fattr(&found.attributes)))
 }

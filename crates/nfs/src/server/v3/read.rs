@@ -33,5 +33,5 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
 
 async fn data(target: &Target, request: &Request<'_>) -> Result<ReadData, Status> {
     let length = request.count.min(MAX_DATA) as usize;
-    Ok(target.export.volume.read(&target.caller, &target.found, request.offset, length).await?)
+    Ok(target.export.volume.read(&target.actor, &target.found, request.offset, length).await?)
 }

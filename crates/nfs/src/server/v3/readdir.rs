@@ -34,7 +34,7 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
 
 /// Entries of a folder from a cookie on.
 pub(super) fn page(folder: &Target, cookie: u64) -> Result<Page, Status> {
-    match folder.export.volume.list(&folder.caller, &folder.found, cookie) {
+    match folder.export.volume.list(&folder.actor.caller, &folder.found, cookie) {
         Err(Error::Invalid) => Err(Status::BAD_COOKIE),
         other => Ok(other?),
     }

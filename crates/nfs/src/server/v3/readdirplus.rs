@@ -37,7 +37,7 @@ fn push(
     entries: &mut readdirplus::Entries<'_>,
     entry: &vfs::Entry,
 ) -> bool {
-    let details: Option<Details> = page.details(&folder.caller, entry).ok();
+    let details: Option<Details> = page.details(&folder.actor.caller, entry).ok();
     let handle = details.map(|details| {
         Named { tag: folder.export.tag, view: View::File, key: details.key }.seal(&call.service.secret)
     });

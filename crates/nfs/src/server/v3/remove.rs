@@ -8,7 +8,7 @@ use crate::wire::v3::remove::{Request, Res, ResOk};
 pub(super) fn remove(call: &Call<'_>, request: Request<'_>) -> Res {
     let folder = call.target_to_change(&request.object.dir)?;
     let name = entry_name(&request.object.name).map_err(|status| folder.fail(status))?;
-    let removed = folder.export.volume.remove(&folder.caller, &folder.found, name, Kind::File);
+    let removed = folder.export.volume.remove(&folder.actor, &folder.found, name, Kind::File);
     match removed {
         Ok(change) => Ok(ResOk { dir_wcc: folder.wcc(&change) }),
         Err(error) => Err(folder.fail(error)),

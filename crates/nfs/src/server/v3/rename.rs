@@ -31,5 +31,5 @@ fn moved(from: &Target, name: &[u8], to: &Target, new_name: &[u8]) -> Result<(Ch
     }
     let (name, new_name) = (entry_name(name)?, entry_name(new_name)?);
     let volume = &from.export.volume;
-    Ok(volume.rename(&from.caller, (&from.found, name), (&to.found, new_name), RenameMode::Replace)?)
+    Ok(volume.rename(&from.actor, (&from.found, name), (&to.found, new_name), RenameMode::Replace)?)
 }

@@ -13,7 +13,7 @@ pub(super) fn rmdir(call: &Call<'_>, request: Request<'_>) -> Res {
         name => entry_name(name),
     };
     let name = name.map_err(|status| folder.fail(status))?;
-    match folder.export.volume.remove(&folder.caller, &folder.found, name, Kind::Folder) {
+    match folder.export.volume.remove(&folder.actor, &folder.found, name, Kind::Folder) {
         Ok(change) => Ok(ResOk { dir_wcc: folder.wcc(&change) }),
         Err(error) => Err(folder.fail(error)),
     }

@@ -11,7 +11,7 @@ pub(super) fn setattr(call: &Call<'_>, request: Request<'_>) -> Res {
         return Err(target.fail(Status::NOT_SYNC));
     }
     let volume = &target.export.volume;
-    match volume.set_attributes(&target.caller, &target.found, &wanted) {
+    match volume.set_attributes(&target.actor, &target.found, &wanted) {
         Ok(change) => Ok(ResOk { wcc: target.wcc(&change) }),
         Err(error) => Err(target.fail(error)),
     }

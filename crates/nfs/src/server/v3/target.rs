@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use vfs::backend::Found;
-use vfs::{Attributes, Caller, Change, Kind, SetAttributes, Time};
+use vfs::state::Party;
+use vfs::{Actor, Attributes, Change, Kind, SetAttributes, Time};
 
 use crate::server::export::Export;
 use crate::server::handle::{Named, Sealed, View};
@@ -15,7 +16,7 @@ pub(in crate::server) struct Target {
     pub(in crate::server) export: Arc<Export>,
     pub(in crate::server) found: Found,
     pub(super) view: View,
-    pub(in crate::server) caller: Caller,
+    pub(in crate::server) actor: Actor,
     pub(in crate::server) writable: bool,
 }
 
@@ -28,7 +29,9 @@ impl Call<'_> {
         let caller = self.caller(rule);
         let writable = rule.writable && !export.volume.is_read_only();
         let found = export.volume.node(&named.key)?;
-        Ok(Target { export, found, view: named.view, caller, writable })
+        let party = Party::client(self.service.clients.of(self.origin.address));
+        let actor = Actor { caller, party, open: None };
+        Ok(Target { export, found, view: named.view, actor, writable })
     }
 
     /// The same for a procedure that changes something.

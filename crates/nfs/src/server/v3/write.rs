@@ -27,7 +27,7 @@ pub(super) async fn write(call: &Call<'_>, request: Request<'_>) -> Res {
         .map_err(|status| target.fail(status))?;
     let data = call.message.slice_ref(data);
     let volume = &target.export.volume;
-    match volume.write(&target.caller, &target.found, request.offset, data, stability).await {
+    match volume.write(&target.actor, &target.found, request.offset, data, stability).await {
         Ok(change) => Ok(ResOk {
             wcc: target.wcc(&change),
             count,

@@ -1,0 +1,119 @@
+//! What stands between an operation and its file: others' deny modes, byte ranges and leases; and who is told of it.
+//! While nobody holds or watches anything, all of this is a few atomic loads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::Found;
+use crate::events::{self, Above, Happened};
+use crate::state::{Cause, Range, Recall, Stream, Totals, Who};
+use crate::volume::Actor;
+use crate::{Error, FileId, Result, Volume};
+
+/// How long the holder of a lease may take to give it back before it is taken.
+const RECALL_DEADLINE: Duration = Duration::from_secs(35);
+
+impl Volume {
+    pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
+        if self.state.quiet(file) {
+            return Ok(());
+        }
+        self.check_io(actor, file, offset, length, false)?;
+        self.recall(actor, file, Cause::Read)
+    }
+
+    pub(crate) fn may_write(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
+        if self.state.quiet(file) {
+            return Ok(());
+        }
+        self.check_io(actor, file, offset, length, true)?;
+        self.recall(actor, file, Cause::Write)
+    }
+
+    pub(crate) fn may_resize(&self, actor: &Actor, file: FileId, smaller: u64) -> Result<()> {
+        if self.state.quiet(file) {
+            return Ok(());
+        }
+        self.state.check_resize(file, &Stream::Data, who(actor), smaller)
+    }
+
+    fn check_io(&self, actor: &Actor, file: FileId, offset: u64, length: usize, write: bool) -> Result<()> {
+        let Some(range) = Range::new(offset, length as u64) else { return Ok(()) };
+        self.state.check_io(file, &Stream::Data, who(actor), range, write)
+    }
+
+    /// Asks for others' leases that `cause` collides with. `LeaseRecall`: not given back yet, ask again soon.
+    pub(crate) fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
+        match self.state.break_for(file, &Stream::Data, cause, actor.party) {
+            None => Ok(()),
+            Some(recall) => {
+                settle(recall);
+                Err(Error::LeaseRecall)
+            }
+        }
+    }
+
+    /// The same after the change: for a lease granted while it was made.
+    pub(crate) fn recall_late(&self, actor: &Actor, file: FileId, cause: Cause) {
+        if let Some(recall) = self.state.break_for(file, &Stream::Data, cause, actor.party) {
+            settle(recall);
+        }
+    }
+
+    /// The file behind an entry that is about to go or move, if anybody may be concerned by that; refused when somebody
+    /// has it open against it.
+    pub(crate) fn concerned(
+        &self,
+        actor: &Actor,
+        folder: &Found,
+        name: &[u8],
+        cause: Cause,
+    ) -> Result<Option<Found>> {
+        if self.state.totals() == Totals::default() && !self.events.listens() {
+            return Ok(None);
+        }
+        let found = match folder.object.lookup(&actor.caller, name) {
+            Ok(found) => found,
+            Err(Error::NotFound) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        self.state.check_remove(found.object.id(), who(actor))?;
+        self.recall(actor, found.object.id(), cause)?;
+        Ok(Some(found))
+    }
+
+    /// Tells those who watch the folder, and who cache its listing.
+    pub(crate) fn entry_changed(
+        &self,
+        actor: &Actor,
+        folder: &Found,
+        name: &[u8],
+        file: &Found,
+        what: Happened,
+    ) {
+        self.recall_late(actor, folder.object.id(), Cause::Entry);
+        // Where a folder lies is not kept: who watches a subtree looks at everything again.
+        self.events.publish(&|_| Above::Unknown, || events::Change {
+            folder: folder.object.id(),
+            name: Arc::from(name),
+            file: file.object.id(),
+            of: file.attributes.kind,
+            what,
+            by: Some(actor.party.client),
+        });
+    }
+}
+
+fn who(actor: &Actor) -> Who<'_> {
+    match actor.open {
+        Some(open) => Who::through(actor.party.client, open),
+        None => Who::stateless(actor.party.client),
+    }
+}
+
+/// Sees a recall to its end, whoever goes on meanwhile.
+fn settle(recall: Recall) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { recall.within(tokio::time::sleep(RECALL_DEADLINE)).await });
+    }
+}
