@@ -15,6 +15,7 @@ pub mod names;
 mod payload;
 mod permission;
 pub mod state;
+pub mod streams;
 mod volume;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, SetAttributes, SetTime, Time};

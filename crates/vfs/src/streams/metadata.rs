@@ -1,0 +1,157 @@
+//! The model of a file's Mac metadata: read from wherever a server or client left it, written where neighbours look.
+
+use super::sidecar::Sidecar;
+use super::{File, Streams, found};
+use crate::backend::{Object, XattrMode};
+use crate::mac::layout::{DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA};
+use crate::mac::{DosAttributes, Metadata, Parts, Problem, samba};
+use crate::{Caller, Error, Result};
+
+/// What the file's own extended attributes say.
+#[derive(Default)]
+struct Own {
+    netatalk: Option<Vec<u8>>,
+    dosattrib: Option<Vec<u8>>,
+    kept: Option<Vec<u8>>,
+    info_stream: Option<Vec<u8>>,
+}
+
+impl Own {
+    fn read(object: &dyn Object) -> Result<Self> {
+        let mut own = Self::default();
+        for name in found(object.list_xattrs())?.unwrap_or_default() {
+            let place = match &name[..] {
+                NETATALK_METADATA => &mut own.netatalk,
+                DOSATTRIB => &mut own.dosattrib,
+                KEPT => &mut own.kept,
+                _ if samba::stream_name(&name) == Some(INFO_STREAM) => &mut own.info_stream,
+                _ => continue,
+            };
+            *place = found(object.xattr(&name))?;
+        }
+        Ok(own)
+    }
+
+    fn model(&self, sidecar: Option<&Sidecar>) -> (Metadata, Vec<Problem>) {
+        // Samba appends a byte to each stream; the format has a fixed length and ignores it.
+        Metadata::from_parts(&Parts {
+            netatalk: self.netatalk.as_deref(),
+            netatalk2: None,
+            info_stream: self.info_stream.as_deref(),
+            sidecar: sidecar.map(|sidecar| (&sidecar.head[..], sidecar.attributes.size)),
+            dosattrib: self.dosattrib.as_deref(),
+            kept: self.kept.as_deref(),
+        })
+    }
+}
+
+impl Streams {
+    /// What is known of a file besides its bytes, and what is wrong with it on the disk. Changes nothing.
+    pub fn load(&self, file: &File<'_>) -> Result<(Metadata, Vec<Problem>)> {
+        let own = Own::read(file.object)?;
+        let Some(sidecar) = self.sidecar(file)? else { return Ok(own.model(None)) };
+        let Some((print, _)) = sidecar.absorbed()? else {
+            return Ok(own.model(sidecar.parsed().and(Some(&sidecar))));
+        };
+        let (mut metadata, mut problems) = own.model(None);
+        if print != sidecar.fingerprint()
+            && let Some(head) = sidecar.parsed()
+        {
+            metadata.absorb_sidecar(&head);
+            problems.extend(head.problems);
+        }
+        Ok((metadata, problems))
+    }
+
+    /// The same from the file's attributes alone: for a share's own folder, which has no sidecar.
+    pub fn load_alone(&self, object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
+        Ok(Own::read(object)?.model(None))
+    }
+
+    /// Writes the model down, and into the head of a sidecar that is there.
+    pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
+        self.store_alone(caller, file.object, metadata)?;
+        match self.sidecar(file)? {
+            Some(sidecar) => write_finder_info(sidecar, metadata),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for the attributes alone.
+    pub fn store_alone(&self, caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
+        let own = Own::read(object)?;
+        // First what could not be read: the values below replace it.
+        put(caller, object, KEPT, own.kept, metadata.to_kept())?;
+        let says_dos = metadata.dos != DosAttributes::default() || metadata.times.created.is_some();
+        let dosattrib = (says_dos || own.dosattrib.is_some()).then(|| metadata.to_dosattrib());
+        let something = !metadata.is_empty();
+        put(caller, object, DOSATTRIB, own.dosattrib, dosattrib.filter(|_| something))?;
+        let netatalk = if something { Some(dated(metadata, object)?.to_netatalk()) } else { None };
+        put(caller, object, NETATALK_METADATA, own.netatalk, netatalk)
+    }
+
+    /// Takes into the model what was written into a sidecar since it was last known: by a client that sees it as a file,
+    /// or by another server. Its bytes stay. Called when a writer commits or closes, and before others look at streams.
+    pub fn absorb(&self, file: &File<'_>) -> Result<()> {
+        let Some(sidecar) = self.sidecar(file)? else { return Ok(()) };
+        let before = sidecar.absorbed()?;
+        let Some(head) = sidecar.parsed() else { return Ok(()) };
+        if before.as_ref().is_some_and(|(print, _)| *print == sidecar.fingerprint()) {
+            return Ok(());
+        }
+        let (metadata, _) = self.load(file)?;
+        self.store_alone(&Caller::root(), file.object, &metadata)?;
+        for attr in &head.xattrs {
+            let value = sidecar.value(attr)?;
+            self.absorb_stream(file, attr.name, &value, before.is_some())?;
+        }
+        if let Some((_, known)) = before {
+            let gone = known.iter().filter(|name| !head.xattrs.iter().any(|attr| attr.name == &name[..]));
+            gone.into_iter().try_for_each(|name| self.drop_stream(file, name))?;
+        }
+        sidecar.note_absorbed()
+    }
+}
+
+/// Netatalk shows a file without a creation time as made in 1931.
+fn dated(metadata: &Metadata, object: &dyn Object) -> Result<Metadata> {
+    let mut dated = metadata.clone();
+    if dated.times.created.is_none() {
+        let attributes = object.attributes()?;
+        dated.times.created = Some(attributes.created.unwrap_or(attributes.modified));
+    }
+    Ok(dated)
+}
+
+/// Puts the model's Finder info into a sidecar's head, where that has a place for it.
+pub(super) fn write_finder_info(sidecar: Sidecar, metadata: &Metadata) -> Result<()> {
+    let info = metadata.finder_info_with_date();
+    let Some(at) = sidecar.layout().and_then(|layout| layout.finder_info_at) else { return Ok(()) };
+    if sidecar.parsed().is_none_or(|head| head.finder_info == info) {
+        return Ok(());
+    }
+    let known = sidecar.absorbed()?.is_some_and(|(print, _)| print == sidecar.fingerprint());
+    sidecar.write(at, info.as_bytes())?;
+    if known { sidecar.again()?.note_absorbed() } else { Ok(()) }
+}
+
+/// Sets or removes one attribute, if it is not so already. An owner may, whatever the mode.
+fn put(
+    caller: &Caller,
+    object: &dyn Object,
+    name: &[u8],
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+) -> Result<()> {
+    if before == after {
+        return Ok(());
+    }
+    let change = |caller: &Caller| match &after {
+        Some(value) => object.set_xattr(caller, name, value, XattrMode::Set),
+        None => object.remove_xattr(caller, name),
+    };
+    match change(caller) {
+        Err(Error::AccessDenied) if object.attributes()?.uid == caller.uid => change(&Caller::root()),
+        other => other,
+    }
+}

@@ -1,0 +1,93 @@
+//! Everything a file is besides its data fork, on the disk: Mac metadata, the resource fork, named streams; and what
+//! keeps them with their file when it is moved, replaced or removed. docs/on-disk-format.md has the layouts.
+//!
+//! The caller holds off concurrent changes to one file; nothing here locks. Bookkeeping is done as the server itself
+//! ([`Caller::root`]), after the caller's right to the file has been checked.
+
+mod fork;
+mod metadata;
+mod named;
+mod pair;
+mod sidecar;
+mod store;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+pub use self::fork::Fork;
+pub use self::named::Stream;
+use self::pair::Moved;
+pub use self::store::STORE;
+pub use self::view::{Synthesized, View};
+use crate::backend::{Backend, Object};
+use crate::mac::layout;
+use crate::{Access, Caller, Error, HostKey, Kind, Result};
+
+/// The [`HostKey`] of the file that a sidecar belongs to. On the sidecar.
+const OWNER: &[u8] = b"user.fourfold.owner";
+/// Which head of the sidecar the model knows already. On the sidecar.
+const ABSORBED: &[u8] = b"user.fourfold.absorbed";
+/// Where a file's sidecar was before the file was last moved. On the file, from before the move until after the sidecar
+/// has followed.
+const MOVING: &[u8] = b"user.fourfold.moving";
+
+/// A file by its place: the folder, its stored name there, and the file itself.
+#[derive(Clone, Copy)]
+pub struct File<'a> {
+    /// The folder it is in.
+    pub folder: &'a dyn Object,
+    /// Its stored name.
+    pub name: &'a [u8],
+    /// The file or folder itself.
+    pub object: &'a dyn Object,
+}
+
+impl File<'_> {
+    fn sidecar_name(&self) -> Vec<u8> {
+        layout::sidecar_name(self.name)
+    }
+
+    fn key(&self) -> HostKey {
+        self.object.key()
+    }
+
+    /// Fails unless the caller may read or write the file's contents. An owner always may.
+    fn require(&self, caller: &Caller, want: Access) -> Result<()> {
+        if !matches!(self.object.kind(), Kind::File | Kind::Folder) {
+            return Err(Error::NotSupported);
+        }
+        let attributes = self.object.attributes()?;
+        let granted = self.object.access(caller, &attributes, want)?;
+        if granted.contains(want) || attributes.uid == caller.uid { Ok(()) } else { Err(Error::AccessDenied) }
+    }
+}
+
+/// The streams and metadata of one volume's files.
+pub struct Streams {
+    backend: Arc<dyn Backend>,
+    /// Sidecars that moved with their files lately, for clients that then want to move them too.
+    moved: Mutex<Moved>,
+    /// Whether the volume has a store, once that is known.
+    store_seen: Mutex<Option<bool>>,
+}
+
+impl Streams {
+    /// Of the files on this backend.
+    pub fn new(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, moved: Mutex::default(), store_seen: Mutex::default() }
+    }
+}
+
+/// Takes "there is none" as an answer.
+fn found<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        // A name too long for the host cannot be there; where there are no attributes, none is there.
+        Err(Error::NotFound | Error::NoSuchAttribute | Error::NotSupported | Error::NameTooLong) => Ok(None),
+        Err(other) => Err(other),
+    }
+}

@@ -1,0 +1,304 @@
+//! Named streams, which are also the extended attributes of Macs: in `user.<name>` while the host lets them be so long,
+//! beyond that in the store. What Samba left in `user.DosStream.<name>:$DATA` is used where it is.
+
+use std::sync::Arc;
+
+use super::{File, Streams, found, store};
+use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::mac::layout::{Stored, classify_xattr, stored_xattr};
+use crate::mac::samba;
+use crate::{Access, Caller, Error, Result, SetAttributes};
+
+/// A named stream of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// Its name, as Macs see it: without `user.`, `:` and `:$DATA`.
+    pub name: Vec<u8>,
+    /// Its length.
+    pub len: u64,
+}
+
+/// Where a stream is.
+enum Home {
+    /// An attribute of this name, and its value.
+    Xattr(Vec<u8>, Vec<u8>),
+    /// The same, with Samba's byte at the end of what is on the disk.
+    Samba(Vec<u8>, Vec<u8>),
+    /// A file of the store.
+    Store(Arc<dyn Object>),
+}
+
+impl Streams {
+    /// All named streams, in no order.
+    pub fn streams(&self, caller: &Caller, file: &File<'_>) -> Result<Vec<Stream>> {
+        file.require(caller, Access::READ)?;
+        self.absorb_if_possible(file)?;
+        let mut streams: Vec<Stream> = Vec::new();
+        for (name, value) in self.attributes(file)? {
+            streams.push(Stream { name, len: value.len() as u64 });
+        }
+        let Some(folder) = self.stored(&file.key())? else { return Ok(streams) };
+        for stored in store::names(&*folder)? {
+            let Some(name) = store::stream_of(&stored) else { continue };
+            if streams.iter().all(|stream| stream.name != name) {
+                let len = folder.lookup(&Caller::root(), &stored)?.attributes.size;
+                streams.push(Stream { name, len });
+            }
+        }
+        Ok(streams)
+    }
+
+    /// The streams that are attributes, with their values; of two places of one name the first counts.
+    pub(super) fn attributes(&self, file: &File<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let stored = found(file.object.list_xattrs())?.unwrap_or_default();
+        let mut attributes: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for plain in [true, false] {
+            for xattr in &stored {
+                let (name, from_samba) = match classify_xattr(xattr) {
+                    Stored::Client(name) => (name, false),
+                    Stored::SambaStream(name) => (name, true),
+                    Stored::Internal | Stored::System => continue,
+                };
+                if from_samba == plain || attributes.iter().any(|(known, _)| known == name) {
+                    continue;
+                }
+                if let Some(value) = found(file.object.xattr(xattr))? {
+                    let value = samba::stream_value(&value, from_samba).0.to_vec();
+                    attributes.push((name.to_vec(), value));
+                }
+            }
+        }
+        Ok(attributes)
+    }
+
+    /// The length of a stream.
+    pub fn stream_len(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<u64> {
+        match self.open_stream(caller, file, name)? {
+            Home::Xattr(_, value) | Home::Samba(_, value) => Ok(value.len() as u64),
+            Home::Store(object) => Ok(object.attributes()?.size),
+        }
+    }
+
+    /// Appends up to `length` bytes from `offset` to `into`; fewer only at the end of the stream.
+    pub fn read_stream(
+        &self,
+        caller: &Caller,
+        file: &File<'_>,
+        name: &[u8],
+        (offset, length): (u64, usize),
+        into: &mut Vec<u8>,
+    ) -> Result<usize> {
+        match self.open_stream(caller, file, name)? {
+            Home::Xattr(_, value) | Home::Samba(_, value) => {
+                let rest = usize::try_from(offset).ok().and_then(|offset| value.get(offset..));
+                let rest = rest.unwrap_or_default();
+                let count = rest.len().min(length);
+                into.extend_from_slice(&rest[..count]);
+                Ok(count)
+            }
+            Home::Store(object) => {
+                object.prepare(&Caller::root(), &object.attributes()?, Access::READ, true)?;
+                object.read_at(offset, length, into, Wait::Allowed)
+            }
+        }
+    }
+
+    fn open_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<Home> {
+        file.require(caller, Access::READ)?;
+        self.absorb_if_possible(file)?;
+        self.home(file, name)?.ok_or(Error::NoSuchAttribute)
+    }
+
+    /// Writes all of `data` at `offset`, making the stream if there is none; a gap before it reads as zeros.
+    pub fn write_stream(
+        &self,
+        caller: &Caller,
+        file: &File<'_>,
+        name: &[u8],
+        offset: u64,
+        data: &[u8],
+        stability: Stability,
+    ) -> Result<()> {
+        file.require(caller, Access::WRITE)?;
+        self.absorb(file)?;
+        let end = offset.checked_add(data.len() as u64).ok_or(Error::FileTooLarge)?;
+        let home = self.home_or_new(file, name)?;
+        let (Home::Xattr(stored, value) | Home::Samba(stored, value)) = &home else {
+            return self.write_stored(file, name, offset, data, stability);
+        };
+        if end <= self.limit() {
+            let mut new = value.clone();
+            new.resize(new.len().max(end as usize), 0);
+            new[offset as usize..end as usize].copy_from_slice(data);
+            if self.put(file, &home, &new)? {
+                return file.object.sync(stability);
+            }
+        }
+        self.spill(file, name, value, |new| write_prepared(new, offset, data))?;
+        file.object.remove_xattr(&Caller::root(), stored).or_else(ignore_missing)?;
+        self.write_stored(file, name, offset, &[], stability)
+    }
+
+    /// Cuts a stream off or lets zeros follow, making it if there is none.
+    pub fn truncate_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8], size: u64) -> Result<()> {
+        file.require(caller, Access::WRITE)?;
+        self.absorb(file)?;
+        let resize = |object: &dyn Object| {
+            object.set_attributes(&Caller::root(), &SetAttributes { size: Some(size), ..Default::default() })
+        };
+        let home = self.home_or_new(file, name)?;
+        let (stored, value) = match &home {
+            Home::Store(object) => return resize(&**object),
+            Home::Xattr(stored, value) | Home::Samba(stored, value) => (stored, value),
+        };
+        if size <= self.limit() {
+            let mut new = value.clone();
+            new.resize(size as usize, 0);
+            if self.put(file, &home, &new)? {
+                return Ok(());
+            }
+        }
+        self.spill(file, name, value, resize)?;
+        file.object.remove_xattr(&Caller::root(), stored).or_else(ignore_missing)
+    }
+
+    /// Removes a stream.
+    pub fn remove_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<()> {
+        file.require(caller, Access::WRITE)?;
+        self.absorb(file)?;
+        self.home(file, name)?.ok_or(Error::NoSuchAttribute)?;
+        self.drop_stream(file, name)
+    }
+
+    /// Removes a stream from everywhere, if it is there.
+    pub(super) fn drop_stream(&self, file: &File<'_>, name: &[u8]) -> Result<()> {
+        while let Some(home) = self.home(file, name)? {
+            match home {
+                Home::Xattr(stored, _) | Home::Samba(stored, _) => {
+                    file.object.remove_xattr(&Caller::root(), &stored)?;
+                }
+                Home::Store(_) => {
+                    let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
+                    folder.remove(&Caller::root(), &store::stream_file(name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an attribute out of a sidecar. `newer` says that the sidecar was written after the stream.
+    pub(super) fn absorb_stream(
+        &self,
+        file: &File<'_>,
+        name: &[u8],
+        value: &[u8],
+        newer: bool,
+    ) -> Result<()> {
+        // Attributes that are not the clients' to set stay in the sidecar only.
+        let Some(stored) = stored_xattr(name) else { return Ok(()) };
+        match self.home(file, name)? {
+            Some(_) if !newer => Ok(()),
+            Some(home @ (Home::Xattr(..) | Home::Samba(..))) if self.put(file, &home, value)? => Ok(()),
+            None if self.put(file, &Home::Xattr(stored, Vec::new()), value)? => Ok(()),
+            _ => {
+                self.drop_stream(file, name)?;
+                self.spill(file, name, value, |_| Ok(()))
+            }
+        }
+    }
+
+    /// As far as a volume that cannot be written allows.
+    fn absorb_if_possible(&self, file: &File<'_>) -> Result<()> {
+        match self.absorb(file) {
+            Err(Error::ReadOnly | Error::NoSpace | Error::QuotaExceeded) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn limit(&self) -> u64 {
+        u64::from(self.backend.limits().xattr)
+    }
+
+    /// An attribute counts before the store: it is removed last when a stream moves there.
+    fn home(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Home>> {
+        let Some(stored) = stored_xattr(name) else { return Ok(None) };
+        if let Some(value) = found(file.object.xattr(&stored))? {
+            return Ok(Some(Home::Xattr(stored, value)));
+        }
+        for xattr in found(file.object.list_xattrs())?.unwrap_or_default() {
+            if samba::stream_name(&xattr) == Some(name)
+                && let Some(value) = found(file.object.xattr(&xattr))?
+            {
+                let value = samba::stream_value(&value, true).0.to_vec();
+                return Ok(Some(Home::Samba(xattr, value)));
+            }
+        }
+        let Some(folder) = self.stored(&file.key())? else { return Ok(None) };
+        let there = found(folder.lookup(&Caller::root(), &store::stream_file(name)))?;
+        Ok(there.map(|there| Home::Store(there.object)))
+    }
+
+    fn home_or_new(&self, file: &File<'_>, name: &[u8]) -> Result<Home> {
+        let stored = stored_xattr(name).ok_or(Error::InvalidName)?;
+        Ok(self.home(file, name)?.unwrap_or(Home::Xattr(stored, Vec::new())))
+    }
+
+    /// Sets the attribute; false when the host has no room for so long a value.
+    fn put(&self, file: &File<'_>, home: &Home, value: &[u8]) -> Result<bool> {
+        let set = |stored, value| file.object.set_xattr(&Caller::root(), stored, value, XattrMode::Set);
+        let done = match home {
+            Home::Xattr(stored, _) => set(stored, value),
+            Home::Samba(stored, _) => set(stored, &[value, &[0]].concat()),
+            Home::Store(_) => return Ok(false),
+        };
+        match done {
+            Ok(()) => Ok(true),
+            Err(Error::FileTooLarge | Error::NoSpace | Error::TooMany | Error::NotSupported) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Makes a file of the store with this value, changed by `change`, appear whole.
+    fn spill(
+        &self,
+        file: &File<'_>,
+        name: &[u8],
+        value: &[u8],
+        change: impl FnOnce(&dyn Object) -> Result<()>,
+    ) -> Result<()> {
+        let root = Caller::root();
+        let folder = self.make_stored(&file.key())?;
+        found(folder.remove(&root, store::UNFINISHED))?;
+        let new = folder.create(&root, store::UNFINISHED, NewKind::File, 0o600)?.object;
+        write_prepared(&*new, 0, value)?;
+        change(&*new)?;
+        new.sync(Stability::File)?; // the attribute goes next, and must not be all there was
+        let stream = store::stream_file(name);
+        folder.rename(&root, store::UNFINISHED, &*folder, &stream, RenameMode::Replace)
+    }
+
+    fn write_stored(
+        &self,
+        file: &File<'_>,
+        name: &[u8],
+        offset: u64,
+        data: &[u8],
+        stability: Stability,
+    ) -> Result<()> {
+        let Some(Home::Store(object)) = self.home(file, name)? else { return Err(Error::Io) };
+        if !data.is_empty() {
+            write_prepared(&*object, offset, data)?;
+        }
+        object.sync(stability)
+    }
+}
+
+fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> Result<()> {
+    let root = Caller::root();
+    object.prepare(&root, &object.attributes()?, Access::WRITE, true)?;
+    object.write_at(&root, offset, data, Stability::Unstable)
+}
+
+fn ignore_missing(error: Error) -> Result<()> {
+    if error == Error::NoSuchAttribute { Ok(()) } else { Err(error) }
+}

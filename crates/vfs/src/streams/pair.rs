@@ -1,0 +1,339 @@
+//! A file and its sidecar, moved and removed as one.
+//!
+//! The order in which a pair moves, so that a crash after any step is seen and mended:
+//!
+//! ```text
+//! claim    the sidecar says whose it is (OWNER), if it did not: from here on it is never shown with another file
+//! mark     the file says where its sidecar is (MOVING)
+//! move     the file
+//! follow   the sidecar
+//! unmark   the file
+//! ```
+//!
+//! A file whose mark is still there looks for its sidecar at the marked place, then in the store. Removing goes file
+//! first: a sidecar whose owner is gone is never shown, and goes when its place is needed or scrubbed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::sidecar::{self, Beside, Sidecar};
+use super::{ABSORBED, File, MOVING, OWNER, Streams, found, store};
+use crate::backend::{Object, RenameMode, XattrMode};
+use crate::mac::layout;
+use crate::{Caller, Error, HostKey, Kind, Result};
+
+/// How many moves of sidecars are remembered.
+const REMEMBERED: usize = 256;
+
+type Place = (HostKey, Vec<u8>);
+
+/// Places that sidecars lately moved from and to.
+#[derive(Default)]
+pub(super) struct Moved(VecDeque<(Place, Place)>);
+
+impl Moved {
+    fn remember(&mut self, from: Place, to: Place) {
+        self.0.retain(|(old, _)| *old != from && *old != to);
+        self.0.truncate(REMEMBERED - 1);
+        self.0.push_front((from, to));
+    }
+
+    pub(super) fn went_to(&self, from: &Place) -> Option<Place> {
+        self.0.iter().find(|(old, _)| old == from).map(|(_, new)| new.clone())
+    }
+}
+
+/// A folder, and a name in it.
+type Left = (Arc<dyn Object>, Vec<u8>);
+
+/// A file that has a sidecar.
+struct Pair {
+    object: Arc<dyn Object>,
+    links: u32,
+    sidecar: Sidecar,
+}
+
+impl Streams {
+    /// Moves a file with its sidecar and everything else that is its own. Without sidecars this is one look-up for each
+    /// of the two names (`Keep`: for the first), and the move.
+    pub fn rename(
+        &self,
+        caller: &Caller,
+        from: (&dyn Object, &[u8]),
+        to: (&dyn Object, &[u8]),
+        mode: RenameMode,
+    ) -> Result<()> {
+        let source = self.pair(from)?;
+        let target = if mode == RenameMode::Keep { None } else { self.pair(to)? };
+        let same = matches!((&source, &target), (Some(a), Some(b)) if a.object.key() == b.object.key());
+        if same || (source.is_none() && target.is_none()) {
+            return from.0.rename(caller, from.1, to.0, to.1, mode);
+        }
+        let marked = self.prepare(from, source.as_ref()).and_then(|()| match mode {
+            RenameMode::Exchange => self.prepare(to, target.as_ref()),
+            _ => target.as_ref().map_or(Ok(()), claim),
+        });
+        if let Err(error) = marked.and_then(|()| from.0.rename(caller, from.1, to.0, to.1, mode)) {
+            [&source, &target].into_iter().flatten().for_each(|pair| _ = unmark(&*pair.object));
+            return Err(error);
+        }
+        // The file has moved, which is what was asked for. A sidecar that cannot follow now is found by its mark.
+        let followed = match mode {
+            RenameMode::Exchange => self.swap(from, source, to, target),
+            _ => self.follow(from, source, to, target),
+        };
+        followed.or(Ok(()))
+    }
+
+    /// The file there and its sidecar, if it has one. One call when there is nothing beside it.
+    fn pair(&self, (folder, name): (&dyn Object, &[u8])) -> Result<Option<Pair>> {
+        let root = Caller::root();
+        if found(folder.lookup(&root, &layout::sidecar_name(name)))?.is_none() {
+            return Ok(None);
+        }
+        let Some(file) = found(folder.lookup(&root, name))? else { return Ok(None) };
+        let beside = self.beside(&File { folder, name, object: &*file.object })?;
+        Ok(match beside {
+            Beside::Own(sidecar) => {
+                Some(Pair { object: file.object, links: links(&file.attributes), sidecar })
+            }
+            _ => None,
+        })
+    }
+
+    fn prepare(&self, (folder, name): (&dyn Object, &[u8]), pair: Option<&Pair>) -> Result<()> {
+        let Some(pair) = pair else { return Ok(()) };
+        claim(pair)?;
+        mark(&*pair.object, folder, &layout::sidecar_name(name))
+    }
+
+    fn follow(
+        &self,
+        from: (&dyn Object, &[u8]),
+        source: Option<Pair>,
+        to: (&dyn Object, &[u8]),
+        target: Option<Pair>,
+    ) -> Result<()> {
+        if let Some(target) = target {
+            self.leave(to.0, to.1, &target)?;
+        }
+        let Some(source) = source else { return Ok(()) };
+        self.bring((from.0, &layout::sidecar_name(from.1)), to, &*source.object)?;
+        unmark(&*source.object)
+    }
+
+    /// Takes away the sidecar of a file that has lost its name here.
+    fn leave(&self, folder: &dyn Object, name: &[u8], pair: &Pair) -> Result<()> {
+        let sidecar = layout::sidecar_name(name);
+        if pair.links > 1 {
+            return self.displace(folder, &sidecar, &pair.object.key()); // it has other names
+        }
+        folder.remove(&Caller::root(), &sidecar)
+    }
+
+    /// Moves a sidecar to its file.
+    fn bring(&self, from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), object: &dyn Object) -> Result<()> {
+        let file = File { folder: to.0, name: to.1, object };
+        let name = file.sidecar_name();
+        match self.beside(&file)? {
+            Beside::Plain => return Err(Error::Exists),
+            Beside::Foreign(owner) => self.displace(to.0, &name, &owner)?,
+            Beside::Nothing | Beside::Own(_) => {}
+        }
+        from.0.rename(&Caller::root(), from.1, to.0, &name, RenameMode::Replace)?;
+        if from.1 != store::SIDECAR {
+            let (from, to) = ((from.0.key(), from.1.to_vec()), (to.0.key(), name));
+            self.moved.lock().remember(from, to);
+        }
+        Ok(())
+    }
+
+    fn swap(
+        &self,
+        from: (&dyn Object, &[u8]),
+        source: Option<Pair>,
+        to: (&dyn Object, &[u8]),
+        target: Option<Pair>,
+    ) -> Result<()> {
+        let names = (layout::sidecar_name(from.1), layout::sidecar_name(to.1));
+        match (source, target) {
+            (Some(source), Some(target)) => {
+                from.0.rename(&Caller::root(), &names.0, to.0, &names.1, RenameMode::Exchange)?;
+                unmark(&*source.object)?;
+                unmark(&*target.object)
+            }
+            (Some(source), None) => {
+                self.bring((from.0, &names.0), to, &*source.object)?;
+                unmark(&*source.object)
+            }
+            (None, Some(target)) => {
+                self.bring((to.0, &names.1), from, &*target.object)?;
+                unmark(&*target.object)
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Removes a file (not a folder) with everything that is its own. Without a sidecar this is one look-up more than
+    /// the removal, and a few where the volume has a store.
+    pub fn remove(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<()> {
+        self.remove_by(folder, name, || folder.remove(caller, name))
+    }
+
+    fn remove_by(&self, folder: &dyn Object, name: &[u8], remove: impl FnOnce() -> Result<()>) -> Result<()> {
+        let pair = self.pair((folder, name))?;
+        let last = self.last_name(folder, name)?;
+        if let Some(pair) = &pair {
+            claim(pair)?;
+        }
+        remove()?;
+        // The name is gone, as asked. What is left over is never shown, and scrubbed.
+        let _ = pair.map_or(Ok(()), |pair| self.leave(folder, name, &pair));
+        let _ = last.map_or(Ok(()), |key| self.forget(&key));
+        Ok(())
+    }
+
+    /// The key of a file about to lose its last name, where that may have something in the store.
+    fn last_name(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<HostKey>> {
+        if !self.has_store()? {
+            return Ok(None);
+        }
+        let file = found(folder.lookup(&Caller::root(), name))?;
+        Ok(file.filter(|file| links(&file.attributes) < 2).map(|file| file.object.key()))
+    }
+
+    /// Removes an empty folder with everything that is its own. Sidecars left over in it do not make it full.
+    pub fn remove_folder(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<()> {
+        self.remove_by(folder, name, || match folder.remove_folder(caller, name) {
+            Err(Error::NotEmpty) => {
+                let going = folder.lookup(caller, name)?.object;
+                self.scrub(&*going)?;
+                folder.remove_folder(caller, name)
+            }
+            other => other,
+        })
+    }
+
+    /// Brings the sidecar of a moved file home, if a crash left it behind. Gives whether it did.
+    pub fn mend(&self, file: &File<'_>) -> Result<bool> {
+        let Some(marked) = found(file.object.xattr(MOVING))? else { return Ok(false) };
+        let key = file.key();
+        let here = (file.folder.key(), file.sidecar_name());
+        for (folder, name) in self.left_at(&marked, &key)? {
+            if (folder.key(), &name) == (here.0, &here.1) {
+                continue; // looked at already
+            }
+            let there = found(folder.lookup(&Caller::root(), &name))?;
+            let Some(there) = there.filter(|there| there.attributes.kind == Kind::File) else { continue };
+            if sidecar::owner(&*there.object)? == Some(key) {
+                self.bring((&*folder, &name), (file.folder, file.name), file.object)?;
+                unmark(file.object)?;
+                return Ok(true);
+            }
+        }
+        unmark(file.object)?;
+        Ok(false)
+    }
+
+    /// Where a marked file's sidecar may be.
+    fn left_at(&self, marked: &[u8], key: &HostKey) -> Result<Vec<Left>> {
+        let mut places = Vec::new();
+        if let Some((folder, name)) = unpack(marked) {
+            match self.backend.by_key(&folder) {
+                Ok(folder) => places.push((folder.object, name)),
+                Err(Error::Stale) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        if let Some(folder) = self.stored(key)? {
+            places.push((folder, store::SIDECAR.to_vec()));
+        }
+        Ok(places)
+    }
+
+    /// Brings sidecars in a folder to their files, where these are in the same folder or marked, and removes those of
+    /// files that are gone. Gives how many it moved or removed.
+    pub fn scrub(&self, folder: &dyn Object) -> Result<usize> {
+        let root = Caller::root();
+        let names = store::names(folder)?;
+        let mut put_right = 0;
+        for name in names.iter().filter(|name| layout::is_sidecar_name(name)) {
+            let Some(there) = found(folder.lookup(&root, name))? else { continue };
+            if there.attributes.kind != Kind::File {
+                continue;
+            }
+            let Some(owner) = sidecar::owner(&*there.object)? else { continue };
+            let file = layout::sidecar_owner(name).map(|name| folder.lookup(&root, name));
+            if matches!(file, Some(Ok(file)) if file.object.key() == owner) {
+                continue;
+            }
+            self.displace(folder, name, &owner)?;
+            self.bring_to_name(folder, &names, &owner)?;
+            put_right += 1;
+        }
+        Ok(put_right)
+    }
+
+    fn bring_to_name(&self, folder: &dyn Object, names: &[Vec<u8>], key: &HostKey) -> Result<()> {
+        let Ok(alive) = self.backend.by_key(key) else { return Ok(()) };
+        for name in names {
+            let entry = found(folder.lookup(&Caller::root(), name))?;
+            if entry.is_some_and(|entry| entry.object.key() == *key) {
+                return self.mend(&File { folder, name, object: &*alive.object }).map(drop);
+            }
+        }
+        Ok(())
+    }
+
+    /// After a client itself put a file at `._name`, by renaming or linking it there: it is the sidecar of `name` now,
+    /// and what it says counts.
+    pub fn placed(&self, folder: &dyn Object, sidecar_name: &[u8]) -> Result<()> {
+        let root = Caller::root();
+        let Some(name) = layout::sidecar_owner(sidecar_name) else { return Ok(()) };
+        let Some(there) = found(folder.lookup(&root, sidecar_name))? else { return Ok(()) };
+        for bookkeeping in [OWNER, ABSORBED] {
+            found(there.object.remove_xattr(&root, bookkeeping))?;
+        }
+        let Some(file) = found(folder.lookup(&root, name))? else { return Ok(()) };
+        let file = File { folder, name, object: &*file.object };
+        if let Beside::Own(mut sidecar) = self.beside(&file)? {
+            there.object.set_xattr(&root, ABSORBED, &[0; 8], XattrMode::Set)?;
+            sidecar.claim(&file.key())?;
+            self.absorb(&file)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of a file; a folder has one.
+fn links(attributes: &crate::Attributes) -> u32 {
+    if attributes.kind == Kind::Folder { 1 } else { attributes.links }
+}
+
+fn claim(pair: &Pair) -> Result<()> {
+    if pair.sidecar.owned {
+        return Ok(());
+    }
+    let key = pair.object.key();
+    pair.sidecar.object.set_xattr(&Caller::root(), OWNER, key.as_bytes(), XattrMode::Set)
+}
+
+/// Notes on a file where its sidecar is.
+pub(super) fn mark(object: &dyn Object, folder: &dyn Object, sidecar_name: &[u8]) -> Result<()> {
+    let key = folder.key();
+    let mut place = vec![key.as_bytes().len() as u8];
+    place.extend_from_slice(key.as_bytes());
+    place.extend_from_slice(sidecar_name);
+    object.set_xattr(&Caller::root(), MOVING, &place, XattrMode::Set)
+}
+
+fn unpack(mark: &[u8]) -> Option<Place> {
+    let (&length, rest) = mark.split_first()?;
+    let (key, name) = rest.split_at_checked(usize::from(length))?;
+    let name = name.to_vec();
+    (layout::is_sidecar_name(&name) && !name.contains(&b'/')).then_some((HostKey::new(key)?, name))
+}
+
+fn unmark(object: &dyn Object) -> Result<()> {
+    found(object.remove_xattr(&Caller::root(), MOVING)).map(drop)
+}

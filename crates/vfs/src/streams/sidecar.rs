@@ -1,0 +1,248 @@
+//! The sidecar `._name` on the disk: whose it is, where in it things are, and how it comes and goes.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use siphasher::sip::SipHasher24;
+
+use super::{ABSORBED, File, OWNER, Streams, found, store};
+use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::mac::apple_double::{AppleDouble, ByteOrder, ENTRY_LEN, EntryId, HEAD_LIMIT, HEADER_LEN};
+use crate::mac::attr::Attr;
+use crate::mac::sidecar::{self, SidecarHead};
+use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result, SetAttributes, SetTime};
+
+/// What is at the place of a file's sidecar.
+pub(super) enum Beside {
+    Nothing,
+    /// The file's sidecar.
+    Own(Sidecar),
+    /// The sidecar of another file, which may be gone.
+    Foreign(HostKey),
+    /// A file that merely has such a name.
+    Plain,
+}
+
+/// A file's sidecar, as it was when looked at.
+pub(super) struct Sidecar {
+    pub(super) object: Arc<dyn Object>,
+    pub(super) attributes: Attributes,
+    /// Whether it says whose it is. Netatalk, Samba and macOS write none that does.
+    pub(super) owned: bool,
+    /// Its beginning.
+    pub(super) head: Vec<u8>,
+}
+
+/// Where things are in a sidecar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Of the resource fork.
+    pub(super) start: u64,
+    /// Of the resource fork.
+    pub(super) len: u64,
+    /// Where the table says how long the fork is; `None` when the fork cannot change where it is.
+    pub(super) len_at: Option<u64>,
+    /// Where the 32 bytes of Finder info are, if they are.
+    pub(super) finder_info_at: Option<u64>,
+}
+
+impl Sidecar {
+    pub(super) fn parsed(&self) -> Option<SidecarHead<'_>> {
+        sidecar::parse(&self.head, self.attributes.size).ok()
+    }
+
+    /// `None` for a sidecar that nobody has written a header to yet.
+    pub(super) fn layout(&self) -> Option<Layout> {
+        let (total, parsed) = (self.attributes.size, self.parsed()?);
+        let table = AppleDouble::parse(&self.head, total).ok()?;
+        let row = table.entry(EntryId::RESOURCE_FORK);
+        let last = table.entries.iter().all(|entry| row.is_some_and(|row| entry.offset <= row.offset));
+        let (start, mut end) = (parsed.resource_range.start, parsed.resource_range.end);
+        let unsayable = row.is_some_and(|row| row.length == u32::MAX);
+        if last && unsayable {
+            end = total;
+        }
+        let rows = self.head[HEADER_LEN..].chunks_exact(ENTRY_LEN).take(table.entries.len());
+        let number = rows.map(|row| &row[..4]).position(|id| id == EntryId::RESOURCE_FORK.0.to_be_bytes());
+        let fixed = !last || table.order == ByteOrder::Little;
+        let len_at = number.filter(|_| !fixed).map(|number| (HEADER_LEN + ENTRY_LEN * number + 8) as u64);
+        let info = table.entry(EntryId::FINDER_INFO).filter(|info| info.length >= 32);
+        Some(Layout {
+            start,
+            len: end.saturating_sub(start),
+            len_at,
+            finder_info_at: info.map(|info| u64::from(info.offset)).filter(|at| at + 32 <= total),
+        })
+    }
+
+    /// A number for the head, whatever the fork behind it. Zero when there is no head.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let Some(layout) = self.layout() else { return 0 };
+        let start = (layout.start as usize).min(self.head.len());
+        let mut head = self.head[..start].to_vec();
+        if let Some(len) = layout.len_at.and_then(|at| head.get_mut(at as usize..at as usize + 4)) {
+            len.fill(0);
+        }
+        let mut hasher = SipHasher24::new();
+        hasher.write(&head);
+        hasher.finish()
+    }
+
+    /// What was noted when the head was last absorbed: its fingerprint, and the attributes that were in it.
+    pub(super) fn absorbed(&self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
+        let Some(noted) = found(self.object.xattr(ABSORBED))? else { return Ok(None) };
+        let Some((print, names)) = noted.split_first_chunk() else { return Ok(None) };
+        let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+        Ok(Some((u64::from_be_bytes(*print), names.map(<[u8]>::to_vec).collect())))
+    }
+
+    /// Notes that the model knows this head.
+    pub(super) fn note_absorbed(&self) -> Result<()> {
+        let mut value = self.fingerprint().to_be_bytes().to_vec();
+        let names: Vec<&[u8]> =
+            self.parsed().iter().flat_map(|head| &head.xattrs).map(|attr| attr.name).collect();
+        value.extend_from_slice(&names.join(&0));
+        let limit = value.len().min(3000); // names that do not fit are never taken for removed
+        self.object.set_xattr(&Caller::root(), ABSORBED, &value[..limit], XattrMode::Set)
+    }
+
+    pub(super) fn claim(&mut self, owner: &HostKey) -> Result<()> {
+        if !self.owned {
+            self.object.set_xattr(&Caller::root(), OWNER, owner.as_bytes(), XattrMode::Set)?;
+            self.owned = true;
+        }
+        Ok(())
+    }
+
+    /// The value of an attribute in it.
+    pub(super) fn value(&self, attr: &Attr<'_>) -> Result<Vec<u8>> {
+        if let Some(value) = attr.value {
+            return Ok(value.to_vec());
+        }
+        let mut value = Vec::new();
+        self.open_for(Access::READ)?;
+        self.object.read_at(u64::from(attr.offset), attr.length as usize, &mut value, Wait::Allowed)?;
+        Ok(value)
+    }
+
+    pub(super) fn open_for(&self, want: Access) -> Result<()> {
+        self.object.prepare(&Caller::root(), &self.attributes, want, true)
+    }
+
+    pub(super) fn write(&self, offset: u64, data: &[u8]) -> Result<()> {
+        self.open_for(Access::WRITE)?;
+        self.object.write_at(&Caller::root(), offset, data, Stability::Unstable)
+    }
+}
+
+impl Streams {
+    /// What is at the place of a file's sidecar. One call when there is nothing.
+    pub(super) fn beside(&self, file: &File<'_>) -> Result<Beside> {
+        match found(file.folder.lookup(&Caller::root(), &file.sidecar_name()))? {
+            Some(there) => self.judge(there, &file.key()),
+            None => Ok(Beside::Nothing),
+        }
+    }
+
+    fn judge(&self, there: Found, key: &HostKey) -> Result<Beside> {
+        if there.attributes.kind != Kind::File {
+            return Ok(Beside::Plain);
+        }
+        let owner = owner(&*there.object)?;
+        if let Some(other) = owner.filter(|owner| owner != key) {
+            return Ok(Beside::Foreign(other));
+        }
+        let sidecar = read(there, owner.is_some())?;
+        // An empty file is a sidecar in the making, as is one of ours without a header.
+        let is_sidecar = sidecar.owned || sidecar.head.is_empty() || sidecar.parsed().is_some();
+        Ok(if is_sidecar { Beside::Own(sidecar) } else { Beside::Plain })
+    }
+
+    /// The file's sidecar, brought home first if a crash left it behind.
+    pub(super) fn sidecar(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
+        if let Beside::Own(sidecar) = self.beside(file)? {
+            return Ok(Some(sidecar));
+        }
+        if !self.mend(file)? {
+            return Ok(None);
+        }
+        Ok(if let Beside::Own(sidecar) = self.beside(file)? { Some(sidecar) } else { None })
+    }
+
+    /// The file's sidecar, made with this content if there is none.
+    pub(super) fn sidecar_or_new(&self, file: &File<'_>, content: &[u8]) -> Result<Sidecar> {
+        if let Some(mut sidecar) = self.sidecar(file)? {
+            sidecar.claim(&file.key())?;
+            return Ok(sidecar);
+        }
+        let name = file.sidecar_name();
+        match self.beside(file)? {
+            Beside::Foreign(owner) => self.displace(file.folder, &name, &owner)?,
+            Beside::Plain => return Err(Error::Exists),
+            Beside::Nothing | Beside::Own(_) => {}
+        }
+        let made = file.folder.create(&Caller::root(), &name, NewKind::File, 0o600)?;
+        let mut sidecar =
+            Sidecar { object: made.object, attributes: made.attributes, owned: false, head: vec![] };
+        sidecar.claim(&file.key())?;
+        dress(&*sidecar.object, &file.object.attributes()?)?;
+        if !content.is_empty() {
+            sidecar.write(0, content)?;
+        }
+        let mut sidecar = sidecar.again()?;
+        sidecar.owned = true;
+        sidecar.note_absorbed()?;
+        Ok(sidecar)
+    }
+
+    /// Takes a sidecar out of the place where another one must go: to the store, where its own file will find it, or
+    /// away, when that file is gone.
+    pub(super) fn displace(&self, folder: &dyn Object, name: &[u8], owner: &HostKey) -> Result<()> {
+        let root = Caller::root();
+        let alive = match self.backend.by_key(owner) {
+            Err(Error::Stale) => return found(folder.remove(&root, name)).map(drop),
+            other => other?,
+        };
+        let store = self.make_stored(owner)?;
+        if found(alive.object.xattr(super::MOVING))?.is_none() {
+            super::pair::mark(&*alive.object, folder, name)?;
+        }
+        folder.rename(&root, name, &*store, store::SIDECAR, RenameMode::Replace)
+    }
+}
+
+impl Sidecar {
+    /// The same, as it is now.
+    pub(super) fn again(self) -> Result<Self> {
+        let attributes = self.object.attributes()?;
+        read(Found { object: self.object, attributes }, self.owned)
+    }
+}
+
+fn read(there: Found, owned: bool) -> Result<Sidecar> {
+    let (object, attributes) = (there.object, there.attributes);
+    let mut head = Vec::new();
+    if attributes.size > 0 {
+        object.prepare(&Caller::root(), &attributes, Access::READ, true)?;
+        let length = attributes.size.min(HEAD_LIMIT as u64) as usize;
+        object.read_at(0, length, &mut head, Wait::Allowed)?;
+    }
+    Ok(Sidecar { object, attributes, owned, head })
+}
+
+/// Whose sidecar it says it is.
+pub(super) fn owner(sidecar: &dyn Object) -> Result<Option<HostKey>> {
+    Ok(found(sidecar.xattr(OWNER))?.and_then(|bytes| HostKey::new(&bytes)))
+}
+
+/// Gives a sidecar the owner and mode of its file, as far as the server may.
+pub(super) fn dress(sidecar: &dyn Object, like: &Attributes) -> Result<()> {
+    let root = Caller::root();
+    let ids = SetAttributes { uid: Some(like.uid), gid: Some(like.gid), ..SetAttributes::default() };
+    match sidecar.set_attributes(&root, &ids) {
+        Ok(()) | Err(Error::NotPermitted) => {}
+        Err(other) => return Err(other),
+    }
+    let mode = SetAttributes { mode: Some(like.mode & 0o666), modified: SetTime::Keep, ..Default::default() };
+    sidecar.set_attributes(&root, &mode)
+}

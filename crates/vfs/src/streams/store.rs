@@ -1,0 +1,159 @@
+//! The volume's own folder for what fits nowhere beside a file: streams too large for an attribute, and sidecars whose
+//! place was taken before they could follow their file.
+
+use std::sync::Arc;
+
+use super::{Streams, found};
+use crate::backend::{Found, NewKind, Object};
+use crate::{Caller, Error, HostKey, Result};
+
+/// The folder at the volume's root; never shown to clients. In it is a folder for each file that needs one, named by
+/// the file's [`HostKey`] in hexadecimal.
+pub const STORE: &[u8] = b".fourfold-streams";
+/// In a file's folder: its sidecar.
+pub(super) const SIDECAR: &[u8] = b"sidecar";
+/// In a file's folder: something not finished.
+pub(super) const UNFINISHED: &[u8] = b"unfinished";
+const STREAM_PREFIX: &[u8] = b"s.";
+
+/// The name of a stream's file: the stream's name with `/` and `%` escaped.
+pub(super) fn stream_file(name: &[u8]) -> Vec<u8> {
+    let mut file = STREAM_PREFIX.to_vec();
+    for &byte in name {
+        match byte {
+            b'/' => file.extend_from_slice(b"%2F"),
+            b'%' => file.extend_from_slice(b"%25"),
+            _ => file.push(byte),
+        }
+    }
+    file
+}
+
+/// The stream in a file of this name.
+pub(super) fn stream_of(file: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = file.strip_prefix(STREAM_PREFIX)?;
+    let mut name = Vec::with_capacity(rest.len());
+    while let Some((&byte, after)) = rest.split_first() {
+        let (byte, after) = match after {
+            [b'2', b'F', after @ ..] if byte == b'%' => (b'/', after),
+            [b'2', b'5', after @ ..] if byte == b'%' => (b'%', after),
+            _ => (byte, after),
+        };
+        name.push(byte);
+        rest = after;
+    }
+    Some(name)
+}
+
+fn folder_name(key: &HostKey) -> Vec<u8> {
+    format!("{key:?}").into_bytes()
+}
+
+fn folder_key(name: &[u8]) -> Option<HostKey> {
+    let digits = std::str::from_utf8(name).ok().filter(|name| name.len() % 2 == 0)?;
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
+    HostKey::new(&bytes?).filter(|key| folder_name(key) == name)
+}
+
+impl Streams {
+    /// The store's folder for a file, if there is one.
+    pub(super) fn stored(&self, key: &HostKey) -> Result<Option<Arc<dyn Object>>> {
+        if !self.has_store()? {
+            return Ok(None);
+        }
+        let root = self.backend.root()?.object;
+        let Some(store) = found(root.lookup(&Caller::root(), STORE))? else { return Ok(None) };
+        Ok(found(store.object.lookup(&Caller::root(), &folder_name(key)))?.map(|found| found.object))
+    }
+
+    /// Whether the volume has a store. Asks the host once.
+    pub(super) fn has_store(&self) -> Result<bool> {
+        if let Some(&known) = self.store_seen.lock().as_ref() {
+            return Ok(known);
+        }
+        let root = self.backend.root()?.object;
+        let there = found(root.lookup(&Caller::root(), STORE))?.is_some();
+        *self.store_seen.lock() = Some(there);
+        Ok(there)
+    }
+
+    /// The store's folder for a file, made if need be.
+    pub(super) fn make_stored(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
+        let root = self.backend.root()?.object;
+        *self.store_seen.lock() = Some(true);
+        let store = find_or_make(&*root, STORE, NewKind::Folder, 0o700)?.object;
+        Ok(find_or_make(&*store, &folder_name(key), NewKind::Folder, 0o700)?.object)
+    }
+
+    /// Removes everything kept for a file.
+    pub(super) fn forget(&self, key: &HostKey) -> Result<()> {
+        let Some(folder) = self.stored(key)? else { return Ok(()) };
+        for name in names(&*folder)? {
+            found(folder.remove(&Caller::root(), &name))?;
+        }
+        let root = self.backend.root()?.object;
+        let store = root.lookup(&Caller::root(), STORE)?.object;
+        found(store.remove_folder(&Caller::root(), &folder_name(key))).map(drop)
+    }
+
+    /// Removes what is kept for files that are gone. Gives how many there were.
+    pub fn scrub_store(&self) -> Result<usize> {
+        let root = self.backend.root()?.object;
+        let Some(store) = found(root.lookup(&Caller::root(), STORE))? else { return Ok(0) };
+        let mut gone = 0;
+        for key in names(&*store.object)?.iter().filter_map(|name| folder_key(name)) {
+            if self.backend.by_key(&key).err() == Some(Error::Stale) {
+                self.forget(&key)?;
+                gone += 1;
+            }
+        }
+        Ok(gone)
+    }
+}
+
+pub(super) fn find_or_make(folder: &dyn Object, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
+    match folder.lookup(&Caller::root(), name) {
+        Err(Error::NotFound) => folder.create(&Caller::root(), name, new, mode),
+        other => other,
+    }
+}
+
+/// All names in a folder, but `.` and `..`.
+pub(super) fn names(folder: &dyn Object) -> Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    folder.list(0, &mut |entry| {
+        if !matches!(entry.name, b"." | b"..") {
+            names.push(entry.name.to_vec());
+        }
+        true
+    })?;
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stream_names_and_their_files_are_one_to_one() {
+        for name in [&b"a/b"[..], b"100%", b"%2F", b"%", b"", b"%%25/2F"] {
+            let file = stream_file(name);
+            assert!(!file.contains(&b'/'));
+            assert_eq!(stream_of(&file).as_deref(), Some(name));
+        }
+        assert_eq!(stream_file(b"a/%"), b"s.a%2F%25");
+        assert_eq!(stream_of(b"sidecar"), None);
+    }
+
+    #[test]
+    fn folders_of_the_store_name_their_file() {
+        let key = HostKey::new(&[0, 0x1f, 0xff]).unwrap();
+        assert_eq!(folder_name(&key), b"001fff");
+        assert_eq!(folder_key(b"001fff"), Some(key));
+        assert_eq!(
+            (folder_key(b"001FFF"), folder_key(b"xyz"), folder_key("äa".as_bytes())),
+            (None, None, None)
+        );
+    }
+}
