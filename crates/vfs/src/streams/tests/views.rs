@@ -1,1 +1,296 @@
+use super::*;
+use crate::Error;
+use crate::backend::RenameMode;
+use crate::mac::attr::NewAttr;
+use crate::mac::{FinderInfo, Metadata, sidecar};
+use crate::streams::View;
 
+/// What a Mac reads when it opens `._f`; `None` when it does not find it.
+fn read(disk: &Disk, name: &str) -> Option<Vec<u8>> {
+    match disk.streams.view(&user(), &*disk.root(), name.as_bytes()).unwrap() {
+        View::OnDisk(found) => Some(content(&*found.object)),
+        View::Synthesized(made) => {
+            assert_eq!(made.attributes.size, made.bytes.len() as u64);
+            Some(made.bytes)
+        }
+        View::Plain | View::Absent => None,
+    }
+}
+
+/// A Mac makes or overwrites `._f`, and closes it.
+fn write(disk: &Disk, name: &str, bytes: &[u8]) {
+    let root = disk.root();
+    let found = disk.streams.materialize(&user(), &*root, name.as_bytes()).unwrap().unwrap();
+    let empty = crate::SetAttributes { size: Some(0), ..Default::default() };
+    found.object.set_attributes(&user(), &empty).unwrap();
+    found.object.prepare(&user(), &found.attributes, Access::WRITE, true).unwrap();
+    found.object.write_at(&user(), 0, bytes, Stability::File).unwrap();
+    disk.streams.absorb(&disk.find(&name[2..]).unwrap().file()).unwrap();
+}
+
+fn text() -> FinderInfo {
+    let mut info = FinderInfo::NONE;
+    info.set_type(*b"TEXT", *b"ttxt");
+    info
+}
+
+fn sidecar_of(info: &FinderInfo, attrs: &[NewAttr<'_>], fork: &[u8]) -> Vec<u8> {
+    let (mut bytes, problems) = sidecar::synthesize(info, attrs, fork.len() as u64);
+    assert_eq!(problems, []);
+    bytes.extend_from_slice(fork);
+    bytes
+}
+
+fn model(disk: &Disk, name: &str) -> Metadata {
+    let (metadata, problems) = disk.streams.load(&disk.find(name).unwrap().file()).unwrap();
+    assert_eq!(problems, []);
+    metadata
+}
+
+fn store(disk: &Disk, name: &str, info: FinderInfo) {
+    let mut metadata = model(disk, name);
+    metadata.set_finder_info(info);
+    disk.streams.store(&user(), &disk.find(name).unwrap().file(), &metadata).unwrap();
+}
+
+fn stream(disk: &Disk, name: &str, stream: &[u8]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = disk.find(name).unwrap();
+    disk.streams.read_stream(&user(), &file.file(), stream, (0, 1 << 20), &mut bytes)?;
+    Ok(bytes)
+}
+
+fn hidden(disk: &Disk, name: &str) -> bool {
+    disk.streams.hidden(&*disk.root(), name.as_bytes()).unwrap()
+}
+
+#[test]
+fn a_file_with_nothing_to_say_has_no_sidecar_to_see() {
+    let disk = Disk::new();
+    disk.make("f");
+    assert_eq!(read(&disk, "._f"), None);
+    assert_eq!(read(&disk, "._missing"), None);
+    let view = disk.streams.view(&user(), &*disk.root(), b"f").unwrap();
+    assert!(matches!(view, View::Plain));
+}
+
+#[test]
+fn finder_info_and_attributes_are_seen_as_a_sidecar_that_is_not_on_the_disk() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    store(&disk, "f", text());
+    set_xattr(&*file.object, b"user.com.apple.quarantine", b"0083;");
+    let seen = read(&disk, "._f").unwrap();
+    let quarantine: NewAttr<'_> = (b"com.apple.quarantine", b"0083;");
+    assert_eq!(seen, sidecar_of(&text(), &[quarantine], b""));
+    assert!(!disk.has("._f"));
+    assert!(disk.find("._f").is_none() && !hidden(&disk, "._f"));
+}
+
+#[test]
+fn a_mac_reads_back_what_it_wrote_and_others_see_what_it_says() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    let tags: NewAttr<'_> = (b"com.apple.metadata:_kMDItemUserTags", b"bplist00");
+    let written = sidecar_of(&text(), &[tags], b"a resource fork");
+    write(&disk, "._f", &written);
+    assert_eq!(read(&disk, "._f").unwrap(), written);
+    assert_eq!(disk.fork(&file), b"a resource fork");
+    assert_eq!(model(&disk, "f").finder_info, text());
+    assert_eq!(file.object.xattr(b"user.com.apple.metadata:_kMDItemUserTags").unwrap(), b"bplist00");
+    assert!(hidden(&disk, "._f"));
+}
+
+#[test]
+fn the_first_write_puts_what_was_synthesized_on_the_disk() {
+    let disk = Disk::new();
+    disk.make("f");
+    store(&disk, "f", text());
+    let seen = read(&disk, "._f").unwrap();
+    let found = disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
+    assert_eq!(content(&*found.object), seen);
+    // A Mac changes the type in place.
+    found.object.write_at(&user(), 50, b"ttro", Stability::File).unwrap();
+    assert_eq!(model(&disk, "f").finder_info.file_type(), *b"ttro"); // also before it is absorbed
+    disk.streams.absorb(&disk.find("f").unwrap().file()).unwrap();
+    assert_eq!(model(&disk, "f").finder_info.file_type(), *b"ttro");
+    assert_eq!(&read(&disk, "._f").unwrap()[50..58], b"ttrottxt");
+}
+
+#[test]
+fn attributes_that_a_mac_removes_are_gone_and_others_stay() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    let (one, two): (NewAttr<'_>, NewAttr<'_>) = ((b"one", b"1"), (b"two", b"2"));
+    write(&disk, "._f", &sidecar_of(&text(), &[one, two], b""));
+    set_xattr(&*file.object, b"user.late", b"not in the sidecar");
+    write(&disk, "._f", &sidecar_of(&FinderInfo::NONE, &[two], b""));
+    assert_eq!(stream(&disk, "f", b"one"), Err(Error::NoSuchAttribute));
+    assert_eq!(stream(&disk, "f", b"two").unwrap(), b"2");
+    assert_eq!(stream(&disk, "f", b"late").unwrap(), b"not in the sidecar");
+    assert!(model(&disk, "f").finder_info.is_none());
+}
+
+#[test]
+fn an_attribute_too_large_for_the_host_goes_to_the_store() {
+    let disk = Disk::with_limits(Limits { xattr: 1000, ..LIMITS });
+    disk.make("f");
+    let large = vec![5; 200_000];
+    write(&disk, "._f", &sidecar_of(&text(), &[(b"large", &large)], b"fork"));
+    assert_eq!(stream(&disk, "f", b"large").unwrap(), large);
+    assert_eq!(disk.fork(&disk.find("f").unwrap()), b"fork");
+}
+
+#[test]
+fn finder_info_changed_elsewhere_is_changed_in_the_sidecar() {
+    let disk = Disk::new();
+    disk.make("f");
+    let mut written = sidecar_of(&text(), &[(b"x", b"y")], b"fork");
+    write(&disk, "._f", &written);
+    let mut info = text();
+    info.set_label(6);
+    store(&disk, "f", info);
+    written[50..82].copy_from_slice(info.as_bytes());
+    assert_eq!(read(&disk, "._f").unwrap(), written);
+    assert_eq!(model(&disk, "f").finder_info, info);
+    assert_eq!(stream(&disk, "f", b"x").unwrap(), b"y");
+}
+
+#[test]
+fn a_sidecar_made_elsewhere_gets_the_models_finder_info_when_a_mac_looks() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    store(&disk, "f", text());
+    disk.put_fork(&file, b"fork");
+    let seen = read(&disk, "._f").unwrap();
+    assert_eq!(&seen[50..58], b"TEXTttxt");
+    assert_eq!(&seen[82..], b"fork");
+}
+
+#[test]
+fn a_sidecar_just_made_is_empty_hidden_and_says_nothing() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    let made = disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
+    assert_eq!(made.attributes.size, 0);
+    assert!(hidden(&disk, "._f"));
+    assert_eq!(read(&disk, "._f").unwrap(), b"");
+    assert!(model(&disk, "f").is_empty());
+    assert_eq!(disk.fork(&file), b"");
+    disk.put_fork(&file, b"fork"); // a header is made for it
+    assert_eq!(disk.fork(&file), b"fork");
+}
+
+#[test]
+fn only_sidecars_of_files_that_are_there_are_hidden() {
+    let disk = Disk::new();
+    disk.make("f");
+    disk.put("._f", b"plain text");
+    disk.put("._orphan", &sidecar_of(&text(), &[], b""));
+    disk.put("._g", &sidecar_of(&text(), &[], b""));
+    disk.put("._", b"");
+    assert!(!hidden(&disk, "._f") && !hidden(&disk, "._orphan") && !hidden(&disk, "._g"));
+    assert!(!hidden(&disk, "f") && !hidden(&disk, "._"));
+    disk.make("g");
+    assert!(hidden(&disk, "._g"));
+    let view = disk.streams.view(&user(), &*disk.root(), b"._f").unwrap();
+    assert!(matches!(view, View::Plain));
+    assert!(disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().is_none());
+}
+
+#[test]
+fn removing_the_sidecar_clears_what_it_showed() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    write(&disk, "._f", &sidecar_of(&text(), &[(b"shown", b"1")], b"fork"));
+    set_xattr(&*file.object, b"user.late", b"2");
+    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"._f"), Ok(true));
+    assert!(!disk.has("._f") && disk.has("f"));
+    assert_eq!(disk.fork(&file), b"");
+    assert!(model(&disk, "f").finder_info.is_none());
+    assert_eq!(stream(&disk, "f", b"shown"), Err(Error::NoSuchAttribute));
+    assert_eq!(stream(&disk, "f", b"late").unwrap(), b"2");
+    // What is left is seen again, and can be removed too.
+    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"._f"), Ok(true));
+    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"._f"), Err(Error::NotFound));
+    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"f"), Ok(false));
+}
+
+#[test]
+fn another_files_sidecar_is_not_seen() {
+    let disk = Disk::new();
+    disk.make("f");
+    write(&disk, "._f", &sidecar_of(&text(), &[], b"old fork"));
+    disk.root().remove(&user(), b"f").unwrap();
+    disk.make("f");
+    assert_eq!(read(&disk, "._f"), None);
+    write(&disk, "._f", &sidecar_of(&FinderInfo::NONE, &[], b"new fork"));
+    assert_eq!(disk.fork(&disk.find("f").unwrap()), b"new fork");
+}
+
+#[test]
+fn a_mac_that_renames_the_sidecar_after_the_file_finds_it_done() {
+    let disk = Disk::new();
+    disk.make("a");
+    write(&disk, "._a", &sidecar_of(&text(), &[], b"fork"));
+    let root = disk.root();
+    disk.streams.rename(&user(), (&*root, b"a"), (&*root, b"b"), RenameMode::Replace).unwrap();
+    assert!(read(&disk, "._a").is_some()); // or the Mac would remove ._b as stale
+    assert_eq!(disk.streams.has_followed((&*root, b"._a"), (&*root, b"._b")), Ok(true));
+    assert_eq!(disk.streams.has_followed((&*root, b"._a"), (&*root, b"._c")), Ok(false));
+    disk.make("a");
+    assert_eq!(read(&disk, "._a"), None);
+    assert_eq!(&read(&disk, "._b").unwrap()[82..], b"fork");
+}
+
+#[test]
+fn a_sidecar_renamed_into_place_counts() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    store(&disk, "f", text());
+    let mut other = FinderInfo::NONE;
+    other.set_type(*b"APPL", *b"????");
+    disk.put(".._f.x1y2", &sidecar_of(&other, &[(b"a", b"b")], b"fork")); // as rsync does
+    let root = disk.root();
+    root.rename(&user(), b".._f.x1y2", &*root, b"._f", RenameMode::Replace).unwrap();
+    disk.streams.placed(&*root, b"._f").unwrap();
+    assert_eq!(model(&disk, "f").finder_info, other);
+    assert_eq!(disk.fork(&file), b"fork");
+    assert_eq!(stream(&disk, "f", b"a").unwrap(), b"b");
+}
+
+#[test]
+fn those_who_may_not_write_the_file_may_not_write_its_sidecar() {
+    let disk = Disk::new();
+    disk.make("f");
+    store(&disk, "f", text());
+    let (other, root) = (Caller::new(11, 21, &[]), disk.root());
+    assert_eq!(disk.streams.materialize(&other, &*root, b"._f").map(drop), Err(Error::AccessDenied));
+    assert_eq!(disk.streams.remove_view(&other, &*root, b"._f"), Err(Error::AccessDenied));
+    assert!(matches!(disk.streams.view(&other, &*root, b"._f"), Ok(View::Synthesized(_))));
+}
+
+/// Whatever call fails while a written sidecar is absorbed, absorbing it again gives the same.
+#[test]
+fn absorbing_can_be_cut_off_anywhere() {
+    let mut through = false;
+    for nth in 1..200 {
+        let mut disk = Disk::new();
+        let file = disk.make("f");
+        write(&disk, "._f", &sidecar_of(&FinderInfo::NONE, &[(b"old", b"0")], b""));
+        let found = disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
+        let written = sidecar_of(&text(), &[(b"new", b"1")], b"fork");
+        found.object.write_at(&user(), 0, &written, Stability::File).unwrap();
+        disk.faulty.plan().fail_from(nth, None, Error::Io);
+        through = disk.streams.absorb(&file.file()).is_ok();
+        disk.crash();
+        assert_eq!(model(&disk, "f").finder_info, text(), "call {nth}");
+        assert_eq!(stream(&disk, "f", b"new").unwrap(), b"1", "call {nth}");
+        assert_eq!(stream(&disk, "f", b"old"), Err(Error::NoSuchAttribute), "call {nth}");
+        assert_eq!(read(&disk, "._f").unwrap(), written);
+        if through {
+            break;
+        }
+    }
+    assert!(through);
+}
