@@ -6,9 +6,12 @@
 //! ```
 
 mod clients;
+mod datagram;
 mod export;
 mod handle;
 mod mount;
+mod outgoing;
+mod portmap;
 mod replies;
 mod rpc;
 mod status;
@@ -21,11 +24,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use clients::Clients;
+pub use datagram::{MAX_DATAGRAM, serve_datagrams};
 pub use export::{Export, ExportOptions, Rule, Squash};
 pub use handle::HandleSecret;
+pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
+pub use portmap::{Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{MAX_RECORD, serve_stream};
 
@@ -38,12 +44,24 @@ pub struct Service {
     replies: Replies,
     mounts: mount::Mounts,
     clients: Clients,
+    places: Mutex<Places>,
+    network: Arc<dyn Network>,
 }
 
 impl Service {
     /// A service with these exports. `secret` makes file handles unforgeable and must be the same after a restart;
     /// `started` must not be.
     pub fn new(exports: Vec<Export>, secret: HandleSecret, started: SystemTime) -> Arc<Self> {
+        Self::with_network(exports, secret, started, Arc::new(Sockets))
+    }
+
+    /// The same on a network other than the host's.
+    pub fn with_network(
+        exports: Vec<Export>,
+        secret: HandleSecret,
+        started: SystemTime,
+        network: Arc<dyn Network>,
+    ) -> Arc<Self> {
         let since = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Arc::new(Self {
             exports: RwLock::new(Arc::new(exports.into_iter().map(Arc::new).collect())),
@@ -52,6 +70,8 @@ impl Service {
             replies: Replies::default(),
             mounts: mount::Mounts::default(),
             clients: Clients::default(),
+            places: Mutex::default(),
+            network,
         })
     }
 
@@ -63,6 +83,20 @@ impl Service {
     /// Replaces the exports. Handles of exports that stay go on working.
     pub fn set_exports(&self, exports: Vec<Export>) {
         *self.exports.write() = Arc::new(exports.into_iter().map(Arc::new).collect());
+    }
+
+    /// Where the programs are served, as portmap tells it.
+    pub fn places(&self) -> Places {
+        *self.places.lock()
+    }
+
+    /// Says where the programs are served, once the ports are known.
+    pub fn set_places(&self, places: Places) {
+        *self.places.lock() = places;
+    }
+
+    pub(crate) fn network(&self) -> &dyn Network {
+        self.network.as_ref()
     }
 
     /// The export of this name, as a client that mounts `/name` gives it.

@@ -8,7 +8,7 @@ use vfs::{Caller, Payload};
 use wire::{Reader, Writer};
 
 use super::export::Rule;
-use super::{Origin, Service, mount, v3};
+use super::{Origin, Service, mount, portmap, v3};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
 };
@@ -119,6 +119,10 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
             spoken(wire::mount::VERSIONS)?;
             mount::dispatch(call, writer)
         }
+        wire::portmap::PROGRAM => {
+            spoken(wire::portmap::VERSIONS)?;
+            portmap::dispatch(call, writer)
+        }
         _ => Err(Outcome::ProgUnavail),
     }
 }
@@ -142,6 +146,11 @@ fn empty(xid: u32) -> Writer {
     writer.zeros(RecordMark::SIZE);
     ReplyHeader::success(xid).encode(&mut writer);
     writer
+}
+
+/// The reply, without a record mark, to a call whose real one cannot be sent.
+pub(super) fn failure(xid: u32) -> Vec<u8> {
+    refusal(xid, Outcome::SystemErr).into_bytes().split_off(RecordMark::SIZE)
 }
 
 fn refusal(xid: u32, outcome: Outcome) -> Writer {

@@ -1,17 +1,19 @@
 //! Clients for session tests: they encode calls, hand them to [`rpc::answer`], and take the reply apart. No sockets.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use conn::Reply;
+use parking_lot::Mutex;
 use vfs::backend::memory::Memory;
-use vfs::{Payload, Volume, VolumeOptions};
+use vfs::state::{ClientId, Party};
+use vfs::{Actor, Caller, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
+use super::datagram::flat;
+use super::outgoing::{Endpoint, Exchanged, Network};
 use super::{Export, ExportOptions, HandleSecret, Origin, Service, rpc};
 use crate::wire::mount;
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
@@ -30,13 +32,18 @@ pub(crate) fn service() -> Arc<Service> {
 /// A service with these exports.
 pub(crate) fn service_with(exports: Vec<Export>) -> Arc<Service> {
     let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-    Service::new(exports, HandleSecret::new([7; 16]), started)
+    Service::with_network(exports, HandleSecret::new([7; 16]), started, Fake::silent())
 }
 
 /// An empty share in memory.
 pub(crate) fn export(name: &str, tag: u32, options: ExportOptions) -> Export {
     let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
     Export { name: name.into(), tag, volume, options }
+}
+
+/// Somebody who acts on the tree without a protocol.
+pub(crate) fn actor(caller: &Caller) -> Actor {
+    Actor { caller: caller.clone(), party: Party::client(ClientId::unused()), open: None }
 }
 
 /// Somebody who calls.
@@ -83,7 +90,7 @@ impl Client {
     }
 
     /// The same from another port.
-    pub(crate) fn from_port(mut self, port: u16) -> Self {
+    pub(crate) fn on_port(mut self, port: u16) -> Self {
         self.origin.port = port;
         self
     }
@@ -150,7 +157,7 @@ impl Client {
     /// Hands over one message; gives the reply without its record mark.
     pub(crate) async fn send(&self, message: Bytes) -> Option<Vec<u8>> {
         let reply = rpc::answer(self.service.clone(), self.origin, message).await?;
-        let mut bytes = flat(reply);
+        let mut bytes = flat(reply).expect("data that stays");
         if self.origin.datagram {
             return Some(bytes);
         }
@@ -169,19 +176,66 @@ impl Client {
     }
 }
 
-/// All bytes of a reply.
-pub(crate) fn flat(reply: Reply) -> Vec<u8> {
-    let mut bytes = reply.head;
-    match reply.body {
-        None => {}
-        Some(Payload::Bytes(data)) => bytes.extend(data),
-        Some(Payload::File { fd, offset, length }) => {
-            let mut data = vec![0; length];
-            let file = File::from(fd.try_clone().expect("a descriptor"));
-            file.read_exact_at(&mut data, offset).expect("the data that was announced");
-            bytes.extend(data);
-        }
+/// A call that the server under test made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outgoing {
+    pub(crate) to: Endpoint,
+    /// Program, version, procedure.
+    pub(crate) procedure: (u32, u32, u32),
+    pub(crate) arguments: Vec<u8>,
+}
+
+/// What answers the server's own calls: the results, or nobody.
+type Answers = Box<dyn Fn(&Outgoing) -> Option<Vec<u8>> + Send + Sync>;
+
+/// A network that is a function. Nobody answering takes no time.
+pub(crate) struct Fake {
+    answers: Answers,
+    calls: Mutex<Vec<Outgoing>>,
+}
+
+impl Fake {
+    pub(crate) fn new(answers: impl Fn(&Outgoing) -> Option<Vec<u8>> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { answers: Box::new(answers), calls: Mutex::default() })
     }
-    bytes.resize(bytes.len() + reply.tail, 0);
-    bytes
+
+    /// Nobody is there.
+    pub(crate) fn silent() -> Arc<Self> {
+        Self::new(|_| None)
+    }
+
+    /// All calls so far.
+    pub(crate) fn calls(&self) -> Vec<Outgoing> {
+        self.calls.lock().clone()
+    }
+}
+
+impl Network for Fake {
+    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a> {
+        let mut reader = Reader::new(&message);
+        let header = CallHeader::decode(&mut reader).expect("a call");
+        let procedure = (header.program, header.version, header.procedure);
+        let call = Outgoing { to: to.clone(), procedure, arguments: reader.rest().to_vec() };
+        let results = (self.answers)(&call);
+        self.calls.lock().push(call);
+        let xid = header.xid;
+        Box::pin(async move {
+            let results = results.ok_or(std::io::ErrorKind::TimedOut)?;
+            let mut w = Writer::new();
+            ReplyHeader::success(xid).encode(&mut w);
+            w.put(&results);
+            Ok(w.into_bytes())
+        })
+    }
+
+    fn address_towards(&self, peer: IpAddr) -> Option<IpAddr> {
+        peer.is_ipv4().then_some([192, 0, 2, 200].into())
+    }
+}
+
+/// What a value is on the wire.
+pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
+    let mut w = Writer::new();
+    value.encode(&mut w);
+    w.into_bytes()
 }

@@ -4,7 +4,7 @@ use vfs::backend::NewKind;
 use vfs::{Caller, Kind};
 
 use crate::server::export::Rule;
-use crate::server::testing::{self, Client, SHARE, TAG, export, service, service_with};
+use crate::server::testing::{self, Client, SHARE, TAG, actor, export, service, service_with};
 use crate::server::{Export, ExportOptions, Service};
 use crate::wire::mount::{self, MountOk, MountRes, Procedure, Request, Status};
 use crate::wire::rpc::Outcome;
@@ -114,8 +114,8 @@ async fn the_first_rule_that_fits_the_client_counts() {
 #[tokio::test]
 async fn a_reserved_port_is_asked_for_where_the_rule_says_so() {
     let service = ruled(vec![Rule { reserved_port: true, ..Rule::everybody() }]);
-    assert!(Client::new(&service).from_port(1023).mount("/share").await.is_ok());
-    assert_eq!(Client::new(&service).from_port(1024).mount("/share").await, Err(Status::ACCES));
+    assert!(Client::new(&service).on_port(1023).mount("/share").await.is_ok());
+    assert_eq!(Client::new(&service).on_port(1024).mount("/share").await, Err(Status::ACCES));
 }
 
 #[tokio::test]
@@ -208,9 +208,4 @@ async fn lists_fit_their_datagram() {
     let short = Client::new(&service).datagram().call_raw(v(3, Procedure::EXPORT), &[]).await.unwrap();
     assert!(short.results.len() <= 33_000);
     assert!(count(short) > 100);
-}
-
-fn actor(caller: &Caller) -> vfs::Actor {
-    let party = vfs::state::Party::client(vfs::state::ClientId::unused());
-    vfs::Actor { caller: caller.clone(), party, open: None }
 }

@@ -1,4 +1,4 @@
-use super::{MAX_DATA, MAX_LISTING};
+use super::MAX_LISTING;
 use crate::server::rpc::Call;
 use crate::wire::v3::fsinfo::{self as bits, Request, Res, ResOk};
 use crate::wire::v3::types::NfsTime;
@@ -13,13 +13,13 @@ pub(super) fn fsinfo(call: &Call<'_>, request: Request<'_>) -> Res {
     let limits = target.export.volume.limits();
     Ok(ResOk {
         attributes: target.attributes(),
-        rtmax: MAX_DATA,
-        rtpref: MAX_DATA,
+        rtmax: call.max_data(),
+        rtpref: call.max_data(),
         rtmult: 4096,
-        wtmax: MAX_DATA,
-        wtpref: MAX_DATA,
+        wtmax: call.max_data(),
+        wtpref: call.max_data(),
         wtmult: 4096,
-        dtpref: PREFERRED_LISTING,
+        dtpref: PREFERRED_LISTING.min(call.max_listing()),
         max_file_size: limits.file_size,
         time_delta: NfsTime { seconds: 0, nanoseconds: limits.time_step_ns },
         properties: bits::FSF3_LINK | bits::FSF3_SYMLINK | bits::FSF3_HOMOGENEOUS | bits::FSF3_CANSETTIME,

@@ -35,6 +35,21 @@ pub(crate) const MAX_DATA: u32 = 1 << 20;
 /// The most bytes of one READDIR or READDIRPLUS.
 pub(crate) const MAX_LISTING: u32 = 1 << 20;
 
+/// The most data, and the most of a listing, where all of a reply must fit one datagram.
+const IN_A_DATAGRAM: u32 = 32 * 1024;
+
+impl Call<'_> {
+    /// The most data of one READ or WRITE, by how the call came.
+    fn max_data(&self) -> u32 {
+        if self.origin.datagram { IN_A_DATAGRAM } else { MAX_DATA }
+    }
+
+    /// The most bytes of one READDIR or READDIRPLUS, by how the call came.
+    fn max_listing(&self) -> u32 {
+        if self.origin.datagram { IN_A_DATAGRAM } else { MAX_LISTING }
+    }
+}
+
 /// Runs the procedure that a call names.
 pub(crate) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
     match Procedure(call.header.procedure) {

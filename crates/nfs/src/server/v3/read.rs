@@ -1,8 +1,8 @@
 use vfs::ReadData;
 use wire::Writer;
 
+use super::put;
 use super::target::Target;
-use super::{MAX_DATA, put};
 use crate::server::rpc::{Answered, Call};
 use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Status};
@@ -17,7 +17,7 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
             return Ok(None);
         }
     };
-    match data(&target, &request).await {
+    match data(&target, &request, call.max_data()).await {
         Ok(data) => {
             let attributes = Some(target.fattr(&data.attributes));
             let count = data.payload.len() as u32; // at most MAX_DATA
@@ -31,7 +31,7 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
     }
 }
 
-async fn data(target: &Target, request: &Request<'_>) -> Result<ReadData, Status> {
-    let length = request.count.min(MAX_DATA) as usize;
+async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadData, Status> {
+    let length = request.count.min(most) as usize;
     Ok(target.export.volume.read(&target.actor, &target.found, request.offset, length).await?)
 }

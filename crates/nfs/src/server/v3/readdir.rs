@@ -1,8 +1,8 @@
 use vfs::{Error, Page};
 use wire::Writer;
 
+use super::put;
 use super::target::Target;
-use super::{MAX_LISTING, put};
 use crate::server::rpc::Call;
 use crate::wire::v3::readdir::{self, Entry, Request, ResFail};
 use crate::wire::v3::types::{Fail, Name, Status};
@@ -20,7 +20,7 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
         Ok(page) => page,
         Err(status) => return put(w, &Fail::new(status, folder.attributes())),
     };
-    let count = request.count.min(MAX_LISTING);
+    let count = request.count.min(call.max_listing());
     let mut entries = readdir::begin(w, &folder.attributes(), &VERIFIER, count);
     let all = page.entries().iter().all(|entry| {
         entries.push(&Entry { fileid: entry.id.0, name: Name::new(entry.name()), cookie: entry.cookie })

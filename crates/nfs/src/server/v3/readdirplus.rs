@@ -1,9 +1,9 @@
 use vfs::{Details, Page};
 use wire::Writer;
 
+use super::put;
 use super::readdir::{VERIFIER, page};
 use super::target::Target;
-use super::{MAX_LISTING, put};
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
 use crate::wire::v3::readdirplus::{self, Entry, Request, ResFail};
@@ -19,7 +19,7 @@ pub(super) fn readdirplus(call: &Call<'_>, request: Request<'_>, w: &mut Writer)
         Ok(page) => page,
         Err(status) => return put(w, &Fail::new(status, folder.attributes())),
     };
-    let maxcount = request.maxcount.min(MAX_LISTING);
+    let maxcount = request.maxcount.min(call.max_listing());
     let mut entries = readdirplus::begin(w, &folder.attributes(), &VERIFIER, request.dircount, maxcount);
     let all = page.entries().iter().all(|entry| push(call, &folder, &page, &mut entries, entry));
     if !all && entries.is_empty() {

@@ -1,0 +1,108 @@
+//! RPC over UDP: a message is a datagram, RFC 5531 10.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use conn::Reply;
+use tokio::net::UdpSocket;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use vfs::Payload;
+
+use super::{Origin, Service, rpc};
+
+/// The longest datagram that UDP carries over IPv4.
+pub const MAX_DATAGRAM: usize = 65_507;
+/// Calls of one socket that may be in the making at once. A call that finds no room is dropped: it comes again.
+const IN_THE_MAKING: usize = 256;
+/// A socket that fails is asked again after this.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves one UDP socket with every program, until `shutdown` becomes true.
+pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutdown: watch::Receiver<bool>) {
+    let (socket, room) = (Arc::new(socket), Arc::new(Semaphore::new(IN_THE_MAKING)));
+    let mut buffer = vec![0; MAX_DATAGRAM + 1];
+    loop {
+        let received = tokio::select! {
+            received = socket.recv_from(&mut buffer) => received,
+            _ = shutdown.wait_for(|&stop| stop) => return,
+        };
+        match received {
+            Ok((length, from)) => {
+                if let Ok(permit) = room.clone().try_acquire_owned() {
+                    serve(&service, &socket, from, &buffer[..length], permit).await;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot receive a datagram");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Answers one call: at once when it need not wait, else as a task of its own.
+async fn serve(
+    service: &Arc<Service>,
+    socket: &Arc<UdpSocket>,
+    from: SocketAddr,
+    message: &[u8],
+    permit: OwnedSemaphorePermit,
+) {
+    let origin = Origin { address: from.ip().to_canonical(), port: from.port(), datagram: true };
+    let xid = message.first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid));
+    let mut answer = Box::pin(rpc::answer(service.clone(), origin, Bytes::copy_from_slice(message)));
+    tokio::select! {
+        biased;
+        reply = &mut answer => return send(socket, from, xid, reply).await,
+        () = std::future::ready(()) => {}
+    }
+    let socket = socket.clone();
+    tokio::spawn(async move {
+        let reply = answer.await;
+        send(&socket, from, xid, reply).await;
+        drop(permit);
+    });
+}
+
+/// Sends a reply, if there is one. A caller that does not hear it asks again.
+async fn send(socket: &UdpSocket, to: SocketAddr, xid: u32, reply: Option<Reply>) {
+    let Some(reply) = reply else { return };
+    let bytes = match flat(reply) {
+        Ok(bytes) if bytes.len() <= MAX_DATAGRAM => bytes,
+        Ok(bytes) => {
+            tracing::warn!(%to, length = bytes.len(), "a reply does not fit a datagram");
+            rpc::failure(xid)
+        }
+        Err(error) => {
+            tracing::debug!(%to, %error, "the data of a reply went away");
+            return;
+        }
+    };
+    if let Err(error) = socket.send_to(&bytes, to).await {
+        tracing::debug!(%to, %error, "a reply was not sent");
+    }
+}
+
+/// All bytes of a reply.
+pub(super) fn flat(reply: Reply) -> io::Result<Vec<u8>> {
+    let mut bytes = reply.head;
+    match reply.body {
+        None => {}
+        Some(Payload::Bytes(data)) => bytes.extend(data),
+        Some(Payload::File { fd, offset, length }) => {
+            let start = bytes.len();
+            bytes.resize(start + length, 0);
+            File::from(fd.try_clone()?).read_exact_at(&mut bytes[start..], offset)?;
+        }
+    }
+    bytes.resize(bytes.len() + reply.tail, 0);
+    Ok(bytes)
+}

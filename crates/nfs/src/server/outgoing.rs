@@ -1,0 +1,121 @@
+//! Calls that this server makes: to rpcbind, to clients' lock managers and status monitors.
+
+mod sockets;
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use wire::{Malformed, Reader, Writer};
+
+use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, ReplyHeader};
+use crate::wire::xdr::{Decode, Encode, Opaque, Words, arguments as decoded};
+
+pub use sockets::Sockets;
+
+/// Where a program is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// By datagrams.
+    Udp(SocketAddr),
+    /// Over a connection made for one call.
+    Tcp(SocketAddr),
+    /// The same over a UNIX socket.
+    Unix(PathBuf),
+}
+
+/// What comes back, in time.
+pub type Exchanged<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
+
+/// How calls leave this host. [`Sockets`] is the real one.
+pub trait Network: Send + Sync + 'static {
+    /// Sends a message, without a record mark, and gives the reply that begins with the same four bytes. It repeats a
+    /// datagram as it sees fit, and gives up after a few seconds.
+    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a>;
+
+    /// The address of this host that `peer` would see it by.
+    fn address_towards(&self, peer: IpAddr) -> Option<IpAddr>;
+}
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// Nobody answered.
+    Unanswered(io::Error),
+    /// The call was not accepted.
+    Refused(Outcome),
+    /// The answer makes no sense.
+    Malformed,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unanswered(error) => write!(f, "no answer: {error}"),
+            Self::Refused(outcome) => write!(f, "refused: {outcome:?}"),
+            Self::Malformed => f.write_str("an answer that makes no sense"),
+        }
+    }
+}
+
+/// The results of a call.
+pub(super) struct Results(Vec<u8>);
+
+impl Results {
+    /// They as one value.
+    pub(super) fn value<'a, T: Decode<'a>>(&'a self) -> Result<T, Failed> {
+        decoded(&mut Reader::new(&self.0)).map_err(|_| Failed::Malformed)
+    }
+
+    /// They as `read` has it.
+    pub(super) fn read<'a, T>(
+        &'a self,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
+    ) -> Result<T, Failed> {
+        read(&mut Reader::new(&self.0)).map_err(|_| Failed::Malformed)
+    }
+}
+
+/// Calls `procedure` (program, version, procedure) and waits for its results.
+pub(super) async fn call(
+    network: &dyn Network,
+    to: &Endpoint,
+    (program, version, procedure): (u32, u32, u32),
+    arguments: &(impl Encode + Sync),
+) -> Result<Results, Failed> {
+    let credential = Credential::Sys(ourselves());
+    let verifier = AuthFlavor::AUTH_NONE;
+    let header = CallHeader { xid: next_xid(), program, version, procedure, credential, verifier };
+    let mut w = Writer::new();
+    header.encode(&mut w);
+    arguments.encode(&mut w);
+    let reply = network.exchange(to, w.into_bytes()).await.map_err(Failed::Unanswered)?;
+    let mut reader = Reader::new(&reply);
+    match ReplyHeader::decode(&mut reader) {
+        Ok(ReplyHeader { outcome: Outcome::Success, .. }) => Ok(Results(reader.rest().to_vec())),
+        Ok(ReplyHeader { outcome, .. }) => Err(Failed::Refused(outcome)),
+        Err(_) => Err(Failed::Malformed),
+    }
+}
+
+/// Lock managers call each other as the superuser.
+fn ourselves() -> AuthSys<'static> {
+    AuthSys { stamp: 0, machine_name: Opaque::new(b"fourfold"), uid: 0, gid: 0, gids: Words::new(&[]) }
+}
+
+/// Begins anywhere, so that the calls of one life of the server do not look like those of the last.
+fn next_xid() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut next = NEXT.load(Ordering::Relaxed);
+    if next == 0 {
+        let mut bytes = [0; 4];
+        getrandom::fill(&mut bytes).unwrap_or_default();
+        next = u32::from_ne_bytes(bytes) | 1;
+        let _ = NEXT.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed); // somebody else's start is as good
+    }
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,205 @@
+//! Being found through the rpcbind that already runs on this host.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Netid, OWNER, PORT, PROGRAMS, Places, Text, UniversalAddress, any};
+use crate::server::Service;
+use crate::server::outgoing::{self, Endpoint, Failed, Network};
+use crate::wire::portmap::{self, Mapping, Procedure, Rpcb, RpcbProcedure};
+
+/// Where rpcbind takes registrations from users without privilege, too.
+const SOCKETS: [&str; 2] = ["/run/rpcbind.sock", "/var/run/rpcbind.sock"];
+
+/// How clients find the programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Portmap {
+    /// Through the rpcbind of this host, which knows them now.
+    Registered,
+    /// Through ours.
+    Served(SocketAddr),
+    /// Not at all, and why: they must be told the port.
+    Off(String),
+}
+
+/// Registers the programs with a running rpcbind; when there is none, asks `serve` to open ours.
+pub async fn announce(service: &Arc<Service>, serve: impl FnOnce() -> Result<SocketAddr, String>) -> Portmap {
+    match running(service.network()).await {
+        Some(rpcbind) => match rpcbind.register(service).await {
+            Ok(()) => Portmap::Registered,
+            Err(error) => Portmap::Off(format!("rpcbind takes no registration ({error})")),
+        },
+        None => match serve() {
+            Ok(address) => {
+                let places = Places { portmap: Some(address.port()), ..service.places() };
+                service.set_places(places);
+                Portmap::Served(address)
+            }
+            Err(reason) => Portmap::Off(reason),
+        },
+    }
+}
+
+/// Takes back what [`announce`] registered.
+pub async fn withdraw(service: &Arc<Service>) {
+    if service.places().portmap.is_none()
+        && let Some(rpcbind) = running(service.network()).await
+    {
+        rpcbind.withdraw(service).await;
+    }
+}
+
+/// A running rpcbind.
+struct Rpcbind<'a> {
+    network: &'a dyn Network,
+    at: Endpoint,
+}
+
+/// The first way to rpcbind that answers.
+async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
+    let here = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT);
+    let sockets = SOCKETS.map(|path| Endpoint::Unix(PathBuf::from(path)));
+    // TCP, for UDP would wait long to be sure that nobody is there.
+    for at in sockets.into_iter().chain([Endpoint::Tcp(here)]) {
+        let null = (portmap::PROGRAM, 2, Procedure::NULL.0);
+        let rpcbind4 = (portmap::PROGRAM, 4, RpcbProcedure::NULL.0);
+        let procedure = if matches!(at, Endpoint::Unix(_)) { rpcbind4 } else { null };
+        if outgoing::call(network, &at, procedure, &()).await.is_ok() {
+            return Some(Rpcbind { network, at });
+        }
+    }
+    None
+}
+
+impl Rpcbind<'_> {
+    /// Registers every program; fails when not one could be.
+    async fn register(&self, service: &Arc<Service>) -> Result<(), Failed> {
+        let (places, mut any) = (service.places(), Err(Failed::Malformed));
+        for (program, low, high) in PROGRAMS {
+            for version in low..=high {
+                for netid in places.netids() {
+                    match self.set(program, version, netid, places.programs).await {
+                        Ok(true) => any = Ok(()),
+                        Ok(false) => tracing::warn!(
+                            program,
+                            version,
+                            netid = netid.name,
+                            "another server has this program in rpcbind; clients will find that one"
+                        ),
+                        Err(error) if any.is_err() => any = Err(error),
+                        Err(error) => tracing::warn!(program, version, %error, "not registered"),
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    async fn withdraw(&self, service: &Arc<Service>) {
+        let places = service.places();
+        for (program, low, high) in PROGRAMS {
+            for version in low..=high {
+                for netid in places.netids() {
+                    if self.registered(program, version, netid).await == Some(places.programs) {
+                        let _ = self.change(false, program, version, netid, places.programs).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Registers one; takes the place of a server that is gone, not of one that answers.
+    async fn set(&self, program: u32, version: u32, netid: Netid, port: u16) -> Result<bool, Failed> {
+        if self.change(true, program, version, netid, port).await? {
+            return Ok(true);
+        }
+        let old = self.registered(program, version, netid).await.unwrap_or(0);
+        if old == port {
+            return Ok(true);
+        }
+        if old != 0 && self.answers(program, version, old).await {
+            return Ok(false);
+        }
+        self.change(false, program, version, netid, old).await?;
+        self.change(true, program, version, netid, port).await
+    }
+
+    async fn answers(&self, program: u32, version: u32, port: u16) -> bool {
+        let at = Endpoint::Tcp(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
+        outgoing::call(self.network, &at, (program, version, 0), &()).await.is_ok()
+    }
+
+    /// SET or UNSET, in the version that the way to rpcbind suits.
+    async fn change(
+        &self,
+        set: bool,
+        program: u32,
+        version: u32,
+        netid: Netid,
+        port: u16,
+    ) -> Result<bool, Failed> {
+        if let Endpoint::Unix(_) = self.at {
+            let address = UniversalAddress(SocketAddr::new(any(netid.ipv6), port)).to_string();
+            let (netid, address) = (Text::new(netid.name.as_bytes()), Text::new(address.as_bytes()));
+            let rpcb = Rpcb { program, version, netid, address, owner: Text::new(OWNER) };
+            let procedure = if set { RpcbProcedure::SET } else { RpcbProcedure::UNSET };
+            return self.call(4, procedure.0, &rpcb).await?.value();
+        }
+        if netid.ipv6 {
+            return Ok(true); // version 2 knows no IPv6
+        }
+        let mapping = Mapping { program, version, protocol: netid.protocol, port: port.into() };
+        let procedure = if set { Procedure::SET } else { Procedure::UNSET };
+        self.call(2, procedure.0, &mapping).await?.value()
+    }
+
+    /// The port that is registered now.
+    async fn registered(&self, program: u32, version: u32, netid: Netid) -> Option<u16> {
+        if let Endpoint::Unix(_) = self.at {
+            let (netid, nothing) = (Text::new(netid.name.as_bytes()), Text::new(b""));
+            let rpcb = Rpcb { program, version, netid, address: nothing, owner: nothing };
+            let results = self.call(4, RpcbProcedure::DUMP.0, &()).await.ok()?;
+            let all = results.read(portmap::rpcbs).ok()?;
+            let found = all.iter().find(|line| {
+                (line.program, line.version, line.netid) == (rpcb.program, rpcb.version, rpcb.netid)
+            })?;
+            return Some(UniversalAddress::parse(&found.address)?.0.port());
+        }
+        let results = self.call(2, Procedure::DUMP.0, &()).await.ok()?;
+        let all = results.read(portmap::mappings).ok()?;
+        let found = all
+            .iter()
+            .find(|line| (line.program, line.version, line.protocol) == (program, version, netid.protocol))?;
+        u16::try_from(found.port).ok()
+    }
+
+    async fn call(
+        &self,
+        version: u32,
+        procedure: u32,
+        arguments: &(impl crate::wire::xdr::Encode + Sync),
+    ) -> Result<outgoing::Results, Failed> {
+        outgoing::call(self.network, &self.at, (portmap::PROGRAM, version, procedure), arguments).await
+    }
+}
+
+/// Finds the port of a program at another host, by version 2 (what every portmapper speaks).
+pub(in crate::server) async fn port_of(
+    network: &dyn Network,
+    host: std::net::IpAddr,
+    (program, version): (u32, u32),
+    protocol: portmap::Protocol,
+) -> Result<Option<u16>, Failed> {
+    let asked = Mapping { program, version, protocol, port: 0 };
+    let procedure = (portmap::PROGRAM, 2, Procedure::GETPORT.0);
+    let address = SocketAddr::new(host, PORT);
+    let results = match outgoing::call(network, &Endpoint::Udp(address), procedure, &asked).await {
+        Err(Failed::Unanswered(_)) => {
+            outgoing::call(network, &Endpoint::Tcp(address), procedure, &asked).await?
+        }
+        other => other?,
+    };
+    let port: u32 = results.value()?;
+    Ok(u16::try_from(port).ok().filter(|port| *port != 0))
+}
