@@ -256,6 +256,26 @@ static long server_memory(int pid, const char *field)
     return kib;
 }
 
+/* Seconds during which the machine's CPUs did anything at all. */
+static double machine_busy(void)
+{
+    unsigned long user = 0, nice = 0, system = 0, idle_ = 0, wait_ = 0, irq = 0, softirq = 0;
+    FILE *f = fopen("/proc/stat", "r");
+    if (!f)
+        return 0;
+    if (fscanf(f, "cpu %lu %lu %lu %lu %lu %lu %lu", &user, &nice, &system, &idle_, &wait_, &irq, &softirq) != 7)
+        user = 0;
+    fclose(f);
+    return (double)(user + nice + system + irq + softirq) / sysconf(_SC_CLK_TCK);
+}
+
+static double children_cpu(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_CHILDREN, &r);
+    return r.ru_utime.tv_sec + r.ru_stime.tv_sec + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+}
+
 static void idle(const struct plan *p)
 {
     struct rlimit all = { 0 };
@@ -281,7 +301,7 @@ static void idle(const struct plan *p)
     start = now();
     sleep(3);
     printf("{\"workload\":\"idle\",\"ops\":%d,\"bytes\":%ld,\"errors\":0,\"seconds\":%.3f,\"cpu\":%.6f,"
-           "\"p50_us\":0,\"p99_us\":0,\"pss_kib\":%ld}\n",
+           "\"client_cpu\":0,\"others_cpu\":0,\"p50_us\":0,\"p99_us\":0,\"pss_kib\":%ld}\n",
            connected, (after - before) * 1024, now() - start, server_cpu(p->pid) - cpu, after);
 }
 
@@ -331,7 +351,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void report(const struct plan *p, struct shared *shared, double cpu)
+static void report(const struct plan *p, struct shared *shared, double cpu, double busy)
 {
     uint64_t ops = 0, bytes = 0, errors = 0, samples = 0;
     double start = 1e300, end = 0;
@@ -346,8 +366,8 @@ static void report(const struct plan *p, struct shared *shared, double cpu)
     }
     qsort(all, samples, sizeof(uint32_t), by_value);
     printf("{\"workload\":\"%s\",\"ops\":%lu,\"bytes\":%lu,\"errors\":%lu,\"seconds\":%.6f,\"cpu\":%.6f,"
-           "\"p50_us\":%.1f,\"p99_us\":%.1f,\"pss_kib\":%ld}\n",
-           p->workload, ops, bytes, errors, end - start, cpu, samples ? all[samples / 2] / 1e3 : 0,
+           "\"client_cpu\":%.6f,\"others_cpu\":%.3f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"pss_kib\":%ld}\n",
+           p->workload, ops, bytes, errors, end - start, cpu, children_cpu(), busy - cpu - children_cpu(), samples ? all[samples / 2] / 1e3 : 0,
            samples ? all[samples * 99 / 100] / 1e3 : 0, server_memory(p->pid, "Pss:"));
 }
 
@@ -370,11 +390,11 @@ static int run(const struct plan *p)
         usleep(1000);
     }
     usleep(20000); /* the last one is now waiting too */
-    double cpu = server_cpu(p->pid);
+    double cpu = server_cpu(p->pid), busy = machine_busy();
     close(go[1]);
     while (wait(&state) > 0)
         failed |= state;
-    report(p, shared, server_cpu(p->pid) - cpu);
+    report(p, shared, server_cpu(p->pid) - cpu, machine_busy() - busy);
     return failed ? 2 : 0;
 }
 

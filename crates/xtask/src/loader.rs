@@ -36,7 +36,12 @@ pub struct Measured {
     pub bytes: i64,
     pub errors: u64,
     pub seconds: f64,
+    /// The server's.
     pub cpu: f64,
+    /// The load program's own, its start included.
+    pub client_cpu: f64,
+    /// What everything else on the machine used meanwhile.
+    pub others_cpu: f64,
     pub p50_us: f64,
     pub p99_us: f64,
     pub pss_kib: i64,

@@ -8,6 +8,9 @@ use super::rows::{Group, IDLE_LIMIT, Row, Unit};
 use super::{Sample, Who};
 use crate::loader::Measured;
 
+/// Past this part of one CPU used by others a run is disturbed. (The kernel writing back counts as others too.)
+pub const DISTURBED: f64 = 0.25;
+
 /// Speed and server CPU of one run, in the row's units.
 fn speed(row: &Row, m: &Measured) -> f64 {
     match row.unit {
@@ -105,10 +108,13 @@ fn verdict(row: &Row, ours: &Column, peer: Option<&Column>) -> Option<(bool, Str
     Some((is_met, text))
 }
 
-fn ratios(ours: &Column, peer: &Column) -> String {
+fn ratios(row: &Row, ours: &Column, peer: &Column) -> String {
     let part = |a: f64, b: f64| if b == 0.0 { "-".to_owned() } else { format!("{:.2}x", a / b) };
     let (speed, cpu) = (part(ours.speed.median, peer.speed.median), part(ours.cpu.median, peer.cpu.median));
-    format!("speed {speed}, cpu {cpu}")
+    match row.unit {
+        Unit::Memory => format!("memory {speed}"),
+        Unit::Bytes | Unit::Ops => format!("speed {speed}, cpu {cpu}"),
+    }
 }
 
 /// The table as Markdown: medians (least-most) of the kept rounds.
@@ -119,7 +125,7 @@ pub fn table(groups: &[Group], samples: &[Sample]) -> String {
         let (ours, peer) = (column(row, Who::Ours, samples), column(row, Who::Peer, samples));
         let cell = |column: &Option<Column>| column.as_ref().map_or("-".to_owned(), |c| c.text(row.unit));
         let ratio =
-            ours.as_ref().zip(peer.as_ref()).map_or("-".to_owned(), |(ours, peer)| ratios(ours, peer));
+            ours.as_ref().zip(peer.as_ref()).map_or("-".to_owned(), |(ours, peer)| ratios(row, ours, peer));
         let (met, bar) = match ours.as_ref().and_then(|ours| verdict(row, ours, peer.as_ref())) {
             Some((met, bar)) => (if met { "yes" } else { "NO" }, bar),
             None => ("-", "-".to_owned()),
@@ -127,7 +133,22 @@ pub fn table(groups: &[Group], samples: &[Sample]) -> String {
         let _ =
             writeln!(text, "| {} | {} | {} | {ratio} | {bar} | {met} |", row.name, cell(&ours), cell(&peer));
     }
+    let _ = writeln!(text, "\n{}", disturbance(samples));
     text
+}
+
+/// How much of the machine others had: such runs say less.
+fn disturbance(samples: &[Sample]) -> String {
+    let share = |sample: &Sample| sample.measured.others_cpu / sample.measured.seconds * 100.0;
+    let Some(spread) = Spread::of(samples.iter().map(share).collect()) else {
+        return "nothing was measured".into();
+    };
+    let disturbed = samples.iter().filter(|sample| share(sample) > DISTURBED * 100.0).count();
+    let (total, limit) = (samples.len(), DISTURBED * 100.0);
+    format!(
+        "Other programs used {:.0} % of one CPU during the median run; more than {limit:.0} % in {disturbed} of {total} runs.",
+        spread.median
+    )
 }
 
 /// The same for other programs, with every single run.
@@ -164,7 +185,10 @@ fn unit(unit: Unit) -> &'static str {
 pub fn one(row: &Row, m: &Measured) -> String {
     match row.unit {
         Unit::Bytes => format!("{:.0} MB/s, cpu {:.2} s/GB", speed(row, m), cpu(row, m)),
-        Unit::Ops => format!("{:.0} op/s, cpu {:.1} us/op", speed(row, m), cpu(row, m)),
+        Unit::Ops => {
+            let client = m.client_cpu / m.ops as f64 * 1e6;
+            format!("{:.0} op/s, cpu {:.1} us/op, the client's {client:.1}", speed(row, m), cpu(row, m))
+        }
         Unit::Memory => format!("{:.0} B each", speed(row, m)),
     }
 }
@@ -182,6 +206,8 @@ mod tests {
             errors: 0,
             seconds,
             cpu,
+            client_cpu: 0.1,
+            others_cpu: 0.0,
             p50_us: 1.0,
             p99_us: 2.0,
             pss_kib: 1024,

@@ -43,6 +43,11 @@ pub struct Group {
 pub const IDLE_LIMIT: f64 = 16.0 * 1024.0;
 
 impl Row {
+    /// Whether a run finds what it needs a second time too.
+    pub fn may_repeat(&self) -> bool {
+        self.file != "new"
+    }
+
     /// The load program's command line; shorter when `short`.
     pub fn arguments(&self, short: bool) -> Vec<String> {
         let mut args: Vec<String> = self.args.split(' ').map(str::to_owned).collect();
