@@ -244,7 +244,7 @@ fn fact(error: Errno) -> Error {
         Errno::ROFS => Error::ReadOnly,
         Errno::NOSPC => Error::NoSpace,
         Errno::DQUOT => Error::QuotaExceeded,
-        Errno::FBIG | Errno::OVERFLOW => Error::FileTooLarge,
+        Errno::FBIG | Errno::OVERFLOW | Errno::TOOBIG | Errno::RANGE => Error::FileTooLarge,
         Errno::NAMETOOLONG => Error::NameTooLong,
         Errno::INVAL => Error::Invalid,
         Errno::XDEV => Error::CrossVolume,
