@@ -1,9 +1,11 @@
 //! The resource fork, in the file's sidecar.
 
-use super::sidecar::{Layout, Sidecar};
-use super::{File, Streams, store};
-use crate::backend::{NewKind, RenameMode, Stability, Wait};
-use crate::mac::sidecar as head;
+use std::sync::Arc;
+
+use super::sidecar::{Beside, Layout, Sidecar, dress};
+use super::{File, MOVING, Streams, elsewhere, store};
+use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
+use crate::mac::sidecar::{self, SidecarHead};
 use crate::{Access, Caller, Error, Result, SetAttributes};
 
 /// Bytes copied at a time when a fork has to move.
@@ -11,29 +13,68 @@ const CHUNK: usize = 1 << 20;
 
 /// A file's resource fork, open. Right as long as nobody else writes the sidecar.
 pub struct Fork {
-    sidecar: Sidecar,
+    held: Held,
     layout: Layout,
+    /// Whether it can grow where it is.
+    grows: bool,
+}
+
+/// Where a fork is.
+enum Held {
+    /// In a file.
+    Sidecar(Sidecar),
+    /// In an attribute, to be read only.
+    Attribute(Vec<u8>),
 }
 
 impl Streams {
     /// The length of a file's resource fork; 0 when there is none.
     pub fn fork_len(&self, file: &File<'_>) -> Result<u64> {
-        let sidecar = self.sidecar(file)?;
-        Ok(sidecar.and_then(|sidecar| sidecar.layout()).map_or(0, |layout| layout.len))
+        Ok(self.any_fork(file)?.map_or(0, |fork| fork.len()))
     }
 
     /// The fork to read, or `None` when it is empty.
     pub fn fork(&self, caller: &Caller, file: &File<'_>) -> Result<Option<Fork>> {
         file.require(caller, Access::READ)?;
-        let Some(sidecar) = self.sidecar(file)? else { return Ok(None) };
-        let Some(layout) = sidecar.layout().filter(|layout| layout.len > 0) else { return Ok(None) };
-        sidecar.open_for(Access::READ)?;
-        Ok(Some(Fork { sidecar, layout }))
+        let Some(fork) = self.any_fork(file)? else { return Ok(None) };
+        if let Held::Sidecar(sidecar) = &fork.held {
+            sidecar.open_for(Access::READ)?;
+        }
+        Ok(Some(fork))
     }
 
-    /// The fork to write. Makes the sidecar, or makes it ours, if need be.
+    /// The fork in the sidecar, else where another server left one. `None` when it is empty.
+    fn any_fork(&self, file: &File<'_>) -> Result<Option<Fork>> {
+        let beside = self.beside(file)?;
+        if let Some(fork) = Fork::beside(beside) {
+            return Ok(Some(fork));
+        }
+        let names = super::found(file.object.list_xattrs())?.unwrap_or_default();
+        if names.iter().any(|name| name == MOVING)
+            && self.mend(file)?
+            && let Some(fork) = Fork::beside(self.beside(file)?)
+        {
+            return Ok(Some(fork));
+        }
+        self.fork_elsewhere(file, &names)
+    }
+
+    fn fork_elsewhere(&self, file: &File<'_>, xattrs: &[Vec<u8>]) -> Result<Option<Fork>> {
+        if let Some((_, value)) = elsewhere::attribute(file.object, xattrs)? {
+            let layout = Layout { start: 0, len: value.len() as u64, len_at: None, finder_info_at: None };
+            return Ok(Some(Fork { held: Held::Attribute(value), layout, grows: false }));
+        }
+        let fork = self.header_file(file)?.and_then(Fork::in_file).filter(|fork| fork.len() > 0);
+        Ok(fork.map(|fork| Fork { grows: false, ..fork }))
+    }
+
+    /// The fork to write. Makes the sidecar, or makes it ours, if need be; a fork that is elsewhere moves into it.
     pub fn fork_to_write(&self, caller: &Caller, file: &File<'_>) -> Result<Fork> {
         file.require(caller, Access::WRITE)?;
+        if self.any_fork(file)?.is_some_and(|fork| !fork.grows) {
+            self.move_fork(file)?;
+            self.give_up_header_file(file)?;
+        }
         let header = self.new_header(file)?;
         let mut sidecar = self.sidecar_or_new(file, &header)?;
         if sidecar.layout().is_none() {
@@ -41,16 +82,26 @@ impl Streams {
             sidecar = sidecar.again()?;
             sidecar.note_absorbed()?;
         }
-        let layout = sidecar.layout().ok_or(Error::Io)?;
-        if layout.len_at.is_none() {
-            return self.rebuilt(file, sidecar, layout);
+        if sidecar.layout().is_some_and(|layout| layout.len_at.is_none()) {
+            self.move_fork(file)?;
+            sidecar = self.sidecar(file)?.ok_or(Error::Io)?;
         }
         sidecar.open_for(Access::READ.union(Access::WRITE))?;
-        let mut fork = Fork { sidecar, layout };
-        if fork.sidecar.attributes.size != layout.start + layout.len {
+        let size = sidecar.attributes.size;
+        let mut fork = Fork::in_file(sidecar).ok_or(Error::Io)?;
+        if size != fork.layout.start + fork.layout.len {
             fork.set_end()?; // a placeholder, or bytes behind the fork
         }
         Ok(fork)
+    }
+
+    /// Takes over what Netatalk 2 or an attribute holds: the fork into a sidecar, the rest into the model. Then the old
+    /// place is given up.
+    pub fn take_over(&self, file: &File<'_>) -> Result<()> {
+        if self.any_fork(file)?.is_some_and(|fork| !fork.grows) {
+            self.move_fork(file)?;
+        }
+        self.give_up_header_file(file)
     }
 
     /// Removes a sidecar that says nothing: no fork, no attributes, and no Finder info that the model does not know.
@@ -58,11 +109,17 @@ impl Streams {
         let Some(sidecar) = self.sidecar(file)? else { return Ok(()) };
         let nothing = match (sidecar.layout(), sidecar.parsed()) {
             (Some(layout), Some(head)) => {
-                layout.len == 0 && head.finder_info.is_none() && head.xattrs.is_empty()
+                let info = self.load_alone(file.object)?.0.finder_info_with_date();
+                let known = head.finder_info.is_none() || head.finder_info == info;
+                layout.len == 0 && known && head.xattrs.is_empty()
             }
             _ => sidecar.owned && sidecar.head.is_empty(),
         };
-        if nothing { file.folder.remove(&Caller::root(), &file.sidecar_name()) } else { Ok(()) }
+        if !nothing {
+            return Ok(());
+        }
+        elsewhere::drop_attribute(file.object)?; // or it would be the fork again
+        file.folder.remove(&Caller::root(), &file.sidecar_name())
     }
 
     /// The header of a new sidecar, with the Finder info that neighbours look for in it.
@@ -70,42 +127,89 @@ impl Streams {
         Ok(self.load_alone(file.object)?.0.to_stored_sidecar(0))
     }
 
-    /// Puts a fork that cannot grow where it is (other entries follow it, or no row names it) behind a new header.
-    fn rebuilt(&self, file: &File<'_>, old: Sidecar, layout: Layout) -> Result<Fork> {
+    /// Puts a fork that cannot grow where it is (other entries follow it, no row names it, it is not in a sidecar) behind
+    /// a header of its own. The new sidecar appears whole.
+    fn move_fork(&self, file: &File<'_>) -> Result<()> {
         self.absorb(file)?; // entries that the new header has no place for
+        let old = self.sidecar(file)?;
+        let header = match old.as_ref().and_then(Sidecar::parsed) {
+            Some(head) => kept_header(&head),
+            None => self.new_header(file)?,
+        };
+        let from = self.any_fork(file)?;
+        let new = self.unfinished(file, header, from.as_ref())?;
+        let name = file.sidecar_name();
+        match self.beside(file)? {
+            Beside::Plain => return Err(Error::Exists),
+            Beside::Foreign(owner) => self.displace(file.folder, &name, &owner)?,
+            Beside::Nothing | Beside::Own(_) => {}
+        }
+        new.rename(&Caller::root(), store::UNFINISHED, file.folder, &name, RenameMode::Replace)?;
+        elsewhere::drop_attribute(file.object)
+    }
+
+    /// Makes a sidecar in the store, and gives the folder it is in.
+    fn unfinished(&self, file: &File<'_>, header: Vec<u8>, from: Option<&Fork>) -> Result<Arc<dyn Object>> {
         let root = Caller::root();
-        let parsed = old.parsed().ok_or(Error::Io)?;
-        let xattrs: Vec<_> = parsed.xattrs.iter().filter_map(|attr| Some((attr.name, attr.value?))).collect();
-        let (header, _) = head::synthesize(&parsed.finder_info, &xattrs, layout.len);
         let folder = self.make_stored(&file.key())?;
         super::found(folder.remove(&root, store::UNFINISHED))?;
         let made = folder.create(&root, store::UNFINISHED, NewKind::File, 0o600)?;
         let new = Sidecar { object: made.object, attributes: made.attributes, owned: false, head: vec![] };
         new.write(0, &header)?;
-        old.open_for(Access::READ)?;
-        let mut done = 0;
-        while done < layout.len {
-            let mut chunk = Vec::new();
-            let length = CHUNK.min((layout.len - done) as usize);
-            if old.object.read_at(layout.start + done, length, &mut chunk, Wait::Allowed)? == 0 {
-                return Err(Error::Io);
-            }
-            new.write(header.len() as u64 + done, &chunk)?;
-            done += chunk.len() as u64;
+        let mut new = Fork::in_file(new.again()?).ok_or(Error::Io)?;
+        if let Some(from) = from {
+            new.copy(from)?;
         }
-        let mut new = new.again()?;
-        new.claim(&file.key())?;
-        new.note_absorbed()?;
-        super::sidecar::dress(&*new.object, &old.attributes)?;
-        new.object.sync(Stability::File)?;
-        folder.rename(&root, store::UNFINISHED, file.folder, &file.sidecar_name(), RenameMode::Replace)?;
-        new.open_for(Access::READ.union(Access::WRITE))?;
-        let layout = new.layout().ok_or(Error::Io)?;
-        Ok(Fork { sidecar: new, layout })
+        let Held::Sidecar(mut sidecar) = new.held else { return Err(Error::Io) };
+        sidecar.claim(&file.key())?;
+        let sidecar = sidecar.again()?;
+        sidecar.note_absorbed()?;
+        dress(&*sidecar.object, &file.object.attributes()?)?;
+        sidecar.object.sync(Stability::File)?;
+        Ok(folder)
     }
 }
 
+/// A header that says what another one does, as far as the sidecar's format goes.
+fn kept_header(old: &SidecarHead<'_>) -> Vec<u8> {
+    let xattrs: Vec<_> = old.xattrs.iter().filter_map(|attr| Some((attr.name, attr.value?))).collect();
+    sidecar::synthesize(&old.finder_info, &xattrs, 0).0
+}
+
 impl Fork {
+    fn in_file(sidecar: Sidecar) -> Option<Self> {
+        let layout = sidecar.layout()?;
+        Some(Self { held: Held::Sidecar(sidecar), layout, grows: layout.len_at.is_some() })
+    }
+
+    fn beside(beside: Beside) -> Option<Self> {
+        let Beside::Own(sidecar) = beside else { return None };
+        Self::in_file(sidecar).filter(|fork| fork.len() > 0)
+    }
+
+    fn object(&self) -> Result<&dyn Object> {
+        match &self.held {
+            Held::Sidecar(sidecar) => Ok(&*sidecar.object),
+            Held::Attribute(_) => Err(Error::NotSupported), // never given out to write
+        }
+    }
+
+    fn copy(&mut self, from: &Self) -> Result<()> {
+        if let Held::Sidecar(sidecar) = &from.held {
+            sidecar.open_for(Access::READ)?;
+        }
+        let mut done = 0;
+        while done < from.len() {
+            let mut chunk = Vec::new();
+            if from.read_at(done, CHUNK, &mut chunk, Wait::Allowed)? == 0 {
+                return Err(Error::Io);
+            }
+            self.write_at(done, &chunk, Stability::Unstable)?;
+            done += chunk.len() as u64;
+        }
+        Ok(())
+    }
+
     /// Its length. There is no "empty": a fork of no bytes is not there.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
@@ -119,7 +223,11 @@ impl Fork {
         if length == 0 {
             return Ok(0);
         }
-        self.sidecar.object.read_at(self.layout.start + offset, length, into, wait)
+        if let Held::Attribute(value) = &self.held {
+            into.extend_from_slice(&value[offset as usize..offset as usize + length]);
+            return Ok(length);
+        }
+        self.object()?.read_at(self.layout.start + offset, length, into, wait)
     }
 
     /// Writes all of `data` at `offset`; a gap before it reads as zeros.
@@ -134,7 +242,7 @@ impl Fork {
             self.layout.len = end;
             self.write_len()?;
         }
-        self.sidecar.object.write_at(&Caller::root(), at, data, stability)
+        self.object()?.write_at(&Caller::root(), at, data, stability)
     }
 
     /// Cuts it off, or lets zeros follow.
@@ -146,12 +254,12 @@ impl Fork {
 
     /// Puts it on the disk.
     pub fn sync(&self, stability: Stability) -> Result<()> {
-        self.sidecar.object.sync(stability)
+        self.object()?.sync(stability)
     }
 
     fn set_end(&mut self) -> Result<()> {
         let end = SetAttributes { size: Some(self.layout.start + self.layout.len), ..Default::default() };
-        self.sidecar.object.set_attributes(&Caller::root(), &end)?;
+        self.object()?.set_attributes(&Caller::root(), &end)?;
         self.write_len()
     }
 
@@ -159,6 +267,6 @@ impl Fork {
     fn write_len(&self) -> Result<()> {
         let len = u32::try_from(self.layout.len).unwrap_or(u32::MAX);
         let at = self.layout.len_at.ok_or(Error::Io)?;
-        self.sidecar.object.write_at(&Caller::root(), at, &len.to_be_bytes(), Stability::Unstable)
+        self.object()?.write_at(&Caller::root(), at, &len.to_be_bytes(), Stability::Unstable)
     }
 }

@@ -32,11 +32,11 @@ impl Own {
         Ok(own)
     }
 
-    fn model(&self, sidecar: Option<&Sidecar>) -> (Metadata, Vec<Problem>) {
+    fn model(&self, sidecar: Option<&Sidecar>, header: Option<&Sidecar>) -> (Metadata, Vec<Problem>) {
         // Samba appends a byte to each stream; the format has a fixed length and ignores it.
         Metadata::from_parts(&Parts {
             netatalk: self.netatalk.as_deref(),
-            netatalk2: None,
+            netatalk2: header.map(|header| (&header.head[..], header.attributes.size)),
             info_stream: self.info_stream.as_deref(),
             sidecar: sidecar.map(|sidecar| (&sidecar.head[..], sidecar.attributes.size)),
             dosattrib: self.dosattrib.as_deref(),
@@ -49,11 +49,12 @@ impl Streams {
     /// What is known of a file besides its bytes, and what is wrong with it on the disk. Changes nothing.
     pub fn load(&self, file: &File<'_>) -> Result<(Metadata, Vec<Problem>)> {
         let own = Own::read(file.object)?;
-        let Some(sidecar) = self.sidecar(file)? else { return Ok(own.model(None)) };
+        let header = self.header_file(file)?;
+        let Some(sidecar) = self.sidecar(file)? else { return Ok(own.model(None, header.as_ref())) };
         let Some((print, _)) = sidecar.absorbed()? else {
-            return Ok(own.model(sidecar.parsed().and(Some(&sidecar))));
+            return Ok(own.model(sidecar.parsed().and(Some(&sidecar)), header.as_ref()));
         };
-        let (mut metadata, mut problems) = own.model(None);
+        let (mut metadata, mut problems) = own.model(None, header.as_ref());
         if print != sidecar.fingerprint()
             && let Some(head) = sidecar.parsed()
         {
@@ -65,12 +66,16 @@ impl Streams {
 
     /// The same from the file's attributes alone: for a share's own folder, which has no sidecar.
     pub fn load_alone(&self, object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
-        Ok(Own::read(object)?.model(None))
+        Ok(Own::read(object)?.model(None, None))
     }
 
     /// Writes the model down, and into the head of a sidecar that is there.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
         self.store_alone(caller, file.object, metadata)?;
+        if self.header_file(file)?.is_some() {
+            self.take_over(file)?;
+            self.store_alone(caller, file.object, metadata)?; // what the header file said, unless it was taken away
+        }
         match self.sidecar(file)? {
             Some(sidecar) => write_finder_info(sidecar, metadata),
             None => Ok(()),

@@ -4,6 +4,7 @@
 //! The caller holds off concurrent changes to one file; nothing here locks. Bookkeeping is done as the server itself
 //! ([`Caller::root`]), after the caller's right to the file has been checked.
 
+mod elsewhere;
 mod fork;
 mod metadata;
 mod named;
@@ -73,12 +74,14 @@ pub struct Streams {
     moved: Mutex<Moved>,
     /// Whether the volume has a store, once that is known.
     store_seen: Mutex<Option<bool>>,
+    /// Whether Netatalk 2's header files are looked for.
+    netatalk2: bool,
 }
 
 impl Streams {
     /// Of the files on this backend.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend, moved: Mutex::default(), store_seen: Mutex::default() }
+        Self { backend, moved: Mutex::default(), store_seen: Mutex::default(), netatalk2: false }
     }
 }
 

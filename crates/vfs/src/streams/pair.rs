@@ -63,6 +63,10 @@ impl Streams {
         to: (&dyn Object, &[u8]),
         mode: RenameMode,
     ) -> Result<()> {
+        self.take_over_at(from)?;
+        if mode != RenameMode::Keep {
+            self.take_over_at(to)?;
+        }
         let source = self.pair(from)?;
         let target = if mode == RenameMode::Keep { None } else { self.pair(to)? };
         let same = matches!((&source, &target), (Some(a), Some(b)) if a.object.key() == b.object.key());
@@ -83,6 +87,20 @@ impl Streams {
             _ => self.follow(from, source, to, target),
         };
         followed.or(Ok(()))
+    }
+
+    /// Other servers' layouts do not say whose they are, so nothing in them may be left beside a name that changes hands.
+    fn take_over_at(&self, (folder, name): (&dyn Object, &[u8])) -> Result<()> {
+        if !self.netatalk2 {
+            return Ok(());
+        }
+        match found(folder.lookup(&Caller::root(), name))? {
+            // A folder's is inside it.
+            Some(file) if file.attributes.kind == Kind::File => {
+                self.take_over(&File { folder, name, object: &*file.object })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The file there and its sidecar, if it has one. One call when there is nothing beside it.
@@ -181,6 +199,7 @@ impl Streams {
     }
 
     fn remove_by(&self, folder: &dyn Object, name: &[u8], remove: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.take_over_at((folder, name))?;
         let pair = self.pair((folder, name))?;
         let last = self.last_name(folder, name)?;
         if let Some(pair) = &pair {

@@ -219,7 +219,8 @@ impl Sidecar {
     }
 }
 
-fn read(there: Found, owned: bool) -> Result<Sidecar> {
+/// Looks at what is in a sidecar.
+pub(super) fn read(there: Found, owned: bool) -> Result<Sidecar> {
     let (object, attributes) = (there.object, there.attributes);
     let mut head = Vec::new();
     if attributes.size > 0 {

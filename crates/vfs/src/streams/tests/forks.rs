@@ -129,7 +129,7 @@ fn forks_are_opened_by_those_who_may_open_the_file() {
 }
 
 #[test]
-fn a_file_without_a_sidecar_costs_one_look_up_and_one_question() {
+fn a_file_without_a_fork_costs_one_look_up_and_one_question() {
     let disk = Disk::new();
     let file = disk.make("f");
     disk.streams.fork_len(&file.file()).unwrap();

@@ -124,3 +124,109 @@ fn metadata_of_samba() {
     assert_eq!(metadata.dos, DosAttributes(0x22));
     assert_eq!(disk.streams.streams(&user(), &file.file()), Ok(vec![]));
 }
+
+/// Small forks of Samba (`fruit:resource = stream`) and of Netatalk on hosts with large attributes.
+#[test]
+fn forks_in_attributes_are_read_there_and_move_when_written() {
+    for (place, stored) in [
+        (&b"user.DosStream.AFP_Resource:$DATA"[..], &b"fork\0"[..]),
+        (b"user.org.netatalk.ResourceFork", b"fork"),
+    ] {
+        let disk = Disk::new();
+        let file = disk.make("f");
+        set_xattr(&*file.object, place, stored);
+        assert_eq!(disk.fork(&file), b"fork");
+        assert!(!disk.has("._f"));
+        let mut fork = disk.streams.fork_to_write(&user(), &file.file()).unwrap();
+        fork.write_at(4, b"!", Stability::File).unwrap();
+        assert_eq!(disk.fork(&file), b"fork!");
+        assert_eq!(file.object.xattr(place), Err(crate::Error::NoSuchAttribute));
+        assert_eq!(disk.find("._f").unwrap().object.attributes().unwrap().size, 87);
+    }
+}
+
+/// A volume with Netatalk 2's header file of `f`: Finder info, comment and fork.
+fn netatalk2() -> (Disk, Owned) {
+    let mut disk = Disk::new();
+    disk.streams = Streams::new(disk.faulty.clone()).with_netatalk2();
+    let file = disk.make("f");
+    let mut metadata = crate::mac::Metadata::default();
+    let mut info = crate::mac::FinderInfo::NONE;
+    info.set_type(*b"TEXT", *b"ttxt");
+    metadata.set_finder_info(info);
+    metadata.comment = b"remember".to_vec();
+    let header = metadata.to_netatalk2(b"f", 4);
+    assert_eq!(header.len(), 741);
+    let folder = disk.folder(".AppleDouble");
+    let made = folder.create(&user(), b"f", NewKind::File, 0o644).unwrap().object;
+    made.write_at(&user(), 0, &[&header[..], b"fork"].concat(), Stability::File).unwrap();
+    (disk, file)
+}
+
+fn check_netatalk2(disk: &Disk, name: &str, fork: &[u8]) {
+    let file = disk.find(name).unwrap();
+    let (metadata, _) = disk.streams.load(&file.file()).unwrap();
+    assert_eq!((metadata.finder_info.file_type(), &metadata.comment[..]), (*b"TEXT", &b"remember"[..]));
+    assert_eq!(disk.fork(&file), fork);
+}
+
+fn header_file_is_there(disk: &Disk) -> bool {
+    find_in(disk.root(), ".AppleDouble").is_some_and(|store| find_in(store.object, "f").is_some())
+}
+
+#[test]
+fn header_files_of_netatalk_2_are_read_where_they_are() {
+    let (disk, _) = netatalk2();
+    check_netatalk2(&disk, "f", b"fork");
+    assert!(header_file_is_there(&disk) && !disk.has("._f"));
+}
+
+#[test]
+fn header_files_of_netatalk_2_are_taken_over_when_something_changes() {
+    let (disk, file) = netatalk2();
+    let mut fork = disk.streams.fork_to_write(&user(), &file.file()).unwrap();
+    fork.write_at(4, b"!", Stability::File).unwrap();
+    check_netatalk2(&disk, "f", b"fork!");
+    assert!(!header_file_is_there(&disk));
+
+    let (disk, file) = netatalk2();
+    let (mut metadata, _) = disk.streams.load(&file.file()).unwrap();
+    metadata.comment.clear();
+    disk.streams.store(&user(), &file.file(), &metadata).unwrap();
+    let (metadata, _) = disk.streams.load(&file.file()).unwrap();
+    assert_eq!((&metadata.comment[..], &disk.fork(&file)[..]), (&b""[..], &b"fork"[..]));
+    assert!(!header_file_is_there(&disk));
+}
+
+#[test]
+fn header_files_of_netatalk_2_go_with_their_file() {
+    let (disk, _) = netatalk2();
+    let root = disk.root();
+    let rename = |from: &[u8], to: &[u8]| {
+        disk.streams.rename(&user(), (&*root, from), (&*root, to), crate::backend::RenameMode::Replace)
+    };
+    rename(b"f", b"g").unwrap();
+    check_netatalk2(&disk, "g", b"fork");
+    let (disk, _) = netatalk2();
+    disk.streams.remove(&user(), &*disk.root(), b"f").unwrap();
+    let fresh = disk.make("f");
+    assert!(disk.streams.load(&fresh.file()).unwrap().0.is_empty() && disk.fork(&fresh).is_empty());
+}
+
+/// Whatever call fails while a header file is taken over, nothing in it is lost.
+#[test]
+fn taking_over_can_be_cut_off_anywhere() {
+    let mut through = false;
+    for nth in 1..300 {
+        let (mut disk, file) = netatalk2();
+        disk.faulty.plan().fail_from(nth, None, crate::Error::Io);
+        through = disk.streams.take_over(&file.file()).is_ok();
+        disk.crash();
+        disk.streams = Streams::new(disk.faulty.clone()).with_netatalk2();
+        check_netatalk2(&disk, "f", b"fork");
+        if through {
+            break;
+        }
+    }
+    assert!(through);
+}
