@@ -122,6 +122,14 @@ impl Streams {
         file.folder.remove(&Caller::root(), &file.sidecar_name())
     }
 
+    /// After the file's mode or owner was changed: the sidecar's is the same. One look-up when there is none.
+    pub fn dress(&self, file: &File<'_>) -> Result<()> {
+        match self.beside(file)? {
+            Beside::Own(sidecar) => dress(&*sidecar.object, &file.object.attributes()?),
+            _ => Ok(()),
+        }
+    }
+
     /// The header of a new sidecar, with the Finder info that neighbours look for in it.
     fn new_header(&self, file: &File<'_>) -> Result<Vec<u8>> {
         Ok(self.load_alone(file.object)?.0.to_stored_sidecar(0))

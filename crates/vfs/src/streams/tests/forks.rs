@@ -28,6 +28,17 @@ fn a_sidecar_says_whose_it_is_and_looks_like_its_file() {
 }
 
 #[test]
+fn a_sidecar_is_no_more_readable_than_its_file() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    disk.put_fork(&file, b"!");
+    let secret = SetAttributes { mode: Some(0o700), ..Default::default() };
+    file.object.set_attributes(&user(), &secret).unwrap();
+    disk.streams.dress(&file.file()).unwrap();
+    assert_eq!(disk.find("._f").unwrap().object.attributes().unwrap().mode, 0o600);
+}
+
+#[test]
 fn a_fork_of_no_bytes_leaves_no_sidecar() {
     let disk = Disk::new();
     let file = disk.make("f");
