@@ -162,7 +162,7 @@ impl Volume {
         let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
         let end = length as u64 == left;
         if length == 0 {
-            return Ok(ReadData { payload: Payload::Bytes(Vec::new()), end: true, attributes });
+            return Ok(ReadData { payload: Payload::Bytes(Vec::new()), end, attributes });
         }
         if length >= SEND_FROM_FILE
             && let Some(fd) = node.resident(offset, length as u64)

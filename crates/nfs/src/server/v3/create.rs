@@ -3,7 +3,7 @@ use vfs::{Change, Error, Kind, SetAttributes, SetTime, Time};
 use wire::Writer;
 
 use super::put;
-use super::target::{Target, changes, entry_name};
+use super::target::{Target, changes, new_name};
 use crate::server::rpc::Call;
 use crate::wire::v3::create::{CreateHow, Request, ResFail, ResOk};
 use crate::wire::v3::types::{FileHandle, Sattr3, Status, Verifier};
@@ -14,7 +14,7 @@ const FILE_MODE: u32 = 0o644;
 /// CREATE, RFC 1813 3.3.8.
 pub(super) fn create(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     answer(call, &request.place.dir, w, |folder| {
-        let name = entry_name(&request.place.name)?;
+        let name = new_name(&request.place.name)?;
         match request.how {
             CreateHow::Unchecked(wanted) => match make(folder, name, NewKind::File, &wanted, FILE_MODE) {
                 Err(Status::EXIST) => take_existing(folder, name, &wanted),
@@ -38,7 +38,7 @@ pub(super) fn answer(
 ) {
     let folder = match call.target_to_change(folder) {
         Ok(folder) => folder,
-        Err(status) => return put(w, &ResFail::from(status)),
+        Err(fail) => return put(w, &fail),
     };
     match make(&folder) {
         Ok((found, change)) => {

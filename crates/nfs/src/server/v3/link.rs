@@ -7,14 +7,10 @@ use crate::wire::v3::types::Status;
 
 /// LINK, RFC 1813 3.3.15.
 pub(super) fn link(call: &Call<'_>, request: Request<'_>) -> Res {
-    let file = call.target_to_change(&request.file)?;
-    let folder = match call.target_to_change(&request.link.dir) {
-        Ok(folder) => folder,
-        Err(status) => {
-            let body = ResOk { attributes: file.attributes(), ..Default::default() };
-            return Err(ResFail::new(status, body));
-        }
-    };
+    let file = call.target(&request.file)?;
+    let folder = call.target_to_change(&request.link.dir).map_err(|fail| {
+        ResFail::new(fail.status, ResOk { attributes: file.attributes(), link_dir_wcc: fail.body })
+    })?;
     let linked = linked(&file, &folder, &request.link.name);
     let attributes = file.found.object.attributes().ok().map(|now| file.fattr(&now));
     match linked {

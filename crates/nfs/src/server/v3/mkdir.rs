@@ -2,13 +2,13 @@ use vfs::backend::NewKind;
 use wire::Writer;
 
 use super::create::{answer, make};
-use super::target::entry_name;
+use super::target::new_name;
 use crate::server::rpc::Call;
 use crate::wire::v3::mkdir::Request;
 
 /// MKDIR, RFC 1813 3.3.9.
 pub(super) fn mkdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     answer(call, &request.place.dir, w, |folder| {
-        make(folder, entry_name(&request.place.name)?, NewKind::Folder, &request.attributes, 0o755)
+        make(folder, new_name(&request.place.name)?, NewKind::Folder, &request.attributes, 0o755)
     });
 }

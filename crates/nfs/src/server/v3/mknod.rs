@@ -2,7 +2,7 @@ use vfs::backend::NewKind;
 use wire::Writer;
 
 use super::create::{answer, make};
-use super::target::entry_name;
+use super::target::new_name;
 use crate::server::rpc::Call;
 use crate::wire::v3::mknod::{MknodData, Request};
 use crate::wire::v3::types::Status;
@@ -20,6 +20,6 @@ pub(super) fn mknod(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
             MknodData::Blk(wanted, device) => (NewKind::BlockDevice(device.major, device.minor), wanted),
             MknodData::Other(_) => return Err(Status::BADTYPE),
         };
-        make(folder, entry_name(&request.place.name)?, kind, wanted, 0o644)
+        make(folder, new_name(&request.place.name)?, kind, wanted, 0o644)
     });
 }

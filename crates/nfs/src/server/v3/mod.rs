@@ -21,6 +21,8 @@ mod rmdir;
 mod setattr;
 mod symlink;
 mod target;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use wire::Writer;

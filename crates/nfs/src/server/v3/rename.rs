@@ -8,14 +8,12 @@ use crate::wire::v3::types::Status;
 
 /// RENAME, RFC 1813 3.3.14.
 pub(super) fn rename(call: &Call<'_>, request: Request<'_>) -> Res {
-    let from = call.target_to_change(&request.from.dir)?;
-    let to = match call.target_to_change(&request.to.dir) {
-        Ok(to) => to,
-        Err(status) => {
-            let body = ResOk { from_dir_wcc: from.wcc_now(), ..Default::default() };
-            return Err(ResFail::new(status, body));
-        }
-    };
+    let from = call
+        .target_to_change(&request.from.dir)
+        .map_err(|fail| ResFail::new(fail.status, ResOk { from_dir_wcc: fail.body, ..Default::default() }))?;
+    let to = call.target_to_change(&request.to.dir).map_err(|fail| {
+        ResFail::new(fail.status, ResOk { from_dir_wcc: from.wcc_now(), to_dir_wcc: fail.body })
+    })?;
     match moved(&from, &request.from.name, &to, &request.to.name) {
         Ok((source, target)) => Ok(ResOk { from_dir_wcc: from.wcc(&source), to_dir_wcc: to.wcc(&target) }),
         Err(status) => {

@@ -2,7 +2,7 @@ use vfs::backend::NewKind;
 use wire::Writer;
 
 use super::create::{answer, make};
-use super::target::entry_name;
+use super::target::new_name;
 use crate::server::rpc::Call;
 use crate::wire::v3::symlink::Request;
 use crate::wire::v3::types::{Sattr3, Status};
@@ -21,6 +21,6 @@ pub(super) fn symlink(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
             return Err(Status::NAMETOOLONG);
         }
         let wanted = Sattr3 { mode: None, size: None, ..request.attributes };
-        make(folder, entry_name(&request.place.name)?, NewKind::Link(target), &wanted, 0o777)
+        make(folder, new_name(&request.place.name)?, NewKind::Link(target), &wanted, 0o777)
     });
 }

@@ -35,9 +35,9 @@ impl Call<'_> {
     }
 
     /// The same for a procedure that changes something.
-    pub(super) fn target_to_change(&self, handle: &[u8]) -> Result<Target, Status> {
+    pub(super) fn target_to_change(&self, handle: &[u8]) -> Result<Target, Fail<Wcc>> {
         let target = self.target(handle)?;
-        if target.writable { Ok(target) } else { Err(Status::ROFS) }
+        if target.writable { Ok(target) } else { Err(target.fail(Status::ROFS)) }
     }
 
     /// The handle of a file of the target's export.
@@ -85,6 +85,14 @@ pub(super) fn entry_name(name: &[u8]) -> Result<&[u8], Status> {
         _ if name.contains(&b'/') || name.contains(&0) => Err(Status::ACCES),
         _ if name.len() > 255 => Err(Status::NAMETOOLONG),
         _ => Ok(name),
+    }
+}
+
+/// A name to make something by: the aliases of folders are taken, RFC 1813 3.3.9.
+pub(super) fn new_name(name: &[u8]) -> Result<&[u8], Status> {
+    match name {
+        b"." | b".." => Err(Status::EXIST),
+        name => entry_name(name),
     }
 }
 

@@ -1,0 +1,108 @@
+//! General comments on filenames, RFC 1813 3.2, at every procedure that takes one.
+
+use super::*;
+
+/// The status of every procedure that names an entry of the root, with its own name.
+fn statuses(s: &Session, name: &[u8]) -> Vec<(&'static str, Status)> {
+    let root = &s.root;
+    let source = s.file("source", b"");
+    let all = vec![
+        ("lookup", s.lookup(root, name).err().map(|fail| fail.status)),
+        ("create", s.create(root, name, CreateHow::Guarded(mode(0o644))).err().map(|fail| fail.status)),
+        ("exclusive", s.create(root, name, CreateHow::Exclusive([1; 8])).err().map(|fail| fail.status)),
+        ("mkdir", s.mkdir(root, name, mode(0o755)).err().map(|fail| fail.status)),
+        ("symlink", s.symlink(root, name, b"x").err().map(|fail| fail.status)),
+        ("mknod", s.mknod(root, name, MknodData::Fifo(mode(0o644))).err().map(|fail| fail.status)),
+        ("remove", s.remove(root, name).err().map(|fail| fail.status)),
+        ("rmdir", s.rmdir(root, name).err().map(|fail| fail.status)),
+        ("rename from", s.rename((root, name), (root, b"new")).err().map(|fail| fail.status)),
+        ("rename to", s.rename((root, b"source"), (root, name)).err().map(|fail| fail.status)),
+        ("link", s.link(&source, root, name).err().map(|fail| fail.status)),
+    ];
+    all.into_iter().map(|(procedure, status)| (procedure, status.unwrap_or(Status::OK))).collect()
+}
+
+fn refused(name: &[u8], expected: Status) {
+    let s = Session::new();
+    let before = s.attributes(&s.root);
+    for (procedure, status) in statuses(&s, name) {
+        assert_eq!(status, expected, "{procedure} {}", name.escape_ascii());
+    }
+    let left = s.readdir(&s.root, 0, 4096).unwrap().entries;
+    assert_eq!(left.len(), 3, "nothing was made but the source: {left:?}");
+    assert_eq!(s.attributes(&s.root).nlink, before.nlink);
+}
+
+#[test]
+fn an_empty_name_is_acces() {
+    refused(b"", Status::ACCES);
+}
+
+#[test]
+fn a_name_with_a_slash_or_a_nul_is_acces() {
+    for name in [&b"a/b"[..], b"/", b"/etc", b"../x", b"a\0b", b"\0"] {
+        refused(name, Status::ACCES);
+    }
+}
+
+#[test]
+fn a_name_longer_than_the_host_holds_is_nametoolong() {
+    refused(&[b'n'; 256], Status::NAMETOOLONG);
+    refused(&[b'n'; 4096], Status::NAMETOOLONG);
+    refused(&[b'n'; 65_536], Status::NAMETOOLONG);
+}
+
+#[test]
+fn a_name_longer_than_any_message_may_hold_is_garbage() {
+    use crate::wire::rpc::Outcome;
+    let s = Session::new();
+    let answer = s.call(Procedure::LOOKUP, &lookup::Request { what: place(&s.root, &[b'n'; 65_540]) });
+    assert_eq!(answer.outcome, Outcome::GarbageArgs);
+}
+
+#[test]
+fn dots_are_no_names_to_make_remove_or_move() {
+    for name in [&b"."[..], b".."] {
+        let s = Session::new();
+        let before = s.attributes(&s.root).nlink;
+        for (procedure, status) in statuses(&s, name) {
+            let expected = match procedure {
+                "lookup" => Status::OK,
+                // RFC 1813 3.3.9 of MKDIR; both are there in every folder.
+                "mkdir" | "create" | "exclusive" | "symlink" | "mknod" => Status::EXIST,
+                // RFC 1813 3.3.13.
+                "rmdir" if name == b".." => Status::EXIST,
+                // RFC 1813 3.3.13 to 3.3.15.
+                _ => Status::INVAL,
+            };
+            assert_eq!(status, expected, "{procedure} {}", name.escape_ascii());
+        }
+        assert_eq!(s.attributes(&s.root).nlink, before);
+    }
+}
+
+#[test]
+fn any_other_bytes_are_a_name() {
+    let s = Session::new();
+    let names: [&[u8]; 8] = [b"...", b" ", b"a b", b"\xff\xfe", b"\x01", b"a:b\\*?", b"-rf", &[b'n'; 255]];
+    for name in names {
+        let made = s.create(&s.root, name, CreateHow::Guarded(mode(0o644))).unwrap();
+        assert_eq!(s.lookup(&s.root, name).unwrap().handle, made.handle);
+    }
+    let listed: Vec<Vec<u8>> =
+        s.readdir(&s.root, 0, 8192).unwrap().entries.into_iter().map(|entry| entry.name).collect();
+    for name in names {
+        assert!(listed.iter().any(|other| other == name), "{}", name.escape_ascii());
+        s.remove(&s.root, name).unwrap();
+    }
+}
+
+#[test]
+fn decomposed_and_composed_spellings_are_one_file() {
+    let s = Session::new();
+    let made = s.create(&s.root, "café".as_bytes(), CreateHow::Guarded(mode(0o644))).unwrap();
+    let decomposed = "cafe\u{301}".as_bytes();
+    assert_eq!(s.lookup(&s.root, decomposed).unwrap().handle, made.handle);
+    s.remove(&s.root, decomposed).unwrap();
+    assert_eq!(s.lookup(&s.root, "café".as_bytes()).unwrap_err().status, Status::NOENT);
+}
