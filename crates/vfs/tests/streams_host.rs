@@ -1,6 +1,6 @@
 //! Streams on a real file system: what the memory backend cannot know.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::sidecar::{Beside, Layout, Sidecar, dress};
-use super::{File, MOVING, Streams, elsewhere, store};
+use super::{File, MOVING, SIDECAR, Streams, elsewhere, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
 use crate::mac::sidecar::{self, SidecarHead};
 use crate::{Access, Caller, Error, Result, SetAttributes};
@@ -153,6 +153,7 @@ impl Streams {
             Beside::Nothing | Beside::Own(_) => {}
         }
         new.rename(&Caller::root(), store::UNFINISHED, file.folder, &name, RenameMode::Replace)?;
+        super::found(file.object.remove_xattr(&Caller::root(), SIDECAR))?; // that was the old one's
         elsewhere::drop_attribute(file.object)
     }
 

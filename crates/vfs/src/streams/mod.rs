@@ -23,6 +23,7 @@ pub use self::fork::Fork;
 pub use self::named::Stream;
 use self::pair::Moved;
 pub use self::store::STORE;
+use self::view::Seen;
 pub use self::view::{Synthesized, View};
 use crate::backend::{Backend, Object};
 use crate::mac::layout;
@@ -35,6 +36,8 @@ const ABSORBED: &[u8] = b"user.fourfold.absorbed";
 /// Where a file's sidecar was before the file was last moved. On the file, from before the move until after the sidecar
 /// has followed.
 const MOVING: &[u8] = b"user.fourfold.moving";
+/// The [`HostKey`] of the sidecar that a client wrote as a file. On the file.
+const SIDECAR: &[u8] = b"user.fourfold.sidecar";
 
 /// A file by its place: the folder, its stored name there, and the file itself.
 #[derive(Clone, Copy)]
@@ -72,6 +75,8 @@ pub struct Streams {
     backend: Arc<dyn Backend>,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
     moved: Mutex<Moved>,
+    /// Where clients saw sidecars that are not on the disk.
+    seen: Mutex<Seen>,
     /// Whether the volume has a store, once that is known.
     store_seen: Mutex<Option<bool>>,
     /// Whether Netatalk 2's header files are looked for.
@@ -81,7 +86,13 @@ pub struct Streams {
 impl Streams {
     /// Of the files on this backend.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend, moved: Mutex::default(), store_seen: Mutex::default(), netatalk2: false }
+        Self {
+            backend,
+            moved: Mutex::default(),
+            seen: Mutex::default(),
+            store_seen: Mutex::default(),
+            netatalk2: false,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ impl Streams {
         file.require(caller, Access::READ)?;
         self.absorb_if_possible(file)?;
         let mut streams: Vec<Stream> = Vec::new();
-        for (name, value) in self.attributes(file)? {
+        for (name, value) in self.attributes(file.object)? {
             streams.push(Stream { name, len: value.len() as u64 });
         }
         let Some(folder) = self.stored(&file.key())? else { return Ok(streams) };
@@ -49,8 +49,8 @@ impl Streams {
     }
 
     /// The streams that are attributes, with their values; of two places of one name the first counts.
-    pub(super) fn attributes(&self, file: &File<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let stored = found(file.object.list_xattrs())?.unwrap_or_default();
+    pub(super) fn attributes(&self, object: &dyn Object) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let stored = found(object.list_xattrs())?.unwrap_or_default();
         let mut attributes: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         for plain in [true, false] {
             for xattr in &stored {
@@ -62,7 +62,7 @@ impl Streams {
                 if from_samba == plain || attributes.iter().any(|(known, _)| known == name) {
                     continue;
                 }
-                if let Some(value) = found(file.object.xattr(xattr))? {
+                if let Some(value) = found(object.xattr(xattr))? {
                     let value = samba::stream_value(&value, from_samba).0.to_vec();
                     attributes.push((name.to_vec(), value));
                 }

@@ -1,13 +1,34 @@
 //! The sidecar as a file, for Macs whose protocol has no place for forks and attributes: they look up `._name`, read and
 //! write it, and find there what the model says.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::sidecar::{Beside, Sidecar};
-use super::{File, Streams, found};
-use crate::backend::{Found, Object};
-use crate::mac::{FinderInfo, layout};
-use crate::{Access, Attributes, Caller, Error, FileId, Kind, Result};
+use super::sidecar::{self, Beside, Sidecar};
+use super::{File, SIDECAR, Streams, found};
+use crate::backend::{Found, Object, XattrMode};
+use crate::mac::{FinderInfo, Metadata, layout};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result};
+
+/// How many places of files with a made-up sidecar are remembered.
+const REMEMBERED: usize = 16_384;
+
+/// Where files were that clients saw a made-up sidecar of: their folder, and their name in it.
+#[derive(Default)]
+pub(super) struct Seen(HashMap<HostKey, (HostKey, Vec<u8>)>);
+
+impl Seen {
+    fn remember(&mut self, key: HostKey, place: (HostKey, Vec<u8>)) {
+        if self.0.len() >= REMEMBERED {
+            self.0.clear(); // clients look again
+        }
+        self.0.insert(key, place);
+    }
+
+    fn place(&self, key: &HostKey) -> Option<(HostKey, Vec<u8>)> {
+        self.0.get(key).cloned()
+    }
+}
 
 /// What a client that asks for `._name` gets.
 pub enum View {
@@ -45,12 +66,66 @@ impl Streams {
         if let Some(sidecar) = self.sidecar(&file)? {
             return self.on_disk(&file, sidecar);
         }
-        let bytes = self.synthesize(&file)?;
+        self.seen.lock().remember(file.key(), (folder.key(), owner.to_vec()));
+        let (metadata, _) = self.load(&file)?;
+        self.synthesized(there, &metadata)
+    }
+
+    /// What a client sees that found a made-up sidecar earlier and comes back with nothing but the file it belongs to.
+    /// By now it may be on the disk, wherever the file is.
+    pub fn view_of(&self, owner: Found) -> Result<View> {
+        if let Some(sidecar) = self.linked(&*owner.object)? {
+            return Ok(View::OnDisk(sidecar));
+        }
+        if let Some((folder, name)) = self.seen_at(&*owner.object)? {
+            return self.view(&Caller::root(), &*folder, &layout::sidecar_name(&name));
+        }
+        let (metadata, _) = self.load_alone(&*owner.object)?;
+        self.synthesized(owner, &metadata)
+    }
+
+    /// The folder and name of a file whose sidecar a client looked for, if it is still there.
+    fn seen_at(&self, owner: &dyn Object) -> Result<Option<(Arc<dyn Object>, Vec<u8>)>> {
+        let Some((folder, name)) = self.seen.lock().place(&owner.key()) else { return Ok(None) };
+        let folder = match self.backend.by_key(&folder) {
+            Err(Error::Stale) => return Ok(None),
+            other => other?.object,
+        };
+        let there = found(folder.lookup(&Caller::root(), &name))?;
+        Ok(there.filter(|there| there.object.key() == owner.key()).map(|_| (folder, name)))
+    }
+
+    fn synthesized(&self, owner: Found, metadata: &Metadata) -> Result<View> {
+        let bytes = self.synthesize(&*owner.object, metadata)?;
         if bytes.is_empty() {
             return Ok(View::Absent);
         }
-        let attributes = seeming(&there.attributes, bytes.len() as u64);
-        Ok(View::Synthesized(Synthesized { owner: there.object, bytes, attributes }))
+        let attributes = seeming(&owner.attributes, bytes.len() as u64);
+        Ok(View::Synthesized(Synthesized { owner: owner.object, bytes, attributes }))
+    }
+
+    /// The sidecar that a client's writing put on the disk.
+    fn linked(&self, owner: &dyn Object) -> Result<Option<Found>> {
+        let Some(key) = found(owner.xattr(SIDECAR))?.and_then(|key| HostKey::new(&key)) else {
+            return Ok(None);
+        };
+        let there = match self.backend.by_key(&key) {
+            Err(Error::Stale) => return Ok(None),
+            other => other?,
+        };
+        let still = sidecar::owner(&*there.object)? == Some(owner.key());
+        Ok(Some(there).filter(|_| still))
+    }
+
+    /// As [`Streams::materialize`], for a client that comes back with nothing but the file. `Stale` when the server does
+    /// not know any more where the client found it: it looks again.
+    pub fn materialize_of(&self, caller: &Caller, owner: &dyn Object) -> Result<Found> {
+        if let Some(there) = self.linked(owner)? {
+            return Ok(there);
+        }
+        let (folder, name) = self.seen_at(owner)?.ok_or(Error::Stale)?;
+        let sidecar = layout::sidecar_name(&name);
+        self.materialize(caller, &*folder, &sidecar)?.ok_or(Error::Stale)
     }
 
     fn owner(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<Option<Found>> {
@@ -99,9 +174,8 @@ impl Streams {
     }
 
     /// A whole sidecar without a fork; no bytes when there is nothing to say.
-    fn synthesize(&self, file: &File<'_>) -> Result<Vec<u8>> {
-        let (metadata, _) = self.load(file)?;
-        let attributes = self.attributes(file)?;
+    fn synthesize(&self, object: &dyn Object, metadata: &Metadata) -> Result<Vec<u8>> {
+        let attributes = self.attributes(object)?;
         if metadata.finder_info_with_date().is_none() && attributes.is_empty() {
             return Ok(Vec::new());
         }
@@ -120,8 +194,10 @@ impl Streams {
         }
         file.require(caller, Access::WRITE)?;
         self.absorb(&file)?;
-        let content = self.synthesize(&file)?;
+        let content = self.synthesize(file.object, &self.load(&file)?.0)?;
         let sidecar = self.sidecar_or_new(&file, &content)?;
+        let key = sidecar.object.key();
+        file.object.set_xattr(&Caller::root(), SIDECAR, key.as_bytes(), XattrMode::Set)?;
         let attributes = sidecar.object.attributes()?;
         Ok(Some(Found { object: sidecar.object, attributes }))
     }
@@ -145,6 +221,7 @@ impl Streams {
             folder.remove(&Caller::root(), name)?;
         }
         self.store_alone(&Caller::root(), file.object, &metadata)?;
+        found(file.object.remove_xattr(&Caller::root(), SIDECAR))?;
         shown.iter().try_for_each(|name| self.drop_stream(&file, name))?;
         Ok(true)
     }
@@ -155,10 +232,10 @@ impl Streams {
             let head = sidecar.parsed();
             return Ok(head.iter().flat_map(|head| &head.xattrs).map(|attr| attr.name.to_vec()).collect());
         }
-        if self.synthesize(file)?.is_empty() {
+        if self.synthesize(file.object, &self.load(file)?.0)?.is_empty() {
             return Err(Error::NotFound);
         }
-        Ok(self.attributes(file)?.into_iter().map(|(name, _)| name).collect())
+        Ok(self.attributes(file.object)?.into_iter().map(|(name, _)| name).collect())
     }
 
     /// Whether an entry is left out of listings: it is the sidecar of a file beside it, or was another's. A file that

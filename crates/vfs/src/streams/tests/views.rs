@@ -1,6 +1,6 @@
 use super::*;
 use crate::Error;
-use crate::backend::RenameMode;
+use crate::backend::{Backend, RenameMode};
 use crate::mac::attr::NewAttr;
 use crate::mac::{FinderInfo, Metadata, sidecar};
 use crate::streams::View;
@@ -115,6 +115,32 @@ fn the_first_write_puts_what_was_synthesized_on_the_disk() {
     disk.streams.absorb(&disk.find("f").unwrap().file()).unwrap();
     assert_eq!(model(&disk, "f").finder_info.file_type(), *b"ttro");
     assert_eq!(&read(&disk, "._f").unwrap()[50..58], b"ttrottxt");
+}
+
+/// A client keeps a handle of what it found, over its first write, a rename and a restart of the server.
+#[test]
+fn a_sidecar_is_found_again_by_its_file_alone() {
+    let mut disk = Disk::new();
+    let file = disk.make("f");
+    store(&disk, "f", text());
+    let root = disk.root();
+    let owner = || disk.faulty.by_key(&file.object.key()).unwrap();
+    assert_eq!(disk.streams.materialize_of(&user(), &*file.object).map(drop), Err(Error::Stale));
+    let seen = read(&disk, "._f").unwrap();
+    let View::Synthesized(again) = disk.streams.view_of(owner()).unwrap() else { panic!("not on the disk") };
+    assert_eq!(again.bytes, seen);
+    let found = disk.streams.materialize_of(&user(), &*file.object).unwrap();
+    found.object.prepare(&user(), &found.attributes, Access::WRITE, true).unwrap();
+    found.object.write_at(&user(), 50, b"APPL", Stability::File).unwrap();
+    disk.streams.rename(&user(), (&*root, b"f"), (&*root, b"g"), RenameMode::Keep).unwrap();
+    disk.crash();
+    let owner = disk.faulty.by_key(&file.object.key()).unwrap();
+    let View::OnDisk(again) = disk.streams.view_of(owner).unwrap() else { panic!("on the disk") };
+    assert_eq!(&content(&*again.object)[50..54], b"APPL");
+    assert_eq!(model(&disk, "g").finder_info.file_type(), *b"APPL");
+    disk.streams.remove_view(&user(), &*root, b"._g").unwrap();
+    let owner = disk.faulty.by_key(&file.object.key()).unwrap();
+    assert!(matches!(disk.streams.view_of(owner), Ok(View::Absent)));
 }
 
 #[test]
