@@ -122,7 +122,8 @@ impl Bench {
     /// Both servers run throughout; they take turns at each group of rows, and who begins changes with the round.
     /// Round 0 warms both up and is not kept.
     fn measure(&self, groups: &[Group], rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
-        let servers = self.who.iter().map(|who| Ok((*who, self.start(*who)?))).collect::<Result<Vec<_>>>()?;
+        let servers =
+            self.who.iter().map(|who| Ok((*who, self.start(*who, "")?))).collect::<Result<Vec<_>>>()?;
         for round in 0..=rounds {
             for group in groups {
                 for turn in 0..servers.len() {
@@ -137,12 +138,13 @@ impl Bench {
         Ok(())
     }
 
-    fn start(&self, who: Who) -> Result<Server> {
+    /// Starts a server whose own files are apart from those of others of its kind.
+    fn start(&self, who: Who, apart: &str) -> Result<Server> {
         match who {
-            Who::Peer => ganesha::start(&self.folder, Path::new("target/compare/ganesha")),
+            Who::Peer => ganesha::start(&self.folder, Path::new(&format!("target/compare/ganesha{apart}"))),
             Who::Ours => server::ours(&server::Options {
                 share: &self.folder,
-                state: &process::fresh_folder("compare/state")?,
+                state: &process::fresh_folder(&format!("compare/state{apart}"))?,
                 portmap_port: "off",
                 nfs_port: process::free_port()?,
             }),
@@ -155,7 +157,7 @@ impl Bench {
                 return Ok(Vec::new());
             }
             // Memory that earlier runs left behind would hide what connections take.
-            let server = self.start(who)?;
+            let server = self.start(who, "-fresh")?;
             return group.rows.iter().map(|row| self.run_row(row, who, &server, round)).collect();
         }
         folder::clean(&self.folder)?;

@@ -164,13 +164,22 @@ const FILES: &[Row] = &[
     row("delete", Unit::Ops, "new", "remove --count 2000", FOUR_TIMES),
 ];
 
-const COMMITTED: &[Row] = &[row(
-    "create+write 4 KiB+COMMIT",
-    Unit::Ops,
-    "new",
-    "commit --block 4096 --count 2000",
-    Bar { speed: 1.0, cpu: Some(0.5) },
-)];
+const COMMITTED: &[Row] = &[
+    row(
+        "create+write 4 KiB+COMMIT",
+        Unit::Ops,
+        "new",
+        "commit --block 4096 --count 2000",
+        Bar { speed: 1.0, cpu: Some(0.5) },
+    ),
+    Row {
+        name: "delete of committed files",
+        unit: Unit::Ops,
+        file: "new",
+        args: "remove --count 2000",
+        bar: None,
+    },
+];
 
 const LISTS: &[Row] = &[
     row(
