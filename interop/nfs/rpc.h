@@ -148,8 +148,10 @@ static inline struct rpc_context *connect_program(const struct target *t, int po
     rpc_set_uid(rpc, t->uid);
     rpc_set_gid(rpc, t->gid);
     if (rpc_connect_port_async(rpc, t->host, port, program, version, on_plain, &call) != 0
-        || wait_for(rpc, &call, 10000) != 0)
-        die("connect", rpc_get_error(rpc));
+        || wait_for(rpc, &call, 10000) != 0) {
+        fprintf(stderr, "port %d, program %d version %d: ", port, program, version);
+        die("connect", rpc_get_error(rpc) ? rpc_get_error(rpc) : "the server does not accept it");
+    }
     return rpc;
 }
 

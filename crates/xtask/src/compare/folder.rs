@@ -13,18 +13,14 @@ use crate::server::UID;
 const MIB: usize = 1 << 20;
 
 /// Makes the files all rows read and write, where they are not there yet.
-pub fn prepare(rows: &[String]) -> Result<PathBuf> {
+pub fn prepare() -> Result<PathBuf> {
     let folder = process::root().join("target/compare/share");
     fs::create_dir_all(folder.join("dir"))?;
     own(&folder)?;
     own(&folder.join("dir"))?;
     file(&folder.join("one.0"), 1024)?;
-    if rows.is_empty()
-        || rows.iter().any(|row| row.contains("clients") || row.contains("read") || row.contains("write"))
-    {
-        for client in 0..10 {
-            file(&folder.join(format!("many.{client}")), 256)?;
-        }
+    for client in 0..10 {
+        file(&folder.join(format!("many.{client}")), 256)?;
     }
     for entry in 0..10_000 {
         let path = folder.join(format!("dir/entry-{entry:05}"));

@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<()> {
     isolate::enter()?;
     let bench = Bench {
         load: loader::compile("load")?,
-        folder: folder::prepare(&args.rows)?,
+        folder: folder::prepare()?,
         who: who(args)?,
         quick: args.quick,
         retries: args.retries,

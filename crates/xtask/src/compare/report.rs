@@ -212,7 +212,7 @@ mod tests {
             p99_us: 2.0,
             pss_kib: 1024,
         };
-        Sample { row: "read 1 GiB, 1 client, q1", who, round: 1, measured }
+        Sample { row: "read 1 GiB 1 client q1", who, round: 1, measured }
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_row_is_met_by_speed_and_cpu_together() {
-        let groups = rows::groups(&["1 client, q1".to_owned()]);
+        let groups = rows::groups(&["read 1 GiB 1 client q1".to_owned()]);
         let peer = sample(Who::Peer, 1.0, 0.5);
         for (seconds, cpu, met) in [(1.0, 0.35, "yes"), (1.0, 0.36, "NO"), (1.1, 0.1, "NO")] {
             let samples = [sample(Who::Ours, seconds, cpu), sample(peer.who, 1.0, 0.5)];
