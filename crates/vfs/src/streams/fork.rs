@@ -80,7 +80,6 @@ impl Streams {
         if sidecar.layout().is_none() {
             sidecar.write(0, &header)?;
             sidecar = sidecar.again()?;
-            sidecar.note_absorbed()?;
         }
         if sidecar.layout().is_some_and(|layout| layout.len_at.is_none()) {
             self.move_fork(file)?;
@@ -140,12 +139,16 @@ impl Streams {
     fn move_fork(&self, file: &File<'_>) -> Result<()> {
         self.absorb(file)?; // entries that the new header has no place for
         let old = self.sidecar(file)?;
-        let header = match old.as_ref().and_then(Sidecar::parsed) {
-            Some(head) => kept_header(&head),
-            None => self.new_header(file)?,
-        };
+        match old.as_ref().and_then(Sidecar::parsed) {
+            Some(head) => self.move_behind(file, kept_header(&head), true),
+            None => self.move_behind(file, self.new_header(file)?, false),
+        }
+    }
+
+    /// Puts the fork behind this header. `known` says that the header has all attributes that the model has.
+    pub(super) fn move_behind(&self, file: &File<'_>, header: Vec<u8>, known: bool) -> Result<()> {
         let from = self.any_fork(file)?;
-        let new = self.unfinished(file, header, from.as_ref())?;
+        let new = self.unfinished(file, header, from.as_ref(), known)?;
         let name = file.sidecar_name();
         match self.beside(file)? {
             Beside::Plain => return Err(Error::Exists),
@@ -158,7 +161,13 @@ impl Streams {
     }
 
     /// Makes a sidecar in the store, and gives the folder it is in.
-    fn unfinished(&self, file: &File<'_>, header: Vec<u8>, from: Option<&Fork>) -> Result<Arc<dyn Object>> {
+    fn unfinished(
+        &self,
+        file: &File<'_>,
+        header: Vec<u8>,
+        from: Option<&Fork>,
+        known: bool,
+    ) -> Result<Arc<dyn Object>> {
         let root = Caller::root();
         let folder = self.make_stored(&file.key())?;
         super::found(folder.remove(&root, store::UNFINISHED))?;
@@ -172,7 +181,9 @@ impl Streams {
         let Held::Sidecar(mut sidecar) = new.held else { return Err(Error::Io) };
         sidecar.claim(&file.key())?;
         let sidecar = sidecar.again()?;
-        sidecar.note_absorbed()?;
+        if known {
+            sidecar.note_absorbed()?;
+        }
         dress(&*sidecar.object, &file.object.attributes()?)?;
         sidecar.object.sync(Stability::File)?;
         Ok(folder)

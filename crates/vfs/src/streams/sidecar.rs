@@ -129,6 +129,14 @@ impl Sidecar {
         self.object.prepare(&Caller::root(), &self.attributes, want, true)
     }
 
+    /// Replaces everything by a head that the model knows. Nothing is lost by a crash in between: it is in the model.
+    pub(super) fn rewrite(self, head: &[u8]) -> Result<()> {
+        self.write(0, head)?;
+        let size = SetAttributes { size: Some(head.len() as u64), ..SetAttributes::default() };
+        self.object.set_attributes(&Caller::root(), &size)?;
+        self.again()?.note_absorbed()
+    }
+
     pub(super) fn write(&self, offset: u64, data: &[u8]) -> Result<()> {
         self.open_for(Access::WRITE)?;
         self.object.write_at(&Caller::root(), offset, data, Stability::Unstable)
@@ -191,7 +199,6 @@ impl Streams {
         }
         let mut sidecar = sidecar.again()?;
         sidecar.owned = true;
-        sidecar.note_absorbed()?;
         Ok(sidecar)
     }
 

@@ -7,11 +7,19 @@ use std::sync::Arc;
 use super::sidecar::{self, Beside, Sidecar};
 use super::{File, SIDECAR, Streams, found};
 use crate::backend::{Found, Object, XattrMode};
-use crate::mac::{FinderInfo, Metadata, layout};
+use crate::mac::{FinderInfo, Metadata, attr, layout, sidecar as mac_sidecar};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
 /// How many places of files with a made-up sidecar are remembered.
 const REMEMBERED: usize = 16_384;
+
+/// A longer fork is not moved to make room for attributes before it.
+const LARGEST_MOVED: u64 = 16 << 20;
+
+/// A name and a value.
+type Attribute = (Vec<u8>, Vec<u8>);
+/// A folder, and a name in it.
+type Place = (Arc<dyn Object>, Vec<u8>);
 
 /// Where files were that clients saw a made-up sidecar of: their folder, and their name in it.
 #[derive(Default)]
@@ -85,7 +93,7 @@ impl Streams {
     }
 
     /// The folder and name of a file whose sidecar a client looked for, if it is still there.
-    fn seen_at(&self, owner: &dyn Object) -> Result<Option<(Arc<dyn Object>, Vec<u8>)>> {
+    fn seen_at(&self, owner: &dyn Object) -> Result<Option<Place>> {
         let Some((folder, name)) = self.seen.lock().place(&owner.key()) else { return Ok(None) };
         let folder = match self.backend.by_key(&folder) {
             Err(Error::Stale) => return Ok(None),
@@ -159,18 +167,58 @@ impl Streams {
     }
 
     fn on_disk(&self, file: &File<'_>, sidecar: Sidecar) -> Result<View> {
-        // Others' sidecars often have no Finder info, when the model has.
-        let stale = sidecar.absorbed()?.is_none() && sidecar.parsed().is_some();
         let object = sidecar.object.clone();
-        if stale {
-            let (metadata, _) = self.load(file)?;
-            match super::metadata::write_finder_info(sidecar, &metadata) {
-                Ok(()) | Err(Error::ReadOnly | Error::NoSpace) => {}
-                Err(other) => return Err(other),
-            }
+        let object = match self.refresh(file, sidecar) {
+            Ok(()) => object,
+            Err(Error::ReadOnly | Error::NoSpace | Error::QuotaExceeded) => object,
+            Err(other) => return Err(other),
+        };
+        // It may be another file now.
+        if let Beside::Own(sidecar) = self.beside(file)? {
+            return Ok(View::OnDisk(Found { object: sidecar.object, attributes: sidecar.attributes }));
         }
         let attributes = object.attributes()?;
         Ok(View::OnDisk(Found { object, attributes }))
+    }
+
+    /// Makes a sidecar's head say what the model does, when the model has changed since; or when another server wrote
+    /// the sidecar. A head that a client is writing stays.
+    fn refresh(&self, file: &File<'_>, sidecar: Sidecar) -> Result<()> {
+        let Some(layout) = sidecar.layout() else { return Ok(()) };
+        let sidecar = match sidecar.absorbed()? {
+            Some((print, _)) if print != sidecar.fingerprint() => return Ok(()),
+            Some(_) if sidecar.attributes.changed > file.object.attributes()?.changed => return Ok(()),
+            Some(_) => sidecar,
+            None => {
+                self.absorb(file)?;
+                sidecar.again()?
+            }
+        };
+        let (metadata, _) = self.load(file)?;
+        let shown = self.to_show(file, &sidecar)?;
+        if says(&sidecar, &shown)? {
+            return super::metadata::write_finder_info(sidecar, &metadata);
+        }
+        let shown: Vec<_> = shown.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        let (head, _) = metadata.to_sidecar(&shown, 0);
+        match layout.len {
+            0 => sidecar.rewrite(&head),
+            1..=LARGEST_MOVED => self.move_behind(file, head, true),
+            _ => super::metadata::write_finder_info(sidecar, &metadata),
+        }
+    }
+
+    /// The attributes that a sidecar should have: those of the model that fit, and those that only sidecars have.
+    fn to_show(&self, file: &File<'_>, sidecar: &Sidecar) -> Result<Vec<Attribute>> {
+        let mut attributes = self.attributes(file.object)?;
+        for attr in sidecar.parsed().iter().flat_map(|head| &head.xattrs) {
+            if layout::stored_xattr(attr.name).is_none() {
+                attributes.push((attr.name.to_vec(), sidecar.value(attr)?));
+            }
+        }
+        let all: Vec<_> = attributes.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        let fitting = attr::writable(&all, mac_sidecar::MIN_LEN - FinderInfo::LEN, &mut Vec::new());
+        Ok(fitting.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect())
     }
 
     /// A whole sidecar without a fork; no bytes when there is nothing to say.
@@ -196,6 +244,9 @@ impl Streams {
         self.absorb(&file)?;
         let content = self.synthesize(file.object, &self.load(&file)?.0)?;
         let sidecar = self.sidecar_or_new(&file, &content)?;
+        if sidecar.absorbed()?.is_none() {
+            sidecar.note_absorbed()?;
+        }
         let key = sidecar.object.key();
         file.object.set_xattr(&Caller::root(), SIDECAR, key.as_bytes(), XattrMode::Set)?;
         let attributes = sidecar.object.attributes()?;
@@ -246,6 +297,18 @@ impl Streams {
         let beside = self.beside(&File { folder, name: owner, object: &*there.object })?;
         Ok(matches!(beside, Beside::Own(_) | Beside::Foreign(_)))
     }
+}
+
+/// Whether the attributes in a sidecar are these.
+fn says(sidecar: &Sidecar, shown: &[Attribute]) -> Result<bool> {
+    let Some(head) = sidecar.parsed() else { return Ok(false) };
+    for attr in &head.xattrs {
+        let value = sidecar.value(attr)?;
+        if !shown.iter().any(|(name, shown)| name == attr.name && *shown == value) {
+            return Ok(false);
+        }
+    }
+    Ok(head.xattrs.len() == shown.len())
 }
 
 /// The file whose sidecar a name would be. A sidecar has none of its own.

@@ -194,6 +194,48 @@ fn a_sidecar_made_elsewhere_gets_the_models_finder_info_when_a_mac_looks() {
 }
 
 #[test]
+fn attributes_changed_elsewhere_are_changed_in_the_sidecar_when_a_mac_looks() {
+    for fork in [&b""[..], b"a fork"] {
+        let disk = Disk::new();
+        let file = disk.make("f");
+        let private: NewAttr<'_> = (b"com.apple.decmpfs", b"only in sidecars");
+        write(&disk, "._f", &sidecar_of(&text(), &[(b"a", b"1"), (b"b", b"2"), private], fork));
+        disk.streams.remove_stream(&user(), &file.file(), b"a").unwrap();
+        disk.streams.write_stream(&user(), &file.file(), b"b", 0, b"22", Stability::File).unwrap();
+        disk.streams.write_stream(&user(), &file.file(), b"c", 0, b"3", Stability::File).unwrap();
+        let expected = sidecar_of(&text(), &[(b"b", b"22"), (b"c", b"3"), private], fork);
+        assert_eq!(read(&disk, "._f").unwrap(), expected);
+        assert_eq!(disk.fork(&file), fork);
+        let sidecar = disk.find("._f").unwrap().object;
+        assert_eq!(read(&disk, "._f").unwrap(), expected);
+        assert_eq!(disk.find("._f").unwrap().object.key(), sidecar.key()); // once
+    }
+}
+
+#[test]
+fn a_fork_written_elsewhere_does_not_hide_the_attributes_from_macs() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    set_xattr(&*file.object, b"user.com.apple.quarantine", b"0083;");
+    disk.put_fork(&file, b"fork");
+    let quarantine: NewAttr<'_> = (b"com.apple.quarantine", b"0083;");
+    let seen = read(&disk, "._f").unwrap();
+    assert_eq!(&seen[50..], &sidecar_of(&FinderInfo::NONE, &[quarantine], b"fork")[50..]);
+}
+
+#[test]
+fn a_head_that_a_client_is_writing_is_left_alone() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    write(&disk, "._f", &sidecar_of(&text(), &[(b"a", b"1")], b""));
+    set_xattr(&*file.object, b"user.late", b"2");
+    let sidecar = disk.find("._f").unwrap().object;
+    sidecar.write_at(&user(), 50, b"APPL", Stability::File).unwrap();
+    let written = content(&*sidecar);
+    assert_eq!(read(&disk, "._f").unwrap(), written);
+}
+
+#[test]
 fn a_sidecar_just_made_is_empty_hidden_and_says_nothing() {
     let disk = Disk::new();
     let file = disk.make("f");
