@@ -115,9 +115,11 @@ impl HostObject {
         }
     }
 
-    /// The data's descriptor when every page of the range is in memory (cachestat(2), Linux 6.5).
+    /// The data's descriptor when every page of the range is in memory (cachestat(2), Linux 6.5; since 6.14 it answers
+    /// only those who may write the file, so the server asks as itself).
     pub(super) fn resident_range(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
         let fd = self.readable().ok()?;
+        self.shared.act_as_ourselves().ok()?;
         let pages = (offset + length).div_ceil(4096) - offset / 4096;
         (cached_pages(&fd, offset, length)? >= pages).then_some(fd)
     }

@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
@@ -16,6 +17,7 @@ pub(super) struct HostObject {
     pub(super) fd: Arc<OwnedFd>,
     pub(super) opened: Mutex<Opened>,
     pub(super) reached: Reached,
+    acl: Mutex<Option<(Instant, bool)>>,
     key: HostKey,
     id: FileId,
     kind: Kind,
@@ -38,8 +40,8 @@ impl HostObject {
         attributes: &Attributes,
         reached: Reached,
     ) -> Self {
-        let opened = Mutex::default();
-        Self { shared, fd, opened, reached, key, id: attributes.id, kind: attributes.kind }
+        let (opened, acl) = (Mutex::default(), Mutex::default());
+        Self { shared, fd, opened, reached, acl, key, id: attributes.id, kind: attributes.kind }
     }
 
     pub(super) fn stat(&self) -> Result<Attributes> {
@@ -74,9 +76,21 @@ impl HostObject {
         Ok(granted.fold(Access::NONE, Access::union))
     }
 
+    /// Whether the file has an ACL. The host is asked once a second at most: it takes a path look-up, which every small
+    /// read of somebody else's file would pay (1.5 of 10 µs).
     fn has_acl(&self) -> bool {
+        const BELIEVED_FOR: Duration = Duration::from_secs(1);
+        let mut known = self.acl.lock();
+        if let Some((asked, has)) = *known
+            && asked.elapsed() < BELIEVED_FOR
+        {
+            return has;
+        }
         let mut none = [0_u8; 0];
-        rustix::fs::getxattr(self.path(), "system.posix_acl_access", &mut none).is_ok_and(|length| length > 0)
+        let asked = rustix::fs::getxattr(self.path(), "system.posix_acl_access", &mut none);
+        let has = asked.is_ok_and(|length| length > 0);
+        *known = Some((Instant::now(), has));
+        has
     }
 
     fn kernel_grants(&self, bit: Access) -> bool {
