@@ -124,7 +124,7 @@ impl NfsView {
             format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)
         })?;
         let cache_bytes = usize::try_from(settings.server.cache_size).unwrap_or(usize::MAX) / many;
-        let options = VolumeOptions { read_only: share.read_only, cache_bytes };
+        let options = VolumeOptions { read_only: share.read_only, cache_bytes, sidecars: share.mac_sidecars };
         let volume = Arc::new(Volume::new(Arc::new(host), options));
         let known = Known { path: share.path.clone(), read_only: share.read_only, volume: volume.clone() };
         volumes.insert(share.name.clone(), known);

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::backend::{Backend, ListEntry, WatchEvent, WatchId};
+use crate::mac::layout::is_sidecar_name;
+use crate::streams::{STORE, Streams};
 use crate::volume::Node;
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
@@ -163,6 +165,7 @@ impl Listings {
     pub(crate) fn page(
         &self,
         backend: &dyn Backend,
+        streams: Option<&Streams>,
         folder: &Node,
         attributes: &Attributes,
         cookie: u64,
@@ -174,11 +177,11 @@ impl Listings {
         {
             return Ok(Page { listing, from, complete: true, epoch, may_search: false });
         }
-        let listing = if cookie == 0 { self.build(backend, folder, attributes)? } else { None };
+        let listing = if cookie == 0 { self.build(backend, streams, folder, attributes)? } else { None };
         if let Some(listing) = listing {
             return Ok(Page { listing, from: 0, complete: true, epoch, may_search: false });
         }
-        let (entries, complete) = collect(folder, cookie, PIECE)?;
+        let (entries, complete) = collect(streams, folder, cookie, PIECE)?;
         let listing = Arc::new(listing_of(folder, attributes, entries, false));
         Ok(Page { listing, from: 0, complete, epoch, may_search: false })
     }
@@ -227,6 +230,7 @@ impl Listings {
     fn build(
         &self,
         backend: &dyn Backend,
+        streams: Option<&Streams>,
         folder: &Node,
         attributes: &Attributes,
     ) -> Result<Option<Arc<Listing>>> {
@@ -234,7 +238,7 @@ impl Listings {
         let watch = (attributes.size > 4096 || attributes.allocated == 0)
             .then(|| backend.watch(folder.as_ref()))
             .flatten();
-        let (entries, complete) = collect(folder, 0, MOST_KEPT)?;
+        let (entries, complete) = collect(streams, folder, 0, MOST_KEPT)?;
         if !complete {
             watch.into_iter().for_each(|watch| backend.unwatch(watch));
             return Ok(None);
@@ -284,19 +288,33 @@ impl Listings {
     }
 }
 
-fn collect(folder: &Node, cookie: u64, most: usize) -> Result<(Vec<Entry>, bool)> {
+/// Entries after `cookie`, up to `most`, without what listings hide; and whether the end was reached.
+fn collect(streams: Option<&Streams>, folder: &Node, cookie: u64, most: usize) -> Result<(Vec<Entry>, bool)> {
     let mut entries = Vec::new();
-    let complete = folder.list(cookie, &mut |entry: ListEntry<'_>| {
-        entries.push(Entry {
-            name: entry.name.into(),
-            id: entry.id,
-            kind: entry.kind,
-            cookie: entry.cookie,
-            details: Mutex::new(None),
-        });
-        entries.len() < most
-    })?;
+    let (mut from, mut complete) = (cookie, false);
+    // A piece of nothing but hidden entries would look like the end: then the next one is taken, too.
+    while entries.is_empty() && !complete {
+        complete = folder.list(from, &mut |entry: ListEntry<'_>| {
+            from = entry.cookie;
+            entries.push(Entry {
+                name: entry.name.into(),
+                id: entry.id,
+                kind: entry.kind,
+                cookie: entry.cookie,
+                details: Mutex::new(None),
+            });
+            entries.len() < most
+        })?;
+        if let Some(streams) = streams {
+            entries.retain(|entry| !is_hidden(streams, folder, &entry.name));
+        }
+    }
     Ok((entries, complete))
+}
+
+/// Sidecars, and the server's own store. What cannot be told is shown.
+fn is_hidden(streams: &Streams, folder: &Node, name: &[u8]) -> bool {
+    name == STORE || (is_sidecar_name(name) && streams.hidden(folder.as_ref(), name).unwrap_or(false))
 }
 
 fn listing_of(folder: &Node, version: &Attributes, entries: Vec<Entry>, watched: bool) -> Listing {

@@ -12,6 +12,7 @@ use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stabili
 use crate::events::{Happened, Hub};
 use crate::listing::{Listings, Page};
 use crate::state::{Cause, OpenId, Party, State};
+use crate::streams::Streams;
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, names};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
@@ -27,11 +28,13 @@ pub struct VolumeOptions {
     pub read_only: bool,
     /// Bytes that cached listings may take.
     pub cache_bytes: usize,
+    /// `._name` is answered from, and absorbed into, the Mac metadata of `name`, and left out of listings.
+    pub sidecars: bool,
 }
 
 impl Default for VolumeOptions {
     fn default() -> Self {
-        Self { read_only: false, cache_bytes: 64 << 20 }
+        Self { read_only: false, cache_bytes: 64 << 20, sidecars: true }
     }
 }
 
@@ -42,6 +45,7 @@ pub struct Volume {
     options: VolumeOptions,
     pub(crate) state: State,
     pub(crate) events: Hub,
+    pub(crate) streams: Option<Streams>,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -89,6 +93,7 @@ impl Volume {
     pub fn new(backend: Arc<dyn Backend>, options: VolumeOptions) -> Self {
         Self {
             listings: Listings::new(options.cache_bytes),
+            streams: options.sidecars.then(|| Streams::new(backend.clone())),
             backend,
             options,
             state: State::default(),
@@ -243,7 +248,7 @@ impl Volume {
     ) -> Result<Made> {
         let before = self.may_change(folder)?;
         let stored = to_stored(name);
-        let found = folder.object.create(&actor.caller, stored.as_deref().unwrap_or(name), new, mode)?;
+        let found = self.create_pair(&actor.caller, folder, stored.as_deref().unwrap_or(name), new, mode)?;
         self.entry_changed(actor, folder, stored.as_deref().unwrap_or(name), &found, Happened::Created);
         Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
@@ -265,10 +270,7 @@ impl Volume {
         let before = self.may_change(folder)?;
         let stored = self.stored_entry(&actor.caller, folder, name)?;
         let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
-        match kind {
-            Kind::Folder => folder.object.remove_folder(&actor.caller, &stored)?,
-            _ => folder.object.remove(&actor.caller, &stored)?,
-        }
+        self.remove_pair(&actor.caller, folder, &stored, kind)?;
         if let Some(going) = going {
             self.entry_changed(actor, folder, &stored, &going, Happened::Removed);
         }
@@ -289,7 +291,7 @@ impl Volume {
         let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
         self.concerned(actor, to.0, &new_name, Cause::Remove)?;
         let (source, target) = (&from.0.object, &to.0.object);
-        source.rename(&actor.caller, &name, target.as_ref(), &new_name, mode)?;
+        self.rename_pair(&actor.caller, (source, &name), (target, &new_name), mode)?;
         if let Some(moving) = moving {
             let (old_folder, old_name) = (source.id(), Arc::from(&*name));
             self.entry_changed(actor, to.0, &new_name, &moving, Happened::Renamed { old_folder, old_name });
@@ -308,7 +310,8 @@ impl Volume {
         if !granted.contains(Access::READ) {
             return Err(Error::AccessDenied);
         }
-        let page = self.listings.page(self.backend.as_ref(), folder, &attributes, cookie)?;
+        let page =
+            self.listings.page(self.backend.as_ref(), self.streams.as_ref(), folder, &attributes, cookie)?;
         Ok(page.for_searcher(granted.contains(Access::EXECUTE)))
     }
 

@@ -2,11 +2,11 @@ use wire::Writer;
 
 use super::put;
 use super::target::{Target, entry_name};
-use crate::server::handle::Sealed;
+use crate::server::handle::{Sealed, View};
 use crate::server::rpc::Call;
 use crate::wire::v3::lookup::{Request, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Fattr3, FileHandle, Status};
-use vfs::Kind;
+use vfs::{Kind, Looked};
 
 /// LOOKUP, RFC 1813 3.3.3. `.` and `..` are the folder and its parent; the share's folder is its own parent.
 pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
@@ -35,7 +35,13 @@ fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Fattr3
     let found = match name {
         b"." => folder.found.clone(),
         b".." => volume.parent(&folder.found)?,
-        name => volume.lookup(&folder.actor.caller, &folder.found.object, entry_name(name)?)?,
+        name => match volume.look(&folder.actor.caller, &folder.found, entry_name(name)?)? {
+            Looked::File(found) => found,
+            Looked::Sidecar(sidecar) => {
+                let handle = call.seal_view(folder, View::Sidecar, sidecar.owner.key());
+                return Ok((handle, folder.fattr(&sidecar.attributes)));
+            }
+        },
     };
     Ok((call.seal(folder, &found), folder.fattr(&found.attributes)))
 }

@@ -1,4 +1,4 @@
-use vfs::ReadData;
+use vfs::{Access, Payload, ReadData};
 use wire::Writer;
 
 use super::put;
@@ -33,5 +33,21 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
 
 async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadData, Status> {
     let length = request.count.min(most) as usize;
+    if let Some(sidecar) = &target.sidecar {
+        return sidecar_data(target, sidecar, request.offset, length);
+    }
     Ok(target.export.volume.read(&target.actor, &target.found, request.offset, length).await?)
+}
+
+/// A sidecar that is not on the disk, which whoever may read its file may read.
+fn sidecar_data(target: &Target, sidecar: &[u8], offset: u64, length: usize) -> Result<ReadData, Status> {
+    let (actor, attributes) = (&target.actor, target.found.attributes);
+    let granted = target.export.volume.access(&actor.caller, &target.found, Access::READ)?;
+    if !granted.contains(Access::READ) && actor.caller.uid != attributes.uid {
+        return Err(Status::ACCES);
+    }
+    let left = usize::try_from(offset).ok().and_then(|at| sidecar.get(at..)).unwrap_or_default();
+    let bytes = left[..length.min(left.len())].to_vec();
+    let end = bytes.len() == left.len();
+    Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes })
 }

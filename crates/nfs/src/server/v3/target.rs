@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vfs::backend::Found;
 use vfs::state::Party;
-use vfs::{Actor, Attributes, Change, Kind, SetAttributes, Time};
+use vfs::{Actor, Attributes, Change, HostKey, Kind, Looked, SetAttributes, Time};
 
 use crate::server::export::Export;
 use crate::server::handle::{Named, Sealed, View};
@@ -15,7 +15,9 @@ use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, S
 pub(in crate::server) struct Target {
     pub(in crate::server) export: Arc<Export>,
     pub(in crate::server) found: Found,
-    pub(super) view: View,
+    /// The content of a Mac sidecar that is not on the disk; `found` is then the file it belongs to, with the sidecar's
+    /// attributes.
+    pub(super) sidecar: Option<Vec<u8>>,
     pub(in crate::server) actor: Actor,
     pub(in crate::server) writable: bool,
 }
@@ -28,22 +30,43 @@ impl Call<'_> {
         let rule = export.rule(self.origin).ok_or(Status::ACCES)?;
         let caller = self.caller(rule);
         let writable = rule.writable && !export.volume.is_read_only();
-        let found = export.volume.node(&named.key)?;
+        let mut found = export.volume.node(&named.key)?;
+        let mut sidecar = None;
+        if named.view == View::Sidecar {
+            match export.volume.sidecar_of(found)? {
+                Looked::File(there) => found = there,
+                Looked::Sidecar(made_up) => {
+                    found = Found { object: made_up.owner, attributes: made_up.attributes };
+                    sidecar = Some(made_up.bytes);
+                }
+            }
+        }
         let party = Party::client(self.service.clients.of(self.origin.address));
         let actor = Actor { caller, party, open: None };
-        Ok(Target { export, found, view: named.view, actor, writable })
+        Ok(Target { export, found, sidecar, actor, writable })
     }
 
     /// The same for a procedure that changes something.
     pub(super) fn target_to_change(&self, handle: &[u8]) -> Result<Target, Fail<Wcc>> {
-        let target = self.target(handle)?;
-        if target.writable { Ok(target) } else { Err(target.fail(Status::ROFS)) }
+        let mut target = self.target(handle)?;
+        if !target.writable {
+            return Err(target.fail(Status::ROFS));
+        }
+        if target.sidecar.take().is_some() {
+            let materialized = target.export.volume.materialize(&target.actor.caller, &target.found.object);
+            target.found = materialized.map_err(|error| target.fail(error))?;
+        }
+        Ok(target)
     }
 
     /// The handle of a file of the target's export.
     pub(super) fn seal(&self, target: &Target, found: &Found) -> Sealed {
-        let named = Named { tag: target.export.tag, view: View::File, key: found.object.key() };
-        named.seal(&self.service.secret)
+        self.seal_view(target, View::File, found.object.key())
+    }
+
+    /// The handle of a view of a file of the target's export.
+    pub(super) fn seal_view(&self, target: &Target, view: View, key: HostKey) -> Sealed {
+        Named { tag: target.export.tag, view, key }.seal(&self.service.secret)
     }
 }
 

@@ -1,0 +1,104 @@
+//! `._name` as a part of `name`: found by look-up, left out of listings, moved and removed with its file.
+
+use crate::backend::{Found, NewKind, RenameMode};
+use crate::mac::layout;
+use crate::streams::{Synthesized, View};
+use crate::volume::Node;
+use crate::{Caller, Error, Kind, Result, Volume};
+
+/// What a look-up found.
+pub enum Looked {
+    /// An entry of the folder.
+    File(Found),
+    /// The Mac metadata of the entry beside it, as the file that a Mac expects there.
+    Sidecar(Synthesized),
+}
+
+impl Volume {
+    /// As [`Volume::lookup`], with the sidecars that are not on the disk.
+    pub fn look(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<Looked> {
+        if let Some(streams) = &self.streams
+            && layout::is_sidecar_name(name)
+        {
+            let stored = crate::names::for_storage(name);
+            match streams.view(caller, folder.object.as_ref(), &stored)? {
+                View::Plain => {}
+                View::OnDisk(found) => return Ok(Looked::File(found)),
+                View::Synthesized(sidecar) => return Ok(Looked::Sidecar(sidecar)),
+                View::Absent => return Err(Error::NotFound),
+            }
+        }
+        self.lookup(caller, &folder.object, name).map(Looked::File)
+    }
+
+    /// The sidecar of a file that a client found earlier.
+    pub fn sidecar_of(&self, owner: Found) -> Result<Looked> {
+        match self.streams.as_ref().ok_or(Error::Stale)?.view_of(owner)? {
+            View::OnDisk(found) => Ok(Looked::File(found)),
+            View::Synthesized(sidecar) => Ok(Looked::Sidecar(sidecar)),
+            View::Plain | View::Absent => Err(Error::Stale),
+        }
+    }
+
+    /// Puts a sidecar on the disk that was made up until now, because it is about to change.
+    pub fn materialize(&self, caller: &Caller, owner: &Node) -> Result<Found> {
+        self.streams.as_ref().ok_or(Error::Stale)?.materialize_of(caller, owner.as_ref())
+    }
+
+    pub(crate) fn create_pair(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &[u8],
+        new: NewKind<'_>,
+        mode: u32,
+    ) -> Result<Found> {
+        let is_file = matches!(new, NewKind::File);
+        if let Some(streams) = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name)) {
+            match streams.view(caller, folder.object.as_ref(), name)? {
+                View::OnDisk(_) | View::Synthesized(_) => return Err(Error::Exists),
+                View::Absent => {
+                    if let Some(found) = streams.materialize(caller, folder.object.as_ref(), name)? {
+                        return Ok(found);
+                    }
+                }
+                View::Plain => {}
+            }
+        }
+        folder.object.create(caller, name, new, mode)
+    }
+
+    pub(crate) fn remove_pair(&self, caller: &Caller, folder: &Found, name: &[u8], kind: Kind) -> Result<()> {
+        let folder = folder.object.as_ref();
+        match (&self.streams, kind) {
+            (None, Kind::Folder) => folder.remove_folder(caller, name),
+            (None, _) => folder.remove(caller, name),
+            (Some(streams), Kind::Folder) => streams.remove_folder(caller, folder, name),
+            (Some(streams), _) => {
+                if layout::is_sidecar_name(name) && streams.remove_view(caller, folder, name)? {
+                    return Ok(());
+                }
+                streams.remove(caller, folder, name)
+            }
+        }
+    }
+
+    pub(crate) fn rename_pair(
+        &self,
+        caller: &Caller,
+        from: (&Node, &[u8]),
+        to: (&Node, &[u8]),
+        mode: RenameMode,
+    ) -> Result<()> {
+        let (from, to) = ((from.0.as_ref(), from.1), (to.0.as_ref(), to.1));
+        let Some(streams) = &self.streams else {
+            return from.0.rename(caller, from.1, to.0, to.1, mode);
+        };
+        let (old, new) = (layout::is_sidecar_name(from.1), layout::is_sidecar_name(to.1));
+        if old && new && streams.has_followed(from, to)? {
+            return Ok(());
+        }
+        streams.rename(caller, from, to, mode)?;
+        if new { streams.placed(to.0, to.1) } else { Ok(()) }
+    }
+}
