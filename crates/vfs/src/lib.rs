@@ -4,6 +4,7 @@
 
 mod attributes;
 pub mod backend;
+mod busy;
 mod caller;
 mod coherence;
 mod error;

@@ -2,7 +2,7 @@
 
 use crate::backend::{Found, NewKind, RenameMode};
 use crate::mac::layout;
-use crate::streams::{Synthesized, View};
+use crate::streams::{STORE, Synthesized, View};
 use crate::volume::Node;
 use crate::{Caller, Error, Kind, Result, Volume};
 
@@ -12,6 +12,11 @@ pub enum Looked {
     File(Found),
     /// The Mac metadata of the entry beside it, as the file that a Mac expects there.
     Sidecar(Synthesized),
+}
+
+/// The server's own folder at the root of a share is nobody's business.
+pub(crate) fn refuse_store(name: &[u8]) -> Result<()> {
+    if name == STORE { Err(Error::AccessDenied) } else { Ok(()) }
 }
 
 impl Volume {
@@ -53,8 +58,10 @@ impl Volume {
         new: NewKind<'_>,
         mode: u32,
     ) -> Result<Found> {
+        refuse_store(name)?;
         let is_file = matches!(new, NewKind::File);
         if let Some(streams) = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name)) {
+            let _changing = self.busy.change(&[(folder.object.id(), name)]);
             match streams.view(caller, folder.object.as_ref(), name)? {
                 View::OnDisk(_) | View::Synthesized(_) => return Err(Error::Exists),
                 View::Absent => {
@@ -69,7 +76,9 @@ impl Volume {
     }
 
     pub(crate) fn remove_pair(&self, caller: &Caller, folder: &Found, name: &[u8], kind: Kind) -> Result<()> {
+        refuse_store(name)?;
         let folder = folder.object.as_ref();
+        let _changing = self.busy.change(&[(folder.id(), name)]);
         match (&self.streams, kind) {
             (None, Kind::Folder) => folder.remove_folder(caller, name),
             (None, _) => folder.remove(caller, name),
@@ -90,10 +99,12 @@ impl Volume {
         to: (&Node, &[u8]),
         mode: RenameMode,
     ) -> Result<()> {
+        refuse_store(from.1).and(refuse_store(to.1))?;
         let (from, to) = ((from.0.as_ref(), from.1), (to.0.as_ref(), to.1));
         let Some(streams) = &self.streams else {
             return from.0.rename(caller, from.1, to.0, to.1, mode);
         };
+        let _changing = self.busy.change(&[(from.0.id(), from.1), (to.0.id(), to.1)]);
         let (old, new) = (layout::is_sidecar_name(from.1), layout::is_sidecar_name(to.1));
         if old && new && streams.has_followed(from, to)? {
             return Ok(());

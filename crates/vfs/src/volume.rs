@@ -9,8 +9,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
+use crate::busy::Busy;
 use crate::events::{Happened, Hub};
 use crate::listing::{Listings, Page};
+use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, names};
@@ -46,6 +48,7 @@ pub struct Volume {
     pub(crate) state: State,
     pub(crate) events: Hub,
     pub(crate) streams: Option<Streams>,
+    pub(crate) busy: Busy,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -98,6 +101,7 @@ impl Volume {
             options,
             state: State::default(),
             events: Hub::default(),
+            busy: Busy::default(),
         }
     }
 
@@ -138,6 +142,7 @@ impl Volume {
 
     /// The entry of `folder` with this name: exactly, else in the form in which names are stored.
     pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
+        refuse_store(name)?;
         match folder.lookup(caller, name) {
             Err(Error::NotFound) => match to_stored(name) {
                 Some(stored) => folder.lookup(caller, &stored),

@@ -1,0 +1,70 @@
+use std::collections::HashSet;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::FileId;
+use crate::mac::layout;
+
+/// Places (a folder and a name in it) where a file and its sidecar are being changed together. Others wait for just
+/// that place, so that a disk that stalls on one file holds up nobody else.
+#[derive(Default)]
+pub(crate) struct Busy {
+    places: Mutex<HashSet<(FileId, Box<[u8]>)>>,
+    done: Condvar,
+}
+
+/// Places being changed, until dropped.
+pub(crate) struct Changing<'a> {
+    busy: &'a Busy,
+    places: Vec<(FileId, Box<[u8]>)>,
+}
+
+impl Busy {
+    /// Waits until none of these places is being changed, then claims them all at once.
+    pub(crate) fn change(&self, wanted: &[(FileId, &[u8])]) -> Changing<'_> {
+        let pair = |name: &[u8]| layout::sidecar_owner(name).unwrap_or(name).into();
+        let wanted: Vec<(FileId, Box<[u8]>)> =
+            wanted.iter().map(|&(folder, name)| (folder, pair(name))).collect();
+        let mut places = self.places.lock();
+        while wanted.iter().any(|place| places.contains(place)) {
+            self.done.wait(&mut places);
+        }
+        places.extend(wanted.iter().cloned());
+        Changing { busy: self, places: wanted }
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        let mut places = self.busy.places.lock();
+        for place in &self.places {
+            places.remove(place);
+        }
+        self.busy.done.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_file_and_its_sidecar_are_one_place_and_others_do_not_wait() {
+        let busy = Arc::new(Busy::default());
+        let first = busy.change(&[(FileId(1), b"a"), (FileId(1), b"._a")]);
+        drop(busy.change(&[(FileId(1), b"b"), (FileId(2), b"a")]));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let other = busy.clone();
+        let waiting = std::thread::spawn(move || {
+            let _claimed = other.change(&[(FileId(1), b"._a")]);
+            sender.send(()).unwrap();
+        });
+        assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err());
+        drop(first);
+        receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        waiting.join().unwrap();
+    }
+}
