@@ -30,8 +30,8 @@ pub fn start(folder: &Path, place: &Path) -> Result<Server> {
         process::wait_for_port(&mut running, port, Duration::from_secs(20))
             .with_context(|| format!("Ganesha does not start; see {log}"))?;
     }
-    let export = path(folder);
-    Ok(Server { running, address: Address { export, nfs_port, mount_port }, greeting: Vec::new() })
+    let address = Address { export: "/share".into(), nfs_port, mount_port };
+    Ok(Server { running, address, greeting: Vec::new() })
 }
 
 fn path(path: &Path) -> String {
@@ -54,7 +54,7 @@ fn configuration(folder: &Path, place: &Path, nfs_port: u16, mount_port: u16) ->
     let (folder, place) = (folder.display(), place.display());
     format!(
         "NFS_CORE_PARAM {{ NFS_Port = {nfs_port}; MNT_Port = {mount_port}; Protocols = 3; Enable_UDP = false;
-                  Enable_NLM = false; Enable_RQUOTA = false; RPC_Max_Connections = 10000; }}
+                  Enable_NLM = false; Enable_RQUOTA = false; Mount_Path_Pseudo = true; RPC_Max_Connections = 10000; }}
 NFSV4 {{ Graceless = true; RecoveryRoot = {place}; }}
 LOG {{ Default_Log_Level = CRIT; }}
 EXPORT {{ Export_Id = 1; Path = {folder}; Pseudo = /share; Protocols = 3; Transports = TCP; Access_Type = RW;

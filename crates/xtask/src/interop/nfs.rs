@@ -30,8 +30,12 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
 /// The part that any server passes through, for the peer.
 pub fn run_on_peer(outcomes: &mut Outcomes) -> Result<()> {
     let place = Place::new()?;
+    let _rpcbind = if isolate::is_isolated() { Some(rpcbind()?) } else { None };
     let server = ganesha::start(&place.share, Path::new("target/interop-nfs/ganesha"))?;
     any_ports(outcomes, &place, &server);
+    if isolate::is_isolated() {
+        by_portmapper(outcomes, &place, server.address.nfs_port);
+    }
     Ok(())
 }
 
@@ -280,12 +284,18 @@ fn standard_ports(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
         return Ok(());
     }
     let _server = place.server("111", 2049)?;
+    by_portmapper(outcomes, place, 2049);
+    Ok(())
+}
+
+/// Clients that find everything through the portmapper.
+fn by_portmapper(outcomes: &mut Outcomes, place: &Place, nfs_port: u16) {
     outcomes.run("showmount: -e", &["showmount"], || {
         let text = process::stdout_of("showmount", &["-e", "127.0.0.1"], LIMIT)?;
         ensure!(text.lines().any(|line| line.starts_with("/share ")), "it says {text:?}");
         Ok(())
     });
-    outcomes.run("rpcinfo: -p lists our programs", &["rpcinfo"], || programs(2049));
+    outcomes.run("rpcinfo: -p lists our programs", &["rpcinfo"], || programs(nfs_port));
     for (name, transport, program, version) in [
         ("rpcinfo: NFS over TCP", "tcp", "100003", "3"),
         ("rpcinfo: NFS over UDP", "udp", "100003", "3"),
@@ -301,7 +311,6 @@ fn standard_ports(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
         Ok(())
     });
     qemu(outcomes, place);
-    Ok(())
 }
 
 /// `rpcinfo -p` shows NFS 3, MOUNT 1 and 3, NLM 4 and NSM 1 over both transports, NFS at that port.
@@ -358,6 +367,13 @@ fn qemu(outcomes: &mut Outcomes, place: &Place) {
     });
 }
 
+fn rpcbind() -> Result<Running> {
+    let program = process::find("rpcbind").context("rpcbind is not installed")?;
+    let mut running = Running::start(program, &["-f", "-w"], Stdio::null(), Stdio::null())?;
+    process::wait_for_port(&mut running, 111, Duration::from_secs(5))?;
+    Ok(running)
+}
+
 /// Beside a running rpcbind the server registers there.
 fn beside_rpcbind(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
     let names =
@@ -368,8 +384,7 @@ fn beside_rpcbind(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
         }
         return Ok(());
     }
-    let mut rpcbind = Running::start("/usr/sbin/rpcbind", &["-f", "-w"], Stdio::null(), Stdio::null())?;
-    process::wait_for_port(&mut rpcbind, 111, Duration::from_secs(5))?;
+    let _rpcbind = rpcbind()?;
     let nfs_port = process::free_port()?;
     let server = place.server("111", nfs_port);
     let server = match server {
