@@ -1,17 +1,17 @@
 //! The NFS server as part of the program: settings in, status out.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use admin::control::{SessionStatus, Status};
-use admin::{Protocol, ServerSettings, Settings, ShareSettings};
+use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use conn::{Limits, Server, Watchdog};
-use nfs::server::{Export, HandleSecret, Service};
+use nfs::server::{Export, HandleSecret, Places, Portmap, Service};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use vfs::backend::host::{Host, HostOptions};
@@ -20,8 +20,10 @@ use vfs::{Volume, VolumeOptions};
 
 use crate::bind::Bound;
 use crate::running::{Current, View};
-use crate::{exports, privileges};
+use crate::{bind, exports, here, privileges};
 
+/// Where every client looks for portmap.
+const PORTMAP: u16 = 111;
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
 
@@ -29,6 +31,7 @@ const MOST_CONNECTIONS: usize = 16_384;
 pub(crate) struct NfsView {
     service: Arc<Service>,
     connections: Arc<Server>,
+    watchdog: Arc<Watchdog>,
     index: Index,
     /// Volumes by share name, kept over reloads with their caches and locks.
     volumes: Mutex<HashMap<String, Known>>,
@@ -48,6 +51,7 @@ impl NfsView {
         let view = Arc::new(Self {
             service: Service::new(Vec::new(), HandleSecret::new(secret), SystemTime::now()),
             connections: Server::new(MOST_CONNECTIONS),
+            watchdog: Watchdog::start(),
             index,
             volumes: Mutex::default(),
         });
@@ -59,24 +63,59 @@ impl NfsView {
     pub(crate) async fn serve(
         &self,
         bound: Option<Bound>,
-        _settings: &ServerSettings,
+        settings: &ServerSettings,
         stopping: watch::Receiver<bool>,
-    ) -> anyhow::Result<bool> {
-        let Some(bound) = bound else { return Ok(false) };
-        let watchdog = Watchdog::start();
+    ) -> bool {
+        let Some(bound) = bound else { return false };
+        let families = |wanted: fn(&IpAddr) -> bool| settings.listen.iter().any(wanted);
+        let (ipv4, ipv6) = (families(IpAddr::is_ipv4), families(IpAddr::is_ipv6));
+        self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
+        self.answer(bound, &stopping);
+        if settings.ports.portmap == Port::Off {
+            return false;
+        }
+        let portmap = nfs::server::announce(&self.service, || self.own_portmap(settings, &stopping)).await;
+        match portmap {
+            Portmap::Registered => true,
+            Portmap::Served(address) => address.port() == PORTMAP,
+            Portmap::Off(why) => {
+                tracing::warn!(why, "clients do not find the lock service by themselves");
+                false
+            }
+        }
+    }
+
+    /// Opens our own portmap, where no rpcbind runs.
+    fn own_portmap(
+        &self,
+        settings: &ServerSettings,
+        stopping: &watch::Receiver<bool>,
+    ) -> Result<SocketAddr, String> {
+        let bound = bind::open(settings, Protocol::Portmap, true, here::privileged());
+        let bound = bound.map_err(|error| format!("{error:#}"))?.ok_or("it is turned off")?;
+        let address = bound.tcp.first().and_then(|tcp| tcp.local_addr().ok()).ok_or("it has no address")?;
+        self.service.set_places(Places { portmap: Some(bound.port), ..self.service.places() });
+        self.answer(bound, stopping);
+        Ok(address)
+    }
+
+    fn answer(&self, bound: Bound, stopping: &watch::Receiver<bool>) {
         for listener in bound.tcp {
-            let (service, watchdog) = (self.service.clone(), watchdog.clone());
+            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
             let serve = move |stream, peer| {
                 let (service, watchdog) = (service.clone(), watchdog.clone());
                 nfs::server::serve_stream(service, stream, peer, Limits::default(), watchdog)
             };
             tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
         }
-        Ok(false)
+        for socket in bound.udp {
+            tokio::spawn(nfs::server::serve_datagrams(self.service.clone(), socket, stopping.clone()));
+        }
     }
 
     /// Waits until every connection has ended.
     pub(crate) async fn stopped(&self) {
+        nfs::server::withdraw(&self.service).await;
         const LOOK_EVERY: Duration = Duration::from_millis(10);
         const MOST_LOOKS: usize = 200;
         for _ in 0..MOST_LOOKS {

@@ -66,7 +66,7 @@ async fn serve_until_stopped(
     let current = Arc::new(Current { settings, accounts });
 
     let nfs = NfsView::new(&current, state, index)?;
-    let found = nfs.serve(nfs_bound, &current.settings.server, stopping.clone()).await?;
+    let found = nfs.serve(nfs_bound, &current.settings.server, stopping.clone()).await;
     let reach = port.map(|port| Reach {
         host: recipe::address(&current.settings.server.listen),
         port,
