@@ -2,33 +2,15 @@
 //! state folder for the index; the served tree is `backend`'s.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
 
-use parking_lot::Mutex;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 /// State files are for the server's own account only.
 const PRIVATE: u32 = 0o600;
 const PRIVATE_FOLDER: u32 = 0o700;
-
-/// One at a time in this process, so that two writers of one file cannot share a temporary name.
-static WRITING: Mutex<()> = Mutex::new(());
-
-/// Replaces the file's content by `bytes`, with permission bits `mode`: on return the new content is on the disk; after
-/// a crash at any point the file has the old content or the new one, whole.
-pub fn write_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let _one = WRITING.lock();
-    let temporary = temporary_name(path)?;
-    remove_if_there(&temporary)?;
-    let written = write_new(&temporary, bytes, mode).and_then(|()| fs::rename(&temporary, path));
-    if let Err(error) = written {
-        remove_if_there(&temporary)?;
-        return Err(error);
-    }
-    sync_folder_of(path)
-}
 
 /// Makes the folder and what is missing above it, for the server's own account only.
 pub fn create_folder(path: &Path) -> io::Result<()> {
@@ -67,22 +49,6 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Beside the file, hidden, and of this process only: an editing command may run beside the server.
-fn temporary_name(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    Ok(path.with_file_name(hidden))
-}
-
-fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.set_permissions(fs::Permissions::from_mode(mode))?; // past the umask
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
@@ -91,51 +57,6 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn new_content_replaces_the_old_with_exactly_these_mode_bits_and_leaves_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("accounts");
-        write_atomically(&path, b"one", 0o600).unwrap();
-        write_atomically(&path, b"second", 0o666).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"second");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o666);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_write_that_cannot_be_finished_leaves_the_old_state() {
-        let folder = tempfile::tempdir().unwrap();
-        let taken = folder.path().join("folder");
-        fs::create_dir(&taken).unwrap();
-        fs::write(taken.join("inside"), b"kept").unwrap();
-        assert!(write_atomically(&taken, b"a file cannot replace a folder", 0o600).is_err());
-        assert_eq!(fs::read(taken.join("inside")).unwrap(), b"kept");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_leftover_of_a_crash_is_in_nobodys_way() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("settings");
-        fs::write(temporary_name(&path).unwrap(), b"half").unwrap();
-        write_atomically(&path, b"whole", 0o600).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"whole");
-    }
-
-    #[test]
-    fn writers_of_one_file_never_mix_their_content() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::thread::scope(|scope| {
-            for byte in 0..8u8 {
-                let path = &path;
-                scope.spawn(move || write_atomically(path, &[byte; 10_000], 0o600).unwrap());
-            }
-        });
-        let content = fs::read(&path).unwrap();
-        assert_eq!(content, [content[0]; 10_000]);
-    }
 
     #[test]
     fn publishing_never_replaces_a_file() {
