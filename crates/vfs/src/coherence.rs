@@ -43,7 +43,7 @@ impl Volume {
     }
 
     /// Asks for others' leases that `cause` collides with. `LeaseRecall`: not given back yet, ask again soon.
-    pub(crate) fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
+    pub fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
         match self.state.break_for(file, &Stream::Data, cause, actor.party) {
             None => Ok(()),
             Some(recall) => {

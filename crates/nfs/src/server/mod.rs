@@ -10,6 +10,8 @@ mod datagram;
 mod export;
 mod handle;
 mod mount;
+mod nlm;
+mod nsm;
 mod outgoing;
 mod portmap;
 mod replies;
@@ -22,7 +24,7 @@ mod v3;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -30,10 +32,34 @@ use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
 pub use export::{Export, ExportOptions, Rule, Squash};
 pub use handle::HandleSecret;
+pub use nsm::{HostTable, InMemory, notify_hosts};
 pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
 pub use portmap::{Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{MAX_RECORD, serve_stream};
+
+/// What the lock manager and the status monitor need beside files.
+pub struct Company {
+    /// How other hosts are called.
+    pub network: Arc<dyn Network>,
+    /// Where the hosts that hold locks are kept for the next life of the server.
+    pub hosts: Arc<dyn HostTable>,
+    /// Which life of the server this is, counted up at each start.
+    pub epoch: u64,
+    /// How long clients may take back their locks after a restart before others may have them.
+    pub grace: Duration,
+    /// What clients call this host.
+    pub name: String,
+}
+
+impl Default for Company {
+    /// The host's network, and nothing remembered.
+    fn default() -> Self {
+        let hosts = Arc::new(InMemory::default());
+        let grace = Duration::from_secs(45);
+        Self { network: Arc::new(Sockets), hosts, epoch: 1, grace, name: "fourfold".into() }
+    }
+}
 
 /// What the programs of one server share.
 pub struct Service {
@@ -46,21 +72,23 @@ pub struct Service {
     clients: Clients,
     places: Mutex<Places>,
     network: Arc<dyn Network>,
+    monitor: nsm::Monitor,
+    locks: nlm::Locks,
 }
 
 impl Service {
     /// A service with these exports. `secret` makes file handles unforgeable and must be the same after a restart;
     /// `started` must not be.
     pub fn new(exports: Vec<Export>, secret: HandleSecret, started: SystemTime) -> Arc<Self> {
-        Self::with_network(exports, secret, started, Arc::new(Sockets))
+        Self::in_company(exports, secret, started, Company::default())
     }
 
-    /// The same on a network other than the host's.
-    pub fn with_network(
+    /// The same with locks that clients take back after a restart.
+    pub fn in_company(
         exports: Vec<Export>,
         secret: HandleSecret,
         started: SystemTime,
-        network: Arc<dyn Network>,
+        company: Company,
     ) -> Arc<Self> {
         let since = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Arc::new(Self {
@@ -71,7 +99,9 @@ impl Service {
             mounts: mount::Mounts::default(),
             clients: Clients::default(),
             places: Mutex::default(),
-            network,
+            monitor: nsm::Monitor::new(&company),
+            network: company.network,
+            locks: nlm::Locks::default(),
         })
     }
 

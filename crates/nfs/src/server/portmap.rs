@@ -17,6 +17,7 @@ use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
 use crate::wire::{mount, nlm, nsm, portmap, v3};
 
+pub(super) use register::port_of;
 pub use register::{Portmap, announce, withdraw};
 
 /// Where every portmapper is.

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use parking_lot::Mutex;
 
 use super::rpc::Call;
+use crate::wire::nlm;
 use crate::wire::v3::{self, Procedure};
 
 /// Replies kept, over all clients.
@@ -60,7 +61,7 @@ impl Replies {
     /// The key of a call that must not be done twice; `None` for any other.
     pub(crate) fn key_of(&self, call: &Call<'_>) -> Option<Key> {
         let header = &call.header;
-        (header.program == v3::PROGRAM && must_not_repeat(Procedure(header.procedure))).then(|| {
+        must_not_repeat(header.program, header.procedure).then(|| {
             let mut digest = DefaultHasher::new();
             call.arguments.hash(&mut digest);
             (call.identity.uid, call.identity.gid, call.origin.port, call.origin.datagram).hash(&mut digest);
@@ -113,7 +114,29 @@ impl Drop for Entry<'_> {
     }
 }
 
-fn must_not_repeat(procedure: Procedure) -> bool {
+fn must_not_repeat(program: u32, procedure: u32) -> bool {
+    match program {
+        v3::PROGRAM => changes_a_name(Procedure(procedure)),
+        nlm::PROGRAM => locks(nlm::Procedure(procedure)),
+        _ => false,
+    }
+}
+
+/// A LOCK that comes again after its UNLOCK would lock for ever.
+fn locks(procedure: nlm::Procedure) -> bool {
+    use nlm::Procedure;
+    matches!(
+        procedure,
+        Procedure::LOCK
+            | Procedure::CANCEL
+            | Procedure::UNLOCK
+            | Procedure::NM_LOCK
+            | Procedure::SHARE
+            | Procedure::UNSHARE
+    )
+}
+
+fn changes_a_name(procedure: Procedure) -> bool {
     matches!(
         procedure,
         Procedure::SETATTR

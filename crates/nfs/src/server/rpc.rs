@@ -8,7 +8,7 @@ use vfs::{Caller, Payload};
 use wire::{Reader, Writer};
 
 use super::export::Rule;
-use super::{Origin, Service, mount, portmap, v3};
+use super::{Origin, Service, mount, nlm, nsm, portmap, v3};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
 };
@@ -118,6 +118,14 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
         wire::mount::PROGRAM => {
             spoken(wire::mount::VERSIONS)?;
             mount::dispatch(call, writer)
+        }
+        wire::nlm::PROGRAM => {
+            spoken((wire::nlm::VERSION, wire::nlm::VERSION))?;
+            nlm::dispatch(call, writer).await
+        }
+        wire::nsm::PROGRAM => {
+            spoken((wire::nsm::VERSION, wire::nsm::VERSION))?;
+            nsm::dispatch(call, writer)
         }
         wire::portmap::PROGRAM => {
             spoken(wire::portmap::VERSIONS)?;

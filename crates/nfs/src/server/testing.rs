@@ -14,7 +14,7 @@ use wire::{Reader, Writer};
 
 use super::datagram::flat;
 use super::outgoing::{Endpoint, Exchanged, Network};
-use super::{Export, ExportOptions, HandleSecret, Origin, Service, rpc};
+use super::{Company, Export, ExportOptions, HandleSecret, Origin, Service, rpc};
 use crate::wire::mount;
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
@@ -32,7 +32,8 @@ pub(crate) fn service() -> Arc<Service> {
 /// A service with these exports.
 pub(crate) fn service_with(exports: Vec<Export>) -> Arc<Service> {
     let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-    Service::with_network(exports, HandleSecret::new([7; 16]), started, Fake::silent())
+    let company = Company { network: Fake::silent(), ..Company::default() };
+    Service::in_company(exports, HandleSecret::new([7; 16]), started, company)
 }
 
 /// An empty share in memory.

@@ -53,6 +53,16 @@ impl State {
         self.table.look(file, find).flatten()
     }
 
+    /// Whether this client holds a range of the file, or waits for one.
+    pub fn concerns(&self, file: FileId, client: ClientId) -> bool {
+        let find = |entry: &Entry| {
+            let mut held = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter());
+            held.any(|lock| lock.owner.client == client)
+                || entry.queue.iter().any(|queued| queued.wanted.owner.client == client)
+        };
+        self.table.look(file, find).unwrap_or(false)
+    }
+
     /// Gives back every range of this owner, on all files, and cancels what it waits for.
     pub fn release_owner(&self, owner: &LockOwner) {
         self.release_ranges(|held| held == owner);

@@ -9,7 +9,7 @@ use wire::Reader;
 use super::{Places, Portmap, announce, withdraw};
 use crate::server::outgoing::Endpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded, service};
-use crate::server::{HandleSecret, Service};
+use crate::server::{Company, HandleSecret, Service};
 use crate::wire::portmap::{
     self, Mapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, mappings, rpcbs,
 };
@@ -180,8 +180,9 @@ fn beside(rpcbind: &Arc<FakeRpcbind>, dead: u16) -> Arc<Service> {
         Endpoint::Tcp(at) => (at.port() != dead).then(Vec::new),
         Endpoint::Udp(_) => None,
     });
-    let service =
-        Service::with_network(Vec::new(), HandleSecret::new([1; 16]), SystemTime::UNIX_EPOCH, network);
+    let company = Company { network, ..Company::default() };
+    let secret = HandleSecret::new([1; 16]);
+    let service = Service::in_company(Vec::new(), secret, SystemTime::UNIX_EPOCH, company);
     service.set_places(Places { portmap: None, ..PLACES });
     service
 }

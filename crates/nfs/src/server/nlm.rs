@@ -1,0 +1,141 @@
+//! NLM version 4, the lock manager of NFSv3: X/Open XNFS "Network Lock Manager Protocol" and RFC 1813 Appendix II.
+//!
+//! ```text
+//!             ┌─────────────── LOCK, nothing in the way ───────────────┐
+//!             │                                                        ▼
+//! nothing ────┴─ LOCK, may wait ─► BLOCKED ─► granted by the tree ─► GRANTED to the client ─► held
+//!    ▲                                │              │  never answered, or refused  │          │
+//!    └──────────── CANCEL ────────────┴──────────────┴─────────────────────────────┴─ UNLOCK ─┘
+//! ```
+//!
+//! A client is the address that it calls from. What it holds goes when it says that it has restarted (SM_NOTIFY,
+//! FREE_ALL). Locks are advisory: the owner's newest word on each byte counts.
+
+mod asked;
+mod blocked;
+mod files;
+mod granted;
+mod hosts;
+mod lock;
+mod message;
+mod share;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+
+use wire::Writer;
+
+use super::Service;
+use super::rpc::{Answered, Call};
+use crate::wire::nlm::{
+    CancelRequest, FreeAllRequest, LockRequest, Procedure, Res, ShareRequest, Stat, TestRequest,
+    UnlockRequest,
+};
+use crate::wire::rpc::Outcome;
+use crate::wire::xdr::Encode;
+
+/// What the lock manager keeps: who locks, which files are kept alive by it, who waits, and share reservations.
+#[derive(Default)]
+pub(super) struct Locks {
+    hosts: hosts::Hosts,
+    files: files::Files,
+    blocked: blocked::BlockedTable,
+    shares: share::Shares,
+    messages: message::Room,
+}
+
+impl Locks {
+    /// Releases all that a host held, because it has restarted; not twice for the same state of it. Answers whether
+    /// anything was known of the host.
+    pub(super) fn restarted(&self, service: &Service, host: IpAddr, state: i32) -> bool {
+        if !self.hosts.changed(host, state) {
+            return false;
+        }
+        self.release(service, host);
+        true
+    }
+
+    /// Releases all that anybody holds.
+    pub(super) fn release_all(&self, service: &Service) {
+        for host in self.hosts.all() {
+            self.release(service, host);
+        }
+    }
+
+    fn release(&self, service: &Service, host: IpAddr) {
+        let Some(client) = self.hosts.known(host) else { return };
+        self.blocked.forget(client);
+        for export in service.exports().iter() {
+            export.volume.state().release_client(client);
+        }
+        self.shares.release(client);
+        self.files.release(client);
+        self.hosts.forget(host);
+    }
+}
+
+/// Runs the procedure that a call names.
+pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+    match Procedure(call.header.procedure) {
+        Procedure::NULL => call.no_arguments()?,
+        Procedure::FREE_ALL => free_all(call, &call.arguments()?),
+        Procedure::GRANTED => {
+            // We wait for nobody's lock.
+            let request: TestRequest<'_> = call.arguments()?;
+            Res { cookie: request.cookie, stat: Stat::DENIED }.encode(w);
+        }
+        Procedure::GRANTED_RES => granted::answered(call, &call.arguments()?),
+        Procedure::GRANTED_MSG => drop(call.arguments::<TestRequest<'_>>()?),
+        // Answers to messages that a server does not send.
+        Procedure::TEST_RES | Procedure::LOCK_RES | Procedure::CANCEL_RES | Procedure::UNLOCK_RES => {}
+        procedure => match message::Pair::of(procedure) {
+            Some(pair) => {
+                let results = run(call, pair.procedure, lock::Back::Message).await?;
+                message::send(call, pair.answer, results);
+            }
+            None => w.put(&run(call, procedure, lock::Back::Call).await?),
+        },
+    }
+    Ok(None)
+}
+
+/// The results of a procedure that comes both ways, or only as a call.
+async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<Vec<u8>, Outcome> {
+    match procedure {
+        Procedure::TEST => {
+            let request: TestRequest<'_> = call.arguments()?;
+            Ok(lock::test(call, &request))
+        }
+        Procedure::LOCK | Procedure::NM_LOCK => {
+            let request: LockRequest<'_> = call.arguments()?;
+            let how = lock::How { monitored: procedure == Procedure::LOCK, back };
+            let stat = lock::lock(call, &request, how).await;
+            Ok(encoded(&Res { cookie: request.cookie, stat }))
+        }
+        Procedure::CANCEL => {
+            let request: CancelRequest<'_> = call.arguments()?;
+            Ok(encoded(&Res { cookie: request.cookie, stat: lock::cancel(call, &request) }))
+        }
+        Procedure::UNLOCK => {
+            let request: UnlockRequest<'_> = call.arguments()?;
+            Ok(encoded(&Res { cookie: request.cookie, stat: lock::unlock(call, &request) }))
+        }
+        Procedure::SHARE => Ok(share::share(call, &call.arguments::<ShareRequest<'_>>()?)),
+        Procedure::UNSHARE => Ok(share::unshare(call, &call.arguments::<ShareRequest<'_>>()?)),
+        _ => Err(Outcome::ProcUnavail),
+    }
+}
+
+fn encoded(results: &impl Encode) -> Vec<u8> {
+    let mut w = Writer::new();
+    results.encode(&mut w);
+    w.into_bytes()
+}
+
+/// FREE_ALL: a client without a status monitor has restarted.
+fn free_all(call: &Call<'_>, request: &FreeAllRequest<'_>) {
+    let host = call.origin.address;
+    tracing::info!(%host, name = %request.name.escape_ascii(), "a client has restarted: its locks are released");
+    call.service.locks.release(call.service, host);
+}

@@ -1,0 +1,56 @@
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use vfs::backend::Found;
+use vfs::state::ClientId;
+use vfs::{HostKey, Node};
+
+/// The files that somebody has locked, kept alive: a file that has lost its last name must not leave its number, and so
+/// its locks, to another.
+#[derive(Default)]
+pub(super) struct Files {
+    held: Mutex<HashMap<(u32, HostKey), Held>>,
+}
+
+struct Held {
+    node: Node,
+    clients: Vec<ClientId>,
+}
+
+impl Files {
+    /// Keeps a file for a client.
+    pub(super) fn hold(&self, tag: u32, found: &Found, client: ClientId) {
+        let mut held = self.held.lock();
+        let file = held
+            .entry((tag, found.object.key()))
+            .or_insert_with(|| Held { node: found.object.clone(), clients: Vec::new() });
+        if !file.clients.contains(&client) {
+            file.clients.push(client);
+        }
+    }
+
+    /// Lets a file go, unless `holds` says that the client has still locked something in it.
+    pub(super) fn let_go(&self, tag: u32, key: HostKey, client: ClientId, holds: impl FnOnce() -> bool) {
+        let mut held = self.held.lock();
+        let Some(file) = held.get_mut(&(tag, key)) else { return };
+        if !holds() {
+            file.clients.retain(|other| *other != client);
+        }
+        if file.clients.is_empty() {
+            held.remove(&(tag, key));
+        }
+    }
+
+    /// A file that is held, even when it has no name any more.
+    pub(super) fn node(&self, tag: u32, key: HostKey) -> Option<Node> {
+        self.held.lock().get(&(tag, key)).map(|file| file.node.clone())
+    }
+
+    /// Lets go of all that a client holds.
+    pub(super) fn release(&self, client: ClientId) {
+        self.held.lock().retain(|_, file| {
+            file.clients.retain(|other| *other != client);
+            !file.clients.is_empty()
+        });
+    }
+}

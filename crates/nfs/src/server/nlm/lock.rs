@@ -1,0 +1,128 @@
+//! TEST, LOCK, CANCEL and UNLOCK.
+
+use vfs::state::{Flavour, Lock, LockKind, Refused};
+
+use vfs::state::Cause;
+
+use super::asked::{Asked, DATA, svid_and_owner};
+use super::{Call, Stat, blocked, encoded};
+use crate::wire::nlm::{
+    CancelRequest, Holder, LockRequest, NetObj, TestReply, TestRequest, TestRes, UnlockRequest,
+};
+
+/// How a client hears of a lock that it has waited for: as it asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Back {
+    /// By GRANTED.
+    Call,
+    /// By GRANTED_MSG.
+    Message,
+}
+
+/// What differs between the procedures that lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// The host is to be told of our restart.
+    pub(super) monitored: bool,
+    pub(super) back: Back,
+}
+
+/// TEST: whether a lock could be had; if not, whose is in the way.
+pub(super) fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Vec<u8> {
+    let tested = Asked::of(call, &request.lock, request.exclusive).and_then(|asked| {
+        if call.service.monitor.in_grace() {
+            return Err(Stat::DENIED_GRACE_PERIOD);
+        }
+        Ok(asked.state().test(asked.found.object.id(), &DATA, &asked.lock))
+    });
+    let cookie = request.cookie;
+    match tested {
+        Ok(Some(held)) => encoded(&TestRes { cookie, reply: TestReply::Denied(holder(&held)) }),
+        Ok(None) => encoded(&TestRes { cookie, reply: TestReply::Other(Stat::GRANTED) }),
+        Err(stat) => encoded(&TestRes { cookie, reply: TestReply::Other(stat) }),
+    }
+}
+
+fn holder(held: &Lock) -> Holder<'_> {
+    let (svid, owner) = svid_and_owner(&held.owner);
+    Holder {
+        exclusive: held.kind == LockKind::Exclusive,
+        svid,
+        owner: NetObj::new(owner),
+        offset: held.range.start(),
+        len: held.range.length().unwrap_or(0),
+    }
+}
+
+/// LOCK and NM_LOCK.
+pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Stat {
+    match ask(call, request, how).await {
+        Ok(stat) | Err(stat) => stat,
+    }
+}
+
+async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Stat, Stat> {
+    let asked = Asked::of(call, &request.lock, request.exclusive)?;
+    asked.permitted()?;
+    in_its_time(call, request.reclaim)?;
+    let (service, host, file) = (call.service, call.origin.address, asked.found.object.id());
+    service.locks.hosts.saw(host, request.state);
+    if how.monitored {
+        let watched = service.monitor.watch(host, &request.lock.caller_name).await;
+        watched.map_err(|()| Stat::DENIED_NOLOCKS)?;
+    }
+    // A lease may hide locks that its holder keeps to itself. While it is recalled, the client asks again.
+    let recalled = asked.export.volume.recall(&asked.actor, file, Cause::Lock);
+    recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)?;
+    asked.hold(call);
+    let stat = if request.block {
+        blocked::wait(call, &asked, request, how.back)
+    } else {
+        match asked.state().lock(file, &DATA, asked.lock.clone()) {
+            Ok(()) => Stat::GRANTED,
+            Err(refused) => refused.into(),
+        }
+    };
+    asked.settle(call);
+    Ok(stat)
+}
+
+/// In the grace period only what was held before the restart is granted, and nothing of that later.
+pub(super) fn in_its_time(call: &Call<'_>, reclaim: bool) -> Result<(), Stat> {
+    let monitor = &call.service.monitor;
+    let in_time = if reclaim { monitor.may_reclaim(call.origin.address) } else { !monitor.in_grace() };
+    if in_time { Ok(()) } else { Err(Stat::DENIED_GRACE_PERIOD) }
+}
+
+/// CANCEL: the client does not wait any more. DENIED when it did not, or has got the lock.
+pub(super) fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
+    match Asked::of(call, &request.lock, request.exclusive) {
+        Ok(asked) => {
+            let cancelled = blocked::cancel(call, &asked);
+            asked.settle(call);
+            if cancelled { Stat::GRANTED } else { Stat::DENIED }
+        }
+        Err(stat) => stat,
+    }
+}
+
+/// UNLOCK. To unlock what is not locked is no mistake.
+pub(super) fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
+    let asked = match Asked::of(call, &request.lock, true) {
+        Ok(asked) => asked,
+        Err(stat) => return stat,
+    };
+    let (file, Lock { owner, range, .. }) = (asked.found.object.id(), &asked.lock);
+    let unlocked = asked.state().unlock(file, &DATA, owner, *range, Flavour::Advisory);
+    asked.settle(call);
+    if unlocked.is_ok() { Stat::GRANTED } else { Stat::DENIED_NOLOCKS }
+}
+
+impl From<Refused> for Stat {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Blocked(_) => Self::DENIED,
+            Refused::TooMany => Self::DENIED_NOLOCKS,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+mod bench;
+mod blocking;
+mod locks;
+mod messages;
+mod release;
+mod shares;

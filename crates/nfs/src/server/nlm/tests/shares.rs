@@ -1,0 +1,75 @@
+use super::bench::{ALL, Bench, bench, v4, volume};
+use crate::server::testing::Client;
+use crate::wire::nlm::{
+    FreeAllRequest, NetObj, Procedure, Share, ShareAccess, ShareMode, ShareRequest, ShareRes, Stat,
+};
+use crate::wire::xdr::Opaque;
+
+async fn share(
+    bench: &Bench,
+    client: &Client,
+    procedure: Procedure,
+    owner: &[u8],
+    (access, mode): (ShareAccess, ShareMode),
+) -> Stat {
+    let share = Share {
+        caller_name: Opaque::new(b"client"),
+        handle: NetObj::new(&bench.handle),
+        owner: NetObj::new(owner),
+        mode,
+        access,
+    };
+    let request = ShareRequest { cookie: NetObj::new(b"cook"), share, reclaim: false };
+    let answer = client.call(v4(procedure), &request).await;
+    let res: ShareRes<'_> = answer.value();
+    assert_eq!(&res.cookie[..], b"cook");
+    res.stat
+}
+
+const READ: ShareAccess = ShareAccess::READ;
+const WRITE: ShareAccess = ShareAccess::WRITE;
+
+#[tokio::test]
+async fn what_one_denies_another_cannot_have() {
+    let bench = bench().await;
+    let (one, two) = (&bench.one, &bench.two);
+    let take =
+        async |client, owner: &[u8], modes| share(&bench, client, Procedure::SHARE, owner, modes).await;
+    assert_eq!(take(one, b"a", (READ, ShareMode::DENY_WRITE)).await, Stat::GRANTED);
+    assert_eq!(take(two, b"a", (WRITE, ShareMode::DENY_NONE)).await, Stat::DENIED);
+    assert_eq!(take(two, b"a", (READ, ShareMode::DENY_READ)).await, Stat::DENIED);
+    assert_eq!(take(two, b"a", (READ, ShareMode::DENY_NONE)).await, Stat::GRANTED);
+    // Another of the same owner takes the place of the first.
+    assert_eq!(take(one, b"a", (READ, ShareMode::DENY_NONE)).await, Stat::GRANTED);
+    assert_eq!(take(two, b"b", (WRITE, ShareMode::DENY_NONE)).await, Stat::GRANTED);
+    assert_eq!(volume(&bench.service).state().totals().opens, 3);
+    assert_eq!(take(one, b"c", (ShareAccess(4), ShareMode::DENY_NONE)).await, Stat::FAILED);
+    assert_eq!(take(one, b"c", (READ, ShareMode(9))).await, Stat::FAILED);
+}
+
+#[tokio::test]
+async fn a_reservation_ends_by_unshare_or_with_its_client() {
+    let bench = bench().await;
+    let (one, two) = (&bench.one, &bench.two);
+    let take = async |client, modes| share(&bench, client, Procedure::SHARE, b"a", modes).await;
+    let all = (ShareAccess::READ_WRITE, ShareMode::DENY_READ_WRITE);
+    assert_eq!(take(one, all).await, Stat::GRANTED);
+    assert_eq!(take(two, all).await, Stat::DENIED);
+    assert_eq!(share(&bench, one, Procedure::UNSHARE, b"a", all).await, Stat::GRANTED);
+    assert_eq!(share(&bench, one, Procedure::UNSHARE, b"a", all).await, Stat::GRANTED);
+    assert_eq!(take(two, all).await, Stat::GRANTED);
+    let request = FreeAllRequest { name: Opaque::new(b"client"), state: 0 };
+    two.call(v4(Procedure::FREE_ALL), &request).await;
+    assert_eq!(take(one, all).await, Stat::GRANTED);
+}
+
+#[tokio::test]
+async fn a_reservation_needs_the_permission_that_its_access_needs() {
+    let bench = bench().await;
+    let other = bench.one.clone().user(2000);
+    let take = async |modes| share(&bench, &other, Procedure::SHARE, b"a", modes).await;
+    assert_eq!(take((WRITE, ShareMode::DENY_NONE)).await, Stat::FAILED);
+    assert_eq!(take((READ, ShareMode::DENY_WRITE)).await, Stat::GRANTED);
+    // It keeps neither locks nor their owner from the file.
+    assert_eq!(bench.lock(&bench.two, ALL).await, Stat::GRANTED);
+}

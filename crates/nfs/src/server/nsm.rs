@@ -1,0 +1,161 @@
+//! NSM version 1, X/Open XNFS "Network Status Monitor Protocol": who must be told when this server restarts, and whose
+//! locks go when a client does. It is the private monitor of our own lock manager: others' are not served.
+
+mod hosts;
+mod recovery;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use wire::Writer;
+
+use super::rpc::{Answered, Call};
+use super::{Company, Service};
+use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
+use crate::wire::rpc::Outcome;
+use crate::wire::xdr::Encode;
+
+use hosts::{Host, Watched};
+pub use hosts::{HostTable, InMemory};
+pub use recovery::notify_hosts;
+
+/// The status monitor of this server.
+pub(super) struct Monitor {
+    watched: Watched,
+    /// The hosts that held locks when the last life of this server ended.
+    former: Mutex<Vec<Host>>,
+    grace: Mutex<Grace>,
+    period: Duration,
+    epoch: u64,
+    crashes: AtomicU32,
+    name: Vec<u8>,
+}
+
+/// Until when only locks from before the restart are granted, and to whom.
+#[derive(Default)]
+struct Grace {
+    until: Option<Instant>,
+    reclaimers: Vec<IpAddr>,
+}
+
+impl Monitor {
+    /// Reads the table of hosts. The grace period begins now; without former hosts there is none.
+    pub(super) fn new(company: &Company) -> Self {
+        let watched = Watched::new(company.hosts.clone());
+        let former = watched.kept();
+        let monitor = Self {
+            watched,
+            former: Mutex::new(Vec::new()),
+            grace: Mutex::default(),
+            period: company.grace,
+            epoch: company.epoch,
+            crashes: AtomicU32::new(0),
+            name: company.name.clone().into_bytes(),
+        };
+        monitor.begin_grace(former);
+        monitor
+    }
+
+    fn begin_grace(&self, former: Vec<Host>) {
+        let reclaimers: Vec<IpAddr> = former.iter().map(|host| host.address).collect();
+        let until = (!reclaimers.is_empty()).then(|| Instant::now() + self.period);
+        *self.grace.lock() = Grace { until, reclaimers };
+        *self.former.lock() = former;
+    }
+
+    /// Whether the grace period lasts still.
+    pub(super) fn in_grace(&self) -> bool {
+        self.grace.lock().until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Whether this host may take back now what it held before the restart.
+    pub(super) fn may_reclaim(&self, host: IpAddr) -> bool {
+        self.in_grace() && self.grace.lock().reclaimers.contains(&host)
+    }
+
+    /// Sees to it that the host will be told when this server restarts; on the disk on return. Quick when it is already.
+    pub(super) async fn watch(&self, host: IpAddr, name: &[u8]) -> Result<(), ()> {
+        self.watched.watch(host, name).await
+    }
+
+    /// This server's state: odd while it is up, another one in each life and after each simulated crash.
+    pub(super) fn state(&self) -> i32 {
+        let (epoch, crashes) = (self.epoch % (1 << 22), self.crashes.load(Ordering::Relaxed) % (1 << 8));
+        (epoch as i32) << 9 | (crashes as i32) << 1 | 1 // 31 bits
+    }
+}
+
+/// Runs the procedure that a call names.
+pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+    let state = || State { state: call.service.monitor.state() };
+    match Procedure(call.header.procedure) {
+        Procedure::NULL => call.no_arguments()?,
+        Procedure::STAT => stat(call, &call.arguments()?).encode(w),
+        Procedure::MON => {
+            // It would have to call back a lock manager of this host, and there is none but ours.
+            call.arguments::<MonRequest<'_>>()?;
+            StatRes { res: Res::STAT_FAIL, state: call.service.monitor.state() }.encode(w);
+        }
+        Procedure::UNMON => {
+            call.arguments::<MonId<'_>>()?;
+            state().encode(w);
+        }
+        Procedure::UNMON_ALL => {
+            call.arguments::<MyId<'_>>()?;
+            state().encode(w);
+        }
+        Procedure::SIMU_CRASH => simu_crash(call)?,
+        Procedure::NOTIFY => notify(call, &call.arguments()?),
+        _ => return Err(Outcome::ProcUnavail),
+    }
+    Ok(None)
+}
+
+/// STAT: whether the host is monitored.
+fn stat(call: &Call<'_>, request: &StatRequest<'_>) -> StatRes {
+    let monitor = &call.service.monitor;
+    let known = monitor.watched.knows(&request.mon_name);
+    StatRes { res: if known { Res::STAT_SUCC } else { Res::STAT_FAIL }, state: monitor.state() }
+}
+
+/// NOTIFY: the caller has restarted, and with it went all that held its locks.
+fn notify(call: &Call<'_>, request: &NotifyRequest<'_>) {
+    let host = call.origin.address;
+    if call.service.locks.restarted(call.service, host, request.state) {
+        tracing::info!(%host, name = %request.mon_name.escape_ascii(), "a client has restarted: its locks are released");
+        forget(call.service, host);
+    }
+}
+
+/// SIMU_CRASH: releases every lock as a restart would, and lets clients take back theirs. For this host alone.
+fn simu_crash(call: &Call<'_>) -> Result<(), Outcome> {
+    call.no_arguments()?;
+    if !call.origin.address.is_loopback() {
+        return Err(Outcome::ProcUnavail);
+    }
+    let (service, monitor) = (call.service, &call.service.monitor);
+    monitor.crashes.fetch_add(1, Ordering::Relaxed);
+    monitor.begin_grace(monitor.watched.kept());
+    monitor.watched.forget_all();
+    service.locks.release_all(service);
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        let service = service.clone();
+        runtime.spawn(async move { notify_hosts(&service).await });
+    }
+    Ok(())
+}
+
+/// Takes a host out of the table, in the background: until then it is only told once too often.
+fn forget(service: &Arc<Service>, host: IpAddr) {
+    service.monitor.watched.let_go(host);
+    let service = service.clone();
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { service.monitor.watched.forget_former(host).await });
+    }
+}

@@ -1,0 +1,168 @@
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use vfs::index::{IndexError, Peers};
+
+/// Where the hosts that hold locks are kept for the next life of the server. Each method may wait for the disk.
+pub trait HostTable: Send + Sync + 'static {
+    /// Adds the host or replaces its note; on the disk on return.
+    fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()>;
+    /// Removes the host, if it is there; on the disk on return.
+    fn remove(&self, host: &[u8]) -> io::Result<()>;
+    /// All hosts and their notes.
+    fn all(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>>;
+}
+
+impl HostTable for Peers {
+    fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()> {
+        Self::add(self, host, note).map_err(error)
+    }
+
+    fn remove(&self, host: &[u8]) -> io::Result<()> {
+        Self::remove(self, host).map_err(error)
+    }
+
+    fn all(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let peers = Self::all(self).map_err(error)?;
+        Ok(peers.into_iter().map(|peer| (peer.host, peer.note)).collect())
+    }
+}
+
+fn error(error: IndexError) -> io::Error {
+    io::Error::other(error)
+}
+
+/// A table that is lost with the process.
+#[derive(Debug, Default)]
+pub struct InMemory {
+    hosts: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl HostTable for InMemory {
+    fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()> {
+        let mut hosts = self.hosts.lock();
+        if hosts.len() as u64 >= Peers::MAX && !hosts.contains_key(host) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        hosts.insert(host.into(), note.into());
+        Ok(())
+    }
+
+    fn remove(&self, host: &[u8]) -> io::Result<()> {
+        self.hosts.lock().remove(host);
+        Ok(())
+    }
+
+    fn all(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        Ok(self.hosts.lock().iter().map(|(host, note)| (host.clone(), note.clone())).collect())
+    }
+}
+
+/// A host that is to be told of a restart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Host {
+    pub(super) address: IpAddr,
+    /// What it calls itself. Kept as the note.
+    pub(super) name: Vec<u8>,
+}
+
+/// The hosts that hold locks now, and the table that they are kept in.
+#[derive(Clone)]
+pub(super) struct Watched {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    table: Arc<dyn HostTable>,
+    /// Those that were put into the table in this life.
+    now: RwLock<HashMap<IpAddr, Vec<u8>>>,
+    /// Held while the table and `now` change together. Only on threads that may wait.
+    changing: Mutex<()>,
+}
+
+impl Watched {
+    pub(super) fn new(table: Arc<dyn HostTable>) -> Self {
+        Self { inner: Arc::new(Inner { table, now: RwLock::default(), changing: Mutex::default() }) }
+    }
+
+    /// Every host of the table.
+    pub(super) fn kept(&self) -> Vec<Host> {
+        let all = self.inner.table.all().unwrap_or_else(|error| {
+            tracing::error!(%error, "the hosts that held locks are not known; they are not told of the restart");
+            Vec::new()
+        });
+        let host = |(address, name): (Vec<u8>, Vec<u8>)| {
+            let address = str::from_utf8(&address).ok()?.parse().ok()?;
+            Some(Host { address, name })
+        };
+        all.into_iter().filter_map(host).collect()
+    }
+
+    /// Whether a host of this name or address holds locks now.
+    pub(super) fn knows(&self, name: &[u8]) -> bool {
+        let now = self.inner.now.read();
+        now.iter().any(|(address, own)| own == name || address.to_string().as_bytes() == name)
+    }
+
+    /// Puts a host into the table unless it was, in this life.
+    pub(super) async fn watch(&self, address: IpAddr, name: &[u8]) -> Result<(), ()> {
+        if self.inner.now.read().contains_key(&address) {
+            return Ok(());
+        }
+        let name = name.to_vec();
+        self.in_pool(move |inner| {
+            if inner.now.read().contains_key(&address) {
+                return Ok(());
+            }
+            inner.table.add(address.to_string().as_bytes(), &name).map_err(|error| {
+                tracing::error!(%error, host = %address, "a lock is refused: its host cannot be remembered");
+            })?;
+            inner.now.write().insert(address, name);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Treats a host as of a former life.
+    pub(super) fn let_go(&self, address: IpAddr) {
+        self.inner.now.write().remove(&address);
+    }
+
+    /// Takes a host of a former life out of the table, unless it has locked something in this one.
+    pub(super) async fn forget_former(&self, address: IpAddr) {
+        let _ = self
+            .in_pool(move |inner| {
+                if !inner.now.read().contains_key(&address) {
+                    remove(inner, address);
+                }
+                Ok(())
+            })
+            .await;
+    }
+
+    /// Treats all hosts as of a former life.
+    pub(super) fn forget_all(&self) {
+        self.inner.now.write().clear();
+    }
+
+    async fn in_pool(
+        &self,
+        change: impl FnOnce(&Inner) -> Result<(), ()> + Send + 'static,
+    ) -> Result<(), ()> {
+        let inner = self.inner.clone();
+        let changed = tokio::task::spawn_blocking(move || {
+            let _changing = inner.changing.lock();
+            change(&inner)
+        });
+        changed.await.unwrap_or(Err(()))
+    }
+}
+
+fn remove(inner: &Inner, address: IpAddr) {
+    if let Err(error) = inner.table.remove(address.to_string().as_bytes()) {
+        tracing::warn!(%error, host = %address, "a host cannot be forgotten; it will be told of one restart too many");
+    }
+}

@@ -1,0 +1,81 @@
+//! After a restart: every host that held locks is told, so that it takes them back within the grace period.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until};
+
+use super::hosts::Host;
+use crate::server::Service;
+use crate::server::outgoing::{self, Endpoint, Failed};
+use crate::server::portmap::port_of;
+use crate::wire::nsm::{self, NotifyRequest, Procedure};
+use crate::wire::portmap::Protocol;
+use crate::wire::xdr::Opaque;
+
+/// Pauses before each attempt to tell a host. A host that is down then has lost its locks anyway.
+const PAUSES: [Duration; 6] = [
+    Duration::ZERO,
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(10),
+    Duration::from_secs(20),
+    Duration::from_secs(40),
+];
+/// Hosts that are told at a time.
+const AT_ONCE: usize = 32;
+
+/// Tells every host that held locks when the last life of this server ended, and returns when the grace period is over
+/// too. Run it in the background, once, when the programs are served.
+pub async fn notify_hosts(service: &Arc<Service>) {
+    let former = std::mem::take(&mut *service.monitor.former.lock());
+    let (mut telling, room) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
+    for host in former.clone() {
+        let (service, room) = (service.clone(), room.clone());
+        telling.spawn(async move {
+            let _permit = room.acquire_owned().await;
+            tell(&service, &host).await;
+        });
+    }
+    while telling.join_next().await.is_some() {}
+    let until = service.monitor.grace.lock().until;
+    if let Some(until) = until {
+        sleep_until(until).await;
+    }
+    for host in former {
+        service.monitor.watched.forget_former(host.address).await;
+    }
+}
+
+async fn tell(service: &Arc<Service>, host: &Host) {
+    for pause in PAUSES {
+        sleep(pause).await;
+        match try_to_tell(service, host).await {
+            Ok(()) => {
+                tracing::info!(host = %host.address, "told of our restart: it may take back its locks");
+                return;
+            }
+            Err(error) => tracing::debug!(host = %host.address, %error, "not told of our restart yet"),
+        }
+    }
+    tracing::warn!(host = %host.address, "never heard of our restart: it does not know that its locks are gone");
+}
+
+/// Says it by our name, and by our address as the host sees it: it may know us by either.
+async fn try_to_tell(service: &Arc<Service>, host: &Host) -> Result<(), Failed> {
+    let (network, monitor) = (service.network(), &service.monitor);
+    let program = (nsm::PROGRAM, nsm::VERSION);
+    let port = port_of(network, host.address, program, Protocol::UDP).await?;
+    let port = port.ok_or(Failed::Unanswered(std::io::ErrorKind::ConnectionRefused.into()))?;
+    let to = Endpoint::Udp(SocketAddr::new(host.address, port));
+    let address = network.address_towards(host.address).map(|address| address.to_string());
+    for name in [Some(monitor.name.clone()), address.map(String::into_bytes)].into_iter().flatten() {
+        let request = NotifyRequest { mon_name: Opaque::new(&name), state: monitor.state() };
+        let procedure = (program.0, program.1, Procedure::NOTIFY.0);
+        outgoing::call(network, &to, procedure, &request).await?;
+    }
+    Ok(())
+}
