@@ -4,7 +4,7 @@
 //! * A protocol gives a [`Protocol`]: how long the next message is, and what its answer is.
 //! * A message whose answer is ready at the first poll is answered inline, and all answers of one wake-up leave in one
 //!   send. One that has to wait becomes a task of its own, and the connection goes on with the next message.
-//! * A system call that blocks unexpectedly (a disk that stalls) blocks one thread; [`stall`] sees it and lets another
+//! * A system call that blocks unexpectedly (a disk that stalls) blocks one thread; the [`Watchdog`] sees it and lets another
 //!   thread go on with the connection's next messages.
 //! * Replies wait in an [`Outbox`] bounded in bytes. While it is over its limit nothing more is read from that client.
 

@@ -91,7 +91,7 @@ impl Outbox {
         }
     }
 
-    /// Sends what the socket takes now. What stays behind is sent by [`Outbox::pump`] as the client receives.
+    /// Sends what the socket takes now. What stays behind is sent as the client receives.
     pub fn flush(&self) {
         if self.waiting() == 0 {
             return;
