@@ -83,7 +83,7 @@ flags! {
 }
 
 flags! {
-    /// Finder flags, Inside Macintosh: More Macintosh Toolbox 7-47; the three label bits are [`FinderInfo::label`].
+    /// Finder flags, Inside Macintosh: More Macintosh Toolbox 7-47; the three label bits are [`super::FinderInfo::label`].
     FinderFlags(u16) {
         /// On the desktop.
         IS_ON_DESK = 0x0001;
