@@ -49,6 +49,54 @@ fn a_file_is_made_written_read_and_found_by_its_key_after_a_rename() {
 }
 
 #[test]
+fn every_key_from_before_works_in_a_volume_opened_anew() {
+    let (dir, volume, caller) = volume();
+    let root = volume.root().unwrap();
+    let folder = volume.create(&caller, &root, b"folder", NewKind::Folder, 0o755).unwrap().found;
+    let mut keys = vec![root.object.key(), folder.object.key()];
+    for number in 0..20 {
+        let place = if number % 2 == 0 { &root } else { &folder };
+        let name = format!("file{number}").into_bytes();
+        keys.push(volume.create(&caller, place, &name, NewKind::File, 0o644).unwrap().found.object.key());
+    }
+    let again = Host::open(dir.path(), &HostOptions::default()).unwrap();
+    for key in keys {
+        assert_eq!(again.by_key(&key).map(|found| found.object.key()), Ok(key));
+    }
+}
+
+#[test]
+fn what_has_no_name_is_stale_even_while_a_program_has_it_open() {
+    let (dir, volume, caller) = volume();
+    let root = volume.root().unwrap();
+    let file = volume.create(&caller, &root, b"a", NewKind::File, 0o644).unwrap().found.object.key();
+    let folder = volume.create(&caller, &root, b"b", NewKind::Folder, 0o755).unwrap().found.object.key();
+    let held = ["a", "b"].map(|name| std::fs::File::open(dir.path().join(name)).unwrap());
+    std::fs::remove_file(dir.path().join("a")).unwrap();
+    std::fs::remove_dir(dir.path().join("b")).unwrap();
+    for key in [file, folder] {
+        for _ in 0..3 {
+            assert_eq!(volume.node(&key).err(), Some(Error::Stale));
+        }
+    }
+    drop(held);
+}
+
+#[test]
+fn a_removed_file_gives_its_space_back_at_once() {
+    let (dir, volume, caller) = volume();
+    let root = volume.root().unwrap();
+    let file = volume.create(&caller, &root, b"a", NewKind::File, 0o644).unwrap().found;
+    run(volume.write(&caller, &file, 0, Bytes::from_static(b"abc"), Stability::Unstable)).unwrap();
+    let path = format!("{}/a (deleted)", dir.path().display());
+    drop(file);
+    volume.remove(&caller, &root, b"a", Kind::File).unwrap();
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let held = open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).filter(|to| to.as_os_str() == &*path);
+    assert_eq!(held.count(), 0);
+}
+
+#[test]
 fn a_removed_file_is_stale_and_its_key_is_never_anothers() {
     let (_dir, volume, caller) = volume();
     let root = volume.root().unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
 
 use super::object::{ENTRY, HostObject, attributes_of};
-use super::{Reached, fact, handle, stat};
+use super::{Reached, fact, handle, stat, stat_at};
 use crate::backend::{Found, ListEntry, NewKind, RenameMode};
 use crate::{Caller, Error, FileId, HostKey, Kind, Result};
 
@@ -16,7 +16,7 @@ const LIST_BYTES: usize = 64 * 1024;
 impl HostObject {
     pub(super) fn find(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
         self.shared.act_as(caller)?;
-        if self.shared.by_handle
+        if self.shared.by_handle()
             && let Some(object) = self.kept(name)?
             && object.reached == Reached::ByName
         {
@@ -32,8 +32,12 @@ impl HostObject {
 
     /// The entry's object, if it is kept open; found by its key alone, in one call to the host.
     fn kept(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
-        match handle::key_at(self.fd(), name) {
-            Ok((key, _)) => Ok(self.shared.objects.find(&key)),
+        let key = match self.shared.by_handle() {
+            true => handle::key_at(self.fd(), name).map(|(key, _)| key),
+            false => stat_at(self.fd(), name).and_then(|stat| handle::key_by_birth(&stat)),
+        };
+        match key {
+            Ok(key) => Ok(self.shared.objects.find(&key)),
             Err(Error::NotSupported) => Ok(None),
             Err(other) => Err(other),
         }
@@ -99,7 +103,7 @@ impl HostObject {
         let fd = rustix::fs::openat(&self.fd, name, flags, mode).map_err(fact)?;
         let stat = stat(fd.as_fd())?;
         let attributes = attributes_of(&stat, self.shared.device);
-        let key = if self.shared.by_handle {
+        let key = if self.shared.by_handle() {
             handle::key_at(fd.as_fd(), b"")?.0
         } else {
             handle::key_by_birth(&stat)?
@@ -118,7 +122,7 @@ impl HostObject {
 
     pub(super) fn unlink(&self, caller: &Caller, name: &[u8], flags: AtFlags) -> Result<()> {
         self.shared.act_to_change(caller)?;
-        let going = if self.shared.by_handle { self.kept(name)? } else { None };
+        let going = self.kept(name)?;
         rustix::fs::unlinkat(&self.fd, name, flags).map_err(fact)?;
         going.into_iter().for_each(|object| object.forget_if_gone());
         Ok(())
@@ -148,7 +152,7 @@ impl HostObject {
         };
         rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags).map_err(fact)?;
         replaced.into_iter().for_each(|object| object.forget_if_gone());
-        if !self.shared.by_handle {
+        if !self.shared.by_handle() {
             let _ = to.find(caller, new_name); // leaves its new trace
         }
         Ok(())

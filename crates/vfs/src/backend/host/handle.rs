@@ -1,9 +1,9 @@
 //! The host's file handles: names for files that survive renames and are never used twice.
 
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use rustix::fs::Statx;
+use rustix::fs::{Mode, OFlags, Statx};
 
 use super::{fact, last_fact};
 use crate::{Error, HostKey, Result};
@@ -110,9 +110,14 @@ pub(super) fn inode_of(key: &HostKey) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.get(9..17)?.try_into().ok()?))
 }
 
-/// Whether this process may open files by handle (it needs CAP_DAC_READ_SEARCH).
-pub(super) fn may_open(root: BorrowedFd<'_>) -> bool {
-    key_at(root, b"").and_then(|(key, _)| open(root, &key)).is_ok()
+/// A descriptor at which handles of a folder's file system can be opened, if this process may (it needs
+/// CAP_DAC_READ_SEARCH). A path-only descriptor will not do: open_by_handle_at(2) refuses it with EBADF.
+pub(super) fn mount_of(root: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mount = rustix::fs::openat(root, c".", flags, Mode::empty()).ok()?;
+    let (key, _) = key_at(root, b"").ok()?;
+    open(mount.as_fd(), &key).ok()?;
+    Some(mount)
 }
 
 /// The descriptor as a path, for calls that refuse a path-only descriptor.

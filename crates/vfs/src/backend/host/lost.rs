@@ -26,6 +26,8 @@ type Place = (HostKey, Box<[u8]>);
 #[derive(Default)]
 pub(super) struct Traces {
     seen: Mutex<HashMap<HostKey, Place>>,
+    /// By inode number, as of the last search. A client that comes back knows many files from before.
+    found: Mutex<HashMap<u64, Place>>,
     searched: Mutex<Option<Instant>>,
 }
 
@@ -39,8 +41,23 @@ impl Traces {
         seen.insert(key, (folder, name.into()));
     }
 
+    /// Where a file was seen since the last search, else where that found one of its number.
     fn of(&self, key: &HostKey) -> Option<Place> {
-        self.seen.lock().get(key).cloned()
+        let seen = self.seen.lock().get(key).cloned();
+        seen.or_else(|| self.found.lock().get(&handle::inode_of(key)?).cloned())
+    }
+
+    /// Forgets everything, as the tree is about to be searched.
+    fn forget(&self) {
+        self.seen.lock().clear();
+        self.found.lock().clear();
+    }
+
+    fn note_found(&self, inode: u64, folder: HostKey, name: &[u8]) {
+        let mut found = self.found.lock();
+        if found.len() < TRACES {
+            found.insert(inode, (folder, name.into()));
+        }
     }
 }
 
@@ -73,12 +90,14 @@ impl Shared {
         (found.object.key() == *key).then_some(found)
     }
 
-    /// Walks the tree, breadth first, and notes where the entries with this inode number are.
+    /// Walks the tree, breadth first, and notes where each file is. The one with this inode number is noted even when
+    /// there are too many.
     fn search(self: &Arc<Self>, inode: u64) {
         let mut last = self.traces.searched.lock();
         if last.is_some_and(|at| at.elapsed() < SEARCH_PAUSE) {
             return;
         }
+        self.traces.forget();
         tracing::info!(inode, "searching the share for a file that a client knows from before");
         let mut left = SEARCH_ENTRIES;
         let mut folders: VecDeque<Arc<dyn Object>> = VecDeque::new();
@@ -91,6 +110,8 @@ impl Shared {
                 let inside = entry.kind == Some(Kind::Folder) && entry.name != b"." && entry.name != b"..";
                 if inside || entry.id == FileId(inode) {
                     wanted.push(entry.name.into());
+                } else {
+                    self.traces.note_found(entry.id.0, folder.key(), entry.name);
                 }
                 left > 0
             };
@@ -108,7 +129,7 @@ impl Shared {
     }
 
     pub(super) fn trace(&self, object: &HostObject, folder: &HostObject, name: &[u8]) {
-        if !self.by_handle {
+        if !self.by_handle() {
             self.traces.note(object.key(), folder.key(), name);
         }
     }

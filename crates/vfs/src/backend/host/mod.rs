@@ -14,11 +14,11 @@ mod object;
 mod watch;
 mod xattr;
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
 use self::cache::Objects;
@@ -55,8 +55,8 @@ struct Shared {
     device: (u32, u32),
     /// Runs each call with the caller's ids.
     switches_ids: bool,
-    /// Files can be opened by handle. Otherwise [`Traces`] and a search of the tree find them.
-    by_handle: bool,
+    /// Where files can be opened by handle. Without it [`Traces`] and a search of the tree find them.
+    mount: Option<OwnedFd>,
     /// Who the server is, where it cannot switch.
     ourselves: Caller,
     read_only: bool,
@@ -65,6 +65,9 @@ struct Shared {
     traces: Traces,
     watches: Watches,
 }
+
+/// What is asked for of a file.
+const WANTED: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
 /// How a file was opened. The kernel tells a folder's watchers of changes to files that were reached through it; one
 /// opened by its handle may not know its folder.
@@ -82,11 +85,10 @@ impl Host {
         let root = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(fact)?;
         let stat = stat(root.as_fd())?;
         let root_user = rustix::process::geteuid().is_root();
-        let by_handle = handle::may_open(root.as_fd());
         let shared = Shared {
             device: (stat.stx_dev_major, stat.stx_dev_minor),
             switches_ids: root_user,
-            by_handle,
+            mount: handle::mount_of(root.as_fd()),
             ourselves: ourselves(),
             read_only: options.read_only,
             limits: limits(&root)?,
@@ -107,23 +109,25 @@ impl Host {
 impl Backend for Host {
     fn root(&self) -> Result<Found> {
         let fd = rustix::io::dup(&self.shared.root).map_err(fact)?;
-        self.shared.adopt(fd, Reached::ByName)
+        let found = self.shared.adopt(fd, Reached::ByName)?;
+        // A folder removed by somebody else is held by our descriptor, but nothing can be in it any more.
+        if found.attributes.links > 0 { Ok(found) } else { Err(Error::Stale) }
     }
 
     fn by_key(&self, key: &HostKey) -> Result<Found> {
-        if let Some(object) = self.shared.objects.find(key) {
-            let attributes = object.stat()?;
-            if attributes.links > 0 {
-                return Ok(Found { object, attributes });
+        let found = match self.shared.objects.find(key) {
+            Some(object) => {
+                let attributes = object.stat()?;
+                Found { object, attributes }
             }
+            None => self.shared.find_unkept(key)?,
+        };
+        if found.attributes.links == 0 {
+            // Without a name it lives only while somebody has it open.
             self.shared.objects.forget(key);
             return Err(Error::Stale);
         }
-        if !self.shared.by_handle {
-            return self.shared.find_lost(key);
-        }
-        self.shared.act_as_ourselves()?;
-        self.shared.adopt(handle::open(self.shared.root.as_fd(), key)?, Reached::ByHandle)
+        Ok(found)
     }
 
     fn space(&self) -> Result<Space> {
@@ -162,11 +166,17 @@ impl Backend for Host {
 }
 
 impl Shared {
+    fn find_unkept(self: &Arc<Self>, key: &HostKey) -> Result<Found> {
+        let Some(mount) = &self.mount else { return self.find_lost(key) };
+        self.act_as_ourselves()?;
+        self.adopt(handle::open(mount.as_fd(), key)?, Reached::ByHandle)
+    }
+
     /// The object for a path-only descriptor, the one already kept if there is one.
     fn adopt(self: &Arc<Self>, fd: OwnedFd, reached: Reached) -> Result<Found> {
         let stat = stat(fd.as_fd())?;
         let key = match handle::key_at(fd.as_fd(), b"") {
-            Ok((key, _)) if self.by_handle => key,
+            Ok((key, _)) if self.by_handle() => key,
             Ok(_) | Err(Error::NotSupported) => handle::key_by_birth(&stat)?,
             Err(other) => return Err(other),
         };
@@ -174,6 +184,10 @@ impl Shared {
         let make = || HostObject::new(self.clone(), Arc::new(fd), key, &attributes, reached);
         let object = self.objects.keep(key, reached, make);
         Ok(Found { object, attributes })
+    }
+
+    fn by_handle(&self) -> bool {
+        self.mount.is_some()
     }
 
     fn act_as(&self, caller: &Caller) -> Result<()> {
@@ -213,9 +227,15 @@ fn ourselves() -> Caller {
     Caller::new(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &groups)
 }
 
-fn stat(fd: std::os::fd::BorrowedFd<'_>) -> Result<rustix::fs::Statx> {
-    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, wanted).map_err(fact)
+fn stat(fd: BorrowedFd<'_>) -> Result<Statx> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(fd, c"", flags, WANTED).map_err(fact)
+}
+
+/// What [`stat`] says, of a folder's entry.
+fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Statx> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(folder, name, flags, WANTED).map_err(fact)
 }
 
 fn limits(root: &OwnedFd) -> Result<Limits> {
