@@ -1,0 +1,15 @@
+//! How the program holds up: hostile clients, stalled and full disks, kill -9, thousands of connections. Against the
+//! real binary over TCP, with a client of a few lines. One test program, so that the parts share what they need.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod client;
+mod connections;
+mod disks;
+mod killed;
+mod neighbour;
+mod random;
+mod records;
+mod server;
+mod signals;
+mod slow_reader;
+mod stalled;

@@ -1,0 +1,143 @@
+//! The program under test, running on a folder of its own.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
+/// How long a server may take to start or stop.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server; killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+}
+
+/// A folder to share that everybody may write to, with room for the server's state beside it.
+pub(crate) fn folder() -> (tempfile::TempDir, PathBuf) {
+    let top = tempfile::tempdir().unwrap();
+    let share = top.path().join("share");
+    std::fs::create_dir(&share).unwrap();
+    open_to_all(&share);
+    (top, share)
+}
+
+/// Gives the folders to an ordinary user, and a copy of the program, which may lie where only root can read.
+pub(crate) fn give_to(uid: u32, top: &Path, share: &Path) {
+    std::fs::copy(PROGRAM, top.join("fourfold")).unwrap();
+    for folder in [top, share] {
+        std::os::unix::fs::chown(folder, Some(uid), Some(uid)).unwrap();
+    }
+}
+
+pub(crate) fn open_to_all(folder: &Path) {
+    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
+}
+
+impl Server {
+    /// Shares `share` as `/share` on any free port.
+    pub(crate) fn start(top: &Path, share: &Path) -> Self {
+        Self::start_on(top, share, 0)
+    }
+
+    /// On this port.
+    pub(crate) fn start_on(top: &Path, share: &Path, port: u16) -> Self {
+        let folder = format!("share={}", share.display());
+        Self::run(top, &[&folder, "--nfs-port", &port.to_string()])
+    }
+
+    /// With these words after `serve`.
+    pub(crate) fn run(top: &Path, words: &[&str]) -> Self {
+        Self::run_program(Command::new(PROGRAM), top, words)
+    }
+
+    /// As [`Server::start_on`], as an ordinary user, who must own the folders.
+    pub(crate) fn start_as(uid: u32, top: &Path, share: &Path, port: u16) -> Self {
+        let mut program = Command::new(top.join("fourfold"));
+        program.uid(uid).gid(uid);
+        let folder = format!("share={}", share.display());
+        Self::run_program(program, top, &[&folder, "--nfs-port", &port.to_string()])
+    }
+
+    fn run_program(mut program: Command, top: &Path, words: &[&str]) -> Self {
+        let log = File::options().create(true).append(true).open(top.join("log")).unwrap();
+        let mut child = program
+            .arg("serve")
+            .args(words)
+            .args(["--listen", "127.0.0.1", "--portmap-port", "off", "--smb-port", "off"])
+            .args(["--afp-port", "off", "--iscsi-port", "off", "--state", "state"])
+            .current_dir(top)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut port = None;
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                port = port.or_else(|| port_in(&line));
+                if line == "ready" {
+                    let _ = tell.send(port); // the test may be over
+                }
+            }
+        });
+        let port = told.recv_timeout(PATIENCE).ok().flatten();
+        let Some(port) = port else {
+            let _ = child.kill();
+            panic!("not ready: {}", std::fs::read_to_string(top.join("log")).unwrap_or_default());
+        };
+        Self { child, port }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end; gives the exit code.
+    pub(crate) fn exit_code(mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the server does not stop");
+    }
+
+    /// SIGKILL, and the wait for it.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Memory it has now, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The port in a line with a mount command.
+fn port_in(line: &str) -> Option<u16> {
+    let (_, rest) = line.split_once(",port=")?;
+    rest.split(',').next()?.parse().ok()
+}

@@ -1,0 +1,191 @@
+//! A disk that does not answer for one file delays nobody who asks for another, not even over the same connection.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use conn::{Limits, Server, Watchdog};
+use nfs::server::{Export, ExportOptions, HandleSecret, Service, serve_stream};
+use nfs::wire::v3::types::Status;
+use nfs::wire::v3::write::StableHow;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use vfs::backend::faulty::Faulty;
+use vfs::backend::memory::Memory;
+use vfs::{FileId, Volume, VolumeOptions};
+
+use crate::client::{Client, read_message, receive, record};
+
+/// As many threads as `fourfold serve` has on two processors.
+const THREADS: usize = 16;
+/// What a request for another file may take meanwhile.
+const IN_TIME: Duration = Duration::from_millis(500);
+
+/// A server in this process whose disk can be made to stall.
+struct Stalling {
+    _runtime: Runtime,
+    _stop: watch::Sender<bool>,
+    disk: Arc<Faulty>,
+    port: u16,
+}
+
+impl Stalling {
+    fn start(limits: Limits) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build().unwrap();
+        let disk = Arc::new(Faulty::new(Memory::ticking()));
+        let volume = Arc::new(Volume::new(disk.clone(), VolumeOptions::default()));
+        let export = Export { name: "share".into(), tag: 1, volume, options: ExportOptions::default() };
+        let service = Service::new(vec![export], HandleSecret::new([7; 16]), SystemTime::now());
+        let _entered = runtime.enter();
+        let listener = conn::bind_tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (stop, stopping) = watch::channel(false);
+        let watchdog = Watchdog::start();
+        let serve = move |stream, peer| serve_stream(service.clone(), stream, peer, limits, watchdog.clone());
+        runtime.spawn(Server::new(100).run(listener, stopping, serve));
+        drop(_entered);
+        Self { _runtime: runtime, _stop: stop, disk, port }
+    }
+
+    /// Waits until so many calls hang on the stalled file.
+    fn until_waiting(&self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.disk.plan().waiting() < count {
+            assert!(Instant::now() < deadline, "{} of {count} wait", self.disk.plan().waiting());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Lets the disk go on, also when a test fails: its threads end with the runtime.
+struct Stalled<'a>(&'a Faulty, FileId);
+
+impl<'a> Stalled<'a> {
+    fn begin(disk: &'a Faulty, file: FileId) -> Self {
+        disk.plan().stall(file);
+        Self(disk, file)
+    }
+}
+
+impl Drop for Stalled<'_> {
+    fn drop(&mut self) {
+        self.0.plan().release(self.1);
+    }
+}
+
+fn file(client: &mut Client, name: &str) -> (Vec<u8>, FileId) {
+    let root = client.root.clone();
+    let handle = client.create(&root, name).unwrap();
+    client.write(&handle, 0, name.as_bytes(), StableHow::FILE_SYNC).unwrap();
+    let id = client.getattr(&handle).unwrap().fileid;
+    (handle, FileId(id))
+}
+
+/// Reads, writes, lists and makes files; everything in time.
+fn works_in_time(client: &mut Client, file: &[u8], what: &str) {
+    let root = client.root.clone();
+    for number in 0..5 {
+        let begun = Instant::now();
+        assert_eq!(client.content(file).unwrap(), b"well");
+        client.write(file, 0, b"well", StableHow::FILE_SYNC).unwrap();
+        let name = format!("made{number}");
+        client.create(&root, &name).unwrap();
+        assert!(client.names(&root).unwrap().contains(&name));
+        client.remove(&root, &name).unwrap();
+        assert!(begun.elapsed() < IN_TIME, "{what}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn other_files_are_served_over_other_connections_and_the_same() {
+    let server = Stalling::start(Limits::default());
+    let mut client = Client::mount(server.port);
+    let (well, _) = file(&mut client, "well");
+    let (ill, id) = file(&mut client, "ill");
+    let stalled = Stalled::begin(&server.disk, id);
+
+    client.send(&record(&read_message(7, &ill, 0, 100))).unwrap();
+    server.until_waiting(1);
+    works_in_time(&mut client, &well, "the same connection");
+    works_in_time(&mut Client::mount(server.port), &well, "another connection");
+
+    drop(stalled);
+    let reply = receive(&mut client.stream).unwrap();
+    assert_eq!(reply[..4], 7_u32.to_be_bytes());
+    assert!(reply.ends_with(b"ill\0"), "the data, padded");
+    works_in_time(&mut client, &well, "afterwards");
+}
+
+#[test]
+fn several_requests_may_hang_of_several_clients() {
+    let server = Stalling::start(Limits::default());
+    let mut client = Client::mount(server.port);
+    let (well, _) = file(&mut client, "well");
+    let (ill, id) = file(&mut client, "ill");
+    let stalled = Stalled::begin(&server.disk, id);
+    let mut others: Vec<Client> = (0..3).map(|_| Client::mount(server.port)).collect();
+    for (number, other) in (0..).zip(&mut others) {
+        for xid in 0..2 {
+            other.send(&record(&read_message(number * 2 + xid, &ill, 0, 100))).unwrap();
+        }
+    }
+    server.until_waiting(6);
+    works_in_time(&mut client, &well, "a client that asks for nothing stalled");
+    for other in &mut others {
+        works_in_time(other, &well, "a client that waits for two replies");
+    }
+    drop(stalled);
+    for other in &mut others {
+        for _ in 0..2 {
+            assert!(receive(&mut other.stream).unwrap().ends_with(b"ill\0"));
+        }
+    }
+}
+
+#[test]
+fn a_client_that_goes_away_while_its_request_hangs_leaves_nothing_behind() {
+    let server = Stalling::start(Limits::default());
+    let mut client = Client::mount(server.port);
+    let (well, _) = file(&mut client, "well");
+    let (ill, id) = file(&mut client, "ill");
+    let stalled = Stalled::begin(&server.disk, id);
+    for xid in 0..4 {
+        let mut gone = Client::mount(server.port);
+        gone.send(&record(&read_message(xid, &ill, 0, 100))).unwrap();
+        server.until_waiting(xid as usize + 1);
+    }
+    works_in_time(&mut client, &well, "after four clients went away");
+    drop(stalled);
+    assert_eq!(client.content(&ill).unwrap(), b"ill");
+}
+
+#[test]
+fn a_record_that_does_not_go_on_ends_its_connection() {
+    let limits = Limits { unfinished: Duration::from_millis(300), ..Limits::default() };
+    let server = Stalling::start(limits);
+    let mut client = Client::mount(server.port);
+    let root = client.root.clone();
+    let mut unfinished = Client::mount(server.port);
+    unfinished.send(&record(&read_message(1, &root, 0, 1))[..20]).unwrap();
+    assert!(unfinished.is_closed_within(Duration::from_secs(5)));
+    // Silence between records is no reason: the other connection has been silent for as long.
+    assert_eq!(client.read(&root, 0, 1).err(), Some(Status::ISDIR));
+}
+
+#[test]
+fn a_client_that_takes_nothing_for_too_long_is_let_go() {
+    let limits = Limits { patience: Duration::from_millis(300), ..Limits::default() };
+    let server = Stalling::start(limits);
+    let mut client = Client::mount(server.port);
+    let root = client.root.clone();
+    let (big, _) = file(&mut client, "big");
+    client.write(&big, 0, &vec![1; 1 << 20], StableHow::UNSTABLE).unwrap();
+    let mut deaf = Client::mount(server.port);
+    deaf.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+    let begun = Instant::now();
+    let ended = (0..).find(|&xid| deaf.send(&record(&read_message(xid, &big, 0, 1 << 20))).is_err());
+    println!("a deaf client was let go after {ended:?} reads and {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(client.lookup(&root, "big").is_ok());
+}
