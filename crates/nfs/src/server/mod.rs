@@ -11,6 +11,8 @@ mod export;
 mod handle;
 mod mount;
 mod nlm;
+#[cfg(test)]
+mod noise;
 mod nsm;
 mod outgoing;
 mod portmap;

@@ -53,12 +53,13 @@ impl State {
         self.table.look(file, find).flatten()
     }
 
-    /// Whether this client holds a range of the file, or waits for one.
+    /// Whether this client has the file open, holds a range of it, or waits for one.
     pub fn concerns(&self, file: FileId, client: ClientId) -> bool {
         let find = |entry: &Entry| {
             let mut held = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter());
             held.any(|lock| lock.owner.client == client)
                 || entry.queue.iter().any(|queued| queued.wanted.owner.client == client)
+                || entry.opens.iter().any(|open| open.party.client == client)
         };
         self.table.look(file, find).unwrap_or(false)
     }

@@ -3,120 +3,136 @@
 use std::sync::Arc;
 
 use vfs::backend::Found;
-use vfs::state::{ClientId, Flavour, Lock, LockKind, LockOwner, Party, Range, State, Stream};
-use vfs::{Access, Actor, HostKey, Kind};
+use vfs::state::{Cause, ClientId, Flavour, Lock, LockKind, LockOwner, Party, Range, State, Stream};
+use vfs::{Access, Actor, Error, FileId, HostKey, Kind};
 
 use super::{Call, Stat};
 use crate::server::export::Export;
-use crate::server::handle::Named;
+use crate::server::handle::{Named, View};
 use crate::wire::nlm;
 use crate::wire::v3::types::Status;
 
-/// A range of a file, and who asks for it.
-pub(super) struct Asked {
+/// What a handle names, and as whom the caller acts on it.
+pub(super) struct Subject {
     pub(super) export: Arc<Export>,
+    /// The file; of a Mac sidecar the file it belongs to.
     pub(super) found: Found,
+    /// Which bytes of it.
+    pub(super) stream: Stream,
     pub(super) actor: Actor,
-    pub(super) writable: bool,
-    pub(super) lock: Lock,
+    writable: bool,
 }
 
-impl Asked {
-    /// The file of a handle and the lock asked for, after all checks that hold for every procedure. The client counts
+impl Subject {
+    /// The file of a handle. One that has lost its last name while somebody held it is still found. The client counts
     /// as known from here on.
-    pub(super) fn of(call: &Call<'_>, lock: &nlm::Lock<'_>, exclusive: bool) -> Result<Self, Stat> {
-        let range = range(lock.offset, lock.len).ok_or(Stat::FBIG)?;
-        let (export, found, mut actor, writable) = file(call, &lock.handle)?;
-        let client = client(call)?;
-        actor.party = Party::client(client);
-        let kind = if exclusive { LockKind::Exclusive } else { LockKind::Shared };
-        let owner = owner(client, lock.svid, &lock.owner);
-        let lock = Lock { owner, range, kind, flavour: Flavour::Advisory };
-        Ok(Self { export, found, actor, writable, lock })
+    pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Stat> {
+        let (service, origin) = (call.service, call.origin);
+        let named = Named::open(&service.secret, handle)?;
+        let export = service.export_tagged(named.tag).ok_or(Stat::STALE_FH)?;
+        let rule = export.rule(origin).ok_or(Stat::FAILED)?;
+        let found = found(call, &export, &named)?;
+        if found.attributes.kind != Kind::File {
+            return Err(Stat::FAILED);
+        }
+        let client = service.locks.hosts.enter(origin.address, &service.clients);
+        let party = Party::client(client.ok_or(Stat::DENIED_NOLOCKS)?);
+        let actor = Actor { caller: call.caller(rule), party, open: None };
+        let writable = rule.writable && !export.volume.is_read_only();
+        Ok(Self { found, stream: stream(named.view), actor, writable, export })
     }
 
-    pub(super) fn state(&self) -> &State {
-        self.export.volume.state()
+    /// Whether the caller may do this to the file. An owner may have opened it before its mode changed.
+    pub(super) fn permit(&self, want: Access) -> Result<(), Stat> {
+        if want.contains(Access::WRITE) && !self.writable {
+            return Err(Stat::ROFS);
+        }
+        if self.actor.caller.uid == self.found.attributes.uid {
+            return Ok(());
+        }
+        match self.export.volume.access(&self.actor.caller, &self.found, want) {
+            Ok(granted) if granted.contains(want) => Ok(()),
+            Ok(_) => Err(Stat::FAILED), // the protocol has no better word
+            Err(error) => Err(Status::from(error).into()),
+        }
+    }
+
+    pub(super) fn client(&self) -> ClientId {
+        self.actor.party.client
+    }
+
+    pub(super) fn file(&self) -> FileId {
+        self.found.object.id()
     }
 
     pub(super) fn key(&self) -> HostKey {
         self.found.object.key()
     }
 
-    /// A shared lock needs permission to read, an exclusive one to write. An owner may have opened the file before its
-    /// mode changed.
-    pub(super) fn permitted(&self) -> Result<(), Stat> {
-        let want = match self.lock.kind {
-            LockKind::Shared => Access::READ,
-            LockKind::Exclusive => Access::WRITE,
-        };
-        permitted(&self.export, &self.found, &self.actor, self.writable, want)
+    pub(super) fn state(&self) -> &State {
+        self.export.volume.state()
     }
 
-    /// Keeps the file for as long as the client holds something in it: undone by [`Asked::settle`].
+    /// Asks for others' leases, which may hide what their holders keep to themselves. Until they are given back, the
+    /// client asks again.
+    pub(super) fn recall(&self, cause: Cause) -> Result<(), Stat> {
+        let recalled = self.export.volume.recall(&self.actor, self.file(), cause);
+        recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)
+    }
+
+    /// Keeps the file for as long as the client holds something in it: undone by [`Subject::settle`].
     pub(super) fn hold(&self, call: &Call<'_>) {
-        call.service.locks.files.hold(self.export.tag, &self.found, self.lock.owner.client);
+        call.service.locks.files.hold(self.export.tag, &self.found, self.client());
     }
 
     /// Lets go of the file if its client holds nothing in it.
     pub(super) fn settle(&self, call: &Call<'_>) {
-        let (client, file) = (self.lock.owner.client, self.found.object.id());
-        let holds = || self.state().concerns(file, client) || call.service.locks.shares.any(file, client);
-        call.service.locks.files.let_go(self.export.tag, self.key(), client, holds);
+        let holds = || self.state().concerns(self.file(), self.client());
+        call.service.locks.files.let_go(self.export.tag, self.key(), self.client(), holds);
     }
 }
 
-/// The stream that is locked.
-pub(super) const DATA: Stream = Stream::Data;
-
-/// The file of a handle. One that has lost its last name while somebody held it is still found.
-pub(super) fn file(call: &Call<'_>, handle: &[u8]) -> Result<(Arc<Export>, Found, Actor, bool), Stat> {
-    let target = match call.target(handle) {
-        Ok(target) => target,
-        Err(Status::STALE) => return nameless(call, handle).ok_or(Stat::STALE_FH),
-        Err(status) => return Err(status.into()),
-    };
-    if target.found.attributes.kind != Kind::File {
-        return Err(Stat::FAILED);
+fn found(call: &Call<'_>, export: &Export, named: &Named) -> Result<Found, Stat> {
+    match export.volume.node(&named.key) {
+        Err(Error::Stale) => {
+            let object = call.service.locks.files.node(named.tag, named.key).ok_or(Stat::STALE_FH)?;
+            let attributes = object.attributes().map_err(Status::from)?;
+            Ok(Found { object, attributes })
+        }
+        found => Ok(found.map_err(Status::from)?),
     }
-    Ok((target.export, target.found, target.actor, target.writable))
 }
 
-fn nameless(call: &Call<'_>, handle: &[u8]) -> Option<(Arc<Export>, Found, Actor, bool)> {
-    let named = Named::open(&call.service.secret, handle).ok()?;
-    let export = call.service.export_tagged(named.tag)?;
-    let rule = export.rule(call.origin)?;
-    let object = call.service.locks.files.node(named.tag, named.key)?;
-    let attributes = object.attributes().ok()?;
-    let party = Party::client(call.service.clients.of(call.origin.address));
-    let actor = Actor { caller: call.caller(rule), party, open: None };
-    let writable = rule.writable && !export.volume.is_read_only();
-    Some((export, Found { object, attributes }, actor, writable))
+/// A sidecar is locked beside its file, whether or not it is on the disk: macOS locks it whenever it looks at an
+/// attribute.
+fn stream(view: View) -> Stream {
+    match view {
+        View::File => Stream::Data,
+        View::Sidecar => Stream::Named("._".into()),
+    }
 }
 
-/// The client that calls.
-pub(super) fn client(call: &Call<'_>) -> Result<ClientId, Stat> {
-    let service = call.service;
-    service.locks.hosts.enter(call.origin.address, &service.clients).ok_or(Stat::DENIED_NOLOCKS)
+/// A range of a file, and who asks for it.
+pub(super) struct Asked {
+    pub(super) subject: Subject,
+    pub(super) lock: Lock,
 }
 
-pub(super) fn permitted(
-    export: &Export,
-    found: &Found,
-    actor: &Actor,
-    writable: bool,
-    want: Access,
-) -> Result<(), Stat> {
-    if want.contains(Access::WRITE) && !writable {
-        return Err(Stat::ROFS);
+impl Asked {
+    pub(super) fn of(call: &Call<'_>, lock: &nlm::Lock<'_>, exclusive: bool) -> Result<Self, Stat> {
+        let range = range(lock.offset, lock.len).ok_or(Stat::FBIG)?;
+        let subject = Subject::of(call, &lock.handle)?;
+        let kind = if exclusive { LockKind::Exclusive } else { LockKind::Shared };
+        let owner = owner(subject.client(), lock.svid, &lock.owner);
+        Ok(Self { subject, lock: Lock { owner, range, kind, flavour: Flavour::Advisory } })
     }
-    if actor.caller.uid == found.attributes.uid {
-        return Ok(());
-    }
-    match export.volume.access(&actor.caller, found, want) {
-        Ok(granted) if granted.contains(want) => Ok(()),
-        Ok(_) => Err(Stat::FAILED), // the protocol has no better word
-        Err(error) => Err(Status::from(error).into()),
+
+    /// A shared lock needs permission to read, an exclusive one to write.
+    pub(super) fn permit(&self) -> Result<(), Stat> {
+        self.subject.permit(match self.lock.kind {
+            LockKind::Shared => Access::READ,
+            LockKind::Exclusive => Access::WRITE,
+        })
     }
 }
 

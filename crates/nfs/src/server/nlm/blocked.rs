@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use vfs::FileId;
-use vfs::state::{ClientId, Flavour, LockKind, LockOwner, Locked, Range, Waiter};
+use vfs::state::{ClientId, Flavour, LockKind, LockOwner, Locked, Range, Stream, Waiter};
 
-use super::asked::{Asked, DATA};
+use super::asked::Asked;
 use super::granted::{Callback, deliver};
 use super::lock::Back;
 use super::{Call, Stat};
@@ -21,6 +21,7 @@ use crate::wire::nlm::LockRequest;
 struct Key {
     tag: u32,
     file: FileId,
+    stream: Stream,
     owner: LockOwner,
     range: Range,
     kind: LockKind,
@@ -95,7 +96,7 @@ pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, ba
         all.remove(&key); // and should it come after all attempts to say it, the lock stays
         return Stat::GRANTED;
     }
-    let waiter = match asked.state().wait_lock(key.file, &DATA, asked.lock.clone()) {
+    let waiter = match asked.subject.state().wait_lock(key.file, &key.stream, asked.lock.clone()) {
         Ok(Locked::Now) => return Stat::GRANTED,
         Ok(Locked::Later(waiter)) => waiter,
         Err(refused) => return refused.into(),
@@ -107,7 +108,7 @@ pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, ba
         said: watch::channel(None).0,
     });
     all.insert(key.clone(), blocked.clone());
-    let waiting = Waiting { service: call.service.clone(), key, blocked, host_key: asked.key() };
+    let waiting = Waiting { service: call.service.clone(), key, blocked, host_key: asked.subject.key() };
     tokio::spawn(waiting.see_through(waiter));
     Stat::BLOCKED
 }
@@ -117,19 +118,20 @@ pub(super) fn cancel(call: &Call<'_>, asked: &Asked) -> bool {
     let key = key(asked);
     let Some(blocked) = call.service.locks.blocked.all.lock().remove(&key) else { return false };
     blocked.settle(false);
-    let state = asked.state();
-    if !state.cancel_wait(key.file, &DATA, &key.owner, key.range) {
+    let state = asked.subject.state();
+    if !state.cancel_wait(key.file, &key.stream, &key.owner, key.range) {
         // Granted a moment ago. It can only fail by cutting a merged lock in two, and then more stays than should.
-        let _ = state.unlock(key.file, &DATA, &key.owner, key.range, Flavour::Advisory);
+        let _ = state.unlock(key.file, &key.stream, &key.owner, key.range, Flavour::Advisory);
     }
     true
 }
 
 fn key(asked: &Asked) -> Key {
-    let lock = &asked.lock;
+    let Asked { subject, lock } = asked;
     Key {
-        tag: asked.export.tag,
-        file: asked.found.object.id(),
+        tag: subject.export.tag,
+        file: subject.file(),
+        stream: subject.stream.clone(),
         owner: lock.owner.clone(),
         range: lock.range,
         kind: lock.kind,
@@ -158,7 +160,7 @@ impl Waiting {
 
     /// Takes the request out of the table, and gives the lock back if its client does not want it.
     fn end(self, give_back: bool) {
-        let Key { tag, file, ref owner, range, .. } = self.key;
+        let Key { tag, file, ref stream, ref owner, range, .. } = self.key;
         let locks = &self.service.locks;
         let Some(export) = self.service.export_tagged(tag) else { return };
         let state = export.volume.state();
@@ -167,11 +169,11 @@ impl Waiting {
             all.remove(&self.key);
             if give_back {
                 tracing::warn!(client = %self.blocked.callback.host, "a lock that was waited for is not wanted any more");
-                let _ = state.unlock(file, &DATA, owner, range, Flavour::Advisory); // as in `cancel`
+                let _ = state.unlock(file, stream, owner, range, Flavour::Advisory); // as in `cancel`
             }
         }
         drop(all);
-        let holds = || state.concerns(file, owner.client) || locks.shares.any(file, owner.client);
+        let holds = || state.concerns(file, owner.client);
         locks.files.let_go(tag, self.host_key, owner.client, holds);
     }
 }

@@ -1,10 +1,8 @@
 //! TEST, LOCK, CANCEL and UNLOCK.
 
-use vfs::state::{Flavour, Lock, LockKind, Refused};
+use vfs::state::{Cause, Flavour, Lock, LockKind, Refused};
 
-use vfs::state::Cause;
-
-use super::asked::{Asked, DATA, svid_and_owner};
+use super::asked::{Asked, svid_and_owner};
 use super::{Call, Stat, blocked, encoded};
 use crate::wire::nlm::{
     CancelRequest, Holder, LockRequest, NetObj, TestReply, TestRequest, TestRes, UnlockRequest,
@@ -33,7 +31,8 @@ pub(super) fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Vec<u8> {
         if call.service.monitor.in_grace() {
             return Err(Stat::DENIED_GRACE_PERIOD);
         }
-        Ok(asked.state().test(asked.found.object.id(), &DATA, &asked.lock))
+        let Asked { subject, lock } = &asked;
+        Ok(subject.state().test(subject.file(), &subject.stream, lock))
     });
     let cookie = request.cookie;
     match tested {
@@ -63,27 +62,25 @@ pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: How) -
 
 async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Stat, Stat> {
     let asked = Asked::of(call, &request.lock, request.exclusive)?;
-    asked.permitted()?;
+    asked.permit()?;
     in_its_time(call, request.reclaim)?;
-    let (service, host, file) = (call.service, call.origin.address, asked.found.object.id());
+    let (service, host, subject) = (call.service, call.origin.address, &asked.subject);
     service.locks.hosts.saw(host, request.state);
     if how.monitored {
         let watched = service.monitor.watch(host, &request.lock.caller_name).await;
         watched.map_err(|()| Stat::DENIED_NOLOCKS)?;
     }
-    // A lease may hide locks that its holder keeps to itself. While it is recalled, the client asks again.
-    let recalled = asked.export.volume.recall(&asked.actor, file, Cause::Lock);
-    recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)?;
-    asked.hold(call);
+    subject.recall(Cause::Lock)?;
+    subject.hold(call);
     let stat = if request.block {
         blocked::wait(call, &asked, request, how.back)
     } else {
-        match asked.state().lock(file, &DATA, asked.lock.clone()) {
+        match subject.state().lock(subject.file(), &subject.stream, asked.lock.clone()) {
             Ok(()) => Stat::GRANTED,
             Err(refused) => refused.into(),
         }
     };
-    asked.settle(call);
+    subject.settle(call);
     Ok(stat)
 }
 
@@ -99,7 +96,7 @@ pub(super) fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
     match Asked::of(call, &request.lock, request.exclusive) {
         Ok(asked) => {
             let cancelled = blocked::cancel(call, &asked);
-            asked.settle(call);
+            asked.subject.settle(call);
             if cancelled { Stat::GRANTED } else { Stat::DENIED }
         }
         Err(stat) => stat,
@@ -108,13 +105,13 @@ pub(super) fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
 
 /// UNLOCK. To unlock what is not locked is no mistake.
 pub(super) fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
-    let asked = match Asked::of(call, &request.lock, true) {
-        Ok(asked) => asked,
+    let (subject, lock) = match Asked::of(call, &request.lock, true) {
+        Ok(Asked { subject, lock }) => (subject, lock),
         Err(stat) => return stat,
     };
-    let (file, Lock { owner, range, .. }) = (asked.found.object.id(), &asked.lock);
-    let unlocked = asked.state().unlock(file, &DATA, owner, *range, Flavour::Advisory);
-    asked.settle(call);
+    let Lock { owner, range, .. } = lock;
+    let unlocked = subject.state().unlock(subject.file(), &subject.stream, &owner, range, Flavour::Advisory);
+    subject.settle(call);
     if unlocked.is_ok() { Stat::GRANTED } else { Stat::DENIED_NOLOCKS }
 }
 

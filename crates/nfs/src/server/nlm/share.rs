@@ -3,34 +3,29 @@
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
-use vfs::backend::Found;
-use vfs::state::{Cause, ClientId, LockOwner, Modes, OpenGuard, OpenRequest, Party};
-use vfs::{Access, Error, FileId, Node};
+use vfs::state::{Cause, ClientId, LockOwner, Modes, OpenGuard, OpenRequest, Stream};
+use vfs::{Access, Error, FileId};
 
-use super::asked::{DATA, client, file, owner, permitted};
+use super::asked::{Subject, owner};
 use super::lock::in_its_time;
 use super::{Call, Stat, encoded};
 use crate::wire::nlm::{NetObj, Share, ShareRequest, ShareRes};
 
-/// The reservations that clients hold. Each keeps its file alive.
+/// The reservations that clients hold.
 #[derive(Default)]
 pub(super) struct Shares {
-    held: Mutex<HashMap<Key, (OpenGuard, Node)>>,
+    held: Mutex<HashMap<Key, OpenGuard>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     tag: u32,
     file: FileId,
+    stream: Stream,
     owner: LockOwner,
 }
 
 impl Shares {
-    /// Whether a client holds one of this file.
-    pub(super) fn any(&self, file: FileId, client: ClientId) -> bool {
-        self.held.lock().keys().any(|key| key.file == file && key.owner.client == client)
-    }
-
     /// Gives back all of a client.
     pub(super) fn release(&self, client: ClientId) {
         self.held.lock().retain(|key, _| key.owner.client != client);
@@ -46,31 +41,35 @@ pub(super) fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
 fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat> {
     let share = &request.share;
     let (access, deny) = (modes(share.access.0)?, modes(share.mode.0)?);
-    let (export, found, mut actor, writable) = file(call, &share.handle)?;
-    permitted(&export, &found, &actor, writable, wanted(access))?;
+    let subject = Subject::of(call, &share.handle)?;
+    subject.permit(wanted(access))?;
     in_its_time(call, request.reclaim)?;
-    let key = key(call, share, export.tag, &found)?;
-    let (state, party) = (export.volume.state(), Party::client(key.owner.client));
-    actor.party = party;
-    let cause = if access.meets(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
-    export.volume.recall(&actor, key.file, cause).map_err(|_| Stat::DENIED_GRACE_PERIOD)?;
-    let mut held = call.service.locks.shares.held.lock();
-    if let Some((guard, _)) = held.get(&key) {
-        return guard.change(access, deny).map_err(refused);
+    subject.recall(if access.meets(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead })?;
+    subject.hold(call);
+    let taken = take(&call.service.locks.shares, key(share, &subject), &subject, (access, deny));
+    subject.settle(call);
+    taken.map_err(refused)
+}
+
+fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Modes)) -> vfs::Result<()> {
+    let mut held = shares.held.lock();
+    if let Some(guard) = held.get(&key) {
+        return guard.change(access, deny);
     }
-    let guard = state.open(key.file, DATA, OpenRequest { party, access, deny }).map_err(refused)?;
-    held.insert(key, (guard, found.object));
+    let wanted = OpenRequest { party: subject.actor.party, access, deny };
+    let guard = subject.state().open(key.file, key.stream.clone(), wanted)?;
+    held.insert(key, guard);
     Ok(())
 }
 
 /// UNSHARE. To give back what is not held is no mistake.
 pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
-    let key = file(call, &request.share.handle)
-        .and_then(|(export, found, ..)| key(call, &request.share, export.tag, &found));
-    let stat = match key {
-        Ok(key) => {
+    let stat = match Subject::of(call, &request.share.handle) {
+        Ok(subject) => {
+            let key = key(&request.share, &subject);
             let held = call.service.locks.shares.held.lock().remove(&key);
-            drop(held); // after the table is free again
+            drop(held);
+            subject.settle(call);
             Stat::GRANTED
         }
         Err(stat) => stat,
@@ -82,9 +81,9 @@ fn answer(cookie: NetObj<'_>, stat: Stat) -> Vec<u8> {
     encoded(&ShareRes { cookie, stat, sequence: 0 })
 }
 
-fn key(call: &Call<'_>, share: &Share<'_>, tag: u32, found: &Found) -> Result<Key, Stat> {
-    let owner = owner(client(call)?, 0, &share.owner);
-    Ok(Key { tag, file: found.object.id(), owner })
+fn key(share: &Share<'_>, subject: &Subject) -> Key {
+    let owner = owner(subject.client(), 0, &share.owner);
+    Key { tag: subject.export.tag, file: subject.file(), stream: subject.stream.clone(), owner }
 }
 
 /// fsh4_access and fsh4_mode number their bits as the tree does: 1 to read, 2 to write.

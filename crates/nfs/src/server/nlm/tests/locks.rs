@@ -158,3 +158,20 @@ async fn a_call_that_comes_twice_is_done_once() {
     assert_eq!(bench.one.send(lock).await.unwrap(), first); // late
     assert_eq!(bench.totals().0, 0);
 }
+
+#[tokio::test]
+async fn a_sidecar_is_locked_apart_from_its_file() {
+    let mut bench = bench().await;
+    let named = crate::server::handle::Named::open(&bench.service.secret, &bench.handle).unwrap();
+    let view = crate::server::handle::View::Sidecar;
+    let sidecar = crate::server::handle::Named { view, ..named }.seal(&bench.service.secret);
+    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::GRANTED);
+    let file = std::mem::replace(&mut bench.handle, sidecar.as_bytes().to_vec());
+    assert_eq!(bench.lock(&bench.two, ALL.shared()).await, Stat::GRANTED);
+    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::DENIED);
+    assert_eq!(bench.unlock(&bench.two, ALL).await, Stat::GRANTED);
+    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::GRANTED);
+    bench.handle = file;
+    assert_eq!(bench.unlock(&bench.one, ALL).await, Stat::GRANTED);
+    assert_eq!(bench.totals(), (1, 0));
+}

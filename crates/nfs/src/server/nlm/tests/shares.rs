@@ -1,4 +1,6 @@
-use super::bench::{ALL, Bench, bench, v4, volume};
+use vfs::Kind;
+
+use super::bench::{ALL, Bench, bench, superuser, v4, volume};
 use crate::server::testing::Client;
 use crate::wire::nlm::{
     FreeAllRequest, NetObj, Procedure, Share, ShareAccess, ShareMode, ShareRequest, ShareRes, Stat,
@@ -72,4 +74,18 @@ async fn a_reservation_needs_the_permission_that_its_access_needs() {
     assert_eq!(take((READ, ShareMode::DENY_WRITE)).await, Stat::GRANTED);
     // It keeps neither locks nor their owner from the file.
     assert_eq!(bench.lock(&bench.two, ALL).await, Stat::GRANTED);
+}
+
+#[tokio::test]
+async fn a_reservation_of_a_file_without_a_name_can_be_given_back() {
+    let bench = bench().await;
+    let all = (ShareAccess::READ_WRITE, ShareMode::DENY_READ_WRITE);
+    assert_eq!(share(&bench, &bench.one, Procedure::SHARE, b"a", all).await, Stat::GRANTED);
+    let volume = volume(&bench.service);
+    let root = volume.root().unwrap();
+    volume.remove(&superuser(), &root, b"file", Kind::File).unwrap();
+    assert_eq!(volume.state().totals().opens, 1);
+    assert_eq!(share(&bench, &bench.one, Procedure::UNSHARE, b"a", all).await, Stat::GRANTED);
+    assert_eq!(volume.state().totals().opens, 0);
+    assert_eq!(share(&bench, &bench.one, Procedure::UNSHARE, b"a", all).await, Stat::STALE_FH);
 }
