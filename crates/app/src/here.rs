@@ -21,3 +21,9 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
 pub(crate) fn state(place: &Where) -> anyhow::Result<Result<PathBuf, Vec<Diagnostic>>> {
     Ok(Settings::state_folder(&place.arguments(privileged(), folder()?)))
 }
+
+/// What other hosts call this one.
+pub(crate) fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".into() } else { name.trim().into() }
+}

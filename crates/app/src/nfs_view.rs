@@ -11,7 +11,7 @@ use admin::control::{SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use conn::{Limits, Server, Watchdog};
-use nfs::server::{Export, HandleSecret, Places, Portmap, Service};
+use nfs::server::{Company, Export, HandleSecret, Places, Portmap, Service, Sockets};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use vfs::backend::host::{Host, HostOptions};
@@ -48,8 +48,16 @@ impl NfsView {
     pub(crate) fn new(current: &Current, state: &admin::State, index: Index) -> anyhow::Result<Arc<Self>> {
         let mut secret = [0; 16];
         secret.copy_from_slice(&state.handle_secret()[..16]);
+        let company = Company {
+            network: Arc::new(Sockets),
+            hosts: Arc::new(index.peers()),
+            epoch: index.boot_epoch(),
+            grace: current.settings.server.grace_period,
+            name: here::host_name(),
+        };
+        let secret = HandleSecret::new(secret);
         let view = Arc::new(Self {
-            service: Service::new(Vec::new(), HandleSecret::new(secret), SystemTime::now()),
+            service: Service::in_company(Vec::new(), secret, SystemTime::now(), company),
             connections: Server::new(MOST_CONNECTIONS),
             watchdog: Watchdog::start(),
             index,
@@ -71,10 +79,19 @@ impl NfsView {
         let (ipv4, ipv6) = (families(IpAddr::is_ipv4), families(IpAddr::is_ipv6));
         self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
         self.answer(bound, &stopping);
+        let found = self.announce(settings, &stopping).await;
+        // Now that clients find the lock service, those that held locks are told to take them back.
+        let service = self.service.clone();
+        tokio::spawn(async move { nfs::server::notify_hosts(&service).await });
+        found
+    }
+
+    /// Whether clients find the lock service through port 111 now.
+    async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> bool {
         if settings.ports.portmap == Port::Off {
             return false;
         }
-        let portmap = nfs::server::announce(&self.service, || self.own_portmap(settings, &stopping)).await;
+        let portmap = nfs::server::announce(&self.service, || self.own_portmap(settings, stopping)).await;
         match portmap {
             Portmap::Registered => true,
             Portmap::Served(address) => address.port() == PORTMAP,
