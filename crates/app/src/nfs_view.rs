@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use admin::control::{SessionStatus, Status};
+use admin::control::{LockStatus, OpenStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use conn::{Limits, Server, Watchdog};
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::index::Index;
+use vfs::state::{LockKind, Modes};
 use vfs::{Volume, VolumeOptions};
 
 use crate::bind::Bound;
@@ -24,6 +25,8 @@ use crate::{bind, exports, here, privileges};
 
 /// Where every client looks for portmap.
 const PORTMAP: u16 = 111;
+/// Most opens, and most locks, of a share that a status lists.
+const MOST_SHOWN: usize = 1000;
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
 
@@ -188,9 +191,33 @@ impl NfsView {
     }
 }
 
+/// What is open and locked in one share. Files are told by their inode numbers, which `find -inum` finds.
+fn held(share: &str, volume: &Volume, status: &mut Status) {
+    let modes = |modes: Modes| {
+        let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
+        letters.into_iter().filter(|(mode, _)| modes.meets(*mode)).map(|(_, letter)| letter).collect()
+    };
+    status.opens.extend(volume.state().opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
+        share: share.into(),
+        file: format!("inode {}", open.file.0),
+        owner: format!("client {}", open.client.0),
+        access: modes(open.access),
+        deny: modes(open.deny),
+    }));
+    status.locks.extend(volume.state().ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
+        share: share.into(),
+        file: format!("inode {}", range.file.0),
+        owner: format!("client {}", range.lock.owner.client.0),
+        start: range.lock.range.start(),
+        length: range.lock.range.length().unwrap_or(0),
+        exclusive: range.lock.kind == LockKind::Exclusive,
+    }));
+}
+
 impl View for NfsView {
     fn report(&self, status: &mut Status) {
         let now = SystemTime::now();
+        self.volumes.lock().iter().for_each(|(share, known)| held(share, &known.volume, status));
         status.sessions.extend(self.connections.peers().iter().map(|peer| SessionStatus {
             protocol: Protocol::Nfs,
             peer: SocketAddr::new(peer.address.ip(), peer.address.port()),
