@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::Found;
-use crate::events::{self, Above, Happened};
+use crate::events::{self, Happened};
 use crate::state::{Cause, Range, Recall, Stream, Totals, Who};
 use crate::volume::Actor;
 use crate::{Error, FileId, Result, Volume};
@@ -92,15 +92,19 @@ impl Volume {
         what: Happened,
     ) {
         self.recall_late(actor, folder.object.id(), Cause::Entry);
-        // Where a folder lies is not kept: who watches a subtree looks at everything again.
-        self.events.publish(&|_| Above::Unknown, || events::Change {
+        if !self.events.listens() {
+            return;
+        }
+        let change = events::Change {
             folder: folder.object.id(),
             name: Arc::from(name),
-            file: file.object.id(),
+            file: Some(file.object.id()),
             of: file.attributes.kind,
             what,
             by: Some(actor.party.client),
-        });
+        };
+        self.follow(&change, Some(file));
+        self.events.publish(&|folder| self.locals.above(folder), || change);
     }
 }
 

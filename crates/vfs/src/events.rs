@@ -39,8 +39,8 @@ pub struct Change {
     pub folder: FileId,
     /// The entry's name (now).
     pub name: Name,
-    /// The file.
-    pub file: FileId,
+    /// The file; `None` where it went before anybody had looked.
+    pub file: Option<FileId>,
     /// What the file is.
     pub of: Kind,
     /// What happened.
@@ -129,6 +129,15 @@ pub enum Scope {
     Folder(FileId),
     /// The entries of one folder and of all folders below it.
     Subtree(FileId),
+}
+
+/// How far down a folder is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Depth {
+    /// Its entries.
+    Entries,
+    /// Its entries, and those of all folders below it.
+    Below,
 }
 
 /// Which changes are wanted.

@@ -11,6 +11,7 @@ mod error;
 pub mod events;
 pub mod index;
 mod listing;
+mod local;
 pub mod mac;
 pub mod names;
 mod payload;
@@ -24,6 +25,7 @@ pub use attributes::{Attributes, FileId, HostKey, Kind, SetAttributes, SetTime, 
 pub use caller::{Access, Caller};
 pub use error::{Error, Result};
 pub use listing::{Details, Entry, Page};
+pub use local::{MAX_WATCHED, Watching};
 pub use payload::Payload;
 pub use sidecars::Looked;
 pub use volume::{Actor, Change, Made, Node, ReadData, Volume, VolumeOptions};

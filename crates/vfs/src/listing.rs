@@ -5,6 +5,7 @@
 //! an entry's attributes makes that entry be asked for anew; any other event drops the listing. What a watch cannot
 //! see (files with several names, changes through a file opened by its handle) is not kept, or forgets everything.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -148,6 +149,8 @@ pub(crate) struct Listings {
     budget: usize,
     /// Raised to forget all details at once.
     epoch: AtomicU64,
+    /// Folders being listed to be kept, and whether something was heard of them meanwhile.
+    building: Mutex<Vec<(WatchId, Arc<AtomicBool>)>>,
 }
 
 impl Listings {
@@ -158,10 +161,11 @@ impl Listings {
             bytes: AtomicUsize::new(0),
             budget,
             epoch: AtomicU64::new(0),
+            building: Mutex::default(),
         }
     }
 
-    /// Entries of `folder`, whose fresh attributes these are, after `cookie`.
+    /// Entries of `folder`, whose fresh attributes these are, after `cookie`. What the backend has heard was taken in.
     pub(crate) fn page(
         &self,
         backend: &dyn Backend,
@@ -170,7 +174,6 @@ impl Listings {
         attributes: &Attributes,
         cookie: u64,
     ) -> Result<Page> {
-        self.hear(backend);
         let epoch = self.epoch.load(Ordering::Acquire);
         if let Some(listing) = self.find(folder.id(), attributes)
             && let Some(from) = listing.position(cookie)
@@ -186,16 +189,9 @@ impl Listings {
         Ok(Page { listing, from: 0, complete, epoch, may_search: false })
     }
 
-    /// Takes in what the backend has heard.
-    pub(crate) fn hear(&self, backend: &dyn Backend) {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        let mut events = Vec::new();
-        backend.watch_events(&mut |event| events.push(event));
-        for event in events {
-            self.take_event(backend, event);
-        }
+    /// Whether events matter.
+    pub(crate) fn keeps_any(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
     }
 
     /// Forgets all details: something changed in a way that no watch sees.
@@ -203,22 +199,38 @@ impl Listings {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn take_event(&self, backend: &dyn Backend, event: WatchEvent) {
+    /// Takes in what the backend has heard.
+    pub(crate) fn take_event(&self, backend: &dyn Backend, event: &WatchEvent) {
         match event {
-            WatchEvent::Entry(watch, name) => {
+            WatchEvent::Entry { watch, name, what, .. } if !what.is_about_names() => {
                 let kept = self.kept.lock();
-                for (_, listing) in kept.values().filter(|(id, _)| *id == watch) {
+                for (_, listing) in kept.values().filter(|(id, _)| id == watch) {
                     listing.changed.lock().insert(name.clone());
                     listing.any_changed.store(true, Ordering::Release);
                 }
             }
-            WatchEvent::Folder(watch) => self.drop_where(backend, |id, _| id == watch),
-            WatchEvent::Missed => self.drop_where(backend, |_, _| true),
+            WatchEvent::Entry { watch, .. } | WatchEvent::Folder(watch) | WatchEvent::Over(watch) => {
+                self.spoil_where(|id| id == *watch);
+                self.drop_where(backend, |id, _| id == *watch);
+            }
+            WatchEvent::Missed => {
+                self.spoil_where(|_| true);
+                self.drop_where(backend, |_, _| true);
+            }
         }
     }
 
+    /// Something was heard of folders that are being listed: maybe too late for the list.
+    fn spoil_where(&self, which: impl Fn(WatchId) -> bool) {
+        let building = self.building.lock();
+        building
+            .iter()
+            .filter(|(id, _)| which(*id))
+            .for_each(|(_, spoilt)| spoilt.store(true, Ordering::Release));
+    }
+
     fn find(&self, folder: FileId, attributes: &Attributes) -> Option<Arc<Listing>> {
-        if self.count.load(Ordering::Acquire) == 0 {
+        if !self.keeps_any() {
             return None;
         }
         let kept = self.kept.lock();
@@ -238,39 +250,47 @@ impl Listings {
         let watch = (attributes.size > 4096 || attributes.allocated == 0)
             .then(|| backend.watch(folder.as_ref()))
             .flatten();
+        let Some(watch) = watch else {
+            let (entries, complete) = collect(streams, folder, 0, MOST_KEPT)?;
+            return Ok(complete.then(|| Arc::new(listing_of(folder, attributes, entries, false))));
+        };
+        let building = Building::start(self, backend, watch);
         let (entries, complete) = collect(streams, folder, 0, MOST_KEPT)?;
         if !complete {
-            watch.into_iter().for_each(|watch| backend.unwatch(watch));
             return Ok(None);
         }
-        let listing = Arc::new(listing_of(folder, attributes, entries, watch.is_some()));
-        match watch {
-            Some(watch) if listing.entries.len() >= WORTH_KEEPING && listing.bytes <= self.budget => {
-                self.keep(backend, watch, listing.clone());
-            }
-            Some(watch) => {
-                listing.watched.store(false, Ordering::Release);
-                backend.unwatch(watch);
-            }
-            None => {}
+        let listing = Arc::new(listing_of(folder, attributes, entries, true));
+        if listing.entries.len() < WORTH_KEEPING
+            || listing.bytes > self.budget
+            || !self.keep(&building, listing.clone())
+        {
+            listing.watched.store(false, Ordering::Release);
         }
         Ok(Some(listing))
     }
 
-    fn keep(&self, backend: &dyn Backend, watch: WatchId, listing: Arc<Listing>) {
+    /// Keeps a listing, unless it was spoilt while it was made.
+    fn keep(&self, building: &Building<'_>, listing: Arc<Listing>) -> bool {
         if self.bytes.load(Ordering::Relaxed) + listing.bytes > self.budget {
-            self.drop_where(backend, |_, _| true);
+            self.drop_where(building.backend, |_, _| true);
         }
-        self.bytes.fetch_add(listing.bytes, Ordering::Relaxed);
         let mut kept = self.kept.lock();
-        let other = kept.insert(listing.folder.id(), (watch, listing));
+        // Events are first looked for here, then among the kept: none falls between while `kept` is locked.
+        if building.spoilt.load(Ordering::Acquire) {
+            return false;
+        }
+        building.kept.set(true);
+        self.bytes.fetch_add(listing.bytes, Ordering::Relaxed);
+        let other = kept.insert(listing.folder.id(), (building.watch, listing));
         self.count.store(kept.len(), Ordering::Release);
         drop(kept);
-        if let Some((_, other)) = other {
-            // Two callers listed at once; both share the watch, which the host counts once.
+        if let Some((watch, other)) = other {
+            // Two callers listed at once.
             self.bytes.fetch_sub(other.bytes, Ordering::Relaxed);
             other.watched.store(false, Ordering::Release);
+            building.backend.unwatch(watch);
         }
+        true
     }
 
     fn drop_where(&self, backend: &dyn Backend, unwanted: impl Fn(WatchId, &Listing) -> bool) {
@@ -285,6 +305,32 @@ impl Listings {
             !drop
         });
         self.count.store(kept.len(), Ordering::Release);
+    }
+}
+
+/// A folder is being listed to be kept. It is watched meanwhile, and on from there once it is kept.
+struct Building<'a> {
+    listings: &'a Listings,
+    backend: &'a dyn Backend,
+    watch: WatchId,
+    spoilt: Arc<AtomicBool>,
+    kept: Cell<bool>,
+}
+
+impl<'a> Building<'a> {
+    fn start(listings: &'a Listings, backend: &'a dyn Backend, watch: WatchId) -> Self {
+        let spoilt = Arc::new(AtomicBool::new(false));
+        listings.building.lock().push((watch, spoilt.clone()));
+        Self { listings, backend, watch, spoilt, kept: Cell::new(false) }
+    }
+}
+
+impl Drop for Building<'_> {
+    fn drop(&mut self) {
+        self.listings.building.lock().retain(|(_, spoilt)| !Arc::ptr_eq(spoilt, &self.spoilt));
+        if !self.kept.get() {
+            self.backend.unwatch(self.watch);
+        }
     }
 }
 

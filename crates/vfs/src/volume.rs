@@ -12,6 +12,8 @@ use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stabili
 use crate::busy::Busy;
 use crate::events::{Happened, Hub};
 use crate::listing::{Listings, Page};
+use crate::local::{Locals, What};
+use crate::mac::layout::sidecar_name;
 use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
@@ -42,11 +44,12 @@ impl Default for VolumeOptions {
 
 /// A shared folder.
 pub struct Volume {
-    backend: Arc<dyn Backend>,
-    listings: Listings,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) listings: Listings,
     options: VolumeOptions,
     pub(crate) state: State,
     pub(crate) events: Hub,
+    pub(crate) locals: Locals,
     pub(crate) streams: Option<Streams>,
     pub(crate) busy: Busy,
 }
@@ -101,6 +104,7 @@ impl Volume {
             options,
             state: State::default(),
             events: Hub::default(),
+            locals: Locals::default(),
             busy: Busy::default(),
         }
     }
@@ -253,8 +257,11 @@ impl Volume {
     ) -> Result<Made> {
         let before = self.may_change(folder)?;
         let stored = to_stored(name);
-        let found = self.create_pair(&actor.caller, folder, stored.as_deref().unwrap_or(name), new, mode)?;
-        self.entry_changed(actor, folder, stored.as_deref().unwrap_or(name), &found, Happened::Created);
+        let name = stored.as_deref().unwrap_or(name);
+        let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
+        let found = self.create_pair(&actor.caller, folder, name, new, mode)?;
+        own.made();
+        self.entry_changed(actor, folder, name, &found, Happened::Created);
         Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
@@ -264,7 +271,9 @@ impl Volume {
         let stored = to_stored(name);
         let name = stored.as_deref().unwrap_or(name);
         self.recall(actor, target.object.id(), Cause::Attributes)?;
+        let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
         folder.object.link(&actor.caller, target.object.as_ref(), name)?;
+        own.made();
         self.unheard(&target.object);
         self.entry_changed(actor, folder, name, target, Happened::Created);
         Ok(Change { before, after: folder.object.attributes()? })
@@ -275,7 +284,10 @@ impl Volume {
         let before = self.may_change(folder)?;
         let stored = self.stored_entry(&actor.caller, folder, name)?;
         let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
+        let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
+        let own = self.locals.own(&[(id, &stored, What::Removed), (id, &sidecar, What::Anything)]);
         self.remove_pair(&actor.caller, folder, &stored, kind)?;
+        own.made();
         if let Some(going) = going {
             self.entry_changed(actor, folder, &stored, &going, Happened::Removed);
         }
@@ -296,7 +308,14 @@ impl Volume {
         let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
         self.concerned(actor, to.0, &new_name, Cause::Remove)?;
         let (source, target) = (&from.0.object, &to.0.object);
+        let own = self.locals.own(&[
+            (source.id(), &name, What::MovedFrom),
+            (target.id(), &new_name, What::MovedTo),
+            (source.id(), &sidecar_name(&name), What::Anything),
+            (target.id(), &sidecar_name(&new_name), What::Anything),
+        ]);
         self.rename_pair(&actor.caller, (source, &name), (target, &new_name), mode)?;
+        own.made();
         if let Some(moving) = moving {
             let (old_folder, old_name) = (source.id(), Arc::from(&*name));
             self.entry_changed(actor, to.0, &new_name, &moving, Happened::Renamed { old_folder, old_name });
@@ -315,6 +334,7 @@ impl Volume {
         if !granted.contains(Access::READ) {
             return Err(Error::AccessDenied);
         }
+        self.hear();
         let page =
             self.listings.page(self.backend.as_ref(), self.streams.as_ref(), folder, &attributes, cookie)?;
         Ok(page.for_searcher(granted.contains(Access::EXECUTE)))
@@ -322,7 +342,7 @@ impl Volume {
 
     /// Notes changes made by others than this server, and lets go of what nobody uses. Called every few seconds.
     pub fn tend(&self) {
-        self.listings.hear(self.backend.as_ref());
+        self.hear();
         self.backend.tend();
     }
 

@@ -11,6 +11,7 @@ pub mod memory;
 use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::{Access, Attributes, Caller, FileId, HostKey, Kind, Result, SetAttributes};
 
@@ -131,12 +132,47 @@ pub struct WatchId(pub i32);
 /// What a watch heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEvent {
-    /// The data or attributes of the entry of this name changed.
-    Entry(WatchId, Box<[u8]>),
-    /// Entries came, went or moved, or the folder itself changed.
+    /// Something happened to the entry of this name.
+    Entry {
+        /// The watched folder.
+        watch: WatchId,
+        /// The entry's stored name.
+        name: Box<[u8]>,
+        /// What happened.
+        what: Heard,
+        /// Whether the entry is a folder.
+        of_folder: bool,
+    },
+    /// The folder itself changed, moved or went.
     Folder(WatchId),
+    /// The watch is over, as its folder is gone or nobody wants it.
+    Over(WatchId),
     /// Events were lost: anything may have changed.
     Missed,
+}
+
+/// What happened to an entry of a watched folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// It came.
+    Created,
+    /// It went.
+    Removed,
+    /// It moved away; the same number says where to, if that is watched too.
+    MovedFrom(u32),
+    /// It moved here; the same number says where from, if that is watched too.
+    MovedTo(u32),
+    /// Its data changed.
+    Data,
+    /// Its attributes changed, extended ones included.
+    Attributes,
+}
+
+impl Heard {
+    /// Whether the folder has other names now.
+    pub fn is_about_names(self) -> bool {
+        !matches!(self, Self::Data | Self::Attributes)
+    }
 }
 
 /// One file, folder, link or device. Holding it keeps the file alive, as an open descriptor does.
@@ -229,7 +265,8 @@ pub trait Backend: Send + Sync {
     /// What the host can do.
     fn limits(&self) -> Limits;
 
-    /// Starts to hear of changes to this folder's entries; `None` where that cannot be had.
+    /// Starts to hear of changes to this folder's entries; `None` where that cannot be had. Watching a folder twice gives
+    /// the same watch, which lasts until both have stopped it.
     fn watch(&self, _folder: &dyn Object) -> Option<WatchId> {
         None
     }
@@ -237,6 +274,11 @@ pub trait Backend: Send + Sync {
     fn unwatch(&self, _watch: WatchId) {}
     /// Takes every event queued so far; an event is queued before the call that caused it returns.
     fn watch_events(&self, _sink: &mut dyn FnMut(WatchEvent)) {}
+    /// Waits until an event is queued, but no longer than this; says whether one is.
+    fn wait_for_events(&self, most: Duration) -> bool {
+        std::thread::sleep(most);
+        false
+    }
     /// Lets go of what nobody has used lately. Called every few seconds.
     fn tend(&self) {}
 }

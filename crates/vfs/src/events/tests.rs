@@ -28,7 +28,7 @@ fn above(folder: FileId) -> Above {
 }
 
 fn change(folder: FileId, what: Happened) -> Change {
-    Change { folder, name: name("file"), file: FILE, of: Kind::File, what, by: None }
+    Change { folder, name: name("file"), file: Some(FILE), of: Kind::File, what, by: None }
 }
 
 fn publish(hub: &Hub, folder: FileId, what: Happened) {

@@ -14,6 +14,7 @@ mod tests;
 mod unsynced;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use self::object::FaultyObject;
 pub use self::plan::{Call, Plan};
@@ -104,6 +105,10 @@ impl Backend for Faulty {
 
     fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
         self.inner.watch_events(sink);
+    }
+
+    fn wait_for_events(&self, most: Duration) -> bool {
+        self.inner.wait_for_events(most)
     }
 
     fn tend(&self) {

@@ -17,6 +17,7 @@ mod xattr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -157,6 +158,10 @@ impl Backend for Host {
 
     fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
         self.shared.watches.take(sink);
+    }
+
+    fn wait_for_events(&self, most: Duration) -> bool {
+        self.shared.watches.wait(most)
     }
 
     /// Forgets files not used since the last call but one, so that one removed by a local program gives back its space.

@@ -1,12 +1,23 @@
-//! Hearing of changes by anybody, through inotify: the kernel queues an event before the call that caused it returns.
+//! Hearing of changes by anybody, through inotify.
+//!
+//! inotify and not fanotify, which needs a privilege (CAP_SYS_ADMIN) to tell names: inotify serves an ordinary user as
+//! well, and has what the cache of listings stands on: the kernel queues an event before the call that caused it returns.
+//! Its price is one watch per folder, so that a subtree is watched folder by folder and has a named limit.
+//!
+//! inotify gives one number per folder, however often it is watched, and stops at the first who stops. So users are
+//! counted here.
 
+use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, Reader, WatchFlags};
 
 use super::object::HostObject;
-use crate::backend::{WatchEvent, WatchId};
+use crate::backend::{Heard, WatchEvent, WatchId};
 
 /// Bytes of events that one call brings.
 const EVENT_BYTES: usize = 16 * 1024;
@@ -16,24 +27,34 @@ const MOST_CALLS: usize = 64;
 /// The volume's one event queue.
 pub(super) struct Watches {
     queue: Option<OwnedFd>,
+    /// How many want each watch.
+    users: Mutex<HashMap<i32, usize>>,
 }
 
 impl Watches {
     pub(super) fn new() -> Self {
-        Self { queue: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok() }
+        let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+        Self { queue, users: Mutex::default() }
     }
 
     pub(super) fn add(&self, folder: &HostObject) -> Option<WatchId> {
         let entries = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE;
         let attributes = WatchFlags::ATTRIB | WatchFlags::MODIFY;
         let itself = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF | WatchFlags::ONLYDIR;
-        let watch =
-            inotify::add_watch(self.queue.as_ref()?, folder.path(), entries | attributes | itself).ok()?;
+        let (queue, path) = (self.queue.as_ref()?, folder.path());
+        let mut users = self.users.lock();
+        let watch = inotify::add_watch(queue, path, entries | attributes | itself).ok()?;
+        *users.entry(watch).or_default() += 1;
         Some(WatchId(watch))
     }
 
     pub(super) fn remove(&self, watch: WatchId) {
-        if let Some(queue) = &self.queue {
+        let mut users = self.users.lock();
+        let Some(count) = users.get_mut(&watch.0) else { return };
+        *count -= 1;
+        if *count == 0 {
+            users.remove(&watch.0);
+            let queue = self.queue.as_ref().expect("a watch has a queue");
             let _ = inotify::remove_watch(queue, watch.0); // gone already when its folder is
         }
     }
@@ -45,19 +66,48 @@ impl Watches {
         let most = MOST_CALLS * EVENT_BYTES / 32;
         for _ in 0..most {
             let Ok(event) = events.next() else { return };
-            let watch = WatchId(event.wd());
-            let what = event.events();
-            if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-                sink(WatchEvent::Missed);
-            } else if what.intersects(ReadFlags::ATTRIB | ReadFlags::MODIFY) {
-                match event.file_name() {
-                    Some(name) => sink(WatchEvent::Entry(watch, name.to_bytes().into())),
-                    None => sink(WatchEvent::Folder(watch)),
-                }
-            } else if !what.contains(ReadFlags::IGNORED) {
-                sink(WatchEvent::Folder(watch));
+            let event = heard(&event);
+            if let WatchEvent::Over(watch) = event {
+                self.users.lock().remove(&watch.0); // its number is not used again
             }
+            sink(event);
         }
         sink(WatchEvent::Missed);
+    }
+
+    pub(super) fn wait(&self, most: Duration) -> bool {
+        let Some(queue) = &self.queue else {
+            std::thread::sleep(most);
+            return false;
+        };
+        let most = Timespec::try_from(most).ok();
+        let mut queues = [PollFd::new(queue, PollFlags::IN)];
+        rustix::event::poll(&mut queues, most.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+}
+
+fn heard(event: &Event<'_>) -> WatchEvent {
+    let (watch, flags) = (WatchId(event.wd()), event.events());
+    if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+        return WatchEvent::Missed;
+    }
+    if flags.contains(ReadFlags::IGNORED) {
+        return WatchEvent::Over(watch);
+    }
+    let kinds = [
+        (ReadFlags::CREATE, Heard::Created),
+        (ReadFlags::DELETE, Heard::Removed),
+        (ReadFlags::MOVED_FROM, Heard::MovedFrom(event.cookie())),
+        (ReadFlags::MOVED_TO, Heard::MovedTo(event.cookie())),
+        (ReadFlags::MODIFY, Heard::Data),
+        (ReadFlags::ATTRIB, Heard::Attributes),
+    ];
+    let what = kinds.into_iter().find(|(flag, _)| flags.contains(*flag));
+    match (event.file_name(), what) {
+        (Some(name), Some((_, what))) => {
+            let (name, of_folder) = (name.to_bytes().into(), flags.contains(ReadFlags::ISDIR));
+            WatchEvent::Entry { watch, name, what, of_folder }
+        }
+        _ => WatchEvent::Folder(watch),
     }
 }

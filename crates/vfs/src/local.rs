@@ -1,0 +1,271 @@
+//! Changes made by local processes, heard for those who subscribe.
+//!
+//! ```text
+//! anybody's change ─► host's queue ─► Volume::hear ─┬─► listings
+//!                                                   └─► own? ─no─► heard ─► (thread) Volume::tell ─► Hub
+//! our change ─► own ring ────────────────────────────────┘
+//! ```
+//!
+//! A folder is watched at the host while somebody subscribes to it through [`Volume::watch`], or to a folder above it; the
+//! cache of listings shares the host's watch, which counts its users. One thread per volume empties the queue while
+//! anybody subscribes. A request that uses a kept listing empties it, too, and leaves what it hears to the thread, which
+//! may have to ask the disk what came of it.
+//!
+//! Creations, removals and renamings of our own are published by whoever makes them, with the client's name; their
+//! echo is dropped ([`own`]). Writes and attributes are published only when they are heard, ours as well, as only the
+//! host knows the name then; so they are nobody's (`by: None`). Not heard are writes through a file that was opened by
+//! its handle and never looked up since, as after a restart of the server, or by another of its names.
+//!
+//! Why inotify: see the host backend's `watch`.
+
+mod own;
+mod tell;
+mod tree;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use self::own::OwnChanges;
+pub(crate) use self::own::{Own, What};
+pub use self::tree::MAX_WATCHED;
+use self::tree::Tree;
+use crate::backend::{Backend, Found, Heard, WatchEvent, WatchId};
+use crate::events::{Above, Depth, Filter, Name, Scope, Subscription};
+use crate::{Access, Caller, Error, FileId, Kind, Result, Volume};
+
+/// Most events that wait to be told; more are taken for lost.
+const MAX_HEARD: usize = 32_768;
+/// How long the thread waits for events before it looks whether anybody still wants them, and for what requests heard.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long events may gather: the host merges those that say the same.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// What local processes do to the watched folders of a volume.
+#[derive(Default)]
+pub(crate) struct Locals {
+    tree: Mutex<Tree>,
+    /// How many folders `tree` has: what lets others pass.
+    watched: AtomicUsize,
+    own: OwnChanges,
+    /// Held while the host's queue is emptied and shared out, so that who finds it empty knows what was in it.
+    hearing: Mutex<()>,
+    heard: Mutex<Queue>,
+    /// Whether the thread runs.
+    listening: Mutex<bool>,
+}
+
+/// What was heard and not yet told.
+#[derive(Default)]
+struct Queue {
+    entries: Vec<HeardEntry>,
+    lost: bool,
+    /// The first half of a move whose other half was not there yet.
+    waiting: Option<HeardEntry>,
+}
+
+/// Something that happened to an entry, by no client's doing.
+#[derive(Debug, Clone)]
+struct HeardEntry {
+    folder: FileId,
+    name: Name,
+    what: Heard,
+    of_folder: bool,
+}
+
+impl Locals {
+    fn any(&self) -> bool {
+        self.watched.load(Ordering::Acquire) > 0
+    }
+
+    fn with_tree<R>(&self, act: impl FnOnce(&mut Tree) -> R) -> R {
+        let mut tree = self.tree.lock();
+        let answer = act(&mut tree);
+        self.watched.store(tree.len(), Ordering::Release);
+        answer
+    }
+
+    /// Where a folder lies, as far as anybody who watches a subtree is concerned.
+    pub(crate) fn above(&self, folder: FileId) -> Above {
+        if self.any() { self.tree.lock().above(folder) } else { Above::Unknown }
+    }
+
+    /// Announces a change of our own, so that its echo is known. Finished with [`Own::made`], else called off.
+    pub(crate) fn own(&self, places: &[(FileId, &[u8], What)]) -> Own<'_> {
+        if !self.any() {
+            return Own::none(self);
+        }
+        let tree = self.tree.lock();
+        self.own.announce(self, places.iter().filter(|(folder, ..)| tree.has(*folder)))
+    }
+
+    fn push(&self, entries: impl IntoIterator<Item = HeardEntry>) {
+        let mut queue = self.heard.lock();
+        for entry in entries {
+            if queue.entries.len() >= MAX_HEARD {
+                queue.lost = true;
+            }
+            if queue.lost {
+                queue.entries = Vec::new();
+                return;
+            }
+            // A large write is one change for those who read slower than it writes.
+            let same = |last: &HeardEntry| {
+                (last.folder, last.what, &last.name) == (entry.folder, entry.what, &entry.name)
+            };
+            if entry.what.is_about_names() || !queue.entries.last().is_some_and(same) {
+                queue.entries.push(entry);
+            }
+        }
+    }
+
+    fn take_event(&self, event: &WatchEvent) {
+        match event {
+            WatchEvent::Entry { watch, name, what, of_folder } => {
+                let Some(folder) = self.tree.lock().folder_of(*watch) else { return };
+                let (name, what, of_folder) = (Name::from(&**name), *what, *of_folder);
+                let entry = HeardEntry { folder, name, what, of_folder };
+                self.push(self.own.take_echo(entry));
+            }
+            WatchEvent::Folder(_) => {}
+            WatchEvent::Over(watch) => self.with_tree(|tree| tree.over(*watch)),
+            WatchEvent::Missed => {
+                let mut queue = self.heard.lock();
+                (queue.entries, queue.lost) = (Vec::new(), true);
+            }
+        }
+    }
+}
+
+impl Volume {
+    /// Subscribes to what anybody does in a folder, or in it and below: clients and local processes. It may take a while
+    /// where there are many folders below: not for the thread that answers requests.
+    ///
+    /// The caller must be allowed to list the folder. Who watches what is below also hears the names in folders there that
+    /// it may not list. Below a folder no more than [`MAX_WATCHED`] folders are watched; what happens in the rest is
+    /// heard only if clients do it. When the host watches no folder at all, [`Watching::hears_local`] is false.
+    pub fn watch(
+        self: &Arc<Self>,
+        caller: &Caller,
+        folder: &Found,
+        depth: Depth,
+        filter: Filter,
+        queue: usize,
+    ) -> Result<Watching> {
+        if folder.attributes.kind != Kind::Folder {
+            return Err(Error::NotFolder);
+        }
+        if self.access(caller, folder, Access::READ)? != Access::READ {
+            return Err(Error::AccessDenied);
+        }
+        let id = folder.object.id();
+        let scope = match depth {
+            Depth::Entries => Scope::Folder(id),
+            Depth::Below => Scope::Subtree(id),
+        };
+        let subscription = self.events.subscribe(scope, filter, queue)?;
+        let held = self.hold(folder, depth);
+        let hears_local = held && self.start_listening();
+        let volume = Arc::downgrade(self);
+        Ok(Watching { subscription, volume, folder: id, depth, held, hears_local })
+    }
+
+    /// Takes in what the host has heard.
+    pub(crate) fn hear(&self) {
+        let (locals, backend) = (&self.locals, self.backend.as_ref());
+        if !locals.any() && !self.listings.keeps_any() {
+            return;
+        }
+        let _hearing = locals.hearing.lock();
+        let finished = locals.own.finished();
+        let mut events = Vec::new();
+        backend.watch_events(&mut |event| events.push(event));
+        for event in events {
+            locals.take_event(&event);
+            self.listings.take_event(backend, &event);
+        }
+        locals.own.forget(&finished);
+    }
+
+    fn start_listening(self: &Arc<Self>) -> bool {
+        let mut listening = self.locals.listening.lock();
+        if !*listening {
+            let (volume, backend) = (Arc::downgrade(self), self.backend.clone());
+            let thread = std::thread::Builder::new().name("changes".into());
+            *listening = thread.spawn(move || listen(&volume, &*backend)).is_ok();
+        }
+        *listening
+    }
+
+    fn stop_listening(&self) -> bool {
+        let mut listening = self.locals.listening.lock();
+        *listening = self.locals.any();
+        !*listening
+    }
+
+    fn unwatch_all(&self, watches: Vec<WatchId>) {
+        watches.into_iter().for_each(|watch| self.backend.unwatch(watch));
+    }
+}
+
+/// Hears and tells for as long as the volume is there and somebody subscribes.
+fn listen(volume: &Weak<Volume>, backend: &dyn Backend) {
+    loop {
+        if backend.wait_for_events(LOOK_EVERY) {
+            std::thread::sleep(GATHER);
+        }
+        let Some(volume) = volume.upgrade() else { return };
+        if volume.stop_listening() {
+            return;
+        }
+        volume.hear();
+        volume.tell();
+    }
+}
+
+/// A subscription to a folder, with the host's watches that it needs. Dropping it gives both back.
+#[derive(Debug)]
+pub struct Watching {
+    subscription: Subscription,
+    volume: Weak<Volume>,
+    folder: FileId,
+    depth: Depth,
+    /// Whether the folder is watched at the host.
+    held: bool,
+    hears_local: bool,
+}
+
+impl Watching {
+    /// Whether changes by local processes are heard; those by clients are, in any case.
+    pub fn hears_local(&self) -> bool {
+        self.hears_local
+    }
+}
+
+impl Deref for Watching {
+    type Target = Subscription;
+
+    fn deref(&self) -> &Subscription {
+        &self.subscription
+    }
+}
+
+impl DerefMut for Watching {
+    fn deref_mut(&mut self) -> &mut Subscription {
+        &mut self.subscription
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if let Some(volume) = self.volume.upgrade() {
+            let (folder, depth) = (self.folder, self.depth);
+            let held = self.held;
+            let idle = volume.locals.with_tree(|tree| tree.release(folder, depth, held));
+            volume.unwatch_all(idle);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Changes of our own, of which the host tells us like of anybody's.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+
+use super::{HeardEntry, Locals};
+use crate::FileId;
+use crate::backend::Heard;
+use crate::events::Name;
+
+/// The most changes whose echo is waited for. Of one more the oldest is forgotten, and told twice.
+const MAX_OWN: usize = 1_024;
+
+/// Which echo a change has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// One creation.
+    Created,
+    /// One removal.
+    Removed,
+    /// One move from here.
+    MovedFrom,
+    /// One move to here.
+    MovedTo,
+    /// Any number of anything: the file that goes along with another one.
+    Anything,
+}
+
+/// The changes under way, and those whose echo may still be in the host's queue.
+///
+/// A change is announced before it is made, as it may be heard before the call returns. The host queues its event before
+/// that, so whoever empties the queue after the change was finished has its echo; if it had none, there is none to come.
+#[derive(Default)]
+pub(super) struct OwnChanges {
+    changes: Mutex<Changes>,
+}
+
+#[derive(Default)]
+struct Changes {
+    next: u64,
+    ring: VecDeque<Expected>,
+}
+
+struct Expected {
+    ticket: u64,
+    folder: FileId,
+    name: Name,
+    what: What,
+    finished: bool,
+    /// What was taken for its echo.
+    taken: Vec<HeardEntry>,
+}
+
+impl Expected {
+    fn is_echoed_by(&self, entry: &HeardEntry) -> bool {
+        let right = match self.what {
+            What::Created => entry.what == Heard::Created,
+            What::Removed => entry.what == Heard::Removed,
+            What::MovedFrom => matches!(entry.what, Heard::MovedFrom(_)),
+            What::MovedTo => matches!(entry.what, Heard::MovedTo(_)),
+            What::Anything => return (self.folder, &self.name) == (entry.folder, &entry.name),
+        };
+        right && self.taken.is_empty() && (self.folder, &self.name) == (entry.folder, &entry.name)
+    }
+}
+
+impl OwnChanges {
+    pub(super) fn announce<'a, 'p>(
+        &self,
+        locals: &'a Locals,
+        places: impl Iterator<Item = &'p (FileId, &'p [u8], What)>,
+    ) -> Own<'a> {
+        let mut changes = self.changes.lock();
+        changes.next += 1;
+        let ticket = changes.next;
+        for &(folder, name, what) in places {
+            if changes.ring.len() >= MAX_OWN {
+                changes.ring.pop_front();
+            }
+            let (name, taken) = (Name::from(name), Vec::new());
+            changes.ring.push_back(Expected { ticket, folder, name, what, finished: false, taken });
+        }
+        Own { locals, ticket: Some(ticket), made: false }
+    }
+
+    /// Gives the entry back unless it is an echo.
+    pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
+        let mut changes = self.changes.lock();
+        match changes.ring.iter_mut().find(|expected| expected.is_echoed_by(&entry)) {
+            Some(Expected { what: What::Anything, .. }) => None,
+            Some(expected) => {
+                expected.taken.push(entry);
+                None
+            }
+            None => Some(entry),
+        }
+    }
+
+    /// The changes that were finished before now.
+    pub(super) fn finished(&self) -> Vec<u64> {
+        let changes = self.changes.lock();
+        changes.ring.iter().filter(|expected| expected.finished).map(|expected| expected.ticket).collect()
+    }
+
+    pub(super) fn forget(&self, finished: &[u64]) {
+        if !finished.is_empty() {
+            self.changes.lock().ring.retain(|expected| !finished.contains(&expected.ticket));
+        }
+    }
+
+    fn end(&self, ticket: u64, made: bool) -> Vec<HeardEntry> {
+        let mut changes = self.changes.lock();
+        let mut not_ours = Vec::new();
+        changes.ring.retain_mut(|expected| {
+            if expected.ticket != ticket {
+                return true;
+            }
+            expected.finished = true;
+            if !made {
+                not_ours.append(&mut expected.taken);
+            }
+            made
+        });
+        not_ours
+    }
+}
+
+/// A change of our own, announced. Dropped without [`Own::made`] it has failed: what was taken for its echo was somebody
+/// else's doing.
+pub(crate) struct Own<'a> {
+    locals: &'a Locals,
+    ticket: Option<u64>,
+    made: bool,
+}
+
+impl<'a> Own<'a> {
+    /// Of a change in folders that nobody watches.
+    pub(super) fn none(locals: &'a Locals) -> Self {
+        Self { locals, ticket: None, made: false }
+    }
+
+    /// It is done.
+    pub(crate) fn made(mut self) {
+        self.made = true;
+    }
+}
+
+impl Drop for Own<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let not_ours = self.locals.own.end(ticket, self.made);
+            self.locals.push(not_ours);
+        }
+    }
+}

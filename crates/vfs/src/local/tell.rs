@@ -1,0 +1,296 @@
+//! What was heard, told to those who subscribe; and the host's watches kept on the right folders meanwhile.
+
+use std::sync::Arc;
+
+use super::own::What;
+use super::tree::Added;
+use super::{HeardEntry, Queue};
+use crate::backend::{Found, Heard};
+use crate::events::{Aspects, Change, Depth, Happened, MAX_QUEUE, Name};
+use crate::mac::layout::{self, is_sidecar_name};
+use crate::streams::STORE;
+use crate::{Caller, FileId, Kind, Volume};
+
+/// How far ahead the other half of a move is looked for.
+const MOST_BETWEEN: usize = 64;
+
+const DATA: Aspects = Aspects(Aspects::DATA.0 | Aspects::SIZE.0 | Aspects::MODIFIED.0);
+const ATTRIBUTES: Aspects = Aspects(
+    Aspects::ATTRIBUTES.0
+        | Aspects::MODIFIED.0
+        | Aspects::ACCESSED.0
+        | Aspects::XATTR.0
+        | Aspects::SECURITY.0,
+);
+/// What may be different when a sidecar is.
+const SIDECAR: Aspects = Aspects(Aspects::STREAM.0 | Aspects::ATTRIBUTES.0 | Aspects::XATTR.0);
+
+/// One thing that happened.
+#[derive(Debug)]
+enum Step {
+    One(HeardEntry),
+    Moved { from: HeardEntry, to: HeardEntry },
+}
+
+impl Volume {
+    /// Watches a folder for one more subscriber; false when the host does not.
+    pub(super) fn hold(&self, folder: &Found, depth: Depth) -> bool {
+        let root = self.backend.root().ok().map(|root| root.object.id());
+        self.locals.with_tree(|tree| tree.root = root);
+        let held = self.add_watched(folder, None, Some(depth));
+        if held && depth == Depth::Below {
+            self.watch_below(folder);
+        }
+        held
+    }
+
+    fn add_watched(&self, folder: &Found, above: Option<(FileId, Name)>, hold: Option<Depth>) -> bool {
+        let Some(watch) = self.backend.watch(folder.object.as_ref()) else {
+            self.locals.with_tree(|tree| tree.miss(hold));
+            return false;
+        };
+        let id = folder.object.id();
+        let added = self.locals.with_tree(|tree| {
+            let added = tree.add(folder, watch, above);
+            match hold {
+                Some(_) if added == Added::Full => tree.miss(hold),
+                Some(depth) => tree.hold(id, depth),
+                None => {}
+            }
+            added
+        });
+        if added != Added::New {
+            self.backend.unwatch(watch);
+        }
+        added != Added::Full
+    }
+
+    /// Watches all folders below one, as far as the limit goes.
+    fn watch_below(&self, top: &Found) {
+        let mut waiting = vec![top.clone()];
+        while let Some(folder) = waiting.pop() {
+            for (name, kind) in entries_of(&folder) {
+                if kind.is_some_and(|kind| kind != Kind::Folder) {
+                    continue;
+                }
+                let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
+                if found.attributes.kind == Kind::Folder {
+                    if !self.add_watched(&found, Some((folder.object.id(), name)), None) {
+                        return;
+                    }
+                    waiting.push(found);
+                }
+            }
+        }
+    }
+
+    /// Keeps up with folders that come, move and go, so that the right ones are watched.
+    pub(crate) fn follow(&self, change: &Change, found: Option<&Found>) {
+        if change.of != Kind::Folder || !self.locals.any() {
+            return;
+        }
+        let place = (change.folder, change.name.clone());
+        let below = self.locals.tree.lock().is_below(change.folder);
+        let known = match &change.what {
+            Happened::Renamed { old_folder, old_name } => self.locals.tree.lock().at(*old_folder, old_name),
+            Happened::Removed => self.locals.tree.lock().at(place.0, &place.1),
+            Happened::Created => None,
+            Happened::Modified(_) => return,
+        };
+        let comes = change.what != Happened::Removed && below;
+        if let Some(known) = known {
+            let idle = self.locals.with_tree(|tree| tree.moved(known, comes.then_some(place)));
+            self.unwatch_all(idle);
+        } else if comes
+            && let Some(found) = found
+            && self.add_watched(found, Some(place), None)
+        {
+            self.watch_below(found);
+        }
+    }
+
+    /// Tells what was heard until now.
+    pub(super) fn tell(&self) {
+        let Queue { entries, lost, waiting } = std::mem::take(&mut *self.locals.heard.lock());
+        if lost {
+            let tops = self.locals.tree.lock().tops();
+            let tops = tops.iter().filter_map(|key| self.backend.by_key(key).ok());
+            tops.for_each(|top| self.watch_below(&top));
+            self.events.lost();
+        }
+        let (steps, waiting) = steps(waiting, entries);
+        for step in steps {
+            match step {
+                Step::One(entry) => self.tell_one(&entry),
+                Step::Moved { from, to } => self.tell_move(&from, &to),
+            }
+        }
+        self.locals.heard.lock().waiting = waiting;
+    }
+
+    fn tell_one(&self, entry: &HeardEntry) {
+        let Some(folder) = self.watched(entry.folder).filter(|_| *entry.name != *STORE) else { return };
+        if let Some((name, owner)) = self.owner_of_sidecar(&folder, entry) {
+            return self.publish(&owner, entry.folder, name, Happened::Modified(SIDECAR));
+        }
+        let what = match entry.what {
+            Heard::Created | Heard::MovedTo(_) => Happened::Created,
+            Heard::Removed | Heard::MovedFrom(_) => Happened::Removed,
+            Heard::Data => Happened::Modified(DATA),
+            Heard::Attributes => Happened::Modified(ATTRIBUTES),
+        };
+        let found = match what {
+            Happened::Removed => None,
+            _ => folder.object.lookup(&Caller::root(), &entry.name).ok(),
+        };
+        if found.is_none() && matches!(what, Happened::Modified(_)) {
+            return; // its removal is heard next
+        }
+        self.tell_change(&change(entry, what, found.as_ref()), found.as_ref());
+        if let Some(found) = found.filter(|_| entry.what == Heard::Created) {
+            self.tell_contents(found);
+        }
+    }
+
+    fn tell_move(&self, from: &HeardEntry, to: &HeardEntry) {
+        let is_sidecar = |entry: &HeardEntry| is_sidecar_name(&entry.name) || *entry.name == *STORE;
+        if is_sidecar(from) || is_sidecar(to) {
+            self.tell_one(from);
+            return self.tell_one(to);
+        }
+        let Some(folder) = self.watched(to.folder) else { return self.tell_one(from) };
+        let found = folder.object.lookup(&Caller::root(), &to.name).ok();
+        let what = Happened::Renamed { old_folder: from.folder, old_name: from.name.clone() };
+        self.tell_change(&change(to, what, found.as_ref()), found.as_ref());
+    }
+
+    /// What is in a new folder came before it was watched.
+    fn tell_contents(&self, new: Found) {
+        let mut told = 0;
+        let mut waiting = vec![new];
+        while let Some(folder) = waiting.pop() {
+            let id = folder.object.id();
+            if folder.attributes.kind != Kind::Folder || !self.locals.tree.lock().is_below(id) {
+                continue;
+            }
+            for (name, _) in entries_of(&folder) {
+                told += 1;
+                if told > MAX_QUEUE {
+                    return self.events.lost();
+                }
+                // It may have come since: then it is heard as well.
+                self.locals.own(&[(id, &name, What::Created)]).made();
+                let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
+                if !is_sidecar_name(&name) {
+                    self.publish(&found, id, name, Happened::Created);
+                }
+                waiting.push(found);
+            }
+        }
+    }
+
+    /// A sidecar is a part of the file beside it.
+    fn owner_of_sidecar(&self, folder: &Found, entry: &HeardEntry) -> Option<(Name, Found)> {
+        let (streams, owner) = (self.streams.as_ref()?, layout::sidecar_owner(&entry.name)?);
+        let found = folder.object.lookup(&Caller::root(), owner).ok()?;
+        let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
+        let is_sidecar = gone || streams.hidden(folder.object.as_ref(), &entry.name).unwrap_or(false);
+        is_sidecar.then(|| (owner.into(), found))
+    }
+
+    fn watched(&self, folder: FileId) -> Option<Found> {
+        let key = self.locals.tree.lock().key(folder)?;
+        self.backend.by_key(&key).ok()
+    }
+
+    fn publish(&self, found: &Found, folder: FileId, name: Name, what: Happened) {
+        let (file, of) = (Some(found.object.id()), found.attributes.kind);
+        self.tell_change(&Change { folder, name, file, of, what, by: None }, Some(found));
+    }
+
+    fn tell_change(&self, change: &Change, found: Option<&Found>) {
+        self.follow(change, found);
+        self.events.publish(&|folder| self.locals.above(folder), || change.clone());
+    }
+}
+
+fn change(entry: &HeardEntry, what: Happened, found: Option<&Found>) -> Change {
+    let of = if entry.of_folder { Kind::Folder } else { Kind::File };
+    Change {
+        folder: entry.folder,
+        name: Arc::clone(&entry.name),
+        file: found.map(|found| found.object.id()),
+        of: found.map_or(of, |found| found.attributes.kind),
+        what,
+        by: None,
+    }
+}
+
+/// The entries of a folder, as far as it can be listed.
+fn entries_of(folder: &Found) -> Vec<(Name, Option<Kind>)> {
+    let mut entries = Vec::new();
+    let _ = folder.object.list(0, &mut |entry| {
+        if !matches!(entry.name, b"." | b".." | STORE) {
+            entries.push((Name::from(entry.name), entry.kind));
+        }
+        true
+    });
+    entries
+}
+
+/// Puts the two halves of each move together. The first half of a move at the very end waits once for the other one.
+fn steps(waiting: Option<HeardEntry>, entries: Vec<HeardEntry>) -> (Vec<Step>, Option<HeardEntry>) {
+    let waited = waiting.is_some();
+    let mut entries: Vec<Option<HeardEntry>> = waiting.into_iter().chain(entries).map(Some).collect();
+    let mut steps = Vec::new();
+    for at in 0..entries.len() {
+        let Some(entry) = entries[at].take() else { continue };
+        let Heard::MovedFrom(cookie) = entry.what else {
+            steps.push(Step::One(entry));
+            continue;
+        };
+        let is_last = at + 1 == entries.len();
+        let other = |other: &&mut Option<HeardEntry>| {
+            other.as_ref().is_some_and(|other| other.what == Heard::MovedTo(cookie))
+        };
+        match entries[at + 1..].iter_mut().take(MOST_BETWEEN).find(other).and_then(Option::take) {
+            Some(to) => steps.push(Step::Moved { from: entry, to }),
+            None if is_last && !(waited && at == 0) => return (steps, Some(entry)),
+            None => steps.push(Step::One(entry)),
+        }
+    }
+    (steps, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, what: Heard) -> HeardEntry {
+        HeardEntry { folder: FileId(1), name: name.as_bytes().into(), what, of_folder: false }
+    }
+
+    fn told(steps: &[Step]) -> String {
+        let text = |name: &Name| String::from_utf8_lossy(name).into_owned();
+        let one = |step: &Step| match step {
+            Step::One(entry) => text(&entry.name),
+            Step::Moved { from, to } => format!("{}->{}", text(&from.name), text(&to.name)),
+        };
+        steps.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_halves_of_a_move_find_each_other() {
+        let (a, b) = (entry("a", Heard::MovedFrom(1)), entry("b", Heard::MovedTo(1)));
+        let (c, d) = (entry("c", Heard::MovedFrom(2)), entry("d", Heard::MovedTo(2)));
+        let mixed = vec![a.clone(), c.clone(), b.clone(), d.clone()];
+        assert_eq!(told(&steps(None, mixed).0), "a->b c->d");
+        // Moved in from, and out to, where nobody watches.
+        assert_eq!(told(&steps(None, vec![b.clone(), a.clone(), d]).0), "b a d");
+        // Cut in two by the end of the queue: it waits once.
+        let (none, waiting) = steps(None, vec![a.clone()]);
+        assert_eq!((told(&none), waiting.is_some()), (String::new(), true));
+        assert_eq!(told(&steps(waiting.clone(), vec![b]).0), "a->b");
+        assert_eq!(told(&steps(waiting, Vec::new()).0), "a");
+    }
+}

@@ -1,0 +1,187 @@
+//! The folders that the host watches, and how they lie in each other.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::backend::{Found, WatchId};
+use crate::events::{Above, Depth, MAX_DEPTH, Name};
+use crate::{FileId, HostKey};
+
+/// The most folders of a volume that are watched at the host.
+pub const MAX_WATCHED: usize = 16_384;
+
+#[derive(Default)]
+pub(super) struct Tree {
+    folders: HashMap<FileId, Watched>,
+    by_watch: HashMap<WatchId, FileId>,
+    pub(super) root: Option<FileId>,
+    /// Somebody watches a subtree that has folders which are not watched.
+    incomplete: bool,
+    /// How many subscribe to subtrees that are not watched at all.
+    blind: usize,
+}
+
+struct Watched {
+    key: HostKey,
+    watch: WatchId,
+    /// What it lies in, if that is watched with what is below.
+    above: Option<(FileId, Name)>,
+    /// How many subscribe to its entries.
+    entries: usize,
+    /// How many subscribe to it and everything below.
+    below: usize,
+}
+
+/// What came of a folder to be watched.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Added {
+    New,
+    /// It was watched already; one watch is too much now.
+    Known,
+    /// There are too many.
+    Full,
+}
+
+impl Tree {
+    pub(super) fn len(&self) -> usize {
+        self.folders.len()
+    }
+
+    pub(super) fn has(&self, folder: FileId) -> bool {
+        self.folders.contains_key(&folder)
+    }
+
+    pub(super) fn folder_of(&self, watch: WatchId) -> Option<FileId> {
+        self.by_watch.get(&watch).copied()
+    }
+
+    pub(super) fn key(&self, folder: FileId) -> Option<HostKey> {
+        self.folders.get(&folder).map(|watched| watched.key)
+    }
+
+    /// Whether somebody subscribes to this folder, or one above it, with what is below.
+    pub(super) fn is_below(&self, folder: FileId) -> bool {
+        let mut here = folder;
+        for _ in 0..MAX_DEPTH {
+            match self.folders.get(&here) {
+                Some(watched) if watched.below > 0 => return true,
+                Some(Watched { above: Some((parent, _)), .. }) => here = *parent,
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// A folder that is not watched lies in no subtree that is, unless there were too many.
+    pub(super) fn above(&self, folder: FileId) -> Above {
+        match self.folders.get(&folder) {
+            Some(Watched { above: Some((parent, name)), .. }) => Above::Folder(*parent, name.clone()),
+            None if (self.incomplete || self.blind > 0) && self.root != Some(folder) => Above::Unknown,
+            _ => Above::Nothing,
+        }
+    }
+
+    pub(super) fn add(&mut self, folder: &Found, watch: WatchId, above: Option<(FileId, Name)>) -> Added {
+        let (id, key) = (folder.object.id(), folder.object.key());
+        if let Some(known) = self.folders.get_mut(&id)
+            && known.key == key
+            && known.watch == watch
+        {
+            known.above = above.or(known.above.take());
+            return Added::Known;
+        }
+        if self.folders.len() >= MAX_WATCHED {
+            self.incomplete |= above.is_some();
+            return Added::Full;
+        }
+        let new = Watched { key, watch, above, entries: 0, below: 0 };
+        if let Some(old) = self.folders.insert(id, new) {
+            self.by_watch.remove(&old.watch); // of a folder that is gone, whose number is used again
+        }
+        self.by_watch.insert(watch, id);
+        Added::New
+    }
+
+    pub(super) fn hold(&mut self, folder: FileId, depth: Depth) {
+        if let Some(watched) = self.folders.get_mut(&folder) {
+            *watched.users(depth) += 1;
+        }
+    }
+
+    /// A folder cannot be watched: one that somebody subscribes to, or one below it.
+    pub(super) fn miss(&mut self, hold: Option<Depth>) {
+        match hold {
+            Some(Depth::Entries) => {}
+            Some(Depth::Below) => self.blind += 1,
+            None => self.incomplete = true,
+        }
+    }
+
+    /// Ends a subscription. Gives the watches that nobody needs any more.
+    pub(super) fn release(&mut self, folder: FileId, depth: Depth, held: bool) -> Vec<WatchId> {
+        if !held {
+            self.blind -= usize::from(depth == Depth::Below);
+        } else if let Some(watched) = self.folders.get_mut(&folder) {
+            let users = watched.users(depth);
+            *users = users.saturating_sub(1);
+        }
+        self.sweep()
+    }
+
+    /// A watched folder was moved, to a place that is watched with what is below, or to another.
+    pub(super) fn moved(&mut self, folder: FileId, above: Option<(FileId, Name)>) -> Vec<WatchId> {
+        if above.is_some() {
+            let replaced = self.folders.values_mut().filter(|watched| watched.above == above);
+            replaced.for_each(|watched| watched.above = None);
+        }
+        if let Some(watched) = self.folders.get_mut(&folder) {
+            watched.above = above;
+        }
+        self.sweep()
+    }
+
+    /// The watched folder at this place.
+    pub(super) fn at(&self, parent: FileId, name: &[u8]) -> Option<FileId> {
+        let here = |above: &Option<(FileId, Name)>| {
+            above.as_ref().is_some_and(|(folder, known)| *folder == parent && **known == *name)
+        };
+        self.folders.iter().find(|(_, watched)| here(&watched.above)).map(|(id, _)| *id)
+    }
+
+    /// The host has ended a watch.
+    pub(super) fn over(&mut self, watch: WatchId) {
+        if let Some(folder) = self.by_watch.remove(&watch) {
+            self.folders.remove(&folder);
+        }
+    }
+
+    /// The folders that subtrees begin with.
+    pub(super) fn tops(&self) -> Vec<HostKey> {
+        self.folders.values().filter(|watched| watched.below > 0).map(|watched| watched.key).collect()
+    }
+
+    fn sweep(&mut self) -> Vec<WatchId> {
+        let needed =
+            |(id, watched): (&FileId, &Watched)| (watched.entries > 0 || self.is_below(*id)).then_some(*id);
+        let needed: HashSet<FileId> = self.folders.iter().filter_map(needed).collect();
+        let mut idle = Vec::new();
+        self.folders.retain(|id, watched| {
+            let stays = needed.contains(id);
+            if !stays {
+                idle.push(watched.watch);
+            }
+            stays
+        });
+        idle.iter().for_each(|watch| _ = self.by_watch.remove(watch));
+        self.incomplete &= self.folders.values().any(|watched| watched.below > 0);
+        idle
+    }
+}
+
+impl Watched {
+    fn users(&mut self, depth: Depth) -> &mut usize {
+        match depth {
+            Depth::Entries => &mut self.entries,
+            Depth::Below => &mut self.below,
+        }
+    }
+}
