@@ -39,6 +39,12 @@ pub trait Protocol: Send + Sync + 'static {
 
     /// The answer to one whole message. Polled once on the thread that received it.
     fn answer(&self, message: Bytes) -> Answer;
+
+    /// What the message is about (a file), as a number: while a thread is stuck with one message, others about the
+    /// same do not risk their threads. 0 is nothing in particular.
+    fn subject(&self, _message: &[u8]) -> u64 {
+        0
+    }
 }
 
 /// Limits of a connection.
@@ -91,6 +97,8 @@ struct Connection<P> {
     handed_over: Mutex<Option<Reading>>,
     messages: AtomicU64,
     current: AtomicU64,
+    /// What `current` is about.
+    subject: AtomicU64,
     watched: AtomicBool,
     in_the_making: Arc<Semaphore>,
 }
@@ -115,6 +123,7 @@ pub async fn serve<P: Protocol>(
         handed_over: Mutex::new(None),
         messages: AtomicU64::new(0),
         current: AtomicU64::new(0),
+        subject: AtomicU64::new(0),
         watched: AtomicBool::new(false),
         in_the_making: Arc::new(Semaphore::new(limits.in_the_making)),
     });
@@ -212,6 +221,12 @@ impl<P: Protocol> Connection<P> {
     /// Answers a message on this thread as far as it goes without waiting. Gives the reading side back, unless the
     /// watchdog has found this thread stuck and moved it.
     fn answer(&self, message: Bytes, reading: Reading) -> Option<Reading> {
+        let subject = self.protocol.subject(&message);
+        if let Some(turns) = self.watchdog.stuck().turns(subject) {
+            self.answer_elsewhere(message, turns);
+            return Some(reading);
+        }
+        self.subject.store(subject, Ordering::Relaxed);
         *self.handed_over.lock() = Some(reading);
         let number = self.messages.fetch_add(1, Ordering::Relaxed) + 1;
         self.current.store(number, Ordering::Release);
@@ -227,9 +242,21 @@ impl<P: Protocol> Connection<P> {
             Poll::Pending => self.finish_later(answer),
         }
         if reading.is_none() {
+            self.watchdog.stuck().ended(subject);
             self.outbox.flush();
         }
         reading
+    }
+
+    /// Answers a message that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time.
+    fn answer_elsewhere(&self, message: Bytes, turns: Arc<Semaphore>) {
+        let answer = self.protocol.answer(message);
+        let runtime = self.runtime.clone();
+        self.finish_later(Box::pin(async move {
+            let _turn = turns.acquire().await;
+            let waiting = runtime.clone();
+            runtime.spawn_blocking(move || waiting.block_on(answer)).await.ok().flatten()
+        }));
     }
 
     fn send(&self, reply: Option<Reply>) {
@@ -265,6 +292,8 @@ impl<P: Protocol> Serving for Connection<P> {
             return;
         }
         if let Some(reading) = handed_over.take() {
+            // Before the stuck thread can find the reading side gone, and say that it has ended.
+            self.watchdog.stuck().began(self.subject.load(Ordering::Relaxed));
             drop(handed_over);
             tracing::debug!("a request waits for its disk; going on with the client's others");
             self.outbox.flush();

@@ -3,18 +3,62 @@
 //! A thread that serves a connection hands the connection's reading side over before each message and takes it back
 //! afterwards (one uncontended lock each). While it is stuck, the watchdog finds the reading side there, takes it, and
 //! starts another task with it. The stuck thread, when it returns, finds it gone, sends its reply and stops.
+//!
+//! Threads are few, so what a thread is stuck with is remembered: messages about the same are answered a few at a time
+//! on the blocking pool until it has returned.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Semaphore;
 
 /// How often the watchdog looks while connections are busy. A call that lasts two looks is stuck.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Looks without anything to see, after which the watchdog sleeps until a connection wakes it.
 const IDLE_LOOKS: u32 = 20;
+
+/// Threads that messages about one subject may have at a time while it is stuck.
+const TURNS: usize = 4;
+
+/// What threads are stuck with.
+#[derive(Default)]
+pub(crate) struct Stuck {
+    /// How many threads are stuck with each subject, and the turns of the messages that come after.
+    subjects: Mutex<HashMap<u64, (usize, Arc<Semaphore>)>>,
+    /// How many subjects there are, for the usual case of none.
+    count: AtomicUsize,
+}
+
+impl Stuck {
+    /// The turns of messages about this subject, if a thread is stuck with it.
+    pub(crate) fn turns(&self, subject: u64) -> Option<Arc<Semaphore>> {
+        if self.count.load(Ordering::Acquire) == 0 || subject == 0 {
+            return None;
+        }
+        self.subjects.lock().get(&subject).map(|(_, turns)| turns.clone())
+    }
+
+    pub(crate) fn began(&self, subject: u64) {
+        let mut subjects = self.subjects.lock();
+        subjects.entry(subject).or_insert_with(|| (0, Arc::new(Semaphore::new(TURNS)))).0 += 1;
+        self.count.store(subjects.len(), Ordering::Release);
+    }
+
+    pub(crate) fn ended(&self, subject: u64) {
+        let mut subjects = self.subjects.lock();
+        if let Some((threads, _)) = subjects.get_mut(&subject) {
+            *threads -= 1;
+            if *threads == 0 {
+                subjects.remove(&subject);
+            }
+        }
+        self.count.store(subjects.len(), Ordering::Release);
+    }
+}
 
 /// Something that may be stuck.
 pub(crate) trait Serving: Send + Sync {
@@ -32,6 +76,7 @@ pub struct Watchdog {
     arrived: Mutex<Vec<Weak<dyn Serving>>>,
     asleep: AtomicBool,
     wake: Condvar,
+    stuck: Stuck,
 }
 
 impl Watchdog {
@@ -42,11 +87,16 @@ impl Watchdog {
             arrived: Mutex::default(),
             asleep: AtomicBool::new(false),
             wake: Condvar::new(),
+            stuck: Stuck::default(),
         });
         let weak = Arc::downgrade(&watchdog);
         // Without it a stalled disk delays more than it must; nothing else is lost.
         let _ = thread::Builder::new().name("watchdog".into()).spawn(move || run(&weak));
         watchdog
+    }
+
+    pub(crate) fn stuck(&self) -> &Stuck {
+        &self.stuck
     }
 
     /// Watches a connection until it is idle at two looks in a row.

@@ -16,6 +16,7 @@ pub mod mac;
 pub mod names;
 mod payload;
 mod permission;
+mod pool;
 mod sidecars;
 pub mod state;
 pub mod streams;

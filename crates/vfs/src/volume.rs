@@ -14,6 +14,7 @@ use crate::events::{Happened, Hub};
 use crate::listing::{Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
+use crate::pool::Pool;
 use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
@@ -52,6 +53,7 @@ pub struct Volume {
     pub(crate) locals: Locals,
     pub(crate) streams: Option<Streams>,
     pub(crate) busy: Busy,
+    pool: Pool,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -106,6 +108,7 @@ impl Volume {
             events: Hub::default(),
             locals: Locals::default(),
             busy: Busy::default(),
+            pool: Pool::default(),
         }
     }
 
@@ -188,12 +191,12 @@ impl Volume {
             Ok(_) => {}
             Err(Error::WouldBlock) => {
                 let node = node.clone();
-                bytes = in_pool(move || {
+                let read = move || {
                     let mut bytes = Vec::new();
                     node.read_at(offset, length, &mut bytes, Wait::Allowed)?;
                     Ok(bytes)
-                })
-                .await?;
+                };
+                bytes = self.pool.run(of.object.id(), read).await?;
             }
             Err(error) => return Err(error),
         }
@@ -217,7 +220,8 @@ impl Volume {
             node.write_at(caller, offset, &data, stability)?;
         } else {
             let (node, caller) = (node.clone(), caller.clone());
-            in_pool(move || node.write_at(&caller, offset, &data, stability)).await?;
+            let write = move || node.write_at(&caller, offset, &data, stability);
+            self.pool.run(to.object.id(), write).await?;
         }
         self.unheard(node);
         self.recall_late(actor, node.id(), Cause::Write);
@@ -228,7 +232,7 @@ impl Volume {
     pub async fn sync(&self, of: &Found) -> Result<Change> {
         let (node, before) = (&of.object, of.attributes);
         let syncing = node.clone();
-        in_pool(move || syncing.sync(Stability::File)).await?;
+        self.pool.run(node.id(), move || syncing.sync(Stability::File)).await?;
         Ok(Change { before, after: node.attributes()? })
     }
 
@@ -367,14 +371,6 @@ impl Volume {
 
     fn may_change(&self, of: &Found) -> Result<Attributes> {
         if self.options.read_only { Err(Error::ReadOnly) } else { Ok(of.attributes) }
-    }
-}
-
-/// Runs a call that waits for a disk on the blocking pool. Outside a runtime (tests) it runs here.
-async fn in_pool<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => runtime.spawn_blocking(call).await.unwrap_or(Err(Error::Io)),
-        Err(_) => call(),
     }
 }
 

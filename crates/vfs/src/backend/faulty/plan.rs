@@ -48,6 +48,8 @@ struct State {
     calls: HashMap<Call, u64>,
     faults: Vec<Fault>,
     stalled: HashSet<FileId>,
+    /// Only their data.
+    stalled_data: HashSet<FileId>,
     waiting: usize,
 }
 
@@ -93,9 +95,17 @@ impl Plan {
         self.state.lock().stalled.insert(id);
     }
 
+    /// The same for calls that need the file's data; its attributes are in memory.
+    pub fn stall_data(&self, id: FileId) {
+        self.state.lock().stalled_data.insert(id);
+    }
+
     /// Lets the calls on this file go on.
     pub fn release(&self, id: FileId) {
-        self.state.lock().stalled.remove(&id);
+        let mut state = self.state.lock();
+        state.stalled.remove(&id);
+        state.stalled_data.remove(&id);
+        drop(state);
         self.released.notify_all();
     }
 
@@ -106,7 +116,7 @@ impl Plan {
 
     /// Whether calls on this file wait now.
     pub(super) fn stalls(&self, id: FileId) -> bool {
-        self.state.lock().stalled.contains(&id)
+        self.state.lock().stalls(Call::ReadAt, id)
     }
 
     /// Counts a call, and waits or fails as planned.
@@ -115,7 +125,7 @@ impl Plan {
         state.total += 1;
         *state.calls.entry(call).or_default() += 1;
         let failed = state.fault(call);
-        while on.is_some_and(|id| state.stalled.contains(&id)) {
+        while on.is_some_and(|id| state.stalls(call, id)) {
             state.waiting += 1;
             self.released.wait(&mut state);
             state.waiting -= 1;
@@ -125,6 +135,11 @@ impl Plan {
 }
 
 impl State {
+    fn stalls(&self, call: Call, id: FileId) -> bool {
+        let data = matches!(call, Call::ReadAt | Call::WriteAt | Call::Sync);
+        self.stalled.contains(&id) || data && self.stalled_data.contains(&id)
+    }
+
     fn count(&self, call: Option<Call>) -> u64 {
         call.map_or(self.total, |call| self.calls.get(&call).copied().unwrap_or(0))
     }
