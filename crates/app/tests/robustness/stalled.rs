@@ -18,6 +18,8 @@ use crate::client::{Client, read_message, receive, record};
 
 /// As many threads as `fourfold serve` has on two processors.
 const THREADS: usize = 16;
+/// As many as wait for disks on purpose.
+const DISK_THREADS: usize = 128;
 /// What a request for another file may take meanwhile.
 const IN_TIME: Duration = Duration::from_millis(500);
 
@@ -31,8 +33,12 @@ struct Stalling {
 
 impl Stalling {
     fn start(limits: Limits) -> Self {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .max_blocking_threads(DISK_THREADS)
+            .enable_all()
+            .build()
+            .unwrap();
         let disk = Arc::new(Faulty::new(Memory::ticking()));
         let volume = Arc::new(Volume::new(disk.clone(), VolumeOptions::default()));
         let export = Export { name: "share".into(), tag: 1, volume, options: ExportOptions::default() };
@@ -130,7 +136,7 @@ fn several_requests_may_hang_of_several_clients() {
             other.send(&record(&read_message(number * 2 + xid, &ill, 0, 100))).unwrap();
         }
     }
-    server.until_waiting(6);
+    server.until_waiting(2); // the others may wait for their turn
     works_in_time(&mut client, &well, "a client that asks for nothing stalled");
     for other in &mut others {
         works_in_time(other, &well, "a client that waits for two replies");
@@ -139,6 +145,53 @@ fn several_requests_may_hang_of_several_clients() {
     for other in &mut others {
         for _ in 0..2 {
             assert!(receive(&mut other.stream).unwrap().ends_with(b"ill\0"));
+        }
+    }
+}
+
+#[test]
+fn more_requests_may_hang_than_there_are_threads() {
+    let server = Stalling::start(Limits::default());
+    let mut client = Client::mount(server.port);
+    let (well, _) = file(&mut client, "well");
+    let (ill, id) = file(&mut client, "ill");
+    let stalled = Stalled::begin(&server.disk, id);
+    const READS: u32 = 5 * THREADS as u32;
+    let mut reader = Client::mount(server.port);
+    for xid in 0..READS {
+        reader.send(&record(&read_message(xid, &ill, 0, 100))).unwrap();
+    }
+    server.until_waiting(1);
+    std::thread::sleep(Duration::from_millis(500));
+    works_in_time(&mut client, &well, "while a client reads ahead in a stalled file");
+    drop(stalled);
+    for _ in 0..READS {
+        assert!(receive(&mut reader.stream).unwrap().ends_with(b"ill\0"));
+    }
+}
+
+#[test]
+fn more_data_may_be_waited_for_than_there_are_threads_that_wait() {
+    let server = Stalling::start(Limits::default());
+    let mut client = Client::mount(server.port);
+    let (well, _) = file(&mut client, "well");
+    let (ill, id) = file(&mut client, "ill");
+    server.disk.plan().stall_data(id);
+    let stalled = Stalled(&server.disk, id);
+    let mut readers: Vec<Client> = (0..3).map(|_| Client::mount(server.port)).collect();
+    for reader in &mut readers {
+        for xid in 0..DISK_THREADS as u32 {
+            reader.send(&record(&read_message(xid, &ill, 0, 100))).unwrap();
+        }
+    }
+    server.until_waiting(10);
+    std::thread::sleep(Duration::from_millis(200));
+    works_in_time(&mut client, &well, "while clients read ahead in a file whose data stalls");
+    works_in_time(&mut readers[0], &well, "one of them");
+    drop(stalled);
+    for reader in &mut readers {
+        for _ in 0..DISK_THREADS {
+            assert!(receive(&mut reader.stream).unwrap().ends_with(b"ill\0"));
         }
     }
 }
