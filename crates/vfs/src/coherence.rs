@@ -11,7 +11,7 @@ use crate::volume::Actor;
 use crate::{Error, FileId, Result, Volume};
 
 /// How long the holder of a lease may take to give it back before it is taken.
-const RECALL_DEADLINE: Duration = Duration::from_secs(35);
+pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
 impl Volume {
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
@@ -55,7 +55,11 @@ impl Volume {
 
     /// The same after the change: for a lease granted while it was made.
     pub(crate) fn recall_late(&self, actor: &Actor, file: FileId, cause: Cause) {
-        if let Some(recall) = self.state.break_for(file, &Stream::Data, cause, actor.party) {
+        self.recall_stream_late(actor, file, &Stream::Data, cause);
+    }
+
+    pub(crate) fn recall_stream_late(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
+        if let Some(recall) = self.state.break_for(file, stream, cause, actor.party) {
             settle(recall);
         }
     }
@@ -108,7 +112,7 @@ impl Volume {
     }
 }
 
-fn who(actor: &Actor) -> Who<'_> {
+pub(crate) fn who(actor: &Actor) -> Who<'_> {
     match actor.open {
         Some(open) => Who::through(actor.party.client, open),
         None => Who::stateless(actor.party.client),

@@ -92,12 +92,14 @@ impl Volume {
         }
     }
 
+    /// Calls `moved` while both places are still nobody else's.
     pub(crate) fn rename_pair(
         &self,
         caller: &Caller,
         from: (&Node, &[u8]),
         to: (&Node, &[u8]),
         mode: RenameMode,
+        moved: impl FnOnce(),
     ) -> Result<()> {
         refuse_store(from.1).and(refuse_store(to.1))?;
         let (from, to) = ((from.0.as_ref(), from.1), (to.0.as_ref(), to.1));
@@ -110,6 +112,7 @@ impl Volume {
             return Ok(());
         }
         streams.rename(caller, from, to, mode)?;
+        moved();
         if new { streams.placed(to.0, to.1) } else { Ok(()) }
     }
 }

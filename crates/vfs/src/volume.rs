@@ -14,6 +14,7 @@ use crate::events::{Happened, Hub};
 use crate::listing::{Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
+use crate::open::Places;
 use crate::pool::Pool;
 use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
@@ -53,7 +54,8 @@ pub struct Volume {
     pub(crate) locals: Locals,
     pub(crate) streams: Option<Streams>,
     pub(crate) busy: Busy,
-    pool: Pool,
+    pub(crate) places: Places,
+    pub(crate) pool: Pool,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -108,6 +110,7 @@ impl Volume {
             events: Hub::default(),
             locals: Locals::default(),
             busy: Busy::default(),
+            places: Places::default(),
             pool: Pool::default(),
         }
     }
@@ -310,7 +313,7 @@ impl Volume {
         let name = self.stored_entry(&actor.caller, from.0, from.1)?;
         let new_name = names::for_storage(to.1);
         let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
-        self.concerned(actor, to.0, &new_name, Cause::Remove)?;
+        let replaced = self.concerned(actor, to.0, &new_name, Cause::Remove)?;
         let (source, target) = (&from.0.object, &to.0.object);
         let own = self.locals.own(&[
             (source.id(), &name, What::MovedFrom),
@@ -318,7 +321,15 @@ impl Volume {
             (source.id(), &sidecar_name(&name), What::Anything),
             (target.id(), &sidecar_name(&new_name), What::Anything),
         ]);
-        self.rename_pair(&actor.caller, (source, &name), (target, &new_name), mode)?;
+        self.rename_pair(&actor.caller, (source, &name), (target, &new_name), mode, || {
+            let moved = |found: &Option<Found>, folder, name| {
+                found.iter().for_each(|found| self.places.moved(found.object.id(), folder, name));
+            };
+            moved(&moving, target, &new_name);
+            if mode == RenameMode::Exchange {
+                moved(&replaced, source, &name);
+            }
+        })?;
         own.made();
         if let Some(moving) = moving {
             let (old_folder, old_name) = (source.id(), Arc::from(&*name));

@@ -1,0 +1,69 @@
+//! Look-up by a name that need not be exact.
+
+use std::borrow::Cow;
+
+use crate::backend::Found;
+use crate::names::{self, FoldedKey, Folding};
+use crate::sidecars::refuse_store;
+use crate::{Caller, Error, Result, Volume};
+
+impl Volume {
+    /// The entry that a client means by this name, and its stored name: the one of exactly this name, else of its stored
+    /// form, else the one that folds alike. So two names that fold alike are both found by their exact form; by any other
+    /// form the first of them in the order of bytes is.
+    ///
+    /// A name that is not there costs a walk through the folder's listing, which is kept while nothing changes.
+    pub fn lookup_folded(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &[u8],
+        folding: Folding,
+    ) -> Result<(Vec<u8>, Found)> {
+        refuse_store(name)?;
+        let find = |name: &[u8]| folder.object.lookup(caller, name).map(|found| (name.to_vec(), found));
+        match find(name) {
+            Err(Error::NotFound) => {}
+            other => return other,
+        }
+        if let Cow::Owned(stored) = names::for_storage(name) {
+            match find(&stored) {
+                Err(Error::NotFound) => {}
+                other => return other,
+            }
+        }
+        // Whoever was told "not found" may pass through the folder: it needs no right to list it to be told more.
+        find(&self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?)
+    }
+
+    /// The first name of a folder that folds to the same key.
+    fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
+        let key = FoldedKey::new(name, folding);
+        let mut first: Option<Vec<u8>> = None;
+        let mut cookie = 0;
+        self.hear();
+        loop {
+            let (backend, streams) = (self.backend.as_ref(), self.streams.as_ref());
+            let page = self.listings.page(backend, streams, &folder.object, &folder.attributes, cookie)?;
+            for entry in page.entries() {
+                let earlier = first.as_deref().is_none_or(|first| entry.name() < first);
+                if earlier && folds_to(entry.name(), &key, folding) {
+                    first = Some(entry.name().to_vec());
+                }
+                cookie = entry.cookie;
+            }
+            if page.complete || page.entries().is_empty() {
+                return Ok(first);
+            }
+        }
+    }
+}
+
+/// Whether a name has this key. Plain names are compared without allocation.
+fn folds_to(name: &[u8], key: &FoldedKey, folding: Folding) -> bool {
+    match (name.is_ascii(), folding.case_sensitive) {
+        (true, true) => name == key.as_bytes(),
+        (true, false) => name.eq_ignore_ascii_case(key.as_bytes()),
+        (false, _) => FoldedKey::new(name, folding) == *key,
+    }
+}

@@ -1,0 +1,75 @@
+//! Where the files are whose forks or named streams are open.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::Beside;
+use crate::FileId;
+use crate::busy::{Busy, Changing};
+use crate::volume::Node;
+
+/// So few files are not worth clearing away.
+const CLEAR_AT: usize = 64;
+
+/// The folder and name of an open file, as of now.
+pub(super) struct Place {
+    at: Mutex<(Node, Arc<[u8]>)>,
+}
+
+impl Place {
+    /// The place, where nobody else changes anything until the guard is dropped.
+    pub(super) fn claim<'a>(&self, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
+        loop {
+            let (folder, name) = self.at.lock().clone();
+            let changing = busy.change(&[(folder.id(), &name)]);
+            let now = self.at.lock();
+            if now.0.id() == folder.id() && now.1 == name {
+                return (changing, folder, name);
+            }
+        }
+    }
+}
+
+/// The places of a volume that opens depend on.
+#[derive(Default)]
+pub(crate) struct Places {
+    /// How many files, or more: what lets others pass.
+    count: AtomicUsize,
+    files: Mutex<Files>,
+}
+
+#[derive(Default)]
+struct Files {
+    places: HashMap<FileId, Vec<Weak<Place>>>,
+    /// Those closed are cleared away when there are so many files.
+    clear_at: usize,
+}
+
+impl Places {
+    pub(super) fn add(&self, file: FileId, beside: Beside<'_>) -> Arc<Place> {
+        let place = Arc::new(Place { at: Mutex::new((beside.folder.clone(), beside.name.into())) });
+        let mut files = self.files.lock();
+        if files.places.len() >= files.clear_at {
+            files.places.retain(|_, places| places.iter().any(|place| place.strong_count() > 0));
+            files.clear_at = CLEAR_AT.max(files.places.len() * 2);
+        }
+        let same = files.places.entry(file).or_default();
+        same.retain(|place| place.strong_count() > 0);
+        same.push(Arc::downgrade(&place));
+        self.count.store(files.places.len(), Ordering::Release);
+        place
+    }
+
+    /// A file was moved. Called while its old and its new place are still claimed.
+    pub(crate) fn moved(&self, file: FileId, folder: &Node, name: &[u8]) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        for place in self.files.lock().places.get(&file).into_iter().flatten().filter_map(Weak::upgrade) {
+            *place.at.lock() = (folder.clone(), name.into());
+        }
+    }
+}
