@@ -7,6 +7,8 @@
 //!   new failures, and keeps what it learns out of the committed corpus.
 //! * `cargo test --manifest-path fuzz/Cargo.toml` replays the corpus, on stable Rust.
 
+pub mod mac;
+pub mod names;
 pub mod nfs;
 
 /// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
@@ -14,6 +16,12 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    ("mac_apple_double", mac::apple_double),
+    ("mac_archives", mac::archives),
+    ("mac_model", mac::model),
+    ("mac_values", mac::values),
+    ("names_sent", names::sent),
+    ("names_stored", names::stored),
     ("nfs_mount", nfs::mount),
     ("nfs_nlm", nfs::nlm),
     ("nfs_nsm", nfs::nsm),

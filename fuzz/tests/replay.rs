@@ -28,6 +28,48 @@ fn no_committed_input_makes_its_target_panic() {
     }
 }
 
+/// A little of what `cargo fuzz` does, on any toolchain and the same in every run.
+#[test]
+fn no_small_change_of_a_committed_input_makes_its_target_panic() {
+    const CHANGES: u64 = 1_000;
+    for (target, run) in TARGETS {
+        let corpus = folder("corpus").join(target);
+        for input in names(&corpus) {
+            let bytes = std::fs::read(corpus.join(&input)).unwrap();
+            for seed in 1..=CHANGES {
+                let changed = changed(&bytes, seed);
+                if std::panic::catch_unwind(|| run(&changed)).is_err() {
+                    panic!("{target}/{input}, change {seed}: {}", changed.escape_ascii());
+                }
+            }
+        }
+    }
+}
+
+/// `bytes` with a few bytes replaced, doubled or left out.
+fn changed(bytes: &[u8], seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    const LIKELY: [u8; 8] = [0, 1, 0x7f, 0x80, 0xff, b'.', b'#', b':'];
+    let mut changed = bytes.to_vec();
+    for _ in 0..=random(3) {
+        let at = random(changed.len());
+        let byte = if random(2) == 0 { LIKELY[random(8)] } else { random(256) as u8 };
+        match random(4) {
+            0 => changed.insert(at, byte),
+            1 if at < changed.len() => drop(changed.remove(at)),
+            _ if at < changed.len() => changed[at] = byte,
+            _ => {}
+        }
+    }
+    changed
+}
+
 #[test]
 fn each_target_has_a_function_a_binary_and_a_corpus() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| name.to_string()).collect();

@@ -8,6 +8,8 @@ use nfs::wire::xdr::Encode;
 use wire::Writer;
 
 mod company;
+mod mac;
+mod names;
 mod v3;
 
 /// An input: its target, its file name, its bytes.
@@ -33,7 +35,8 @@ fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> See
 
 #[test]
 fn seeds_are_committed_as_the_encoders_write_them() {
-    for seed in company::seeds().into_iter().chain(v3::requests()).chain(v3::replies()) {
+    let all = [company::seeds(), v3::requests(), v3::replies(), mac::seeds(), names::seeds()];
+    for seed in all.into_iter().flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(seed.target).join(seed.name);
         if std::env::var_os("WRITE_SEEDS").is_some() {

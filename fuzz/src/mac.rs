@@ -1,0 +1,97 @@
+//! The layouts of crates/vfs/src/mac: whatever bytes are stored, reading them makes no more of them than they are, and
+//! what was read can be written again.
+
+use vfs::mac::apple_double::{self, AppleDouble};
+use vfs::mac::attr::NewAttr;
+use vfs::mac::binary::MacBinary;
+use vfs::mac::binhex::BinHex;
+use vfs::mac::info_stream::InfoStream;
+use vfs::mac::samba::{self, DosAttrib};
+use vfs::mac::{Metadata, Parts, layout, netatalk, resource, sidecar};
+
+/// Most bytes of both forks that are decoded of one BinHex text.
+const BINHEX_LIMIT: usize = 1 << 16;
+
+/// `._` files, AppleDouble and AppleSingle: mac/sidecar.rs, apple_double.rs, attr.rs, fields.rs.
+pub fn apple_double(data: &[u8]) {
+    let total = data.len() as u64;
+    sidecar::is_sidecar(data);
+    if apple_double::recognize(data).is_some()
+        && let Ok(file) = AppleDouble::parse(data, total)
+    {
+        assert!(file.resource_to_end().is_none_or(|range| range.end <= total));
+    }
+    let Ok(head) = sidecar::parse(data, total) else { return };
+    assert!(head.resource_range.end <= total.max(head.resource_range.start));
+    let values: usize = head.xattrs.iter().filter_map(|attr| attr.value).map(<[u8]>::len).sum();
+    assert!(values <= data.len(), "values are parts of the file, each its own");
+    let xattrs: Vec<NewAttr<'_>> =
+        head.xattrs.iter().filter_map(|attr| Some((attr.name, attr.value?))).collect();
+    let (written, _) = sidecar::synthesize(&head.finder_info, &xattrs, 0);
+    let again = sidecar::parse(&written, written.len() as u64).expect("what was written");
+    assert_eq!(again.finder_info, head.finder_info);
+}
+
+/// The model from every layout that it is read from; the first byte says which has the rest, or all of them.
+pub fn model(data: &[u8]) {
+    let Some((&selector, bytes)) = data.split_first() else { return };
+    let total = bytes.len() as u64;
+    let this = |number: u8| (selector == number || selector > 5).then_some(bytes);
+    let parts = Parts {
+        netatalk: this(0),
+        netatalk2: this(1).map(|bytes| (bytes, total)),
+        info_stream: this(2),
+        sidecar: this(3).map(|bytes| (bytes, total)),
+        dosattrib: this(4),
+        kept: this(5),
+    };
+    let (metadata, _) = Metadata::from_parts(&parts);
+    let written = metadata.to_netatalk();
+    assert_eq!(written.len(), netatalk::METADATA_LEN);
+    let (again, problems) = Metadata::from_netatalk(&written);
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(again.finder_info, metadata.finder_info);
+    metadata.to_netatalk2(b"name", 0);
+    metadata.to_sidecar(&[], total);
+    metadata.to_info_stream();
+    metadata.to_dosattrib();
+    metadata.to_kept();
+}
+
+/// Single values: Netatalk's attribute lists, Samba's attributes and streams, resource forks, names of attributes.
+pub fn values(data: &[u8]) {
+    if let Ok(list) = netatalk::parse_ea(data) {
+        assert!(list.len() <= data.len() / 6);
+    }
+    if let Ok(value) = DosAttrib::parse(data) {
+        value.build();
+    }
+    if let Ok(stream) = InfoStream::parse(data) {
+        assert_eq!(InfoStream::parse(&stream.build()), Ok(stream));
+    }
+    samba::stream_value(data, true);
+    if let Some(name) = samba::stream_name(data) {
+        samba::stream_xattr(name);
+    }
+    resource::look(data, data.len() as u64);
+    resource::is_blank(data);
+    layout::classify_xattr(data);
+    layout::sidecar_owner(data);
+}
+
+/// Archives of one file: MacBinary I to III and BinHex 4.0.
+pub fn archives(data: &[u8]) {
+    let total = data.len() as u64;
+    if let Ok(file) = MacBinary::parse(data, total) {
+        let inside = |fork: std::ops::Range<u64>| fork.is_empty() || fork.end <= total;
+        assert!(inside(file.data_range()) && inside(file.resource_range()));
+        let head = file.build().expect("what was read");
+        assert_eq!(MacBinary::parse(&head, total).map(|again| again.name), Ok(file.name));
+    }
+    if let Ok(file) = BinHex::decode(data, BINHEX_LIMIT) {
+        assert!(file.data.len() + file.resource.len() <= BINHEX_LIMIT);
+        if let Some(text) = file.encode() {
+            assert_eq!(BinHex::decode(&text, BINHEX_LIMIT), Ok(file));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The views of names, crates/vfs/src/names: going to a view and back gives the same name, whatever its bytes.
+
+use vfs::names::cap::Charset;
+use vfs::names::{
+    FILE_LIMIT, Fit, FoldedKey, Folding, Map, Name, cap, detect_map, fit_for_host, folds_alike, for_storage,
+    from_mac_view, from_short_view, from_windows_view, mac_view, parse_mangled, report, short_view,
+    tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,
+};
+
+/// An id that a short name may have to carry.
+const ID: u32 = 0x1234;
+const FOLDINGS: [Folding; 2] = [
+    Folding { case_sensitive: false, normalisation_sensitive: false },
+    Folding { case_sensitive: true, normalisation_sensitive: false },
+];
+
+/// Names as they are stored.
+pub fn stored(data: &[u8]) {
+    let Ok(name) = Name::new(data) else { return };
+    let _shown = name.to_string();
+    assert_eq!(from_windows_view(&windows_view(data)).as_deref(), Ok(data));
+    let composed = for_storage(data);
+    assert_eq!(for_storage(&composed), composed, "composing twice changes nothing");
+    assert_eq!(to_nfc(&to_hfs_nfd(&composed)), composed);
+    assert_eq!(from_mac_view(mac_view(&composed).as_bytes()).as_deref(), Ok(&*composed));
+    let short = short_view(&composed, ID, FILE_LIMIT);
+    assert!(!short.is_empty() && short.len() <= FILE_LIMIT);
+    match parse_mangled(&short) {
+        Some(id) => assert_eq!(id, ID),
+        None => assert_eq!(from_short_view(&short).as_deref(), Ok(&*composed)),
+    }
+    let tagged = tagged_mac_view(&composed, ID, 255);
+    assert_eq!(parse_mangled(tagged.as_bytes()), Some(ID));
+    for folding in FOLDINGS {
+        let (key, twin) = (FoldedKey::new(data, folding), FoldedKey::new(&composed, folding));
+        assert_eq!(key.as_bytes(), twin.as_bytes(), "a name and its composed twin are found alike");
+        assert!(folds_alike(data, &composed, folding));
+    }
+}
+
+/// Names as clients send them; the first byte says in which view.
+pub fn sent(data: &[u8]) {
+    let Some((&view, bytes)) = data.split_first() else { return };
+    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    let stored = match view % 6 {
+        0 => from_windows_view(&units),
+        1 => from_mac_view(bytes),
+        2 => from_short_view(bytes),
+        3 => cap::decode(bytes, Charset::Utf8),
+        4 => cap::decode(bytes, Charset::MacRoman),
+        _ => Ok(for_storage(bytes).into_owned()),
+    };
+    for map in detect_map([bytes]).into_iter().chain([Map::Sfm, Map::Sfu]) {
+        map.decode(bytes);
+    }
+    report(&[bytes, &bytes[..bytes.len() / 2]]);
+    let Ok(stored) = stored else { return };
+    if view % 6 < 3 {
+        assert!(!stored.is_empty() && !stored.contains(&0) && !stored.contains(&b'/'));
+        if let Fit::Stub { stub, full } = fit_for_host(&stored, 255) {
+            assert!(stub.len() <= 255 && full == stored);
+        }
+    }
+    if stored.len() <= Name::MAX {
+        self::stored(&stored);
+    }
+}
