@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::backend::Found;
 use crate::events::{self, Happened};
+use crate::local::SIDECAR;
 use crate::state::{Cause, Range, Recall, Stream, Totals, Who};
 use crate::volume::Actor;
 use crate::{Error, FileId, Result, Volume};
@@ -99,9 +100,14 @@ impl Volume {
         if !self.events.listens() {
             return;
         }
+        let owner = self.owner_of_sidecar(folder, name, what == Happened::Removed);
+        let (name, file, what) = match &owner {
+            Some((owner, found)) => (owner.clone(), found, Happened::Modified(SIDECAR)),
+            None => (Arc::from(name), file, what),
+        };
         let change = events::Change {
             folder: folder.object.id(),
-            name: Arc::from(name),
+            name,
             file: Some(file.object.id()),
             of: file.attributes.kind,
             what,

@@ -31,6 +31,7 @@ use parking_lot::Mutex;
 
 use self::own::OwnChanges;
 pub(crate) use self::own::{Own, What};
+pub(crate) use self::tell::SIDECAR;
 pub use self::tree::MAX_WATCHED;
 use self::tree::Tree;
 use crate::backend::{Backend, Found, Heard, WatchEvent, WatchId};

@@ -154,3 +154,66 @@ impl Drop for Own<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOLDER: FileId = FileId(1);
+
+    fn created(name: &str) -> HeardEntry {
+        let name = name.as_bytes().into();
+        HeardEntry { folder: FOLDER, name, what: Heard::Created, of_folder: false }
+    }
+
+    fn announce<'a>(locals: &'a Locals, name: &str) -> Own<'a> {
+        locals.own.announce(locals, [(FOLDER, name.as_bytes(), What::Created)].iter())
+    }
+
+    fn is_echo(locals: &Locals, name: &str) -> bool {
+        locals.own.take_echo(created(name)).is_none()
+    }
+
+    #[test]
+    fn a_change_has_one_echo_while_it_is_made_or_just_after() {
+        let locals = Locals::default();
+        let own = announce(&locals, "a");
+        assert!(!is_echo(&locals, "b") && is_echo(&locals, "a") && !is_echo(&locals, "a"));
+        own.made();
+        announce(&locals, "late").made();
+        let finished = locals.own.finished();
+        assert!(is_echo(&locals, "late"));
+        locals.own.forget(&finished);
+        assert!(!is_echo(&locals, "late"));
+    }
+
+    #[test]
+    fn a_change_under_way_outlives_a_hearing() {
+        let locals = Locals::default();
+        let own = announce(&locals, "a");
+        locals.own.forget(&locals.own.finished());
+        assert!(is_echo(&locals, "a"));
+        own.made();
+    }
+
+    #[test]
+    fn what_looked_like_the_echo_of_a_change_that_failed_is_told() {
+        let locals = Locals::default();
+        let own = announce(&locals, "a");
+        assert!(is_echo(&locals, "a"));
+        drop(own);
+        let told: Vec<Name> = locals.heard.lock().entries.iter().map(|entry| entry.name.clone()).collect();
+        assert_eq!(told, [Name::from(b"a".as_slice())]);
+        assert!(!is_echo(&locals, "a"));
+    }
+
+    #[test]
+    fn of_too_many_changes_the_oldest_are_forgotten() {
+        let locals = Locals::default();
+        let names: Vec<String> = (0..=MAX_OWN).map(|number| format!("{number}")).collect();
+        names.iter().for_each(|name| announce(&locals, name).made());
+        assert!(
+            !is_echo(&locals, &names[0]) && is_echo(&locals, &names[1]) && is_echo(&locals, &names[MAX_OWN])
+        );
+    }
+}

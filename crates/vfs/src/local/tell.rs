@@ -22,8 +22,8 @@ const ATTRIBUTES: Aspects = Aspects(
         | Aspects::XATTR.0
         | Aspects::SECURITY.0,
 );
-/// What may be different when a sidecar is.
-const SIDECAR: Aspects = Aspects(Aspects::STREAM.0 | Aspects::ATTRIBUTES.0 | Aspects::XATTR.0);
+/// What of a file may be different when its sidecar is.
+pub(crate) const SIDECAR: Aspects = Aspects(Aspects::STREAM.0 | Aspects::ATTRIBUTES.0 | Aspects::XATTR.0);
 
 /// One thing that happened.
 #[derive(Debug)]
@@ -130,7 +130,8 @@ impl Volume {
 
     fn tell_one(&self, entry: &HeardEntry) {
         let Some(folder) = self.watched(entry.folder).filter(|_| *entry.name != *STORE) else { return };
-        if let Some((name, owner)) = self.owner_of_sidecar(&folder, entry) {
+        let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
+        if let Some((name, owner)) = self.owner_of_sidecar(&folder, &entry.name, gone) {
             return self.publish(&owner, entry.folder, name, Happened::Modified(SIDECAR));
         }
         let what = match entry.what {
@@ -189,12 +190,11 @@ impl Volume {
         }
     }
 
-    /// A sidecar is a part of the file beside it.
-    fn owner_of_sidecar(&self, folder: &Found, entry: &HeardEntry) -> Option<(Name, Found)> {
-        let (streams, owner) = (self.streams.as_ref()?, layout::sidecar_owner(&entry.name)?);
+    /// A sidecar is a part of the file beside it: of this one.
+    pub(crate) fn owner_of_sidecar(&self, folder: &Found, name: &[u8], gone: bool) -> Option<(Name, Found)> {
+        let (streams, owner) = (self.streams.as_ref()?, layout::sidecar_owner(name)?);
         let found = folder.object.lookup(&Caller::root(), owner).ok()?;
-        let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
-        let is_sidecar = gone || streams.hidden(folder.object.as_ref(), &entry.name).unwrap_or(false);
+        let is_sidecar = gone || streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
         is_sidecar.then(|| (owner.into(), found))
     }
 

@@ -185,3 +185,68 @@ impl Watched {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Caller;
+    use crate::backend::memory::Memory;
+    use crate::backend::{Backend, NewKind};
+
+    fn name(name: &str) -> Name {
+        name.as_bytes().into()
+    }
+
+    /// The root with this many folders in it, and the tree of what is watched.
+    fn folders(count: usize) -> (Found, Vec<Found>) {
+        let root = Memory::ticking().root().unwrap();
+        let make = |number: usize| {
+            let name = format!("{number}").into_bytes();
+            root.object.create(&Caller::root(), &name, NewKind::Folder, 0o755).unwrap()
+        };
+        let made = (0..count).map(make).collect();
+        (root, made)
+    }
+
+    #[test]
+    fn a_subtree_keeps_its_folders_watched_until_nobody_wants_it() {
+        let (root, below) = folders(2);
+        let (top, a, b) = (root.object.id(), below[0].object.id(), below[1].object.id());
+        let mut tree = Tree { root: Some(top), ..Tree::default() };
+        assert_eq!(tree.add(&root, WatchId(1), None), Added::New);
+        tree.hold(top, Depth::Below);
+        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), Added::New);
+        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), Added::Known);
+        assert_eq!(tree.add(&below[1], WatchId(3), Some((a, name("1")))), Added::New);
+        tree.hold(b, Depth::Entries);
+        assert_eq!(tree.above(b), Above::Folder(a, name("1")));
+        assert_eq!((tree.above(a), tree.above(top)), (Above::Folder(top, name("0")), Above::Nothing));
+        assert_eq!(tree.at(top, b"0"), Some(a));
+        // It leaves the subtree, and what is below it, too; but that has a subscriber of its own.
+        assert_eq!(tree.moved(a, None), [WatchId(2)]);
+        assert!(tree.has(b) && !tree.is_below(b));
+        assert_eq!(tree.release(top, Depth::Below, true), [WatchId(1)]);
+        assert_eq!(tree.release(b, Depth::Entries, true), [WatchId(3)]);
+        assert_eq!(tree.len(), 0);
+    }
+
+    #[test]
+    fn beyond_the_limit_nobody_knows_where_a_folder_lies() {
+        let (root, below) = folders(MAX_WATCHED);
+        let top = root.object.id();
+        let mut tree = Tree { root: Some(top), ..Tree::default() };
+        tree.add(&root, WatchId(0), None);
+        tree.hold(top, Depth::Below);
+        for (at, folder) in below.iter().enumerate() {
+            let added = tree.add(folder, WatchId(at as i32 + 1), Some((top, name("x"))));
+            assert_eq!(added == Added::Full, at + 1 == MAX_WATCHED);
+        }
+        let last = below[MAX_WATCHED - 1].object.id();
+        assert_eq!(
+            (tree.len(), tree.above(last), tree.above(top)),
+            (MAX_WATCHED, Above::Unknown, Above::Nothing)
+        );
+        assert_eq!(tree.release(top, Depth::Below, true).len(), MAX_WATCHED);
+        assert_eq!(tree.above(last), Above::Nothing);
+    }
+}
