@@ -11,6 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use vfs::Payload;
 
 use crate::listen::{Counters, Peer};
@@ -66,7 +67,7 @@ impl Default for Limits {
             waiting_bytes: 8 << 20,
             in_the_making: 256,
             patience: Duration::from_secs(60),
-            unfinished: Duration::from_secs(30),
+            unfinished: Duration::from_secs(60),
         }
     }
 }
@@ -80,6 +81,8 @@ const KEEP: usize = 2 << 20;
 struct Reading {
     half: OwnedReadHalf,
     buffer: BytesMut,
+    /// When the message that is arriving must be there in full.
+    deadline: Option<Instant>,
     /// Dropped when reading has ended, whoever read last.
     _end: tokio::sync::oneshot::Sender<()>,
 }
@@ -128,7 +131,7 @@ pub async fn serve<P: Protocol>(
         in_the_making: Arc::new(Semaphore::new(limits.in_the_making)),
     });
     let (end, ended) = tokio::sync::oneshot::channel();
-    let reading = Reading { half, buffer: BytesMut::new(), _end: end };
+    let reading = Reading { half, buffer: BytesMut::new(), deadline: None, _end: end };
     tokio::spawn(connection.clone().read(reading));
     let _close = CloseOnDrop(connection.clone());
     tokio::select! {
@@ -151,10 +154,13 @@ impl<P: Protocol> Connection<P> {
         loop {
             let missing = loop {
                 match self.next_message(&mut reading.buffer) {
-                    Next::Message(message) => match self.answer(message, reading) {
-                        Some(back) => reading = back,
-                        None => return,
-                    },
+                    Next::Message(message) => {
+                        reading.deadline = None;
+                        match self.answer(message, reading) {
+                            Some(back) => reading = back,
+                            None => return,
+                        }
+                    }
                     Next::Missing(bytes) => break bytes,
                     Next::Refused(why) => {
                         tracing::debug!(why, "connection ended");
@@ -211,7 +217,11 @@ impl<P: Protocol> Connection<P> {
         let receive = reading.half.read_buf(&mut reading.buffer);
         let received = match waiting {
             true => receive.await,
-            false => tokio::time::timeout(self.limits.unfinished, receive).await.unwrap_or(Ok(0)),
+            false => {
+                let limit = self.limits.unfinished;
+                let deadline = *reading.deadline.get_or_insert_with(|| Instant::now() + limit);
+                tokio::time::timeout_at(deadline, receive).await.unwrap_or(Ok(0))
+            }
         };
         let count = received.unwrap_or(0);
         self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);

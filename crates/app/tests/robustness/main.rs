@@ -4,6 +4,7 @@
 
 mod client;
 mod connections;
+mod datagrams;
 mod disks;
 mod killed;
 mod neighbour;

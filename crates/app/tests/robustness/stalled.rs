@@ -227,6 +227,19 @@ fn a_record_that_does_not_go_on_ends_its_connection() {
 }
 
 #[test]
+fn a_record_that_never_gets_further_than_a_byte_at_a_time_ends_its_connection() {
+    let limits = Limits { unfinished: Duration::from_millis(300), ..Limits::default() };
+    let server = Stalling::start(limits);
+    let mut trickling = Client::mount(server.port);
+    trickling.send(&0x8010_0000_u32.to_be_bytes()).unwrap(); // 1 MiB announced
+    let begun = Instant::now();
+    while trickling.send(&[0]).is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn a_client_that_takes_nothing_for_too_long_is_let_go() {
     let limits = Limits { patience: Duration::from_millis(300), ..Limits::default() };
     let server = Stalling::start(limits);
