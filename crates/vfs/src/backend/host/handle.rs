@@ -67,7 +67,6 @@ pub(super) fn key_at(at: BorrowedFd<'_>, name: &[u8]) -> Result<(HostKey, i32)> 
 }
 
 /// Opens the file that a key made by [`key_at`] names, for use as a path only.
-#[allow(unsafe_code)]
 pub(super) fn open(mount: BorrowedFd<'_>, key: &HostKey) -> Result<OwnedFd> {
     let (&kind, bytes) = key.as_bytes().split_first().ok_or(Error::Stale)?;
     if kind == BY_BIRTH || bytes.len() > MAX_HANDLE {
@@ -77,17 +76,28 @@ pub(super) fn open(mount: BorrowedFd<'_>, key: &HostKey) -> Result<OwnedFd> {
     handle.header.handle_bytes = bytes.len() as u32;
     handle.header.handle_type = i32::from(kind);
     handle.bytes[..bytes.len()].copy_from_slice(bytes);
+    for _ in 0..MOST_TRIES {
+        match open_by_handle(mount, &mut handle) {
+            Err(Error::TooMany) => std::thread::yield_now(),
+            Err(Error::NotFound | Error::Invalid) => return Err(Error::Stale),
+            other => return other,
+        }
+    }
+    Err(Error::TooMany)
+}
+
+/// Linux says ENOMEM, too, at the moment when the inode number of a file that is gone is given to a new one (iget_locked
+/// finds an inode that is being made). A little later it says what is true.
+const MOST_TRIES: usize = 100;
+
+#[allow(unsafe_code)]
+fn open_by_handle(mount: BorrowedFd<'_>, handle: &mut FileHandle) -> Result<OwnedFd> {
+    let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let handle = (&raw mut *handle).cast();
     // SAFETY: `handle` is a whole file handle with `handle_bytes` bytes; the result is a new descriptor that we own.
     unsafe {
-        let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        let fd = libc::open_by_handle_at(mount.as_raw_fd(), (&raw mut handle).cast(), flags);
-        if fd < 0 {
-            return Err(match last_fact() {
-                Error::NotFound | Error::Invalid => Error::Stale,
-                other => other,
-            });
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
+        let fd = libc::open_by_handle_at(mount.as_raw_fd(), handle, flags);
+        if fd < 0 { Err(last_fact()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
     }
 }
 
