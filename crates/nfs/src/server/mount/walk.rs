@@ -61,7 +61,8 @@ impl From<Error> for Status {
             Error::NotFound | Error::Stale => Self::NOENT,
             Error::NotFolder | Error::IsLink => Self::NOTDIR,
             Error::NotPermitted => Self::PERM,
-            Error::AccessDenied => Self::ACCES,
+            // Another file system mounted inside a share is not part of it.
+            Error::AccessDenied | Error::CrossVolume => Self::ACCES,
             Error::NameTooLong => Self::NAMETOOLONG,
             Error::InvalidName | Error::Invalid => Self::INVAL,
             Error::NotSupported => Self::NOTSUPP,
@@ -75,7 +76,6 @@ impl From<Error> for Status {
             | Error::NoSpace
             | Error::QuotaExceeded
             | Error::FileTooLarge
-            | Error::CrossVolume
             | Error::TooManyLinks
             | Error::Busy
             | Error::WouldBlock

@@ -33,7 +33,11 @@ impl HostObject {
     /// The entry's object, if it is kept open; found by its key alone, in one call to the host.
     fn kept(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
         let key = match self.shared.by_handle() {
-            true => handle::key_at(self.fd(), name).map(|(key, _)| key),
+            true => match handle::key_at(self.fd(), name) {
+                // Another file system mounted here: its keys are not unique among ours.
+                Ok((_, mount)) if self.shared.mount_id != Some(mount) => return Err(Error::CrossVolume),
+                other => other.map(|(key, _)| key),
+            },
             false => stat_at(self.fd(), name).and_then(|stat| handle::key_by_birth(&stat)),
         };
         match key {

@@ -58,6 +58,8 @@ struct Shared {
     switches_ids: bool,
     /// Where files can be opened by handle. Without it [`Traces`] and a search of the tree find them.
     mount: Option<OwnedFd>,
+    /// The mount that the root is on, where the host has handles.
+    mount_id: Option<i32>,
     /// Who the server is, where it cannot switch.
     ourselves: Caller,
     read_only: bool,
@@ -90,6 +92,7 @@ impl Host {
             device: (stat.stx_dev_major, stat.stx_dev_minor),
             switches_ids: root_user,
             mount: handle::mount_of(root.as_fd()),
+            mount_id: handle::key_at(root.as_fd(), b"").ok().map(|(_, mount)| mount),
             ourselves: ourselves(),
             read_only: options.read_only,
             limits: limits(&root)?,
