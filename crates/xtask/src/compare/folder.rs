@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::isolate;
 use crate::process;
 use crate::server::UID;
 
@@ -15,6 +16,11 @@ const MIB: usize = 1 << 20;
 /// Makes the files all rows read and write, where they are not there yet.
 pub fn prepare() -> Result<PathBuf> {
     let folder = process::root().join("target/compare/share");
+    fs::create_dir_all(&folder)?;
+    if isolate::is_isolated() {
+        mount_fresh(&folder)?;
+    }
+    clean(&folder)?;
     fs::create_dir_all(folder.join("dir"))?;
     own(&folder)?;
     own(&folder.join("dir"))?;
@@ -30,6 +36,18 @@ pub fn prepare() -> Result<PathBuf> {
         }
     }
     Ok(folder)
+}
+
+/// A new file system for the folder, in a file beside it: the age of the host's own would be measured, too. It goes with
+/// our mount namespace.
+fn mount_fresh(folder: &Path) -> Result<()> {
+    const BYTES: u64 = 12 << 30;
+    let image = folder.with_file_name("share.img");
+    let _ = fs::remove_file(&image); // there may be none
+    File::create(&image)?.set_len(BYTES)?;
+    let (image, folder) = (image.display().to_string(), folder.display().to_string());
+    process::run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", &image])?;
+    process::run("mount", &["-o", "loop", &image, &folder])
 }
 
 /// A file of so many MiB that no layer can shorten.
@@ -61,9 +79,11 @@ fn own(path: &Path) -> Result<()> {
 }
 
 /// Removes what runs before have left.
-pub fn clean(folder: &Path) -> Result<()> {
+fn clean(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with("new-") {
+        if entry.file_name().to_string_lossy().starts_with("new-")
+            || entry.file_name().to_string_lossy().starts_with("kept-")
+        {
             fs::remove_file(entry.path())?;
         }
     }

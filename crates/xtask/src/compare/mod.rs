@@ -124,8 +124,8 @@ impl Bench {
     fn measure(&self, groups: &[Group], rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
         let servers =
             self.who.iter().map(|who| Ok((*who, self.start(*who, "")?))).collect::<Result<Vec<_>>>()?;
-        for round in 0..=rounds {
-            for group in groups {
+        for (last, round) in [false, true].into_iter().flat_map(|last| (0..=rounds).map(move |r| (last, r))) {
+            for group in groups.iter().filter(|group| group.last == last) {
                 for turn in 0..servers.len() {
                     let (who, server) = &servers[(turn + round) % servers.len()];
                     let group_samples = self.run_group(group, *who, server, round)?;
@@ -160,12 +160,13 @@ impl Bench {
             let server = self.start(who, "-fresh")?;
             return group.rows.iter().map(|row| self.run_row(row, who, &server, round)).collect();
         }
-        folder::clean(&self.folder)?;
         group.rows.iter().map(|row| self.run_row(row, who, server, round)).collect()
     }
 
     fn run_row(&self, row: &Row, who: Who, server: &Server, round: usize) -> Result<Sample> {
-        let args = row.arguments(self.quick || round == 0);
+        let own = format!("{}-{who:?}-{round}", row.file);
+        let file = if row.makes_files() { &own } else { row.file };
+        let args = row.arguments(file, self.quick || round == 0);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let run = || {
             folder::warm(&self.folder, row.file)?;
