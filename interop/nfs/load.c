@@ -12,6 +12,7 @@
  *   idle      count connections that have said GETATTR once; the server's memory before and after
  */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -323,11 +324,23 @@ static void prepare(struct work *w, int client)
         die("no such file in the export", name);
 }
 
+/* A client that is alone stays on one processor. Left to the scheduler it hops between them, and where it is decides
+ * more than the server does: two idle processors that wake each other take 50 us, one that goes on takes none. */
+static void stay_on_one_processor(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &one);
+    sched_setaffinity(0, sizeof one, &one); /* where that is forbidden, the figures are less steady */
+}
+
 static void run_client(const struct plan *p, struct shared *shared, int client, int go)
 {
     const char *workload = p->workload;
     struct work w = { .plan = p, .result = &shared->clients[client] };
     char byte;
+    if (p->clients == 1)
+        stay_on_one_processor();
     prepare(&w, client);
     atomic_fetch_add(&shared->ready, 1);
     if (read(go, &byte, 1) != 0) /* the parent closes its end to let all go at once */

@@ -11,9 +11,11 @@
 mod connection;
 mod listen;
 mod outbox;
+mod place;
 mod stall;
 
 pub use connection::{Answer, Limits, Protocol, Reply, serve};
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
 pub use outbox::Outbox;
+pub use place::begin_thread;
 pub use stall::Watchdog;

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use vfs::Payload;
 
 use crate::connection::Reply;
+use crate::place;
 
 /// Payloads up to this length are copied behind their header, so that many small replies leave in one piece.
 const COPY: usize = 16 * 1024;
@@ -69,6 +70,16 @@ impl Outbox {
 
     fn stream(&self) -> &TcpStream {
         self.half.as_ref()
+    }
+
+    /// Lets this thread run where its client runs, when that pays; `last` when no further message has been received.
+    pub(crate) fn choose_place(&self, last: bool) {
+        if self.local {
+            let waits = last && self.waiting() == 0;
+            place::follow(std::ptr::from_ref(self).addr() as u64, self.stream().as_fd(), waits);
+        } else {
+            place::run_anywhere();
+        }
     }
 
     /// Bytes that have not left yet.
