@@ -22,12 +22,15 @@ use super::{Origin, Service, rpc};
 pub const MAX_DATAGRAM: usize = 65_507;
 /// Calls of one socket that may be in the making at once. A call that finds no room is dropped: it comes again.
 const IN_THE_MAKING: usize = 256;
+/// Calls of one socket that have a thread at a time.
+const THREADS: usize = 16;
 /// A socket that fails is asked again after this.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves one UDP socket with every program, until `shutdown` becomes true.
 pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutdown: watch::Receiver<bool>) {
     let (socket, room) = (Arc::new(socket), Arc::new(Semaphore::new(IN_THE_MAKING)));
+    let turns = Arc::new(Semaphore::new(THREADS));
     let mut buffer = vec![0; MAX_DATAGRAM + 1];
     loop {
         let received = tokio::select! {
@@ -37,7 +40,7 @@ pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutd
         match received {
             Ok((length, from)) => {
                 if let Ok(permit) = room.clone().try_acquire_owned() {
-                    serve(&service, &socket, from, &buffer[..length], permit).await;
+                    serve(&service, &socket, &turns, from, &buffer[..length], permit);
                 }
             }
             Err(error) => {
@@ -48,26 +51,25 @@ pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutd
     }
 }
 
-/// Answers one call: at once when it need not wait, else as a task of its own.
-async fn serve(
+/// Answers one call, on a thread that may wait for a disk: nothing watches over datagrams as over connections, and they
+/// are for old clients, not for speed.
+fn serve(
     service: &Arc<Service>,
     socket: &Arc<UdpSocket>,
+    turns: &Arc<Semaphore>,
     from: SocketAddr,
     message: &[u8],
     permit: OwnedSemaphorePermit,
 ) {
     let origin = Origin { address: from.ip().to_canonical(), port: from.port(), datagram: true };
     let xid = message.first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid));
-    let mut answer = Box::pin(rpc::answer(service.clone(), origin, Bytes::copy_from_slice(message)));
-    tokio::select! {
-        biased;
-        reply = &mut answer => return send(socket, from, xid, reply).await,
-        () = std::future::ready(()) => {}
-    }
-    let socket = socket.clone();
+    let answer = rpc::answer(service.clone(), origin, Bytes::copy_from_slice(message));
+    let (socket, turns) = (socket.clone(), turns.clone());
     tokio::spawn(async move {
-        let reply = answer.await;
-        send(&socket, from, xid, reply).await;
+        let _turn = turns.acquire_owned().await;
+        let runtime = tokio::runtime::Handle::current();
+        let answered = tokio::task::spawn_blocking(move || runtime.block_on(answer)).await;
+        send(&socket, from, xid, answered.ok().flatten()).await;
         drop(permit);
     });
 }
