@@ -67,8 +67,8 @@ impl Streams {
         if mode != RenameMode::Keep {
             self.take_over_at(to)?;
         }
-        let source = self.pair(from)?;
-        let target = if mode == RenameMode::Keep { None } else { self.pair(to)? };
+        let source = self.pair(caller, from)?;
+        let target = if mode == RenameMode::Keep { None } else { self.pair(caller, to)? };
         let same = matches!((&source, &target), (Some(a), Some(b)) if a.object.key() == b.object.key());
         if same || (source.is_none() && target.is_none()) {
             return from.0.rename(caller, from.1, to.0, to.1, mode);
@@ -103,12 +103,17 @@ impl Streams {
         }
     }
 
-    /// The file there and its sidecar, if it has one. One call when there is nothing beside it.
-    fn pair(&self, (folder, name): (&dyn Object, &[u8])) -> Result<Option<Pair>> {
-        let root = Caller::root();
-        if found(folder.lookup(&root, &layout::sidecar_name(name)))?.is_none() {
+    /// The file there and its sidecar, if it has one. One call when there is nothing beside it, as the caller, who is
+    /// about to change the folder: the host then need not switch identities. Who may not look cannot change it either.
+    fn pair(&self, caller: &Caller, (folder, name): (&dyn Object, &[u8])) -> Result<Option<Pair>> {
+        let beside = match folder.lookup(caller, &layout::sidecar_name(name)) {
+            Err(Error::AccessDenied) => None,
+            other => found(other)?,
+        };
+        if beside.is_none() {
             return Ok(None);
         }
+        let root = Caller::root();
         let Some(file) = found(folder.lookup(&root, name))? else { return Ok(None) };
         let beside = self.beside(&File { folder, name, object: &*file.object })?;
         Ok(match beside {
@@ -195,12 +200,18 @@ impl Streams {
     /// Removes a file (not a folder) with everything that is its own. Without a sidecar this is one look-up more than
     /// the removal, and a few where the volume has a store.
     pub fn remove(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<()> {
-        self.remove_by(folder, name, || folder.remove(caller, name))
+        self.remove_by(caller, folder, name, || folder.remove(caller, name))
     }
 
-    fn remove_by(&self, folder: &dyn Object, name: &[u8], remove: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn remove_by(
+        &self,
+        caller: &Caller,
+        folder: &dyn Object,
+        name: &[u8],
+        remove: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         self.take_over_at((folder, name))?;
-        let pair = self.pair((folder, name))?;
+        let pair = self.pair(caller, (folder, name))?;
         let last = self.last_name(folder, name)?;
         if let Some(pair) = &pair {
             claim(pair)?;
@@ -223,7 +234,7 @@ impl Streams {
 
     /// Removes an empty folder with everything that is its own. Sidecars left over in it do not make it full.
     pub fn remove_folder(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<()> {
-        self.remove_by(folder, name, || match folder.remove_folder(caller, name) {
+        self.remove_by(caller, folder, name, || match folder.remove_folder(caller, name) {
             Err(Error::NotEmpty) => {
                 let going = folder.lookup(caller, name)?.object;
                 self.scrub(&*going)?;

@@ -2,7 +2,7 @@
 //! per thread, so they are switched only when the thread last worked for somebody else. As an ordinary user
 //! everything runs as that user.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::{Caller, Error, Result};
 
@@ -17,6 +17,8 @@ enum Worn {
 
 thread_local! {
     static WORN: RefCell<Worn> = const { RefCell::new(Worn::Unknown) };
+    /// Whether this thread was seen to change its ids.
+    static PRIVILEGED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Takes on the caller's ids on this thread.
@@ -54,12 +56,17 @@ fn switch(caller: &Caller) -> Result<()> {
         if libc::syscall(libc::SYS_setgroups, caller.groups.len(), caller.groups.as_ptr()) != 0 {
             return Err(Error::Io);
         }
-        // Both answer the id before the call and cannot fail visibly; a second call shows what is set.
+        // Both answer the id before the call and cannot fail visibly; a second call shows what is set. They fail for want
+        // of a privilege only, which a thread has or has not: it is looked at once.
         libc::setfsgid(caller.gid);
         libc::setfsuid(caller.uid);
-        let (gid, uid) = (libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX));
-        if gid as u32 != caller.gid || uid as u32 != caller.uid {
-            return Err(Error::Io);
+        if !PRIVILEGED.get() {
+            let (gid, uid) = (libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX));
+            if gid as u32 != caller.gid || uid as u32 != caller.uid {
+                return Err(Error::Io);
+            }
+            // Ids that were set already would be so without the privilege, too.
+            PRIVILEGED.set(caller.uid != 0 && caller.gid != 0);
         }
     }
     Ok(())
