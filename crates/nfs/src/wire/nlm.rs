@@ -23,7 +23,7 @@ pub type Name<'a> = Opaque<'a, NAME_LIMIT>;
 pub type NetObj<'a> = Opaque<'a, NETOBJ_LIMIT>;
 
 enumeration! {
-    /// The procedures, RFC 1813 6.3 and XNFS. GRANTED and GRANTED_MSG are called by the server, at the client.
+    /// The procedures, RFC 1813 6.2 and XNFS. GRANTED and GRANTED_MSG are called by the server, at the client.
     pub struct Procedure;
     NULL = 0,
     TEST = 1,
