@@ -2,7 +2,7 @@
 
 use crate::backend::{Found, NewKind, RenameMode};
 use crate::mac::layout;
-use crate::streams::{STORE, Synthesized, View};
+use crate::streams::{File, STORE, Synthesized, View};
 use crate::volume::Node;
 use crate::{Caller, Error, Kind, Result, Volume};
 
@@ -48,6 +48,21 @@ impl Volume {
     /// Puts a sidecar on the disk that was made up until now, because it is about to change.
     pub fn materialize(&self, caller: &Caller, owner: &Node) -> Result<Found> {
         self.streams.as_ref().ok_or(Error::Stale)?.materialize_of(caller, owner.as_ref())
+    }
+
+    /// After a client has put its writes to a file on the disk: if that is a sidecar, what it says is taken into the
+    /// model now, where other servers and protocols read it. Its own bytes are safe, so a failure is no failure of the
+    /// write: the model takes them in when it is next looked at.
+    pub(crate) fn absorb_written(&self, node: &Node) {
+        let Some(streams) = &self.streams else { return };
+        let absorbed = streams.sidecar_place(node.as_ref()).and_then(|place| {
+            let Some(place) = place else { return Ok(()) };
+            let _changing = self.busy.change(&[(place.folder.id(), &place.name)]);
+            streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
+        });
+        if let Err(error) = absorbed {
+            tracing::warn!(%error, file = ?node.id(), "a sidecar could not be taken into its file's metadata yet");
+        }
     }
 
     pub(crate) fn create_pair(

@@ -226,6 +226,9 @@ impl Volume {
             let write = move || node.write_at(&caller, offset, &data, stability);
             self.pool.run(to.object.id(), write).await?;
         }
+        if stability == Stability::File {
+            self.absorb_written(node);
+        }
         self.unheard(node);
         self.recall_late(actor, node.id(), Cause::Write);
         Ok(Change { before, after: node.attributes()? })
@@ -236,6 +239,7 @@ impl Volume {
         let (node, before) = (&of.object, of.attributes);
         let syncing = node.clone();
         self.pool.run(node.id(), move || syncing.sync(Stability::File)).await?;
+        self.absorb_written(node);
         Ok(Change { before, after: node.attributes()? })
     }
 

@@ -203,3 +203,26 @@ fn permissions_are_those_of_the_caller() {
         assert_eq!(volume.access(&ben.caller, &diary, Access(7)).unwrap(), Access::READ);
     }
 }
+
+#[test]
+fn a_sidecar_that_was_committed_is_where_other_servers_look() {
+    let (dir, volume, caller) = volume();
+    let root = volume.root().unwrap();
+    volume.create(&caller, &root, b"a", NewKind::File, 0o600).unwrap();
+    assert!(volume.look(&caller.caller, &root, b"._a").is_err());
+    let sidecar = volume.create(&caller, &root, b"._a", NewKind::File, 0o600).unwrap().found;
+    // RFC 1740 and XNU: magic, version, filler, 2 entries: Finder info (9) at 50, fork (2) at 82, of no bytes.
+    let mut head = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \x00\x02".to_vec();
+    head.extend([0, 0, 0, 9, 0, 0, 0, 50, 0, 0, 0, 32, 0, 0, 0, 2, 0, 0, 0, 82, 0, 0, 0, 0]);
+    head.extend(b"TEXTttxt");
+    head.resize(82, 0);
+    run(volume.write(&caller, &sidecar, 0, Bytes::from(head), Stability::Unstable)).unwrap();
+    run(volume.sync(&sidecar)).unwrap();
+    let file = volume.lookup(&caller.caller, &root.object, b"a").unwrap();
+    // Netatalk's attribute: Finder info at 0x7a of 402 bytes.
+    let attribute = file.object.xattr(b"user.org.netatalk.Metadata").unwrap();
+    assert_eq!((attribute.len(), &attribute[0x7a..0x82]), (402, b"TEXTttxt".as_slice()));
+    let page = volume.list(&caller.caller, &root, 0).unwrap();
+    assert!(page.entries().iter().all(|entry| entry.name() != b"._a"));
+    assert!(dir.path().join("._a").exists());
+}

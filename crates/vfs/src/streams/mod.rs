@@ -24,7 +24,7 @@ pub use self::named::Stream;
 use self::pair::Moved;
 pub use self::store::STORE;
 use self::view::Seen;
-pub use self::view::{Synthesized, View};
+pub use self::view::{Owned, Synthesized, View};
 use crate::backend::{Backend, Object};
 use crate::mac::layout;
 use crate::{Access, Caller, Error, HostKey, Kind, Result};

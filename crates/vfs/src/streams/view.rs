@@ -60,6 +60,16 @@ pub struct Synthesized {
     pub attributes: Attributes,
 }
 
+/// The file that a sidecar belongs to, and where it is.
+pub struct Owned {
+    /// The file.
+    pub owner: Arc<dyn Object>,
+    /// Its folder.
+    pub folder: Arc<dyn Object>,
+    /// Its stored name there.
+    pub name: Vec<u8>,
+}
+
 impl Streams {
     /// What a client that asks for this name gets. For a name that does not begin with `._` it is always `Plain`.
     pub fn view(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<View> {
@@ -101,6 +111,16 @@ impl Streams {
         };
         let there = found(folder.lookup(&Caller::root(), &name))?;
         Ok(there.filter(|there| there.object.key() == owner.key()).map(|_| (folder, name)))
+    }
+
+    /// The file that this object is the sidecar of, and where it is, as far as a client's look-up has shown that.
+    pub fn sidecar_place(&self, object: &dyn Object) -> Result<Option<Owned>> {
+        let Some(key) = sidecar::owner(object)? else { return Ok(None) };
+        let owner = match self.backend.by_key(&key) {
+            Err(Error::Stale) => return Ok(None),
+            other => other?.object,
+        };
+        Ok(self.seen_at(&*owner)?.map(|(folder, name)| Owned { owner, folder, name }))
     }
 
     fn synthesized(&self, owner: Found, metadata: &Metadata) -> Result<View> {
