@@ -29,6 +29,22 @@ pub struct Reply {
     pub tail: usize,
 }
 
+impl Reply {
+    /// All of it in memory, for a transport that sends it in one piece. Fails when the file has shrunk meanwhile.
+    pub fn into_bytes(self) -> std::io::Result<Vec<u8>> {
+        let mut bytes = self.head;
+        match self.body {
+            None => {}
+            Some(Payload::Bytes(data)) => bytes.extend(data),
+            Some(Payload::File { fd, offset, length }) => {
+                bytes.extend(crate::outbox::buffers::filled(&fd, offset, length)?);
+            }
+        }
+        bytes.resize(bytes.len() + self.tail, 0);
+        Ok(bytes)
+    }
+}
+
 /// An answer in the making. `None` when the message gets none.
 pub type Answer = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
 

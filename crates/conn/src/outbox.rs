@@ -267,7 +267,7 @@ impl Queue {
 }
 
 /// Large buffers between uses: a fresh one costs a page fault for every 4 KiB.
-mod buffers {
+pub(crate) mod buffers {
     use std::io;
     use std::os::fd::OwnedFd;
 
@@ -283,7 +283,7 @@ mod buffers {
     static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
     /// A buffer with `length` bytes of the file from `offset`.
-    pub(super) fn filled(fd: &OwnedFd, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn filled(fd: &OwnedFd, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = FREE.lock().pop().unwrap_or_default();
         bytes.resize(length, 0); // which writes nothing when the last use was as long
         let mut done = 0;

@@ -3,10 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +11,6 @@ use bytes::Bytes;
 use conn::Reply;
 use tokio::net::UdpSocket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use vfs::Payload;
 
 use super::{Origin, Service, rpc};
 
@@ -77,7 +73,7 @@ fn serve(
 /// Sends a reply, if there is one. A caller that does not hear it asks again.
 async fn send(socket: &UdpSocket, to: SocketAddr, xid: u32, reply: Option<Reply>) {
     let Some(reply) = reply else { return };
-    let bytes = match flat(reply) {
+    let bytes = match reply.into_bytes() {
         Ok(bytes) if bytes.len() <= MAX_DATAGRAM => bytes,
         Ok(bytes) => {
             tracing::warn!(%to, length = bytes.len(), "a reply does not fit a datagram");
@@ -91,20 +87,4 @@ async fn send(socket: &UdpSocket, to: SocketAddr, xid: u32, reply: Option<Reply>
     if let Err(error) = socket.send_to(&bytes, to).await {
         tracing::debug!(%to, %error, "a reply was not sent");
     }
-}
-
-/// All bytes of a reply.
-pub(super) fn flat(reply: Reply) -> io::Result<Vec<u8>> {
-    let mut bytes = reply.head;
-    match reply.body {
-        None => {}
-        Some(Payload::Bytes(data)) => bytes.extend(data),
-        Some(Payload::File { fd, offset, length }) => {
-            let start = bytes.len();
-            bytes.resize(start + length, 0);
-            File::from(fd.try_clone()?).read_exact_at(&mut bytes[start..], offset)?;
-        }
-    }
-    bytes.resize(bytes.len() + reply.tail, 0);
-    Ok(bytes)
 }

@@ -12,7 +12,6 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
-use super::datagram::flat;
 use super::outgoing::{Endpoint, Exchanged, Network};
 use super::{Company, Export, ExportOptions, HandleSecret, Origin, Service, rpc};
 use crate::wire::mount;
@@ -158,7 +157,7 @@ impl Client {
     /// Hands over one message; gives the reply without its record mark.
     pub(crate) async fn send(&self, message: Bytes) -> Option<Vec<u8>> {
         let reply = rpc::answer(self.service.clone(), self.origin, message).await?;
-        let mut bytes = flat(reply).expect("data that stays");
+        let mut bytes = reply.into_bytes().expect("data that stays");
         if self.origin.datagram {
             return Some(bytes);
         }
