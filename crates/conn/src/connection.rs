@@ -30,6 +30,16 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Bytes of it all.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.body.as_ref().map_or(0, Payload::len) + self.tail
+    }
+
+    /// Whether it is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// All of it in memory, for a transport that sends it in one piece. Fails when the file has shrunk meanwhile.
     pub fn into_bytes(self) -> std::io::Result<Vec<u8>> {
         let mut bytes = self.head;
@@ -48,6 +58,42 @@ impl Reply {
 /// An answer in the making. `None` when the message gets none.
 pub type Answer = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
 
+/// The way to a client besides the answers to its messages. Does nothing once the connection is over.
+#[derive(Clone)]
+pub struct ToClient {
+    outbox: Weak<Outbox>,
+    counters: Arc<Counters>,
+}
+
+impl ToClient {
+    /// The way to nobody.
+    pub fn nobody() -> Self {
+        Self { outbox: Weak::new(), counters: Arc::default() }
+    }
+
+    /// Sends this after whatever waits already. Answers whether the connection was still there.
+    pub fn send(&self, reply: Reply) -> bool {
+        let Some(outbox) = self.outbox.upgrade() else { return false };
+        self.counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
+        outbox.push(reply);
+        outbox.flush();
+        true
+    }
+
+    /// Ends the connection.
+    pub fn close(&self) {
+        if let Some(outbox) = self.outbox.upgrade() {
+            outbox.close();
+        }
+    }
+}
+
+impl std::fmt::Debug for ToClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.outbox.strong_count() > 0 { "a client" } else { "nobody" })
+    }
+}
+
 /// What a protocol does with a connection's bytes.
 pub trait Protocol: Send + Sync + 'static {
     /// The length of the message at the start of `bytes`, framing included: `Ok(None)` when more bytes are needed to
@@ -56,6 +102,12 @@ pub trait Protocol: Send + Sync + 'static {
 
     /// The answer to one whole message. Polled once on the thread that received it.
     fn answer(&self, message: Bytes) -> Answer;
+
+    /// The connection begins; this is how its client is told what it has not asked for.
+    fn began(&self, _client: ToClient) {}
+
+    /// The connection is over. Answers in the making that wait for something should give up.
+    fn ended(&self) {}
 
     /// What the message is about (a file), as a number: while a thread is stuck with one message, others about the
     /// same do not risk their threads. 0 is nothing in particular.
@@ -106,7 +158,7 @@ struct Reading {
 /// A connection being served, shared by whoever reads it now, the watchdog and answers in the making.
 struct Connection<P> {
     protocol: P,
-    outbox: Outbox,
+    outbox: Arc<Outbox>,
     limits: Limits,
     counters: Arc<Counters>,
     watchdog: Arc<Watchdog>,
@@ -133,7 +185,7 @@ pub async fn serve<P: Protocol>(
     let (half, write) = stream.into_split();
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,
-        outbox: Outbox::new(write),
+        outbox: Arc::new(Outbox::new(write)),
         limits,
         counters: peer.counters.clone(),
         watchdog,
@@ -146,6 +198,8 @@ pub async fn serve<P: Protocol>(
         watched: AtomicBool::new(false),
         in_the_making: Arc::new(Semaphore::new(limits.in_the_making)),
     });
+    let to_client = ToClient { outbox: Arc::downgrade(&connection.outbox), counters: peer.counters.clone() };
+    connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
     let reading = Reading { half, buffer: BytesMut::new(), deadline: None, _end: end };
     tokio::spawn(connection.clone().read(reading));
@@ -157,11 +211,12 @@ pub async fn serve<P: Protocol>(
 }
 
 /// Ends the connection when its serving ends, for whatever reason: its reader and its answers then end, too.
-struct CloseOnDrop<P>(Arc<Connection<P>>);
+struct CloseOnDrop<P: Protocol>(Arc<Connection<P>>);
 
-impl<P> Drop for CloseOnDrop<P> {
+impl<P: Protocol> Drop for CloseOnDrop<P> {
     fn drop(&mut self) {
         self.0.outbox.close();
+        self.0.protocol.ended();
     }
 }
 
@@ -289,8 +344,7 @@ impl<P: Protocol> Connection<P> {
     fn send(&self, reply: Option<Reply>) {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
         if let Some(reply) = reply {
-            let bytes = reply.head.len() + reply.body.as_ref().map_or(0, Payload::len);
-            self.counters.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
             self.outbox.push(reply);
         }
     }

@@ -14,7 +14,7 @@ mod outbox;
 mod place;
 mod stall;
 
-pub use connection::{Answer, Limits, Protocol, Reply, serve};
+pub use connection::{Answer, Limits, Protocol, Reply, ToClient, serve};
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
 pub use outbox::Outbox;
 pub use place::begin_thread;

@@ -105,7 +105,7 @@ impl Outbox {
         if queue.dead {
             return;
         }
-        let length = reply.head.len() + reply.body.as_ref().map_or(0, Payload::len) + reply.tail;
+        let length = reply.len();
         self.waiting.fetch_add(length, Ordering::AcqRel);
         queue.append(reply.head);
         match reply.body {
