@@ -70,6 +70,22 @@ impl Writer {
         self.bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
     }
 
+    /// Overwrites the two bytes at `at` with a little-endian value.
+    ///
+    /// # Panics
+    /// When fewer than `at + 2` bytes have been written: a mistake of the caller, never of a peer.
+    pub fn patch_u16_le(&mut self, at: usize, value: u16) {
+        self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// Overwrites the four bytes at `at` with a little-endian value.
+    ///
+    /// # Panics
+    /// When fewer than `at + 4` bytes have been written: a mistake of the caller, never of a peer.
+    pub fn patch_u32_le(&mut self, at: usize, value: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
     /// Drops everything after the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
@@ -98,5 +114,8 @@ mod tests {
         w.u16_le(0x0102);
         w.patch_u32_be(0, 8);
         assert_eq!(w.as_bytes(), [0, 0, 0, 8, 1, 2, 2, 1]);
+        w.patch_u16_le(2, 0x0304);
+        w.patch_u32_le(4, 0x0506_0708);
+        assert_eq!(w.as_bytes(), [0, 0, 4, 3, 8, 7, 6, 5]);
     }
 }
