@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -101,7 +101,7 @@ pub trait Protocol: Send + Sync + 'static {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str>;
 
     /// The answer to one whole message. Polled once on the thread that received it.
-    fn answer(&self, message: Bytes) -> Answer;
+    fn answer(&self, message: BytesMut) -> Answer;
 
     /// The connection begins; this is how its client is told what it has not asked for.
     fn began(&self, _client: ToClient) {}
@@ -252,7 +252,7 @@ impl<P: Protocol> Connection<P> {
 
     fn next_message(&self, buffer: &mut BytesMut) -> Next {
         match self.protocol.message_length(buffer) {
-            Ok(Some(length)) if length <= buffer.len() => Next::Message(buffer.split_to(length).freeze()),
+            Ok(Some(length)) if length <= buffer.len() => Next::Message(buffer.split_to(length)),
             Ok(Some(length)) => Next::Missing(length - buffer.len()),
             Ok(None) => Next::Missing(1),
             Err(why) => Next::Refused(why),
@@ -301,7 +301,7 @@ impl<P: Protocol> Connection<P> {
 
     /// Answers a message on this thread as far as it goes without waiting. Gives the reading side back, unless the
     /// watchdog has found this thread stuck and moved it.
-    fn answer(&self, message: Bytes, reading: Reading) -> Option<Reading> {
+    fn answer(&self, message: BytesMut, reading: Reading) -> Option<Reading> {
         self.outbox.choose_place(reading.buffer.is_empty());
         let subject = self.protocol.subject(&message);
         if let Some(turns) = self.watchdog.stuck().turns(subject) {
@@ -331,7 +331,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Answers a message that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time.
-    fn answer_elsewhere(&self, message: Bytes, turns: Arc<Semaphore>) {
+    fn answer_elsewhere(&self, message: BytesMut, turns: Arc<Semaphore>) {
         let answer = self.protocol.answer(message);
         let runtime = self.runtime.clone();
         self.finish_later(Box::pin(async move {
@@ -389,7 +389,7 @@ impl<P: Protocol> Serving for Connection<P> {
 }
 
 enum Next {
-    Message(Bytes),
+    Message(BytesMut),
     /// At least so many bytes are missing.
     Missing(usize),
     Refused(&'static str),

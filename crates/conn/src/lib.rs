@@ -19,3 +19,8 @@ pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
 pub use outbox::Outbox;
 pub use place::begin_thread;
 pub use stall::Watchdog;
+
+/// An empty buffer for a large reply, which comes back for the next one when the reply has left.
+pub fn take_buffer() -> Vec<u8> {
+    outbox::buffers::take()
+}

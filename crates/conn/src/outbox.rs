@@ -296,6 +296,13 @@ pub(crate) mod buffers {
         Ok(bytes)
     }
 
+    /// An empty buffer that has been large before, if one is free.
+    pub(crate) fn take() -> Vec<u8> {
+        let mut bytes = FREE.lock().pop().unwrap_or_default();
+        bytes.clear();
+        bytes
+    }
+
     pub(super) fn give_back(buffer: Vec<u8>) {
         if (SMALLEST..=LARGEST).contains(&buffer.capacity()) {
             let mut free = FREE.lock();

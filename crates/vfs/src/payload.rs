@@ -1,3 +1,4 @@
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -24,6 +25,30 @@ impl Payload {
             Self::Bytes(bytes) => bytes.len(),
             Self::File { length, .. } => *length,
         }
+    }
+
+    /// Appends all of it, for who must see the bytes. Fails when the file has shrunk meanwhile.
+    pub fn append_to(self, into: &mut Vec<u8>) -> io::Result<()> {
+        let (fd, mut offset, length) = match self {
+            Self::Bytes(bytes) => {
+                into.extend_from_slice(&bytes);
+                return Ok(());
+            }
+            Self::File { fd, offset, length } => (fd, offset, length),
+        };
+        let start = into.len();
+        into.resize(start + length, 0);
+        let mut rest = &mut into[start..];
+        while !rest.is_empty() {
+            match rustix::io::pread(&fd, &mut *rest, offset)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => {
+                    offset += count as u64;
+                    rest = &mut rest[count..];
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether nothing will be sent.

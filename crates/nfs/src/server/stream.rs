@@ -44,8 +44,8 @@ impl Protocol for Records {
         subject(message).unwrap_or(0)
     }
 
-    fn answer(&self, message: Bytes) -> Answer {
-        Box::pin(rpc::answer(self.service.clone(), self.origin, unmarked(message)))
+    fn answer(&self, message: BytesMut) -> Answer {
+        Box::pin(rpc::answer(self.service.clone(), self.origin, unmarked(message.freeze())))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What a response says of its request.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Status(pub u32);
 
 macro_rules! statuses {

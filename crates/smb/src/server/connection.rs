@@ -1,0 +1,210 @@
+//! One TCP connection: frames in and out, MS-SMB2 3.3.1.7 and 3.3.5.1.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::BytesMut;
+use conn::{Answer, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
+use parking_lot::{Mutex, RwLock};
+use tokio::net::TcpStream;
+
+use super::chain;
+use super::context::Context;
+use super::credits::{self, Window};
+use super::negotiate::Negotiated;
+use super::output::Output;
+use super::requests::Requests;
+use super::service::Service;
+use super::session::Channel;
+use super::session_setup::Logins;
+use crate::wire::frame::{self, PREFIX_LEN};
+use crate::wire::header::{Command, Header, Id};
+use crate::wire::Status;
+use crate::wire::transform::Transform;
+
+/// The longest READ, WRITE and other transfer.
+pub(super) const MAX_TRANSACT: u32 = 8 << 20;
+/// What comes around the data of the longest request: headers, and other requests of the same chain.
+const MAX_AROUND: usize = 128 * 1024;
+/// The longest message of a client that has not logged in.
+const MAX_BEFORE_LOGIN: usize = 64 * 1024;
+/// The most sessions of one connection.
+pub(super) const MAX_SESSIONS: usize = 64;
+
+/// A connection.
+pub(super) struct Connection {
+    pub(super) service: Arc<Service>,
+    pub(super) peer: Peer,
+    to_client: OnceLock<ToClient>,
+    /// What was agreed on. Once, for the life of the connection.
+    pub(super) negotiated: OnceLock<Negotiated>,
+    pub(super) window: Mutex<Window>,
+    pub(super) requests: Arc<Requests>,
+    /// Sessions used over this connection.
+    pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>>,
+    /// Logins under way.
+    pub(super) logins: Logins,
+    /// Somebody has logged in: longer messages are received.
+    logged_in: AtomicBool,
+    /// A Mac's questions have been answered on this connection.
+    pub(super) mac: AtomicBool,
+}
+
+/// Serves one connection until either side ends it.
+pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
+    let limits = Limits { in_the_making: usize::from(credits::MOST) + 1, ..Limits::default() };
+    let connection = Connection::new(service, peer.clone());
+    conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
+}
+
+impl Connection {
+    /// A connection of which nothing is known.
+    pub(super) fn new(service: Arc<Service>, peer: Peer) -> Arc<Self> {
+        Arc::new(Self {
+            service,
+            peer,
+            to_client: OnceLock::new(),
+            negotiated: OnceLock::new(),
+            window: Mutex::new(Window::new()),
+            requests: Arc::default(),
+            channels: RwLock::default(),
+            logins: Logins::default(),
+            logged_in: AtomicBool::new(false),
+            mac: AtomicBool::new(false),
+        })
+    }
+
+    /// What was agreed on, once it was.
+    pub(super) fn negotiated(&self) -> Option<&Negotiated> {
+        self.negotiated.get()
+    }
+
+    /// A session that is used here.
+    pub(super) fn channel(&self, session_id: u64) -> Option<Arc<Channel>> {
+        self.channels.read().get(&session_id).cloned()
+    }
+
+    /// A session is used here from now on. False when there are too many.
+    pub(super) fn add_channel(self: &Arc<Self>, channel: Arc<Channel>) -> bool {
+        let mut channels = self.channels.write();
+        if channels.len() >= MAX_SESSIONS || !channel.session.add_channel(self) {
+            return false;
+        }
+        self.logged_in.store(true, Ordering::Relaxed);
+        channels.insert(channel.session.id, channel);
+        true
+    }
+
+    /// A session is used here no longer.
+    pub(super) fn remove_channel(&self, session_id: u64) {
+        self.channels.write().remove(&session_id);
+    }
+
+    /// Sends what the client has not asked for, or is told ahead of its answer.
+    pub(super) fn send(&self, mut output: Output) -> bool {
+        let Some(to_client) = self.to_client.get() else { return false };
+        match output.finish() {
+            Ok(None) => true,
+            Ok(Some(frame)) => to_client.send(frame),
+            Err(()) => {
+                to_client.close();
+                false
+            }
+        }
+    }
+
+    /// Ends the connection.
+    pub(super) fn close(&self) {
+        if let Some(to_client) = self.to_client.get() {
+            to_client.close();
+        }
+    }
+
+    /// Tells the client that the answer to `request` comes later, after what its chain has been answered so far.
+    pub(super) fn send_interim(&self, request: &Context, output: &mut Output, id: u64) {
+        let mut interim = output.beside();
+        let earlier = std::mem::replace(output, output.beside());
+        output.async_id = Some(id);
+        self.send(earlier);
+        let credits = self.window.lock().grant(request.header.credits, request.header.credit_charge);
+        let header = Header { id: Id::Async(id), ..request.header.response(Status::PENDING, credits) };
+        interim.push(&header, &crate::wire::error::Response::default().to_body(), None, None);
+        self.send(interim);
+    }
+
+    /// The connection is over: what only it kept alive ends.
+    fn end(&self) {
+        self.requests.end();
+        let channels: Vec<_> = self.channels.write().drain().map(|(_, channel)| channel).collect();
+        for channel in channels {
+            let session = &channel.session;
+            if session.remove_channel(self) == 0 {
+                self.service.session_lost(session);
+            }
+        }
+    }
+}
+
+/// The connection as `conn` sees it.
+struct Served(Arc<Connection>);
+
+impl Protocol for Served {
+    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+        let Some(prefix) = bytes.first_chunk::<PREFIX_LEN>() else { return Ok(None) };
+        let length = frame::decode(*prefix).map_err(|_| "not a frame of direct TCP")?;
+        let most = match self.0.logged_in.load(Ordering::Relaxed) {
+            true => MAX_TRANSACT as usize + MAX_AROUND,
+            false => MAX_BEFORE_LOGIN,
+        };
+        match length {
+            0..Header::LEN if length < 4 => Err("a frame too short for any message"),
+            length if length > most => Err("a message longer than any that is served"),
+            length => Ok(Some(PREFIX_LEN + length)),
+        }
+    }
+
+    fn answer(&self, message: BytesMut) -> Answer {
+        Box::pin(chain::answer(self.0.clone(), message))
+    }
+
+    fn began(&self, client: ToClient) {
+        let _ = self.0.to_client.set(client); // a connection begins once
+    }
+
+    fn ended(&self) {
+        self.0.end();
+    }
+
+    /// The file that a READ, WRITE or FLUSH is about, where that can be seen.
+    fn subject(&self, message: &[u8]) -> u64 {
+        let Some(Ok(header)) = message.get(PREFIX_LEN..).map(Header::decode) else { return 0 };
+        let volatile_at = PREFIX_LEN + Header::LEN + match header.command {
+            Command::READ | Command::WRITE => 16 + 8,
+            Command::FLUSH => 8 + 8,
+            _ => return 0,
+        };
+        let bytes = message.get(volatile_at..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+}
+
+/// An encrypted frame opened, with the session it came in.
+pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(BytesMut, Arc<Channel>)> {
+    let transform = Transform::decode(&message).ok()?;
+    let channel = connection.channel(transform.session_id)?;
+    let sealer = channel.session.sealer.as_ref()?;
+    if transform.flags != Transform::ENCRYPTED {
+        return None;
+    }
+    sealer.open(&mut message).ok()?;
+    let plain = message.split_off(Transform::LEN);
+    (transform.original_message_size as usize == plain.len()).then_some((plain, channel))
+}
+
+/// A frame with the prefix that TCP wants.
+pub(super) fn framed(message: Vec<u8>) -> Frame {
+    let mut head = ((message.len() & frame::MESSAGE_LIMIT) as u32).to_be_bytes().to_vec();
+    head.extend(message);
+    Frame { head, body: None, tail: 0 }
+}

@@ -1,0 +1,197 @@
+//! One request on its way through the server, and what comes of it.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use vfs::state::ClientId;
+use vfs::{Actor, Caller, Payload};
+
+use super::connection::Connection;
+use super::open::Open;
+use super::output::Output;
+use super::requests::Ticket;
+use super::service::Service;
+use super::session::{Channel, Session};
+use super::tree::Tree;
+use crate::wire::create::FileKey;
+use crate::wire::header::Header;
+use crate::wire::{Malformed, Status};
+
+/// What a command answers: the body that follows the header.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    /// `SUCCESS`, or a warning that comes with data, or an error whose response has a body of its own.
+    pub(super) status: Status,
+    /// Everything up to the data.
+    pub(super) body: Vec<u8>,
+    /// The data of a READ.
+    pub(super) data: Option<Payload>,
+    /// The file it was about, for the related requests that follow.
+    pub(super) file: Option<FileKey>,
+}
+
+/// Why a request fails.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) status: Status,
+    /// Error data, MS-SMB2 2.2.2; mostly none.
+    pub(super) data: Vec<u8>,
+}
+
+/// What comes of a command.
+pub(super) type Outcome = Result<Reply, Failure>;
+
+impl Reply {
+    /// Success with this body.
+    pub(super) fn of(body: Vec<u8>) -> Self {
+        Self { status: Status::SUCCESS, body, ..Self::default() }
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        Self { status, data: Vec::new() }
+    }
+}
+
+impl From<vfs::Error> for Failure {
+    fn from(error: vfs::Error) -> Self {
+        Status::from(error).into()
+    }
+}
+
+impl From<Malformed> for Failure {
+    fn from(malformed: Malformed) -> Self {
+        tracing::debug!(%malformed, "malformed request");
+        Status::INVALID_PARAMETER.into()
+    }
+}
+
+impl From<Malformed> for Status {
+    fn from(malformed: Malformed) -> Self {
+        tracing::debug!(%malformed, "malformed request");
+        Self::INVALID_PARAMETER
+    }
+}
+
+/// A request with everything that has been found out about it before its command runs.
+pub(super) struct Context {
+    pub(super) connection: Arc<Connection>,
+    pub(super) header: Header,
+    /// The request from its header on.
+    pub(super) message: Bytes,
+    /// The session as this connection has it; `None` before one is set up.
+    pub(super) channel: Option<Arc<Channel>>,
+    pub(super) tree: Option<Arc<Tree>>,
+    /// It came encrypted.
+    pub(super) sealed: bool,
+    /// The file that a related request means by "the same".
+    pub(super) related_file: Option<FileKey>,
+    /// What the chain has answered so far.
+    pub(super) output: Arc<Mutex<Output>>,
+    /// Nothing follows in its chain: it may be told to wait.
+    pub(super) last: bool,
+    pub(super) waiting: Mutex<Option<Ticket>>,
+}
+
+impl Context {
+    /// What all connections share.
+    pub(super) fn service(&self) -> &Arc<Service> {
+        &self.connection.service
+    }
+
+    /// The session.
+    pub(super) fn session(&self) -> Result<&Arc<Session>, Status> {
+        self.channel.as_ref().map(|channel| &channel.session).ok_or(Status::USER_SESSION_DELETED)
+    }
+
+    /// The tree.
+    pub(super) fn tree(&self) -> Result<&Arc<Tree>, Status> {
+        self.tree.as_ref().ok_or(Status::NETWORK_NAME_DELETED)
+    }
+
+    /// The open that a request names; all ones in a related request is the file of the one before it.
+    pub(super) fn open(&self, key: FileKey) -> Result<Arc<Open>, Status> {
+        let key = match self.related_file {
+            Some(file) if key == FileKey::ALL_ONES => file,
+            _ => key,
+        };
+        let open = self.session()?.opens.find(key).ok_or(Status::FILE_CLOSED)?;
+        if !Arc::ptr_eq(&open.tree, self.tree()?) {
+            return Err(Status::FILE_CLOSED);
+        }
+        Ok(open)
+    }
+
+    /// Whose permissions count.
+    pub(super) fn caller(&self) -> Result<Caller, Status> {
+        Ok(self.session()?.user().caller.clone())
+    }
+
+    /// Who acts when it is not through an open.
+    pub(super) fn actor(&self) -> Result<Actor, Status> {
+        let session = self.session()?;
+        Ok(Actor::new(session.user().caller.clone(), session.client_id()))
+    }
+
+    /// The client in the tree's tables.
+    pub(super) fn client_id(&self) -> Result<ClientId, Status> {
+        Ok(self.session()?.client_id())
+    }
+
+    /// Waits for something that may take long. When it is not ready at once the client is told so (an interim response,
+    /// MS-SMB2 3.3.4.2) and may cancel. Inside a chain nobody is told, and nothing can be cancelled but by ending the
+    /// connection.
+    pub(super) async fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Status> {
+        let mut future = pin!(future);
+        if let Some(ready) = poll_once(future.as_mut()) {
+            return Ok(ready);
+        }
+        let ticket = self.connection.requests.wait(self.header.message_id, self.header.session_id);
+        let previous = self.tell_pending(ticket.id);
+        let result = tokio::select! {
+            biased;
+            ready = future => Ok(ready),
+            () = ticket.cancelled() => Err(Status::CANCELLED),
+        };
+        if previous {
+            *self.waiting.lock() = Some(ticket);
+        }
+        result
+    }
+
+    /// Tells the client that the answer will take a while, once. What the chain has answered so far goes first.
+    /// Answers whether the final response has to carry this async id.
+    fn tell_pending(&self, id: u64) -> bool {
+        if !self.last || self.waiting.lock().is_some() {
+            return false;
+        }
+        let mut output = self.output.lock();
+        if output.async_id.is_some() {
+            return false;
+        }
+        output.async_id = Some(id);
+        self.connection.send_interim(self, &mut output, id);
+        true
+    }
+
+    /// The same for a request that is merely slow.
+    pub(super) fn is_slow(&self) {
+        let ticket = self.connection.requests.wait(self.header.message_id, self.header.session_id);
+        if self.tell_pending(ticket.id) {
+            *self.waiting.lock() = Some(ticket);
+        }
+    }
+}
+
+/// The result of a future that is ready at its first poll.
+pub(super) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+    match future.poll(&mut TaskContext::from_waker(Waker::noop())) {
+        Poll::Ready(ready) => Some(ready),
+        Poll::Pending => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! The sequence window of a connection, MS-SMB2 3.3.1.1, 3.3.5.2.3: which message ids its client may use, each once.
+
+use std::collections::VecDeque;
+
+/// The most credits a client has at a time.
+pub(super) const MOST: u16 = 8192;
+
+/// Ids from `low` on: `granted` of them may be used, those that `used` says were already.
+pub(super) struct Window {
+    low: u64,
+    granted: u64,
+    used: VecDeque<bool>,
+    /// How many of `used` are.
+    used_count: u64,
+}
+
+impl Window {
+    /// A client begins with the id 0.
+    pub(super) fn new() -> Self {
+        Self { low: 0, granted: 1, used: VecDeque::new(), used_count: 0 }
+    }
+
+    /// Takes `count` ids from `first` on. False when one of them is not the client's to use: the connection must end.
+    pub(super) fn take(&mut self, first: u64, count: u16) -> bool {
+        let count = u64::from(count.max(1));
+        let Some(end) = first.checked_add(count) else { return false };
+        if first < self.low || end > self.low + self.granted {
+            return false;
+        }
+        let (from, to) = ((first - self.low) as usize, (end - self.low) as usize);
+        if self.used.len() < to {
+            self.used.resize(to, false);
+        }
+        if self.used.range(from..to).any(|used| *used) {
+            return false;
+        }
+        self.used.range_mut(from..to).for_each(|used| *used = true);
+        self.used_count += count;
+        while self.used.front() == Some(&true) {
+            self.used.pop_front();
+            self.low += 1;
+            self.granted -= 1;
+            self.used_count -= 1;
+        }
+        true
+    }
+
+    /// Gives the client more ids: as many as it asks for, at least one when it would have none, at most [`MOST`] in all.
+    pub(super) fn grant(&mut self, asked: u16, charge: u16) -> u16 {
+        let outstanding = self.outstanding();
+        let room = u64::from(MOST).saturating_sub(outstanding);
+        // What a request cost is given back, so that a client that asks for nothing keeps what it has.
+        let wish = u64::from(asked.max(charge).max(1));
+        let span = u64::from(MOST).saturating_mul(2).saturating_sub(self.granted);
+        let grant = wish.min(room).min(span).max(u64::from(outstanding == 0));
+        self.granted += grant;
+        grant as u16
+    }
+
+    /// Ids that the client may still use.
+    fn outstanding(&self) -> u64 {
+        self.granted - self.used_count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_used_once_and_only_if_granted() {
+        let mut window = Window::new();
+        assert!(!window.take(1, 1));
+        assert!(window.take(0, 1));
+        assert!(!window.take(0, 1));
+        assert_eq!(window.grant(10, 1), 10);
+        assert!(window.take(5, 4));
+        assert!(!window.take(8, 1));
+        assert!(!window.take(10, 2));
+        assert!(window.take(1, 4));
+        assert!(window.take(9, 2));
+        assert!(!window.take(u64::MAX, 1));
+    }
+
+    #[test]
+    fn a_client_is_never_left_without_and_never_gets_more_than_the_most() {
+        let mut window = Window::new();
+        assert!(window.take(0, 1));
+        assert_eq!(window.grant(0, 1), 1);
+        assert!(window.take(1, 1));
+        assert_eq!(window.grant(u16::MAX, 1), MOST);
+        assert_eq!(window.grant(100, 1), 0);
+        assert!(window.take(2, 1));
+        assert_eq!(window.grant(100, 1), 1);
+    }
+
+    #[test]
+    fn ids_left_out_do_not_let_the_window_grow_without_end() {
+        let mut window = Window::new();
+        assert!(window.take(0, 1));
+        window.grant(MOST, 1);
+        let mut next = 2; // id 1 is never used
+        for _ in 0..5 * u64::from(MOST) {
+            if !window.take(next, 1) {
+                break;
+            }
+            window.grant(MOST, 1);
+            next += 1;
+        }
+        assert!(window.used.len() <= 2 * usize::from(MOST));
+    }
+}

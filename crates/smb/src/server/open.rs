@@ -1,0 +1,109 @@
+//! What clients have open.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+
+use super::tree::Tree;
+use crate::wire::Status;
+use crate::wire::create::FileKey;
+use crate::wire::security::AccessMask;
+
+/// The most opens of one session.
+pub(super) const MAX_OPENS: usize = 65_536;
+
+/// An open of a file, folder or pipe, MS-SMB2 3.3.1.10.
+pub(super) struct Open {
+    /// What the client calls it.
+    pub(super) key: FileKey,
+    /// Where it was opened.
+    pub(super) tree: Arc<Tree>,
+    /// What it may be used for.
+    pub(super) granted: AccessMask,
+    /// What is open.
+    pub(super) what: What,
+}
+
+/// What is open.
+pub(super) enum What {
+    /// A file or folder, or a stream of one.
+    File(Box<File>),
+}
+
+/// An open file, folder or stream.
+pub(super) struct File {
+    /// As the tree has it.
+    pub(super) open: vfs::Open,
+    /// Where FilePositionInformation says it is: kept for the client, used by nobody.
+    pub(super) position: AtomicU64,
+    /// Every write is on the disk before it is answered.
+    pub(super) write_through: bool,
+}
+
+impl Open {
+    /// The file; an error when it is a pipe.
+    pub(super) fn file(&self) -> Result<&File, Status> {
+        match &self.what {
+            What::File(file) => Ok(file),
+        }
+    }
+
+    /// Fails unless it was opened for one of these.
+    pub(super) fn require(&self, any_of: AccessMask) -> Result<(), Status> {
+        if self.granted.0 & any_of.0 != 0 { Ok(()) } else { Err(Status::ACCESS_DENIED) }
+    }
+}
+
+/// The opens of one session.
+#[derive(Default)]
+pub(super) struct Opens {
+    table: RwLock<HashMap<u64, Arc<Open>>>,
+}
+
+impl Opens {
+    /// The one that the client means.
+    pub(super) fn find(&self, key: FileKey) -> Option<Arc<Open>> {
+        self.table.read().get(&key.volatile).filter(|open| open.key == key).cloned()
+    }
+
+    /// One more. Refused when there are too many.
+    pub(super) fn add(&self, open: Arc<Open>) -> Result<(), Status> {
+        let mut table = self.table.write();
+        if table.len() >= MAX_OPENS {
+            return Err(Status::TOO_MANY_OPENED_FILES);
+        }
+        table.insert(open.key.volatile, open);
+        Ok(())
+    }
+
+    /// One less.
+    pub(super) fn remove(&self, key: FileKey) -> Option<Arc<Open>> {
+        self.table.write().remove(&key.volatile)
+    }
+
+    /// All those for which `which` holds, taken out.
+    pub(super) fn take(&self, which: impl Fn(&Open) -> bool) -> Vec<Arc<Open>> {
+        let mut table = self.table.write();
+        let keys: Vec<u64> = table.iter().filter(|(_, open)| which(open)).map(|(key, _)| *key).collect();
+        keys.iter().filter_map(|key| table.remove(key)).collect()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<Open>> {
+        self.table.read().values().cloned().collect()
+    }
+
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        self.table.read().len()
+    }
+}
+
+impl File {
+    /// Where it is said to be.
+    pub(super) fn position(&self) -> u64 {
+        self.position.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,131 @@
+//! What a chain of requests is answered with, on its way into one frame.
+
+use std::sync::Arc;
+
+use conn::Reply as Frame;
+use vfs::Payload;
+
+use super::crypto::preauth::Preauth;
+use super::session::Channel;
+use crate::wire::header::Header;
+use crate::wire::transform::TransformHeader;
+use wire::Writer;
+
+/// The length prefix of a frame, MS-SMB2 2.1.
+const PREFIX: usize = 4;
+/// Frames of at least this many bytes live in buffers that are used again.
+const LARGE: usize = 64 * 1024;
+
+/// The responses of a chain so far.
+pub(super) struct Output {
+    /// The prefix, room for a transform header when sealed, and the responses.
+    bytes: Vec<u8>,
+    /// Where each response begins, and with whose key it is signed.
+    responses: Vec<(usize, Option<Arc<Channel>>)>,
+    /// Data of the last response that need not pass through `bytes`.
+    data: Option<Payload>,
+    /// Whose key seals the frame.
+    sealer: Option<Arc<Channel>>,
+    /// What the next response must carry, as its client was told that it would come later.
+    pub(super) async_id: Option<u64>,
+    /// Takes in the bytes of the last response.
+    pub(super) preauth: Option<Preauth>,
+    /// A response could not be made whole: the connection has to end.
+    broken: bool,
+}
+
+impl Output {
+    /// Nothing yet.
+    pub(super) fn new(sealer: Option<Arc<Channel>>) -> Self {
+        Self {
+            bytes: Vec::new(),
+            responses: Vec::new(),
+            data: None,
+            sealer,
+            async_id: None,
+            preauth: None,
+            broken: false,
+        }
+    }
+
+    /// Whether nothing has been answered, or all of it has left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.responses.is_empty()
+    }
+
+    /// Another frame that is sealed as this one is.
+    pub(super) fn beside(&self) -> Self {
+        Self::new(self.sealer.clone())
+    }
+
+    /// Adds a response.
+    pub(super) fn push(&mut self, header: &Header, body: &[u8], data: Option<Payload>, signer: Option<Arc<Channel>>) {
+        self.begin(data.as_ref().map_or(0, Payload::len) + body.len());
+        let start = self.bytes.len();
+        let mut writer = Writer::onto(std::mem::take(&mut self.bytes));
+        header.encode(&mut writer);
+        writer.put(body);
+        self.bytes = writer.into_bytes();
+        let signer = signer.filter(|_| self.sealer.is_none());
+        let apart = signer.is_none() && self.sealer.is_none();
+        self.responses.push((start, signer));
+        match data {
+            Some(data) if apart => self.data = Some(data),
+            Some(data) => self.take_in(data),
+            None => {}
+        }
+    }
+
+    /// Makes room for a response of about this many bytes, behind what there is.
+    fn begin(&mut self, length: usize) {
+        if let Some(data) = self.data.take() {
+            self.take_in(data);
+        }
+        let Some(&(last, _)) = self.responses.last() else {
+            let sealed = self.sealer.as_ref().map_or(0, |_| TransformHeader::LEN);
+            if (sealed > 0 || self.responses.capacity() > 0) && length >= LARGE {
+                self.bytes = conn::take_buffer();
+            }
+            self.bytes.resize(PREFIX + sealed, 0);
+            return;
+        };
+        self.bytes.resize(last + (self.bytes.len() - last).next_multiple_of(8), 0);
+        let next = (self.bytes.len() - last) as u32;
+        self.bytes[last + Header::NEXT_COMMAND_AT..][..4].copy_from_slice(&next.to_le_bytes());
+    }
+
+    fn take_in(&mut self, data: Payload) {
+        if let Err(error) = data.append_to(&mut self.bytes) {
+            // The length has been promised already.
+            tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
+            self.broken = true;
+        }
+    }
+
+    /// The frame, signed or sealed; `None` when there is nothing to send. `Err` when the connection has to end.
+    pub(super) fn finish(&mut self) -> Result<Option<Frame>, ()> {
+        if self.broken {
+            return Err(());
+        }
+        let responses = std::mem::take(&mut self.responses);
+        let Some(&(last, _)) = responses.last() else { return Ok(None) };
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let ends = responses.iter().skip(1).map(|(start, _)| *start).chain([bytes.len()]).collect::<Vec<_>>();
+        for ((start, signer), end) in responses.iter().zip(ends) {
+            if let Some(signer) = signer {
+                signer.sign(&mut bytes[*start..end]);
+            }
+        }
+        if let Some(preauth) = &self.preauth {
+            preauth.update(&bytes[last..]);
+        }
+        if let Some(sealer) = &self.sealer {
+            sealer.seal(&mut bytes[PREFIX..]).map_err(drop)?;
+        }
+        let data = self.data.take();
+        let length = bytes.len() - PREFIX + data.as_ref().map_or(0, Payload::len);
+        // A response is never as long as the 16 MiB that the prefix can say: MAX_TRANSACT is half of that.
+        bytes[..PREFIX].copy_from_slice(&(length as u32).to_be_bytes());
+        Ok(Some(Frame { head: bytes, body: data, tail: 0 }))
+    }
+}

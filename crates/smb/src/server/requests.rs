@@ -1,0 +1,88 @@
+//! Requests that wait for something, and can be told to stop waiting.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Requests of one connection that wait: each has been told so, with its number.
+#[derive(Default)]
+pub(super) struct Requests {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    over: bool,
+    waiting: HashMap<u64, Waiting>,
+}
+
+struct Waiting {
+    message_id: u64,
+    session_id: u64,
+    cancelled: Arc<Notify>,
+}
+
+/// One that waits. Dropping it forgets it.
+pub(super) struct Ticket {
+    requests: Arc<Requests>,
+    /// Its async id.
+    pub(super) id: u64,
+    cancelled: Arc<Notify>,
+}
+
+impl Requests {
+    /// Another one that waits. There can be no more of them than the client has credits.
+    pub(super) fn wait(self: &Arc<Self>, message_id: u64, session_id: u64) -> Ticket {
+        let mut table = self.table.lock();
+        table.next += 1;
+        let (id, cancelled) = (table.next, Arc::new(Notify::new()));
+        if table.over {
+            cancelled.notify_one();
+        }
+        table.waiting.insert(id, Waiting { message_id, session_id, cancelled: cancelled.clone() });
+        Ticket { requests: self.clone(), id, cancelled }
+    }
+
+    /// Cancels the one with this async id, or with this message id.
+    pub(super) fn cancel(&self, async_id: Option<u64>, message_id: u64) {
+        let table = self.table.lock();
+        let found = match async_id {
+            Some(id) => table.waiting.get(&id),
+            None => table.waiting.values().find(|waiting| waiting.message_id == message_id),
+        };
+        if let Some(waiting) = found {
+            waiting.cancelled.notify_one();
+        }
+    }
+
+    /// Cancels all those of a session.
+    pub(super) fn cancel_session(&self, session_id: u64) {
+        let table = self.table.lock();
+        table.waiting.values().filter(|waiting| waiting.session_id == session_id).for_each(|waiting| {
+            waiting.cancelled.notify_one();
+        });
+    }
+
+    /// The connection is over: nobody waits for anything any more.
+    pub(super) fn end(&self) {
+        let mut table = self.table.lock();
+        table.over = true;
+        table.waiting.values().for_each(|waiting| waiting.cancelled.notify_one());
+    }
+}
+
+impl Ticket {
+    /// Returns when the request is cancelled.
+    pub(super) async fn cancelled(&self) {
+        self.cancelled.notified().await;
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.requests.table.lock().waiting.remove(&self.id);
+    }
+}

@@ -1,0 +1,107 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::config::{Config, Share};
+use super::session::Session;
+
+/// The most sessions at a time.
+pub(super) const MAX_SESSIONS: usize = 16_384;
+
+/// What all connections share.
+pub struct Service {
+    config: RwLock<Arc<Config>>,
+    pipes: Arc<Share>,
+    sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    started: SystemTime,
+    next_file: AtomicU64,
+}
+
+/// A session as `status` shows it.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "named in full")]
+pub struct SessionInfo {
+    pub user: String,
+    pub peers: Vec<std::net::SocketAddr>,
+    pub dialect: &'static str,
+    pub signed: bool,
+    pub encrypted: bool,
+    pub opens: usize,
+}
+
+impl Service {
+    /// A server with these settings.
+    pub fn new(config: Config) -> Arc<Self> {
+        Arc::new(Self {
+            config: RwLock::new(Arc::new(config)),
+            pipes: Share::pipes(),
+            sessions: Mutex::default(),
+            started: SystemTime::now(),
+            next_file: AtomicU64::new(1),
+        })
+    }
+
+    /// What counts now.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.read().clone()
+    }
+
+    /// Takes over new settings. Those who are connected keep their trees; new ones are asked for by the new settings.
+    pub fn set_config(&self, config: Config) {
+        *self.config.write() = Arc::new(config);
+    }
+
+    /// When it began.
+    pub(super) fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    /// The share of this name.
+    pub(super) fn share(&self, name: &str) -> Option<Arc<Share>> {
+        if name.eq_ignore_ascii_case(&self.pipes.name) {
+            return Some(self.pipes.clone());
+        }
+        let config = self.config();
+        let name = name.to_lowercase();
+        config.shares.iter().find(|share| share.name.to_lowercase() == name).cloned()
+    }
+
+    /// A number for an open that no other open of this process has.
+    pub(super) fn file_number(&self) -> u64 {
+        self.next_file.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The session of this number.
+    pub(super) fn session(&self, id: u64) -> Option<Arc<Session>> {
+        self.sessions.lock().get(&id).cloned()
+    }
+
+    /// Lets a session be found. False when there are too many.
+    pub(super) fn add_session(&self, session: Arc<Session>) -> bool {
+        let mut sessions = self.sessions.lock();
+        if sessions.len() >= MAX_SESSIONS {
+            return false;
+        }
+        sessions.insert(session.id, session);
+        true
+    }
+
+    /// Ends a session, whoever still refers to it.
+    pub(super) fn remove_session(&self, id: u64) -> Option<Arc<Session>> {
+        self.sessions.lock().remove(&id)
+    }
+
+    /// Who is there.
+    pub fn sessions(&self) -> Vec<SessionInfo> {
+        let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();
+        sessions.iter().map(|session| session.info()).collect()
+    }
+
+    /// All sessions, for those who look for one by what it is.
+    pub(super) fn all_sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.lock().values().cloned().collect()
+    }
+}

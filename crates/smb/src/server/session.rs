@@ -1,0 +1,218 @@
+//! Who is logged in, MS-SMB2 3.3.1.8 and 3.3.1.9.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::SystemTime;
+
+use parking_lot::{Mutex, RwLock};
+use vfs::Caller;
+use vfs::state::ClientId;
+
+use super::config::Dialect;
+use super::connection::Connection;
+use super::crypto::kdf::SessionKeys;
+use super::crypto::sealing::Sealer;
+use super::crypto::signing::Signer;
+use super::open::Opens;
+use super::service::SessionInfo;
+use super::tree::Tree;
+use crate::wire::Status;
+
+/// The most trees of one session.
+pub(super) const MAX_TREES: usize = 1024;
+/// The most connections of one session.
+pub(super) const MAX_CHANNELS: usize = 32;
+
+/// Who somebody is.
+#[derive(Debug, Clone)]
+pub(super) struct User {
+    /// The account's name; of a guest what was said.
+    pub(super) name: String,
+    /// As whom requests act.
+    pub(super) caller: Caller,
+    /// Came in without an account, by a name that nobody has.
+    pub(super) guest: bool,
+    /// Said no name at all.
+    pub(super) anonymous: bool,
+}
+
+impl User {
+    /// Whether there is an account, and so a key that only its owner knows.
+    pub(super) fn has_account(&self) -> bool {
+        !self.guest && !self.anonymous
+    }
+}
+
+/// A login, with what it has: trees and opens.
+pub(super) struct Session {
+    pub(super) id: u64,
+    pub(super) dialect: Dialect,
+    user: RwLock<Arc<User>>,
+    /// When the login is over, until it is renewed.
+    expires: Mutex<Option<SystemTime>>,
+    /// Requests that are neither signed nor sealed are refused.
+    pub(super) require_signing: bool,
+    /// Requests that are not sealed are refused.
+    pub(super) require_encryption: AtomicBool,
+    /// The key that every later channel's keys are derived from, and what seals.
+    pub(super) keys: SessionKeys,
+    pub(super) sealer: Option<Sealer>,
+    pub(super) trees: Trees,
+    pub(super) opens: Opens,
+    client: ClientId,
+    channels: Mutex<Vec<Weak<Connection>>>,
+}
+
+/// What is known of a session when it begins.
+pub(super) struct NewSession {
+    pub(super) id: u64,
+    pub(super) dialect: Dialect,
+    pub(super) user: User,
+    pub(super) expires: Option<SystemTime>,
+    pub(super) require_signing: bool,
+    pub(super) require_encryption: bool,
+    pub(super) keys: SessionKeys,
+    pub(super) sealer: Option<Sealer>,
+    pub(super) client: ClientId,
+}
+
+impl Session {
+    pub(super) fn new(new: NewSession) -> Arc<Self> {
+        Arc::new(Self {
+            id: new.id,
+            dialect: new.dialect,
+            user: RwLock::new(Arc::new(new.user)),
+            expires: Mutex::new(new.expires),
+            require_signing: new.require_signing,
+            require_encryption: AtomicBool::new(new.require_encryption),
+            keys: new.keys,
+            sealer: new.sealer,
+            trees: Trees::default(),
+            opens: Opens::default(),
+            client: new.client,
+            channels: Mutex::default(),
+        })
+    }
+
+    /// Who it is.
+    pub(super) fn user(&self) -> Arc<User> {
+        self.user.read().clone()
+    }
+
+    /// The login was renewed, perhaps by somebody else.
+    pub(super) fn renew(&self, user: User, expires: Option<SystemTime>) {
+        *self.user.write() = Arc::new(user);
+        *self.expires.lock() = expires;
+    }
+
+    /// Whether the login is over.
+    pub(super) fn has_expired(&self, now: SystemTime) -> bool {
+        self.expires.lock().is_some_and(|expires| now >= expires)
+    }
+
+    /// The client in the tree's tables.
+    pub(super) fn client_id(&self) -> ClientId {
+        self.client
+    }
+
+    /// Another connection that it is used over. False when there are too many.
+    pub(super) fn add_channel(&self, connection: &Arc<Connection>) -> bool {
+        let mut channels = self.channels.lock();
+        channels.retain(|channel| channel.strong_count() > 0);
+        if channels.len() >= MAX_CHANNELS {
+            return false;
+        }
+        channels.push(Arc::downgrade(connection));
+        true
+    }
+
+    /// One connection less. Answers how many are left.
+    pub(super) fn remove_channel(&self, connection: &Connection) -> usize {
+        let mut channels = self.channels.lock();
+        channels.retain(|channel| channel.strong_count() > 0 && !std::ptr::eq(channel.as_ptr(), connection));
+        channels.len()
+    }
+
+    /// Its connections.
+    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+        self.channels.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// For `status`.
+    pub(super) fn info(&self) -> SessionInfo {
+        SessionInfo {
+            user: self.user().name.clone(),
+            peers: self.connections().iter().map(|connection| connection.peer.address).collect(),
+            dialect: self.dialect.name(),
+            signed: self.require_signing,
+            encrypted: self.require_encryption.load(Ordering::Relaxed),
+            opens: self.opens.len(),
+        }
+    }
+}
+
+/// The trees of one session.
+#[derive(Default)]
+pub(super) struct Trees {
+    table: RwLock<HashMap<u32, Arc<Tree>>>,
+    next: AtomicU32,
+}
+
+impl Trees {
+    /// The tree of this number.
+    pub(super) fn find(&self, id: u32) -> Option<Arc<Tree>> {
+        self.table.read().get(&id).cloned()
+    }
+
+    /// One more, made with its number. Refused when there are too many.
+    pub(super) fn add(&self, make: impl FnOnce(u32) -> Tree) -> Result<Arc<Tree>, Status> {
+        let mut table = self.table.write();
+        if table.len() >= MAX_TREES {
+            return Err(Status::INSUFFICIENT_RESOURCES);
+        }
+        let id = loop {
+            let id = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            if id != 0 && id != u32::MAX && !table.contains_key(&id) {
+                break id;
+            }
+        };
+        let tree = Arc::new(make(id));
+        table.insert(id, tree.clone());
+        Ok(tree)
+    }
+
+    /// One less.
+    pub(super) fn remove(&self, id: u32) -> Option<Arc<Tree>> {
+        self.table.write().remove(&id)
+    }
+
+    /// None left.
+    pub(super) fn clear(&self) {
+        self.table.write().clear();
+    }
+}
+
+/// A session as one connection has it: with the key that signs there.
+pub(super) struct Channel {
+    pub(super) session: Arc<Session>,
+    pub(super) signer: Signer,
+}
+
+impl Channel {
+    /// Signs one message in place, from its header to its end.
+    pub(super) fn sign(&self, message: &mut [u8]) {
+        self.signer.sign(message);
+    }
+
+    /// Whether its signature is right. The signature field is overwritten.
+    pub(super) fn verify(&self, message: &mut [u8]) -> bool {
+        self.signer.verify(message)
+    }
+
+    /// Seals what follows the room for a transform header, and fills that in.
+    pub(super) fn seal(&self, message: &mut [u8]) -> Result<(), Status> {
+        let sealer = self.session.sealer.as_ref().ok_or(Status::INTERNAL_ERROR)?;
+        sealer.seal(self.session.id, message).map_err(|_| Status::INTERNAL_ERROR)
+    }
+}

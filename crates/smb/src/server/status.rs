@@ -1,0 +1,36 @@
+use vfs::Error;
+
+use crate::wire::Status;
+
+impl From<Error> for Status {
+    /// The one place where a fact of the tree becomes a status, MS-ERREF 2.3.1.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::OBJECT_NAME_NOT_FOUND,
+            Error::Exists => Self::OBJECT_NAME_COLLISION,
+            Error::NotFolder => Self::NOT_A_DIRECTORY,
+            Error::IsFolder => Self::FILE_IS_A_DIRECTORY,
+            Error::IsLink => Self::STOPPED_ON_SYMLINK,
+            Error::NotLink => Self::NOT_A_REPARSE_POINT,
+            Error::NotEmpty => Self::DIRECTORY_NOT_EMPTY,
+            Error::NotPermitted | Error::AccessDenied => Self::ACCESS_DENIED,
+            Error::ReadOnly => Self::MEDIA_WRITE_PROTECTED,
+            Error::NoSpace => Self::DISK_FULL,
+            Error::QuotaExceeded => Self::QUOTA_EXCEEDED,
+            Error::FileTooLarge | Error::Invalid => Self::INVALID_PARAMETER,
+            Error::NameTooLong | Error::InvalidName => Self::OBJECT_NAME_INVALID,
+            Error::CrossVolume => Self::NOT_SAME_DEVICE,
+            Error::TooManyLinks => Self::TOO_MANY_LINKS,
+            Error::Stale => Self::FILE_DELETED,
+            Error::Busy => Self::SHARING_VIOLATION,
+            Error::NotSupported => Self::NOT_SUPPORTED,
+            // A recall that a protocol did not wait for: come again.
+            Error::WouldBlock | Error::LeaseRecall => Self::RETRY,
+            Error::RangeLocked => Self::FILE_LOCK_CONFLICT,
+            Error::ShareConflict => Self::SHARING_VIOLATION,
+            Error::NoSuchAttribute => Self::OBJECT_NAME_NOT_FOUND,
+            Error::TooMany => Self::INSUFFICIENT_RESOURCES,
+            Error::Io => Self::UNEXPECTED_IO_ERROR,
+        }
+    }
+}

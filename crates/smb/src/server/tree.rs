@@ -1,0 +1,28 @@
+use std::sync::Arc;
+
+use vfs::Volume;
+
+use super::config::{Share, ShareKind};
+use crate::wire::Status;
+
+/// A session's connection to a share.
+pub(super) struct Tree {
+    /// Its number, of its session.
+    pub(super) id: u32,
+    /// What it leads to.
+    pub(super) share: Arc<Share>,
+    /// What its user may do at most: `FILE_ALL_ACCESS`, or without writing.
+    pub(super) read_only: bool,
+    /// Requests must be encrypted.
+    pub(super) require_encryption: bool,
+}
+
+impl Tree {
+    /// The volume, if it is a folder.
+    pub(super) fn volume(&self) -> Result<&Arc<Volume>, Status> {
+        match &self.share.kind {
+            ShareKind::Disk { volume, .. } => Ok(volume),
+            ShareKind::Pipes => Err(Status::INVALID_DEVICE_REQUEST),
+        }
+    }
+}
