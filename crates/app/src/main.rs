@@ -17,6 +17,7 @@ mod running;
 mod serve;
 mod status;
 mod user;
+mod volumes;
 
 use std::process::ExitCode;
 

@@ -1,32 +1,23 @@
 //! The NFS server as part of the program: settings in, status out.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use admin::control::{LockStatus, OpenStatus, SessionStatus, Status};
+use admin::control::{SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
-use anyhow::Context;
 use conn::{Limits, Server, Watchdog};
 use nfs::server::{Company, Export, HandleSecret, Places, Portmap, Service, Sockets};
-use parking_lot::Mutex;
 use tokio::sync::watch;
-use vfs::backend::host::{Host, HostOptions};
-use vfs::index::Index;
-use vfs::state::{LockKind, Modes};
-use vfs::{Volume, VolumeOptions};
 
 use crate::bind::Bound;
 use crate::running::{Current, View};
-use crate::{bind, exports, here, privileges};
+use crate::volumes::Volumes;
+use crate::{bind, exports, here};
 
 /// Where every client looks for portmap.
 const PORTMAP: u16 = 111;
-/// Most opens, and most locks, of a share that a status lists.
-const MOST_SHOWN: usize = 1000;
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
 
@@ -35,26 +26,22 @@ pub(crate) struct NfsView {
     service: Arc<Service>,
     connections: Arc<Server>,
     watchdog: Arc<Watchdog>,
-    index: Index,
-    /// Volumes by share name, kept over reloads with their caches and locks.
-    volumes: Mutex<HashMap<String, Known>>,
-}
-
-struct Known {
-    path: PathBuf,
-    read_only: bool,
-    volume: Arc<Volume>,
+    volumes: Arc<Volumes>,
 }
 
 impl NfsView {
     /// A server for the shares of these settings.
-    pub(crate) fn new(current: &Current, state: &admin::State, index: Index) -> anyhow::Result<Arc<Self>> {
+    pub(crate) fn new(
+        current: &Current,
+        state: &admin::State,
+        volumes: Arc<Volumes>,
+    ) -> anyhow::Result<Arc<Self>> {
         let mut secret = [0; 16];
         secret.copy_from_slice(&state.handle_secret()[..16]);
         let company = Company {
             network: Arc::new(Sockets),
-            hosts: Arc::new(index.peers()),
-            epoch: index.boot_epoch(),
+            hosts: Arc::new(volumes.index().peers()),
+            epoch: volumes.index().boot_epoch(),
             grace: current.settings.server.grace_period,
             name: here::host_name(),
         };
@@ -63,8 +50,7 @@ impl NfsView {
             service: Service::in_company(Vec::new(), secret, SystemTime::now(), company),
             connections: Server::new(MOST_CONNECTIONS),
             watchdog: Watchdog::start(),
-            index,
-            volumes: Mutex::default(),
+            volumes,
         });
         view.service.set_exports(view.exports(&current.settings)?);
         Ok(view)
@@ -146,78 +132,25 @@ impl NfsView {
         }
     }
 
-    /// Looks after caches.
-    pub(crate) fn tend(&self) {
-        let volumes: Vec<Arc<Volume>> =
-            self.volumes.lock().values().map(|known| known.volume.clone()).collect();
-        volumes.iter().for_each(|volume| volume.tend());
-    }
-
     fn exports(&self, settings: &Settings) -> anyhow::Result<Vec<Export>> {
         let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Nfs));
         shares.map(|share| self.export(share, settings)).collect()
     }
 
     fn export(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Export> {
-        let identity = self.index.volume(&share.name).context("the index in the state folder failed")?;
+        let identity = self.volumes.identity(share)?;
         Ok(Export {
             name: share.name.clone(),
             tag: identity.tag.0,
-            volume: self.volume(share, settings)?,
+            volume: self.volumes.open(share, settings)?,
             options: exports::options(share),
         })
     }
-
-    /// The share's volume; the same one as before when nothing about its folder has changed.
-    fn volume(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Volume>> {
-        let mut volumes = self.volumes.lock();
-        if let Some(known) = volumes.get(&share.name)
-            && (&known.path, known.read_only) == (&share.path, share.read_only)
-        {
-            return Ok(known.volume.clone());
-        }
-        let many = settings.shares.len().max(1);
-        let options =
-            HostOptions { open_files: privileges::files_to_keep_open() / many, read_only: share.read_only };
-        let host = Host::open(&share.path, &options).with_context(|| {
-            format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)
-        })?;
-        let cache_bytes = usize::try_from(settings.server.cache_size).unwrap_or(usize::MAX) / many;
-        let options = VolumeOptions { read_only: share.read_only, cache_bytes, sidecars: share.mac_sidecars };
-        let volume = Arc::new(Volume::new(Arc::new(host), options));
-        let known = Known { path: share.path.clone(), read_only: share.read_only, volume: volume.clone() };
-        volumes.insert(share.name.clone(), known);
-        Ok(volume)
-    }
-}
-
-/// What is open and locked in one share. Files are told by their inode numbers, which `find -inum` finds.
-fn held(share: &str, volume: &Volume, status: &mut Status) {
-    let modes = |modes: Modes| {
-        let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
-        letters.into_iter().filter(|(mode, _)| modes.meets(*mode)).map(|(_, letter)| letter).collect()
-    };
-    status.opens.extend(volume.state().opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
-        share: share.into(),
-        file: format!("inode {}", open.file.0),
-        owner: format!("client {}", open.client.0),
-        access: modes(open.access),
-        deny: modes(open.deny),
-    }));
-    status.locks.extend(volume.state().ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
-        share: share.into(),
-        file: format!("inode {}", range.file.0),
-        owner: format!("client {}", range.lock.owner.client.0),
-        start: range.lock.range.start(),
-        length: range.lock.range.length().unwrap_or(0),
-        exclusive: range.lock.kind == LockKind::Exclusive,
-    }));
 }
 
 impl View for NfsView {
     fn report(&self, status: &mut Status) {
         let now = SystemTime::now();
-        self.volumes.lock().iter().for_each(|(share, known)| held(share, &known.volume, status));
         status.sessions.extend(self.connections.peers().iter().map(|peer| SessionStatus {
             protocol: Protocol::Nfs,
             peer: SocketAddr::new(peer.address.ip(), peer.address.port()),

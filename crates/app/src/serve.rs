@@ -15,6 +15,7 @@ use vfs::index::Index;
 use crate::cli::Serve;
 use crate::nfs_view::NfsView;
 use crate::running::{Current, Running, View};
+use crate::volumes::Volumes;
 use crate::{accounts, announce, bind, exit, here, log, privileges};
 
 /// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
@@ -66,7 +67,8 @@ async fn serve_until_stopped(
     let accounts = accounts::read(state.path(), &settings)?;
     let current = Arc::new(Current { settings, accounts });
 
-    let nfs = NfsView::new(&current, state, index)?;
+    let volumes = Volumes::new(index);
+    let nfs = NfsView::new(&current, state, volumes.clone())?;
     let found = nfs.serve(nfs_bound, &current.settings.server, stopping.clone()).await;
     let reach = port.map(|port| Reach {
         host: recipe::address(&current.settings.server.listen),
@@ -74,11 +76,11 @@ async fn serve_until_stopped(
         locks_found: found,
         secure: false,
     });
-    let views: Vec<Arc<dyn View>> = vec![nfs.clone()];
+    let views: Vec<Arc<dyn View>> = vec![volumes.clone(), nfs.clone()];
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    tokio::spawn(tend(nfs.clone()));
+    tokio::spawn(tend(volumes));
 
     if let Err(error) = announce::ready(&running.current().settings, &running.shares()) {
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
@@ -107,12 +109,12 @@ fn listeners(bound: &bind::Bound) -> Vec<ListenerStatus> {
         .collect()
 }
 
-async fn tend(nfs: Arc<NfsView>) {
+async fn tend(volumes: Arc<Volumes>) {
     let mut every = tokio::time::interval(TEND_EVERY);
     loop {
         every.tick().await;
-        let nfs = nfs.clone();
-        let _ = tokio::task::spawn_blocking(move || nfs.tend()).await; // a panic there was logged
+        let volumes = volumes.clone();
+        let _ = tokio::task::spawn_blocking(move || volumes.tend()).await; // a panic there was logged
     }
 }
 

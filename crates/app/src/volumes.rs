@@ -1,0 +1,111 @@
+//! The shared folders, each opened once for all protocols.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use admin::control::{LockStatus, OpenStatus, Status};
+use admin::{Settings, ShareSettings};
+use anyhow::Context;
+use parking_lot::Mutex;
+use vfs::backend::host::{Host, HostOptions};
+use vfs::index::{self, Index};
+use vfs::state::{LockKind, Modes};
+use vfs::{Volume, VolumeOptions};
+
+use crate::privileges;
+use crate::running::{Current, View};
+
+/// Most opens, and most locks, of a share that a status lists.
+const MOST_SHOWN: usize = 1000;
+
+/// Volumes by share name, kept over reloads with their caches and locks.
+pub(crate) struct Volumes {
+    index: Index,
+    known: Mutex<HashMap<String, Known>>,
+}
+
+struct Known {
+    path: PathBuf,
+    read_only: bool,
+    volume: Arc<Volume>,
+}
+
+impl Volumes {
+    /// None open yet.
+    pub(crate) fn new(index: Index) -> Arc<Self> {
+        Arc::new(Self { index, known: Mutex::default() })
+    }
+
+    /// Where volumes and hosts are remembered over restarts.
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Who the share's volume is, for ever.
+    pub(crate) fn identity(&self, share: &ShareSettings) -> anyhow::Result<index::Volume> {
+        self.index.volume(&share.name).context("the index in the state folder failed")
+    }
+
+    /// The share's volume; the same one as before when nothing about its folder has changed.
+    pub(crate) fn open(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Volume>> {
+        let mut volumes = self.known.lock();
+        if let Some(known) = volumes.get(&share.name)
+            && (&known.path, known.read_only) == (&share.path, share.read_only)
+        {
+            return Ok(known.volume.clone());
+        }
+        let many = settings.shares.len().max(1);
+        let options =
+            HostOptions { open_files: privileges::files_to_keep_open() / many, read_only: share.read_only };
+        let host = Host::open(&share.path, &options).with_context(|| {
+            format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)
+        })?;
+        let cache_bytes = usize::try_from(settings.server.cache_size).unwrap_or(usize::MAX) / many;
+        let options = VolumeOptions { read_only: share.read_only, cache_bytes, sidecars: share.mac_sidecars };
+        let volume = Arc::new(Volume::new(Arc::new(host), options));
+        let known = Known { path: share.path.clone(), read_only: share.read_only, volume: volume.clone() };
+        volumes.insert(share.name.clone(), known);
+        Ok(volume)
+    }
+
+    /// Looks after caches.
+    pub(crate) fn tend(&self) {
+        let volumes: Vec<Arc<Volume>> =
+            self.known.lock().values().map(|known| known.volume.clone()).collect();
+        volumes.iter().for_each(|volume| volume.tend());
+    }
+}
+
+impl View for Volumes {
+    fn report(&self, status: &mut Status) {
+        self.known.lock().iter().for_each(|(share, known)| held(share, &known.volume, status));
+    }
+
+    fn reload(&self, _: &Arc<Current>) -> Vec<String> {
+        Vec::new() // the protocols open what they show
+    }
+}
+
+/// What is open and locked in one share. Files are told by their inode numbers, which `find -inum` finds.
+fn held(share: &str, volume: &Volume, status: &mut Status) {
+    let modes = |modes: Modes| {
+        let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
+        letters.into_iter().filter(|(mode, _)| modes.meets(*mode)).map(|(_, letter)| letter).collect()
+    };
+    status.opens.extend(volume.state().opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
+        share: share.into(),
+        file: format!("inode {}", open.file.0),
+        owner: format!("client {}", open.client.0),
+        access: modes(open.access),
+        deny: modes(open.deny),
+    }));
+    status.locks.extend(volume.state().ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
+        share: share.into(),
+        file: format!("inode {}", range.file.0),
+        owner: format!("client {}", range.lock.owner.client.0),
+        start: range.lock.range.start(),
+        length: range.lock.range.length().unwrap_or(0),
+        exclusive: range.lock.kind == LockKind::Exclusive,
+    }));
+}
