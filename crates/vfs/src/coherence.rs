@@ -87,6 +87,14 @@ impl Volume {
         Ok(Some(found))
     }
 
+    /// Ends what others keep of a folder's listing.
+    pub(crate) fn listing_changed(&self, actor: &Actor, folder: FileId) {
+        let keeper = actor.keeper_of_listings();
+        if let Some(recall) = self.state.break_for(folder, &Stream::Data, Cause::Entry, keeper) {
+            settle(recall);
+        }
+    }
+
     /// Tells those who watch the folder, and who cache its listing.
     pub(crate) fn entry_changed(
         &self,
@@ -96,7 +104,7 @@ impl Volume {
         file: &Found,
         what: Happened,
     ) {
-        self.recall_late(actor, folder.object.id(), Cause::Entry);
+        self.listing_changed(actor, folder.object.id());
         if !self.events.listens() {
             return;
         }

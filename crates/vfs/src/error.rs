@@ -34,6 +34,8 @@ pub enum Error {
     RangeLocked,
     /// A deny mode of somebody else's open refuses it.
     ShareConflict,
+    /// It, or the folder it would be in, goes when those who have it open have closed it.
+    BeingRemoved,
     /// Somebody else's lease is being recalled: ask again soon.
     LeaseRecall,
     NoSuchAttribute,
@@ -73,6 +75,7 @@ impl fmt::Display for Error {
             Self::WouldBlock => "would have to wait",
             Self::RangeLocked => "the range is locked",
             Self::ShareConflict => "opened by somebody who denies this",
+            Self::BeingRemoved => "about to be removed",
             Self::LeaseRecall => "a lease is being recalled",
             Self::NoSuchAttribute => "no such attribute",
             Self::TooMany => "a limit of the server is reached",

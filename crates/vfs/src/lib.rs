@@ -29,7 +29,7 @@ pub use caller::{Access, Caller};
 pub use error::{Error, Result};
 pub use listing::{Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
-pub use open::{Beside, Open, OpenOptions};
+pub use open::{Allocated, Beside, Open, OpenOptions, ReadBytes};
 pub use payload::Payload;
 pub use sidecars::Looked;
 pub use volume::{Actor, Change, Made, Node, ReadData, Volume, VolumeOptions};

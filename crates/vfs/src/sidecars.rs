@@ -91,9 +91,20 @@ impl Volume {
     }
 
     pub(crate) fn remove_pair(&self, caller: &Caller, folder: &Found, name: &[u8], kind: Kind) -> Result<()> {
+        let _changing = self.busy.change(&[(folder.object.id(), name)]);
+        self.remove_claimed(caller, &folder.object, name, kind)
+    }
+
+    /// The same for who has claimed the place.
+    pub(crate) fn remove_claimed(
+        &self,
+        caller: &Caller,
+        folder: &Node,
+        name: &[u8],
+        kind: Kind,
+    ) -> Result<()> {
         refuse_store(name)?;
-        let folder = folder.object.as_ref();
-        let _changing = self.busy.change(&[(folder.id(), name)]);
+        let folder = folder.as_ref();
         match (&self.streams, kind) {
             (None, Kind::Folder) => folder.remove_folder(caller, name),
             (None, _) => folder.remove(caller, name),
@@ -107,21 +118,25 @@ impl Volume {
         }
     }
 
-    /// Calls `moved` while both places are still nobody else's.
+    /// Calls `may_go` and `moved` while both places are nobody else's.
     pub(crate) fn rename_pair(
         &self,
         caller: &Caller,
         from: (&Node, &[u8]),
         to: (&Node, &[u8]),
         mode: RenameMode,
+        may_go: impl FnOnce() -> Result<()>,
         moved: impl FnOnce(),
     ) -> Result<()> {
         refuse_store(from.1).and(refuse_store(to.1))?;
         let (from, to) = ((from.0.as_ref(), from.1), (to.0.as_ref(), to.1));
-        let Some(streams) = &self.streams else {
-            return from.0.rename(caller, from.1, to.0, to.1, mode);
-        };
         let _changing = self.busy.change(&[(from.0.id(), from.1), (to.0.id(), to.1)]);
+        may_go()?;
+        let Some(streams) = &self.streams else {
+            from.0.rename(caller, from.1, to.0, to.1, mode)?;
+            moved();
+            return Ok(());
+        };
         let (old, new) = (layout::is_sidecar_name(from.1), layout::is_sidecar_name(to.1));
         if old && new && streams.has_followed(from, to)? {
             return Ok(());

@@ -68,6 +68,24 @@ pub struct Actor {
     pub party: Party,
     /// The open it acts through, if its protocol has opens.
     pub open: Option<OpenId>,
+    /// The cache of its client's that knows already what it does to a folder's entries, and so keeps that folder's
+    /// listing. Without it no cache but the party's own does.
+    pub parent_key: Option<[u8; 16]>,
+}
+
+impl Actor {
+    /// Somebody without an open.
+    pub fn new(caller: Caller, party: Party) -> Self {
+        Self { caller, party, open: None, parent_key: None }
+    }
+
+    /// Whose listing of a folder stays when this actor changes an entry of it.
+    pub(crate) fn keeper_of_listings(&self) -> Party {
+        match self.parent_key {
+            Some(key) => Party { client: self.party.client, key: Some(key) },
+            None => self.party,
+        }
+    }
 }
 
 /// What a change did to the attributes of the file or folder it changed.
@@ -267,6 +285,7 @@ impl Volume {
         mode: u32,
     ) -> Result<Made> {
         let before = self.may_change(folder)?;
+        self.may_gain_entry(folder)?;
         let stored = to_stored(name);
         let name = stored.as_deref().unwrap_or(name);
         let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
@@ -279,6 +298,7 @@ impl Volume {
     /// Another name for a file.
     pub fn link(&self, actor: &Actor, target: &Found, folder: &Found, name: &[u8]) -> Result<Change> {
         let before = self.may_change(folder)?;
+        self.may_gain_entry(folder)?;
         let stored = to_stored(name);
         let name = stored.as_deref().unwrap_or(name);
         self.recall(actor, target.object.id(), Cause::Attributes)?;
@@ -313,6 +333,19 @@ impl Volume {
         to: (&Found, &[u8]),
         mode: RenameMode,
     ) -> Result<(Change, Change)> {
+        self.rename_if(actor, from, to, mode, |_| true)
+    }
+
+    /// The same if the entry still is what it is taken for; else `Stale`.
+    pub(crate) fn rename_if(
+        &self,
+        actor: &Actor,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+        is_right: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<(Change, Change)> {
+        self.may_gain_entry(to.0)?;
         let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
         let name = self.stored_entry(&actor.caller, from.0, from.1)?;
         let new_name = names::for_storage(to.1);
@@ -325,16 +358,21 @@ impl Volume {
             (source.id(), &sidecar_name(&name), What::Anything),
             (target.id(), &sidecar_name(&new_name), What::Anything),
         ]);
-        self.rename_pair(&actor.caller, (source, &name), (target, &new_name), mode, || {
-            let moved = |found: &Option<Found>, folder, name| {
-                found.iter().for_each(|found| self.places.moved(found.object.id(), folder, name));
+        let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
+        self.rename_pair(&actor.caller, (source, &name), (target, &new_name), mode, may_go, || {
+            let moved = |found: &Option<Found>, (from, was): (&Node, &[u8]), folder, name| {
+                let from = (from.id(), was);
+                found.iter().for_each(|found| self.places.moved(found.object.id(), from, folder, name));
             };
-            moved(&moving, target, &new_name);
+            moved(&moving, (source, &name), target, &new_name);
             if mode == RenameMode::Exchange {
-                moved(&replaced, source, &name);
+                moved(&replaced, (target, &new_name), source, &name);
             }
         })?;
         own.made();
+        if source.id() != target.id() {
+            self.listing_changed(actor, source.id());
+        }
         if let Some(moving) = moving {
             let (old_folder, old_name) = (source.id(), Arc::from(&*name));
             self.entry_changed(actor, to.0, &new_name, &moving, Happened::Renamed { old_folder, old_name });
@@ -366,7 +404,7 @@ impl Volume {
     }
 
     /// After a change through a node of which no watch hears.
-    fn unheard(&self, node: &Node) {
+    pub(crate) fn unheard(&self, node: &Node) {
         if !node.is_heard() {
             self.listings.forget_details();
         }

@@ -19,7 +19,7 @@ fn volume() -> (tempfile::TempDir, Volume, Actor) {
 }
 
 fn actor(caller: Caller) -> Actor {
-    Actor { caller, party: Party::client(ClientId(1)), open: None }
+    Actor::new(caller, Party::client(ClientId(1)))
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {

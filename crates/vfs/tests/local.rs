@@ -33,7 +33,7 @@ impl Share {
         let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
         let volume = Arc::new(Volume::new(Arc::new(host), VolumeOptions::default()));
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        let me = Actor { caller: Caller::new(uid, gid, &[]), party: Party::client(ME), open: None };
+        let me = Actor::new(Caller::new(uid, gid, &[]), Party::client(ME));
         let root = volume.root().unwrap();
         Self { dir, volume, me, root }
     }

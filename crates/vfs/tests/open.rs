@@ -20,7 +20,7 @@ fn volume() -> Arc<Volume> {
 }
 
 fn client(number: u64) -> Actor {
-    Actor { caller: Caller::new(0, 0, &[]), party: Party::client(ClientId(number)), open: None }
+    Actor::new(Caller::new(0, 0, &[]), Party::client(ClientId(number)))
 }
 
 fn make(volume: &Volume, name: &str) -> Found {
@@ -137,13 +137,8 @@ async fn who_opens_waits_for_what_another_has_in_its_cache() {
 }
 
 fn beside<'a>(root: &'a Found, name: &'a str, stream: Stream) -> OpenOptions<'a> {
-    OpenOptions {
-        stream,
-        access: Modes::READ.union(Modes::WRITE),
-        deny: Modes::NONE,
-        create: false,
-        place: Some(Beside { folder: &root.object, name: name.as_bytes() }),
-    }
+    let place = Some(Beside { folder: &root.object, name: name.as_bytes() });
+    OpenOptions { stream, place, ..OpenOptions::data(Modes::READ.union(Modes::WRITE)) }
 }
 
 #[tokio::test]
@@ -163,7 +158,7 @@ async fn the_resource_fork_is_what_the_sidecar_shows() {
     fork.sync().await.unwrap();
     assert_eq!((fork.size().await, fork.attributes().unwrap().size), (Ok(10), 0));
     let seen = fork.read_at(8, 10).await.unwrap();
-    assert_eq!((seen.end, seen.attributes.size), (true, 10));
+    assert_eq!((seen.end, seen.payload.len()), (true, 2));
     let Looked::File(sidecar) = volume.look(&Caller::root(), &root, b"._a").unwrap() else {
         panic!("a fork is on the disk");
     };

@@ -31,6 +31,8 @@ impl From<Error> for Status {
             Error::WouldBlock => Self::JUKEBOX,
             Error::RangeLocked => Self::JUKEBOX,
             Error::ShareConflict => Self::ACCES,
+            // It may take long, so waiting is no answer; and it is not gone yet.
+            Error::BeingRemoved => Self::ACCES,
             Error::LeaseRecall => Self::JUKEBOX,
             Error::NoSuchAttribute => Self::NOENT,
             Error::TooMany => Self::JUKEBOX,

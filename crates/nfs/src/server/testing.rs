@@ -43,7 +43,7 @@ pub(crate) fn export(name: &str, tag: u32, options: ExportOptions) -> Export {
 
 /// Somebody who acts on the tree without a protocol.
 pub(crate) fn actor(caller: &Caller) -> Actor {
-    Actor { caller: caller.clone(), party: Party::client(ClientId::unused()), open: None }
+    Actor::new(caller.clone(), Party::client(ClientId::unused()))
 }
 
 /// Somebody who calls.

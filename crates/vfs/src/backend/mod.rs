@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Access, Attributes, Caller, FileId, HostKey, Kind, Result, SetAttributes};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 /// A file found or made, with its attributes as of then.
 #[derive(Clone)]
@@ -227,6 +227,35 @@ pub trait Object: Any + Send + Sync {
     fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize>;
     /// Writes all of `data` at `offset`. `prepare` came first.
     fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()>;
+    /// Cuts the file off, or lets zeros follow. `prepare` came first.
+    fn truncate(&self, caller: &Caller, size: u64) -> Result<()>;
+    /// Makes sure of space for the first `length` bytes, without making the file longer. `prepare` came first.
+    fn allocate(&self, caller: &Caller, length: u64) -> Result<()>;
+    /// Copies up to `length` bytes from another file of the same kind of store, inside of it; answers how many, fewer
+    /// than asked for at the end of the source. `NotSupported`, `CrossVolume` or `Invalid` (overlapping ranges): copy
+    /// them by reading and writing. `prepare` came first, of both.
+    fn copy_range(
+        &self,
+        _: &Caller,
+        _source: &dyn Object,
+        _from: u64,
+        _to: u64,
+        _length: u64,
+    ) -> Result<u64> {
+        Err(Error::NotSupported)
+    }
+    /// Makes a range of this file share another one's blocks (0 bytes: to its end), or fails without having changed
+    /// anything. `prepare` came first, of both.
+    fn clone_range(
+        &self,
+        _: &Caller,
+        _source: &dyn Object,
+        _from: u64,
+        _to: u64,
+        _length: u64,
+    ) -> Result<()> {
+        Err(Error::NotSupported)
+    }
     /// A descriptor from which `offset..offset + length` can be sent without waiting for a disk, if there is one.
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>>;
     /// Puts everything written to this file (or this folder's entries) on the disk.

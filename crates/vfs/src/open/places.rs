@@ -1,4 +1,4 @@
-//! Where the files are whose forks or named streams are open.
+//! Where the files are that are open.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +20,10 @@ pub(super) struct Place {
 }
 
 impl Place {
+    pub(super) fn now(&self) -> (Node, Arc<[u8]>) {
+        self.at.lock().clone()
+    }
+
     /// The place, where nobody else changes anything until the guard is dropped.
     pub(super) fn claim<'a>(&self, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
         loop {
@@ -63,13 +67,25 @@ impl Places {
         place
     }
 
-    /// A file was moved. Called while its old and its new place are still claimed.
-    pub(crate) fn moved(&self, file: FileId, folder: &Node, name: &[u8]) {
+    /// A file was moved. Called while its old and its new place are still claimed. Who opened it by another of its
+    /// names still has that.
+    pub(crate) fn moved(&self, file: FileId, from: (FileId, &[u8]), folder: &Node, name: &[u8]) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
         for place in self.files.lock().places.get(&file).into_iter().flatten().filter_map(Weak::upgrade) {
-            *place.at.lock() = (folder.clone(), name.into());
+            let mut at = place.at.lock();
+            if (at.0.id(), &*at.1) == from {
+                *at = (folder.clone(), name.into());
+            }
         }
+    }
+
+    /// The folders that open files are in.
+    pub(super) fn folders(&self) -> Vec<Node> {
+        let files = self.files.lock();
+        let places = files.places.values().flatten().filter_map(Weak::upgrade);
+        let folders: HashMap<FileId, Node> = places.map(|place| place.now().0).map(|f| (f.id(), f)).collect();
+        folders.into_values().collect()
     }
 }

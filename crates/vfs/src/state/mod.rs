@@ -23,6 +23,7 @@ mod opens;
 mod range;
 mod ranges;
 mod recall;
+mod removals;
 mod status;
 mod table;
 mod waiters;
@@ -40,6 +41,7 @@ pub use locks::Refused;
 pub use opens::{Modes, OpenGuard, OpenRequest};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
 pub use recall::{Cause, Recall, Settled};
+pub use removals::Last;
 pub use status::{OpenInfo, RangeInfo, Totals};
 pub use waiters::{Cancelled, Locked, WaitId, Waiter};
 

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use parking_lot::RwLock;
+
 use super::ledger::Resource;
 use super::table::Entry;
 use super::{ClientId, Lease, OpenId, Party, State, Stream};
@@ -88,13 +90,17 @@ impl State {
     pub fn open(&self, file: FileId, stream: Stream, request: OpenRequest) -> Result<OpenGuard> {
         let OpenRequest { party, access, deny } = request;
         self.table.with(file, |entry| {
+            if entry.is_going(&stream) {
+                return Err(Error::BeingRemoved);
+            }
             if entry.share_conflict(&stream, access, deny, None) {
                 return Err(Error::ShareConflict);
             }
             self.table.ledger.take(party.client, Resource::Open, 1)?;
             let id = OpenId(self.table.number());
             entry.opens.push(Open { id, stream: stream.clone(), party, access, deny });
-            Ok(OpenGuard { state: self.clone(), file, stream, id, party, lease: None })
+            let stream = RwLock::new(stream);
+            Ok(OpenGuard { state: self.clone(), file, stream, id, party, lease: None, closed: false })
         })
     }
 }
@@ -102,12 +108,13 @@ impl State {
 /// An open. Dropping it gives back its deny modes, the byte ranges and waiting requests whose owner names
 /// it, and the lease it keeps.
 pub struct OpenGuard {
-    state: State,
-    file: FileId,
-    stream: Stream,
-    id: OpenId,
+    pub(super) state: State,
+    pub(super) file: FileId,
+    pub(super) stream: RwLock<Stream>,
+    pub(super) id: OpenId,
     party: Party,
     lease: Option<Lease>,
+    closed: bool,
 }
 
 impl OpenGuard {
@@ -122,8 +129,8 @@ impl OpenGuard {
     }
 
     /// Which of its streams.
-    pub fn stream(&self) -> &Stream {
-        &self.stream
+    pub fn stream(&self) -> Stream {
+        self.stream.read().clone()
     }
 
     /// Who opened it.
@@ -156,7 +163,7 @@ impl OpenGuard {
     /// Changes access and denials, or leaves both as they are when others stand against it.
     pub fn change(&self, access: Modes, deny: Modes) -> Result<()> {
         self.state.table.with(self.file, |entry| {
-            if entry.share_conflict(&self.stream, access, deny, Some(self.id)) {
+            if entry.share_conflict(&self.stream.read(), access, deny, Some(self.id)) {
                 return Err(Error::ShareConflict);
             }
             let own = entry.opens.iter_mut().find(|open| open.id == self.id);
@@ -167,19 +174,39 @@ impl OpenGuard {
     }
 }
 
-impl Drop for OpenGuard {
-    fn drop(&mut self) {
+impl OpenGuard {
+    /// Gives everything back, as dropping it does, and says how what was left to the last one to close went
+    /// ([`OpenGuard::remove_when_unused`]).
+    pub fn close(mut self) -> Result<()> {
+        self.give_back()
+    }
+
+    pub(crate) fn give_back(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.closed, true) {
+            return Ok(());
+        }
         let ledger = &self.state.table.ledger;
-        self.state.table.with(self.file, |entry| {
+        let last = self.state.table.with(self.file, |entry| {
             entry.opens.retain(|open| open.id != self.id);
             ledger.give_back(self.party.client, Resource::Open, 1);
             entry.release(ledger, |owner| owner.open == Some(self.id));
+            entry.take_unused()
         });
+        self.lease = None;
+        last.into_iter().try_for_each(|last| last())
+    }
+}
+
+impl Drop for OpenGuard {
+    fn drop(&mut self) {
+        if let Err(error) = self.give_back() {
+            tracing::warn!(%error, file = ?self.file, "what was to be removed when its last user closed it was not");
+        }
     }
 }
 
 impl fmt::Debug for OpenGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} of {:?} {:?} by {:?}", self.id, self.file, self.stream, self.party)
+        write!(f, "{:?} of {:?} {:?} by {:?}", self.id, self.file, self.stream(), self.party)
     }
 }

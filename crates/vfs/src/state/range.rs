@@ -3,31 +3,44 @@ use std::sync::Arc;
 
 use super::{ClientId, OpenId};
 
-/// Bytes of a stream, at least one. The last offset there is, 2^64-1, stands for "to the end, wherever that will be".
+/// Bytes of a stream. The last offset there is, 2^64-1, stands for "to the end, wherever that will be". A range of no
+/// bytes ([`Range::empty`]) is a point between two bytes: only mandatory locks are on such.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
     start: u64,
+    /// `start` when there is no byte.
     last: u64,
+    is_empty: bool,
 }
 
 impl Range {
     /// Every byte.
-    pub const ALL: Self = Self { start: 0, last: u64::MAX };
+    pub const ALL: Self = Self { start: 0, last: u64::MAX, is_empty: false };
 
     /// `length` bytes from `start`; `None` when that is no byte, or passes the last offset.
     pub fn new(start: u64, length: u64) -> Option<Self> {
         let last = start.checked_add(length.checked_sub(1)?)?;
-        Some(Self { start, last })
+        Some(Self { start, last, is_empty: false })
     }
 
     /// From `start` to the end of the file, however long it grows.
     pub fn to_end(start: u64) -> Self {
-        Self { start, last: u64::MAX }
+        Self { start, last: u64::MAX, is_empty: false }
     }
 
     /// From the first to the last byte, both included; `None` when they are out of order.
     pub fn between(start: u64, last: u64) -> Option<Self> {
-        (start <= last).then_some(Self { start, last })
+        (start <= last).then_some(Self { start, last, is_empty: false })
+    }
+
+    /// No byte, before the one at `start`.
+    pub fn empty(start: u64) -> Self {
+        Self { start, last: start, is_empty: true }
+    }
+
+    /// Whether there is no byte in it.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
     }
 
     /// The first byte.
@@ -42,12 +55,22 @@ impl Range {
 
     /// How many bytes, or `None` when it goes to the end.
     pub fn length(&self) -> Option<u64> {
+        if self.is_empty {
+            return Some(0);
+        }
         (self.last != u64::MAX).then(|| self.last - self.start + 1)
     }
 
-    /// Whether a byte is in both.
+    /// Whether a byte is in both, or one is a point within the other: with bytes of it before and behind the point.
+    /// Two points never overlap.
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.start <= other.last && other.start <= self.last
+        let within = |point: &Self, bytes: &Self| bytes.start < point.start && point.start <= bytes.last;
+        match (self.is_empty, other.is_empty) {
+            (false, false) => self.start <= other.last && other.start <= self.last,
+            (true, false) => within(self, other),
+            (false, true) => within(other, self),
+            (true, true) => false,
+        }
     }
 
     /// Whether the two overlap or lie side by side, and so can be one.
@@ -57,7 +80,7 @@ impl Range {
 
     /// The range that covers both.
     pub(super) fn hull(&self, other: &Self) -> Self {
-        Self { start: self.start.min(other.start), last: self.last.max(other.last) }
+        Self { start: self.start.min(other.start), last: self.last.max(other.last), is_empty: false }
     }
 
     /// What of this lies before, and what lies after `hole`.
@@ -73,6 +96,7 @@ impl Range {
 impl fmt::Debug for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.length() {
+            Some(0) => write!(f, "{}..{}", self.start, self.start),
             Some(_) => write!(f, "{}..={}", self.start, self.last),
             None => write!(f, "{}..", self.start),
         }

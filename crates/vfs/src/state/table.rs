@@ -7,6 +7,7 @@ use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
 use super::opens::Open;
 use super::ranges::Ranges;
+use super::removals::Removal;
 use super::waiters::Queued;
 use super::{Policy, Stream};
 use crate::FileId;
@@ -37,6 +38,8 @@ pub(super) struct Entry {
     /// In order of arrival.
     pub(super) queue: Vec<Queued>,
     pub(super) leases: Vec<LeaseEntry>,
+    /// Empty when `opens` is.
+    pub(super) removals: Vec<Removal>,
 }
 
 impl Entry {

@@ -170,6 +170,37 @@ impl Streams {
         self.drop_stream(file, name)
     }
 
+    /// Gives a stream another name. With `replace` one that has it goes, else that is `Exists`. The new one is whole
+    /// before the old one goes.
+    pub fn rename_stream(
+        &self,
+        caller: &Caller,
+        file: &File<'_>,
+        from: &[u8],
+        to: &[u8],
+        replace: bool,
+    ) -> Result<()> {
+        file.require(caller, Access::WRITE)?;
+        self.absorb(file)?;
+        let stored = stored_xattr(to).ok_or(Error::InvalidName)?;
+        let home = self.home(file, from)?.ok_or(Error::NoSuchAttribute)?;
+        if self.home(file, to)?.is_some() {
+            if !replace {
+                return Err(Error::Exists);
+            }
+            self.drop_stream(file, to)?;
+        }
+        let (Home::Xattr(_, value) | Home::Samba(_, value)) = &home else {
+            let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
+            let (from, to) = (store::stream_file(from), store::stream_file(to));
+            return folder.rename(&Caller::root(), &from, &*folder, &to, RenameMode::Replace);
+        };
+        if !self.put(file, &Home::Xattr(stored, Vec::new()), value)? {
+            self.spill(file, to, value, |_| Ok(()))?;
+        }
+        self.drop_stream(file, from)
+    }
+
     /// Removes a stream from everywhere, if it is there.
     pub(super) fn drop_stream(&self, file: &File<'_>, name: &[u8]) -> Result<()> {
         while let Some(home) = self.home(file, name)? {

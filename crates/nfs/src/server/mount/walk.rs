@@ -81,6 +81,7 @@ impl From<Error> for Status {
             | Error::WouldBlock
             | Error::RangeLocked
             | Error::ShareConflict
+            | Error::BeingRemoved
             | Error::LeaseRecall
             | Error::NoSuchAttribute
             | Error::TooMany => Self::SERVERFAULT,

@@ -37,7 +37,7 @@ impl Subject {
         }
         let client = service.locks.hosts.enter(origin.address, &service.clients);
         let party = Party::client(client.ok_or(Stat::DENIED_NOLOCKS)?);
-        let actor = Actor { caller: call.caller(rule), party, open: None };
+        let actor = Actor::new(call.caller(rule), party);
         let writable = rule.writable && !export.volume.is_read_only();
         Ok(Self { found, stream: stream(named.view), actor, writable, export })
     }

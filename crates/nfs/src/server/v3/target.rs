@@ -42,7 +42,7 @@ impl Call<'_> {
             }
         }
         let party = Party::client(self.service.clients.of(self.origin.address));
-        let actor = Actor { caller, party, open: None };
+        let actor = Actor::new(caller, party);
         Ok(Target { export, found, sidecar, actor, writable })
     }
 

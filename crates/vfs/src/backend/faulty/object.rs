@@ -20,6 +20,12 @@ impl FaultyObject {
         self.shared.unsynced.as_ref().map_or(Ok(()), |unsynced| unsynced.flush(&*self.inner))
     }
 
+    fn flush_both(&self, source: &dyn Object) -> Result<()> {
+        let source: &Self = source.as_any().downcast_ref().ok_or(Error::CrossVolume)?;
+        source.flush()?;
+        self.flush()
+    }
+
     fn write(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
         match &self.shared.unsynced {
             Some(unsynced) if stability == Stability::Unstable => {
@@ -152,6 +158,46 @@ impl Object for FaultyObject {
     fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
         self.enter(Call::WriteAt)?;
         self.write(caller, offset, data, stability)
+    }
+
+    fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
+        self.enter(Call::Truncate)?;
+        self.inner.truncate(caller, size)?;
+        if let Some(unsynced) = &self.shared.unsynced {
+            unsynced.truncate(&self.inner.key(), size);
+        }
+        Ok(())
+    }
+
+    fn allocate(&self, caller: &Caller, length: u64) -> Result<()> {
+        self.enter(Call::Allocate)?;
+        self.inner.allocate(caller, length)
+    }
+
+    fn copy_range(
+        &self,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
+    ) -> Result<u64> {
+        self.enter(Call::CopyRange)?;
+        self.flush_both(source)?;
+        self.inner.copy_range(caller, inner_of(source)?, from, to, length)
+    }
+
+    fn clone_range(
+        &self,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
+    ) -> Result<()> {
+        self.enter(Call::CloneRange)?;
+        self.flush_both(source)?;
+        self.inner.clone_range(caller, inner_of(source)?, from, to, length)
     }
 
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {

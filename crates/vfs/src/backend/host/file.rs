@@ -13,6 +13,8 @@ use crate::{Access, Error, Result};
 
 /// Linux moves at most this many bytes in one call.
 const MOST_IN_ONE_CALL: usize = 0x7fff_f000;
+/// No file system keeps its data in smaller pieces.
+const SMALLEST_BLOCK: u64 = 512;
 
 impl HostObject {
     /// Opens the data for reading or writing, unless it is open. Permission has been checked: the server's own ids
@@ -49,6 +51,8 @@ impl HostObject {
             let done = into.len() - before;
             match read_once(&fd, offset + done as u64, length - done, into, wait) {
                 Ok(0) => break,
+                // The page cache has whole blocks, so what stops elsewhere has come to the end of the file.
+                Ok(_) if !(offset + (into.len() - before) as u64).is_multiple_of(SMALLEST_BLOCK) => break,
                 Ok(_) => {}
                 Err(error) => {
                     into.truncate(before);
@@ -79,8 +83,51 @@ impl HostObject {
         Ok(())
     }
 
-    pub(super) fn truncate(&self, size: u64) -> Result<()> {
+    pub(super) fn cut(&self, size: u64) -> Result<()> {
         rustix::fs::ftruncate(&*self.writable()?, size).map_err(fact)
+    }
+
+    pub(super) fn preallocate(&self, length: u64) -> Result<()> {
+        if length == 0 {
+            return Ok(());
+        }
+        rustix::fs::fallocate(&*self.writable()?, FallocateFlags::KEEP_SIZE, 0, length).map_err(fact)
+    }
+
+    pub(super) fn copy_from(&self, source: &Self, mut from: u64, mut to: u64, length: u64) -> Result<u64> {
+        let (input, output, end) = (source.readable()?, self.writable()?, from.saturating_add(length));
+        let start = from;
+        while from < end {
+            let most = usize::try_from(end - from).unwrap_or(usize::MAX).min(MOST_IN_ONE_CALL);
+            match rustix::fs::copy_file_range(&input, Some(&mut from), &output, Some(&mut to), most) {
+                Ok(0) => break, // the end of the source
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) if from > start => break, // said again when it is asked for the rest
+                Err(error) => return Err(fact(error)),
+            }
+        }
+        Ok(from - start)
+    }
+
+    /// FICLONERANGE, ioctl_ficlonerange(2).
+    #[allow(unsafe_code)]
+    pub(super) fn clone_from(&self, source: &Self, from: u64, to: u64, length: u64) -> Result<()> {
+        let (input, output) = (source.readable()?, self.writable()?);
+        let range = libc::file_clone_range {
+            src_fd: i64::from(input.as_raw_fd()),
+            src_offset: from,
+            src_length: length,
+            dest_offset: to,
+        };
+        // SAFETY: the kernel reads one struct file_clone_range, which lives until the call returns.
+        let failed = unsafe { libc::ioctl(output.as_raw_fd(), libc::FICLONERANGE, &raw const range) != 0 };
+        if !failed {
+            return Ok(());
+        }
+        match std::io::Error::last_os_error().raw_os_error() {
+            Some(libc::ENOTTY) => Err(Error::NotSupported),
+            _ => Err(last_fact()),
+        }
     }
 
     pub(super) fn sync_to(&self, stability: Stability) -> Result<()> {

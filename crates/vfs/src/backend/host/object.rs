@@ -104,7 +104,7 @@ impl HostObject {
             let attributes = self.stat()?;
             self.prepare(caller, &attributes, Access::WRITE, true)?;
             self.shared.act_to_change(caller)?;
-            self.truncate(size)?;
+            self.cut(size)?;
         }
         if changes.uid.is_some() || changes.gid.is_some() {
             let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
@@ -222,6 +222,40 @@ impl Object for HostObject {
     fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
         self.shared.act_to_change(caller)?;
         self.write(offset, data, stability)
+    }
+
+    fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.cut(size)
+    }
+
+    fn allocate(&self, caller: &Caller, length: u64) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.preallocate(length)
+    }
+
+    fn copy_range(
+        &self,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
+    ) -> Result<u64> {
+        self.shared.act_to_change(caller)?;
+        self.copy_from(Self::of(source)?, from, to, length)
+    }
+
+    fn clone_range(
+        &self,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
+    ) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.clone_from(Self::of(source)?, from, to, length)
     }
 
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 
-use super::file::check_end;
+use super::file::{PAGE, check_end};
 use super::inode::Content;
 use super::{Store, Tree};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
@@ -33,12 +33,18 @@ impl MemoryObject {
     }
 
     fn resize(&self, tree: &mut Tree, caller: &Caller, size: u64, now: Time) -> Result<()> {
-        check_end(size, 0, tree.limits.file_size)?;
         let inode = tree.inode_mut(self.id)?;
-        let before = inode.file()?.count();
+        inode.file()?;
         if inode.require_owner(caller).is_err() {
             inode.require(caller, Access::WRITE)?;
         }
+        self.cut(tree, caller, size, now)
+    }
+
+    fn cut(&self, tree: &mut Tree, caller: &Caller, size: u64, now: Time) -> Result<()> {
+        check_end(size, 0, tree.limits.file_size)?;
+        let inode = tree.inode_mut(self.id)?;
+        let before = inode.file()?.count();
         inode.file()?.truncate(size);
         inode.drop_set_id(caller);
         inode.was_modified(now);
@@ -182,6 +188,21 @@ impl Object for MemoryObject {
         inode.drop_set_id(caller);
         inode.was_modified(now);
         Ok(())
+    }
+
+    fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
+        let (now, mut tree) = self.begin();
+        tree.writable()?;
+        self.cut(&mut tree, caller, size, now)
+    }
+
+    /// Looks whether there is room, and keeps none.
+    fn allocate(&self, _: &Caller, length: u64) -> Result<()> {
+        let (_, mut tree) = self.begin();
+        tree.writable()?;
+        check_end(length, 0, tree.limits.file_size)?;
+        let added = length.div_ceil(PAGE).saturating_sub(tree.inode_mut(self.id)?.file()?.count());
+        tree.room_for(added)
     }
 
     fn resident(&self, _: u64, _: u64) -> Option<Arc<OwnedFd>> {

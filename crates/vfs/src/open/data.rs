@@ -1,0 +1,136 @@
+//! What is read and written through an open. A read of the data fork that is in memory is one call to the host, a write
+//! one.
+
+use bytes::Bytes;
+
+use super::Open;
+use crate::backend::{Stability, Wait};
+use crate::coherence::who;
+use crate::state::{Cause, Modes, Stream};
+use crate::volume::Node;
+use crate::{Caller, Error, Payload, Result};
+
+/// Reads of more bytes than this are sent from the page cache where they can be. To know whether takes two calls, which
+/// cost more than to copy so few.
+const COPIED: usize = 64 * 1024;
+
+/// What [`Open::read_at`] gives.
+#[derive(Debug)]
+pub struct ReadBytes {
+    /// The bytes; fewer than asked for only at the end of the stream.
+    pub payload: Payload,
+    /// Whether the end of the stream is known to have been reached.
+    pub end: bool,
+}
+
+impl Open {
+    /// The length of this stream.
+    pub async fn size(&self) -> Result<u64> {
+        if self.is_data { Ok(self.node.attributes()?.size) } else { self.stream_size().await }
+    }
+
+    /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.
+    pub async fn read_at(&self, offset: u64, length: usize) -> Result<ReadBytes> {
+        self.require(Modes::READ)?;
+        self.may_touch(offset, length as u64, false)?;
+        if self.is_data && length > COPIED {
+            return self.read_large(offset, length).await;
+        }
+        let bytes = self.bytes_at(offset, length).await?;
+        let end = bytes.len() < length;
+        Ok(ReadBytes { payload: Payload::Bytes(bytes), end })
+    }
+
+    async fn read_large(&self, offset: u64, length: usize) -> Result<ReadBytes> {
+        let left = self.node.attributes()?.size.saturating_sub(offset);
+        let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let end = length as u64 == left;
+        if length > COPIED
+            && let Some(fd) = self.node.resident(offset, length as u64)
+        {
+            return Ok(ReadBytes { payload: Payload::File { fd, offset, length }, end });
+        }
+        let bytes = self.bytes_at(offset, length).await?;
+        let end = end || bytes.len() < length;
+        Ok(ReadBytes { payload: Payload::Bytes(bytes), end })
+    }
+
+    /// The bytes themselves; who may read them has been looked at.
+    pub(super) async fn bytes_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        if !self.is_data {
+            return self.stream_bytes(offset, length).await;
+        }
+        if length == 0 {
+            return Ok(Vec::new());
+        }
+        match read(&self.node, offset, length, Wait::Never) {
+            Err(Error::WouldBlock) => {
+                let node = self.node.clone();
+                let read = move || read(&node, offset, length, Wait::Allowed);
+                self.volume.pool.run(self.node.id(), read).await
+            }
+            other => other,
+        }
+    }
+
+    /// Writes all of `data` at `offset`.
+    pub async fn write_at(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
+        self.require(Modes::WRITE)?;
+        self.recall(Cause::Write).await;
+        self.may_touch(offset, data.len() as u64, true)?;
+        let written = match (self.is_data, stability) {
+            (false, _) => self.write_stream(offset, data, stability).await,
+            (true, Stability::Unstable) => self.node.write_at(&self.actor.caller, offset, &data, stability),
+            (true, _) => {
+                let (node, caller) = (self.node.clone(), self.actor.caller.clone());
+                let write = move || node.write_at(&caller, offset, &data, stability);
+                self.volume.pool.run(self.node.id(), write).await
+            }
+        };
+        if self.is_data && written.is_ok() && stability == Stability::File {
+            self.volume.absorb_written(&self.node);
+        }
+        self.stream_changed(Cause::Write);
+        written
+    }
+
+    /// Cuts the stream off, or lets zeros follow.
+    pub async fn truncate(&self, size: u64) -> Result<()> {
+        self.require(Modes::WRITE)?;
+        self.recall(Cause::Truncate).await;
+        let (state, smaller) = (self.volume.state(), size.min(self.size().await?));
+        state.check_resize(self.node.id(), &self.guard.stream(), who(&self.actor), smaller)?;
+        let done = match self.is_data {
+            true => self.node.truncate(&self.actor.caller, size),
+            false => self.truncate_stream(size).await,
+        };
+        self.stream_changed(Cause::Truncate);
+        done
+    }
+
+    /// Puts everything written to the stream on the disk.
+    pub async fn sync(&self) -> Result<()> {
+        if self.guard.stream() != Stream::Data {
+            return self.sync_stream().await;
+        }
+        let node = self.node.clone();
+        self.volume.pool.run(self.node.id(), move || node.sync(Stability::File)).await?;
+        self.volume.absorb_written(&self.node);
+        Ok(())
+    }
+
+    /// Does something to the data fork, as its user, where waiting for the disk holds up nobody.
+    pub(super) async fn on_data<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Node, &Caller) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (node, caller) = (self.node.clone(), self.actor.caller.clone());
+        self.volume.pool.run(self.node.id(), move || act(&node, &caller)).await
+    }
+}
+
+fn read(node: &Node, offset: u64, length: usize, wait: Wait) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    node.read_at(offset, length, &mut bytes, wait)?;
+    Ok(bytes)
+}

@@ -1,0 +1,88 @@
+//! Moving an open file, and giving it further names, by where it is now.
+
+use std::collections::HashSet;
+
+use super::Open;
+use crate::backend::{Found, RenameMode};
+use crate::state::{Cause, Modes, Stream};
+use crate::volume::Node;
+use crate::{Error, FileId, Kind, Result, Volume};
+
+/// How often a move is begun anew because somebody else moved the file meanwhile, or got a lease on it.
+const MOST_TRIES: usize = 8;
+
+impl Open {
+    /// Moves the file to another name, in the same folder or another one. Who else has it open keeps it open, unless by
+    /// denying removal (`ShareConflict`); what is open inside a folder goes along. Waits for others' caches.
+    pub async fn rename_to(&self, folder: &Found, name: &[u8], mode: RenameMode) -> Result<()> {
+        self.may_leave()?;
+        let doer = self.doer();
+        let mut tried = 0;
+        loop {
+            self.recall(Cause::Rename).await;
+            if let Ok(target) = self.volume.lookup(&doer.caller, &folder.object, name) {
+                self.recall_of(&target.object, &Stream::Data, Cause::Remove).await;
+            }
+            tried += 1;
+            match self.move_now(folder, name, mode) {
+                Err(Error::LeaseRecall | Error::Stale) if tried < MOST_TRIES => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn move_now(&self, folder: &Found, name: &[u8], mode: RenameMode) -> Result<()> {
+        let (from, was) = self.place().ok_or(Error::Invalid)?;
+        let found = Found { attributes: from.attributes()?, object: from.clone() };
+        let caller = crate::Caller::root();
+        let is_this =
+            |name: &[u8]| from.lookup(&caller, name).is_ok_and(|there| there.object.key() == self.node.key());
+        self.volume.rename_if(&self.doer(), (&found, &was), (folder, name), mode, is_this).map(drop)
+    }
+
+    /// Gives the file another name, besides those it has. Waits for others' caches.
+    pub async fn link_to(&self, folder: &Found, name: &[u8]) -> Result<()> {
+        if self.node.kind() == Kind::Folder {
+            return Err(Error::IsFolder);
+        }
+        let doer = self.doer();
+        let mut tried = 0;
+        loop {
+            self.recall(Cause::Attributes).await;
+            let target = Found { attributes: self.node.attributes()?, object: self.node.clone() };
+            tried += 1;
+            match self.volume.link(&doer, &target, folder, name) {
+                Err(Error::LeaseRecall) if tried < MOST_TRIES => {}
+                other => return other.map(drop),
+            }
+        }
+    }
+
+    /// Whether anybody else has the file, whichever stream of it, open with any of these modes.
+    pub fn others_have(&self, modes: Modes) -> bool {
+        let opens = self.volume.state().opens(Some(self.node.id()), usize::MAX);
+        opens.iter().any(|open| open.open != self.guard.id() && open.access.meets(modes))
+    }
+}
+
+impl Volume {
+    /// Whether anything inside a folder, at any depth, is open, as far as opens have said where their files are. For
+    /// protocols whose clients expect that such a folder stays where it is.
+    pub fn open_below(&self, folder: &Node) -> bool {
+        let mut seen: HashSet<FileId> = HashSet::new();
+        self.places.folders().into_iter().any(|at| is_at_or_below(at, folder, &mut seen))
+    }
+}
+
+/// `seen` are folders that are not below it.
+fn is_at_or_below(mut at: Node, folder: &Node, seen: &mut HashSet<FileId>) -> bool {
+    let key = folder.key();
+    while seen.insert(at.id()) {
+        if at.key() == key {
+            return true;
+        }
+        let Ok(above) = at.parent() else { return false };
+        at = above.object;
+    }
+    false
+}

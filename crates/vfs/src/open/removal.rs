@@ -1,0 +1,154 @@
+//! Files and streams that go once nobody has them open any more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Open;
+use super::places::Place;
+use super::streams::cut_fork;
+use crate::backend::Found;
+use crate::events::Happened;
+use crate::local::What;
+use crate::mac::layout::{is_sidecar_name, sidecar_name};
+use crate::state::{Cause, Last, Stream};
+use crate::streams::File;
+use crate::volume::Node;
+use crate::{Access, Actor, Caller, Error, Kind, Result, Volume};
+
+impl Open {
+    /// Whether the file goes once the last one who has it open has closed it (of a resource fork or named stream: that
+    /// stream). Meanwhile nobody opens it any more: `BeingRemoved`. It goes from where it then is, with everything that
+    /// is its own, unless another file has got its name.
+    ///
+    /// Waits for those who keep it open only in their caches. A folder must be empty, now and then.
+    pub async fn remove_on_close(&self, yes: bool) -> Result<()> {
+        if !yes {
+            self.guard.stay();
+            return Ok(());
+        }
+        self.may_leave()?;
+        if self.is_data {
+            self.may_go()?;
+        }
+        self.recall(Cause::Remove).await;
+        self.mark_going();
+        Ok(())
+    }
+
+    /// Whether the stream, or the whole file, goes once everybody has closed it.
+    pub fn is_being_removed(&self) -> bool {
+        self.guard.is_going()
+    }
+
+    /// Closes it: what dropping does, too. If it was the last one of something that was to go, says how that went.
+    pub async fn close(mut self) -> Result<()> {
+        self.give_back()
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.remove_on_close) && (!self.is_data || self.may_go().is_ok()) {
+            self.mark_going();
+        }
+        if *self.changed.get_mut()
+            && let Some((folder, _)) = self.place()
+        {
+            self.changed.store(false, Ordering::Relaxed);
+            self.volume.listing_changed(&self.actor, folder.id());
+        }
+        self.guard.give_back()
+    }
+
+    fn mark_going(&self) {
+        let Some(place) = self.place.clone() else { return };
+        let (volume, node, actor) = (self.volume.clone(), self.node.clone(), self.doer());
+        let stream = self.guard.stream();
+        let last: Last = match stream {
+            Stream::Data => Box::new(move || volume.remove_at(&actor, &node, &place)),
+            stream => Box::new(move || volume.remove_stream_at(&node, &place, &stream)),
+        };
+        self.guard.remove_when_unused(last);
+    }
+
+    /// Whether the open was made with what a removal or a move needs.
+    pub(super) fn may_leave(&self) -> Result<()> {
+        self.volume.may_remove(self.place.is_some(), self.guard.modes().0)
+    }
+
+    /// Whether the file could be removed now.
+    fn may_go(&self) -> Result<()> {
+        let Some((folder, _)) = self.place() else { return Err(Error::Invalid) };
+        if !self.granted {
+            let want = Access::WRITE.union(Access::EXECUTE);
+            if folder.access(&self.actor.caller, &folder.attributes()?, want)? != want {
+                return Err(Error::AccessDenied);
+            }
+        }
+        match self.node.kind() == Kind::Folder && !self.volume.is_empty_folder(&self.node)? {
+            true => Err(Error::NotEmpty),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Err(error) = self.give_back() {
+            tracing::warn!(%error, file = ?self.node.id(), "it was to go with its last open, and did not");
+        }
+    }
+}
+
+impl Volume {
+    /// Sidecars of files that are gone do not count: removing the folder clears them away.
+    fn is_empty_folder(&self, folder: &Node) -> Result<bool> {
+        let own =
+            |name: &[u8]| matches!(name, b"." | b"..") || (self.streams.is_some() && is_sidecar_name(name));
+        folder.list(0, &mut |entry| own(entry.name))
+    }
+
+    /// The file, if it still is where it is said to be.
+    fn still_there(&self, folder: &Node, name: &[u8], node: &Node) -> Result<Option<Found>> {
+        match folder.lookup(&Caller::root(), name) {
+            Ok(found) => Ok((found.object.key() == node.key()).then_some(found)),
+            Err(Error::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remove_at(&self, actor: &Actor, node: &Node, place: &Arc<Place>) -> Result<()> {
+        let (changing, folder, name) = place.claim(&self.busy);
+        let Some(going) = self.still_there(&folder, &name, node)? else { return Ok(()) };
+        let (id, sidecar) = (folder.id(), sidecar_name(&name));
+        let own = self.locals.own(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
+        self.remove_claimed(&actor.caller, &folder, &name, going.attributes.kind)?;
+        own.made();
+        drop(changing);
+        self.recall_late(actor, node.id(), Cause::Remove);
+        let attributes = folder.attributes()?;
+        let folder = Found { object: folder, attributes };
+        self.entry_changed(actor, &folder, &name, &going, Happened::Removed);
+        Ok(())
+    }
+
+    fn remove_stream_at(&self, node: &Node, place: &Arc<Place>, stream: &Stream) -> Result<()> {
+        let streams = self.streams.as_ref().ok_or(Error::NotSupported)?;
+        let (_changing, folder, name) = place.claim(&self.busy);
+        if self.still_there(&folder, &name, node)?.is_none() {
+            return Ok(());
+        }
+        let file = File { folder: &*folder, name: &name, object: &**node };
+        let ourselves = Caller::root();
+        match stream {
+            Stream::Named(stream) => match streams.remove_stream(&ourselves, &file, stream.as_bytes()) {
+                Err(Error::NoSuchAttribute) => Ok(()),
+                other => other,
+            },
+            _ => cut_fork(streams, &ourselves, &file, 0),
+        }
+    }
+
+    /// Whether anybody may still put an entry into this folder.
+    pub(crate) fn may_gain_entry(&self, folder: &Found) -> Result<()> {
+        if self.state.is_going(folder.object.id()) { Err(Error::BeingRemoved) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,170 @@
+//! The space of an open file, and copies from one open file to another without the client in between.
+
+use bytes::Bytes;
+
+use super::Open;
+use crate::backend::Stability;
+use crate::state::{Cause, Modes};
+use crate::{Error, Result};
+
+/// Bytes copied at a time where the host does not copy by itself.
+const PIECE: u64 = 1 << 20;
+/// Bytes that the host copies at a time: it does not look whether anybody still wants them.
+const HOST_PIECE: u64 = 64 << 20;
+
+/// What [`Open::allocated`] found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Allocated {
+    /// Where there are data: offset and length, ascending.
+    pub ranges: Vec<(u64, u64)>,
+    /// There may be more behind these.
+    pub more: bool,
+}
+
+impl Open {
+    /// Makes a range read as zeros and gives its space back where the host can. The file stays as long as it is.
+    pub async fn punch(&self, offset: u64, length: u64) -> Result<()> {
+        self.before_write(offset, length, Cause::Write).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        let done = match self.is_data {
+            true => self.on_data(move |node, caller| node.punch(caller, offset, length)).await,
+            false => Err(Error::NotSupported),
+        };
+        let done = match done {
+            Err(Error::NotSupported) => self.write_zeros(offset, length).await,
+            other => other,
+        };
+        self.stream_changed(Cause::Write);
+        done
+    }
+
+    async fn write_zeros(&self, offset: u64, length: u64) -> Result<()> {
+        let end = offset.saturating_add(length).min(self.size().await?);
+        let zeros = Bytes::from(vec![0; PIECE.min(length) as usize]);
+        let mut at = offset;
+        while at < end {
+            let now = (end - at).min(PIECE);
+            self.write_at(at, zeros.slice(..now as usize), Stability::Unstable).await?;
+            at += now;
+        }
+        Ok(())
+    }
+
+    /// Where in a range there are data, as at most `most` ranges. What the host cannot tell counts as data.
+    pub async fn allocated(&self, offset: u64, length: u64, most: usize) -> Result<Allocated> {
+        self.require(Modes::READ)?;
+        let end = offset.saturating_add(length).min(self.size().await?);
+        if offset >= end {
+            return Ok(Allocated::default());
+        }
+        if !self.is_data {
+            return Ok(Allocated { ranges: vec![(offset, end - offset)], more: false });
+        }
+        self.on_data(move |node, _| {
+            let mut found = Allocated::default();
+            let mut at = offset;
+            while at < end {
+                let Some(data) = node.seek(at, true)?.filter(|data| *data < end) else { break };
+                if found.ranges.len() == most {
+                    found.more = true;
+                    break;
+                }
+                at = node.seek(data, false)?.unwrap_or(end).min(end);
+                found.ranges.push((data, at - data));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Makes sure of space for the first `length` bytes. The file does not get longer.
+    pub async fn allocate(&self, length: u64) -> Result<()> {
+        self.require(Modes::WRITE)?;
+        if !self.is_data {
+            return Ok(()); // they have no space of their own
+        }
+        self.on_data(move |node, caller| node.allocate(caller, length)).await
+    }
+
+    /// Copies up to `length` bytes at `from` in another open file to `to` in this one; the two may be the same, and the
+    /// ranges overlap. Answers how many, fewer than asked for only at the end of the source.
+    pub async fn copy_from(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
+        source.require(Modes::READ)?;
+        source.may_touch(from, length, false)?;
+        self.before_write(to, length, Cause::Write).await?;
+        from.checked_add(length).and(to.checked_add(length)).ok_or(Error::FileTooLarge)?;
+        let copied = match self.copy_in_host(source, from, to, length).await {
+            Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {
+                self.copy_by_pieces(source, from, to, length).await
+            }
+            other => other,
+        };
+        self.stream_changed(Cause::Write);
+        copied
+    }
+
+    async fn copy_in_host(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
+        if !self.is_data || !source.is_data {
+            return Err(Error::NotSupported);
+        }
+        let mut done = 0;
+        while done < length {
+            let (input, now) = (source.node.clone(), (length - done).min(HOST_PIECE));
+            let copy = move |node: &crate::Node, caller: &crate::Caller| {
+                node.copy_range(caller, &*input, from + done, to + done, now)
+            };
+            match self.on_data(copy).await? {
+                0 => break,
+                copied => done += copied,
+            }
+        }
+        Ok(done)
+    }
+
+    /// From behind where the ranges overlap so that bytes would be written before they are read.
+    async fn copy_by_pieces(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
+        let left = source.size().await?.saturating_sub(from).min(length);
+        let same = self.node.key() == source.node.key() && self.guard.stream() == source.guard.stream();
+        let backwards = same && from < to && to - from < left;
+        let mut done = 0;
+        while done < left {
+            let now = (left - done).min(PIECE);
+            let at = if backwards { left - done - now } else { done };
+            let bytes = source.bytes_at(from + at, now as usize).await?;
+            let short = (bytes.len() as u64) < now;
+            done += bytes.len() as u64;
+            self.write_at(to + at, bytes.into(), Stability::Unstable).await?;
+            if short {
+                break; // cut meanwhile
+            }
+        }
+        Ok(done)
+    }
+
+    /// Makes a range share another file's blocks, which takes no time and no space. `NotSupported` where the host
+    /// cannot; `Invalid` when the range does not begin and end with blocks.
+    pub async fn clone_from(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<()> {
+        source.require(Modes::READ)?;
+        source.may_touch(from, length, false)?;
+        self.before_write(to, length, Cause::Write).await?;
+        if !self.is_data || !source.is_data {
+            return Err(Error::NotSupported);
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        let input = source.node.clone();
+        let cloned =
+            self.on_data(move |node, caller| node.clone_range(caller, &*input, from, to, length)).await;
+        self.stream_changed(Cause::Write);
+        cloned
+    }
+
+    async fn before_write(&self, offset: u64, length: u64, cause: Cause) -> Result<()> {
+        self.require(Modes::WRITE)?;
+        self.recall(cause).await;
+        self.may_touch(offset, length, true)
+    }
+}

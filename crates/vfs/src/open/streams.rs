@@ -1,0 +1,141 @@
+//! The resource fork and named streams of an open file. They are where `streams` keeps them, so each access finds them
+//! anew, at the place where the file is by then. Who may was decided at open: the server acts as itself.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Open;
+use crate::backend::{Stability, Wait};
+use crate::state::{Modes, Stream};
+use crate::streams::{File, Streams};
+use crate::{Caller, Error, Result};
+
+impl Open {
+    pub(super) async fn stream_size(&self) -> Result<u64> {
+        match self.guard.stream() {
+            Stream::Named(name) => {
+                self.with_streams(move |streams, caller, file| {
+                    streams.stream_len(caller, file, name.as_bytes())
+                })
+                .await
+            }
+            _ => self.with_streams(|streams, _, file| streams.fork_len(file)).await,
+        }
+    }
+
+    pub(super) async fn stream_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let stream = self.guard.stream();
+        self.with_streams(move |streams, caller, file| {
+            let mut bytes = Vec::new();
+            if let Stream::Named(name) = stream {
+                streams.read_stream(caller, file, name.as_bytes(), (offset, length), &mut bytes)?;
+            } else if let Some(fork) = streams.fork(caller, file)? {
+                fork.read_at(offset, length, &mut bytes, Wait::Allowed)?;
+            }
+            Ok(bytes)
+        })
+        .await
+    }
+
+    pub(super) async fn write_stream(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
+        let stream = self.guard.stream();
+        self.with_streams(move |streams, caller, file| match stream {
+            Stream::Named(name) => {
+                streams.write_stream(caller, file, name.as_bytes(), offset, &data, stability)
+            }
+            _ => streams.fork_to_write(caller, file)?.write_at(offset, &data, stability),
+        })
+        .await
+    }
+
+    pub(super) async fn truncate_stream(&self, size: u64) -> Result<()> {
+        let stream = self.guard.stream();
+        self.with_streams(move |streams, caller, file| match stream {
+            Stream::Named(name) => streams.truncate_stream(caller, file, name.as_bytes(), size),
+            _ => cut_fork(streams, caller, file, size),
+        })
+        .await
+    }
+
+    pub(super) async fn sync_stream(&self) -> Result<()> {
+        let stream = self.guard.stream();
+        self.with_streams(move |streams, caller, file| match stream {
+            // Writing nothing, for good, puts the stream where it is on the disk.
+            Stream::Named(name) => {
+                streams.write_stream(caller, file, name.as_bytes(), 0, &[], Stability::File)
+            }
+            _ => streams.fork(caller, file)?.map_or(Ok(()), |fork| fork.sync(Stability::File)),
+        })
+        .await
+    }
+
+    /// A named stream must be there, or be made.
+    pub(super) async fn find_stream(&self, name: Arc<str>, create: bool) -> Result<()> {
+        let maker = self.doer().caller;
+        self.with_streams(move |streams, caller, file| {
+            match streams.stream_len(caller, file, name.as_bytes()) {
+                Err(Error::NoSuchAttribute) if create => {
+                    streams.truncate_stream(&maker, file, name.as_bytes(), 0)
+                }
+                other => other.map(drop),
+            }
+        })
+        .await
+    }
+
+    /// Gives the named stream that is open another name. With `replace` one of that name goes; else it is `Exists`.
+    /// `ShareConflict` while others have either open. There is no other way to or from the data fork than copying.
+    pub async fn rename_stream(&self, to: &str, replace: bool) -> Result<()> {
+        self.require(Modes::DELETE)?;
+        let Stream::Named(from) = self.guard.stream() else { return Err(Error::NotSupported) };
+        if to.is_empty() {
+            return Err(Error::NotSupported);
+        }
+        let to: Arc<str> = to.into();
+        if from == to {
+            return Ok(());
+        }
+        self.guard.move_stream(&Stream::Named(to.clone()))?;
+        let old = from.clone();
+        let moved = self
+            .with_streams(move |streams, caller, file| {
+                streams.rename_stream(caller, file, from.as_bytes(), to.as_bytes(), replace)
+            })
+            .await;
+        if moved.is_err() {
+            self.guard.move_stream(&Stream::Named(old))?;
+        }
+        moved
+    }
+
+    /// Does something with the file's streams while nobody else changes them, and where waiting holds up nobody.
+    pub(super) async fn with_streams<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Streams, &Caller, &File<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let place = self.place.clone().ok_or(Error::Invalid)?;
+        let (volume, node) = (self.volume.clone(), self.node.clone());
+        let act = move || {
+            let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
+            let (_changing, folder, name) = place.claim(&volume.busy);
+            let ourselves = Caller::root();
+            // Moved by a local process: who knows where to.
+            let there = folder.lookup(&ourselves, &name).map_err(|_| Error::Stale)?;
+            if there.object.key() != node.key() {
+                return Err(Error::Stale);
+            }
+            act(streams, &ourselves, &File { folder: &*folder, name: &name, object: &*node })
+        };
+        self.volume.pool.run(self.node.id(), act).await
+    }
+}
+
+/// An empty fork needs no sidecar.
+pub(super) fn cut_fork(streams: &Streams, caller: &Caller, file: &File<'_>, size: u64) -> Result<()> {
+    if size == 0 && streams.fork_len(file)? == 0 {
+        return Ok(());
+    }
+    streams.fork_to_write(caller, file)?.truncate(size)?;
+    if size == 0 { streams.settle(file) } else { Ok(()) }
+}
