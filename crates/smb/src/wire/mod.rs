@@ -2,8 +2,109 @@
 //!
 //! One file for each command (its request and its response), MS-SMB2 2.2; `fscc` for what travels inside them. The doc of
 //! a type cites its section; its fields are in layout order and mean what they mean there.
+//!
+//! Requests and responses `decode(message)`: one message of a chain, from the first byte of its header, because the
+//! specification counts offsets from there. They `encode(w)` what comes after the header, which stands in the 64 bytes
+//! before. Bytes after what a message speaks of are let pass: the messages of a chain are padded, and some clients
+//! pad the last one too. Requests borrow from the message; responses own what they carry.
 #![allow(missing_docs)]
 
-pub mod status;
+/// A number with names. Others decode too; the server judges them.
+macro_rules! number {
+    ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$item:meta])* $constant:ident = $value:expr,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub $type);
 
+        impl $name {
+            $($(#[$item])* pub const $constant: Self = Self($value);)*
+        }
+    };
+}
+
+/// A number whose bits have names. Others decode too; the server judges them.
+macro_rules! bits {
+    ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$item:meta])* $constant:ident = $value:expr,)* }) => {
+        number! { $(#[$meta])* $name: $type { NONE = 0, $($(#[$item])* $constant = $value,)* } }
+
+        impl $name {
+            /// Whether all of `bits` are set.
+            pub const fn has(self, bits: Self) -> bool {
+                self.0 & bits.0 == bits.0
+            }
+
+            /// Whether one of `bits` is set.
+            pub const fn has_any(self, bits: Self) -> bool {
+                self.0 & bits.0 != 0
+            }
+
+            /// Without `bits`.
+            pub const fn without(self, bits: Self) -> Self {
+                Self(self.0 & !bits.0)
+            }
+        }
+
+        impl std::ops::BitOr for $name {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl std::ops::BitOrAssign for $name {
+            fn bitor_assign(&mut self, other: Self) {
+                self.0 |= other.0;
+            }
+        }
+
+        impl std::ops::BitAnd for $name {
+            type Output = Self;
+
+            fn bitand(self, other: Self) -> Self {
+                Self(self.0 & other.0)
+            }
+        }
+    };
+}
+
+mod buffers;
+
+pub mod aapl;
+pub mod cancel;
+pub mod change_notify;
+pub mod close;
+pub mod compression;
+pub mod create;
+pub mod create_context;
+pub mod echo;
+pub mod error;
+pub mod flush;
+pub mod frame;
+pub mod header;
+pub mod ioctl;
+pub mod lock;
+pub mod logoff;
+pub mod negotiate;
+pub mod negotiate_context;
+pub mod oplock_break;
+pub mod query_directory;
+pub mod query_info;
+pub mod read;
+pub mod server_to_client;
+pub mod session_setup;
+pub mod set_info;
+pub mod smb1;
+pub mod status;
+pub mod transform;
+pub mod tree_connect;
+pub mod tree_disconnect;
+pub mod values;
+pub mod write;
+
+pub use buffers::Output;
+pub use header::{Command, Flags, Header};
 pub use status::Status;
+pub use values::{
+    Capabilities, Dialect, FileKey, InfoType, LeaseKey, LeaseState, NetworkOpen, OplockLevel, SecurityMode,
+};

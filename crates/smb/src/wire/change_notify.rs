@@ -1,0 +1,62 @@
+//! CHANGE_NOTIFY, MS-SMB2 2.2.35 and 2.2.36.
+
+use wire::{Malformed, Writer};
+
+use super::FileKey;
+use super::buffers::{Output, body};
+
+bits! {
+    /// MS-SMB2 2.2.35.
+    Flags: u16 {
+        WATCH_TREE = 1,
+    }
+}
+
+bits! {
+    /// Which changes are told, MS-SMB2 2.2.35.
+    CompletionFilter: u32 {
+        FILE_NAME = 0x001,
+        DIR_NAME = 0x002,
+        ATTRIBUTES = 0x004,
+        SIZE = 0x008,
+        LAST_WRITE = 0x010,
+        LAST_ACCESS = 0x020,
+        CREATION = 0x040,
+        EA = 0x080,
+        SECURITY = 0x100,
+        STREAM_NAME = 0x200,
+        STREAM_SIZE = 0x400,
+        STREAM_WRITE = 0x800,
+    }
+}
+
+/// CHANGE_NOTIFY request, MS-SMB2 2.2.35.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    pub flags: Flags,
+    pub output_buffer_length: u32,
+    pub file: FileKey,
+    pub completion_filter: CompletionFilter,
+}
+
+impl Request {
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut r = body(message, 32)?;
+        let (flags, output_buffer_length) = (Flags(r.u16_le()?), r.u32_le()?);
+        let (file, completion_filter) = (FileKey::decode(&mut r)?, CompletionFilter(r.u32_le()?));
+        r.skip(4)?; // reserved
+        Ok(Self { flags, output_buffer_length, file, completion_filter })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_le(32);
+        w.u16_le(self.flags.0);
+        w.u32_le(self.output_buffer_length);
+        self.file.encode(w);
+        w.u32_le(self.completion_filter.0);
+        w.u32_le(0); // reserved
+    }
+}
+
+/// CHANGE_NOTIFY response, MS-SMB2 2.2.36: a list of FILE_NOTIFY_INFORMATION.
+pub type Response = Output;

@@ -1,0 +1,203 @@
+//! CREATE, MS-SMB2 2.2.13 and 2.2.14.
+
+use wire::{Malformed, Writer};
+
+use super::buffers::{self, pad8};
+use super::create_context::{self, RawContext};
+use super::{FileKey, Header, NetworkOpen, OplockLevel};
+
+number! {
+    /// What to do when the file exists and when not, MS-SMB2 2.2.13.
+    Disposition: u32 {
+        SUPERSEDE = 0,
+        OPEN = 1,
+        CREATE = 2,
+        OPEN_IF = 3,
+        OVERWRITE = 4,
+        OVERWRITE_IF = 5,
+    }
+}
+
+bits! {
+    /// What others may do meanwhile, MS-SMB2 2.2.13.
+    ShareAccess: u32 {
+        READ = 1,
+        WRITE = 2,
+        DELETE = 4,
+    }
+}
+
+bits! {
+    /// MS-SMB2 2.2.13.
+    Options: u32 {
+        DIRECTORY_FILE = 0x0000_0001,
+        WRITE_THROUGH = 0x0000_0002,
+        SEQUENTIAL_ONLY = 0x0000_0004,
+        NO_INTERMEDIATE_BUFFERING = 0x0000_0008,
+        SYNCHRONOUS_IO_ALERT = 0x0000_0010,
+        SYNCHRONOUS_IO_NONALERT = 0x0000_0020,
+        NON_DIRECTORY_FILE = 0x0000_0040,
+        COMPLETE_IF_OPLOCKED = 0x0000_0100,
+        NO_EA_KNOWLEDGE = 0x0000_0200,
+        OPEN_REMOTE_INSTANCE = 0x0000_0400,
+        RANDOM_ACCESS = 0x0000_0800,
+        DELETE_ON_CLOSE = 0x0000_1000,
+        OPEN_BY_FILE_ID = 0x0000_2000,
+        OPEN_FOR_BACKUP_INTENT = 0x0000_4000,
+        NO_COMPRESSION = 0x0000_8000,
+        OPEN_REQUIRING_OPLOCK = 0x0001_0000,
+        DISALLOW_EXCLUSIVE = 0x0002_0000,
+        RESERVE_OPFILTER = 0x0010_0000,
+        OPEN_REPARSE_POINT = 0x0020_0000,
+        OPEN_NO_RECALL = 0x0040_0000,
+        OPEN_FOR_FREE_SPACE_QUERY = 0x0080_0000,
+    }
+}
+
+number! {
+    /// What the server has done, MS-SMB2 2.2.14.
+    Action: u32 {
+        SUPERSEDED = 0,
+        OPENED = 1,
+        CREATED = 2,
+        OVERWRITTEN = 3,
+    }
+}
+
+number! {
+    /// How far the server may act as the client, MS-SMB2 2.2.13.
+    Impersonation: u32 {
+        ANONYMOUS = 0,
+        IDENTIFICATION = 1,
+        IMPERSONATION = 2,
+        DELEGATE = 3,
+    }
+}
+
+/// CREATE request, MS-SMB2 2.2.13.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request<'a> {
+    pub oplock_level: OplockLevel,
+    pub impersonation: Impersonation,
+    /// An access mask.
+    pub desired_access: u32,
+    pub file_attributes: u32,
+    pub share_access: ShareAccess,
+    pub disposition: Disposition,
+    pub options: Options,
+    /// The path in the share, in UTF-16, with backslashes and without one at the beginning.
+    pub name: Vec<u16>,
+    pub contexts: Vec<RawContext<'a>>,
+}
+
+/// How long the body of a request is before its buffer.
+const REQUEST_FIXED: usize = 56;
+/// How long the body of a response is before its buffer.
+const RESPONSE_FIXED: usize = 88;
+
+impl<'a> Request<'a> {
+    pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
+        let mut r = buffers::body(message, 57)?;
+        r.skip(1)?; // security flags, reserved
+        let (oplock_level, impersonation) = (OplockLevel(r.u8()?), Impersonation(r.u32_le()?));
+        r.skip(16)?; // create flags and reserved
+        let (desired_access, file_attributes) = (r.u32_le()?, r.u32_le()?);
+        let (share_access, disposition) = (ShareAccess(r.u32_le()?), Disposition(r.u32_le()?));
+        let options = Options(r.u32_le()?);
+        let (name_offset, name_length) = (r.u16_le()?, r.u16_le()?);
+        let (contexts_offset, contexts_length) = (r.u32_le()?, r.u32_le()?);
+        let name = buffers::buffer(message, REQUEST_FIXED, name_offset, name_length)?;
+        let contexts = buffers::buffer(message, REQUEST_FIXED, contexts_offset, contexts_length)?;
+        Ok(Self {
+            oplock_level,
+            impersonation,
+            desired_access,
+            file_attributes,
+            share_access,
+            disposition,
+            options,
+            name: buffers::utf16(name)?,
+            contexts: create_context::decode_list(contexts)?,
+        })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let start = w.len();
+        w.u16_le(57);
+        w.u8(0); // security flags, reserved
+        w.u8(self.oplock_level.0);
+        w.u32_le(self.impersonation.0);
+        w.zeros(16); // create flags and reserved
+        w.u32_le(self.desired_access);
+        w.u32_le(self.file_attributes);
+        w.u32_le(self.share_access.0);
+        w.u32_le(self.disposition.0);
+        w.u32_le(self.options.0);
+        w.u16_le((Header::LEN + REQUEST_FIXED) as u16);
+        w.u16_le((self.name.len() * 2) as u16);
+        let contexts_at = w.len();
+        w.zeros(8);
+        buffers::put_utf16(w, &self.name);
+        put_contexts(&self.contexts, start, contexts_at, w);
+        if w.len() == start + REQUEST_FIXED {
+            w.u8(0); // the buffer has at least one byte
+        }
+    }
+
+    /// The data of the context that `tag` names.
+    pub fn context(&self, tag: &[u8]) -> Option<&[u8]> {
+        self.contexts.iter().find(|context| *context.tag == *tag).map(|context| &*context.data)
+    }
+}
+
+/// CREATE response, MS-SMB2 2.2.14.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response<'a> {
+    pub oplock_level: OplockLevel,
+    /// 1: the file is a reparse point, 3.x.
+    pub flags: u8,
+    pub action: Action,
+    pub info: NetworkOpen,
+    pub file: FileKey,
+    pub contexts: Vec<RawContext<'a>>,
+}
+
+impl<'a> Response<'a> {
+    pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
+        let mut r = buffers::body(message, 89)?;
+        let (oplock_level, flags, action) = (OplockLevel(r.u8()?), r.u8()?, Action(r.u32_le()?));
+        let info = NetworkOpen::decode(&mut r)?;
+        r.skip(4)?; // reserved
+        let file = FileKey::decode(&mut r)?;
+        let (offset, length) = (r.u32_le()?, r.u32_le()?);
+        let contexts = buffers::buffer(message, RESPONSE_FIXED, offset, length)?;
+        let contexts = create_context::decode_list(contexts)?;
+        Ok(Self { oplock_level, flags, action, info, file, contexts })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let start = w.len();
+        w.u16_le(89);
+        w.u8(self.oplock_level.0);
+        w.u8(self.flags);
+        w.u32_le(self.action.0);
+        self.info.encode(w);
+        w.u32_le(0); // reserved
+        self.file.encode(w);
+        let contexts_at = w.len();
+        w.zeros(8);
+        put_contexts(&self.contexts, start, contexts_at, w);
+    }
+}
+
+/// Appends `contexts` to the body that began at `start`, and their offset and length at `at`.
+fn put_contexts(contexts: &[RawContext<'_>], start: usize, at: usize, w: &mut Writer) {
+    if contexts.is_empty() {
+        return;
+    }
+    pad8(w, start);
+    let first = w.len();
+    create_context::encode_list(contexts, w);
+    w.patch_u32_le(at, (Header::LEN + first - start) as u32);
+    w.patch_u32_le(at + 4, (w.len() - first) as u32);
+}

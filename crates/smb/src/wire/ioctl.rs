@@ -1,0 +1,133 @@
+//! IOCTL, MS-SMB2 2.2.31 and 2.2.32: the envelope. What is inside is the control code's affair.
+
+use std::ops::Range;
+
+use wire::{Malformed, Writer};
+
+use super::{FileKey, Header, buffers};
+
+number! {
+    /// What is asked, MS-SMB2 2.2.31 and MS-FSCC 2.3.
+    ControlCode: u32 {
+        DFS_GET_REFERRALS = 0x0006_0194,
+        DFS_GET_REFERRALS_EX = 0x0006_01B0,
+        IS_PATHNAME_VALID = 0x0009_002C,
+        GET_COMPRESSION = 0x0009_003C,
+        SET_COMPRESSION = 0x0009_C040,
+        SET_REPARSE_POINT = 0x0009_00A4,
+        GET_REPARSE_POINT = 0x0009_00A8,
+        DELETE_REPARSE_POINT = 0x0009_00AC,
+        GET_OBJECT_ID = 0x0009_009C,
+        CREATE_OR_GET_OBJECT_ID = 0x0009_00C0,
+        SET_SPARSE = 0x0009_00C4,
+        SET_ZERO_DATA = 0x0009_80C8,
+        QUERY_ALLOCATED_RANGES = 0x0009_40CF,
+        FILE_LEVEL_TRIM = 0x0009_8208,
+        GET_INTEGRITY_INFORMATION = 0x0009_027C,
+        SET_INTEGRITY_INFORMATION = 0x0009_C280,
+        OFFLOAD_READ = 0x0009_4264,
+        OFFLOAD_WRITE = 0x0009_8268,
+        DUPLICATE_EXTENTS_TO_FILE = 0x0009_8344,
+        DUPLICATE_EXTENTS_TO_FILE_EX = 0x0009_83E8,
+        QUERY_FILE_REGIONS = 0x0009_0284,
+        PIPE_WAIT = 0x0011_0018,
+        PIPE_PEEK = 0x0011_400C,
+        PIPE_TRANSCEIVE = 0x0011_C017,
+        SRV_REQUEST_RESUME_KEY = 0x0014_0078,
+        SRV_ENUMERATE_SNAPSHOTS = 0x0014_4064,
+        SRV_COPYCHUNK = 0x0014_40F2,
+        SRV_COPYCHUNK_WRITE = 0x0014_80F2,
+        SRV_READ_HASH = 0x0014_41BB,
+        LMR_REQUEST_RESILIENCY = 0x0014_01D4,
+        QUERY_NETWORK_INTERFACE_INFO = 0x0014_01FC,
+        VALIDATE_NEGOTIATE_INFO = 0x0014_0204,
+    }
+}
+
+/// IOCTL request, MS-SMB2 2.2.31. The output buffer of the specification is unused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub control_code: ControlCode,
+    pub file: FileKey,
+    /// Where the input is in the message.
+    pub input: Range<usize>,
+    pub max_input_response: u32,
+    pub max_output_response: u32,
+    pub flags: u32,
+}
+
+impl Request {
+    /// The one flag: a file system's control, not a device's.
+    pub const IS_FSCTL: u32 = 1;
+    /// How long the body is before its input.
+    const FIXED: usize = 56;
+    /// Where our own requests have their input, from the start of the header.
+    pub const INPUT_OFFSET: usize = Header::LEN + Self::FIXED;
+
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut r = buffers::body(message, 57)?;
+        r.skip(2)?; // reserved
+        let (control_code, file) = (ControlCode(r.u32_le()?), FileKey::decode(&mut r)?);
+        let (input_offset, input_count, max_input_response) = (r.u32_le()?, r.u32_le()?, r.u32_le()?);
+        let (output_offset, output_count) = (r.u32_le()?, r.u32_le()?);
+        let (max_output_response, flags) = (r.u32_le()?, r.u32_le()?);
+        r.skip(4)?; // reserved
+        buffers::buffer(message, Self::FIXED, output_offset, output_count)?;
+        let input = buffers::range(message, Self::FIXED, input_offset as usize, input_count as usize)?;
+        Ok(Self { control_code, file, input, max_input_response, max_output_response, flags })
+    }
+
+    /// With `input`, at [`Self::INPUT_OFFSET`]; the range is not looked at.
+    pub fn encode(&self, input: &[u8], w: &mut Writer) {
+        w.u16_le(57);
+        w.u16_le(0); // reserved
+        w.u32_le(self.control_code.0);
+        self.file.encode(w);
+        w.u32_le(Self::INPUT_OFFSET as u32);
+        w.u32_le(input.len() as u32);
+        w.u32_le(self.max_input_response);
+        w.u64_le(0); // output
+        w.u32_le(self.max_output_response);
+        w.u32_le(self.flags);
+        w.u32_le(0); // reserved
+        w.put(input);
+    }
+}
+
+/// IOCTL response, MS-SMB2 2.2.32. No control code that is served answers with input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    pub control_code: ControlCode,
+    pub file: FileKey,
+    pub output: Vec<u8>,
+}
+
+/// How long the body of a response is before its buffers.
+const RESPONSE_FIXED: usize = 48;
+
+impl Response {
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut r = buffers::body(message, 49)?;
+        r.skip(2)?; // reserved
+        let (control_code, file) = (ControlCode(r.u32_le()?), FileKey::decode(&mut r)?);
+        r.skip(8)?; // input
+        let (offset, count) = (r.u32_le()?, r.u32_le()?);
+        r.skip(8)?; // flags, reserved
+        let output = buffers::buffer(message, RESPONSE_FIXED, offset, count)?.to_vec();
+        Ok(Self { control_code, file, output })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let buffer = (Header::LEN + RESPONSE_FIXED) as u32;
+        w.u16_le(49);
+        w.u16_le(0); // reserved
+        w.u32_le(self.control_code.0);
+        self.file.encode(w);
+        w.u32_le(buffer);
+        w.u32_le(0); // input count
+        w.u32_le(buffer);
+        w.u32_le(self.output.len() as u32);
+        w.u64_le(0); // flags, reserved
+        w.put(&self.output);
+    }
+}

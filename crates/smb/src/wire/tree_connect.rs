@@ -1,0 +1,121 @@
+//! TREE_CONNECT, MS-SMB2 2.2.9 and 2.2.10.
+
+use wire::{Malformed, Writer};
+
+use super::{Header, buffers};
+
+bits! {
+    /// Of 3.1.1, MS-SMB2 2.2.9.
+    RequestFlags: u16 {
+        CLUSTER_RECONNECT = 1,
+        REDIRECT_TO_OWNER = 2,
+        /// An extension (2.2.9.1) stands before the path.
+        EXTENSION_PRESENT = 4,
+    }
+}
+
+number! {
+    /// MS-SMB2 2.2.10.
+    ShareType: u8 {
+        DISK = 1,
+        PIPE = 2,
+        PRINT = 3,
+    }
+}
+
+bits! {
+    /// MS-SMB2 2.2.10. The two bits of offline caching are one number; 0 is manual caching.
+    ShareFlags: u32 {
+        DFS = 0x0000_0001,
+        DFS_ROOT = 0x0000_0002,
+        AUTO_CACHING = 0x0000_0010,
+        VDO_CACHING = 0x0000_0020,
+        NO_CACHING = 0x0000_0030,
+        RESTRICT_EXCLUSIVE_OPENS = 0x0000_0100,
+        FORCE_SHARED_DELETE = 0x0000_0200,
+        ALLOW_NAMESPACE_CACHING = 0x0000_0400,
+        ACCESS_BASED_DIRECTORY_ENUM = 0x0000_0800,
+        FORCE_LEVEL_II_OPLOCK = 0x0000_1000,
+        ENABLE_HASH_V1 = 0x0000_2000,
+        ENABLE_HASH_V2 = 0x0000_4000,
+        ENCRYPT_DATA = 0x0000_8000,
+        IDENTITY_REMOTING = 0x0004_0000,
+        COMPRESS_DATA = 0x0010_0000,
+        ISOLATED_TRANSPORT = 0x0020_0000,
+    }
+}
+
+bits! {
+    /// MS-SMB2 2.2.10.
+    ShareCapabilities: u32 {
+        DFS = 0x08,
+        CONTINUOUS_AVAILABILITY = 0x10,
+        SCALEOUT = 0x20,
+        CLUSTER = 0x40,
+        ASYMMETRIC = 0x80,
+        REDIRECT_TO_OWNER = 0x100,
+    }
+}
+
+/// TREE_CONNECT request, MS-SMB2 2.2.9. An extension is passed over: its contexts say nothing that a server must hear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub flags: RequestFlags,
+    /// `\\server\share`, in UTF-16.
+    pub path: Vec<u16>,
+}
+
+/// How long the body of a request is before its buffer.
+const REQUEST_FIXED: usize = 8;
+/// How long an extension is before its path, MS-SMB2 2.2.9.1.
+const EXTENSION_LEN: usize = 16;
+
+impl Request {
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut r = buffers::body(message, 9)?;
+        let (flags, offset, length) = (RequestFlags(r.u16_le()?), r.u16_le()?, r.u16_le()?);
+        let path = buffers::utf16(buffers::buffer(message, REQUEST_FIXED, offset, length)?)?;
+        Ok(Self { flags, path })
+    }
+
+    /// An extension has no contexts.
+    pub fn encode(&self, w: &mut Writer) {
+        let extension = if self.flags.has(RequestFlags::EXTENSION_PRESENT) { EXTENSION_LEN } else { 0 };
+        w.u16_le(9);
+        w.u16_le(self.flags.0);
+        w.u16_le((Header::LEN + REQUEST_FIXED + extension) as u16);
+        w.u16_le((self.path.len() * 2) as u16);
+        w.zeros(extension);
+        buffers::put_utf16(w, &self.path);
+    }
+}
+
+/// TREE_CONNECT response, MS-SMB2 2.2.10.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Response {
+    pub share_type: ShareType,
+    pub share_flags: ShareFlags,
+    pub capabilities: ShareCapabilities,
+    /// An access mask.
+    pub maximal_access: u32,
+}
+
+impl Response {
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut r = buffers::body(message, 16)?;
+        let share_type = ShareType(r.u8()?);
+        r.skip(1)?; // reserved
+        let share_flags = ShareFlags(r.u32_le()?);
+        let capabilities = ShareCapabilities(r.u32_le()?);
+        Ok(Self { share_type, share_flags, capabilities, maximal_access: r.u32_le()? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_le(16);
+        w.u8(self.share_type.0);
+        w.u8(0); // reserved
+        w.u32_le(self.share_flags.0);
+        w.u32_le(self.capabilities.0);
+        w.u32_le(self.maximal_access);
+    }
+}

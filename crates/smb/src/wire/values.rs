@@ -1,0 +1,129 @@
+//! Values that several commands carry.
+
+use wire::{Malformed, Reader, Writer};
+
+number! {
+    /// A dialect's revision, MS-SMB2 2.2.3 and 2.2.4.
+    Dialect: u16 {
+        SMB_2_0_2 = 0x0202,
+        SMB_2_1 = 0x0210,
+        SMB_3_0 = 0x0300,
+        SMB_3_0_2 = 0x0302,
+        SMB_3_1_1 = 0x0311,
+        /// In the answer to an SMB1 NEGOTIATE that offers "SMB 2.???": choose again.
+        WILDCARD = 0x02FF,
+    }
+}
+
+bits! {
+    /// What both sides can do, MS-SMB2 2.2.3 and 2.2.4.
+    Capabilities: u32 {
+        DFS = 0x01,
+        LEASING = 0x02,
+        LARGE_MTU = 0x04,
+        MULTI_CHANNEL = 0x08,
+        PERSISTENT_HANDLES = 0x10,
+        DIRECTORY_LEASING = 0x20,
+        ENCRYPTION = 0x40,
+        NOTIFICATIONS = 0x80,
+    }
+}
+
+bits! {
+    /// Who wants messages signed, MS-SMB2 2.2.3.
+    SecurityMode: u16 {
+        SIGNING_ENABLED = 1,
+        SIGNING_REQUIRED = 2,
+    }
+}
+
+number! {
+    /// MS-SMB2 2.2.13 and 2.2.14.
+    OplockLevel: u8 {
+        NONE = 0x00,
+        II = 0x01,
+        EXCLUSIVE = 0x08,
+        BATCH = 0x09,
+        LEASE = 0xFF,
+    }
+}
+
+bits! {
+    /// MS-SMB2 2.2.13.2.8.
+    LeaseState: u32 {
+        READ = 1,
+        HANDLE = 2,
+        WRITE = 4,
+    }
+}
+
+number! {
+    /// What a QUERY_INFO or SET_INFO is about, MS-SMB2 2.2.37.
+    InfoType: u8 {
+        FILE = 1,
+        FILE_SYSTEM = 2,
+        SECURITY = 3,
+        QUOTA = 4,
+    }
+}
+
+/// A lease's key, which its client has made up, MS-SMB2 2.2.13.2.8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct LeaseKey(pub [u8; 16]);
+
+/// SMB2_FILEID, MS-SMB2 2.2.14.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct FileKey {
+    pub persistent: u64,
+    pub volatile: u64,
+}
+
+impl FileKey {
+    /// In a related request: the file of the request before. In some IOCTLs: no file.
+    pub const ALL_ONES: Self = Self { persistent: u64::MAX, volatile: u64::MAX };
+
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self { persistent: r.u64_le()?, volatile: r.u64_le()? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u64_le(self.persistent);
+        w.u64_le(self.volatile);
+    }
+}
+
+/// What the responses of CREATE and CLOSE say about the file, MS-SMB2 2.2.14 and 2.2.16. Times are FILETIMEs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NetworkOpen {
+    pub creation_time: u64,
+    pub last_access_time: u64,
+    pub last_write_time: u64,
+    pub change_time: u64,
+    pub allocation_size: u64,
+    pub end_of_file: u64,
+    pub file_attributes: u32,
+}
+
+impl NetworkOpen {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            creation_time: r.u64_le()?,
+            last_access_time: r.u64_le()?,
+            last_write_time: r.u64_le()?,
+            change_time: r.u64_le()?,
+            allocation_size: r.u64_le()?,
+            end_of_file: r.u64_le()?,
+            file_attributes: r.u32_le()?,
+        })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u64_le(self.creation_time);
+        w.u64_le(self.last_access_time);
+        w.u64_le(self.last_write_time);
+        w.u64_le(self.change_time);
+        w.u64_le(self.allocation_size);
+        w.u64_le(self.end_of_file);
+        w.u32_le(self.file_attributes);
+    }
+}
