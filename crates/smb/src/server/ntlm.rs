@@ -1,0 +1,1 @@
+//! NTLM on the server's side.
