@@ -2,7 +2,8 @@
 
 use aws_lc_rs::hmac;
 
-use super::{Cipher, PreauthHash};
+use super::preauth::PreauthHash;
+use super::sealing::Cipher;
 
 /// How the dialect makes keys of what authentication has agreed on.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +16,7 @@ pub enum KeyScheme<'a> {
     Preauth(&'a PreauthHash),
 }
 
-/// A key for encryption, as long as its cipher wants it.
+/// A key for encryption, as long as its cipher wants it; empty before 3.0, which has no encryption.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CipherKey {
     bytes: [u8; 32],
@@ -36,7 +37,7 @@ pub struct SessionKeys {
 }
 
 impl CipherKey {
-    /// The bytes: 16 or 32.
+    /// The bytes: 16, 32 or none.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -71,7 +72,7 @@ impl SessionKeys {
         };
         let (to_server, to_client, application) = match scheme {
             KeyScheme::Plain => {
-                let none = CipherKey { bytes: [0; 32], length };
+                let none = CipherKey { bytes: [0; 32], length: 0 };
                 (none.clone(), none, session_key)
             }
             KeyScheme::Constant => (
@@ -136,7 +137,6 @@ fn derive(key: &[u8], label: &[u8], context: &[u8], out: &mut [u8]) {
 mod tests {
     use super::*;
     use crate::server::crypto::hex;
-    use crate::server::crypto::preauth::PreauthHash;
 
     fn hash(digits: &str) -> PreauthHash {
         let mut hash = PreauthHash::new();

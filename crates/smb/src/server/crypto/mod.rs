@@ -1,20 +1,15 @@
 //! Signatures, encryption, and the keys for both. Pure functions of keys and bytes: no clock, no randomness, no session.
 //!
-//! Contexts ([`Signer`], [`Sealer`]) keep their expanded keys, are made once for a session or channel, and are used by any
+//! Contexts ([`signing::Signer`], [`sealing::Sealer`]) keep their expanded keys, are made once for a session or channel, and are used by any
 //! number of threads at once.
 
 mod gmac;
-mod kdf;
-mod preauth;
-mod sealing;
-mod signing;
+pub mod kdf;
+pub mod preauth;
+pub mod sealing;
+pub mod signing;
 #[cfg(test)]
 mod speed;
-
-pub use kdf::{CipherKey, KeyScheme, SessionKeys, signing_key};
-pub use preauth::PreauthHash;
-pub use sealing::{Cipher, Forged, NONCE_LENGTH, Sealer, TAG_LENGTH};
-pub use signing::{Signer, SigningAlgorithm};
 
 /// Bytes of a hexadecimal string, for test vectors.
 #[cfg(test)]

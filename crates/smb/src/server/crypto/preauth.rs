@@ -1,6 +1,9 @@
 //! Preauthentication integrity: the hash of everything said before the keys were known.
 
+use std::sync::Arc;
+
 use aws_lc_rs::digest::{Context, SHA512};
+use parking_lot::Mutex;
 
 /// The hash chain of MS-SMB2 3.3.5.4 and 3.3.5.5: each value is SHA-512 of the one before and a whole message, from its
 /// SMB2 header on.
@@ -14,11 +17,11 @@ impl PreauthHash {
         Self([0; 64])
     }
 
-    /// Takes a message into the hash, given in as many pieces as it lies in memory.
-    pub fn update(&mut self, message: &[&[u8]]) {
+    /// Takes a message into the hash.
+    pub fn update(&mut self, message: &[u8]) {
         let mut hash = Context::new(&SHA512);
         hash.update(&self.0);
-        message.iter().for_each(|piece| hash.update(piece));
+        hash.update(message);
         self.0.copy_from_slice(hash.finish().as_ref());
     }
 
@@ -32,6 +35,29 @@ impl PreauthHash {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 64] {
         &self.0
+    }
+}
+
+/// A hash that the connection and a response on its way share.
+#[derive(Debug, Clone, Default)]
+pub struct Preauth(Arc<Mutex<PreauthHash>>);
+
+impl Preauth {
+    /// A chain that goes on from `value`: a session's begins with the connection's.
+    #[must_use]
+    pub fn from(value: PreauthHash) -> Self {
+        Self(Arc::new(Mutex::new(value)))
+    }
+
+    /// Takes a message into the hash.
+    pub fn update(&self, message: &[u8]) {
+        self.0.lock().update(message);
+    }
+
+    /// The value so far.
+    #[must_use]
+    pub fn value(&self) -> PreauthHash {
+        *self.0.lock()
     }
 }
 
@@ -57,12 +83,12 @@ mod tests {
     #[test]
     fn each_message_is_hashed_after_the_value_before_it() {
         let mut hash = PreauthHash::new();
-        hash.update(&[&hex(
+        hash.update(&hex(
             "FE534D4240000100000000000000800000000000000000000100000000000000FFFE00000000000000000000000000000000
              000000000000000000000000000024000500000000003F000000ECD86F326276024F9F7752B89BB33F3A7000000002000000
              0202100200030203110300000100260000000000010020000100FA49E6578F1F3A9F4CD3E9CC14A67AA884B3D05844E0E5A1
              18225C15887F32FF00000200060000000000020002000100",
-        )]);
+        ));
         assert_eq!(
             hash.as_bytes()[..],
             hex("DD94EFC5321BB618A2E208BA8920D2F422992526947A409B5037DE1E0FE8C736
@@ -81,8 +107,7 @@ mod tests {
              303CA00E300C060A2B06010401823702020AA22A04284E544C4D5353500001000000978208E2000000000000000000000000
              00000000060380250000000F",
         );
-        let (head, body) = request.split_at(64);
-        hash.update(&[head, body]);
+        hash.update(&request);
         assert_eq!(
             hash.as_bytes()[..],
             hex("AC0B0F2B9986257700365E416D142A6EDC96DF03594A19E52A15F6BD0D041CD5

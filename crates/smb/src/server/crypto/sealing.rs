@@ -9,6 +9,8 @@ use ccm::aead::AeadInOut;
 use ccm::consts::{U11, U16};
 use ccm::{Ccm, KeyInit};
 
+use super::kdf::SessionKeys;
+
 /// Bytes of the transform header's nonce. GCM uses the first 12, CCM the first 11; the others are 0.
 pub const NONCE_LENGTH: usize = 16;
 /// Bytes of the transform header's signature.
@@ -56,11 +58,72 @@ impl Cipher {
 #[error("an encrypted message is forged or damaged")]
 pub struct Forged;
 
-/// A key for one direction, ready for use, with the nonces it has left.
+/// The transform header, MS-SMB2 2.2.41: protocol id, signature, nonce, length, reserved, flags, session id.
+const HEADER: usize = 52;
+const PROTOCOL_ID: [u8; 4] = [0xFD, b'S', b'M', b'B'];
+const SIGNATURE: usize = 4;
+const NONCE: usize = 20;
+/// What is authenticated: the nonce and all behind it.
+const AUTHENTICATED: usize = NONCE;
+/// 3.1.1: encrypted. In 3.0 and 3.0.2: with AES-128-CCM.
+const ENCRYPTED: u16 = 1;
+
+/// Encrypts what the server of a session sends and decrypts what it receives, on all of its channels.
 pub struct Sealer {
-    key: Key,
-    next: AtomicU64,
+    outgoing: SealingKey,
+    incoming: SealingKey,
+    /// The nonces used so far. A counter, as the key is the session's own and so new.
+    used: AtomicU64,
 }
+
+impl Sealer {
+    /// Prepares the keys of a session, which must have been derived for this cipher.
+    #[must_use]
+    pub fn new(cipher: Cipher, keys: &SessionKeys) -> Self {
+        Self {
+            outgoing: SealingKey::new(cipher, keys.server_to_client.as_bytes()),
+            incoming: SealingKey::new(cipher, keys.client_to_server.as_bytes()),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// Encrypts a message where it is, behind room for a transform header, which is filled in (MS-SMB2 3.1.4.3).
+    ///
+    /// # Panics
+    /// When there is no such room: a mistake of the caller, never of a peer.
+    pub fn seal(&self, session_id: u64, message: &mut [u8]) {
+        let (header, plain) = message.split_at_mut(HEADER);
+        header[..SIGNATURE].copy_from_slice(&PROTOCOL_ID);
+        let nonce = self.next_nonce();
+        header[NONCE..36].copy_from_slice(&nonce);
+        header[36..40].copy_from_slice(&(plain.len() as u32).to_le_bytes());
+        header[40..42].fill(0);
+        header[42..44].copy_from_slice(&ENCRYPTED.to_le_bytes());
+        header[44..].copy_from_slice(&session_id.to_le_bytes());
+        let tag = self.outgoing.encrypt_in_place(&nonce, &header[AUTHENTICATED..], plain);
+        header[SIGNATURE..NONCE].copy_from_slice(&tag);
+    }
+
+    /// Decrypts what follows the transform header that `message` begins with, where it is (3.1.5.1). What the header says
+    /// of length, flags and session is for the caller to judge.
+    ///
+    /// # Errors
+    /// Another key or another message was sealed. What is in `message` then means nothing.
+    pub fn open(&self, message: &mut [u8]) -> Result<(), Forged> {
+        let (header, sealed) = message.split_at_mut_checked(HEADER).ok_or(Forged)?;
+        let array = |at: usize| *header[at..].first_chunk().expect("16 bytes of 52");
+        self.incoming.decrypt_in_place(&array(NONCE), &header[AUTHENTICATED..], sealed, &array(SIGNATURE))
+    }
+
+    fn next_nonce(&self) -> [u8; NONCE_LENGTH] {
+        let mut nonce = [0; NONCE_LENGTH];
+        nonce[..8].copy_from_slice(&self.used.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        nonce
+    }
+}
+
+/// A key for one direction, ready for use.
+pub struct SealingKey(Key);
 
 enum Key {
     Gcm(LessSafeKey),
@@ -68,8 +131,8 @@ enum Key {
     Ccm256(Box<Ccm<Aes256, U16, U11>>),
 }
 
-impl Sealer {
-    /// Prepares the key of a cipher: of [`Cipher::key_length`] bytes, as [`super::SessionKeys`] derives it.
+impl SealingKey {
+    /// Prepares the key of a cipher: of [`Cipher::key_length`] bytes, as [`SessionKeys`] derives it.
     ///
     /// # Panics
     /// When the key is of another length: a mistake of the caller, never of a peer.
@@ -79,25 +142,16 @@ impl Sealer {
         let gcm = |algorithm: &'static Algorithm| {
             Key::Gcm(LessSafeKey::new(UnboundKey::new(algorithm, key).expect(FITS)))
         };
-        let key = match cipher {
+        Self(match cipher {
             Cipher::Aes128Gcm => gcm(&AES_128_GCM),
             Cipher::Aes256Gcm => gcm(&AES_256_GCM),
             Cipher::Aes128Ccm => Key::Ccm128(Box::new(Ccm::new_from_slice(key).expect(FITS))),
             Cipher::Aes256Ccm => Key::Ccm256(Box::new(Ccm::new_from_slice(key).expect(FITS))),
-        };
-        Self { key, next: AtomicU64::new(0) }
-    }
-
-    /// A nonce that was not used before with this key: a counter, as the key is the session's own and so new.
-    #[must_use]
-    pub fn next_nonce(&self) -> [u8; NONCE_LENGTH] {
-        let mut nonce = [0; NONCE_LENGTH];
-        nonce[..8].copy_from_slice(&self.next.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-        nonce
+        })
     }
 
     /// Encrypts `buffer` where it is; `header` is the transform header from its nonce on. Gives what stands as the
-    /// signature in it. A nonce must be used once only: take it from [`Self::next_nonce`].
+    /// signature in it. A nonce must be used once only.
     #[must_use]
     pub fn encrypt_in_place(
         &self,
@@ -106,7 +160,7 @@ impl Sealer {
         buffer: &mut [u8],
     ) -> [u8; TAG_LENGTH] {
         const FITS: &str = "no message is too long for its cipher";
-        match &self.key {
+        match &self.0 {
             Key::Gcm(key) => {
                 let tag = key.seal_in_place_separate_tag(gcm_nonce(nonce), Aad::from(header), buffer);
                 tag.expect(FITS).as_ref().try_into().expect("a tag of 128 bits")
@@ -131,7 +185,7 @@ impl Sealer {
         buffer: &mut [u8],
         tag: &[u8; TAG_LENGTH],
     ) -> Result<(), Forged> {
-        match &self.key {
+        match &self.0 {
             Key::Gcm(key) => key
                 .open_in_place_separate_tag(gcm_nonce(nonce), Aad::from(header), tag, buffer)
                 .map(|_| ())
@@ -158,7 +212,7 @@ impl Sealer {
         tag: &[u8; TAG_LENGTH],
         plain: &mut [u8],
     ) -> Result<(), Forged> {
-        if let Key::Gcm(key) = &self.key {
+        if let Key::Gcm(key) = &self.0 {
             let header = Aad::from(header);
             let opened = key.open_separate_gather(gcm_nonce(nonce), header, encrypted, tag, plain);
             return opened.map_err(|_| Forged);
@@ -174,6 +228,12 @@ impl Sealer {
 impl std::fmt::Debug for Sealer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Sealer(…)")
+    }
+}
+
+impl std::fmt::Debug for SealingKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SealingKey(…)")
     }
 }
 
@@ -201,11 +261,11 @@ mod tests {
     fn check(cipher: Cipher, key: &str, sealed: &str, plain: &str) {
         let (message, plain) = (hex(sealed), hex(plain));
         let (nonce, header, tag, sealed) = parts(&message);
-        let sealer = Sealer::new(cipher, &hex(key));
+        let prepared = SealingKey::new(cipher, &hex(key));
         let mut buffer = plain.clone();
-        assert_eq!(sealer.encrypt_in_place(&nonce, header, &mut buffer), tag);
+        assert_eq!(prepared.encrypt_in_place(&nonce, header, &mut buffer), tag);
         assert_eq!(buffer, sealed);
-        assert_eq!(sealer.decrypt_in_place(&nonce, header, &mut buffer, &tag), Ok(()));
+        assert_eq!(prepared.decrypt_in_place(&nonce, header, &mut buffer, &tag), Ok(()));
         assert_eq!(buffer, plain);
     }
 
@@ -274,14 +334,14 @@ mod tests {
             (Cipher::Aes128Ccm, 100, "524c99095fd50478 31ba682192a9d9ad437946f9756730f8"),
             (Cipher::Aes128Ccm, 300_001, "d6cadae58850b4a0 139efb33ae0e5388902ca7656abd9e9a"),
         ] {
-            let sealer = Sealer::new(cipher, &key[..cipher.key_length()]);
+            let prepared = SealingKey::new(cipher, &key[..cipher.key_length()]);
             let plain: Vec<u8> = (0..length).map(|i: u32| (i * 3) as u8).collect();
             let mut buffer = plain.clone();
-            let tag = sealer.encrypt_in_place(&nonce, &key, &mut buffer);
+            let tag = prepared.encrypt_in_place(&nonce, &key, &mut buffer);
             let end = [&buffer[buffer.len() - 8..], &tag].concat();
             assert_eq!(end, hex(expected), "{cipher:?}, {length}");
             let mut again = vec![0; buffer.len()];
-            assert_eq!(sealer.decrypt(&nonce, &key, &buffer, &tag, &mut again), Ok(()));
+            assert_eq!(prepared.decrypt(&nonce, &key, &buffer, &tag, &mut again), Ok(()));
             assert_eq!(again, plain);
         }
     }
@@ -289,11 +349,11 @@ mod tests {
     #[test]
     fn a_changed_bit_anywhere_is_noticed() {
         for cipher in [Cipher::Aes128Ccm, Cipher::Aes128Gcm, Cipher::Aes256Ccm, Cipher::Aes256Gcm] {
-            let sealer = Sealer::new(cipher, &[1; 32][..cipher.key_length()]);
-            let (nonce, mut buffer) = (sealer.next_nonce(), [5; 40]);
-            let tag = sealer.encrypt_in_place(&nonce, &[2; 32], &mut buffer);
+            let prepared = SealingKey::new(cipher, &[1; 32][..cipher.key_length()]);
+            let (nonce, mut buffer) = ([7; 16], [5; 40]);
+            let tag = prepared.encrypt_in_place(&nonce, &[2; 32], &mut buffer);
             let open = |header: &[u8], sealed: &[u8], tag: &[u8; 16]| {
-                sealer.decrypt(&nonce, header, sealed, tag, &mut vec![0; sealed.len()])
+                prepared.decrypt(&nonce, header, sealed, tag, &mut vec![0; sealed.len()])
             };
             assert_eq!(open(&[2; 32], &buffer, &tag), Ok(()));
             for at in 0..16 {
@@ -303,15 +363,33 @@ mod tests {
                 assert_eq!(open(&[2; 32], &sealed, &tag), Err(Forged));
                 assert_eq!(open(&[2; 32], &buffer, &wrong), Err(Forged));
             }
-            assert_eq!(sealer.decrypt(&nonce, &[2; 32], &buffer, &tag, &mut [0; 39]), Err(Forged));
+            assert_eq!(prepared.decrypt(&nonce, &[2; 32], &buffer, &tag, &mut [0; 39]), Err(Forged));
         }
     }
 
+    /// Keys of which the server's outgoing and the client's are the same.
+    fn sealer(to_server: u8, to_client: u8) -> Sealer {
+        let key = |byte| SealingKey::new(Cipher::Aes128Gcm, &[byte; 16]);
+        Sealer { outgoing: key(to_client), incoming: key(to_server), used: AtomicU64::new(0) }
+    }
+
     #[test]
-    fn no_nonce_is_given_twice() {
-        let sealer = Sealer::new(Cipher::Aes128Gcm, &[1; 16]);
-        let nonces: std::collections::HashSet<_> = (0..1000).map(|_| sealer.next_nonce()).collect();
-        assert_eq!(nonces.len(), 1000);
-        assert!(nonces.iter().all(|nonce| nonce[8..] == [0; 8]), "CCM uses 11 bytes only");
+    fn what_the_server_seals_the_client_opens_and_no_nonce_is_given_twice() {
+        let (server, client) = (sealer(1, 2), sealer(2, 1));
+        let mut nonces = std::collections::HashSet::new();
+        for _ in 0..300 {
+            let mut message = [[0; HEADER].as_slice(), b"hello"].concat();
+            server.seal(0x0102_0304_0506_0708, &mut message);
+            // MS-SMB2 2.2.41, field by field.
+            assert_eq!(message[..4], [0xFD, 0x53, 0x4D, 0x42]);
+            assert_eq!(message[36..44], [5, 0, 0, 0, 0, 0, 1, 0]);
+            assert_eq!(message[44..52], [8, 7, 6, 5, 4, 3, 2, 1]);
+            assert_eq!(message[31..36], [0; 5], "CCM uses 11 bytes only");
+            assert!(nonces.insert(message[20..36].to_vec()));
+            assert_eq!(server.open(&mut message.clone()), Err(Forged), "its own message, sent back");
+            assert_eq!(client.open(&mut message), Ok(()));
+            assert_eq!(message[HEADER..], *b"hello");
+        }
+        assert_eq!(server.open(&mut [0; 51]), Err(Forged));
     }
 }

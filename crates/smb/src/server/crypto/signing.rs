@@ -62,13 +62,21 @@ impl Signer {
         })
     }
 
+    /// Signs a message where it is: one of a compound, padding included. The flag SIGNED and all else must be there
+    /// already.
+    ///
+    /// # Panics
+    /// When the message is shorter than a header: a mistake of the caller, never of a peer.
+    pub fn sign(&self, message: &mut [u8]) {
+        self.sign_parts(message, &[]);
+    }
+
     /// Signs a message that lies in two places: `head` begins with its SMB2 header, where the signature is put, and
-    /// `rest` is what follows, nothing or the data of a READ. Nothing is copied when `head` has a multiple of 16 bytes.
-    /// The flag SIGNED and all else must be there already.
+    /// `rest` is what follows, say the data of a READ. Nothing is copied when `head` has a multiple of 16 bytes.
     ///
     /// # Panics
     /// When `head` is shorter than a header: a mistake of the caller, never of a peer.
-    pub fn sign(&self, head: &mut [u8], rest: &[u8]) {
+    pub fn sign_parts(&self, head: &mut [u8], rest: &[u8]) {
         head[SIGNATURE..HEADER].fill(0);
         let signature = self.signature(head, rest);
         head[SIGNATURE..HEADER].copy_from_slice(&signature);
@@ -142,7 +150,7 @@ mod tests {
         let mut message = message.to_vec();
         let signer = Signer::new(algorithm, &KEY);
         let (head, rest) = message.split_at_mut(cut);
-        signer.sign(head, rest);
+        signer.sign_parts(head, rest);
         assert!(signer.verify(&message));
         message[SIGNATURE..HEADER].to_vec()
     }
@@ -214,7 +222,7 @@ mod tests {
         {
             let signer = Signer::new(algorithm, &KEY);
             let mut good = message(8, 1, 5, &[9; 40]);
-            signer.sign(&mut good, &[]);
+            signer.sign(&mut good);
             for at in 0..good.len() {
                 let mut bad = good.clone();
                 bad[at] ^= 0x10;

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use super::{Cipher, NONCE_LENGTH, Sealer, Signer, SigningAlgorithm};
+use super::sealing::{Cipher, NONCE_LENGTH, SealingKey};
+use super::signing::{Signer, SigningAlgorithm};
 
 const MIB: usize = 1 << 20;
 
@@ -22,10 +23,10 @@ fn of_signing() {
         let signer = Signer::new(algorithm, &[3; 16]);
         for size in [128, 4096, 64 << 10, MIB] {
             let mut message = vec![1; size];
-            measure(&format!("{algorithm:?} sign"), size, || signer.sign(&mut message, &[]));
+            measure(&format!("{algorithm:?} sign"), size, || signer.sign(&mut message));
             measure(&format!("{algorithm:?} verify"), size, || assert!(signer.verify(&message)));
             let (head, rest) = message.split_at_mut(80);
-            measure(&format!("{algorithm:?} sign in two parts"), size, || signer.sign(head, rest));
+            measure(&format!("{algorithm:?} sign in two parts"), size, || signer.sign_parts(head, rest));
         }
     }
 }
@@ -34,17 +35,17 @@ fn of_signing() {
 #[ignore = "measures"]
 fn of_sealing() {
     for cipher in [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Aes128Ccm, Cipher::Aes256Ccm] {
-        let sealer = Sealer::new(cipher, &[3; 32][..cipher.key_length()]);
+        let key = SealingKey::new(cipher, &[3; 32][..cipher.key_length()]);
         let nonce = [0; NONCE_LENGTH];
         for size in [128, 4096, 64 << 10, MIB] {
             let mut buffer = vec![1; size];
             let mut tag = [0; 16];
             measure(&format!("{cipher:?} encrypt"), size, || {
-                tag = sealer.encrypt_in_place(&nonce, &[0; 32], &mut buffer);
+                tag = key.encrypt_in_place(&nonce, &[0; 32], &mut buffer);
             });
             let mut plain = vec![0; size];
             measure(&format!("{cipher:?} decrypt"), size, || {
-                sealer.decrypt(&nonce, &[0; 32], &buffer, &tag, &mut plain).unwrap();
+                key.decrypt(&nonce, &[0; 32], &buffer, &tag, &mut plain).unwrap();
             });
         }
     }
