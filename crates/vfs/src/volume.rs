@@ -422,7 +422,7 @@ impl Volume {
         }
     }
 
-    fn may_change(&self, of: &Found) -> Result<Attributes> {
+    pub(crate) fn may_change(&self, of: &Found) -> Result<Attributes> {
         if self.options.read_only { Err(Error::ReadOnly) } else { Ok(of.attributes) }
     }
 }

@@ -194,6 +194,25 @@ pub trait Object: Any + Send + Sync {
 
     /// The entry of this folder with exactly this stored name; links are not followed.
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found>;
+    /// False when there is certainly no entry of this name. Whoever asks: no identity is taken on for it.
+    fn may_have(&self, _name: &[u8]) -> bool {
+        true
+    }
+    /// The entry at the end of a path of stored names. No link is followed: one on the way is `IsLink`, a file `NotFolder`.
+    fn lookup_path(&self, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
+        let (last, above) = path.split_last().ok_or(Error::Invalid)?;
+        let mut folder: Option<Arc<dyn Object>> = None;
+        for name in above {
+            let found =
+                folder.as_deref().map_or_else(|| self.lookup(caller, name), |at| at.lookup(caller, name))?;
+            match found.attributes.kind {
+                Kind::Folder => folder = Some(found.object),
+                Kind::Link => return Err(Error::IsLink),
+                _ => return Err(Error::NotFolder),
+            }
+        }
+        folder.as_deref().map_or_else(|| self.lookup(caller, last), |at| at.lookup(caller, last))
+    }
     /// The folder that this folder is in; the share's folder is its own parent. `Stale` when it has left the share.
     fn parent(&self) -> Result<Found>;
     /// Makes an entry; fails with `Exists` when there is one. `mode` is final: no umask is applied.

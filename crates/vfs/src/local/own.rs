@@ -23,6 +23,8 @@ pub(crate) enum What {
     MovedFrom,
     /// One move to here.
     MovedTo,
+    /// Any number of changes to its attributes.
+    Attributes,
     /// Any number of anything: the file that goes along with another one.
     Anything,
 }
@@ -59,7 +61,10 @@ impl Expected {
             What::Removed => entry.what == Heard::Removed,
             What::MovedFrom => matches!(entry.what, Heard::MovedFrom(_)),
             What::MovedTo => matches!(entry.what, Heard::MovedTo(_)),
-            What::Anything => return (self.folder, &self.name) == (entry.folder, &entry.name),
+            What::Attributes if entry.what != Heard::Attributes => return false,
+            What::Attributes | What::Anything => {
+                return (self.folder, &self.name) == (entry.folder, &entry.name);
+            }
         };
         right && self.taken.is_empty() && (self.folder, &self.name) == (entry.folder, &entry.name)
     }
@@ -88,7 +93,7 @@ impl OwnChanges {
     pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
         let mut changes = self.changes.lock();
         match changes.ring.iter_mut().find(|expected| expected.is_echoed_by(&entry)) {
-            Some(Expected { what: What::Anything, .. }) => None,
+            Some(Expected { what: What::Attributes | What::Anything, .. }) => None,
             Some(expected) => {
                 expected.taken.push(entry);
                 None

@@ -130,12 +130,17 @@ pub fn classify_xattr(stored: &[u8]) -> Stored<'_> {
     }
 }
 
+/// Whether a client may have a stream of this name. What a name of the model means is changed by other ways.
+pub fn may_be_stream(client: &[u8]) -> bool {
+    // A header of transparent compression is acted on by Macs that read it: none is taken from the network.
+    let refused = [FINDER_INFO_XATTR, RESOURCE_XATTR, b"com.apple.decmpfs", INFO_STREAM, RESOURCE_STREAM];
+    !client.is_empty() && !client.contains(&0) && !refused.contains(&client)
+}
+
 /// The attribute of the host in which a client's attribute lives, or `None` when the name is not the client's to use: it
 /// is part of the model, or would be some server's bookkeeping.
 pub fn stored_xattr(client: &[u8]) -> Option<Vec<u8>> {
-    // A header of transparent compression is acted on by Macs that read it: none is taken from the network.
-    let refused = [FINDER_INFO_XATTR, RESOURCE_XATTR, b"com.apple.decmpfs", INFO_STREAM, RESOURCE_STREAM];
-    if refused.contains(&client) || client.contains(&0) {
+    if !may_be_stream(client) {
         return None;
     }
     let stored = [USER, client].concat();

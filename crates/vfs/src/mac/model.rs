@@ -149,6 +149,11 @@ impl Metadata {
         self.kept.id_hint.as_ref()
     }
 
+    /// Whether there is anything but DOS attributes, of which Macs know nothing.
+    pub fn concerns_macs(&self) -> bool {
+        Self { dos: DosAttributes::default(), ..self.clone() } != Self::default()
+    }
+
     /// Whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

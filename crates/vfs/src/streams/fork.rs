@@ -45,8 +45,9 @@ impl Streams {
 
     /// The fork in the sidecar, else where another server left one. `None` when it is empty.
     fn any_fork(&self, file: &File<'_>) -> Result<Option<Fork>> {
-        let beside = self.beside(file)?;
-        if let Some(fork) = Fork::beside(beside) {
+        if self.may_have_sidecar(file)
+            && let Some(fork) = Fork::beside(self.beside(file)?)
+        {
             return Ok(Some(fork));
         }
         let names = super::found(file.object.list_xattrs())?.unwrap_or_default();
@@ -119,6 +120,15 @@ impl Streams {
         }
         elsewhere::drop_attribute(file.object)?; // or it would be the fork again
         file.folder.remove(&Caller::root(), &file.sidecar_name())
+    }
+
+    /// Removes the fork. `NoSuchAttribute` when it is empty.
+    pub fn remove_fork(&self, caller: &Caller, file: &File<'_>) -> Result<()> {
+        if self.fork_len(file)? == 0 {
+            return Err(Error::NoSuchAttribute);
+        }
+        self.fork_to_write(caller, file)?.truncate(0)?;
+        self.settle(file)
     }
 
     /// After the file's mode or owner was changed: the sidecar's is the same. One look-up when there is none.

@@ -1,7 +1,7 @@
 //! The model of a file's Mac metadata: read from wherever a server or client left it, written where neighbours look.
 
 use super::sidecar::Sidecar;
-use super::{File, Streams, found};
+use super::{File, MOVING, Streams, found};
 use crate::backend::{Object, XattrMode};
 use crate::mac::layout::{DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA};
 use crate::mac::{DosAttributes, Metadata, Parts, Problem, samba};
@@ -18,16 +18,21 @@ struct Own {
 
 impl Own {
     fn read(object: &dyn Object) -> Result<Self> {
+        Self::among(object, &names(object)?)
+    }
+
+    /// One call for each of ours among these attributes of the file.
+    fn among(object: &dyn Object, names: &[Vec<u8>]) -> Result<Self> {
         let mut own = Self::default();
-        for name in found(object.list_xattrs())?.unwrap_or_default() {
+        for name in names {
             let place = match &name[..] {
                 NETATALK_METADATA => &mut own.netatalk,
                 DOSATTRIB => &mut own.dosattrib,
                 KEPT => &mut own.kept,
-                _ if samba::stream_name(&name) == Some(INFO_STREAM) => &mut own.info_stream,
+                _ if samba::stream_name(name) == Some(INFO_STREAM) => &mut own.info_stream,
                 _ => continue,
             };
-            *place = found(object.xattr(&name))?;
+            *place = found(object.xattr(name))?;
         }
         Ok(own)
     }
@@ -47,9 +52,24 @@ impl Own {
 
 impl Streams {
     /// What is known of a file besides its bytes, and what is wrong with it on the disk. Changes nothing.
+    ///
+    /// A file without anything costs one call, and one that looks for a sidecar.
     pub fn load(&self, file: &File<'_>) -> Result<(Metadata, Vec<Problem>)> {
-        let own = Own::read(file.object)?;
+        self.load_among(file, &names(file.object)?, self.may_have_sidecar(file))
+    }
+
+    /// The same, by the names of the file's attributes, and whether there may be a sidecar.
+    pub(crate) fn load_among(
+        &self,
+        file: &File<'_>,
+        names: &[Vec<u8>],
+        may_have_sidecar: bool,
+    ) -> Result<(Metadata, Vec<Problem>)> {
+        let own = Own::among(file.object, names)?;
         let header = self.header_file(file)?;
+        if !may_have_sidecar && !is_moving(names) {
+            return Ok(own.model(None, header.as_ref()));
+        }
         let Some(sidecar) = self.sidecar(file)? else { return Ok(own.model(None, header.as_ref())) };
         let Some((print, _)) = sidecar.absorbed()? else {
             return Ok(own.model(sidecar.parsed().and(Some(&sidecar)), header.as_ref()));
@@ -66,15 +86,24 @@ impl Streams {
 
     /// The same from the file's attributes alone: for a share's own folder, which has no sidecar.
     pub fn load_alone(&self, object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
-        Ok(Own::read(object)?.model(None, None))
+        load_alone(object)
+    }
+
+    /// False when there is certainly no sidecar beside a file. One call, for which no identity is taken on.
+    pub(crate) fn may_have_sidecar(&self, file: &File<'_>) -> bool {
+        file.folder.may_have(&file.sidecar_name())
     }
 
     /// Writes the model down, and into the head of a sidecar that is there.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
-        self.store_alone(caller, file.object, metadata)?;
+        let names = names(file.object)?;
+        put_model(caller, file.object, Own::among(file.object, &names)?, metadata)?;
         if self.header_file(file)?.is_some() {
             self.take_over(file)?;
             self.store_alone(caller, file.object, metadata)?; // what the header file said, unless it was taken away
+        }
+        if !self.may_have_sidecar(file) && !is_moving(&names) {
+            return Ok(());
         }
         match self.sidecar(file)? {
             Some(sidecar) => write_finder_info(sidecar, metadata),
@@ -84,15 +113,7 @@ impl Streams {
 
     /// The same for the attributes alone.
     pub fn store_alone(&self, caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
-        let own = Own::read(object)?;
-        // First what could not be read: the values below replace it.
-        put(caller, object, KEPT, own.kept, metadata.to_kept())?;
-        let says_dos = metadata.dos != DosAttributes::default() || metadata.times.created.is_some();
-        let dosattrib = (says_dos || own.dosattrib.is_some()).then(|| metadata.to_dosattrib());
-        let something = !metadata.is_empty();
-        put(caller, object, DOSATTRIB, own.dosattrib, dosattrib.filter(|_| something))?;
-        let netatalk = if something { Some(dated(metadata, object)?.to_netatalk()) } else { None };
-        put(caller, object, NETATALK_METADATA, own.netatalk, netatalk)
+        store_alone(caller, object, metadata)
     }
 
     /// Takes into the model what was written into a sidecar since it was last known: by a client that sees it as a file,
@@ -116,6 +137,42 @@ impl Streams {
         }
         sidecar.note_absorbed()
     }
+}
+
+/// What a file's attributes alone say.
+pub(crate) fn load_alone(object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
+    Ok(Own::read(object)?.model(None, None))
+}
+
+/// Writes the model into the file's attributes alone.
+pub(crate) fn store_alone(caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
+    put_model(caller, object, Own::read(object)?, metadata)
+}
+
+/// The same for a file without any attributes.
+pub(crate) fn store_first(caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
+    put_model(caller, object, Own::default(), metadata)
+}
+
+/// Whether a crash may have left the file's sidecar elsewhere.
+pub(crate) fn is_moving(names: &[Vec<u8>]) -> bool {
+    names.iter().any(|name| name == MOVING)
+}
+
+fn names(object: &dyn Object) -> Result<Vec<Vec<u8>>> {
+    Ok(found(object.list_xattrs())?.unwrap_or_default())
+}
+
+fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata) -> Result<()> {
+    // First what could not be read: the values below replace it.
+    put(caller, object, KEPT, own.kept, metadata.to_kept())?;
+    let says_dos = metadata.dos != DosAttributes::default() || metadata.times.created.is_some();
+    let dosattrib = (says_dos || own.dosattrib.is_some()).then(|| metadata.to_dosattrib());
+    let something = !metadata.is_empty();
+    put(caller, object, DOSATTRIB, own.dosattrib, dosattrib.filter(|_| something))?;
+    let for_macs = something && (own.netatalk.is_some() || metadata.concerns_macs());
+    let netatalk = if for_macs { Some(dated(metadata, object)?.to_netatalk()) } else { None };
+    put(caller, object, NETATALK_METADATA, own.netatalk, netatalk)
 }
 
 /// Netatalk shows a file without a creation time as made in 1931.

@@ -20,7 +20,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 pub use self::fork::Fork;
-pub use self::named::Stream;
+pub(crate) use self::metadata::{load_alone, store_alone, store_first};
+pub use self::named::StreamInfo;
 use self::pair::Moved;
 pub use self::store::STORE;
 use self::view::Seen;

@@ -5,17 +5,22 @@ use std::sync::Arc;
 
 use super::{File, Streams, found, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
-use crate::mac::layout::{Stored, classify_xattr, stored_xattr};
+use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::samba;
 use crate::{Access, Caller, Error, Result, SetAttributes};
 
+/// The longest name of an attribute, on any host.
+const LONGEST_XATTR: usize = 255;
+
 /// A named stream of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stream {
+pub struct StreamInfo {
     /// Its name, as Macs see it: without `user.`, `:` and `:$DATA`.
     pub name: Vec<u8>,
     /// Its length.
     pub len: u64,
+    /// The space that it takes. What is kept with the file itself takes as much as it is long.
+    pub allocated: u64,
 }
 
 /// Where a stream is.
@@ -28,24 +33,53 @@ enum Home {
     Store(Arc<dyn Object>),
 }
 
+/// Whether there is a named stream among these attributes.
+pub(crate) fn has_stream(xattrs: &[Vec<u8>]) -> bool {
+    let is_stream =
+        |name: &Vec<u8>| matches!(classify_xattr(name), Stored::Client(_) | Stored::SambaStream(_));
+    xattrs.iter().any(is_stream)
+}
+
 impl Streams {
     /// All named streams, in no order.
-    pub fn streams(&self, caller: &Caller, file: &File<'_>) -> Result<Vec<Stream>> {
+    pub fn streams(&self, caller: &Caller, file: &File<'_>) -> Result<Vec<StreamInfo>> {
         file.require(caller, Access::READ)?;
         self.absorb_if_possible(file)?;
-        let mut streams: Vec<Stream> = Vec::new();
-        for (name, value) in self.attributes(file.object)? {
-            streams.push(Stream { name, len: value.len() as u64 });
+        self.streams_alone(file.object)
+    }
+
+    /// The same of a file that has no sidecar, asked for by the server itself.
+    pub fn streams_alone(&self, object: &dyn Object) -> Result<Vec<StreamInfo>> {
+        let mut streams: Vec<StreamInfo> = Vec::new();
+        for (name, value) in self.attributes(object)? {
+            let len = value.len() as u64;
+            streams.push(StreamInfo { name, len, allocated: len });
         }
-        let Some(folder) = self.stored(&file.key())? else { return Ok(streams) };
-        for stored in store::names(&*folder)? {
-            let Some(name) = store::stream_of(&stored) else { continue };
+        let Some(folder) = self.stored(&object.key())? else { return Ok(streams) };
+        for (name, attributes) in store::streams(&*folder)? {
             if streams.iter().all(|stream| stream.name != name) {
-                let len = folder.lookup(&Caller::root(), &stored)?.attributes.size;
-                streams.push(Stream { name, len });
+                streams.push(StreamInfo { name, len: attributes.size, allocated: attributes.allocated });
             }
         }
         Ok(streams)
+    }
+
+    /// Whether a file has named streams, by its own attributes and the store.
+    pub fn has_streams(&self, object: &dyn Object) -> Result<bool> {
+        let names = found(object.list_xattrs())?.unwrap_or_default();
+        Ok(has_stream(&names) || self.has_stored_streams(object)?)
+    }
+
+    pub(crate) fn has_stored_streams(&self, object: &dyn Object) -> Result<bool> {
+        match self.stored(&object.key())? {
+            Some(folder) => Ok(!store::streams(&*folder)?.is_empty()),
+            None => Ok(false),
+        }
+    }
+
+    /// The same with what a sidecar may still have to say; false is certain.
+    pub(crate) fn may_have_streams(&self, object: &dyn Object, file: Option<&File<'_>>) -> Result<bool> {
+        Ok(file.is_some_and(|file| self.may_have_sidecar(file)) || self.has_streams(object)?)
     }
 
     /// The streams that are attributes, with their values; of two places of one name the first counts.
@@ -252,8 +286,12 @@ impl Streams {
 
     /// An attribute counts before the store: it is removed last when a stream moves there.
     fn home(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Home>> {
-        let Some(stored) = stored_xattr(name) else { return Ok(None) };
-        if let Some(value) = found(file.object.xattr(&stored))? {
+        if !may_be_stream(name) {
+            return Ok(None);
+        }
+        if let Some(stored) = attribute_of(name)
+            && let Some(value) = found(file.object.xattr(&stored))?
+        {
             return Ok(Some(Home::Xattr(stored, value)));
         }
         for xattr in found(file.object.list_xattrs())?.unwrap_or_default() {
@@ -265,13 +303,21 @@ impl Streams {
             }
         }
         let Some(folder) = self.stored(&file.key())? else { return Ok(None) };
-        let there = found(folder.lookup(&Caller::root(), &store::stream_file(name)))?;
-        Ok(there.map(|there| Home::Store(there.object)))
+        Ok(store::find_stream(&*folder, name)?.map(Home::Store))
     }
 
     fn home_or_new(&self, file: &File<'_>, name: &[u8]) -> Result<Home> {
-        let stored = stored_xattr(name).ok_or(Error::InvalidName)?;
-        Ok(self.home(file, name)?.unwrap_or(Home::Xattr(stored, Vec::new())))
+        if !may_be_stream(name) {
+            return Err(Error::InvalidName);
+        }
+        if let Some(home) = self.home(file, name)? {
+            return Ok(home);
+        }
+        if let Some(stored) = attribute_of(name) {
+            return Ok(Home::Xattr(stored, Vec::new()));
+        }
+        self.spill(file, name, &[], |_| Ok(()))?;
+        self.home(file, name)?.ok_or(Error::Io)
     }
 
     /// Sets the attribute; false when the host has no room for so long a value.
@@ -301,6 +347,7 @@ impl Streams {
         let folder = self.make_stored(&file.key())?;
         found(folder.remove(&root, store::UNFINISHED))?;
         let new = folder.create(&root, store::UNFINISHED, NewKind::File, 0o600)?.object;
+        store::note_name(&*new, name)?;
         write_prepared(&*new, 0, value)?;
         change(&*new)?;
         new.sync(Stability::File)?; // the attribute goes next, and must not be all there was
@@ -322,6 +369,11 @@ impl Streams {
         }
         object.sync(stability)
     }
+}
+
+/// The attribute of a stream, unless its name is too long for one or means something else there.
+fn attribute_of(name: &[u8]) -> Option<Vec<u8>> {
+    stored_xattr(name).filter(|stored| stored.len() <= LONGEST_XATTR)
 }
 
 fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> Result<()> {

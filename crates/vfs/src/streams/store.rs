@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use siphasher::sip128::SipHasher24;
+
 use super::{Streams, found};
-use crate::backend::{Found, NewKind, Object};
-use crate::{Caller, Error, HostKey, Result};
+use crate::backend::{Found, NewKind, Object, XattrMode};
+use crate::{Attributes, Caller, Error, HostKey, Result};
 
 /// The folder at the volume's root; never shown to clients. In it is a folder for each file that needs one, named by
 /// the file's [`HostKey`] in hexadecimal.
@@ -14,9 +16,50 @@ pub const STORE: &[u8] = b".fourfold-streams";
 pub(super) const SIDECAR: &[u8] = b"sidecar";
 /// In a file's folder: something not finished.
 pub(super) const UNFINISHED: &[u8] = b"unfinished";
+/// The longest name of a file, on any host.
+const LONGEST_FILE: usize = 255;
 const STREAM_PREFIX: &[u8] = b"s.";
 
-/// The name of a stream's file: the stream's name with `/` and `%` escaped.
+/// What the file of a stream begins with that is named on it, as the name is too long for a file's.
+const LONG_PREFIX: &[u8] = b"n.";
+/// The name of a stream, on its file.
+const NAME: &[u8] = b"user.fourfold.name";
+
+/// The streams in a file's folder, with their files' attributes.
+pub(super) fn streams(folder: &dyn Object) -> Result<Vec<(Vec<u8>, Attributes)>> {
+    let mut streams = Vec::new();
+    for file in names(folder)? {
+        let is_long = file.starts_with(LONG_PREFIX);
+        if !is_long && stream_of(&file).is_none() {
+            continue;
+        }
+        let there = folder.lookup(&Caller::root(), &file)?;
+        let name = if is_long { found(there.object.xattr(NAME))? } else { stream_of(&file) };
+        streams.extend(name.map(|name| (name, there.attributes)));
+    }
+    Ok(streams)
+}
+
+/// Notes on a stream's file what the stream is called, where the file's name does not say that.
+pub(super) fn note_name(object: &dyn Object, name: &[u8]) -> Result<()> {
+    if !stream_file(name).starts_with(LONG_PREFIX) {
+        return Ok(());
+    }
+    object.set_xattr(&Caller::root(), NAME, name, XattrMode::Set)
+}
+
+/// The file of a stream in a file's folder.
+pub(super) fn find_stream(folder: &dyn Object, name: &[u8]) -> Result<Option<Arc<dyn Object>>> {
+    let file = stream_file(name);
+    let Some(there) = found(folder.lookup(&Caller::root(), &file))? else { return Ok(None) };
+    if file.starts_with(LONG_PREFIX) && found(there.object.xattr(NAME))?.as_deref() != Some(name) {
+        return Err(Error::Exists); // another name with the same hash: never by chance
+    }
+    Ok(Some(there.object))
+}
+
+/// The name of a stream's file: the stream's name with `/` and `%` escaped, or its hash (SipHash-2-4-128, key 0) if that is
+/// too long.
 pub(super) fn stream_file(name: &[u8]) -> Vec<u8> {
     let mut file = STREAM_PREFIX.to_vec();
     for &byte in name {
@@ -26,6 +69,13 @@ pub(super) fn stream_file(name: &[u8]) -> Vec<u8> {
             _ => file.push(byte),
         }
     }
+    if file.len() <= LONGEST_FILE {
+        return file;
+    }
+    let hash = SipHasher24::new().hash(name);
+    let hash = (u128::from(hash.h1) << 64 | u128::from(hash.h2)).to_be_bytes();
+    let mut file = LONG_PREFIX.to_vec();
+    hash.iter().for_each(|byte| file.extend_from_slice(format!("{byte:02x}").as_bytes()));
     file
 }
 

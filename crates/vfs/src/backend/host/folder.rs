@@ -47,10 +47,38 @@ impl HostObject {
         }
     }
 
+    /// Whether there may be an entry of this name: asked with whatever ids this thread has.
+    pub(super) fn may_have_entry(&self, name: &[u8]) -> bool {
+        let asked =
+            rustix::fs::statx(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW, rustix::fs::StatxFlags::empty());
+        !matches!(asked, Err(rustix::io::Errno::NOENT | rustix::io::Errno::NAMETOOLONG))
+    }
+
+    /// A whole path in one call. The kernel follows no link in it, whatever happens to its folders meanwhile.
+    pub(super) fn find_path(&self, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
+        match path {
+            [] => Err(Error::Invalid),
+            [name] => self.find(caller, name),
+            // Where there are no handles, an object must leave a trace in its own folder.
+            [name, rest @ ..] if !self.shared.by_handle() => {
+                let found = self.find(caller, name)?;
+                match found.attributes.kind {
+                    Kind::Folder => found.object.lookup_path(caller, rest),
+                    Kind::Link => Err(Error::IsLink),
+                    _ => Err(Error::NotFolder),
+                }
+            }
+            _ => {
+                self.shared.act_as(caller)?;
+                self.open_entry(&path.join(&b'/'))
+            }
+        }
+    }
+
     fn open_entry(&self, name: &[u8]) -> Result<Found> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Another file system mounted inside the share is not part of it: its keys would not be unique here.
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
         let opened = rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), resolve);
         self.shared.adopt(opened.map_err(fact)?, Reached::ByName)
     }

@@ -156,6 +156,14 @@ impl Object for HostObject {
         self.find(caller, name)
     }
 
+    fn may_have(&self, name: &[u8]) -> bool {
+        self.may_have_entry(name)
+    }
+
+    fn lookup_path(&self, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
+        self.find_path(caller, path)
+    }
+
     fn parent(&self) -> Result<Found> {
         self.parent_folder()
     }

@@ -53,7 +53,7 @@ fn a_sidecar_of_macos_with_attributes() {
     assert_eq!((metadata.finder_info.file_type(), problems), (*b"TEXT", vec![]));
     assert_eq!(disk.fork(&file), b"fork");
     let streams = disk.streams.streams(&user(), &file.file()).unwrap();
-    assert_eq!(streams, [crate::streams::Stream { name: b"x".to_vec(), len: 2 }]);
+    assert_eq!(streams, [crate::streams::StreamInfo { name: b"x".to_vec(), len: 2, allocated: 2 }]);
     assert_eq!(file.object.xattr(b"user.x").unwrap(), b"vw");
     let mut fork = disk.streams.fork_to_write(&user(), &file.file()).unwrap();
     fork.truncate(6).unwrap();

@@ -94,11 +94,18 @@ fn the_models_own_attributes_are_no_streams() {
     set_xattr(&*file.object, b"user.DOSATTRIB", b"0x20\0");
     set_xattr(&*file.object, b"user.DosStream.AFP_AfpInfo:$DATA", &[0; 61]);
     assert_eq!(list(&disk, &file), []);
-    for name in [&b"DOSATTRIB"[..], b"com.apple.ResourceFork", b"fourfold.owner", b"AFP_AfpInfo"] {
+    for name in [&b"com.apple.ResourceFork"[..], b"com.apple.FinderInfo", b"AFP_AfpInfo", b""] {
         let written = disk.streams.write_stream(&user(), &file.file(), name, 0, b"x", Stability::Unstable);
         assert_eq!(written, Err(Error::InvalidName), "{}", name.escape_ascii());
         assert_eq!(read(&disk, &file, name), Err(Error::NoSuchAttribute));
     }
+    // Words of the host's layout only: streams like any others, elsewhere.
+    for name in [&b"DOSATTRIB"[..], b"fourfold.owner", b"DosStream.x:$DATA"] {
+        write(&disk, &file, name, 0, b"stream");
+        assert_eq!(read(&disk, &file, name).unwrap(), b"stream");
+    }
+    assert_eq!(file.object.xattr(b"user.DOSATTRIB").unwrap(), b"0x20\0");
+    assert_eq!(file.object.list_xattrs().unwrap().len(), 2);
 }
 
 #[test]

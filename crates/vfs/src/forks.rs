@@ -1,0 +1,96 @@
+//! A file's streams as a whole: which there are, and removing one. Their bytes are read and written through opens.
+
+use std::sync::Arc;
+
+use crate::backend::Found;
+use crate::coherence::RECALL_DEADLINE;
+use crate::metadata::file_at;
+use crate::state::{Cause, Stream};
+use crate::streams::{File, StreamInfo, Streams};
+use crate::{Actor, Beside, Caller, Error, Result, Volume};
+
+impl Volume {
+    /// The named streams of a file, in no order. One or two calls to the host tell that there are none; what it takes
+    /// more waits where that holds up nobody.
+    pub async fn streams(
+        self: &Arc<Self>,
+        actor: &Actor,
+        of: &Found,
+        place: Option<Beside<'_>>,
+    ) -> Result<Vec<StreamInfo>> {
+        let Some(streams) = &self.streams else { return Ok(Vec::new()) };
+        if !streams.may_have_streams(&*of.object, place.map(|place| file_at(of, place)).as_ref())? {
+            return Ok(Vec::new());
+        }
+        match place {
+            None => streams.streams_alone(&*of.object),
+            Some(place) => {
+                // What they are called and how long they are is no more of a secret than the file's size.
+                self.at(actor, of, place, |streams, _, file| streams.streams(&Caller::root(), file)).await
+            }
+        }
+    }
+
+    /// The length of a file's resource fork; 0 when it has none. One call to the host, and one more, tell that.
+    pub fn fork_len(&self, of: &Found, place: Beside<'_>) -> Result<u64> {
+        match &self.streams {
+            Some(streams) => streams.fork_len(&file_at(of, place)),
+            None => Ok(0),
+        }
+    }
+
+    /// Whether a file has any named streams, as far as its own attributes and the store say: cheap.
+    pub fn has_streams(&self, of: &Found) -> Result<bool> {
+        match &self.streams {
+            Some(streams) => streams.has_streams(&*of.object),
+            None => Ok(false),
+        }
+    }
+
+    /// Removes a named stream, or the resource fork. `NoSuchAttribute` when there is none.
+    pub async fn remove_stream(
+        self: &Arc<Self>,
+        actor: &Actor,
+        of: &Found,
+        place: Beside<'_>,
+        stream: &Stream,
+    ) -> Result<()> {
+        self.may_describe(actor, of)?;
+        if let Some(recall) = self.state.break_for(of.object.id(), stream, Cause::Truncate, actor.party) {
+            recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
+        }
+        let going = stream.clone();
+        self.at(actor, of, place, move |streams, caller, file| match &going {
+            Stream::Data => Err(Error::Invalid),
+            Stream::Resource => streams.remove_fork(caller, file),
+            Stream::Named(name) => streams.remove_stream(caller, file, name.as_bytes()),
+        })
+        .await?;
+        self.unheard(&of.object);
+        self.recall_stream_late(actor, of.object.id(), stream, Cause::Truncate);
+        Ok(())
+    }
+
+    /// Does something with the streams of a file that is at this place, while nobody else changes them, and where waiting
+    /// holds up nobody.
+    async fn at<T: Send + 'static>(
+        self: &Arc<Self>,
+        actor: &Actor,
+        of: &Found,
+        place: Beside<'_>,
+        act: impl FnOnce(&Streams, &Caller, &File<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (volume, caller, node) = (self.clone(), actor.caller.clone(), of.object.clone());
+        let (folder, name) = (place.folder.clone(), place.name.to_vec());
+        let act = move || {
+            let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
+            let _changing = volume.busy.change(&[(folder.id(), &name), (node.id(), b"")]);
+            let there = folder.lookup(&Caller::root(), &name).map_err(|_| Error::Stale)?;
+            if there.object.key() != node.key() {
+                return Err(Error::Stale);
+            }
+            act(streams, &caller, &File { folder: &*folder, name: &name, object: &*node })
+        };
+        self.pool.run(of.object.id(), act).await
+    }
+}

@@ -1,0 +1,126 @@
+//! A file's Mac and DOS metadata as a whole, for protocols that show them: read, changed, told.
+
+use crate::backend::Found;
+use crate::busy::Changing;
+use crate::events::{self, Aspects, Happened};
+use crate::local::What;
+use crate::mac::Metadata;
+use crate::mac::layout::sidecar_name;
+use crate::state::Cause;
+use crate::streams::{self, File};
+use crate::{Access, Actor, Attributes, Beside, Error, Result, Time, Volume};
+
+impl Volume {
+    /// What a file is besides its forks and the host's attributes. One call to the host tells that there is nothing, one
+    /// more looks for a sidecar where `place` is given; without it what only a sidecar says is not seen, which is right
+    /// for the share's own folder. A file just made has `Metadata::default()`, and need not be asked.
+    pub fn metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Metadata> {
+        let object = &*of.object;
+        let loaded = match (&self.streams, place) {
+            (Some(streams), Some(place)) => streams.load(&file_at(of, place)),
+            _ => streams::load_alone(object),
+        };
+        Ok(loaded?.0)
+    }
+
+    /// When a file was made: what a client said, else what the host knows, else the earliest time that it has.
+    pub fn created(attributes: &Attributes, metadata: &Metadata) -> Time {
+        let earliest = attributes.modified.min(attributes.changed);
+        metadata.times.created.or(attributes.created).unwrap_or(earliest)
+    }
+
+    /// Changes the metadata of a file, while nobody else changes them. The file's owner may, and who may write it.
+    /// Nothing is written when nothing changes.
+    pub fn change_metadata(
+        &self,
+        actor: &Actor,
+        of: &Found,
+        place: Option<Beside<'_>>,
+        change: impl FnOnce(&mut Metadata),
+    ) -> Result<()> {
+        self.may_describe(actor, of)?;
+        let _changing = self.claim(of, place);
+        let before = self.metadata(of, place)?;
+        let mut after = before.clone();
+        change(&mut after);
+        if after == before {
+            return Ok(());
+        }
+        let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
+        self.describe(actor, of, place, Aspects::ATTRIBUTES.union(created), || match (&self.streams, place) {
+            (Some(streams), Some(place)) => streams.store(&actor.caller, &file_at(of, place), &after),
+            _ => streams::store_alone(&actor.caller, &*of.object, &after),
+        })
+    }
+
+    /// Gives a file its first metadata: one that the caller has just made and that nobody else knows yet. Nothing is read
+    /// first; DOS attributes alone cost one call to the host.
+    pub fn describe_new(&self, actor: &Actor, made: &Found, metadata: &Metadata) -> Result<()> {
+        self.may_describe(actor, made)?;
+        streams::store_first(&actor.caller, &*made.object, metadata)?;
+        self.unheard(&made.object);
+        Ok(())
+    }
+
+    /// Fails unless this caller may change what describes a file: its owner, and who may write it.
+    pub(crate) fn may_describe(&self, actor: &Actor, of: &Found) -> Result<()> {
+        let attributes = self.may_change(of)?;
+        let granted = || of.object.access(&actor.caller, &attributes, Access::WRITE);
+        let may = attributes.uid == actor.caller.uid || granted()?.contains(Access::WRITE);
+        if may { Ok(()) } else { Err(Error::AccessDenied) }
+    }
+
+    /// Keeps others from changing the file's streams and metadata, by its place and by itself.
+    pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Changing<'_> {
+        let itself = (of.object.id(), &b""[..]);
+        match place {
+            Some(place) => self.busy.change(&[(place.folder.id(), place.name), itself]),
+            None => self.busy.change(&[itself]),
+        }
+    }
+
+    /// Makes a change to what describes a file: asks for leases before and after, and tells who watches its folder.
+    pub(crate) fn describe(
+        &self,
+        actor: &Actor,
+        of: &Found,
+        place: Option<Beside<'_>>,
+        aspects: Aspects,
+        write: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let id = of.object.id();
+        self.recall(actor, id, Cause::Attributes)?;
+        let own = place.map(|place| {
+            let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
+            self.locals.own(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)])
+        });
+        write()?;
+        own.into_iter().for_each(crate::local::Own::made);
+        self.unheard(&of.object);
+        self.recall_late(actor, id, Cause::Attributes);
+        if let Some(place) = place {
+            self.tell_described(actor, of, place, aspects);
+        }
+        Ok(())
+    }
+
+    fn tell_described(&self, actor: &Actor, of: &Found, place: Beside<'_>, aspects: Aspects) {
+        if !self.events.listens() {
+            return;
+        }
+        let change = || events::Change {
+            folder: place.folder.id(),
+            name: place.name.into(),
+            file: Some(of.object.id()),
+            of: of.attributes.kind,
+            what: Happened::Modified(aspects),
+            by: Some(actor.party.client),
+        };
+        self.events.publish(&|folder| self.locals.above(folder), change);
+    }
+}
+
+/// A file as `streams` wants it.
+pub(crate) fn file_at<'a>(of: &'a Found, place: Beside<'a>) -> File<'a> {
+    File { folder: &**place.folder, name: place.name, object: &*of.object }
+}

@@ -1,0 +1,127 @@
+//! Look-up of a whole path, for protocols whose clients name files by paths.
+
+use crate::backend::Found;
+use crate::names::Folding;
+use crate::sidecars::refuse_store;
+use crate::{Caller, Error, Kind, Result, Volume};
+
+/// The most components of a path.
+pub const MAX_PATH_DEPTH: usize = 512;
+
+/// Where a path leads.
+#[derive(Clone)]
+pub struct Resolved {
+    /// The entry; `None` when only the last name is missing.
+    pub found: Option<Found>,
+    /// The stored name of the entry, or the one that a new entry would get. Empty for an empty path.
+    pub name: Vec<u8>,
+    from: Found,
+    /// The stored names of the folders on the way.
+    above: Vec<Vec<u8>>,
+    parent: Option<Found>,
+}
+
+impl Resolved {
+    /// The folder that the entry is in, or would be. For what was found in one step it is looked up now, and is where the
+    /// path leads by now; for a missing entry it is known.
+    pub fn parent(&self, caller: &Caller) -> Result<Found> {
+        if let Some(parent) = &self.parent {
+            return Ok(parent.clone());
+        }
+        let path: Vec<&[u8]> = self.above.iter().map(Vec::as_slice).collect();
+        if path.is_empty() { Ok(self.from.clone()) } else { self.from.object.lookup_path(caller, &path) }
+    }
+}
+
+/// Why a path leads nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathError {
+    /// At which component, from 0.
+    pub at: usize,
+    /// `NotFound`: a folder on the way is missing. `NotFolder`: what is there is no folder. `IsLink`: it is a link, which
+    /// is for the protocol to follow.
+    pub why: Error,
+}
+
+impl Volume {
+    /// Follows a path from a folder; `.` and `..` are not among the names. Names are looked up as
+    /// [`Volume::lookup_folded`] does. A path all of whose names are exact takes as many calls to the host as one name.
+    /// An empty path leads to the folder itself.
+    pub fn lookup_path(
+        &self,
+        caller: &Caller,
+        from: &Found,
+        components: &[&[u8]],
+        folding: Folding,
+    ) -> std::result::Result<Resolved, PathError> {
+        if components.len() > MAX_PATH_DEPTH {
+            return Err(PathError { at: MAX_PATH_DEPTH, why: Error::NameTooLong });
+        }
+        for (at, name) in components.iter().enumerate() {
+            check(name).map_err(|why| PathError { at, why })?;
+        }
+        let Some((last, above)) = components.split_last() else {
+            let (found, from) = (Some(from.clone()), from.clone());
+            return Ok(Resolved {
+                found,
+                name: Vec::new(),
+                parent: Some(from.clone()),
+                from,
+                above: Vec::new(),
+            });
+        };
+        if let Ok(found) = from.object.lookup_path(caller, components) {
+            let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());
+            return Ok(Resolved { found: Some(found), name, from: from.clone(), above, parent: None });
+        }
+        self.lookup_steps(caller, from, (above, last), folding)
+    }
+
+    /// The same folder by folder; those that all have their exact names in one step.
+    fn lookup_steps(
+        &self,
+        caller: &Caller,
+        from: &Found,
+        (above, last): (&[&[u8]], &[u8]),
+        folding: Folding,
+    ) -> std::result::Result<Resolved, PathError> {
+        let mut parent = from.clone();
+        let mut stored = Vec::with_capacity(above.len());
+        let exact = if above.len() > 1 { from.object.lookup_path(caller, above).ok() } else { None };
+        match exact.filter(|found| found.attributes.kind == Kind::Folder) {
+            Some(found) => {
+                parent = found;
+                stored = above.iter().map(|name| name.to_vec()).collect();
+            }
+            None => {
+                for (at, name) in above.iter().enumerate() {
+                    let failed = |why| PathError { at, why };
+                    let (name, found) = self.lookup_folded(caller, &parent, name, folding).map_err(failed)?;
+                    parent = folder(found).map_err(failed)?;
+                    stored.push(name);
+                }
+            }
+        }
+        let (name, found) = match self.lookup_folded(caller, &parent, last, folding) {
+            Ok((name, found)) => (name, Some(found)),
+            Err(Error::NotFound) => (crate::names::for_storage(last).into_owned(), None),
+            Err(why) => return Err(PathError { at: above.len(), why }),
+        };
+        Ok(Resolved { found, name, from: from.clone(), above: stored, parent: Some(parent) })
+    }
+}
+
+/// A folder to go on from.
+fn folder(found: Found) -> Result<Found> {
+    match found.attributes.kind {
+        Kind::Folder => Ok(found),
+        Kind::Link => Err(Error::IsLink),
+        _ => Err(Error::NotFolder),
+    }
+}
+
+/// A component that the host may be asked for in a path.
+fn check(name: &[u8]) -> Result<()> {
+    let is_path = matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0));
+    if is_path { Err(Error::InvalidName) } else { refuse_store(name) }
+}

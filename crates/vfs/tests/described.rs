@@ -1,0 +1,257 @@
+//! What describes a file: metadata, old attributes, the list of its streams. On the memory and the host backend.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::memory::Memory;
+use vfs::backend::{Found, NewKind, Stability};
+use vfs::events::{Aspects, Event, Filter, Happened, Scope, Seen};
+use vfs::mac::{DosAttributes, Metadata};
+use vfs::state::{ClientId, Modes, Party, Stream};
+use vfs::{
+    Actor, Attributes, Beside, Caller, Error, FileId, Kind, MAX_EA_BYTES, MAX_EA_NAME, OpenOptions, Time,
+    Volume, VolumeOptions,
+};
+
+/// A volume on each backend, the folder of the host if it has one, and who acts.
+fn volumes() -> Vec<(Arc<Volume>, Option<tempfile::TempDir>, Actor)> {
+    let dir = tempfile::tempdir().unwrap();
+    let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let new = |backend| Arc::new(Volume::new(backend, VolumeOptions::default()));
+    vec![
+        (new(Arc::new(Memory::ticking())), None, actor(Caller::root())),
+        (new(Arc::new(host)), Some(dir), actor(Caller::new(uid, gid, &[]))),
+    ]
+}
+
+fn actor(caller: Caller) -> Actor {
+    Actor { caller, party: Party::client(ClientId(7)), open: None, parent_key: None }
+}
+
+fn make(volume: &Volume, actor: &Actor, name: &[u8]) -> (Found, Found) {
+    let root = volume.root().unwrap();
+    let file = volume.create(actor, &root, name, NewKind::File, 0o644).unwrap().found;
+    (root, file)
+}
+
+fn beside<'a>(folder: &'a Found, name: &'a [u8]) -> Option<Beside<'a>> {
+    Some(Beside { folder: &folder.object, name })
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+#[test]
+fn metadata_reads_back_and_dos_attributes_alone_are_one_attribute() {
+    for (volume, dir, actor) in volumes() {
+        let (root, file) = make(&volume, &actor, b"a");
+        let place = beside(&root, b"a");
+        assert!(volume.metadata(&file, place).unwrap().is_empty());
+        let archive = |metadata: &mut Metadata| metadata.dos = DosAttributes::ARCHIVE;
+        volume.change_metadata(&actor, &file, place, archive).unwrap();
+        assert_eq!(volume.metadata(&file, place).unwrap().dos, DosAttributes::ARCHIVE);
+        assert_eq!(file.object.list_xattrs().unwrap(), [b"user.DOSATTRIB".to_vec()]);
+        // [MS-FSCC] 2.6 FILE_ATTRIBUTE_ARCHIVE 0x20, where docs/on-disk-format.md says: attributes at 12.
+        assert_eq!(file.object.xattr(b"user.DOSATTRIB").unwrap()[12..16], [0x20, 0, 0, 0]);
+        let changed = file.object.attributes().unwrap().changed;
+        volume.change_metadata(&actor, &file, place, archive).unwrap();
+        assert_eq!(file.object.attributes().unwrap().changed, changed, "nothing is written");
+        let label = |metadata: &mut Metadata| metadata.set_hidden(true);
+        volume.change_metadata(&actor, &file, place, label).unwrap();
+        assert!(file.object.xattr(b"user.org.netatalk.Metadata").is_ok());
+        assert!(volume.metadata(&file, None).unwrap().is_hidden());
+        volume.change_metadata(&actor, &root, None, label).unwrap();
+        assert!(volume.metadata(&volume.root().unwrap(), None).unwrap().is_hidden());
+        drop(dir);
+    }
+}
+
+#[test]
+fn a_new_file_gets_its_first_metadata_without_being_asked() {
+    for (volume, dir, actor) in volumes() {
+        let (root, file) = make(&volume, &actor, b"a");
+        let at = Time { secs: 1_000_000_000, nanos: 0 };
+        let mut first = Metadata::default();
+        first.dos = DosAttributes::ARCHIVE;
+        volume.describe_new(&actor, &file, &first).unwrap();
+        assert_eq!(volume.metadata(&file, beside(&root, b"a")).unwrap(), first);
+        first.times.created = Some(at);
+        volume.describe_new(&actor, &file, &first).unwrap();
+        let known = volume.metadata(&file, beside(&root, b"a")).unwrap();
+        assert_eq!((Volume::created(&file.attributes, &known), known.dos), (at, DosAttributes::ARCHIVE));
+        drop(dir);
+    }
+}
+
+#[test]
+fn only_the_owner_and_who_may_write_change_metadata() {
+    let volume = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
+    let user = |uid| actor(Caller::new(uid, 100, &[]));
+    let (_, file) = make(&volume, &user(10), b"a");
+    let hide = |metadata: &mut Metadata| metadata.set_hidden(true);
+    assert_eq!(volume.change_metadata(&user(11), &file, None, hide), Err(Error::AccessDenied));
+    assert_eq!(volume.set_eas(&user(11), &file, None, &[(b"A", Some(b"x"))]), Err(Error::AccessDenied));
+    assert_eq!(volume.change_metadata(&user(10), &file, None, hide), Ok(()));
+    let options = VolumeOptions { read_only: true, ..VolumeOptions::default() };
+    let volume = Volume::new(Arc::new(Memory::ticking()), options);
+    let root = volume.root().unwrap();
+    assert_eq!(volume.change_metadata(&user(0), &root, None, hide), Err(Error::ReadOnly));
+}
+
+#[test]
+fn without_a_birth_time_a_file_was_made_when_it_was_first_known() {
+    let at = |secs| Time { secs, nanos: 0 };
+    let attributes = Attributes {
+        id: FileId(1),
+        kind: Kind::File,
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        links: 1,
+        size: 0,
+        allocated: 0,
+        device: (0, 0),
+        accessed: at(1),
+        modified: at(5),
+        changed: at(4),
+        created: None,
+    };
+    let none = Metadata::default();
+    assert_eq!(Volume::created(&attributes, &none), at(4));
+    assert_eq!(Volume::created(&Attributes { created: Some(at(9)), ..attributes }, &none), at(9));
+}
+
+fn changes(events: &mut vfs::events::Subscription) -> Vec<Seen> {
+    let mut all = Vec::new();
+    while let Some(event) = events.try_next() {
+        if let Event::Changed(seen) = event {
+            all.push(seen);
+        }
+    }
+    all
+}
+
+#[test]
+fn who_watches_the_folder_hears_once_and_who_did_it() {
+    let volume = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
+    let me = actor(Caller::root());
+    let (root, file) = make(&volume, &me, b"a");
+    let mut events = volume.events().subscribe(Scope::Folder(root.object.id()), Filter::ALL, 16).unwrap();
+    let made = |metadata: &mut Metadata| metadata.times.created = Some(Time { secs: 5, nanos: 0 });
+    volume.change_metadata(&me, &file, beside(&root, b"a"), made).unwrap();
+    let [Seen { change, .. }] = &changes(&mut events)[..] else { panic!("one change") };
+    assert_eq!(change.what, Happened::Modified(Aspects::ATTRIBUTES.union(Aspects::CREATED)));
+    assert_eq!((&*change.name, change.by), (&b"a"[..], Some(ClientId(7))));
+}
+
+#[test]
+fn old_attributes_ignore_case_and_stay_below_their_limits() {
+    for (volume, dir, actor) in volumes() {
+        let (root, file) = make(&volume, &actor, b"a");
+        let set =
+            |changes: &[(&[u8], Option<&[u8]>)]| volume.set_eas(&actor, &file, beside(&root, b"a"), changes);
+        let all = || {
+            let eas = volume.eas(&file).unwrap();
+            eas.iter()
+                .map(|ea| format!("{}={}", ea.name.escape_ascii(), ea.value.escape_ascii()))
+                .collect::<Vec<_>>()
+        };
+        assert!(all().is_empty());
+        set(&[(b".type", Some(b"text")), (b"Note", Some(b"\0\xff"))]).unwrap();
+        assert_eq!(all(), [".TYPE=text", "NOTE=\\x00\\xff"]);
+        assert_eq!(file.object.xattr(b"user.fourfold.ea.NOTE").unwrap(), b"\0\xff");
+        set(&[(b"NOTE", Some(b"n")), (b".TYPE", None), (b"none", None)]).unwrap();
+        assert_eq!(all(), ["NOTE=n"]);
+        assert_eq!(set(&[(b"", Some(b"x"))]), Err(Error::InvalidName));
+        assert_eq!(set(&[(&[b'x'; MAX_EA_NAME + 1], Some(b"x"))]), Err(Error::NameTooLong));
+        assert_eq!(set(&[(b"Ok", Some(b"x")), (b"big", Some(&vec![1; MAX_EA_BYTES]))]), Err(Error::TooMany));
+        assert_eq!(all(), ["NOTE=n"], "none of them, if not all");
+        assert!(!volume.has_streams(&file).unwrap(), "they are no streams");
+        drop(dir);
+    }
+}
+
+async fn put(
+    volume: &Arc<Volume>,
+    actor: &Actor,
+    file: &Found,
+    at: Beside<'_>,
+    stream: Stream,
+    bytes: &[u8],
+) {
+    let options = OpenOptions {
+        stream,
+        create: true,
+        place: Some(at),
+        ..OpenOptions::data(Modes::READ.union(Modes::WRITE))
+    };
+    let open = volume.open(actor, file, options).await.unwrap();
+    open.write_at(0, Bytes::copy_from_slice(bytes), Stability::Unstable).await.unwrap();
+}
+
+#[test]
+fn streams_are_listed_with_their_lengths_and_removed() {
+    for (volume, dir, actor) in volumes() {
+        let (root, file) = make(&volume, &actor, b"a");
+        let at = beside(&root, b"a").unwrap();
+        run(async {
+            assert_eq!(volume.streams(&actor, &file, Some(at)).await, Ok(Vec::new()));
+            assert!(!volume.has_streams(&file).unwrap());
+            // Names: short, long for an attribute, long for a file's name, and the host's own words.
+            let long = ["ä".repeat(126), "x".repeat(255), "%/".repeat(120)];
+            let names = ["one", &long[0], &long[1], &long[2], "DOSATTRIB", "fourfold.kept"];
+            for (at_name, name) in names.iter().enumerate() {
+                put(&volume, &actor, &file, at, Stream::Named((*name).into()), &vec![7; at_name + 1]).await;
+            }
+            put(&volume, &actor, &file, at, Stream::Named("large".into()), &vec![1; 200_000]).await;
+            put(&volume, &actor, &file, at, Stream::Resource, b"fork").await;
+            let mut listed = volume.streams(&actor, &file, Some(at)).await.unwrap();
+            listed.sort_by_key(|stream| stream.len);
+            let said: Vec<_> = listed.iter().map(|s| (&s.name[..], s.len)).collect();
+            let mut expected: Vec<_> = names.iter().map(|name| name.as_bytes()).zip(1..).collect();
+            expected.push((b"large", 200_000));
+            assert_eq!(said, expected);
+            assert!(listed.last().unwrap().allocated >= 200_000);
+            assert_eq!(volume.fork_len(&file, at), Ok(4));
+            assert!(volume.has_streams(&file).unwrap());
+            assert!(volume.metadata(&file, Some(at)).unwrap().dos == DosAttributes::default());
+
+            for name in names.into_iter().chain(["large"]) {
+                volume.remove_stream(&actor, &file, at, &Stream::Named(name.into())).await.unwrap();
+            }
+            assert_eq!(volume.streams(&actor, &file, Some(at)).await, Ok(Vec::new()));
+            volume.remove_stream(&actor, &file, at, &Stream::Resource).await.unwrap();
+            assert_eq!(volume.fork_len(&file, at), Ok(0));
+            for gone in [Stream::Resource, Stream::Named("one".into())] {
+                let again = volume.remove_stream(&actor, &file, at, &gone).await;
+                assert_eq!(again, Err(Error::NoSuchAttribute));
+            }
+        });
+        drop(dir);
+    }
+}
+
+#[test]
+fn what_a_caller_may_not_read_it_is_told_about() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root acts as others");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let host = Arc::new(Host::open(dir.path(), &HostOptions::default()).unwrap());
+    let volume = Volume::new(host, VolumeOptions::default());
+    let (root, file) = make(&volume, &actor(Caller::root()), b"a");
+    let hide = |metadata: &mut Metadata| metadata.set_hidden(true);
+    volume.change_metadata(&actor(Caller::root()), &file, beside(&root, b"a"), hide).unwrap();
+    std::fs::set_permissions(dir.path().join("a"), std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let found = volume.lookup(&Caller::new(4242, 4242, &[]), &root.object, b"a").unwrap();
+    assert!(volume.metadata(&found, beside(&root, b"a")).unwrap().is_hidden());
+}
