@@ -6,6 +6,7 @@ use std::ops::Range;
 use wire::{Malformed, Reader, Writer};
 
 use super::Header;
+pub(super) use super::text::{from_bytes as utf16, put as put_utf16};
 
 /// A reader behind the structure size of the body, which must be `size`.
 pub(super) fn body(message: &[u8], size: u16) -> Result<Reader<'_>, Malformed> {
@@ -48,20 +49,6 @@ pub(super) fn buffer(
     let length = length.try_into().map_err(|_| too_large)?;
     let range = range(message, fixed, offset, length)?;
     Ok(if range.is_empty() { &[] } else { &message[range] })
-}
-
-/// The code units of UTF-16LE text. They need not be valid UTF-16.
-pub(super) fn utf16(bytes: &[u8]) -> Result<Vec<u16>, Malformed> {
-    let (units, rest) = bytes.as_chunks::<2>();
-    if !rest.is_empty() {
-        return Err(Malformed("half of a UTF-16 code unit"));
-    }
-    Ok(units.iter().map(|unit| u16::from_le_bytes(*unit)).collect())
-}
-
-/// Appends `units` in UTF-16LE.
-pub(super) fn put_utf16(w: &mut Writer, units: &[u16]) {
-    units.iter().for_each(|unit| w.u16_le(*unit));
 }
 
 /// Appends zeros until what was written since `start` is a multiple of 8 long.

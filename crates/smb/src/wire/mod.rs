@@ -19,6 +19,16 @@ macro_rules! number {
         impl $name {
             $($(#[$item])* pub const $constant: Self = Self($value);)*
         }
+
+        impl $crate::wire::layout::Field for $name {
+            fn read(r: &mut ::wire::Reader<'_>) -> Result<Self, ::wire::Malformed> {
+                Ok(Self($crate::wire::layout::Field::read(r)?))
+            }
+
+            fn write(&self, w: &mut ::wire::Writer) {
+                $crate::wire::layout::Field::write(&self.0, w);
+            }
+        }
     };
 }
 
@@ -69,6 +79,7 @@ macro_rules! bits {
 }
 
 mod buffers;
+mod layout;
 
 pub mod aapl;
 pub mod cancel;
@@ -81,6 +92,8 @@ pub mod echo;
 pub mod error;
 pub mod flush;
 pub mod frame;
+pub mod fscc;
+pub mod fsctl;
 pub mod header;
 pub mod ioctl;
 pub mod lock;
@@ -91,11 +104,14 @@ pub mod oplock_break;
 pub mod query_directory;
 pub mod query_info;
 pub mod read;
+pub mod security;
 pub mod server_to_client;
 pub mod session_setup;
 pub mod set_info;
 pub mod smb1;
 pub mod status;
+pub mod text;
+pub mod time;
 pub mod transform;
 pub mod tree_connect;
 pub mod tree_disconnect;
@@ -105,6 +121,7 @@ pub mod write;
 pub use buffers::Output;
 pub use header::{Command, Flags, Header};
 pub use status::Status;
+pub use time::NtTime;
 pub use values::{
     Capabilities, Dialect, FileKey, InfoType, LeaseKey, LeaseState, NetworkOpen, OplockLevel, SecurityMode,
 };

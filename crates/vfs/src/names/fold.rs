@@ -62,6 +62,30 @@ pub fn folds_alike(a: &[u8], b: &[u8], folding: Folding) -> bool {
     }
 }
 
+/// A text as UTF-16 in the form in which texts are compared, as [`FoldedKey`] does; for patterns, whose parts are no names.
+/// Unpaired surrogates stay.
+pub fn folded_units(units: &[u16], folding: Folding) -> Vec<u16> {
+    let mut folded = Vec::with_capacity(units.len());
+    let mut text = String::new();
+    for c in char::decode_utf16(units.iter().copied()) {
+        match c {
+            Ok(c) => text.push(c),
+            Err(unpaired) => {
+                push_folded(&mut folded, &text, folding);
+                text.clear();
+                folded.push(unpaired.unpaired_surrogate());
+            }
+        }
+    }
+    push_folded(&mut folded, &text, folding);
+    folded
+}
+
+fn push_folded(units: &mut Vec<u16>, text: &str, folding: Folding) {
+    let key = FoldedKey::new(text.as_bytes(), folding);
+    units.extend(String::from_utf8_lossy(key.as_bytes()).encode_utf16());
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -115,6 +139,14 @@ mod tests {
     fn bytes_that_are_no_text_count() {
         assert!(folds_alike(b"A\xff", b"a\xff", MAC));
         assert!(!folds_alike(b"a\xff", b"a\xfe", MAC) && !folds_alike(b"\xe9", "é".as_bytes(), MAC));
+    }
+
+    #[test]
+    fn units_fold_as_names_do() {
+        let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+        assert_eq!(folded_units(&units("E\u{301}T\u{c9}"), MAC), units("\u{e9}t\u{e9}"));
+        assert_eq!(folded_units(&units("E\u{301}"), UNIX), units("E\u{301}"));
+        assert_eq!(folded_units(&[0x41, 0xD800, 0x42], MAC), [0x61, 0xD800, 0x62]);
     }
 
     proptest! {

@@ -1,0 +1,260 @@
+//! File information of fixed length, MS-FSCC 2.4.
+
+use super::FileAttributes;
+use crate::wire::layout::layout;
+use crate::wire::security::AccessMask;
+use crate::wire::time::NtTime;
+
+layout! {
+    /// FileBasicInformation (4). When set, times may be special values, and attributes of 0 stay as they are.
+    pub struct Basic {
+        pub creation_time: NtTime,
+        pub last_access_time: NtTime,
+        pub last_write_time: NtTime,
+        pub change_time: NtTime,
+        pub attributes: FileAttributes [4],
+    }
+}
+
+layout! {
+    /// FileStandardInformation (5).
+    pub struct Standard {
+        pub allocation_size: u64,
+        pub end_of_file: u64,
+        pub number_of_links: u32,
+        pub delete_pending: bool,
+        pub directory: bool [2],
+    }
+}
+
+layout! {
+    /// FileInternalInformation (6).
+    pub struct Internal {
+        pub index_number: u64,
+    }
+}
+
+layout! {
+    /// FileEaInformation (7): the length of all extended attributes; a reparse point has its tag here instead.
+    pub struct Ea {
+        pub ea_size: u32,
+    }
+}
+
+layout! {
+    /// FileAccessInformation (8): what the open was granted.
+    pub struct Access {
+        pub access: AccessMask,
+    }
+}
+
+layout! {
+    /// FileDispositionInformation (13).
+    pub struct Disposition {
+        pub delete_pending: bool,
+    }
+}
+
+layout! {
+    /// FileDispositionInformationEx (64).
+    pub struct DispositionEx {
+        pub flags: DispositionFlags,
+    }
+}
+
+bits! {
+    /// Flags of FileDispositionInformationEx.
+    DispositionFlags: u32 {
+        DELETE = 0x01,
+        POSIX_SEMANTICS = 0x02,
+        FORCE_IMAGE_SECTION_CHECK = 0x04,
+        ON_CLOSE = 0x08,
+        IGNORE_READONLY_ATTRIBUTE = 0x10,
+    }
+}
+
+layout! {
+    /// FilePositionInformation (14).
+    pub struct Position {
+        pub current_byte_offset: u64,
+    }
+}
+
+layout! {
+    /// FileModeInformation (16).
+    pub struct Mode {
+        pub mode: ModeFlags,
+    }
+}
+
+bits! {
+    /// Mode of FileModeInformation; the bits are those of CreateOptions.
+    ModeFlags: u32 {
+        WRITE_THROUGH = 0x0000_0002,
+        SEQUENTIAL_ONLY = 0x0000_0004,
+        NO_INTERMEDIATE_BUFFERING = 0x0000_0008,
+        SYNCHRONOUS_IO_ALERT = 0x0000_0010,
+        SYNCHRONOUS_IO_NONALERT = 0x0000_0020,
+        DELETE_ON_CLOSE = 0x0000_1000,
+    }
+}
+
+layout! {
+    /// FileAlignmentInformation (17): 0 is bytes, 1 words, 3 double words; else the needed alignment less 1.
+    pub struct Alignment {
+        pub requirement: u32,
+    }
+}
+
+layout! {
+    /// FileAllocationInformation (19).
+    pub struct Allocation {
+        pub allocation_size: u64,
+    }
+}
+
+layout! {
+    /// FileEndOfFileInformation (20).
+    pub struct EndOfFile {
+        pub end_of_file: u64,
+    }
+}
+
+layout! {
+    /// FilePipeInformation (23).
+    pub struct Pipe {
+        pub read_mode: u32,
+        pub completion_mode: u32,
+    }
+}
+
+layout! {
+    /// FilePipeLocalInformation (24).
+    pub struct PipeLocal {
+        pub pipe_type: u32,
+        pub configuration: u32,
+        pub maximum_instances: u32,
+        pub current_instances: u32,
+        pub inbound_quota: u32,
+        pub read_data_available: u32,
+        pub outbound_quota: u32,
+        pub write_quota_available: u32,
+        pub state: u32,
+        pub end: u32,
+    }
+}
+
+layout! {
+    /// FilePipeRemoteInformation (25).
+    pub struct PipeRemote {
+        pub collect_data_time: u64,
+        pub maximum_collection_count: u32,
+    }
+}
+
+layout! {
+    /// FileCompressionInformation (28).
+    pub struct Compression {
+        pub compressed_size: u64,
+        pub format: u16,
+        pub unit_shift: u8,
+        pub chunk_shift: u8,
+        pub cluster_shift: u8 [3],
+    }
+}
+
+layout! {
+    /// FileObjectIdInformation (29), type 1.
+    pub struct ObjectId {
+        pub file_reference: u64,
+        pub object_id: [u8; 16],
+        pub birth_volume_id: [u8; 16],
+        pub birth_object_id: [u8; 16],
+        pub domain_id: [u8; 16],
+    }
+}
+
+layout! {
+    /// FileReparsePointInformation (33).
+    pub struct ReparsePoint {
+        pub file_reference: u64,
+        pub tag: u32,
+    }
+}
+
+layout! {
+    /// FileNetworkOpenInformation (34).
+    pub struct NetworkOpen {
+        pub creation_time: NtTime,
+        pub last_access_time: NtTime,
+        pub last_write_time: NtTime,
+        pub change_time: NtTime,
+        pub allocation_size: u64,
+        pub end_of_file: u64,
+        pub attributes: FileAttributes [4],
+    }
+}
+
+layout! {
+    /// FileAttributeTagInformation (35).
+    pub struct AttributeTag {
+        pub attributes: FileAttributes,
+        pub reparse_tag: u32,
+    }
+}
+
+layout! {
+    /// FileValidDataLengthInformation (39).
+    pub struct ValidDataLength {
+        pub valid_data_length: u64,
+    }
+}
+
+layout! {
+    /// FileStandardLinkInformation (54).
+    pub struct StandardLink {
+        pub accessible_links: u32,
+        pub total_links: u32,
+        pub delete_pending: bool,
+        pub directory: bool [2],
+    }
+}
+
+layout! {
+    /// FileIdInformation (59).
+    pub struct Id {
+        pub volume_serial_number: u64,
+        pub file_id: [u8; 16],
+    }
+}
+
+layout! {
+    /// FileStatInformation (68), FILE_STAT_INFORMATION of the Windows driver kit.
+    pub struct Stat {
+        pub file_id: u64,
+        pub creation_time: NtTime,
+        pub last_access_time: NtTime,
+        pub last_write_time: NtTime,
+        pub change_time: NtTime,
+        pub allocation_size: u64,
+        pub end_of_file: u64,
+        pub attributes: FileAttributes,
+        pub reparse_tag: u32,
+        pub number_of_links: u32,
+        pub effective_access: AccessMask,
+    }
+}
+
+layout! {
+    /// FileCaseSensitiveInformation (71).
+    pub struct CaseSensitive {
+        pub flags: CaseSensitiveFlags,
+    }
+}
+
+bits! {
+    /// Flags of FileCaseSensitiveInformation.
+    CaseSensitiveFlags: u32 {
+        CASE_SENSITIVE_DIR = 1,
+    }
+}
