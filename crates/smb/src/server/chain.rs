@@ -16,7 +16,7 @@ use super::{dispatch, negotiate};
 use crate::wire::frame::{Kind, PREFIX_LEN};
 use crate::wire::header::{Command, Flags, Header, Id};
 use crate::wire::values::FileKey;
-use crate::wire::{Status, error};
+use crate::wire::Status;
 
 /// How long a client is left without a word on a request.
 const SLOW: Duration = Duration::from_millis(500);
@@ -88,7 +88,7 @@ impl Chain {
         self.output.lock().finish().map_err(|()| Abort)
     }
 
-    async fn request(&mut self, mut header: Header, mut message: BytesMut, last: bool) -> Result<(), Abort> {
+    async fn request(&mut self, mut header: Header, message: BytesMut, last: bool) -> Result<(), Abort> {
         if header.command == Command::CANCEL {
             self.connection.requests.cancel(header.async_id(), header.message_id);
             return Ok(());
@@ -104,7 +104,7 @@ impl Chain {
             header.session_id = self.session_id;
             header.id = Id::Sync { reserved: 0, tree: self.tree_id };
         }
-        let found = self.admit(&header, &mut message, related);
+        let found = self.admit(&header, &message, related);
         let (channel, admitted) = match found {
             Ok((channel, tree)) => (channel, Ok(tree)),
             Err((channel, status)) => (channel, Err(status)),
@@ -157,7 +157,7 @@ impl Chain {
     fn admit(
         &self,
         header: &Header,
-        message: &mut BytesMut,
+        message: &[u8],
         related: bool,
     ) -> Result<(Option<Arc<Channel>>, Option<Arc<Tree>>), (Option<Arc<Channel>>, Status)> {
         if related && self.position == 0 {
@@ -179,7 +179,7 @@ impl Chain {
     fn judge(
         &self,
         header: &Header,
-        message: &mut BytesMut,
+        message: &[u8],
         channel: Option<&Arc<Channel>>,
     ) -> Result<Option<Arc<Tree>>, Status> {
         let free = matches!(header.command, Command::NEGOTIATE | Command::SESSION_SETUP);
@@ -189,7 +189,7 @@ impl Chain {
         };
         let session = &channel.session;
         let signed = header.flags.has(Flags::SIGNED);
-        if self.sealed.is_none() && signed && !channel.verify(message) {
+        if self.sealed.is_none() && signed && !channel.signer.verify(message) {
             return Err(Status::ACCESS_DENIED);
         }
         if free {
@@ -271,7 +271,7 @@ fn needs_file(command: Command) -> bool {
 
 /// An error response, MS-SMB2 2.2.2.
 fn refusal(failure: &Failure) -> Reply {
-    let body = error::Response { data: &failure.data, ..error::Response::default() };
-    Reply { status: failure.status, body: body.to_body(), ..Reply::default() }
+    let body = Reply::encoded(|w| failure.body.encode(w)).body;
+    Reply { status: failure.status, body, ..Reply::default() }
 }
 

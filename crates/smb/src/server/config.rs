@@ -30,6 +30,17 @@ impl Dialect {
         }
     }
 
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V2_0_2 => "2.0.2",
+            Self::V2_1 => "2.1",
+            Self::V3_0 => "3.0",
+            Self::V3_0_2 => "3.0.2",
+            Self::V3_1_1 => "3.1.1",
+        }
+    }
+
     /// The dialect of this number.
     pub fn of(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.number() == number)

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::net::TcpStream;
 
 use super::chain;
-use super::context::Context;
+use super::context::{Context, Reply};
 use super::credits::{self, Window};
 use super::negotiate::Negotiated;
 use super::output::Output;
@@ -20,7 +20,7 @@ use super::session::Channel;
 use super::session_setup::Logins;
 use crate::wire::frame::{self, PREFIX_LEN};
 use crate::wire::header::{Command, Header, Id};
-use crate::wire::Status;
+use crate::wire::error;
 use crate::wire::transform::Transform;
 
 /// The longest READ, WRITE and other transfer.
@@ -129,7 +129,8 @@ impl Connection {
         self.send(earlier);
         let credits = self.window.lock().grant(request.header.credits, request.header.credit_charge);
         let header = Header { id: Id::Async(id), ..request.header.response(Status::PENDING, credits) };
-        interim.push(&header, &crate::wire::error::Response::default().to_body(), None, None);
+        let body = Reply::encoded(|w| error::Response::Empty.encode(w)).body;
+        interim.push(&header, &body, None, None);
         self.send(interim);
     }
 
@@ -193,13 +194,14 @@ impl Protocol for Served {
 pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(BytesMut, Arc<Channel>)> {
     let transform = Transform::decode(&message).ok()?;
     let channel = connection.channel(transform.session_id)?;
-    let sealer = channel.session.sealer.as_ref()?;
-    if transform.flags != Transform::ENCRYPTED {
+    let sealing = channel.session.sealing.as_ref()?;
+    let mut plain = message.split_off(Transform::LEN);
+    if transform.flags != Transform::ENCRYPTED || transform.original_message_size as usize != plain.len() {
         return None;
     }
-    sealer.open(&mut message).ok()?;
-    let plain = message.split_off(Transform::LEN);
-    (transform.original_message_size as usize == plain.len()).then_some((plain, channel))
+    let authenticated = &message[Transform::AUTHENTICATED..];
+    sealing.from_client.decrypt_in_place(&transform.nonce, authenticated, &mut plain, &transform.signature).ok()?;
+    Some((plain, channel))
 }
 
 /// A frame with the prefix that TCP wants.

@@ -17,12 +17,17 @@ use super::requests::Ticket;
 use super::service::Service;
 use super::session::{Channel, Session};
 use super::tree::Tree;
-use crate::wire::create::FileKey;
+use super::crypto::PreauthHash;
+use crate::wire::{Status, error};
 use crate::wire::header::Header;
-use crate::wire::{Malformed, Status};
+use crate::wire::values::FileKey;
+use wire::{Malformed, Writer};
+
+/// Bytes that one credit pays for.
+const CREDIT: u64 = 64 * 1024;
 
 /// What a command answers: the body that follows the header.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Reply {
     /// `SUCCESS`, or a warning that comes with data, or an error whose response has a body of its own.
     pub(super) status: Status,
@@ -32,6 +37,21 @@ pub(super) struct Reply {
     pub(super) data: Option<Payload>,
     /// The file it was about, for the related requests that follow.
     pub(super) file: Option<FileKey>,
+    /// What few responses have.
+    pub(super) also: Option<Box<Also>>,
+}
+
+/// What the responses of logins and tree connections have beside their bodies.
+#[derive(Default)]
+pub(super) struct Also {
+    /// The header's session id.
+    pub(super) session_id: Option<u64>,
+    /// The header's tree id.
+    pub(super) tree_id: Option<u32>,
+    /// Who signs it, when that is not the session of the request.
+    pub(super) signer: Option<Arc<Channel>>,
+    /// Takes its bytes in.
+    pub(super) preauth: Option<Arc<Mutex<PreauthHash>>>,
 }
 
 /// Why a request fails.
@@ -39,7 +59,7 @@ pub(super) struct Reply {
 pub(super) struct Failure {
     pub(super) status: Status,
     /// Error data, MS-SMB2 2.2.2; mostly none.
-    pub(super) data: Vec<u8>,
+    pub(super) body: error::Response,
 }
 
 /// What comes of a command.
@@ -50,11 +70,18 @@ impl Reply {
     pub(super) fn of(body: Vec<u8>) -> Self {
         Self { status: Status::SUCCESS, body, ..Self::default() }
     }
+
+    /// Success with the body that `encode` writes.
+    pub(super) fn encoded(encode: impl FnOnce(&mut Writer)) -> Self {
+        let mut writer = Writer::new();
+        encode(&mut writer);
+        Self::of(writer.into_bytes())
+    }
 }
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
-        Self { status, data: Vec::new() }
+        Self { status, body: error::Response::Empty }
     }
 }
 
@@ -141,6 +168,19 @@ impl Context {
     /// The client in the tree's tables.
     pub(super) fn client_id(&self) -> Result<ClientId, Status> {
         Ok(self.session()?.client_id())
+    }
+
+    /// Refuses transfers that are longer than agreed on, or than the request has paid for: MS-SMB2 3.3.5.2.5.
+    pub(super) fn may_transfer(&self, length: u32) -> Result<(), Status> {
+        let negotiated = self.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+        if length > negotiated.max_transact {
+            return Err(Status::INVALID_PARAMETER);
+        }
+        let paid = u64::from(self.header.credit_charge.max(1)) * CREDIT;
+        match negotiated.dialect.has_large_mtu() && u64::from(length) > paid {
+            true => Err(Status::INVALID_PARAMETER),
+            false => Ok(()),
+        }
     }
 
     /// Waits for something that may take long. When it is not ready at once the client is told so (an interim response,

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use conn::Reply as Frame;
+use parking_lot::Mutex;
 use vfs::Payload;
 
-use super::crypto::preauth::Preauth;
+use super::crypto::PreauthHash;
 use super::session::Channel;
 use crate::wire::header::Header;
-use crate::wire::transform::TransformHeader;
+use crate::wire::transform::Transform;
 use wire::Writer;
 
 /// The length prefix of a frame, MS-SMB2 2.1.
@@ -29,7 +30,7 @@ pub(super) struct Output {
     /// What the next response must carry, as its client was told that it would come later.
     pub(super) async_id: Option<u64>,
     /// Takes in the bytes of the last response.
-    pub(super) preauth: Option<Preauth>,
+    pub(super) preauth: Option<Arc<Mutex<PreauthHash>>>,
     /// A response could not be made whole: the connection has to end.
     broken: bool,
 }
@@ -82,7 +83,7 @@ impl Output {
             self.take_in(data);
         }
         let Some(&(last, _)) = self.responses.last() else {
-            let sealed = self.sealer.as_ref().map_or(0, |_| TransformHeader::LEN);
+            let sealed = self.sealer.as_ref().map_or(0, |_| Transform::LEN);
             if (sealed > 0 || self.responses.capacity() > 0) && length >= LARGE {
                 self.bytes = conn::take_buffer();
             }
@@ -91,7 +92,7 @@ impl Output {
         };
         self.bytes.resize(last + (self.bytes.len() - last).next_multiple_of(8), 0);
         let next = (self.bytes.len() - last) as u32;
-        self.bytes[last + Header::NEXT_COMMAND_AT..][..4].copy_from_slice(&next.to_le_bytes());
+        self.bytes[last + Header::NEXT_COMMAND..][..4].copy_from_slice(&next.to_le_bytes());
     }
 
     fn take_in(&mut self, data: Payload) {
@@ -117,7 +118,7 @@ impl Output {
             }
         }
         if let Some(preauth) = &self.preauth {
-            preauth.update(&bytes[last..]);
+            preauth.lock().update(&[&bytes[last..]]);
         }
         if let Some(sealer) = &self.sealer {
             sealer.seal(&mut bytes[PREFIX..]).map_err(drop)?;

@@ -11,13 +11,14 @@ use vfs::state::ClientId;
 
 use super::config::Dialect;
 use super::connection::Connection;
-use super::crypto::kdf::SessionKeys;
-use super::crypto::sealing::Sealer;
-use super::crypto::signing::Signer;
+use super::crypto::{Cipher, Sealer, SessionKeys, Signer};
 use super::open::Opens;
 use super::service::SessionInfo;
 use super::tree::Tree;
+use wire::Writer;
+
 use crate::wire::Status;
+use crate::wire::transform::Transform;
 
 /// The most trees of one session.
 pub(super) const MAX_TREES: usize = 1024;
@@ -57,7 +58,9 @@ pub(super) struct Session {
     pub(super) require_encryption: AtomicBool,
     /// The key that every later channel's keys are derived from, and what seals.
     pub(super) keys: SessionKeys,
-    pub(super) sealer: Option<Sealer>,
+    /// What the login agreed on: later channels derive their keys from it.
+    pub(super) exported_key: Vec<u8>,
+    pub(super) sealing: Option<Sealing>,
     pub(super) trees: Trees,
     pub(super) opens: Opens,
     client: ClientId,
@@ -73,8 +76,24 @@ pub(super) struct NewSession {
     pub(super) require_signing: bool,
     pub(super) require_encryption: bool,
     pub(super) keys: SessionKeys,
-    pub(super) sealer: Option<Sealer>,
+    pub(super) exported_key: Vec<u8>,
+    pub(super) sealing: Option<Sealing>,
     pub(super) client: ClientId,
+}
+
+/// The keys that encrypt, one for each direction.
+pub(super) struct Sealing {
+    pub(super) from_client: Sealer,
+    pub(super) to_client: Sealer,
+}
+
+impl Sealing {
+    pub(super) fn new(cipher: Cipher, keys: &SessionKeys) -> Self {
+        Self {
+            from_client: Sealer::new(cipher, keys.client_to_server.as_bytes()),
+            to_client: Sealer::new(cipher, keys.server_to_client.as_bytes()),
+        }
+    }
 }
 
 impl Session {
@@ -87,7 +106,8 @@ impl Session {
             require_signing: new.require_signing,
             require_encryption: AtomicBool::new(new.require_encryption),
             keys: new.keys,
-            sealer: new.sealer,
+            exported_key: new.exported_key,
+            sealing: new.sealing,
             trees: Trees::default(),
             opens: Opens::default(),
             client: new.client,
@@ -109,6 +129,11 @@ impl Session {
     /// Whether the login is over.
     pub(super) fn has_expired(&self, now: SystemTime) -> bool {
         self.expires.lock().is_some_and(|expires| now >= expires)
+    }
+
+    /// Whether every request must be sealed.
+    pub(super) fn requires_encryption(&self) -> bool {
+        self.require_encryption.load(Ordering::Relaxed)
     }
 
     /// The client in the tree's tables.
@@ -202,17 +227,28 @@ pub(super) struct Channel {
 impl Channel {
     /// Signs one message in place, from its header to its end.
     pub(super) fn sign(&self, message: &mut [u8]) {
-        self.signer.sign(message);
-    }
-
-    /// Whether its signature is right. The signature field is overwritten.
-    pub(super) fn verify(&self, message: &mut [u8]) -> bool {
-        self.signer.verify(message)
+        self.signer.sign(message, &[]);
     }
 
     /// Seals what follows the room for a transform header, and fills that in.
     pub(super) fn seal(&self, message: &mut [u8]) -> Result<(), Status> {
-        let sealer = self.session.sealer.as_ref().ok_or(Status::INTERNAL_ERROR)?;
-        sealer.seal(self.session.id, message).map_err(|_| Status::INTERNAL_ERROR)
+        let sealing = self.session.sealing.as_ref().ok_or(Status::INTERNAL_ERROR)?;
+        let (room, plain) = message.split_at_mut_checked(Transform::LEN).ok_or(Status::INTERNAL_ERROR)?;
+        let nonce = sealing.to_client.next_nonce();
+        let mut transform = Transform {
+            signature: [0; 16],
+            nonce,
+            original_message_size: plain.len() as u32,
+            flags: Transform::ENCRYPTED,
+            session_id: self.session.id,
+        };
+        let mut header = Writer::new();
+        transform.encode(&mut header);
+        let authenticated = &header.as_bytes()[Transform::AUTHENTICATED..];
+        transform.signature = sealing.to_client.encrypt_in_place(&nonce, authenticated, plain);
+        let mut header = Writer::new();
+        transform.encode(&mut header);
+        room.copy_from_slice(header.as_bytes());
+        Ok(())
     }
 }

@@ -18,6 +18,11 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    pub(super) fn new(id: u32, share: Arc<Share>) -> Self {
+        let (read_only, require_encryption) = (share.options.read_only, share.options.require_encryption);
+        Self { id, share, read_only, require_encryption }
+    }
+
     /// The volume, if it is a folder.
     pub(super) fn volume(&self) -> Result<&Arc<Volume>, Status> {
         match &self.share.kind {

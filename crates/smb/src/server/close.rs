@@ -1,0 +1,21 @@
+//! CLOSE, MS-SMB2 3.3.5.10.
+
+use super::context::{Context, Outcome, Reply};
+use super::facts::Facts;
+use crate::wire::values::NetworkOpen;
+use crate::wire::close::{Flags, Request, Response};
+
+pub(super) async fn run(context: &Context) -> Outcome {
+    let request = Request::decode(&context.message)?;
+    let open = context.open(request.file)?;
+    let mut response = Response { flags: Flags::NONE, info: NetworkOpen::default() };
+    if request.flags.has(Flags::POSTQUERY_ATTRIB)
+        && let Ok(file) = open.file()
+        && let Ok(facts) = Facts::of(file).await
+    {
+        response = Response { flags: Flags::POSTQUERY_ATTRIB, info: facts.network_open() };
+    }
+    context.session()?.opens.remove(open.key);
+    open.close().await;
+    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
+}

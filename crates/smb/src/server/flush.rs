@@ -1,0 +1,19 @@
+//! FLUSH, MS-SMB2 3.3.5.11. A Mac's full sync asks for nothing more than every FLUSH does here.
+
+use super::context::{Context, Outcome, Reply};
+use super::open::What;
+use crate::wire::flush::{Request, Response};
+use crate::wire::security::AccessMask;
+
+pub(super) async fn run(context: &Context) -> Outcome {
+    let request = Request::decode(&context.message)?;
+    let open = context.open(request.file)?;
+    match &open.what {
+        What::Pipe(_) => {}
+        What::File(file) => {
+            open.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
+            file.open.sync().await?;
+        }
+    }
+    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| Response.encode(w)) })
+}

@@ -1,0 +1,243 @@
+//! NEGOTIATE, MS-SMB2 3.3.5.3 and 3.3.5.4.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use conn::Reply as Frame;
+use parking_lot::Mutex;
+use wire::Writer;
+
+use super::config::{Config, Dialect};
+use super::connection::{Connection, MAX_TRANSACT, framed};
+use super::context::{Also, Context, Outcome, Reply};
+use super::crypto::{Cipher, PreauthHash, SigningAlgorithm};
+use super::ntlm;
+use crate::wire::header::{Command, Flags, Header};
+use crate::wire::negotiate::{Request, Response};
+use crate::wire::negotiate_context::{self as wire_context, Context as Offer, SHA_512};
+use crate::wire::smb1;
+use crate::wire::time::NtTime;
+use crate::wire::values::{Capabilities, Dialect as Revision, SecurityMode};
+use crate::wire::Status;
+
+/// READ and WRITE of 2.0.2, which knows one credit per request.
+const MAX_TRANSACT_OLD: u32 = 64 * 1024;
+/// Bytes of salt in our context of preauthentication integrity.
+const SALT: usize = 32;
+
+/// What a connection has agreed on.
+pub(super) struct Negotiated {
+    pub(super) dialect: Dialect,
+    pub(super) client_guid: [u8; 16],
+    /// The client's.
+    pub(super) capabilities: Capabilities,
+    /// The client's.
+    pub(super) security_mode: SecurityMode,
+    /// Ours.
+    pub(super) server_capabilities: Capabilities,
+    /// Ours.
+    pub(super) server_security_mode: SecurityMode,
+    pub(super) cipher: Option<Cipher>,
+    pub(super) signing: SigningAlgorithm,
+    /// Over the messages of this command; each login goes on from here.
+    pub(super) preauth: Arc<Mutex<PreauthHash>>,
+    /// The longest transfer.
+    pub(super) max_transact: u32,
+}
+
+/// What 3.1.1 negotiates beside the dialect.
+struct Chosen {
+    cipher: Option<Cipher>,
+    signing: SigningAlgorithm,
+    contexts: Vec<Offer>,
+}
+
+/// NEGOTIATE, MS-SMB2 3.3.5.4.
+pub(super) async fn run(context: &Context) -> Outcome {
+    let connection = &context.connection;
+    if connection.negotiated().is_some() {
+        connection.close();
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    let request = Request::decode(&context.message)?;
+    let config = connection.service.config();
+    let dialect = choose(&config, &request.dialects)?;
+    let chosen = match dialect {
+        Dialect::V3_1_1 => choose_contexts(&request.contexts)?,
+        _ => Chosen {
+            cipher: (dialect.is_v3() && request.capabilities.has(Capabilities::ENCRYPTION))
+                .then_some(Cipher::Aes128Ccm),
+            signing: if dialect.is_v3() { SigningAlgorithm::AesCmac } else { SigningAlgorithm::HmacSha256 },
+            contexts: Vec::new(),
+        },
+    };
+    let preauth = Arc::new(Mutex::new(PreauthHash::new()));
+    preauth.lock().update(&[&context.message]);
+    let negotiated = Negotiated {
+        dialect,
+        client_guid: request.client_guid,
+        capabilities: request.capabilities,
+        security_mode: request.security_mode,
+        server_capabilities: capabilities(dialect, chosen.cipher),
+        server_security_mode: security_mode(&config),
+        cipher: chosen.cipher,
+        signing: chosen.signing,
+        preauth: preauth.clone(),
+        max_transact: max_transact(dialect),
+    };
+    let body = response(&config, Revision(dialect.number()), &negotiated, chosen.contexts);
+    if connection.negotiated.set(negotiated).is_err() {
+        return Err(Status::INVALID_PARAMETER.into()); // two at once, on a thread moved away
+    }
+    let also = Also { preauth: Some(preauth), ..Also::default() };
+    Ok(Reply { also: Some(Box::new(also)), ..Reply::of(body) })
+}
+
+/// The answer to an SMB1 NEGOTIATE that offers SMB2, MS-SMB2 3.3.5.3. `None` ends the connection.
+pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> {
+    let offered = smb1::Negotiate::decode(message).ok()?;
+    if connection.negotiated().is_some() || !connection.window.lock().take(0, 1) {
+        return None;
+    }
+    let config = connection.service.config();
+    let wildcard = offered.offers(smb1::Negotiate::SMB_2_WILDCARD) && config.newest > Dialect::V2_0_2;
+    if !wildcard && !(offered.offers(smb1::Negotiate::SMB_2_002) && config.oldest == Dialect::V2_0_2) {
+        return None;
+    }
+    let old = Dialect::V2_0_2;
+    let negotiated = Negotiated {
+        dialect: old,
+        client_guid: [0; 16],
+        capabilities: Capabilities::NONE,
+        security_mode: SecurityMode::SIGNING_ENABLED,
+        server_capabilities: capabilities(if wildcard { Dialect::V2_1 } else { old }, None),
+        server_security_mode: security_mode(&config),
+        cipher: None,
+        signing: SigningAlgorithm::HmacSha256,
+        preauth: Arc::default(),
+        max_transact: max_transact(if wildcard { Dialect::V2_1 } else { old }),
+    };
+    let revision = if wildcard { Revision::WILDCARD } else { Revision::SMB_2_0_2 };
+    let body = response(&config, revision, &negotiated, Vec::new());
+    if !wildcard {
+        connection.negotiated.set(negotiated).ok()?;
+    }
+    let credits = connection.window.lock().grant(1, 1);
+    let mut w = Writer::new();
+    Header { credits, flags: Flags::RESPONSE, ..Header::request(Command::NEGOTIATE, 0) }.encode(&mut w);
+    w.put(&body);
+    Some(framed(w.into_bytes()))
+}
+
+/// The newest dialect that both sides speak.
+fn choose(config: &Config, offered: &[Revision]) -> Result<Dialect, Status> {
+    if offered.is_empty() {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let both = |dialect: &Dialect| {
+        (config.oldest..=config.newest).contains(dialect) && offered.contains(&Revision(dialect.number()))
+    };
+    Dialect::ALL.into_iter().rev().find(both).ok_or(Status::NOT_SUPPORTED)
+}
+
+/// One algorithm of each kind that the client asks for, MS-SMB2 3.3.5.4. What is not served is not answered.
+fn choose_contexts(offers: &[Offer]) -> Result<Chosen, Status> {
+    let mut chosen = Chosen { cipher: None, signing: SigningAlgorithm::AesCmac, contexts: Vec::new() };
+    let kinds: Vec<_> = offers.iter().map(std::mem::discriminant).collect();
+    let known = |offer: &Offer| !matches!(offer, Offer::Unknown { .. });
+    for (at, offer) in offers.iter().enumerate() {
+        if known(offer) && kinds[..at].contains(&kinds[at]) {
+            return Err(Status::INVALID_PARAMETER);
+        }
+        match offer {
+            Offer::PreauthIntegrity { hashes, .. } => {
+                if !hashes.contains(&SHA_512) {
+                    return Err(Status::SMB_NO_PREAUTH_INTEGRITY_HASH_OVERLAP);
+                }
+                let mut salt = vec![0; SALT];
+                getrandom::fill(&mut salt).map_err(|_| Status::INSUFFICIENT_RESOURCES)?;
+                chosen.contexts.push(Offer::PreauthIntegrity { hashes: vec![SHA_512], salt });
+            }
+            Offer::Encryption(ciphers) => {
+                if ciphers.is_empty() {
+                    return Err(Status::INVALID_PARAMETER);
+                }
+                chosen.cipher = preferred_cipher(ciphers);
+                let id = chosen.cipher.map_or(0, Cipher::id);
+                chosen.contexts.push(Offer::Encryption(vec![wire_context::Cipher(id)]));
+            }
+            Offer::Signing(algorithms) => {
+                if algorithms.is_empty() {
+                    return Err(Status::INVALID_PARAMETER);
+                }
+                // No algorithm in common: AES-CMAC, which every client of 3.x knows, and no context.
+                if let Some(signing) = preferred_signing(algorithms) {
+                    chosen.signing = signing;
+                    chosen.contexts.push(Offer::Signing(vec![wire_context::Signing(signing.id())]));
+                }
+            }
+            _ => {}
+        }
+    }
+    match chosen.contexts.iter().any(|answer| matches!(answer, Offer::PreauthIntegrity { .. })) {
+        true => Ok(chosen),
+        false => Err(Status::INVALID_PARAMETER),
+    }
+}
+
+/// GCM is several times as fast as CCM, and 128 bits are enough where the client does not insist.
+fn preferred_cipher(offered: &[wire_context::Cipher]) -> Option<Cipher> {
+    [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Aes128Ccm, Cipher::Aes256Ccm]
+        .into_iter()
+        .find(|cipher| offered.contains(&wire_context::Cipher(cipher.id())))
+}
+
+fn preferred_signing(offered: &[wire_context::Signing]) -> Option<SigningAlgorithm> {
+    [SigningAlgorithm::AesGmac, SigningAlgorithm::AesCmac, SigningAlgorithm::HmacSha256]
+        .into_iter()
+        .find(|algorithm| offered.contains(&wire_context::Signing(algorithm.id())))
+}
+
+fn capabilities(dialect: Dialect, cipher: Option<Cipher>) -> Capabilities {
+    let mut all = Capabilities::NONE;
+    if dialect >= Dialect::V2_1 {
+        all = all | Capabilities::LEASING | Capabilities::LARGE_MTU;
+    }
+    if dialect.is_v3() {
+        all = all | Capabilities::MULTI_CHANNEL | Capabilities::DIRECTORY_LEASING;
+    }
+    if dialect.is_v3() && dialect < Dialect::V3_1_1 && cipher.is_some() {
+        all = all | Capabilities::ENCRYPTION;
+    }
+    all
+}
+
+fn security_mode(config: &Config) -> SecurityMode {
+    match config.require_signing {
+        true => SecurityMode::SIGNING_ENABLED | SecurityMode::SIGNING_REQUIRED,
+        false => SecurityMode::SIGNING_ENABLED,
+    }
+}
+
+fn max_transact(dialect: Dialect) -> u32 {
+    if dialect.has_large_mtu() { MAX_TRANSACT } else { MAX_TRANSACT_OLD }
+}
+
+fn response(config: &Config, dialect: Revision, agreed: &Negotiated, contexts: Vec<Offer>) -> Vec<u8> {
+    let response = Response {
+        security_mode: agreed.server_security_mode,
+        dialect,
+        server_guid: config.guid,
+        capabilities: agreed.server_capabilities,
+        max_transact_size: agreed.max_transact,
+        max_read_size: agreed.max_transact,
+        max_write_size: agreed.max_transact,
+        system_time: NtTime::from(vfs::Time::from(SystemTime::now())).0,
+        server_start_time: 0,
+        security_buffer: ntlm::hint(),
+        contexts,
+    };
+    let mut w = Writer::new();
+    response.encode(&mut w);
+    w.into_bytes()
+}

@@ -1,0 +1,31 @@
+//! READ, MS-SMB2 3.3.5.12.
+
+use wire::Writer;
+
+use super::context::{Context, Outcome, Reply};
+use super::open::What;
+use crate::wire::Status;
+use crate::wire::read::{Head, Request};
+use crate::wire::security::AccessMask;
+
+pub(super) async fn run(context: &Context) -> Outcome {
+    let request = Request::decode(&context.message)?;
+    context.may_transfer(request.length)?;
+    let open = context.open(request.file)?;
+    open.require(AccessMask::READ_DATA | AccessMask::EXECUTE)?;
+    if request.channel != 0 {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    let file = match &open.what {
+        What::File(file) => file,
+        What::Pipe(pipe) => return Ok(Reply { file: Some(open.key), ..pipe.read(request.length as usize)? }),
+    };
+    let data = file.read(request.offset, request.length as usize).await?;
+    if data.len() < request.minimum_count as usize || (data.is_empty() && request.length > 0) {
+        return Err(Status::END_OF_FILE.into());
+    }
+    let mut head = Writer::onto(Vec::with_capacity(Head::LEN));
+    Head::of(data.len() as u32).encode(&mut head);
+    let body = head.into_bytes();
+    Ok(Reply { data: Some(data), file: Some(open.key), ..Reply::of(body) })
+}

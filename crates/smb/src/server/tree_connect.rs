@@ -1,0 +1,80 @@
+//! TREE_CONNECT, MS-SMB2 3.3.5.7.
+
+use super::config::{Dialect, Share, ShareKind};
+use super::context::{Also, Context, Outcome, Reply};
+use super::session::User;
+use super::tree::Tree;
+use crate::wire::header::Flags;
+use crate::wire::security::AccessMask;
+use crate::wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
+use crate::wire::Status;
+
+/// The longest name of a share, in UTF-16 units.
+const MAX_NAME: usize = 80;
+
+pub(super) async fn run(context: &Context) -> Outcome {
+    let request = Request::decode(&context.message)?;
+    let session = context.session()?;
+    let user = session.user();
+    let must_sign = session.dialect == Dialect::V3_1_1 && user.has_account();
+    if must_sign && !context.sealed && !context.header.flags.has(Flags::SIGNED) {
+        // MS-SMB2 3.3.5.7: an unsigned one may come from somebody in the middle.
+        context.connection.close();
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let share = context.service().share(&share_name(&request.path)?).ok_or(Status::BAD_NETWORK_NAME)?;
+    if !may_enter(&share, &user) {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let require_encryption = share.options.require_encryption;
+    if require_encryption && session.sealing.is_none() {
+        return Err(Status::ACCESS_DENIED.into()); // its dialect cannot
+    }
+    let tree = session.trees.add(|id| Tree::new(id, share.clone()))?;
+    let response = describe(&tree);
+    let also = Also { tree_id: Some(tree.id), ..Also::default() };
+    Ok(Reply { also: Some(Box::new(also)), ..Reply::encoded(|w| response.encode(w)) })
+}
+
+/// `share` of `\\server\share`.
+fn share_name(path: &[u16]) -> Result<String, Status> {
+    let path = String::from_utf16(path).map_err(|_| Status::BAD_NETWORK_NAME)?;
+    let path = path.trim_end_matches('\0');
+    let rest = path.strip_prefix("\\\\").ok_or(Status::BAD_NETWORK_NAME)?;
+    let (_server, share) = rest.split_once('\\').ok_or(Status::BAD_NETWORK_NAME)?;
+    match share.is_empty() || share.contains('\\') || share.encode_utf16().count() > MAX_NAME {
+        true => Err(Status::BAD_NETWORK_NAME),
+        false => Ok(share.to_owned()),
+    }
+}
+
+/// Whether somebody may use a share at all.
+fn may_enter(share: &Share, user: &User) -> bool {
+    let options = &share.options;
+    if matches!(share.kind, ShareKind::Pipes) {
+        return true;
+    }
+    if !user.has_account() {
+        return options.guests;
+    }
+    let listed = options.users.iter().any(|name| name.eq_ignore_ascii_case(&user.name));
+    let member = options.groups.iter().any(|group| user.caller.in_group(*group));
+    (options.users.is_empty() && options.groups.is_empty()) || listed || member || options.guests
+}
+
+fn describe(tree: &Tree) -> Response {
+    let share = &tree.share;
+    let mut share_flags = ShareFlags::NONE;
+    if tree.require_encryption {
+        share_flags = share_flags | ShareFlags::ENCRYPT_DATA;
+    }
+    let share_type = match share.kind {
+        ShareKind::Pipes => {
+            share_flags = share_flags | ShareFlags::NO_CACHING;
+            ShareType::PIPE
+        }
+        ShareKind::Disk { .. } => ShareType::DISK,
+    };
+    let maximal_access = if tree.read_only { AccessMask::ALL_READ } else { AccessMask::FILE_ALL };
+    Response { share_type, share_flags, capabilities: ShareCapabilities::NONE, maximal_access: maximal_access.0 }
+}

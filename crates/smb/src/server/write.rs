@@ -1,0 +1,31 @@
+//! WRITE, MS-SMB2 3.3.5.13.
+
+use vfs::backend::Stability;
+
+use super::context::{Context, Outcome, Reply};
+use super::open::What;
+use crate::wire::Status;
+use crate::wire::security::AccessMask;
+use crate::wire::write::{Flags, Request, Response};
+
+pub(super) async fn run(context: &Context) -> Outcome {
+    let request = Request::decode(&context.message)?;
+    let length = request.data.len() as u32;
+    context.may_transfer(length)?;
+    let open = context.open(request.file)?;
+    open.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
+    if request.channel != 0 {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    open.note_sequence(&context.header)?;
+    let data = context.message.slice(request.data.clone());
+    match &open.what {
+        What::Pipe(pipe) => pipe.write(&data)?,
+        What::File(file) => {
+            let through = file.write_through || request.flags.has(Flags::WRITE_THROUGH);
+            let stability = if through { Stability::File } else { Stability::Unstable };
+            file.write(request.offset, data, stability).await?;
+        }
+    }
+    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| Response { count: length }.encode(w)) })
+}
