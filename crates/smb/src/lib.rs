@@ -1,9 +1,5 @@
 //! SMB 2.0.2, 2.1, 3.0, 3.0.2 and 3.1.1 (MS-SMB2), with what goes with it: file information (MS-FSCC), NTLM (MS-NLMP)
 //! in SPNEGO, security descriptors (MS-DTYP), and the few RPC interfaces that clients need to show a server.
 
-/// What is built of the server's side; `pub mod server;` once all of it is.
-pub mod server {
-    pub mod crypto;
-    pub mod ntlm;
-}
+pub mod server;
 pub mod wire;

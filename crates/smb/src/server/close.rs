@@ -16,6 +16,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         response = Response { flags: Flags::POSTQUERY_ATTRIB, info: facts.network_open() };
     }
     context.session()?.opens.remove(open.key);
-    open.close().await;
-    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
+    let key = open.key;
+    drop(open); // which closes it, unless another request uses it still
+    Ok(Reply { file: Some(key), ..Reply::encoded(|w| response.encode(w)) })
 }

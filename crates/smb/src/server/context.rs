@@ -7,7 +7,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use vfs::state::ClientId;
+use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Payload};
 
 use super::connection::Connection;
@@ -162,7 +162,7 @@ impl Context {
     /// Who acts when it is not through an open.
     pub(super) fn actor(&self) -> Result<Actor, Status> {
         let session = self.session()?;
-        Ok(Actor::new(session.user().caller.clone(), session.client_id()))
+        Ok(Actor::new(session.user().caller.clone(), Party::client(session.client_id())))
     }
 
     /// The client in the tree's tables.

@@ -11,20 +11,40 @@
 //! connection has its own sequence window and dialect; a session its keys, trees and opens.
 
 mod chain;
+mod change_notify;
+mod close;
 mod config;
 mod connection;
 mod context;
+mod create;
 mod credits;
-pub mod crypto;
+mod crypto;
 mod dispatch;
-pub mod ntlm;
+mod echo;
+mod facts;
+mod flush;
+mod ioctl;
+mod lock;
+mod logoff;
+mod negotiate;
+mod ntlm;
 mod open;
+mod oplock_break;
 mod output;
+mod pipe_end;
+mod query_directory;
+mod query_info;
+mod read;
 mod requests;
 mod service;
 mod session;
+mod session_setup;
+mod set_info;
 mod status;
 mod tree;
+mod tree_connect;
+mod tree_disconnect;
+mod write;
 
 pub use config::{Config, Dialect, Guests, Share, ShareKind, ShareOptions};
 pub use connection::serve_stream;

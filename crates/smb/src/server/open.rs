@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use parking_lot::RwLock;
+use vfs::backend::Stability;
+use vfs::{Kind, Payload};
 
+use super::pipe_end::PipeEnd;
 use super::tree::Tree;
 use crate::wire::Status;
-use crate::wire::create::FileKey;
+use crate::wire::values::FileKey;
 use crate::wire::security::AccessMask;
 
 /// The most opens of one session.
@@ -30,6 +34,8 @@ pub(super) struct Open {
 pub(super) enum What {
     /// A file or folder, or a stream of one.
     File(Box<File>),
+    /// A named pipe.
+    Pipe(PipeEnd),
 }
 
 /// An open file, folder or stream.
@@ -47,6 +53,7 @@ impl Open {
     pub(super) fn file(&self) -> Result<&File, Status> {
         match &self.what {
             What::File(file) => Ok(file),
+            What::Pipe(_) => Err(Status::INVALID_DEVICE_REQUEST),
         }
     }
 
@@ -105,5 +112,21 @@ impl File {
     /// Where it is said to be.
     pub(super) fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)
+    }
+
+    /// Reads up to `length` bytes.
+    pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Status> {
+        if self.open.node().kind() == Kind::Folder && self.open.is_data() {
+            return Err(Status::INVALID_DEVICE_REQUEST);
+        }
+        Ok(self.open.read_at(offset, length).await?.payload)
+    }
+
+    /// Writes all of `data`.
+    pub(super) async fn write(&self, offset: u64, data: Bytes, stability: Stability) -> Result<(), Status> {
+        if self.open.node().kind() == Kind::Folder && self.open.is_data() {
+            return Err(Status::INVALID_DEVICE_REQUEST);
+        }
+        Ok(self.open.write_at(offset, data, stability).await?)
     }
 }

@@ -94,6 +94,22 @@ impl Service {
         self.sessions.lock().remove(&id)
     }
 
+    /// The session's last connection is gone.
+    pub(super) fn session_lost(&self, session: &Arc<Session>) {
+        self.remove_session(session.id);
+        session.end();
+    }
+
+    /// The session is over, by its user's wish or because it has been replaced.
+    pub(super) fn end_session(&self, session: &Arc<Session>) {
+        self.remove_session(session.id);
+        for connection in session.connections() {
+            connection.remove_channel(session.id);
+            connection.requests.cancel_session(session.id);
+        }
+        session.end();
+    }
+
     /// Who is there.
     pub fn sessions(&self) -> Vec<SessionInfo> {
         let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();

@@ -164,6 +164,12 @@ impl Session {
         self.channels.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// Lets go of everything it has.
+    pub(super) fn end(&self) {
+        self.trees.clear();
+        drop(self.opens.take(|_| true));
+    }
+
     /// For `status`.
     pub(super) fn info(&self) -> SessionInfo {
         SessionInfo {

@@ -23,6 +23,7 @@ impl From<Error> for Status {
             Error::TooManyLinks => Self::TOO_MANY_LINKS,
             Error::Stale => Self::FILE_DELETED,
             Error::Busy => Self::SHARING_VIOLATION,
+            Error::BeingRemoved => Self::DELETE_PENDING,
             Error::NotSupported => Self::NOT_SUPPORTED,
             // A recall that a protocol did not wait for: come again.
             Error::WouldBlock | Error::LeaseRecall => Self::RETRY,

@@ -9,7 +9,6 @@ pub(super) async fn run(context: &Context) -> Outcome {
     tree_disconnect::Request::decode(&context.message)?;
     let (session, tree) = (context.session()?, context.tree()?);
     session.trees.remove(tree.id);
-    let closed = session.opens.take(|open| Arc::ptr_eq(&open.tree, tree));
-    closed.iter().for_each(|open| open.end());
+    drop(session.opens.take(|open| Arc::ptr_eq(&open.tree, tree)));
     Ok(Reply::encoded(|w| tree_disconnect::Response.encode(w)))
 }

@@ -17,7 +17,6 @@ pub(super) async fn run(context: &Context) -> Outcome {
     if request.channel != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    open.note_sequence(&context.header)?;
     let data = context.message.slice(request.data.clone());
     match &open.what {
         What::Pipe(pipe) => pipe.write(&data)?,

@@ -1,0 +1,19 @@
+//! A client's end of a named pipe.
+
+use super::context::Reply;
+use crate::wire::Status;
+
+/// A client's end of a named pipe.
+pub(super) struct PipeEnd;
+
+impl PipeEnd {
+    /// Reads what the other end has written.
+    pub(super) fn read(&self, _most: usize) -> Result<Reply, Status> {
+        Err(Status::NOT_SUPPORTED)
+    }
+
+    /// Writes to the other end.
+    pub(super) fn write(&self, _data: &[u8]) -> Result<(), Status> {
+        Err(Status::NOT_SUPPORTED)
+    }
+}
