@@ -13,10 +13,10 @@ use super::output::Output;
 use super::session::Channel;
 use super::tree::Tree;
 use super::{dispatch, negotiate};
+use crate::wire::Status;
 use crate::wire::frame::{Kind, PREFIX_LEN};
 use crate::wire::header::{Command, Flags, Header, Id};
 use crate::wire::values::FileKey;
-use crate::wire::Status;
 
 /// How long a client is left without a word on a request.
 const SLOW: Duration = Duration::from_millis(500);
@@ -203,8 +203,10 @@ impl Chain {
                 return Err(Status::ACCESS_DENIED);
             }
         }
-        let may_be_expired =
-            matches!(header.command, Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT);
+        let may_be_expired = matches!(
+            header.command,
+            Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT
+        );
         if !may_be_expired && session.has_expired(SystemTime::now()) {
             return Err(Status::NETWORK_SESSION_EXPIRED);
         }
@@ -274,4 +276,3 @@ fn refusal(failure: &Failure) -> Reply {
     let body = Reply::encoded(|w| failure.body.encode(w)).body;
     Reply { status: failure.status, body, ..Reply::default() }
 }
-

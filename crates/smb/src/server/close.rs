@@ -2,8 +2,8 @@
 
 use super::context::{Context, Outcome, Reply};
 use super::facts::Facts;
-use crate::wire::values::NetworkOpen;
 use crate::wire::close::{Flags, Request, Response};
+use crate::wire::values::NetworkOpen;
 
 pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;

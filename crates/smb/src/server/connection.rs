@@ -20,8 +20,8 @@ use super::session::Channel;
 use super::session_setup::Logins;
 use crate::wire::frame::{self, PREFIX_LEN};
 use crate::wire::header::{Command, Header, Id};
-use crate::wire::error;
 use crate::wire::transform::Transform;
+use crate::wire::{Status, error};
 
 /// The longest READ, WRITE and other transfer.
 pub(super) const MAX_TRANSACT: u32 = 8 << 20;
@@ -180,11 +180,13 @@ impl Protocol for Served {
     /// The file that a READ, WRITE or FLUSH is about, where that can be seen.
     fn subject(&self, message: &[u8]) -> u64 {
         let Some(Ok(header)) = message.get(PREFIX_LEN..).map(Header::decode) else { return 0 };
-        let volatile_at = PREFIX_LEN + Header::LEN + match header.command {
-            Command::READ | Command::WRITE => 16 + 8,
-            Command::FLUSH => 8 + 8,
-            _ => return 0,
-        };
+        let volatile_at = PREFIX_LEN
+            + Header::LEN
+            + match header.command {
+                Command::READ | Command::WRITE => 16 + 8,
+                Command::FLUSH => 8 + 8,
+                _ => return 0,
+            };
         let bytes = message.get(volatile_at..).and_then(|rest| rest.first_chunk());
         bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
@@ -194,13 +196,8 @@ impl Protocol for Served {
 pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(BytesMut, Arc<Channel>)> {
     let transform = Transform::decode(&message).ok()?;
     let channel = connection.channel(transform.session_id)?;
-    let sealing = channel.session.sealing.as_ref()?;
-    let mut plain = message.split_off(Transform::LEN);
-    if transform.flags != Transform::ENCRYPTED || transform.original_message_size as usize != plain.len() {
-        return None;
-    }
-    let authenticated = &message[Transform::AUTHENTICATED..];
-    sealing.from_client.decrypt_in_place(&transform.nonce, authenticated, &mut plain, &transform.signature).ok()?;
+    channel.session.sealer.as_ref()?.open(&mut message).ok()?;
+    let plain = message.split_off(Transform::LEN);
     Some((plain, channel))
 }
 

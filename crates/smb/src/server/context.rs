@@ -11,16 +11,16 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Payload};
 
 use super::connection::Connection;
+use super::crypto::preauth::Preauth;
 use super::open::Open;
 use super::output::Output;
 use super::requests::Ticket;
 use super::service::Service;
 use super::session::{Channel, Session};
 use super::tree::Tree;
-use super::crypto::PreauthHash;
-use crate::wire::{Status, error};
 use crate::wire::header::Header;
 use crate::wire::values::FileKey;
+use crate::wire::{Status, error};
 use wire::{Malformed, Writer};
 
 /// Bytes that one credit pays for.
@@ -51,7 +51,7 @@ pub(super) struct Also {
     /// Who signs it, when that is not the session of the request.
     pub(super) signer: Option<Arc<Channel>>,
     /// Takes its bytes in.
-    pub(super) preauth: Option<Arc<Mutex<PreauthHash>>>,
+    pub(super) preauth: Option<Preauth>,
 }
 
 /// Why a request fails.
@@ -229,7 +229,7 @@ impl Context {
 }
 
 /// The result of a future that is ready at its first poll.
-pub(super) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+pub(super) fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Option<F::Output> {
     match future.poll(&mut TaskContext::from_waker(Waker::noop())) {
         Poll::Ready(ready) => Some(ready),
         Poll::Pending => None,

@@ -1,7 +1,7 @@
 //! What clients are told about a file again and again: times, sizes, attributes.
 
-use vfs::{Attributes, Kind};
 use vfs::mac::Metadata;
+use vfs::{Attributes, Kind};
 
 use super::open::File;
 use crate::wire::Status;
@@ -38,7 +38,8 @@ impl Facts {
 
     /// FILE_ATTRIBUTE_*, MS-FSCC 2.6.
     pub(super) fn file_attributes(&self) -> u32 {
-        let dos = self.metadata.dos.0 & (attribute::READONLY | attribute::HIDDEN | attribute::SYSTEM | attribute::ARCHIVE);
+        let dos = self.metadata.dos.0
+            & (attribute::READONLY | attribute::HIDDEN | attribute::SYSTEM | attribute::ARCHIVE);
         let kind = match self.attributes.kind {
             Kind::Folder => attribute::DIRECTORY,
             Kind::Link => attribute::REPARSE_POINT,

@@ -1,24 +1,23 @@
 //! NEGOTIATE, MS-SMB2 3.3.5.3 and 3.3.5.4.
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use conn::Reply as Frame;
-use parking_lot::Mutex;
 use wire::Writer;
 
 use super::config::{Config, Dialect};
 use super::connection::{Connection, MAX_TRANSACT, framed};
 use super::context::{Also, Context, Outcome, Reply};
-use super::crypto::{Cipher, PreauthHash, SigningAlgorithm};
-use super::ntlm;
+use super::crypto::preauth::Preauth;
+use super::crypto::sealing::Cipher;
+use super::crypto::signing::SigningAlgorithm;
+use crate::wire::Status;
 use crate::wire::header::{Command, Flags, Header};
 use crate::wire::negotiate::{Request, Response};
 use crate::wire::negotiate_context::{self as wire_context, Context as Offer, SHA_512};
 use crate::wire::smb1;
 use crate::wire::time::NtTime;
 use crate::wire::values::{Capabilities, Dialect as Revision, SecurityMode};
-use crate::wire::Status;
 
 /// READ and WRITE of 2.0.2, which knows one credit per request.
 const MAX_TRANSACT_OLD: u32 = 64 * 1024;
@@ -40,7 +39,7 @@ pub(super) struct Negotiated {
     pub(super) cipher: Option<Cipher>,
     pub(super) signing: SigningAlgorithm,
     /// Over the messages of this command; each login goes on from here.
-    pub(super) preauth: Arc<Mutex<PreauthHash>>,
+    pub(super) preauth: Preauth,
     /// The longest transfer.
     pub(super) max_transact: u32,
 }
@@ -71,8 +70,8 @@ pub(super) async fn run(context: &Context) -> Outcome {
             contexts: Vec::new(),
         },
     };
-    let preauth = Arc::new(Mutex::new(PreauthHash::new()));
-    preauth.lock().update(&[&context.message]);
+    let preauth = Preauth::default();
+    preauth.update(&context.message);
     let negotiated = Negotiated {
         dialect,
         client_guid: request.client_guid,
@@ -114,7 +113,7 @@ pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> 
         server_security_mode: security_mode(&config),
         cipher: None,
         signing: SigningAlgorithm::HmacSha256,
-        preauth: Arc::default(),
+        preauth: Preauth::default(),
         max_transact: max_transact(if wildcard { Dialect::V2_1 } else { old }),
     };
     let revision = if wildcard { Revision::WILDCARD } else { Revision::SMB_2_0_2 };
@@ -234,7 +233,7 @@ fn response(config: &Config, dialect: Revision, agreed: &Negotiated, contexts: V
         max_write_size: agreed.max_transact,
         system_time: NtTime::from(vfs::Time::from(SystemTime::now())).0,
         server_start_time: 0,
-        security_buffer: ntlm::hint(),
+        security_buffer: Vec::new(),
         contexts,
     };
     let mut w = Writer::new();

@@ -12,8 +12,8 @@ use vfs::{Kind, Payload};
 use super::pipe_end::PipeEnd;
 use super::tree::Tree;
 use crate::wire::Status;
-use crate::wire::values::FileKey;
 use crate::wire::security::AccessMask;
+use crate::wire::values::FileKey;
 
 /// The most opens of one session.
 pub(super) const MAX_OPENS: usize = 65_536;

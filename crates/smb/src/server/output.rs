@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use conn::Reply as Frame;
-use parking_lot::Mutex;
 use vfs::Payload;
 
-use super::crypto::PreauthHash;
+use super::crypto::preauth::Preauth;
 use super::session::Channel;
 use crate::wire::header::Header;
 use crate::wire::transform::Transform;
@@ -30,7 +29,7 @@ pub(super) struct Output {
     /// What the next response must carry, as its client was told that it would come later.
     pub(super) async_id: Option<u64>,
     /// Takes in the bytes of the last response.
-    pub(super) preauth: Option<Arc<Mutex<PreauthHash>>>,
+    pub(super) preauth: Option<Preauth>,
     /// A response could not be made whole: the connection has to end.
     broken: bool,
 }
@@ -60,7 +59,13 @@ impl Output {
     }
 
     /// Adds a response.
-    pub(super) fn push(&mut self, header: &Header, body: &[u8], data: Option<Payload>, signer: Option<Arc<Channel>>) {
+    pub(super) fn push(
+        &mut self,
+        header: &Header,
+        body: &[u8],
+        data: Option<Payload>,
+        signer: Option<Arc<Channel>>,
+    ) {
         self.begin(data.as_ref().map_or(0, Payload::len) + body.len());
         let start = self.bytes.len();
         let mut writer = Writer::onto(std::mem::take(&mut self.bytes));
@@ -118,7 +123,7 @@ impl Output {
             }
         }
         if let Some(preauth) = &self.preauth {
-            preauth.lock().update(&[&bytes[last..]]);
+            preauth.update(&bytes[last..]);
         }
         if let Some(sealer) = &self.sealer {
             sealer.seal(&mut bytes[PREFIX..]).map_err(drop)?;

@@ -11,14 +11,13 @@ use vfs::state::ClientId;
 
 use super::config::Dialect;
 use super::connection::Connection;
-use super::crypto::{Cipher, Sealer, SessionKeys, Signer};
+use super::crypto::kdf::SessionKeys;
+use super::crypto::sealing::Sealer;
+use super::crypto::signing::Signer;
 use super::open::Opens;
 use super::service::SessionInfo;
 use super::tree::Tree;
-use wire::Writer;
-
 use crate::wire::Status;
-use crate::wire::transform::Transform;
 
 /// The most trees of one session.
 pub(super) const MAX_TREES: usize = 1024;
@@ -60,7 +59,7 @@ pub(super) struct Session {
     pub(super) keys: SessionKeys,
     /// What the login agreed on: later channels derive their keys from it.
     pub(super) exported_key: Vec<u8>,
-    pub(super) sealing: Option<Sealing>,
+    pub(super) sealer: Option<Sealer>,
     pub(super) trees: Trees,
     pub(super) opens: Opens,
     client: ClientId,
@@ -77,23 +76,8 @@ pub(super) struct NewSession {
     pub(super) require_encryption: bool,
     pub(super) keys: SessionKeys,
     pub(super) exported_key: Vec<u8>,
-    pub(super) sealing: Option<Sealing>,
+    pub(super) sealer: Option<Sealer>,
     pub(super) client: ClientId,
-}
-
-/// The keys that encrypt, one for each direction.
-pub(super) struct Sealing {
-    pub(super) from_client: Sealer,
-    pub(super) to_client: Sealer,
-}
-
-impl Sealing {
-    pub(super) fn new(cipher: Cipher, keys: &SessionKeys) -> Self {
-        Self {
-            from_client: Sealer::new(cipher, keys.client_to_server.as_bytes()),
-            to_client: Sealer::new(cipher, keys.server_to_client.as_bytes()),
-        }
-    }
 }
 
 impl Session {
@@ -107,7 +91,7 @@ impl Session {
             require_encryption: AtomicBool::new(new.require_encryption),
             keys: new.keys,
             exported_key: new.exported_key,
-            sealing: new.sealing,
+            sealer: new.sealer,
             trees: Trees::default(),
             opens: Opens::default(),
             client: new.client,
@@ -233,28 +217,13 @@ pub(super) struct Channel {
 impl Channel {
     /// Signs one message in place, from its header to its end.
     pub(super) fn sign(&self, message: &mut [u8]) {
-        self.signer.sign(message, &[]);
+        self.signer.sign(message);
     }
 
     /// Seals what follows the room for a transform header, and fills that in.
     pub(super) fn seal(&self, message: &mut [u8]) -> Result<(), Status> {
-        let sealing = self.session.sealing.as_ref().ok_or(Status::INTERNAL_ERROR)?;
-        let (room, plain) = message.split_at_mut_checked(Transform::LEN).ok_or(Status::INTERNAL_ERROR)?;
-        let nonce = sealing.to_client.next_nonce();
-        let mut transform = Transform {
-            signature: [0; 16],
-            nonce,
-            original_message_size: plain.len() as u32,
-            flags: Transform::ENCRYPTED,
-            session_id: self.session.id,
-        };
-        let mut header = Writer::new();
-        transform.encode(&mut header);
-        let authenticated = &header.as_bytes()[Transform::AUTHENTICATED..];
-        transform.signature = sealing.to_client.encrypt_in_place(&nonce, authenticated, plain);
-        let mut header = Writer::new();
-        transform.encode(&mut header);
-        room.copy_from_slice(header.as_bytes());
+        let sealer = self.session.sealer.as_ref().ok_or(Status::INTERNAL_ERROR)?;
+        sealer.seal(self.session.id, message);
         Ok(())
     }
 }

@@ -4,11 +4,13 @@ use super::config::{Dialect, Share, ShareKind};
 use super::context::{Also, Context, Outcome, Reply};
 use super::session::User;
 use super::tree::Tree;
+use crate::wire::Status;
 use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
 use crate::wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
-use crate::wire::Status;
 
+/// Everything that changes nothing.
+const READ_ONLY: AccessMask = AccessMask(AccessMask::FILE_READ.0 | AccessMask::FILE_EXECUTE.0);
 /// The longest name of a share, in UTF-16 units.
 const MAX_NAME: usize = 80;
 
@@ -27,7 +29,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         return Err(Status::ACCESS_DENIED.into());
     }
     let require_encryption = share.options.require_encryption;
-    if require_encryption && session.sealing.is_none() {
+    if require_encryption && session.sealer.is_none() {
         return Err(Status::ACCESS_DENIED.into()); // its dialect cannot
     }
     let tree = session.trees.add(|id| Tree::new(id, share.clone()))?;
@@ -75,6 +77,11 @@ fn describe(tree: &Tree) -> Response {
         }
         ShareKind::Disk { .. } => ShareType::DISK,
     };
-    let maximal_access = if tree.read_only { AccessMask::ALL_READ } else { AccessMask::FILE_ALL };
-    Response { share_type, share_flags, capabilities: ShareCapabilities::NONE, maximal_access: maximal_access.0 }
+    let maximal_access = if tree.read_only { READ_ONLY } else { AccessMask::FILE_ALL };
+    Response {
+        share_type,
+        share_flags,
+        capabilities: ShareCapabilities::NONE,
+        maximal_access: maximal_access.0,
+    }
 }
