@@ -33,6 +33,7 @@ mod ntlm;
 mod open;
 mod oplock_break;
 mod output;
+pub mod pipe;
 mod pipe_end;
 mod query_directory;
 mod query_info;

@@ -104,6 +104,7 @@ pub mod oplock_break;
 pub mod query_directory;
 pub mod query_info;
 pub mod read;
+pub mod rpc;
 pub mod security;
 pub mod server_to_client;
 pub mod session_setup;

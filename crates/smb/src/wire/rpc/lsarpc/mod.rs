@@ -1,0 +1,21 @@
+//! The local security authority: its policy (MS-LSAD), and names for SIDs (MS-LSAT).
+
+mod request;
+mod response;
+
+pub use request::{Dialect, LookUpNames, LookUpSids, Request};
+pub use response::{
+    Domain, Luid, NamesResponse, Policy, SidsResponse, TranslatedName, TranslatedSid, accounts_response,
+    handle_response, luid_response, policy_response, user_name_response,
+};
+
+/// What kind of thing a SID names, `SID_NAME_USE`, MS-LSAT 2.2.13.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameUse {
+    User = 1,
+    Group = 2,
+    Domain = 3,
+    Alias = 4,
+    WellKnownGroup = 5,
+    Unknown = 8,
+}

@@ -1,0 +1,136 @@
+use wire::Malformed;
+
+use crate::wire::rpc::Sid;
+use crate::wire::rpc::ndr::{Decoder, Handle};
+
+/// A call, MS-LSAD 3.1.4 and MS-LSAT 3.1.4.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    Close {
+        handle: Handle,
+    },
+    OpenPolicy,
+    QueryInformationPolicy {
+        handle: Handle,
+        class: u16,
+    },
+    EnumerateAccounts {
+        handle: Handle,
+    },
+    LookupNames(LookUpNames),
+    LookupSids(LookUpSids),
+    LookupPrivilegeValue {
+        handle: Handle,
+        name: String,
+    },
+    /// Whether it wants to know the domain too.
+    GetUserName {
+        domain: bool,
+    },
+}
+
+/// Which of the calls that do the same: they differ in what surrounds a name or a SID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `LsarLookupNames`, `LsarLookupSids`.
+    First,
+    /// `LsarLookupNames2`, `LsarLookupSids2` and, without a handle, `LsarLookupSids3`: with flags.
+    Second,
+    /// `LsarLookupNames3` and, without a handle, `LsarLookupNames4`: with whole SIDs.
+    Third,
+}
+
+/// SIDs for names, MS-LSAT 3.1.4.5 to 3.1.4.8.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookUpNames {
+    pub dialect: Dialect,
+    pub handle: Option<Handle>,
+    pub names: Vec<String>,
+}
+
+/// Names for SIDs, MS-LSAT 3.1.4.9 to 3.1.4.11.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookUpSids {
+    pub dialect: Dialect,
+    pub handle: Option<Handle>,
+    pub sids: Vec<Sid>,
+}
+
+impl Request {
+    /// The call `operation` with its arguments; none where there is no such operation.
+    pub fn decode(operation: u16, stub: &[u8]) -> Result<Option<Self>, Malformed> {
+        let d = &mut Decoder::new(stub);
+        Ok(Some(match operation {
+            0 => Self::Close { handle: d.handle()? },
+            6 | 44 => Self::OpenPolicy, // for whom and to do what does not matter: each call is judged by itself
+            7 | 46 => Self::QueryInformationPolicy { handle: d.handle()?, class: d.u16()? },
+            11 => Self::EnumerateAccounts { handle: d.handle()? },
+            14 => Self::LookupNames(LookUpNames::decode(Dialect::First, true, d)?),
+            58 => Self::LookupNames(LookUpNames::decode(Dialect::Second, true, d)?),
+            68 => Self::LookupNames(LookUpNames::decode(Dialect::Third, true, d)?),
+            77 => Self::LookupNames(LookUpNames::decode(Dialect::Third, false, d)?),
+            15 => Self::LookupSids(LookUpSids::decode(Dialect::First, true, d)?),
+            57 => Self::LookupSids(LookUpSids::decode(Dialect::Second, true, d)?),
+            76 => Self::LookupSids(LookUpSids::decode(Dialect::Second, false, d)?),
+            31 => Self::LookupPrivilegeValue { handle: d.handle()?, name: counted(d)? },
+            45 => get_user_name(d)?,
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl LookUpNames {
+    /// What follows the names says how far to look: there is only here.
+    fn decode(dialect: Dialect, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let handle = if with_handle { Some(d.handle()?) } else { None };
+        let (count, maximum) = (d.u32()?, d.u32()?);
+        let heads = heads(count, maximum, 8, d, Decoder::counted_head)?;
+        let name = |head| if head { d.counted_tail() } else { Ok(String::new()) };
+        let names = heads.into_iter().map(name).collect::<Result<_, _>>()?;
+        Ok(Self { dialect, handle, names })
+    }
+}
+
+impl LookUpSids {
+    fn decode(dialect: Dialect, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let handle = if with_handle { Some(d.handle()?) } else { None };
+        let count = d.u32()?;
+        if !d.pointer()? {
+            let none = if count == 0 { Ok(Vec::new()) } else { Err(Malformed("SIDs that are not there")) };
+            return none.map(|sids| Self { dialect, handle, sids });
+        }
+        let maximum = d.u32()?;
+        let heads = heads(count, maximum, 4, d, Decoder::pointer)?;
+        let sid = |head| if head { d.sid() } else { Err(Malformed("a SID that is not there")) };
+        let sids = heads.into_iter().map(sid).collect::<Result<_, _>>()?;
+        Ok(Self { dialect, handle, sids })
+    }
+}
+
+/// The fixed parts of `count` elements, each `size` bytes long, in an array of `maximum`.
+fn heads<'a>(
+    count: u32,
+    maximum: u32,
+    size: usize,
+    d: &mut Decoder<'a>,
+    head: impl Fn(&mut Decoder<'a>) -> Result<bool, Malformed>,
+) -> Result<Vec<bool>, Malformed> {
+    if count != maximum || count as usize > d.remaining() / size {
+        return Err(Malformed("an array of another length"));
+    }
+    (0..count).map(|_| head(d)).collect()
+}
+
+/// A whole `RPC_UNICODE_STRING`.
+fn counted(d: &mut Decoder<'_>) -> Result<String, Malformed> {
+    if d.counted_head()? { d.counted_tail() } else { Ok(String::new()) }
+}
+
+/// `LsarGetUserName`, MS-LSAT 3.1.4.4.
+fn get_user_name(d: &mut Decoder<'_>) -> Result<Request, Malformed> {
+    d.unique_wide_string()?; // the server's name
+    if d.pointer()? {
+        counted(d)?;
+    }
+    Ok(Request::GetUserName { domain: d.pointer()? })
+}

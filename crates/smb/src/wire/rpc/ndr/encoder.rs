@@ -1,0 +1,171 @@
+use wire::Writer;
+
+use super::Handle;
+use crate::wire::rpc::Sid;
+
+/// Writes arguments. What pointers point to waits until [`Encoder::flush`], which ends the outermost structure.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    w: Writer,
+    pointers: u32,
+    waiting: Vec<Pointee>,
+}
+
+#[derive(Debug)]
+enum Pointee {
+    /// With the NUL at its end.
+    Wide(Vec<u16>),
+    /// As many characters as its structure said, no NUL.
+    Counted(Vec<u16>),
+    Sid(Sid),
+}
+
+macro_rules! aligned {
+    ($($name:ident $t:ty = $to:ident;)*) => {$(
+        pub fn $name(&mut self, value: $t) {
+            self.align(size_of::<$t>());
+            self.w.$to(value);
+        }
+    )*};
+}
+
+impl Encoder {
+    /// An encoder of no arguments yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    aligned! {
+        u8 u8 = u8;
+        u16 u16 = u16_le;
+        u32 u32 = u32_le;
+        i32 i32 = i32_le;
+    }
+
+    /// Zeros up to a multiple of `size`.
+    pub fn align(&mut self, size: usize) {
+        let at = self.w.len();
+        self.w.zeros(at.next_multiple_of(size) - at);
+    }
+
+    /// Bytes as they are.
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.w.put(bytes);
+    }
+
+    /// A number of elements. Whatever is encoded is far smaller than 4 GiB.
+    pub fn count(&mut self, count: usize) {
+        self.u32(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    /// A context handle.
+    pub fn handle(&mut self, handle: &Handle) {
+        self.align(4);
+        self.w.put(handle);
+    }
+
+    /// A unique pointer that points to something, which the caller writes where it belongs.
+    pub fn pointer(&mut self) {
+        let referent = 0x0002_0000 + 4 * self.pointers; // any number but 0 that is not used twice
+        self.pointers += 1;
+        self.u32(referent);
+    }
+
+    /// A unique pointer to nothing.
+    pub fn null(&mut self) {
+        self.u32(0);
+    }
+
+    /// A unique pointer to a number, as an argument: the number follows at once.
+    pub fn unique_u32(&mut self, value: Option<u32>) {
+        match value {
+            None => self.null(),
+            Some(value) => {
+                self.pointer();
+                self.u32(value);
+            }
+        }
+    }
+
+    /// `[string] wchar_t *` inside a structure.
+    pub fn string(&mut self, text: &str) {
+        self.pointer();
+        self.waiting.push(Pointee::Wide(text.encode_utf16().chain([0]).collect()));
+    }
+
+    /// `[string] wchar_t *` inside a structure, which may be null.
+    pub fn optional_string(&mut self, text: Option<&str>) {
+        match text {
+            None => self.null(),
+            Some(text) => self.string(text),
+        }
+    }
+
+    /// An `RPC_UNICODE_STRING`, MS-DTYP 2.3.10. Its length is 16 bits of bytes: what is longer is cut there.
+    pub fn counted(&mut self, text: &str) {
+        let text: Vec<u16> = text.encode_utf16().take(usize::from(u16::MAX / 2)).collect();
+        let bytes = 2 * text.len() as u16;
+        self.align(4);
+        self.u16(bytes);
+        self.u16(bytes);
+        if text.is_empty() {
+            return self.null();
+        }
+        self.pointer();
+        self.waiting.push(Pointee::Counted(text));
+    }
+
+    /// A pointer to a SID, MS-DTYP 2.4.2.3.
+    pub fn sid(&mut self, sid: &Sid) {
+        self.pointer();
+        self.waiting.push(Pointee::Sid(sid.clone()));
+    }
+
+    /// Writes what the pointers so far point to.
+    pub fn flush(&mut self) {
+        for pointee in std::mem::take(&mut self.waiting) {
+            match pointee {
+                Pointee::Wide(text) | Pointee::Counted(text) => self.characters(&text),
+                Pointee::Sid(sid) => self.sid_itself(&sid),
+            }
+        }
+    }
+
+    /// A conformant and varying array of characters, C706 14.3.4.3.
+    fn characters(&mut self, text: &[u16]) {
+        self.count(text.len());
+        self.u32(0);
+        self.count(text.len());
+        text.iter().for_each(|unit| self.w.u16_le(*unit));
+    }
+
+    /// The characters of a string and its NUL, varying only: for an array whose size the interface fixes.
+    pub fn varying_string(&mut self, text: &str) {
+        let text: Vec<u16> = text.encode_utf16().chain([0]).collect();
+        self.u32(0);
+        self.count(text.len());
+        text.iter().for_each(|unit| self.w.u16_le(*unit));
+    }
+
+    /// MS-DTYP 2.4.2.3: the conformant array's size comes before the structure that ends with it.
+    fn sid_itself(&mut self, sid: &Sid) {
+        self.count(sid.parts.len());
+        sid.encode(&mut self.w);
+    }
+
+    /// The bytes of all arguments.
+    pub fn into_stub(self) -> Vec<u8> {
+        debug_assert!(self.waiting.is_empty(), "a pointer without what it points to");
+        self.w.into_bytes()
+    }
+
+    /// How many bytes there are so far.
+    pub fn len(&self) -> usize {
+        self.w.len()
+    }
+
+    /// Whether nothing has been written.
+    pub fn is_empty(&self) -> bool {
+        self.w.is_empty()
+    }
+}
