@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
-pub use crate::wire::rpc::Sid;
 pub use crate::wire::rpc::srvsvc::{Connection, OpenFile, Session};
+pub use crate::wire::security::Sid;
 
 /// The server as one session sees it. Everything is asked anew for each call, and must be answered from memory.
 pub trait PipeHost: Send + Sync {

@@ -4,8 +4,10 @@
 //! S-1-5-88-1-uid and S-1-5-88-2-gid are understood. The rest are the well-known ones of MS-DTYP 2.4.2.4.
 
 use super::PipeHost;
-use crate::wire::rpc::Sid;
+use crate::wire::rpc::lsarpc::NameUse::{Alias, WellKnownGroup};
 use crate::wire::rpc::lsarpc::{Domain, NameUse};
+use crate::wire::security::Sid;
+use crate::wire::security::well_known::{self, Unix};
 
 /// What has a name and a SID.
 pub(super) struct Account {
@@ -15,90 +17,67 @@ pub(super) struct Account {
     pub(super) domain: Domain,
 }
 
-const UNIX: u64 = 22;
-const NT: u64 = 5;
-const USERS: u32 = 1;
-const GROUPS: u32 = 2;
-/// The part after S-1-5 of the SIDs that a Mac or NFS makes of numbers.
-const NFS: u32 = 88;
 const UNIX_USER: &str = "Unix User";
 const UNIX_GROUP: &str = "Unix Group";
+const AUTHORITY: &str = "NT AUTHORITY";
+const BUILTIN: &str = "BUILTIN";
 
-struct WellKnown {
-    authority: u64,
-    parts: &'static [u32],
-    domain: &'static str,
-    name: &'static str,
-    kind: NameUse,
-}
-
-const fn known(
-    authority: u64,
-    parts: &'static [u32],
-    domain: &'static str,
-    name: &'static str,
-    kind: NameUse,
-) -> WellKnown {
-    WellKnown { authority, parts, domain, name, kind }
-}
-
-use NameUse::{Alias, WellKnownGroup};
+/// SID, domain, name and kind, MS-DTYP 2.4.2.4.
+type WellKnown = (Sid, &'static str, &'static str, NameUse);
 
 const WELL_KNOWN: &[WellKnown] = &[
-    known(0, &[0], "", "NULL SID", WellKnownGroup),
-    known(1, &[0], "", "Everyone", WellKnownGroup),
-    known(2, &[0], "", "LOCAL", WellKnownGroup),
-    known(3, &[0], "", "CREATOR OWNER", WellKnownGroup),
-    known(3, &[1], "", "CREATOR GROUP", WellKnownGroup),
-    known(3, &[4], "", "OWNER RIGHTS", WellKnownGroup),
-    known(NT, &[1], "NT AUTHORITY", "DIALUP", WellKnownGroup),
-    known(NT, &[2], "NT AUTHORITY", "NETWORK", WellKnownGroup),
-    known(NT, &[3], "NT AUTHORITY", "BATCH", WellKnownGroup),
-    known(NT, &[4], "NT AUTHORITY", "INTERACTIVE", WellKnownGroup),
-    known(NT, &[6], "NT AUTHORITY", "SERVICE", WellKnownGroup),
-    known(NT, &[7], "NT AUTHORITY", "ANONYMOUS LOGON", WellKnownGroup),
-    known(NT, &[10], "NT AUTHORITY", "SELF", WellKnownGroup),
-    known(NT, &[11], "NT AUTHORITY", "Authenticated Users", WellKnownGroup),
-    known(NT, &[12], "NT AUTHORITY", "RESTRICTED", WellKnownGroup),
-    known(NT, &[18], "NT AUTHORITY", "SYSTEM", WellKnownGroup),
-    known(NT, &[19], "NT AUTHORITY", "LOCAL SERVICE", WellKnownGroup),
-    known(NT, &[20], "NT AUTHORITY", "NETWORK SERVICE", WellKnownGroup),
-    known(NT, &[32, 544], "BUILTIN", "Administrators", Alias),
-    known(NT, &[32, 545], "BUILTIN", "Users", Alias),
-    known(NT, &[32, 546], "BUILTIN", "Guests", Alias),
-    known(NT, &[32, 547], "BUILTIN", "Power Users", Alias),
-    known(NT, &[32, 551], "BUILTIN", "Backup Operators", Alias),
+    (well_known::NOBODY, "", "NULL SID", WellKnownGroup),
+    (well_known::EVERYONE, "", "Everyone", WellKnownGroup),
+    (Sid::new(2, &[0]), "", "LOCAL", WellKnownGroup),
+    (well_known::CREATOR_OWNER, "", "CREATOR OWNER", WellKnownGroup),
+    (well_known::CREATOR_GROUP, "", "CREATOR GROUP", WellKnownGroup),
+    (well_known::OWNER_RIGHTS, "", "OWNER RIGHTS", WellKnownGroup),
+    (Sid::new(5, &[1]), AUTHORITY, "DIALUP", WellKnownGroup),
+    (well_known::NETWORK, AUTHORITY, "NETWORK", WellKnownGroup),
+    (Sid::new(5, &[3]), AUTHORITY, "BATCH", WellKnownGroup),
+    (Sid::new(5, &[4]), AUTHORITY, "INTERACTIVE", WellKnownGroup),
+    (Sid::new(5, &[6]), AUTHORITY, "SERVICE", WellKnownGroup),
+    (well_known::ANONYMOUS, AUTHORITY, "ANONYMOUS LOGON", WellKnownGroup),
+    (Sid::new(5, &[10]), AUTHORITY, "SELF", WellKnownGroup),
+    (well_known::AUTHENTICATED_USERS, AUTHORITY, "Authenticated Users", WellKnownGroup),
+    (Sid::new(5, &[12]), AUTHORITY, "RESTRICTED", WellKnownGroup),
+    (well_known::SYSTEM, AUTHORITY, "SYSTEM", WellKnownGroup),
+    (Sid::new(5, &[19]), AUTHORITY, "LOCAL SERVICE", WellKnownGroup),
+    (Sid::new(5, &[20]), AUTHORITY, "NETWORK SERVICE", WellKnownGroup),
+    (well_known::ADMINISTRATORS, BUILTIN, "Administrators", Alias),
+    (well_known::USERS, BUILTIN, "Users", Alias),
+    (well_known::GUESTS, BUILTIN, "Guests", Alias),
+    (Sid::new(5, &[32, 547]), BUILTIN, "Power Users", Alias),
+    (Sid::new(5, &[32, 551]), BUILTIN, "Backup Operators", Alias),
 ];
 
-impl WellKnown {
-    fn account(&self) -> Account {
-        account(self.kind, self.name, Sid::new(self.authority, self.parts), self.domain)
-    }
-}
-
-/// The account of `sid` in `domain`, whose SID is that without its last part.
+/// The account of `sid` in `domain`, whose SID is that without its last number.
 fn account(kind: NameUse, name: impl Into<String>, sid: Sid, domain: &str) -> Account {
-    let parts = sid.parts.split_last().map_or(&[][..], |(_, before)| before);
-    let domain = Domain { name: domain.into(), sid: Sid::new(sid.authority, parts) };
+    let above = sid.subs().split_last().map_or(&[][..], |(_, above)| above);
+    let domain = Domain { name: domain.into(), sid: Sid::new(sid.authority(), above) };
     Account { kind, name: name.into(), sid, domain }
 }
 
-/// What `sid` belongs to.
+fn well_known_account((sid, domain, name, kind): &WellKnown) -> Account {
+    account(*kind, *name, *sid, domain)
+}
+
+/// What `sid` belongs to. A number without a name is its own name, so that people see whose it is.
 pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
-    let number = |id: u32| id.to_string();
-    match (sid.authority, &sid.parts[..]) {
-        (UNIX, &[USERS, uid]) | (NT, &[NFS, USERS, uid]) => {
-            let name = host.user(uid).unwrap_or_else(|| number(uid));
-            Some(account(NameUse::User, name, sid.clone(), UNIX_USER))
+    match Unix::of(sid) {
+        Some(Unix::User(uid) | Unix::NfsUser(uid)) => {
+            let name = host.user(uid).unwrap_or_else(|| uid.to_string());
+            Some(account(NameUse::User, name, *sid, UNIX_USER))
         }
-        (UNIX, &[GROUPS, gid]) | (NT, &[NFS, GROUPS, gid]) => {
-            let name = host.group(gid).unwrap_or_else(|| number(gid));
-            Some(account(NameUse::Group, name, sid.clone(), UNIX_GROUP))
+        Some(Unix::Group(gid) | Unix::NfsGroup(gid)) => {
+            let name = host.group(gid).unwrap_or_else(|| gid.to_string());
+            Some(account(NameUse::Group, name, *sid, UNIX_GROUP))
         }
-        (authority, parts) => WELL_KNOWN
+        Some(Unix::NfsMode(_)) => None,
+        None => WELL_KNOWN
             .iter()
-            .find(|known| known.authority == authority && known.parts == parts)
-            .map(WellKnown::account)
+            .find(|(known, ..)| known == sid)
+            .map(well_known_account)
             .or_else(|| domains(host).into_iter().find(|domain| domain.sid == *sid).map(domain_itself)),
     }
 }
@@ -111,9 +90,9 @@ pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
     };
     let in_domain = |wanted: &str| domain.is_none_or(|domain| same(domain, wanted));
     let here = in_domain(&host.server().name);
-    let well_known = WELL_KNOWN.iter().find(|known| in_domain(known.domain) && same(name, known.name));
-    well_known
-        .map(WellKnown::account)
+    let known = WELL_KNOWN.iter().find(|(_, of, known, _)| in_domain(of) && same(name, known));
+    known
+        .map(well_known_account)
         .or_else(|| if here || in_domain(UNIX_USER) { user(host, name) } else { None })
         .or_else(|| if here || in_domain(UNIX_GROUP) { group(host, name) } else { None })
         .or_else(|| if domain.is_none() { domain_named(host, name) } else { None })
@@ -126,13 +105,13 @@ fn same(one: &str, other: &str) -> bool {
 fn user(host: &dyn PipeHost, name: &str) -> Option<Account> {
     let uid = host.uid(name)?;
     let name = host.user(uid).unwrap_or_else(|| name.into());
-    Some(account(NameUse::User, name, Sid::new(UNIX, &[USERS, uid]), UNIX_USER))
+    Some(account(NameUse::User, name, Unix::User(uid).sid(), UNIX_USER))
 }
 
 fn group(host: &dyn PipeHost, name: &str) -> Option<Account> {
     let gid = host.gid(name)?;
     let name = host.group(gid).unwrap_or_else(|| name.into());
-    Some(account(NameUse::Group, name, Sid::new(UNIX, &[GROUPS, gid]), UNIX_GROUP))
+    Some(account(NameUse::Group, name, Unix::Group(gid).sid(), UNIX_GROUP))
 }
 
 /// The domains that can be asked for themselves.
@@ -141,9 +120,9 @@ fn domains(host: &dyn PipeHost) -> [Domain; 4] {
     let domain = |name: &str, sid| Domain { name: name.into(), sid };
     [
         Domain { name: server.name, sid: server.sid },
-        domain("BUILTIN", Sid::new(NT, &[32])),
-        domain(UNIX_USER, Sid::new(UNIX, &[USERS])),
-        domain(UNIX_GROUP, Sid::new(UNIX, &[GROUPS])),
+        domain(BUILTIN, well_known::BUILTIN),
+        domain(UNIX_USER, Sid::new(22, &[1])),
+        domain(UNIX_GROUP, Sid::new(22, &[2])),
     ]
 }
 
@@ -152,5 +131,5 @@ fn domain_named(host: &dyn PipeHost, name: &str) -> Option<Account> {
 }
 
 fn domain_itself(domain: Domain) -> Account {
-    Account { kind: NameUse::Domain, name: domain.name.clone(), sid: domain.sid.clone(), domain }
+    Account { kind: NameUse::Domain, name: domain.name.clone(), sid: domain.sid, domain }
 }

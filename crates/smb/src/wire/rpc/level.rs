@@ -11,6 +11,8 @@ pub trait Levels {
     const LISTED: &'static [u32];
     /// The levels in which one is shown.
     const SHOWN: &'static [u32];
+    /// Other levels that the specification has: their answers have a place for a structure, which stays empty.
+    const UNKNOWN: &'static [u32] = &[];
 
     /// The structure of `level`, one of those above. Strings wait for [`Encoder::flush`].
     fn encode(&self, level: u32, e: &mut Encoder);
@@ -112,7 +114,7 @@ impl<T: Levels> InfoResponse<'_, T> {
                 e.u32(WinError::OK.0);
             }
             Err(status) => {
-                if T::SHOWN.contains(&self.level) {
+                if T::SHOWN.contains(&self.level) || T::UNKNOWN.contains(&self.level) {
                     e.null();
                 }
                 e.u32(status.0);

@@ -7,12 +7,10 @@ pub mod level;
 pub mod lsarpc;
 pub mod ndr;
 pub mod pdu;
-mod sid;
 pub mod srvsvc;
 mod win_error;
 pub mod wkssvc;
 
-pub use sid::Sid;
 pub use win_error::WinError;
 
 /// A UUID as it is on the wire: its first three fields little-endian, C706 appendix A.

@@ -47,6 +47,7 @@ pub struct Workstation {
 impl Levels for Workstation {
     const LISTED: &'static [u32] = &[];
     const SHOWN: &'static [u32] = &[100, 101, 102];
+    const UNKNOWN: &'static [u32] = &[502, 1013, 1018, 1046];
 
     fn encode(&self, level: u32, e: &mut Encoder) {
         e.u32(500); // platform: NT

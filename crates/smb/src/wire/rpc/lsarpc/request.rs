@@ -1,7 +1,7 @@
 use wire::Malformed;
 
-use crate::wire::rpc::Sid;
 use crate::wire::rpc::ndr::{Decoder, Handle};
+use crate::wire::security::Sid;
 
 /// A call, MS-LSAD 3.1.4 and MS-LSAT 3.1.4.
 #[derive(Debug, Clone, PartialEq, Eq)]

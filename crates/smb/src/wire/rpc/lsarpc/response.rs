@@ -1,7 +1,7 @@
 use super::{Dialect, NameUse};
 use crate::wire::Status;
-use crate::wire::rpc::Sid;
 use crate::wire::rpc::ndr::{Encoder, Handle};
+use crate::wire::security::Sid;
 
 /// A context handle and a status: `LsarOpenPolicy2`, `LsarClose`.
 pub fn handle_response(handle: &Handle, status: Status) -> Vec<u8> {
@@ -57,7 +57,7 @@ impl Policy {
             }
             Self::ServerRole => {
                 e.u16(6);
-                e.u16(3);
+                e.u32(3); // 32 bits, although MS-LSAD's text reads like 16: what Windows and Samba send
             }
             Self::DnsDomain { name } => {
                 e.u16(12);
@@ -193,7 +193,7 @@ impl TranslatedSid {
     fn relative(&self, sid: &Sid) -> u32 {
         match self.kind {
             NameUse::Domain => u32::MAX, // the SID of the domain itself
-            _ => sid.parts.last().copied().unwrap_or(0),
+            _ => sid.subs().last().copied().unwrap_or(0),
         }
     }
 }

@@ -1,7 +1,7 @@
 use wire::{Malformed, Reader};
 
 use super::Handle;
-use crate::wire::rpc::Sid;
+use crate::wire::security::Sid;
 
 /// Reads arguments.
 ///
@@ -98,7 +98,7 @@ impl<'a> Decoder<'a> {
     pub fn sid(&mut self) -> Result<Sid, Malformed> {
         let count = self.u32()?;
         let sid = Sid::decode(&mut self.r)?;
-        if sid.parts.len() == count as usize { Ok(sid) } else { Err(Malformed("a SID of two lengths")) }
+        if sid.subs().len() == count as usize { Ok(sid) } else { Err(Malformed("a SID of two lengths")) }
     }
 
     fn wide_characters(&mut self) -> Result<Vec<u16>, Malformed> {

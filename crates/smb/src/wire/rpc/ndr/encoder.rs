@@ -1,7 +1,7 @@
 use wire::Writer;
 
 use super::Handle;
-use crate::wire::rpc::Sid;
+use crate::wire::security::Sid;
 
 /// Writes arguments. What pointers point to waits until [`Encoder::flush`], which ends the outermost structure.
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ impl Encoder {
     /// A pointer to a SID, MS-DTYP 2.4.2.3.
     pub fn sid(&mut self, sid: &Sid) {
         self.pointer();
-        self.waiting.push(Pointee::Sid(sid.clone()));
+        self.waiting.push(Pointee::Sid(*sid));
     }
 
     /// Writes what the pointers so far point to.
@@ -149,7 +149,7 @@ impl Encoder {
 
     /// MS-DTYP 2.4.2.3: the conformant array's size comes before the structure that ends with it.
     fn sid_itself(&mut self, sid: &Sid) {
-        self.count(sid.parts.len());
+        self.count(sid.subs().len());
         sid.encode(&mut self.w);
     }
 
