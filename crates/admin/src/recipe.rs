@@ -18,6 +18,15 @@ pub struct Reach {
     pub secure: bool,
 }
 
+/// Where the protocols can be reached; `None` is off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reachable {
+    /// NFS. Its `secure` is set per share, from the client rules.
+    pub nfs: Option<Reach>,
+    /// SMB: address and port.
+    pub smb: Option<(IpAddr, u16)>,
+}
+
 /// The client a line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
@@ -36,22 +45,72 @@ pub struct Line {
     pub why: Option<&'static str>,
 }
 
-/// Every share with its mount lines. `nfs` is where NFS was bound, `None` when it is off; its `secure` is set per
-/// share, from the client rules.
+/// Every share with its mount lines.
 #[must_use]
-pub fn shares(shares: &[ShareSettings], nfs: Option<Reach>) -> Vec<ShareStatus> {
+pub fn shares(shares: &[ShareSettings], reach: Reachable) -> Vec<ShareStatus> {
+    let shown = |share: &ShareSettings, protocol| share.protocols.contains(&protocol);
     shares
         .iter()
-        .map(|share| ShareStatus {
-            name: share.name.clone(),
-            path: share.path.clone(),
-            read_only: share.read_only,
-            mounts: nfs
-                .filter(|_| share.protocols.contains(&Protocol::Nfs))
-                .map(|r| lines(share, r))
-                .unwrap_or_default(),
+        .map(|share| {
+            let smb = reach.smb.filter(|_| shown(share, Protocol::Smb));
+            let nfs = reach.nfs.filter(|_| shown(share, Protocol::Nfs));
+            let smb = smb.map(|(host, port)| smb_lines(&share.name, host, port));
+            let nfs = nfs.map(|reach| lines(share, reach));
+            ShareStatus {
+                name: share.name.clone(),
+                path: share.path.clone(),
+                read_only: share.read_only,
+                mounts: smb.into_iter().chain(nfs).flatten().collect(),
+            }
         })
         .collect()
+}
+
+/// The standard port of SMB, the only one that Windows connects to without being told.
+const SMB_PORT: u16 = 445;
+
+fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
+    let line = |client: &str, line: String, why: Option<&str>| MountLine {
+        protocol: Protocol::Smb,
+        client: client.into(),
+        line,
+        why: why.map(Into::into),
+    };
+    let at = match host {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("[{v6}]"),
+    };
+    let encoded: String = share.bytes().map(percent_encoded).collect();
+    let colon_port = if port == SMB_PORT { String::new() } else { format!(":{port}") };
+    let mac = line("macOS", format!("open smb://{at}{colon_port}/{encoded}"), None);
+    let windows = match port {
+        SMB_PORT => line("Windows", format!(r"\\{}\{share}", unc_host(host)), None),
+        _ => line(
+            "Windows",
+            format!(r"net use \\{}\{share} /TCPPORT:{port}", unc_host(host)),
+            Some("another port than 445 needs Windows 11 24H2 or Windows Server 2025"),
+        ),
+    };
+    let port_option = if port == SMB_PORT { String::new() } else { format!(",port={port}") };
+    let (from, to) = (quote(&format!("//{host}/{share}")), quote(&format!("/mnt/{share}")));
+    let linux = format!("sudo mount -t cifs -o username=NAME{port_option} {from} {to}");
+    vec![mac, windows, line("Linux", linux, None)]
+}
+
+/// An IPv6 address has colons, which a UNC path cannot: it is written as a name of `ipv6-literal.net`, which Windows
+/// takes apart itself.
+fn unc_host(host: IpAddr) -> String {
+    match host {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("{}.ipv6-literal.net", v6.to_string().replace(':', "-")),
+    }
+}
+
+fn percent_encoded(byte: u8) -> String {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    }
 }
 
 fn lines(share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
@@ -150,6 +209,18 @@ mod tests {
 
     fn reach(port: u16, locks_found: bool) -> Reach {
         Reach { host: HOST, port, locks_found, secure: false }
+    }
+
+    #[test]
+    fn smb_is_shown_as_an_address_for_macs_a_path_for_windows_and_a_mount_line_for_linux() {
+        let lines: Vec<String> = smb_lines("My Work", HOST, 445).into_iter().map(|line| line.line).collect();
+        assert_eq!(lines[0], "open smb://192.168.1.10/My%20Work");
+        assert_eq!(lines[1], r"\\192.168.1.10\My Work");
+        assert_eq!(lines[2], "sudo mount -t cifs -o username=NAME '//192.168.1.10/My Work' '/mnt/My Work'");
+        let other = smb_lines("A", "fd00::1".parse().unwrap(), 10445);
+        assert_eq!(other[0].line, "open smb://[fd00::1]:10445/A");
+        assert_eq!(other[1].line, r"net use \\fd00--1.ipv6-literal.net\A /TCPPORT:10445");
+        assert!(other[2].line.contains("port=10445") && other[1].why.is_some());
     }
 
     #[test]

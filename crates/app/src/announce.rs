@@ -7,7 +7,7 @@ use admin::control::ShareStatus;
 use admin::{Port, Protocol, Settings};
 
 /// The protocols this build serves.
-pub(crate) const BUILT: &[Protocol] = &[Protocol::Nfs, Protocol::Portmap];
+pub(crate) const BUILT: &[Protocol] = &[Protocol::Nfs, Protocol::Smb, Protocol::Portmap];
 
 /// Prints the shares, what is missing, and `ready`, at once: a script may wait for the last line.
 pub(crate) fn ready(settings: &Settings, shares: &[ShareStatus]) -> std::io::Result<()> {
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn ready_is_the_last_line_and_protocols_that_are_missing_are_said() {
-        assert_eq!(text(&settings(&[]), &[]), "not available in this build: SMB, AFP and iSCSI\nready\n");
+        assert_eq!(text(&settings(&[]), &[]), "not available in this build: AFP and iSCSI\nready\n");
         let one = settings(&[("smb-port", "off"), ("afp-port", "0"), ("iscsi-port", "off")]);
         assert_eq!(text(&one, &[]), "not available in this build: AFP\nready\n");
         let none = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "off")]);

@@ -15,6 +15,7 @@ mod password;
 mod privileges;
 mod running;
 mod serve;
+mod smb_view;
 mod status;
 mod user;
 mod volumes;

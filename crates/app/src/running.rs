@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use admin::control::{ListenerStatus, Report, ShareStatus, Status};
-use admin::recipe::{self, Reach};
+use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings};
 use auth::Directory;
 use parking_lot::{Mutex, RwLock};
@@ -15,7 +15,6 @@ use crate::accounts;
 /// What counts now. Replaced as a whole by a reload, so that nobody sees half of it.
 pub(crate) struct Current {
     pub(crate) settings: Settings,
-    #[allow(dead_code, reason = "for the protocols with a login")]
     pub(crate) accounts: Directory,
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct Running {
     started: Instant,
     current: RwLock<Arc<Current>>,
     listeners: Vec<ListenerStatus>,
-    nfs: Option<Reach>,
+    reach: Reachable,
     views: Vec<Arc<dyn View>>,
     /// One reload at a time.
     reloading: Mutex<()>,
@@ -47,7 +46,7 @@ impl Running {
         arguments: Arguments,
         state: &Path,
         current: Arc<Current>,
-        (listeners, nfs): (Vec<ListenerStatus>, Option<Reach>),
+        (listeners, reach): (Vec<ListenerStatus>, Reachable),
         views: Vec<Arc<dyn View>>,
     ) -> Self {
         let (started, current) = (Instant::now(), RwLock::new(current));
@@ -57,7 +56,7 @@ impl Running {
             started,
             current,
             listeners,
-            nfs,
+            reach,
             views,
             reloading: Mutex::new(()),
         }
@@ -70,7 +69,7 @@ impl Running {
 
     /// The shares with their mount lines.
     pub(crate) fn shares(&self) -> Vec<ShareStatus> {
-        recipe::shares(&self.current().settings.shares, self.nfs)
+        recipe::shares(&self.current().settings.shares, self.reach)
     }
 }
 
@@ -132,7 +131,7 @@ mod tests {
         let settings = Settings::load(&arguments).unwrap();
         let accounts = accounts::read(folder, &settings).unwrap();
         let current = Arc::new(Current { settings, accounts });
-        Running::new(arguments, folder, current, (Vec::new(), None), vec![Arc::new(Shares)])
+        Running::new(arguments, folder, current, (Vec::new(), Reachable::default()), vec![Arc::new(Shares)])
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::control::{self, ListenerStatus, Report};
-use admin::recipe::{self, Reach};
+use admin::recipe::{self, Reach, Reachable};
 use admin::{Arguments, Protocol, Settings};
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,6 +15,7 @@ use vfs::index::Index;
 use crate::cli::Serve;
 use crate::nfs_view::NfsView;
 use crate::running::{Current, Running, View};
+use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
 use crate::{accounts, announce, bind, exit, here, log, privileges};
 
@@ -62,21 +63,24 @@ async fn serve_until_stopped(
     let (stop, stopping) = watch::channel(false);
     let mut signals = Signals::new()?;
     let nfs_bound = bind::open(&settings.server, Protocol::Nfs, true, here::privileged())?;
-    let listeners = nfs_bound.iter().flat_map(listeners).collect();
+    let smb_bound = bind::open(&settings.server, Protocol::Smb, false, here::privileged())?;
+    let bound = [(Protocol::Nfs, &nfs_bound), (Protocol::Smb, &smb_bound)];
+    let listeners =
+        bound.into_iter().flat_map(|(protocol, bound)| listeners(protocol, bound.as_ref())).collect();
+    let smb_port = smb_bound.as_ref().map(|bound| bound.port);
     let port = nfs_bound.as_ref().map(|bound| bound.port);
     let accounts = accounts::read(state.path(), &settings)?;
     let current = Arc::new(Current { settings, accounts });
 
     let volumes = Volumes::new(index);
     let nfs = NfsView::new(&current, state, volumes.clone())?;
+    let smb = SmbView::new(&current, state, volumes.clone())?;
     let found = nfs.serve(nfs_bound, &current.settings.server, stopping.clone()).await;
-    let reach = port.map(|port| Reach {
-        host: recipe::address(&current.settings.server.listen),
-        port,
-        locks_found: found,
-        secure: false,
-    });
-    let views: Vec<Arc<dyn View>> = vec![volumes.clone(), nfs.clone()];
+    smb.serve(smb_bound, &stopping);
+    let host = recipe::address(&current.settings.server.listen);
+    let nfs_reach = port.map(|port| Reach { host, port, locks_found: found, secure: false });
+    let reach = Reachable { nfs: nfs_reach, smb: smb_port.map(|port| (host, port)) };
+    let views: Vec<Arc<dyn View>> = vec![volumes.clone(), nfs.clone(), smb.clone()];
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
@@ -94,16 +98,18 @@ async fn serve_until_stopped(
     control.abort();
     control::remove(state.path());
     stop.send_replace(true);
+    smb.stopped().await;
     nfs.stopped().await;
     Ok(())
 }
 
-fn listeners(bound: &bind::Bound) -> Vec<ListenerStatus> {
+fn listeners(protocol: Protocol, bound: Option<&bind::Bound>) -> Vec<ListenerStatus> {
+    let Some(bound) = bound else { return Vec::new() };
     let tcp = bound.tcp.iter().map(|tcp| ("tcp", tcp.local_addr()));
     let udp = bound.udp.iter().map(|udp| ("udp", udp.local_addr()));
     tcp.chain(udp)
         .filter_map(|(transport, address)| {
-            let (protocol, transport) = (Protocol::Nfs, transport.to_owned());
+            let transport = transport.to_owned();
             Some(ListenerStatus { protocol, transport, address: address.ok()? })
         })
         .collect()

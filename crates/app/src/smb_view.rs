@@ -1,0 +1,154 @@
+//! The SMB server as part of the program: settings in, status out.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use admin::control::{SessionStatus, Status};
+use admin::{Protocol, Settings, ShareSettings};
+use auth::{Identity, UnixAccounts};
+use conn::{Server, Watchdog};
+use smb::server::{Config, Dialect, Guests, Service, Share, ShareKind, ShareOptions};
+use tokio::sync::watch;
+
+use crate::bind::Bound;
+use crate::here;
+use crate::running::{Current, View};
+use crate::volumes::Volumes;
+
+/// Connections at a time.
+const MOST_CONNECTIONS: usize = 16_384;
+/// As whom guests act: nobody.
+const GUEST: u32 = 65_534;
+
+/// The SMB server.
+pub(crate) struct SmbView {
+    service: Arc<Service>,
+    connections: Arc<Server>,
+    watchdog: Arc<Watchdog>,
+    volumes: Arc<Volumes>,
+    guid: [u8; 16],
+}
+
+impl SmbView {
+    /// A server for the shares of these settings.
+    pub(crate) fn new(
+        current: &Arc<Current>,
+        state: &admin::State,
+        volumes: Arc<Volumes>,
+    ) -> anyhow::Result<Arc<Self>> {
+        let guid = *state.server_id();
+        let service = Service::new(config(current, guid, &volumes)?);
+        Ok(Arc::new(Self {
+            service,
+            connections: Server::new(MOST_CONNECTIONS),
+            watchdog: Watchdog::start(),
+            volumes,
+            guid,
+        }))
+    }
+
+    /// Answers on these listeners until told to stop.
+    pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+        for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
+            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
+            let serve = move |stream, peer| {
+                smb::server::serve_stream(service.clone(), stream, peer, watchdog.clone())
+            };
+            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
+        }
+    }
+
+    /// Waits until every connection has ended.
+    pub(crate) async fn stopped(&self) {
+        const LOOK_EVERY: Duration = Duration::from_millis(10);
+        const MOST_LOOKS: usize = 200;
+        for _ in 0..MOST_LOOKS {
+            if self.connections.peers().is_empty() {
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+fn config(current: &Arc<Current>, guid: [u8; 16], volumes: &Volumes) -> anyhow::Result<Config> {
+    let settings = &current.settings;
+    let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Smb));
+    let guests = settings.shares.iter().any(|share| share.guests);
+    Ok(Config {
+        guid,
+        name: here::host_name(),
+        comment: "Fourfold".into(),
+        shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
+        accounts: Arc::new(current.accounts.clone()),
+        guests: Guests {
+            identity: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
+            unknown_users: guests,
+        },
+        require_signing: false,
+        require_encryption: false,
+        oldest: Dialect::V2_0_2,
+        newest: Dialect::V3_1_1,
+        session_lifetime: None,
+        model: "MacSamba".into(),
+    })
+}
+
+fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
+    let identity = volumes.identity(share)?;
+    let serial = u64::from_be_bytes(std::array::from_fn(|at| identity.id[at]));
+    let unix = UnixAccounts::system();
+    let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
+    let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
+    Ok(Arc::new(Share {
+        name: share.name.clone(),
+        comment: String::new(),
+        kind: ShareKind::Disk {
+            volume: volumes.open(share, settings)?,
+            serial,
+            created: created.unwrap_or(SystemTime::UNIX_EPOCH).into(),
+        },
+        options: ShareOptions {
+            read_only: share.read_only,
+            case_sensitive: share.case_sensitive,
+            require_encryption: false,
+            guests: share.guests,
+            users: share.users.clone(),
+            groups,
+            time_machine: false,
+            size_limit: None,
+            hidden: share.name.ends_with('$'),
+            hide: share.hide.clone(),
+        },
+    }))
+}
+
+impl View for SmbView {
+    fn report(&self, status: &mut Status) {
+        let now = SystemTime::now();
+        let sessions = self.service.sessions();
+        status.sessions.extend(self.connections.peers().iter().map(|peer| {
+            let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
+            SessionStatus {
+                protocol: Protocol::Smb,
+                peer: peer.address,
+                user: session.map(|session| session.user.clone()),
+                since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
+                requests: peer.counters.requests.load(Ordering::Relaxed),
+                bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
+                bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
+            }
+        }));
+    }
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        match config(current, self.guid, &self.volumes) {
+            Ok(config) => {
+                self.service.set_config(config);
+                Vec::new()
+            }
+            Err(error) => vec![format!("the SMB shares stay as they were: {error:#}")],
+        }
+    }
+}
