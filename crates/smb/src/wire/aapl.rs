@@ -189,3 +189,60 @@ fn put_string(text: &[u16], w: &mut Writer) {
     w.u32_le((text.len() * 2) as u32);
     put_utf16(w, text);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(encode: impl FnOnce(&mut Writer)) -> Vec<u8> {
+        let mut w = Writer::new();
+        encode(&mut w);
+        w.into_bytes()
+    }
+
+    #[test]
+    fn macos_asks_for_all_three_fields() {
+        let bytes = b"\x01\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x3f\0\0\0\0\0\0\0";
+        let fields = Fields::SERVER_CAPS | Fields::VOLUME_CAPS | Fields::MODEL;
+        let request = Request::ServerQuery { fields, client_caps: Caps(0x3F) };
+        assert_eq!(Request::decode(bytes), Ok(request));
+        assert_eq!(encoded(|w| request.encode(w)), bytes);
+        assert!(Request::decode(&bytes[..23]).is_err());
+    }
+
+    #[test]
+    fn the_answer_has_its_fields_in_the_order_of_the_bitmap() {
+        let bytes = b"\x01\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\
+            \0\0\0\0\x06\0\0\0M\0a\0c\0\0\0";
+        let answer = ServerQuery {
+            server_caps: Some(Caps::READ_DIR_ATTR | Caps::UNIX_BASED),
+            volume_caps: Some(VolumeCaps::FULL_SYNC),
+            model: Some("Mac".encode_utf16().collect()),
+        };
+        let response = Response::ServerQuery(answer);
+        assert_eq!(Response::decode(bytes), Ok(response.clone()));
+        assert_eq!(encoded(|w| response.encode(w)), bytes);
+        assert!(Response::decode(&bytes[..45]).is_err());
+    }
+
+    #[test]
+    fn a_field_that_is_not_given_takes_no_room() {
+        let bytes = b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0";
+        let volume_caps = Some(VolumeCaps::CASE_SENSITIVE);
+        let response = Response::ServerQuery(ServerQuery { volume_caps, ..ServerQuery::default() });
+        assert_eq!(Response::decode(bytes), Ok(response.clone()));
+        assert_eq!(encoded(|w| response.encode(w)), bytes);
+    }
+
+    #[test]
+    fn a_file_number_resolves_to_a_path() {
+        let bytes = b"\x02\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0";
+        assert_eq!(Request::decode(bytes), Ok(Request::ResolveId { file: 9 }));
+        assert_eq!(encoded(|w| Request::ResolveId { file: 9 }.encode(w)), bytes);
+        let bytes = b"\x02\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0a\0\0\0\0\0\0\0";
+        let response = Response::ResolveId { status: Status::SUCCESS, path: vec![b'a'.into()] };
+        assert_eq!(Response::decode(bytes), Ok(response.clone()));
+        assert_eq!(encoded(|w| response.encode(w)), bytes);
+        assert_eq!(Request::decode(b"\x03\0\0\0\0\0\0\0"), Ok(Request::Unknown { command: 3 }));
+    }
+}

@@ -104,14 +104,6 @@ pub(super) fn after_header(body: &[u8]) -> Vec<u8> {
     [&[0; Header::LEN][..], body].concat()
 }
 
-/// What `encode` writes, after an empty header.
-#[cfg(test)]
-pub(super) fn written(encode: impl FnOnce(&mut Writer)) -> Vec<u8> {
-    let mut w = Writer::onto(vec![0; Header::LEN]);
-    encode(&mut w);
-    w.into_bytes()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +129,12 @@ mod tests {
         assert!(decode_empty(&after_header(&[5, 0, 0, 0])).is_err());
         assert!(decode_empty(&after_header(&[4, 0, 0])).is_err());
         assert!(decode_empty(&[0; 63]).is_err());
+    }
+
+    #[test]
+    fn an_answer_of_one_buffer_names_it() {
+        layout!(Output, b"\x09\0\x48\0\x05\0\0\0hello", Output { data: b"hello".to_vec() });
+        layout!(Output, b"\x09\0\x48\0\0\0\0\0", Output::default());
     }
 
     #[test]

@@ -17,3 +17,13 @@ impl Request {
         encode_empty(w);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_its_structure_size() {
+        layout!(Request, b"\x04\0\0\0", Request);
+    }
+}

@@ -60,3 +60,22 @@ impl Request {
 
 /// CHANGE_NOTIFY response, MS-SMB2 2.2.36: a list of FILE_NOTIFY_INFORMATION.
 pub type Response = Output;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_what_is_watched() {
+        let body = b"\x20\0\x01\0\0\x10\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\x03\x01\0\0\0\0\0\0";
+        let request = Request {
+            flags: Flags::WATCH_TREE,
+            output_buffer_length: 4096,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            completion_filter: CompletionFilter::FILE_NAME
+                | CompletionFilter::DIR_NAME
+                | CompletionFilter::SECURITY,
+        };
+        layout!(Request, body, request);
+    }
+}

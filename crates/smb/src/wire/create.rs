@@ -201,3 +201,78 @@ fn put_contexts(contexts: &[RawContext<'_>], start: usize, at: usize, w: &mut Wr
     w.patch_u32_le(at, (Header::LEN + first - start) as u32);
     w.patch_u32_le(at + 4, (w.len() - first) as u32);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_a_name_and_contexts_at_multiples_of_eight() {
+        let body = b"\x39\0\0\xff\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+            \x89\0\x12\0\x80\0\0\0\x07\0\0\0\x01\0\0\0\x40\0\0\0\x78\0\x06\0\x80\0\0\0\x14\0\0\0\
+            a\0\\\0b\0\0\0\0\0\0\0\x10\0\x04\0\0\0\0\0\0\0\0\0MxAc";
+        let request = Request {
+            oplock_level: OplockLevel::LEASE,
+            impersonation: Impersonation::IMPERSONATION,
+            desired_access: 0x0012_0089,
+            file_attributes: 0x80,
+            share_access: ShareAccess::READ | ShareAccess::WRITE | ShareAccess::DELETE,
+            disposition: Disposition::OPEN,
+            options: Options::NON_DIRECTORY_FILE,
+            name: r"a\b".encode_utf16().collect(),
+            contexts: vec![RawContext { tag: b"MxAc".into(), data: b"".into() }],
+        };
+        assert_eq!(request.context(b"MxAc"), Some(&b""[..]));
+        assert_eq!(request.context(b"QFid"), None);
+        layout!(Request<'_>, body, request);
+    }
+
+    #[test]
+    fn the_share_itself_has_no_name_and_still_one_byte() {
+        let mut message = vec![0; 121];
+        message[64] = 57;
+        message[108] = 0x78; // the offset of a name of no bytes
+        let request = Request::decode(&message).unwrap();
+        assert!(request.name.is_empty() && request.contexts.is_empty());
+        let mut w = Writer::new();
+        request.encode(&mut w);
+        assert_eq!(w.as_bytes(), &message[64..]);
+        assert_eq!(Request::decode(&message[..120]), Ok(request));
+        assert!(Request::decode(&message[..119]).is_err());
+    }
+
+    #[test]
+    fn names_outside_of_the_message_are_malformed() {
+        let mut message = vec![0; 124];
+        message[64] = 57;
+        for (offset, length, good) in [(120, 4, true), (120, 6, false), (118, 4, false), (120, 3, false)] {
+            (message[108], message[110]) = (offset, length);
+            assert_eq!(Request::decode(&message).is_ok(), good, "{length} bytes at {offset}");
+        }
+    }
+
+    #[test]
+    fn a_response_says_what_was_done_and_with_what() {
+        let body = b"\x59\0\x08\x01\x02\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\
+            \0\x10\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
+            \x98\0\0\0\x20\0\0\0\0\0\0\0\x10\0\x04\0\0\0\x18\0\x08\0\0\0DHnQ\0\0\0\0\0\0\0\0\0\0\0\0";
+        let info = NetworkOpen {
+            creation_time: 1,
+            last_access_time: 2,
+            last_write_time: 3,
+            change_time: 4,
+            allocation_size: 4096,
+            end_of_file: 5,
+            file_attributes: 0x20,
+        };
+        let response = Response {
+            oplock_level: OplockLevel::EXCLUSIVE,
+            flags: 1,
+            action: Action::CREATED,
+            info,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            contexts: vec![RawContext { tag: b"DHnQ".into(), data: (&[0; 8]).into() }],
+        };
+        layout!(Response<'_>, body, response);
+    }
+}

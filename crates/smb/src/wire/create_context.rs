@@ -117,3 +117,44 @@ pub(super) fn encode_list(contexts: &[RawContext<'_>], w: &mut Writer) {
         context.encode(w);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three contexts of MS-SMB2 2.2.13.2: with data, without, and with a name of 16 bytes.
+    const LIST: &[u8] = b"\x20\0\0\0\x10\0\x04\0\0\0\x18\0\x08\0\0\0AlSi\0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\
+        \x18\0\0\0\x10\0\x04\0\0\0\0\0\0\0\0\0QFid\0\0\0\0\
+        \0\0\0\0\x10\0\x10\0\0\0\x20\0\x04\0\0\0\x93\xad\x25\x50\x9c\xb4\x11\xe7\xb4\x23\x83\xde\x96\x8b\xcd\x7c\xa4\x01\0\0";
+
+    fn contexts() -> Vec<RawContext<'static>> {
+        vec![
+            RawContext { tag: b"AlSi".into(), data: (&[1, 2, 3, 4, 5, 6, 7, 8]).into() },
+            RawContext { tag: b"QFid".into(), data: b"".into() },
+            RawContext { tag: tag::POSIX.into(), data: (&[0xA4, 1, 0, 0]).into() },
+        ]
+    }
+
+    #[test]
+    fn contexts_are_linked_by_offsets_that_are_multiples_of_eight() {
+        assert_eq!(decode_list(LIST), Ok(contexts()));
+        let mut w = Writer::new();
+        encode_list(&contexts(), &mut w);
+        assert_eq!(w.as_bytes(), LIST);
+        assert_eq!(decode_list(b""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn offsets_and_lengths_that_lie_are_malformed() {
+        // The first context: the next one behind the list, not aligned, inside of this one; the name, the data inside of
+        // its head, or longer than it.
+        for (at, byte) in [(1, 1), (0, 0x21), (0, 8), (4, 15), (6, 17), (10, 8), (12, 9), (15, 0xFF)] {
+            let mut list = LIST.to_vec();
+            list[at] = byte;
+            assert!(decode_list(&list).is_err(), "{byte} at {at}");
+        }
+        for len in [1, 15, 31, 33, LIST.len() - 1] {
+            assert!(decode_list(&LIST[..len]).is_err(), "{len}");
+        }
+    }
+}

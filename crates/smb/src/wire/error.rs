@@ -146,3 +146,52 @@ impl Symlink {
         put_utf16(w, &self.print_name);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_data_are_one_byte_that_does_not_count() {
+        layout!(Response, b"\x09\0\0\0\0\0\0\0\0", Response::Empty, 1);
+    }
+
+    #[test]
+    fn before_3_1_1_data_follow_at_once() {
+        layout!(Response, b"\x09\0\0\0\x04\0\0\0\x28\0\0\0", Response::required_length(40, false));
+    }
+
+    #[test]
+    fn in_3_1_1_data_are_in_contexts() {
+        let body = b"\x09\0\x01\0\x0c\0\0\0\x04\0\0\0\0\0\0\0\x28\0\0\0";
+        layout!(Response, body, Response::required_length(40, true));
+    }
+
+    #[test]
+    fn contexts_begin_at_multiples_of_eight() {
+        let context = |data: &[u8]| Context { id: Context::SHARE_REDIRECT, data: data.to_vec() };
+        let body = b"\x09\0\x02\0\x1b\0\0\0\x01\0\0\0SRdra\0\0\0\0\0\0\0\x03\0\0\0SRdrbcd";
+        layout!(Response, body, Response::Contexts(vec![context(b"a"), context(b"bcd")]));
+    }
+
+    /// MS-SMB2 2.2.2.2.1, with a path buffer that has the print name first, as Windows lays it out.
+    const SYMLINK: &[u8] =
+        b"\x20\0\0\0SYML\x0c\0\0\xa0\x14\0\x06\0\x02\0\x06\0\0\0\x02\0\x01\0\0\0p\0s\0u\0b\0";
+
+    #[test]
+    fn a_symbolic_link_says_where_the_path_goes_on() {
+        let symlink = Symlink {
+            unparsed_path_length: 6,
+            relative: true,
+            substitute_name: "sub".encode_utf16().collect(),
+            print_name: "p".encode_utf16().collect(),
+        };
+        assert_eq!(Symlink::decode(SYMLINK), Ok(symlink.clone()));
+        let mut w = Writer::new();
+        symlink.encode(&mut w);
+        assert_eq!(w.as_bytes()[..16], SYMLINK[..16]); // lengths and tags
+        assert_eq!(w.len(), SYMLINK.len());
+        assert_eq!(Symlink::decode(w.as_bytes()), Ok(symlink));
+        (0..SYMLINK.len()).for_each(|len| assert!(Symlink::decode(&SYMLINK[..len]).is_err(), "{len}"));
+    }
+}

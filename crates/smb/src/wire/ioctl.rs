@@ -131,3 +131,54 @@ impl Response {
         w.put(&self.output);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> FileKey {
+        FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 }
+    }
+
+    const BODY: &[u8] =
+        b"\x39\0\0\0\x17\xc0\x11\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
+        \x78\0\0\0\x04\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\x01\0\0\0\0\0\0\0call";
+
+    #[test]
+    fn a_request_says_where_its_input_is() {
+        let message = buffers::after_header(BODY);
+        let request = Request {
+            control_code: ControlCode::PIPE_TRANSCEIVE,
+            file: file(),
+            input: 120..124,
+            max_input_response: 1,
+            max_output_response: 4096,
+            flags: Request::IS_FSCTL,
+        };
+        assert_eq!(Request::decode(&message), Ok(request.clone()));
+        let mut w = Writer::new();
+        request.encode(b"call", &mut w);
+        assert_eq!(w.as_bytes(), BODY);
+        (0..message.len()).for_each(|len| assert!(Request::decode(&message[..len]).is_err(), "{len}"));
+    }
+
+    #[test]
+    fn buffers_outside_of_the_message_are_malformed() {
+        // The input's offset and count, the output's offset (it has no bytes, so it may be anywhere) and count.
+        for (at, good) in [(88, false), (92, false), (100, true), (104, false)] {
+            let mut message = buffers::after_header(BODY);
+            message[at..at + 4].copy_from_slice(&[0xff; 4]);
+            assert_eq!(Request::decode(&message).is_ok(), good, "at {at}");
+        }
+    }
+
+    #[test]
+    fn the_response_has_output_and_no_input() {
+        let body =
+            b"\x31\0\0\0\x17\xc0\x11\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
+            \x70\0\0\0\0\0\0\0\x70\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0answer";
+        let response =
+            Response { control_code: ControlCode::PIPE_TRANSCEIVE, file: file(), output: b"answer".to_vec() };
+        layout!(Response, body, response);
+    }
+}

@@ -78,3 +78,45 @@ impl Response {
         buffers::encode_empty(w);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        let first = Element { offset: 1, length: 2, flags: Flags::SHARED | Flags::FAIL_IMMEDIATELY };
+        let second = Element { offset: 1 << 63, length: u64::MAX, flags: Flags::UNLOCK };
+        Request {
+            sequence_number: 0xB,
+            sequence_index: 0x0123_4567,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            locks: vec![first, second],
+        }
+    }
+
+    const BODY: &[u8] =
+        b"\x30\0\x02\0\x7b\x56\x34\x12\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
+        \x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0\
+        \0\0\0\0\0\0\0\x80\xff\xff\xff\xff\xff\xff\xff\xff\x04\0\0\0\0\0\0\0";
+
+    #[test]
+    fn the_low_bits_of_the_sequence_are_the_number() {
+        layout!(Request, BODY, request());
+        layout!(Response, b"\x04\0\0\0", Response);
+    }
+
+    #[test]
+    fn a_count_that_lies_is_malformed() {
+        let mut message = buffers::after_header(BODY);
+        message[66..68].copy_from_slice(&[0xff, 0xff]);
+        assert!(Request::decode(&message).is_err());
+    }
+
+    #[test]
+    fn a_request_of_no_lock_decodes_for_the_server_to_refuse() {
+        let none = Request { locks: Vec::new(), ..request() };
+        let mut w = Writer::new();
+        none.encode(&mut w);
+        assert_eq!(Request::decode(&buffers::after_header(w.as_bytes())), Ok(none));
+    }
+}

@@ -31,3 +31,14 @@ impl Response {
         encode_empty(w);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_its_structure_size() {
+        layout!(Request, b"\x04\0\0\0", Request);
+        layout!(Response, b"\x04\0\0\0", Response);
+    }
+}

@@ -78,6 +78,29 @@ macro_rules! bits {
     };
 }
 
+/// Checks that `$body`, laid out by hand from the specification, is what `$value` looks like behind a header; that none of
+/// it can be left out (but `$spare` bytes at its end); and that another structure size is refused.
+#[cfg(test)]
+macro_rules! layout {
+    ($type:ty, $body:expr, $value:expr) => {
+        layout!($type, $body, $value, 0)
+    };
+    ($type:ty, $body:expr, $value:expr, $spare:expr) => {{
+        let (body, value): (&[u8], $type) = ($body, $value);
+        let message = [&[0; crate::wire::Header::LEN][..], body].concat();
+        assert_eq!(<$type>::decode(&message).as_ref(), Ok(&value));
+        let mut w = wire::Writer::new();
+        value.encode(&mut w);
+        assert_eq!(w.as_bytes(), body);
+        for len in 0..message.len() - $spare {
+            assert!(<$type>::decode(&message[..len]).is_err(), "the first {len} bytes");
+        }
+        let mut other = message.clone();
+        other[crate::wire::Header::LEN] ^= 1;
+        assert!(<$type>::decode(&other).is_err(), "another structure size");
+    }};
+}
+
 mod buffers;
 mod layout;
 

@@ -147,3 +147,66 @@ fn put_contexts(contexts: &[Context], start: usize, offset_at: usize, w: &mut Wr
     w.patch_u32_le(offset_at, (Header::LEN + w.len() - start) as u32);
     negotiate_context::encode_list(contexts, w);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::negotiate_context::Cipher;
+
+    fn request() -> Request {
+        Request {
+            security_mode: SecurityMode::SIGNING_ENABLED,
+            capabilities: Capabilities(0x7F),
+            client_guid: *b"ABCDEFGHIJKLMNOP",
+            dialects: vec![Dialect::SMB_2_0_2, Dialect::SMB_2_1, Dialect::SMB_3_1_1],
+            contexts: vec![Context::Encryption(vec![Cipher::AES_128_GCM])],
+        }
+    }
+
+    const REQUEST: &[u8] = b"\x24\0\x03\0\x01\0\0\0\x7f\0\0\0ABCDEFGHIJKLMNOP\x70\0\0\0\x01\0\0\0\
+        \x02\x02\x10\x02\x11\x03\0\0\0\0\0\0\x02\0\x04\0\0\0\0\0\x01\0\x02\0";
+
+    #[test]
+    fn contexts_come_after_the_dialects_at_a_multiple_of_eight() {
+        layout!(Request, &REQUEST[..], request());
+    }
+
+    #[test]
+    fn without_3_1_1_there_are_no_contexts() {
+        let mut body = REQUEST.to_vec();
+        body[40..42].copy_from_slice(&[0x02, 0x03]);
+        let dialects = vec![Dialect::SMB_2_0_2, Dialect::SMB_2_1, Dialect::SMB_3_0_2];
+        let request = Request { dialects, contexts: Vec::new(), ..request() };
+        assert_eq!(Request::decode(&buffers::after_header(&body)), Ok(request));
+    }
+
+    #[test]
+    fn counts_and_offsets_that_lie_are_malformed() {
+        for (at, byte) in [(3, 1), (28, 0x71), (28, 0x68), (30, 1), (32, 2), (28, 0x78)] {
+            let mut body = REQUEST.to_vec();
+            body[at] = byte;
+            assert!(Request::decode(&buffers::after_header(&body)).is_err(), "{byte} at {at}");
+        }
+    }
+
+    #[test]
+    fn a_response_of_3_1_1_has_a_token_and_contexts() {
+        let response = Response {
+            security_mode: SecurityMode::SIGNING_ENABLED | SecurityMode::SIGNING_REQUIRED,
+            dialect: Dialect::SMB_3_1_1,
+            server_guid: *b"abcdefghijklmnop",
+            capabilities: Capabilities::LEASING | Capabilities::LARGE_MTU,
+            max_transact_size: 0x0080_0000,
+            max_read_size: 0x0080_0001,
+            max_write_size: 0x0080_0002,
+            system_time: 0x0102_0304_0506_0708,
+            server_start_time: 0,
+            security_buffer: b"token".to_vec(),
+            contexts: vec![Context::Encryption(vec![Cipher::AES_128_GCM])],
+        };
+        let body = b"\x41\0\x03\0\x11\x03\x01\0abcdefghijklmnop\x06\0\0\0\0\0\x80\0\x01\0\x80\0\x02\0\x80\0\
+            \x08\x07\x06\x05\x04\x03\x02\x01\0\0\0\0\0\0\0\0\x80\0\x05\0\x88\0\0\0token\0\0\0\
+            \x02\0\x04\0\0\0\0\0\x01\0\x02\0";
+        layout!(Response, body, response);
+    }
+}

@@ -158,3 +158,39 @@ impl Notification {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: LeaseKey = LeaseKey(*b"ABCDEFGHIJKLMNOP");
+
+    #[test]
+    fn an_oplock_looks_the_same_in_all_three_messages() {
+        let body = b"\x18\0\x01\0\0\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11";
+        let file = FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 };
+        let oplock = Oplock { level: OplockLevel::II, file };
+        layout!(Request, body, Request::Oplock(oplock));
+        layout!(Notification, body, Notification::Oplock(oplock));
+    }
+
+    #[test]
+    fn a_lease_is_acknowledged_by_its_key() {
+        let body = b"\x24\0\0\0\0\0\0\0ABCDEFGHIJKLMNOP\x03\0\0\0\0\0\0\0\0\0\0\0";
+        let state = LeaseState::READ | LeaseState::HANDLE;
+        layout!(Request, body, Request::Lease(Lease { key: KEY, state }));
+    }
+
+    #[test]
+    fn a_lease_breaks_from_a_state_to_a_state() {
+        let body = b"\x2c\0\x05\0\x01\0\0\0ABCDEFGHIJKLMNOP\x07\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+        let notification = LeaseNotification {
+            new_epoch: 5,
+            flags: NotificationFlags::ACK_REQUIRED,
+            key: KEY,
+            current_state: LeaseState(7),
+            new_state: LeaseState::READ,
+        };
+        layout!(Notification, body, Notification::Lease(notification));
+    }
+}

@@ -56,3 +56,30 @@ impl Request {
 
 /// QUERY_DIRECTORY response, MS-SMB2 2.2.34.
 pub type Response = Output;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_a_pattern() {
+        let body = b"\x21\0\x25\x03\x07\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\x60\0\x04\0\0\0\x01\0*\0\xe9\0";
+        let request = Request {
+            information_class: 37,
+            flags: Flags::RESTART_SCANS | Flags::RETURN_SINGLE_ENTRY,
+            file_index: 7,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            output_buffer_length: 0x0001_0000,
+            pattern: "*é".encode_utf16().collect(),
+        };
+        layout!(Request, body, request);
+    }
+
+    #[test]
+    fn half_a_code_unit_is_malformed() {
+        let mut message = super::super::buffers::after_header(&[0; 36]);
+        message[64] = 33;
+        message[88..92].copy_from_slice(&[0x60, 0, 3, 0]);
+        assert_eq!(Request::decode(&message), Err(Malformed("half of a UTF-16 code unit")));
+    }
+}

@@ -142,3 +142,35 @@ impl<'a> Quota<'a> {
         w.put(self.start_sid);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_may_have_input() {
+        let body = b"\x29\0\x01\x0f\0\x20\0\0\x68\0\0\0\x05\0\0\0\x07\0\0\0\x03\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x1112345";
+        let request = Request {
+            info_type: InfoType::FILE,
+            information_class: 15,
+            output_buffer_length: 8192,
+            additional_information: 7,
+            flags: Flags::RESTART_SCAN | Flags::RETURN_SINGLE_ENTRY,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            input: b"12345",
+        };
+        layout!(Request<'_>, body, request);
+    }
+
+    #[test]
+    fn a_quota_query_lists_sids_or_says_where_to_go_on() {
+        let list = b"\x01\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0sids";
+        let quota = Quota { return_single: true, restart_scan: false, sid_list: b"sids", start_sid: b"" };
+        assert_eq!(Quota::decode(list), Ok(quota));
+        let start = b"\0\x01\0\0\0\0\0\0\x03\0\0\0\x02\0\0\0..sid";
+        let quota = Quota { return_single: false, restart_scan: true, sid_list: b"", start_sid: b"sid" };
+        assert_eq!(Quota::decode(start), Ok(quota));
+        assert!(Quota::decode(&list[..19]).is_err());
+        assert!(Quota::decode(&start[..20]).is_err());
+    }
+}

@@ -106,3 +106,40 @@ impl Response {
         w.put(&self.data);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_a_range_of_a_file() {
+        let request = Request {
+            flags: Flags::UNBUFFERED,
+            length: 0x0001_0000,
+            offset: 0x0000_0002_0000_0000,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            minimum_count: 1,
+            channel: 0,
+            remaining_bytes: 3,
+        };
+        let body = b"\x31\0\x50\x01\0\0\x01\0\0\0\0\0\x02\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
+            \x01\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0";
+        layout!(Request, body, request, 1);
+    }
+
+    #[test]
+    fn data_begin_80_bytes_after_the_start_of_the_header() {
+        let body = b"\x11\0\x50\0\x05\0\0\0\0\0\0\0\0\0\0\0hello";
+        layout!(Response, body, Response { data_remaining: 0, flags: 0, data: b"hello".to_vec() });
+        let mut w = Writer::new();
+        Head::of(5).encode(&mut w);
+        assert_eq!(w.as_bytes(), &body[..Head::LEN]);
+        assert_eq!(Head::DATA_OFFSET, 80);
+    }
+
+    #[test]
+    fn data_inside_the_response_itself_are_malformed() {
+        let body = b"\x11\0\x4f\0\x05\0\0\0\0\0\0\0\0\0\0\0hello";
+        assert!(Response::decode(&buffers::after_header(body)).is_err());
+    }
+}

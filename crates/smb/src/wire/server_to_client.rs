@@ -27,3 +27,14 @@ impl SessionClosed {
         w.u32_le(0); // reserved
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_session_is_type_zero() {
+        layout!(SessionClosed, b"\x04\0\0\0\0\0\0\0\0\0\0\0", SessionClosed);
+        assert!(SessionClosed::decode(&buffers::after_header(b"\x04\0\0\0\x01\0\0\0\0\0\0\0")).is_err());
+    }
+}

@@ -87,3 +87,23 @@ impl Response {
         w.put(&self.security_buffer);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_carry_a_token() {
+        let body = b"\x19\0\x01\x02\x01\0\0\0\0\0\0\0\x58\0\x05\0\x08\x07\x06\x05\x04\x03\x02\x01token";
+        let request = Request {
+            flags: RequestFlags::BINDING,
+            security_mode: SecurityMode::SIGNING_REQUIRED,
+            capabilities: Capabilities::DFS,
+            previous_session_id: 0x0102_0304_0506_0708,
+            security_buffer: b"token",
+        };
+        layout!(Request<'_>, body, request);
+        let response = Response { flags: SessionFlags::ENCRYPT_DATA, security_buffer: b"token".to_vec() };
+        layout!(Response, b"\x09\0\x04\0\x48\0\x05\0token", response);
+    }
+}

@@ -57,3 +57,26 @@ impl Response {
         w.u16_le(2);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_what_is_set() {
+        let body = b"\x21\0\x03\0\x04\0\0\0\x60\0\0\0\x04\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11acls";
+        let request = Request {
+            info_type: InfoType::SECURITY,
+            information_class: 0,
+            additional_information: 4,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            data: b"acls",
+        };
+        layout!(Request<'_>, body, request);
+    }
+
+    #[test]
+    fn the_response_is_its_structure_size() {
+        layout!(Response, b"\x02\0", Response);
+    }
+}

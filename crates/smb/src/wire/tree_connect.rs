@@ -119,3 +119,36 @@ impl Response {
         w.u32_le(self.maximal_access);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(flags: RequestFlags) -> Request {
+        Request { flags, path: r"\\s\a".encode_utf16().collect() }
+    }
+
+    #[test]
+    fn a_request_has_a_path() {
+        let body = b"\x09\0\0\0\x48\0\x0a\0\\\0\\\0s\0\\\0a\0";
+        layout!(Request, body, request(RequestFlags::NONE));
+    }
+
+    #[test]
+    fn an_extension_is_passed_over() {
+        let body = b"\x09\0\x04\0\x58\0\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\\\0\\\0s\0\\\0a\0";
+        layout!(Request, body, request(RequestFlags::EXTENSION_PRESENT));
+    }
+
+    #[test]
+    fn the_response_says_what_the_share_is() {
+        let body = b"\x10\0\x01\0\x31\0\0\0\x18\0\0\0\xff\x01\x1f\0";
+        let response = Response {
+            share_type: ShareType::DISK,
+            share_flags: ShareFlags::DFS | ShareFlags::NO_CACHING,
+            capabilities: ShareCapabilities::DFS | ShareCapabilities::CONTINUOUS_AVAILABILITY,
+            maximal_access: 0x001F_01FF,
+        };
+        layout!(Response, body, response);
+    }
+}

@@ -127,3 +127,24 @@ impl NetworkOpen {
         w.u32_le(self.file_attributes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_persistent_half_of_a_key_comes_first() {
+        let mut w = Writer::new();
+        FileKey { persistent: 1, volatile: 2 }.encode(&mut w);
+        assert_eq!(w.as_bytes(), b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0");
+        assert_eq!(FileKey::decode(&mut Reader::new(&[0xFF; 16])), Ok(FileKey::ALL_ONES));
+    }
+
+    #[test]
+    fn bits_are_asked_for_together_or_one_by_one() {
+        let both = LeaseState::READ | LeaseState::HANDLE;
+        assert!(both.has(LeaseState::READ) && !both.has(LeaseState::READ | LeaseState::WRITE));
+        assert!(both.has_any(LeaseState::READ | LeaseState::WRITE));
+        assert_eq!(both.without(LeaseState::READ), LeaseState(2));
+    }
+}

@@ -81,3 +81,58 @@ impl Response {
         w.u64_le(0); // remaining, and the channel's buffer: unused
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &[u8] = b"\x31\0\x72\0\x03\0\0\0\0\0\0\0\x02\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
+        \0\0\0\0\x07\0\0\0\0\0\0\0\x01\0\0\0..abc...";
+
+    #[test]
+    fn a_request_says_where_its_data_are() {
+        let message = buffers::after_header(BODY);
+        let request = Request {
+            data: 114..117,
+            offset: 0x0000_0002_0000_0000,
+            file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
+            channel: 0,
+            remaining_bytes: 7,
+            flags: Flags::WRITE_THROUGH,
+        };
+        assert_eq!(message[114..117], *b"abc");
+        assert_eq!(Request::decode(&message), Ok(request.clone()));
+        let mut w = Writer::new();
+        request.encode(b"abc", &mut w);
+        assert_eq!(w.as_bytes()[..2], BODY[..2]);
+        assert_eq!(w.as_bytes()[2..4], [0x70, 0]);
+        assert_eq!(w.as_bytes()[4..48], BODY[4..48]);
+        assert_eq!(&w.as_bytes()[48..], b"abc");
+        assert_eq!(Request::DATA_OFFSET, 0x70);
+    }
+
+    #[test]
+    fn data_outside_of_the_message_or_inside_its_head_are_malformed() {
+        let message = buffers::after_header(BODY);
+        for (at, bytes) in [(66, [0x6f, 0]), (66, [0xff, 0xff]), (68, [9, 0]), (70, [0, 0xff]), (64, [48, 0])]
+        {
+            let mut message = message.clone();
+            message[at..at + 2].copy_from_slice(&bytes);
+            assert!(Request::decode(&message).is_err(), "{bytes:?} at {at}");
+        }
+        (0..117).for_each(|len| assert!(Request::decode(&message[..len]).is_err(), "{len}"));
+    }
+
+    #[test]
+    fn no_data_may_be_anywhere() {
+        let mut message = buffers::after_header(&BODY[..48]);
+        message[66..72].copy_from_slice(&[0xff, 0xff, 0, 0, 0, 0]);
+        assert!(Request::decode(&message).unwrap().data.is_empty());
+    }
+
+    #[test]
+    fn the_response_counts_the_bytes() {
+        let body = b"\x11\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0";
+        layout!(Response, body, Response { count: 3 });
+    }
+}

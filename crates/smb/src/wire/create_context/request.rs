@@ -170,3 +170,98 @@ fn app_instance<'r, 'a>(r: &'r mut Reader<'a>, size: u16) -> Result<&'r mut Read
     r.skip(2)?; // reserved
     Ok(r)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUID: [u8; 16] = *b"ABCDEFGHIJKLMNOP";
+    const FILE: FileKey = FileKey { persistent: 1, volatile: 2 };
+
+    /// What each says, its name and its data by MS-SMB2 2.2.13.2.
+    const ALL: &[(Context<'_>, &[u8], &[u8])] = &[
+        (Context::EaBuffer(b"list"), b"ExtA", b"list"),
+        (Context::SecurityDescriptor(b"acl"), b"SecD", b"acl"),
+        (Context::DurableRequest, b"DHnQ", &[0; 16]),
+        (Context::DurableReconnect(FILE), b"DHnC", b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0"),
+        (
+            Context::DurableRequestV2 {
+                timeout_ms: 60_000,
+                flags: DurableFlags::PERSISTENT,
+                create_guid: GUID,
+            },
+            b"DH2Q",
+            b"\x60\xea\0\0\x02\0\0\0\0\0\0\0\0\0\0\0ABCDEFGHIJKLMNOP",
+        ),
+        (
+            Context::DurableReconnectV2 { file: FILE, create_guid: GUID, flags: DurableFlags::PERSISTENT },
+            b"DH2C",
+            b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ABCDEFGHIJKLMNOP\x02\0\0\0",
+        ),
+        (Context::AllocationSize(0x0102), b"AlSi", b"\x02\x01\0\0\0\0\0\0"),
+        (Context::MaximalAccess(None), b"MxAc", b""),
+        (Context::MaximalAccess(Some(0x0102)), b"MxAc", b"\x02\x01\0\0\0\0\0\0"),
+        (Context::Timewarp(0x0102), b"TWrp", b"\x02\x01\0\0\0\0\0\0"),
+        (Context::DiskId, b"QFid", b""),
+        (
+            Context::AppInstanceId(GUID),
+            b"\x45\xbc\xa6\x6a\xef\xa7\xf7\x4a\x90\x08\xfa\x46\x2e\x14\x4d\x74",
+            b"\x14\0\0\0ABCDEFGHIJKLMNOP",
+        ),
+        (
+            Context::AppInstanceVersion { high: 1, low: 2 },
+            b"\xb9\x82\xd0\xb7\x3b\x56\x07\x4f\xa0\x7b\x52\x4a\x81\x16\xa0\x10",
+            b"\x18\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0",
+        ),
+        (Context::Apple(b"query"), b"AAPL", b"query"),
+        (
+            Context::Posix(0o644),
+            b"\x93\xad\x25\x50\x9c\xb4\x11\xe7\xb4\x23\x83\xde\x96\x8b\xcd\x7c",
+            b"\xa4\x01\0\0",
+        ),
+        (Context::Unknown { tag: b"Nobo", data: b"dy" }, b"Nobo", b"dy"),
+    ];
+
+    fn raw<'a>(tag: &'a [u8], data: &'a [u8]) -> RawContext<'a> {
+        RawContext { tag: tag.into(), data: data.into() }
+    }
+
+    #[test]
+    fn each_has_its_name_and_layout() {
+        for (context, tag, data) in ALL {
+            assert_eq!(Context::decode(&raw(tag, data)).as_ref(), Ok(context));
+            assert_eq!(context.encode(), raw(tag, data));
+        }
+    }
+
+    #[test]
+    fn a_context_of_fixed_size_has_no_other() {
+        for (context, tag, data) in ALL {
+            let longer = [data, &[0][..]].concat();
+            let is_open = matches!(
+                context,
+                Context::EaBuffer(_)
+                    | Context::SecurityDescriptor(_)
+                    | Context::Apple(_)
+                    | Context::Unknown { .. }
+            );
+            assert_eq!(Context::decode(&raw(tag, &longer)).is_ok(), is_open, "{context:?}");
+            let shorter = &data[..data.len().saturating_sub(1)];
+            let same = is_open || data.is_empty();
+            assert_eq!(Context::decode(&raw(tag, shorter)).is_ok(), same, "{context:?}");
+        }
+    }
+
+    #[test]
+    fn a_lease_is_told_by_its_length() {
+        assert!(matches!(
+            Context::decode(&raw(tag::LEASE, &[0; 32])),
+            Ok(Context::Lease(Lease { v2: None, .. }))
+        ));
+        assert!(matches!(
+            Context::decode(&raw(tag::LEASE, &[0; 52])),
+            Ok(Context::Lease(Lease { v2: Some(_), .. }))
+        ));
+        assert!(Context::decode(&raw(tag::LEASE, &[0; 40])).is_err());
+    }
+}

@@ -119,3 +119,53 @@ impl Context {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_its_name_and_layout() {
+        // By MS-SMB2 2.2.14.2; the POSIX one as Samba's documentation of the extensions lays it out.
+        let all: [(Context, &[u8], &[u8]); 7] = [
+            (Context::Durable, b"DHnQ", &[0; 8]),
+            (
+                Context::DurableV2 { timeout_ms: 60_000, flags: DurableFlags::PERSISTENT },
+                b"DH2Q",
+                b"\x60\xea\0\0\x02\0\0\0",
+            ),
+            (
+                Context::MaximalAccess { status: Status::SUCCESS, access: 0x001F_01FF },
+                b"MxAc",
+                b"\0\0\0\0\xff\x01\x1f\0",
+            ),
+            (
+                Context::DiskId { file: 1, volume: 2 },
+                b"QFid",
+                b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+            ),
+            (Context::Apple(b"answer".to_vec()), b"AAPL", b"answer"),
+            (
+                Context::Posix { links: 1, reparse_tag: 0, mode: 0o644, sids: b"sids".to_vec() },
+                b"\x93\xad\x25\x50\x9c\xb4\x11\xe7\xb4\x23\x83\xde\x96\x8b\xcd\x7c",
+                b"\x01\0\0\0\0\0\0\0\xa4\x01\0\0sids",
+            ),
+            (Context::Unknown { tag: b"Nobo".to_vec(), data: b"dy".to_vec() }, b"Nobo", b"dy"),
+        ];
+        for (context, tag, data) in all {
+            let raw = RawContext { tag: tag.into(), data: data.into() };
+            assert_eq!(Context::decode(&raw).as_ref(), Ok(&context));
+            assert_eq!(context.encode(), raw);
+        }
+    }
+
+    #[test]
+    fn fewer_or_more_bytes_are_malformed() {
+        for (tag, len) in [(tag::DURABLE_REQUEST, 8), (tag::DURABLE_REQUEST_V2, 8), (tag::DISK_ID, 32)] {
+            for wrong in [len - 1, len + 1] {
+                let raw = RawContext { tag: tag.into(), data: vec![0; wrong].into() };
+                assert!(Context::decode(&raw).is_err(), "{wrong} bytes");
+            }
+        }
+    }
+}

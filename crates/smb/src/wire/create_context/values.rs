@@ -64,3 +64,40 @@ impl Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2: &[u8] = b"ABCDEFGHIJKLMNOP\x03\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0abcdefghijklmnop\x05\x01\0\0";
+
+    fn encoded(lease: Lease) -> Vec<u8> {
+        let mut w = Writer::new();
+        lease.encode(&mut w);
+        w.into_bytes()
+    }
+
+    #[test]
+    fn the_length_says_the_version() {
+        let v1 = Lease {
+            key: LeaseKey(*b"ABCDEFGHIJKLMNOP"),
+            state: LeaseState::READ | LeaseState::HANDLE,
+            flags: LeaseFlags::PARENT_KEY_SET,
+            v2: None,
+        };
+        assert_eq!(Lease::decode(&V2[..32]), Ok(v1));
+        assert_eq!(encoded(v1), V2[..32]);
+        let v2 =
+            Lease { v2: Some(LeaseV2 { parent_key: LeaseKey(*b"abcdefghijklmnop"), epoch: 0x0105 }), ..v1 };
+        assert_eq!(Lease::decode(V2), Ok(v2));
+        assert_eq!(encoded(v2), V2);
+    }
+
+    #[test]
+    fn other_lengths_are_malformed() {
+        let longer = [V2, &[0]].concat();
+        for len in (0..=longer.len()).filter(|len| ![32, 52].contains(len)) {
+            assert!(Lease::decode(&longer[..len]).is_err(), "{len}");
+        }
+    }
+}
