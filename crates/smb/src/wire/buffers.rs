@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn an_answer_of_one_buffer_names_it() {
-        layout!(Output, b"\x09\0\x48\0\x05\0\0\0hello", Output { data: b"hello".to_vec() });
-        layout!(Output, b"\x09\0\x48\0\0\0\0\0", Output::default());
+        laid_out!(Output, b"\x09\0\x48\0\x05\0\0\0hello", Output { data: b"hello".to_vec() });
+        laid_out!(Output, b"\x09\0\x48\0\0\0\0\0", Output::default());
     }
 
     #[test]

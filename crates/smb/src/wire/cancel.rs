@@ -24,6 +24,6 @@ mod tests {
 
     #[test]
     fn it_is_its_structure_size() {
-        layout!(Request, b"\x04\0\0\0", Request);
+        laid_out!(Request, b"\x04\0\0\0", Request);
     }
 }

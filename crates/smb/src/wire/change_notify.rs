@@ -76,6 +76,6 @@ mod tests {
                 | CompletionFilter::DIR_NAME
                 | CompletionFilter::SECURITY,
         };
-        layout!(Request, body, request);
+        laid_out!(Request, body, request);
     }
 }

@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn the_response_repeats_the_flag_and_says_what_the_file_is_like() {
         let file = FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 };
-        layout!(
+        laid_out!(
             Request,
             b"\x18\0\x01\0\0\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11",
             Request { flags: Flags::POSTQUERY_ATTRIB, file }
@@ -80,7 +80,7 @@ mod tests {
             end_of_file: 5,
             file_attributes: 0x20,
         };
-        layout!(
+        laid_out!(
             Response,
             b"\x3c\0\x01\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\
             \0\x10\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x20\0\0\0",

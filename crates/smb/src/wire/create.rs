@@ -224,7 +224,7 @@ mod tests {
         };
         assert_eq!(request.context(b"MxAc"), Some(&b""[..]));
         assert_eq!(request.context(b"QFid"), None);
-        layout!(Request<'_>, body, request);
+        laid_out!(Request<'_>, body, request);
     }
 
     #[test]
@@ -273,6 +273,6 @@ mod tests {
             file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
             contexts: vec![RawContext { tag: b"DHnQ".into(), data: (&[0; 8]).into() }],
         };
-        layout!(Response<'_>, body, response);
+        laid_out!(Response<'_>, body, response);
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn decode_list(mut bytes: &[u8]) -> Result<Vec<RawContext<'_>>, Malfo
         let next = Reader::new(bytes).u32_le()? as usize;
         let (this, rest) = match next {
             0 => (bytes, &[][..]),
-            FIXED.. if next % 8 == 0 => {
+            FIXED.. if next.is_multiple_of(8) => {
                 bytes.split_at_checked(next).ok_or(Malformed("a create context behind its list"))?
             }
             _ => return Err(Malformed("create contexts that overlap")),

@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn it_is_its_structure_size() {
-        layout!(Request, b"\x04\0\0\0", Request);
-        layout!(Response, b"\x04\0\0\0", Response);
+        laid_out!(Request, b"\x04\0\0\0", Request);
+        laid_out!(Response, b"\x04\0\0\0", Response);
     }
 }

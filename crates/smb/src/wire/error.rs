@@ -153,25 +153,25 @@ mod tests {
 
     #[test]
     fn no_data_are_one_byte_that_does_not_count() {
-        layout!(Response, b"\x09\0\0\0\0\0\0\0\0", Response::Empty, 1);
+        laid_out!(Response, b"\x09\0\0\0\0\0\0\0\0", Response::Empty, 1);
     }
 
     #[test]
     fn before_3_1_1_data_follow_at_once() {
-        layout!(Response, b"\x09\0\0\0\x04\0\0\0\x28\0\0\0", Response::required_length(40, false));
+        laid_out!(Response, b"\x09\0\0\0\x04\0\0\0\x28\0\0\0", Response::required_length(40, false));
     }
 
     #[test]
     fn in_3_1_1_data_are_in_contexts() {
         let body = b"\x09\0\x01\0\x0c\0\0\0\x04\0\0\0\0\0\0\0\x28\0\0\0";
-        layout!(Response, body, Response::required_length(40, true));
+        laid_out!(Response, body, Response::required_length(40, true));
     }
 
     #[test]
     fn contexts_begin_at_multiples_of_eight() {
         let context = |data: &[u8]| Context { id: Context::SHARE_REDIRECT, data: data.to_vec() };
         let body = b"\x09\0\x02\0\x1b\0\0\0\x01\0\0\0SRdra\0\0\0\0\0\0\0\x03\0\0\0SRdrbcd";
-        layout!(Response, body, Response::Contexts(vec![context(b"a"), context(b"bcd")]));
+        laid_out!(Response, body, Response::Contexts(vec![context(b"a"), context(b"bcd")]));
     }
 
     /// MS-SMB2 2.2.2.2.1, with a path buffer that has the print name first, as Windows lays it out.

@@ -52,11 +52,11 @@ mod tests {
     #[test]
     fn a_full_sync_is_in_the_reserved_field() {
         let file = FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 };
-        layout!(
+        laid_out!(
             Request,
             b"\x18\0\xff\xff\0\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11",
             Request { reserved: Request::FULL_SYNC, file }
         );
-        layout!(Response, b"\x04\0\0\0", Response);
+        laid_out!(Response, b"\x04\0\0\0", Response);
     }
 }

@@ -4,50 +4,13 @@ use std::ops::Range;
 
 use wire::{Malformed, Writer};
 
+use super::fsctl::Code;
 use super::{FileKey, Header, buffers};
-
-number! {
-    /// What is asked, MS-SMB2 2.2.31 and MS-FSCC 2.3.
-    ControlCode: u32 {
-        DFS_GET_REFERRALS = 0x0006_0194,
-        DFS_GET_REFERRALS_EX = 0x0006_01B0,
-        IS_PATHNAME_VALID = 0x0009_002C,
-        GET_COMPRESSION = 0x0009_003C,
-        SET_COMPRESSION = 0x0009_C040,
-        SET_REPARSE_POINT = 0x0009_00A4,
-        GET_REPARSE_POINT = 0x0009_00A8,
-        DELETE_REPARSE_POINT = 0x0009_00AC,
-        GET_OBJECT_ID = 0x0009_009C,
-        CREATE_OR_GET_OBJECT_ID = 0x0009_00C0,
-        SET_SPARSE = 0x0009_00C4,
-        SET_ZERO_DATA = 0x0009_80C8,
-        QUERY_ALLOCATED_RANGES = 0x0009_40CF,
-        FILE_LEVEL_TRIM = 0x0009_8208,
-        GET_INTEGRITY_INFORMATION = 0x0009_027C,
-        SET_INTEGRITY_INFORMATION = 0x0009_C280,
-        OFFLOAD_READ = 0x0009_4264,
-        OFFLOAD_WRITE = 0x0009_8268,
-        DUPLICATE_EXTENTS_TO_FILE = 0x0009_8344,
-        DUPLICATE_EXTENTS_TO_FILE_EX = 0x0009_83E8,
-        QUERY_FILE_REGIONS = 0x0009_0284,
-        PIPE_WAIT = 0x0011_0018,
-        PIPE_PEEK = 0x0011_400C,
-        PIPE_TRANSCEIVE = 0x0011_C017,
-        SRV_REQUEST_RESUME_KEY = 0x0014_0078,
-        SRV_ENUMERATE_SNAPSHOTS = 0x0014_4064,
-        SRV_COPYCHUNK = 0x0014_40F2,
-        SRV_COPYCHUNK_WRITE = 0x0014_80F2,
-        SRV_READ_HASH = 0x0014_41BB,
-        LMR_REQUEST_RESILIENCY = 0x0014_01D4,
-        QUERY_NETWORK_INTERFACE_INFO = 0x0014_01FC,
-        VALIDATE_NEGOTIATE_INFO = 0x0014_0204,
-    }
-}
 
 /// IOCTL request, MS-SMB2 2.2.31. The output buffer of the specification is unused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    pub control_code: ControlCode,
+    pub control_code: Code,
     pub file: FileKey,
     /// Where the input is in the message.
     pub input: Range<usize>,
@@ -67,7 +30,7 @@ impl Request {
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut r = buffers::body(message, 57)?;
         r.skip(2)?; // reserved
-        let (control_code, file) = (ControlCode(r.u32_le()?), FileKey::decode(&mut r)?);
+        let (control_code, file) = (Code(r.u32_le()?), FileKey::decode(&mut r)?);
         let (input_offset, input_count, max_input_response) = (r.u32_le()?, r.u32_le()?, r.u32_le()?);
         let (output_offset, output_count) = (r.u32_le()?, r.u32_le()?);
         let (max_output_response, flags) = (r.u32_le()?, r.u32_le()?);
@@ -97,7 +60,7 @@ impl Request {
 /// IOCTL response, MS-SMB2 2.2.32. No control code that is served answers with input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    pub control_code: ControlCode,
+    pub control_code: Code,
     pub file: FileKey,
     pub output: Vec<u8>,
 }
@@ -109,7 +72,7 @@ impl Response {
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut r = buffers::body(message, 49)?;
         r.skip(2)?; // reserved
-        let (control_code, file) = (ControlCode(r.u32_le()?), FileKey::decode(&mut r)?);
+        let (control_code, file) = (Code(r.u32_le()?), FileKey::decode(&mut r)?);
         r.skip(8)?; // input
         let (offset, count) = (r.u32_le()?, r.u32_le()?);
         r.skip(8)?; // flags, reserved
@@ -148,7 +111,7 @@ mod tests {
     fn a_request_says_where_its_input_is() {
         let message = buffers::after_header(BODY);
         let request = Request {
-            control_code: ControlCode::PIPE_TRANSCEIVE,
+            control_code: Code::PIPE_TRANSCEIVE,
             file: file(),
             input: 120..124,
             max_input_response: 1,
@@ -178,7 +141,7 @@ mod tests {
             b"\x31\0\0\0\x17\xc0\x11\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
             \x70\0\0\0\0\0\0\0\x70\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0answer";
         let response =
-            Response { control_code: ControlCode::PIPE_TRANSCEIVE, file: file(), output: b"answer".to_vec() };
-        layout!(Response, body, response);
+            Response { control_code: Code::PIPE_TRANSCEIVE, file: file(), output: b"answer".to_vec() };
+        laid_out!(Response, body, response);
     }
 }

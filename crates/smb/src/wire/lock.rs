@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn the_low_bits_of_the_sequence_are_the_number() {
-        layout!(Request, BODY, request());
-        layout!(Response, b"\x04\0\0\0", Response);
+        laid_out!(Request, BODY, request());
+        laid_out!(Response, b"\x04\0\0\0", Response);
     }
 
     #[test]

@@ -81,9 +81,9 @@ macro_rules! bits {
 /// Checks that `$body`, laid out by hand from the specification, is what `$value` looks like behind a header; that none of
 /// it can be left out (but `$spare` bytes at its end); and that another structure size is refused.
 #[cfg(test)]
-macro_rules! layout {
+macro_rules! laid_out {
     ($type:ty, $body:expr, $value:expr) => {
-        layout!($type, $body, $value, 0)
+        laid_out!($type, $body, $value, 0)
     };
     ($type:ty, $body:expr, $value:expr, $spare:expr) => {{
         let (body, value): (&[u8], $type) = ($body, $value);

@@ -134,7 +134,7 @@ fn contexts(message: &[u8], fixed: usize, offset: u32, count: u16) -> Result<Vec
     }
     let outside = Malformed("negotiate contexts outside of their message");
     let offset = usize::try_from(offset).map_err(|_| outside)?;
-    let length = message.len().checked_sub(offset).filter(|_| offset % 8 == 0).ok_or(outside)?;
+    let length = message.len().checked_sub(offset).filter(|_| offset.is_multiple_of(8)).ok_or(outside)?;
     negotiate_context::decode_list(buffers::buffer(message, fixed, offset, length)?, count)
 }
 
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn contexts_come_after_the_dialects_at_a_multiple_of_eight() {
-        layout!(Request, &REQUEST[..], request());
+        laid_out!(Request, REQUEST, request());
     }
 
     #[test]
@@ -207,6 +207,6 @@ mod tests {
         let body = b"\x41\0\x03\0\x11\x03\x01\0abcdefghijklmnop\x06\0\0\0\0\0\x80\0\x01\0\x80\0\x02\0\x80\0\
             \x08\x07\x06\x05\x04\x03\x02\x01\0\0\0\0\0\0\0\0\x80\0\x05\0\x88\0\0\0token\0\0\0\
             \x02\0\x04\0\0\0\0\0\x01\0\x02\0";
-        layout!(Response, body, response);
+        laid_out!(Response, body, response);
     }
 }

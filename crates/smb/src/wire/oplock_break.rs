@@ -170,15 +170,15 @@ mod tests {
         let body = b"\x18\0\x01\0\0\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11";
         let file = FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 };
         let oplock = Oplock { level: OplockLevel::II, file };
-        layout!(Request, body, Request::Oplock(oplock));
-        layout!(Notification, body, Notification::Oplock(oplock));
+        laid_out!(Request, body, Request::Oplock(oplock));
+        laid_out!(Notification, body, Notification::Oplock(oplock));
     }
 
     #[test]
     fn a_lease_is_acknowledged_by_its_key() {
         let body = b"\x24\0\0\0\0\0\0\0ABCDEFGHIJKLMNOP\x03\0\0\0\0\0\0\0\0\0\0\0";
         let state = LeaseState::READ | LeaseState::HANDLE;
-        layout!(Request, body, Request::Lease(Lease { key: KEY, state }));
+        laid_out!(Request, body, Request::Lease(Lease { key: KEY, state }));
     }
 
     #[test]
@@ -191,6 +191,6 @@ mod tests {
             current_state: LeaseState(7),
             new_state: LeaseState::READ,
         };
-        layout!(Notification, body, Notification::Lease(notification));
+        laid_out!(Notification, body, Notification::Lease(notification));
     }
 }

@@ -72,7 +72,7 @@ mod tests {
             output_buffer_length: 0x0001_0000,
             pattern: "*é".encode_utf16().collect(),
         };
-        layout!(Request, body, request);
+        laid_out!(Request, body, request);
     }
 
     #[test]
@@ -80,6 +80,6 @@ mod tests {
         let mut message = super::super::buffers::after_header(&[0; 36]);
         message[64] = 33;
         message[88..92].copy_from_slice(&[0x60, 0, 3, 0]);
-        assert_eq!(Request::decode(&message), Err(Malformed("half of a UTF-16 code unit")));
+        assert_eq!(Request::decode(&message), Err(Malformed("half a UTF-16 unit")));
     }
 }

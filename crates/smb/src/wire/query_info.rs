@@ -159,7 +159,7 @@ mod tests {
             file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
             input: b"12345",
         };
-        layout!(Request<'_>, body, request);
+        laid_out!(Request<'_>, body, request);
     }
 
     #[test]

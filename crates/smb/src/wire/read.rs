@@ -124,13 +124,13 @@ mod tests {
         };
         let body = b"\x31\0\x50\x01\0\0\x01\0\0\0\0\0\x02\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\
             \x01\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0";
-        layout!(Request, body, request, 1);
+        laid_out!(Request, body, request, 1);
     }
 
     #[test]
     fn data_begin_80_bytes_after_the_start_of_the_header() {
         let body = b"\x11\0\x50\0\x05\0\0\0\0\0\0\0\0\0\0\0hello";
-        layout!(Response, body, Response { data_remaining: 0, flags: 0, data: b"hello".to_vec() });
+        laid_out!(Response, body, Response { data_remaining: 0, flags: 0, data: b"hello".to_vec() });
         let mut w = Writer::new();
         Head::of(5).encode(&mut w);
         assert_eq!(w.as_bytes(), &body[..Head::LEN]);

@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_closed_session_is_type_zero() {
-        layout!(SessionClosed, b"\x04\0\0\0\0\0\0\0\0\0\0\0", SessionClosed);
+        laid_out!(SessionClosed, b"\x04\0\0\0\0\0\0\0\0\0\0\0", SessionClosed);
         assert!(SessionClosed::decode(&buffers::after_header(b"\x04\0\0\0\x01\0\0\0\0\0\0\0")).is_err());
     }
 }

@@ -102,8 +102,8 @@ mod tests {
             previous_session_id: 0x0102_0304_0506_0708,
             security_buffer: b"token",
         };
-        layout!(Request<'_>, body, request);
+        laid_out!(Request<'_>, body, request);
         let response = Response { flags: SessionFlags::ENCRYPT_DATA, security_buffer: b"token".to_vec() };
-        layout!(Response, b"\x09\0\x04\0\x48\0\x05\0token", response);
+        laid_out!(Response, b"\x09\0\x04\0\x48\0\x05\0token", response);
     }
 }

@@ -72,11 +72,11 @@ mod tests {
             file: FileKey { persistent: 0x0102_0304_0506_0708, volatile: 0x1112_1314_1516_1718 },
             data: b"acls",
         };
-        layout!(Request<'_>, body, request);
+        laid_out!(Request<'_>, body, request);
     }
 
     #[test]
     fn the_response_is_its_structure_size() {
-        layout!(Response, b"\x02\0", Response);
+        laid_out!(Response, b"\x02\0", Response);
     }
 }

@@ -131,13 +131,13 @@ mod tests {
     #[test]
     fn a_request_has_a_path() {
         let body = b"\x09\0\0\0\x48\0\x0a\0\\\0\\\0s\0\\\0a\0";
-        layout!(Request, body, request(RequestFlags::NONE));
+        laid_out!(Request, body, request(RequestFlags::NONE));
     }
 
     #[test]
     fn an_extension_is_passed_over() {
         let body = b"\x09\0\x04\0\x58\0\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\\\0\\\0s\0\\\0a\0";
-        layout!(Request, body, request(RequestFlags::EXTENSION_PRESENT));
+        laid_out!(Request, body, request(RequestFlags::EXTENSION_PRESENT));
     }
 
     #[test]
@@ -149,6 +149,6 @@ mod tests {
             capabilities: ShareCapabilities::DFS | ShareCapabilities::CONTINUOUS_AVAILABILITY,
             maximal_access: 0x001F_01FF,
         };
-        layout!(Response, body, response);
+        laid_out!(Response, body, response);
     }
 }

@@ -133,6 +133,6 @@ mod tests {
     #[test]
     fn the_response_counts_the_bytes() {
         let body = b"\x11\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0";
-        layout!(Response, body, Response { count: 3 });
+        laid_out!(Response, body, Response { count: 3 });
     }
 }
