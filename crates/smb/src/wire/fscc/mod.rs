@@ -22,3 +22,6 @@ pub use attributes::FileAttributes;
 pub use class::{FileClass, FsClass};
 pub use directory::EntryName;
 pub use pattern::Pattern;
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `*` | any characters, or none |
 //! | `?` | one character |
-//! | `<` (DOS_STAR) | any characters, or none, but not the last `.` of the name |
+//! | `<` (DOS_STAR) | any characters, or none, but no further than the last `.` of the name, which it may match |
 //! | `>` (DOS_QM) | one character; or none before a `.` and at the end |
 //! | `"` (DOS_DOT) | a `.`; or none at the end |
 //!
@@ -121,7 +121,8 @@ impl Pattern {
         for at in self.without_consuming(places, next).iter().take_while(|at| *at < self.tokens.len()) {
             match self.tokens[at] {
                 Token::Star => after.add(at),
-                Token::DosStar if !next.is_last_dot => after.add(at),
+                Token::DosStar if next.is_last_dot => after.add(at + 1),
+                Token::DosStar => after.add(at),
                 Token::One => after.add(at + 1),
                 Token::DosOne if next.unit != Some(DOT) => after.add(at + 1),
                 Token::DosDot if next.unit == Some(DOT) => after.add(at + 1),
