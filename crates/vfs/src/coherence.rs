@@ -77,7 +77,7 @@ impl Volume {
         if self.state.totals() == Totals::default() && !self.events.listens() {
             return Ok(None);
         }
-        let found = match folder.object.lookup(&actor.caller, name) {
+        let found = match folder.object.lookup(self.passing(&actor.caller, folder)?, name) {
             Ok(found) => found,
             Err(Error::NotFound) => return Ok(None),
             Err(error) => return Err(error),

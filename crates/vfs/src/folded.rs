@@ -21,6 +21,7 @@ impl Volume {
         folding: Folding,
     ) -> Result<(Vec<u8>, Found)> {
         refuse_store(name)?;
+        let caller = self.passing(caller, folder)?;
         let find = |name: &[u8]| folder.object.lookup(caller, name).map(|found| (name.to_vec(), found));
         match find(name) {
             Err(Error::NotFound) => {}

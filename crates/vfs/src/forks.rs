@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::acl::Rights;
 use crate::backend::Found;
 use crate::coherence::RECALL_DEADLINE;
 use crate::metadata::file_at;
@@ -26,7 +27,8 @@ impl Volume {
             None => streams.streams_alone(&*of.object),
             Some(place) => {
                 // What they are called and how long they are is no more of a secret than the file's size.
-                self.at(actor, of, place, |streams, _, file| streams.streams(&Caller::root(), file)).await
+                self.at(&actor.caller, of, place, |streams, _, file| streams.streams(&Caller::root(), file))
+                    .await
             }
         }
     }
@@ -55,12 +57,12 @@ impl Volume {
         place: Beside<'_>,
         stream: &Stream,
     ) -> Result<()> {
-        self.may_describe(actor, of)?;
+        let by = self.may_describe(actor, of, Rights::WRITE_NAMED)?;
         if let Some(recall) = self.state.break_for(of.object.id(), stream, Cause::Truncate, actor.party) {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
         }
         let going = stream.clone();
-        self.at(actor, of, place, move |streams, caller, file| match &going {
+        self.at(by, of, place, move |streams, caller, file| match &going {
             Stream::Data => Err(Error::Invalid),
             Stream::Resource => streams.remove_fork(caller, file),
             Stream::Named(name) => streams.remove_stream(caller, file, name.as_bytes()),
@@ -75,12 +77,12 @@ impl Volume {
     /// holds up nobody.
     async fn at<T: Send + 'static>(
         self: &Arc<Self>,
-        actor: &Actor,
+        caller: &Caller,
         of: &Found,
         place: Beside<'_>,
         act: impl FnOnce(&Streams, &Caller, &File<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (volume, caller, node) = (self.clone(), actor.caller.clone(), of.object.clone());
+        let (volume, caller, node) = (self.clone(), caller.clone(), of.object.clone());
         let (folder, name) = (place.folder.clone(), place.name.to_vec());
         let act = move || {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;

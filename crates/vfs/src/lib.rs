@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a protocol. See ARCHITECTURE.md, "The file, as `vfs` knows it".
 
+pub mod acl;
 mod attributes;
 pub mod backend;
 mod busy;

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::acl::server;
 use crate::backend::{Backend, ListEntry, WatchEvent, WatchId};
 use crate::mac::layout::is_sidecar_name;
 use crate::streams::{STORE, Streams};
@@ -83,6 +84,8 @@ pub struct Page {
     pub complete: bool,
     epoch: u64,
     may_search: bool,
+    /// The folder's ACL lets the caller pass, whatever its mode says.
+    by_acl: bool,
 }
 
 impl Page {
@@ -92,8 +95,8 @@ impl Page {
     }
 
     /// The page for a caller who may (or may not) pass through the folder, and so ask about its entries.
-    pub(crate) fn for_searcher(self, may_search: bool) -> Self {
-        Self { may_search, ..self }
+    pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool) -> Self {
+        Self { may_search, by_acl, ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.
@@ -117,6 +120,7 @@ impl Page {
             },
             // The parent may be outside the share.
             b".." => return Err(Error::NotSupported),
+            name if self.by_acl => listing.folder.lookup(server(), name)?,
             name => listing.folder.lookup(caller, name)?,
         };
         let details = Details { key: found.object.key(), attributes: found.attributes };
@@ -178,15 +182,15 @@ impl Listings {
         if let Some(listing) = self.find(folder.id(), attributes)
             && let Some(from) = listing.position(cookie)
         {
-            return Ok(Page { listing, from, complete: true, epoch, may_search: false });
+            return Ok(Page { listing, from, complete: true, epoch, may_search: false, by_acl: false });
         }
         let listing = if cookie == 0 { self.build(backend, streams, folder, attributes)? } else { None };
         if let Some(listing) = listing {
-            return Ok(Page { listing, from: 0, complete: true, epoch, may_search: false });
+            return Ok(Page { listing, from: 0, complete: true, epoch, may_search: false, by_acl: false });
         }
         let (entries, complete) = collect(streams, folder, cookie, PIECE)?;
         let listing = Arc::new(listing_of(folder, attributes, entries, false));
-        Ok(Page { listing, from: 0, complete, epoch, may_search: false })
+        Ok(Page { listing, from: 0, complete, epoch, may_search: false, by_acl: false })
     }
 
     /// Whether events matter.

@@ -1,5 +1,6 @@
 //! A file's Mac and DOS metadata as a whole, for protocols that show them: read, changed, told.
 
+use crate::acl::Rights;
 use crate::backend::Found;
 use crate::busy::Changing;
 use crate::events::{self, Aspects, Happened};
@@ -8,7 +9,7 @@ use crate::mac::Metadata;
 use crate::mac::layout::sidecar_name;
 use crate::state::Cause;
 use crate::streams::{self, File};
-use crate::{Access, Actor, Attributes, Beside, Error, Result, Time, Volume};
+use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, Time, Volume};
 
 impl Volume {
     /// What a file is besides its forks and the host's attributes. One call to the host tells that there is nothing, one
@@ -38,7 +39,7 @@ impl Volume {
         place: Option<Beside<'_>>,
         change: impl FnOnce(&mut Metadata),
     ) -> Result<()> {
-        self.may_describe(actor, of)?;
+        let by = self.may_describe(actor, of, Rights::WRITE_ATTRIBUTES)?;
         let _changing = self.claim(of, place);
         let before = self.metadata(of, place)?;
         let mut after = before.clone();
@@ -48,26 +49,28 @@ impl Volume {
         }
         let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
         self.describe(actor, of, place, Aspects::ATTRIBUTES.union(created), || match (&self.streams, place) {
-            (Some(streams), Some(place)) => streams.store(&actor.caller, &file_at(of, place), &after),
-            _ => streams::store_alone(&actor.caller, &*of.object, &after),
+            (Some(streams), Some(place)) => streams.store(by, &file_at(of, place), &after),
+            _ => streams::store_alone(by, &*of.object, &after),
         })
     }
 
     /// Gives a file its first metadata: one that the caller has just made and that nobody else knows yet. Nothing is read
     /// first; DOS attributes alone cost one call to the host.
     pub fn describe_new(&self, actor: &Actor, made: &Found, metadata: &Metadata) -> Result<()> {
-        self.may_describe(actor, made)?;
-        streams::store_first(&actor.caller, &*made.object, metadata)?;
+        let by = self.may_describe(actor, made, Rights::NONE)?;
+        streams::store_first(by, &*made.object, metadata)?;
         self.unheard(&made.object);
         Ok(())
     }
 
     /// Fails unless this caller may change what describes a file: its owner, and who may write it.
-    pub(crate) fn may_describe(&self, actor: &Actor, of: &Found) -> Result<()> {
+    /// Where an ACL counts, it says who has this right. Gives as whom it is done.
+    pub(crate) fn may_describe<'a>(&self, actor: &'a Actor, of: &Found, right: Rights) -> Result<&'a Caller> {
         let attributes = self.may_change(of)?;
-        let granted = || of.object.access(&actor.caller, &attributes, Access::WRITE);
-        let may = attributes.uid == actor.caller.uid || granted()?.contains(Access::WRITE);
-        if may { Ok(()) } else { Err(Error::AccessDenied) }
+        let by = self.acting(&actor.caller, of, right)?;
+        let granted = || of.object.access(by, &attributes, Access::WRITE);
+        let may = attributes.uid == by.uid || granted()?.contains(Access::WRITE);
+        if may { Ok(by) } else { Err(Error::AccessDenied) }
     }
 
     /// Keeps others from changing the file's streams and metadata, by its place and by itself.

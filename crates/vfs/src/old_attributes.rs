@@ -1,6 +1,7 @@
 //! Old extended attributes: a few small name and value pairs, whose names ignore case. What protocols today call extended
 //! attributes are named streams here.
 
+use crate::acl::Rights;
 use crate::backend::{Found, Object, XattrMode};
 use crate::events::Aspects;
 use crate::{Actor, Beside, Caller, Error, Result, Volume};
@@ -38,7 +39,7 @@ impl Volume {
         place: Option<Beside<'_>>,
         changes: &[EaChange<'_>],
     ) -> Result<()> {
-        self.may_describe(actor, of)?;
+        self.may_describe(actor, of, Rights::WRITE_NAMED)?;
         let _changing = self.claim(of, place);
         let before = read(&*of.object)?;
         let steps = steps(before, changes)?;

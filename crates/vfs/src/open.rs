@@ -21,6 +21,7 @@ pub use self::data::ReadBytes;
 use self::places::Place;
 pub(crate) use self::places::Places;
 pub use self::space::Allocated;
+use crate::acl::{Rights, server};
 use crate::backend::Found;
 use crate::coherence::{RECALL_DEADLINE, who};
 use crate::state::{
@@ -145,9 +146,8 @@ impl Volume {
         if want == Access::NONE || file.attributes.kind == Kind::Folder {
             return Ok(());
         }
-        let ourselves = Caller::root();
-        let caller = if granted { &ourselves } else { caller };
-        file.object.prepare(caller, &file.attributes, want, false)
+        let by = if granted { server() } else { self.acting(caller, file, Rights::NONE)? };
+        file.object.prepare(by, &file.attributes, want, false)
     }
 
     fn may_remove(&self, has_place: bool, access: Modes) -> Result<()> {

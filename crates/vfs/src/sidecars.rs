@@ -25,7 +25,7 @@ impl Volume {
         if let Some(streams) = &self.streams
             && layout::is_sidecar_name(name)
         {
-            let stored = crate::names::for_storage(name);
+            let (stored, caller) = (crate::names::for_storage(name), self.passing(caller, folder)?);
             match streams.view(caller, folder.object.as_ref(), &stored)? {
                 View::Plain => {}
                 View::OnDisk(found) => return Ok(Looked::File(found)),

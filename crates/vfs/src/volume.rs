@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::acl::{CreateAcl, Known, New, Rights};
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
 use crate::busy::Busy;
 use crate::events::{Happened, Hub};
@@ -56,6 +57,7 @@ pub struct Volume {
     pub(crate) busy: Busy,
     pub(crate) places: Places,
     pub(crate) pool: Pool,
+    pub(crate) acls: Known,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -130,6 +132,7 @@ impl Volume {
             busy: Busy::default(),
             places: Places::default(),
             pool: Pool::default(),
+            acls: Known::default(),
         }
     }
 
@@ -171,6 +174,7 @@ impl Volume {
     /// The entry of `folder` with this name: exactly, else in the form in which names are stored.
     pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
         refuse_store(name)?;
+        let caller = self.passing_through(caller, folder)?;
         match folder.lookup(caller, name) {
             Err(Error::NotFound) => match to_stored(name) {
                 Some(stored) => folder.lookup(caller, &stored),
@@ -187,7 +191,10 @@ impl Volume {
 
     /// Which of `want` the caller may do.
     pub fn access(&self, caller: &Caller, to: &Found, want: Access) -> Result<Access> {
-        let granted = to.object.access(caller, &to.attributes, want)?;
+        let granted = match self.access_by_acl(caller, to, want)? {
+            Some(granted) => granted,
+            None => to.object.access(caller, &to.attributes, want)?,
+        };
         Ok(if self.options.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
     }
 
@@ -195,7 +202,8 @@ impl Volume {
     pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
         self.may_read(actor, node.id(), offset, length)?;
-        node.prepare(&actor.caller, &attributes, Access::READ, true)?;
+        let by = self.acting(&actor.caller, of, Rights::READ_DATA)?;
+        node.prepare(by, &attributes, Access::READ, true)?;
         let left = attributes.size.saturating_sub(offset);
         let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
         let end = length as u64 == left;
@@ -236,7 +244,8 @@ impl Volume {
     ) -> Result<Change> {
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
         self.may_write(actor, node.id(), offset, data.len())?;
-        node.prepare(caller, &before, Access::WRITE, true)?;
+        let by = self.acting(caller, to, Rights::WRITE_DATA)?;
+        node.prepare(by, &before, Access::WRITE, true)?;
         if stability == Stability::Unstable {
             node.write_at(caller, offset, &data, stability)?;
         } else {
@@ -269,7 +278,7 @@ impl Volume {
             self.may_resize(actor, node.id(), size.min(before.size))?;
         }
         self.recall(actor, node.id(), cause)?;
-        node.set_attributes(&actor.caller, changes)?;
+        self.change_attributes(actor, of, changes)?;
         self.unheard(node);
         self.recall_late(actor, node.id(), cause);
         Ok(Change { before, after: node.attributes()? })
@@ -284,12 +293,25 @@ impl Volume {
         new: NewKind<'_>,
         mode: u32,
     ) -> Result<Made> {
+        self.create_with_acl(actor, folder, name, (new, mode), None)
+    }
+
+    /// The same with an ACL of its own. Without one it has what the folder's ACL passes on; if that is nothing, the mode
+    /// counts.
+    pub fn create_with_acl(
+        &self,
+        actor: &Actor,
+        folder: &Found,
+        name: &[u8],
+        (kind, mode): (NewKind<'_>, u32),
+        acl: Option<&CreateAcl>,
+    ) -> Result<Made> {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let stored = to_stored(name);
         let name = stored.as_deref().unwrap_or(name);
         let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
-        let found = self.create_pair(&actor.caller, folder, name, new, mode)?;
+        let found = self.create_for(&actor.caller, folder, name, New { kind, mode, acl })?;
         own.made();
         self.entry_changed(actor, folder, name, &found, Happened::Created);
         Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
@@ -303,7 +325,8 @@ impl Volume {
         let name = stored.as_deref().unwrap_or(name);
         self.recall(actor, target.object.id(), Cause::Attributes)?;
         let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
-        folder.object.link(&actor.caller, target.object.as_ref(), name)?;
+        let by = self.linking(&actor.caller, target, folder)?;
+        folder.object.link(by, target.object.as_ref(), name)?;
         own.made();
         self.unheard(&target.object);
         self.entry_changed(actor, folder, name, target, Happened::Created);
@@ -317,7 +340,8 @@ impl Volume {
         let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
         let own = self.locals.own(&[(id, &stored, What::Removed), (id, &sidecar, What::Anything)]);
-        self.remove_pair(&actor.caller, folder, &stored, kind)?;
+        let by = self.removing(&actor.caller, folder, &stored)?;
+        self.remove_pair(by, folder, &stored, kind)?;
         own.made();
         if let Some(going) = going {
             self.entry_changed(actor, folder, &stored, &going, Happened::Removed);
@@ -358,8 +382,9 @@ impl Volume {
             (source.id(), &sidecar_name(&name), What::Anything),
             (target.id(), &sidecar_name(&new_name), What::Anything),
         ]);
+        let by = self.moving(&actor.caller, (from.0, &name), (to.0, &new_name), mode)?;
         let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
-        self.rename_pair(&actor.caller, (source, &name), (target, &new_name), mode, may_go, || {
+        self.rename_pair(by, (source, &name), (target, &new_name), mode, may_go, || {
             let moved = |found: &Option<Found>, (from, was): (&Node, &[u8]), folder, name| {
                 let from = (from.id(), was);
                 found.iter().for_each(|found| self.places.moved(found.object.id(), from, folder, name));
@@ -383,18 +408,19 @@ impl Volume {
 
     /// A page of a folder's entries, from after `cookie`.
     pub fn list(&self, caller: &Caller, folder: &Found, cookie: u64) -> Result<Page> {
-        let (folder, attributes) = (&folder.object, folder.attributes);
-        if attributes.kind != Kind::Folder {
+        if folder.attributes.kind != Kind::Folder {
             return Err(Error::NotFolder);
         }
-        let granted = folder.access(caller, &attributes, Access::READ.union(Access::EXECUTE))?;
+        let granted = self.access(caller, folder, Access::READ.union(Access::EXECUTE))?;
         if !granted.contains(Access::READ) {
             return Err(Error::AccessDenied);
         }
+        let by_acl = self.stored_acl(folder)?.is_some();
+        let (folder, attributes) = (&folder.object, folder.attributes);
         self.hear();
         let page =
             self.listings.page(self.backend.as_ref(), self.streams.as_ref(), folder, &attributes, cookie)?;
-        Ok(page.for_searcher(granted.contains(Access::EXECUTE)))
+        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl))
     }
 
     /// Notes changes made by others than this server, and lets go of what nobody uses. Called every few seconds.
@@ -414,7 +440,7 @@ impl Volume {
     fn stored_entry<'a>(&self, caller: &Caller, folder: &Found, name: &'a [u8]) -> Result<Cow<'a, [u8]>> {
         match to_stored(name) {
             None => Ok(Cow::Borrowed(name)),
-            Some(stored) => match folder.object.lookup(caller, name) {
+            Some(stored) => match folder.object.lookup(self.passing(caller, folder)?, name) {
                 Ok(_) => Ok(Cow::Borrowed(name)),
                 Err(Error::NotFound) => Ok(Cow::Owned(stored)),
                 Err(error) => Err(error),

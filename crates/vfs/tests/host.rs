@@ -199,6 +199,7 @@ fn permissions_are_those_of_the_caller() {
     let path = dir.path().join("diary");
     let acl = std::process::Command::new("setfacl").args(["-m", "u:5002:r"]).arg(&path).status();
     if acl.is_ok_and(|status| status.success()) {
+        let diary = volume.node(&diary.object.key()).unwrap();
         run(volume.read(&ben, &diary, 0, 6)).unwrap();
         assert_eq!(volume.access(&ben.caller, &diary, Access(7)).unwrap(), Access::READ);
     }

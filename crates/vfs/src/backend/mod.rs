@@ -327,6 +327,10 @@ pub trait Backend: Send + Sync {
         std::thread::sleep(most);
         false
     }
+    /// The user whom the server's own files belong to.
+    fn own_user(&self) -> u32 {
+        0
+    }
     /// Lets go of what nobody has used lately. Called every few seconds.
     fn tend(&self) {}
 }

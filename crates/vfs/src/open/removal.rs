@@ -76,10 +76,12 @@ impl Open {
 
     /// Whether the file could be removed now.
     fn may_go(&self) -> Result<()> {
-        let Some((folder, _)) = self.place() else { return Err(Error::Invalid) };
+        let Some((folder, name)) = self.place() else { return Err(Error::Invalid) };
         if !self.granted {
             let want = Access::WRITE.union(Access::EXECUTE);
-            if folder.access(&self.actor.caller, &folder.attributes()?, want)? != want {
+            let found = Found { attributes: folder.attributes()?, object: folder };
+            let by = self.volume.removing(&self.actor.caller, &found, &name)?;
+            if found.object.access(by, &found.attributes, want)? != want {
                 return Err(Error::AccessDenied);
             }
         }
@@ -120,7 +122,9 @@ impl Volume {
         let Some(going) = self.still_there(&folder, &name, node)? else { return Ok(()) };
         let (id, sidecar) = (folder.id(), sidecar_name(&name));
         let own = self.locals.own(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
-        self.remove_claimed(&actor.caller, &folder, &name, going.attributes.kind)?;
+        let found = Found { attributes: folder.attributes()?, object: folder.clone() };
+        let by = self.removing(&actor.caller, &found, &name)?;
+        self.remove_claimed(by, &folder, &name, going.attributes.kind)?;
         own.made();
         drop(changing);
         self.recall_late(actor, node.id(), Cause::Remove);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Open;
-use crate::backend::{Stability, Wait};
+use crate::acl::Rights;
+use crate::backend::{Found, Stability, Wait};
 use crate::state::{Modes, Stream};
 use crate::streams::{File, Streams};
 use crate::{Caller, Error, Result};
@@ -72,11 +73,12 @@ impl Open {
 
     /// A named stream must be there, or be made.
     pub(super) async fn find_stream(&self, name: Arc<str>, create: bool) -> Result<()> {
-        let maker = self.doer().caller;
+        let found = Found { attributes: self.node.attributes()?, object: self.node.clone() };
+        let maker = self.volume.acting(&self.doer().caller, &found, Rights::WRITE_NAMED).cloned();
         self.with_streams(move |streams, caller, file| {
             match streams.stream_len(caller, file, name.as_bytes()) {
                 Err(Error::NoSuchAttribute) if create => {
-                    streams.truncate_stream(&maker, file, name.as_bytes(), 0)
+                    streams.truncate_stream(&maker?, file, name.as_bytes(), 0)
                 }
                 other => other.map(drop),
             }

@@ -24,6 +24,7 @@ pub(crate) use self::metadata::{load_alone, store_alone, store_first};
 pub use self::named::StreamInfo;
 use self::pair::Moved;
 pub use self::store::STORE;
+pub(crate) use self::store::find_or_make;
 use self::view::Seen;
 pub use self::view::{Owned, Synthesized, View};
 use crate::backend::{Backend, Object};

@@ -162,7 +162,7 @@ impl Streams {
     }
 }
 
-pub(super) fn find_or_make(folder: &dyn Object, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
+pub(crate) fn find_or_make(folder: &dyn Object, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
     match folder.lookup(&Caller::root(), name) {
         Err(Error::NotFound) => folder.create(&Caller::root(), name, new, mode),
         other => other,

@@ -111,6 +111,9 @@ impl Backend for Faulty {
         self.inner.wait_for_events(most)
     }
 
+    fn own_user(&self) -> u32 {
+        self.inner.own_user()
+    }
     fn tend(&self) {
         self.inner.tend();
     }

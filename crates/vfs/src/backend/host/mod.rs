@@ -167,6 +167,10 @@ impl Backend for Host {
         self.shared.watches.wait(most)
     }
 
+    fn own_user(&self) -> u32 {
+        self.shared.ourselves.uid
+    }
+
     /// Forgets files not used since the last call but one, so that one removed by a local program gives back its space.
     fn tend(&self) {
         self.shared.objects.forget_idle();

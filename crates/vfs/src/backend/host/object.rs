@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
 use super::{Reached, Shared, fact, handle};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
@@ -17,7 +17,8 @@ pub(super) struct HostObject {
     pub(super) fd: Arc<OwnedFd>,
     pub(super) opened: Mutex<Opened>,
     pub(super) reached: Reached,
-    acl: Mutex<Option<(Instant, bool)>>,
+    /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
+    acl: Mutex<Option<(Instant, Time, bool)>>,
     key: HostKey,
     id: FileId,
     kind: Kind,
@@ -67,7 +68,7 @@ impl HostObject {
         if mode_is_exact(attributes, caller) {
             return Ok(by_mode(attributes, caller).intersection(want));
         }
-        if !self.has_acl() {
+        if !self.has_acl(attributes.changed) {
             return Ok(by_mode(attributes, caller).intersection(want));
         }
         self.shared.act_as(caller)?;
@@ -76,26 +77,27 @@ impl HostObject {
         Ok(granted.fold(Access::NONE, Access::union))
     }
 
-    /// Whether the file has an ACL. The host is asked once a second at most: it takes a path look-up, which every small
-    /// read of somebody else's file would pay (1.5 of 10 µs).
-    fn has_acl(&self) -> bool {
+    /// Whether the file has an ACL. While it stays unchanged the host is asked once a second at most: it takes a path
+    /// look-up, which every small read of somebody else's file would pay (1.5 of 10 µs).
+    fn has_acl(&self, changed: Time) -> bool {
         const BELIEVED_FOR: Duration = Duration::from_secs(1);
         let mut known = self.acl.lock();
-        if let Some((asked, has)) = *known
+        if let Some((asked, as_of, has)) = *known
+            && as_of == changed
             && asked.elapsed() < BELIEVED_FOR
         {
             return has;
         }
-        let mut none = [0_u8; 0];
-        let asked = rustix::fs::getxattr(self.path(), "system.posix_acl_access", &mut none);
+        let asked = rustix::fs::getxattr_query(self.path(), "system.posix_acl_access");
         let has = asked.is_ok_and(|length| length > 0);
-        *known = Some((Instant::now(), has));
+        *known = Some((Instant::now(), changed, has));
         has
     }
 
     fn kernel_grants(&self, bit: Access) -> bool {
         let access = rustix::fs::Access::from_bits_truncate(u32::from(bit.0));
-        rustix::fs::accessat(&self.fd, c"", access, AtFlags::EMPTY_PATH | AtFlags::EACCESS).is_ok()
+        // By the descriptor's path: rustix answers INVAL to an empty one.
+        rustix::fs::accessat(CWD, self.path(), access, AtFlags::EACCESS).is_ok()
     }
 
     fn change(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {

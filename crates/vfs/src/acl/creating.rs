@@ -1,0 +1,105 @@
+//! New files in folders that have a stored ACL, and new files that are given one.
+
+use super::inherit::{Heir, entries_of};
+use super::operations::check_entries;
+use super::stored::Stored;
+use super::{CreateAcl, Rights, Who, server};
+use crate::backend::{Found, NewKind};
+use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
+
+/// What is to be made.
+#[derive(Clone, Copy)]
+pub(crate) struct New<'a> {
+    pub(crate) kind: NewKind<'a>,
+    pub(crate) mode: u32,
+    pub(crate) acl: Option<&'a CreateAcl>,
+}
+
+impl Volume {
+    /// Makes an entry as the caller, or as the server for him where the folder's ACL lets him and its mode does not; with
+    /// the ACL that it was given or inherits.
+    pub(crate) fn create_for(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &[u8],
+        new: New<'_>,
+    ) -> Result<Found> {
+        if new.acl.is_none() && !self.has_acls()? {
+            return self.create_pair(caller, folder, name, new.kind, new.mode);
+        }
+        let above = self.stored_acl(folder)?;
+        let by = self.making(caller, folder, new.kind)?;
+        let heir = Heir { is_folder: matches!(new.kind, NewKind::Folder), uid: caller.uid, gid: caller.gid };
+        let own = new.acl.map(|acl| &acl.entries);
+        let takes_acl = matches!(new.kind, NewKind::File | NewKind::Folder);
+        let above = above.as_ref().map(|acl| &acl.entries);
+        let is_given = takes_acl && entries_of(own, above, heir).is_some();
+        let as_server = !std::ptr::eq(by, caller) && caller.uid != 0;
+        // Nobody else gets in before it is finished.
+        let first = match (is_given, as_server) {
+            (_, true) => new.mode & 0o700,
+            (true, _) => new.mode & 0o7700,
+            _ => new.mode,
+        };
+        let found = self.create_pair(by, folder, name, new.kind, first)?;
+        if !is_given && !as_server {
+            return Ok(found);
+        }
+        let finish = || {
+            if as_server {
+                self.hand_over(caller, folder, &found, new.mode)?;
+            }
+            let found = now(&found)?;
+            let heir = Heir { gid: found.attributes.gid, ..heir };
+            match entries_of(own, above, heir).filter(|_| is_given) {
+                None => Ok(found),
+                Some(entries) => {
+                    check_entries(&entries)?;
+                    let (uid, gid) = (found.attributes.uid, found.attributes.gid);
+                    self.store_acl(&found, Stored { mode: 0, uid, gid, group: Who::Group(gid), entries })?;
+                    now(&found)
+                }
+            }
+        };
+        finish().inspect_err(|_| {
+            let undone = match new.kind {
+                NewKind::Folder => folder.object.remove_folder(server(), name),
+                _ => folder.object.remove(server(), name),
+            };
+            if let Err(error) = undone {
+                tracing::warn!(%error, file = ?found.object.id(), "a new file without its ACL could not be removed");
+            }
+        })
+    }
+
+    /// As whom something is made in a folder: the caller, wherever the host lets him.
+    fn making<'a>(&self, caller: &'a Caller, folder: &Found, kind: NewKind<'_>) -> Result<&'a Caller> {
+        let need = if matches!(kind, NewKind::Folder) { Rights::APPEND } else { Rights::WRITE_DATA };
+        let by = self.acting(caller, folder, need)?;
+        let wanted = Access::WRITE.union(Access::EXECUTE);
+        let is_device = matches!(kind, NewKind::CharDevice(..) | NewKind::BlockDevice(..));
+        let by_host = is_device || folder.object.access(caller, &folder.attributes, wanted)? == wanted;
+        Ok(if by_host { caller } else { by })
+    }
+
+    /// Gives what the server has made to the caller, as if he had.
+    fn hand_over(&self, caller: &Caller, folder: &Found, made: &Found, mode: u32) -> Result<()> {
+        let keeps_group = folder.attributes.mode & 0o2000 != 0;
+        let special = made.attributes.mode & 0o7000;
+        let changes = SetAttributes {
+            uid: Some(caller.uid),
+            gid: (!keeps_group).then_some(caller.gid),
+            mode: (made.attributes.kind != Kind::Link).then_some(mode & 0o1777 | special),
+            ..SetAttributes::default()
+        };
+        match made.object.set_attributes(server(), &changes) {
+            Err(Error::NotPermitted) => Err(Error::AccessDenied),
+            other => other,
+        }
+    }
+}
+
+fn now(found: &Found) -> Result<Found> {
+    Ok(Found { object: found.object.clone(), attributes: found.object.attributes()? })
+}

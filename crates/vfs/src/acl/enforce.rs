@@ -1,0 +1,203 @@
+//! As whom an operation is done. Where a stored ACL counts, its verdict is final: what it gives is done as the server
+//! itself, as the host knows only the mode. Where none does, the host judges the caller.
+
+use std::sync::{Arc, LazyLock};
+
+use super::{Acl, Rights};
+use crate::backend::{Found, RenameMode};
+use crate::volume::Node;
+use crate::{Access, Actor, Attributes, Caller, Error, Kind, Result, SetAttributes, SetTime, Volume};
+
+/// The server itself.
+pub(crate) fn server() -> &'static Caller {
+    static SERVER: LazyLock<Caller> = LazyLock::new(Caller::root);
+    &SERVER
+}
+
+/// Bits of a mode by which somebody runs as somebody else.
+const RUNS_AS: u32 = 0o6000;
+
+impl Volume {
+    /// The stored ACL that counts for a file.
+    pub(crate) fn stored_acl(&self, of: &Found) -> Result<Option<Arc<Acl>>> {
+        self.acls.of(self.backend.as_ref(), of.object.as_ref(), &of.attributes)
+    }
+
+    /// Whether a stored ACL may count anywhere.
+    pub(crate) fn has_acls(&self) -> Result<bool> {
+        self.acls.any(self.backend.as_ref())
+    }
+
+    /// As whom something that needs these rights is done, once: the caller, or the server where a stored ACL lets it.
+    pub(crate) fn acting<'a>(&self, caller: &'a Caller, of: &Found, need: Rights) -> Result<&'a Caller> {
+        match self.stored_acl(of)? {
+            None => Ok(caller),
+            Some(acl) if grants(&acl, caller, of, need) => Ok(server()),
+            Some(_) => Err(Error::AccessDenied),
+        }
+    }
+
+    /// As whom entries of a folder are looked up.
+    pub(crate) fn passing<'a>(&self, caller: &'a Caller, folder: &Found) -> Result<&'a Caller> {
+        match folder.attributes.kind {
+            Kind::Folder => self.acting(caller, folder, Rights::EXECUTE),
+            _ => Ok(caller),
+        }
+    }
+
+    /// The same for a folder whose attributes are not known.
+    pub(crate) fn passing_through<'a>(&self, caller: &'a Caller, folder: &Node) -> Result<&'a Caller> {
+        if !self.has_acls()? {
+            return Ok(caller);
+        }
+        self.passing(caller, &Found { object: folder.clone(), attributes: folder.attributes()? })
+    }
+
+    /// Which of `want` the caller may do by the ACL; `None` where none counts.
+    pub(crate) fn access_by_acl(&self, caller: &Caller, to: &Found, want: Access) -> Result<Option<Access>> {
+        let Some(acl) = self.stored_acl(to)? else { return Ok(None) };
+        let rights = acl.rights(caller, to.attributes.uid, to.attributes.gid);
+        let writes = match to.attributes.kind {
+            Kind::Folder => Rights::WRITE_DATA.union(Rights::APPEND).union(Rights::DELETE_CHILD),
+            _ => Rights::WRITE_DATA,
+        };
+        let bit = |of, bit| if rights.meets(of) { bit } else { Access::NONE };
+        let granted = bit(Rights::READ_DATA, Access::READ)
+            .union(bit(writes, Access::WRITE))
+            .union(bit(Rights::EXECUTE, Access::EXECUTE));
+        Ok(Some(granted.intersection(want)))
+    }
+
+    /// Changes attributes, each as whoever may.
+    pub(crate) fn change_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<()> {
+        let (object, caller) = (&of.object, &actor.caller);
+        if self.stored_acl(of)?.is_none() {
+            return object.set_attributes(caller, changes);
+        }
+        let none = SetAttributes::default();
+        let size = SetAttributes { size: changes.size, ..none };
+        let SetAttributes { accessed, modified, mode, uid, gid, .. } = *changes;
+        let (times, owning) =
+            (SetAttributes { accessed, modified, ..none }, SetAttributes { mode, uid, gid, ..none });
+        let only_now = ![accessed, modified].iter().any(|time| matches!(time, SetTime::To(_)));
+        // All permissions first.
+        let sizing = if size == none { caller } else { self.acting(caller, of, Rights::WRITE_DATA)? };
+        let timing = match self.acting(caller, of, Rights::WRITE_ATTRIBUTES) {
+            _ if times == none => caller,
+            Err(Error::AccessDenied) if only_now => self.acting(caller, of, Rights::WRITE_DATA)?,
+            other => other?,
+        };
+        let (owner, owning) =
+            if owning == none { (caller, owning) } else { self.may_own(caller, of, owning)? };
+        let parts = [(sizing, size), (owner, owning), (timing, times)];
+        parts
+            .iter()
+            .filter(|(_, part)| *part != none)
+            .try_for_each(|(by, part)| object.set_attributes(by, part))
+    }
+
+    /// A mode may be set by whoever may change the ACL; owner and group only by whom the host lets.
+    fn may_own<'a>(
+        &self,
+        caller: &'a Caller,
+        of: &Found,
+        changes: SetAttributes,
+    ) -> Result<(&'a Caller, SetAttributes)> {
+        let by = self.acting(caller, of, Rights::WRITE_ACL)?;
+        if caller.uid == of.attributes.uid || changes.uid.is_some() || changes.gid.is_some() {
+            return Ok((caller, changes));
+        }
+        // Only the owner lets others run as himself.
+        let kept = of.attributes.mode & RUNS_AS;
+        let mode =
+            changes.mode.map(|mode| if caller.uid == 0 { mode } else { mode & !RUNS_AS | kept & mode });
+        Ok((by, SetAttributes { mode, ..changes }))
+    }
+
+    /// As whom another name is made for a file. Who may neither own, nor read and write it, makes none.
+    pub(crate) fn linking<'a>(
+        &self,
+        caller: &'a Caller,
+        target: &Found,
+        folder: &Found,
+    ) -> Result<&'a Caller> {
+        let by = self.acting(caller, folder, Rights::WRITE_DATA)?;
+        let all = Rights::READ_DATA.union(Rights::WRITE_DATA);
+        if std::ptr::eq(by, caller) {
+            return Ok(by);
+        }
+        let owns = target.attributes.uid == caller.uid;
+        if owns || self.own_rights(caller, target)?.contains(all) { Ok(by) } else { Err(Error::NotPermitted) }
+    }
+
+    /// As whom an entry is removed.
+    pub(crate) fn removing<'a>(&self, caller: &'a Caller, folder: &Found, name: &[u8]) -> Result<&'a Caller> {
+        if !self.has_acls()? {
+            return Ok(caller);
+        }
+        let Some(entry) = self.entry(caller, folder, name)? else {
+            return self.acting(caller, folder, Rights::DELETE_CHILD);
+        };
+        if self.stored_acl(folder)?.is_none() && self.stored_acl(&entry)?.is_none() {
+            return Ok(caller);
+        }
+        let may = self.rights(caller, &entry, Some(folder))?.contains(Rights::DELETE);
+        if may { Ok(server()) } else { Err(Error::AccessDenied) }
+    }
+
+    /// As whom an entry is moved: out of a folder, into another, perhaps in place of what is there.
+    pub(crate) fn moving<'a>(
+        &self,
+        caller: &'a Caller,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+    ) -> Result<&'a Caller> {
+        if !self.has_acls()? {
+            return Ok(caller);
+        }
+        let Some(moved) = self.entry(caller, from.0, from.1)? else {
+            return self.acting(caller, from.0, Rights::DELETE_CHILD);
+        };
+        let replaced = self.entry(caller, to.0, to.1)?;
+        let involved = [Some(&moved), Some(from.0), Some(to.0), replaced.as_ref()];
+        let mut by_acl = false;
+        for found in involved.into_iter().flatten() {
+            by_acl |= self.stored_acl(found)?.is_some();
+        }
+        if !by_acl {
+            return Ok(caller);
+        }
+        let may = |found: &Found, folder: &Found, need| -> Result<()> {
+            let granted = self.rights(caller, found, Some(folder))?;
+            if granted.contains(need) { Ok(()) } else { Err(Error::AccessDenied) }
+        };
+        let adding = |found: &Found| match found.attributes.kind {
+            Kind::Folder => Rights::APPEND,
+            _ => Rights::WRITE_DATA,
+        };
+        may(&moved, from.0, Rights::DELETE)?;
+        may(to.0, to.0, adding(&moved))?;
+        if let Some(replaced) = &replaced {
+            may(replaced, to.0, Rights::DELETE)?;
+            if mode == RenameMode::Exchange {
+                may(from.0, from.0, adding(replaced))?;
+            }
+        }
+        Ok(server())
+    }
+
+    /// What the caller sees under a name. A sidecar need not be on the disk.
+    fn entry(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<Option<Found>> {
+        match folder.object.lookup(self.passing(caller, folder)?, name) {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::NotFound) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+fn grants(acl: &Acl, caller: &Caller, of: &Found, need: Rights) -> bool {
+    let Attributes { uid, gid, .. } = of.attributes;
+    acl.rights(caller, uid, gid).contains(need)
+}

@@ -1,0 +1,46 @@
+//! What an ACL lets somebody do: MS-DTYP 2.5.3.2, which is RFC 8881 6.2.1 with an owner's own rights.
+
+use super::{Acl, Entry, EntryKind, Inherit, NOBODY, Rights, Who};
+use crate::Caller;
+
+/// Somebody, as far as entries ask.
+pub(super) struct Seeker<'a> {
+    pub(super) is: &'a dyn Fn(&Who) -> bool,
+    pub(super) owns: bool,
+}
+
+impl Acl {
+    /// Everything that the caller may do, of a file of this host's owner and group. The superuser may do all.
+    pub fn rights(&self, caller: &Caller, uid: u32, gid: u32) -> Rights {
+        if caller.uid == 0 {
+            return Rights::ALL;
+        }
+        let is = |who: &Who| match who {
+            Who::User(user) => caller.uid == *user,
+            Who::Group(group) => caller.in_group(*group),
+            Who::Owner | Who::OwnerRights => caller.uid == uid,
+            Who::OwningGroup => caller.in_group(gid),
+            Who::Everyone => true,
+            Who::SignedIn => caller.uid != NOBODY,
+            Who::Foreign(_) => false,
+        };
+        evaluate(&self.entries.list, &Seeker { is: &is, owns: caller.uid == uid })
+    }
+}
+
+/// In order: a right belongs to the first entry that names it and somebody who asks.
+pub(super) fn evaluate(entries: &[Entry], seeker: &Seeker<'_>) -> Rights {
+    let about_this = || entries.iter().filter(|entry| !entry.inherit.contains(Inherit::ONLY));
+    let limited = || about_this().any(|entry| entry.who == Who::OwnerRights);
+    let (mut given, mut taken) = (Rights::NONE, Rights::NONE);
+    if seeker.owns && !limited() {
+        given = Rights::READ_ACL.union(Rights::WRITE_ACL);
+    }
+    for entry in about_this().filter(|entry| (seeker.is)(&entry.who)) {
+        match entry.kind {
+            EntryKind::Allow => given = given.union(entry.rights.without(taken)),
+            EntryKind::Deny => taken = taken.union(entry.rights.without(given)),
+        }
+    }
+    given
+}

@@ -1,0 +1,53 @@
+//! What a new file inherits: MS-DTYP 2.5.3.4.2 (ComputeACL) in our words.
+
+use super::{Entries, Entry, Inherit, Who};
+
+const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
+
+/// What is made, and who its owner and group are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heir {
+    pub(super) is_folder: bool,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+/// The entries of something new in a folder with `above`, that is to have `own` (if anything was said); `None` where neither
+/// has anything to say, so that the mode counts.
+pub(super) fn entries_of(own: Option<&Entries>, above: Option<&Entries>, heir: Heir) -> Option<Entries> {
+    let passed: Vec<Entry> = match own {
+        Some(own) if own.protected => Vec::new(),
+        _ => {
+            above.into_iter().flat_map(|above| &above.list).flat_map(|entry| passed_on(entry, heir)).collect()
+        }
+    };
+    match own {
+        None if passed.is_empty() => None,
+        None => Some(Entries { list: passed, protected: false, auto_inherited: true }),
+        Some(own) => {
+            let auto_inherited = own.auto_inherited || !passed.is_empty();
+            let list = own.list.iter().cloned().chain(passed).collect();
+            Some(Entries { list, auto_inherited, ..*own })
+        }
+    }
+}
+
+/// What becomes of one entry: nothing, one that counts for the heir, one that it only passes on, or both.
+fn passed_on(entry: &Entry, heir: Heir) -> impl Iterator<Item = Entry> + use<> {
+    let has = |flag| entry.inherit.contains(flag);
+    let counts = has(if heir.is_folder { Inherit::FOLDERS } else { Inherit::FILES });
+    let goes_on = heir.is_folder && entry.inherit.meets(PASSED_ON) && !has(Inherit::NO_PROPAGATE);
+    let onward = Inherit(entry.inherit.0 & PASSED_ON.0).union(Inherit::INHERITED);
+    let who = match entry.who {
+        Who::Owner => Who::User(heir.uid),
+        Who::OwningGroup => Who::Group(heir.gid),
+        ref other => other.clone(),
+    };
+    // Who is named by what he does is somebody else for what is made in the heir.
+    let is_named = who == entry.who;
+    let now = if goes_on && is_named { onward } else { Inherit::INHERITED };
+    let counting = counts.then(|| Entry { who, inherit: now, ..entry.clone() });
+    let only = goes_on && !(counts && is_named);
+    let passing = only.then(|| Entry { inherit: onward.union(Inherit::ONLY), ..entry.clone() });
+    counting.into_iter().chain(passing)
+}

@@ -1,0 +1,142 @@
+//! A mode said as an ACL, and an ACL summed up in a mode.
+
+use super::evaluate::{Seeker, evaluate};
+use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
+use crate::{Attributes, Kind};
+
+/// The three bits of a mode, as a set.
+const ALL_BITS: u32 = 7;
+
+/// The ACL of a file as the host has it: its mode, and the value of its POSIX ACL, if it has one that is more than that.
+pub(super) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
+    let is_folder = attributes.kind == Kind::Folder;
+    let classes = posix.and_then(Classes::parse).unwrap_or_else(|| Classes::of_mode(attributes.mode));
+    Acl {
+        owner: Who::User(attributes.uid),
+        group: Who::Group(attributes.gid),
+        entries: Entries { list: classes.entries(is_folder), ..Entries::default() },
+        stored: false,
+    }
+}
+
+/// What three bits of a mode give.
+pub(super) fn rights_of(bits: u32, is_folder: bool) -> Rights {
+    let bit = |bit, rights| if bits & bit != 0 { rights } else { Rights::NONE };
+    let write = if is_folder { Rights::BY_WRITE.union(Rights::DELETE_CHILD) } else { Rights::BY_WRITE };
+    bit(4, Rights::BY_READ).union(bit(2, write)).union(bit(1, Rights::EXECUTE))
+}
+
+/// The classes of POSIX 1003.1e 23.1.5, the mask applied: the first that is somebody's decides alone, and of the groups all
+/// that are.
+struct Classes {
+    owner: u32,
+    users: Vec<(u32, u32)>,
+    owning_group: u32,
+    groups: Vec<(u32, u32)>,
+    others: u32,
+}
+
+impl Classes {
+    fn of_mode(mode: u32) -> Self {
+        Self {
+            owner: mode >> 6 & ALL_BITS,
+            users: Vec::new(),
+            owning_group: mode >> 3 & ALL_BITS,
+            groups: Vec::new(),
+            others: mode & ALL_BITS,
+        }
+    }
+
+    /// The host's `system.posix_acl_access`: version 2, then tag, permissions and id of each entry, little-endian (Linux,
+    /// include/uapi/linux/posix_acl_xattr.h).
+    fn parse(value: &[u8]) -> Option<Self> {
+        let (version, entries) = value.split_first_chunk()?;
+        if u32::from_le_bytes(*version) != 2 || !entries.len().is_multiple_of(8) {
+            return None;
+        }
+        let mut classes = Self::of_mode(0);
+        let mut mask = ALL_BITS;
+        for entry in entries.chunks_exact(8) {
+            let short = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
+            let bits = u32::from(short(2)) & ALL_BITS;
+            let id = u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]]);
+            match short(0) {
+                0x01 => classes.owner = bits,
+                0x02 => classes.users.push((id, bits)),
+                0x04 => classes.owning_group = bits,
+                0x08 => classes.groups.push((id, bits)),
+                0x10 => mask = bits,
+                0x20 => classes.others = bits,
+                _ => return None,
+            }
+        }
+        classes.owning_group &= mask;
+        classes.users.iter_mut().chain(&mut classes.groups).for_each(|(_, bits)| *bits &= mask);
+        Some(classes)
+    }
+
+    /// In the order in which the classes count. What a later class has and an earlier one lacks is taken in between.
+    fn entries(&self, is_folder: bool) -> Vec<Entry> {
+        let rights = |bits| rights_of(bits, is_folder);
+        let mut list = Vec::new();
+        let in_groups = self.groups.iter().fold(self.owning_group, |all, (_, bits)| all | bits);
+        let after_users = self.users.iter().fold(in_groups | self.others, |all, (_, bits)| all | bits);
+        let owner = rights(self.owner).union(Rights::BY_OWNING).union(Rights::BY_ANY_MODE);
+        list.push(Entry::allow(Who::Owner, owner));
+        // An owner without write permission still changes times and flags.
+        take(&mut list, Who::Owner, rights(after_users & !self.owner).without(Rights::BY_OWNING));
+        for &(user, bits) in &self.users {
+            list.push(Entry::allow(Who::User(user), rights(bits).union(Rights::BY_ANY_MODE)));
+            take(&mut list, Who::User(user), rights((in_groups | self.others) & !bits));
+        }
+        let groups = self.groups.iter().map(|&(group, bits)| (Who::Group(group), bits));
+        let groups: Vec<(Who, u32)> =
+            [(Who::OwningGroup, self.owning_group)].into_iter().chain(groups).collect();
+        for (who, bits) in &groups {
+            list.push(Entry::allow(who.clone(), rights(*bits).union(Rights::BY_ANY_MODE)));
+        }
+        for (who, bits) in groups {
+            take(&mut list, who, rights(self.others & !bits));
+        }
+        list.push(Entry::allow(Who::Everyone, rights(self.others).union(Rights::BY_ANY_MODE)));
+        list
+    }
+}
+
+fn take(list: &mut Vec<Entry>, who: Who, rights: Rights) {
+    if rights != Rights::NONE {
+        list.push(Entry::deny(who, rights));
+    }
+}
+
+/// The permission bits that say nearest what an ACL says, for those who see the mode only. They give nobody more than the
+/// ACL does, as far as it is known who is in which group: what is taken from somebody by name is given to no class that
+/// they may be in.
+pub(super) fn summary(entries: &[Entry], uid: u32, gid: u32) -> u32 {
+    let class = |is: &dyn Fn(&Who) -> bool, owns| bits_of(evaluate(entries, &Seeker { is, owns }));
+    let is_owner = |who: &Who| matches!(who, Who::Owner | Who::OwnerRights) || *who == Who::User(uid);
+    let in_group = |who: &Who| *who == Who::OwningGroup || *who == Who::Group(gid);
+    let is_local = |who: &Who| matches!(who, Who::Everyone | Who::SignedIn);
+    let owner = class(&|who| is_owner(who) || is_local(who), true);
+    let group = class(&|who| in_group(who) || is_local(who), false);
+    let others = class(&|who| *who == Who::Everyone, false);
+    let takes_by_name = |entry: &&Entry| {
+        let by_class = is_owner(&entry.who) || in_group(&entry.who) || is_local(&entry.who);
+        entry.kind == EntryKind::Deny && !entry.inherit.contains(Inherit::ONLY) && !by_class
+    };
+    let taken = entries.iter().filter(takes_by_name).fold(Rights::NONE, |all, entry| all.union(entry.rights));
+    let left = ALL_BITS & !touched(taken);
+    owner << 6 | (group & left) << 3 | (others & left)
+}
+
+/// The mode bits that rights make up. Whoever may not also append may not write.
+fn bits_of(rights: Rights) -> u32 {
+    let bit = |needs, bit| if rights.contains(needs) { bit } else { 0 };
+    bit(Rights::READ_DATA, 4) | bit(Rights::WRITE_DATA.union(Rights::APPEND), 2) | bit(Rights::EXECUTE, 1)
+}
+
+/// The mode bits of which a part is in these rights.
+fn touched(rights: Rights) -> u32 {
+    let bit = |of, bit| if rights.meets(of) { bit } else { 0 };
+    bit(Rights::READ_DATA, 4) | bit(Rights::WRITE_DATA.union(Rights::APPEND), 2) | bit(Rights::EXECUTE, 1)
+}

@@ -1,0 +1,200 @@
+//! An ACL read, changed, and asked what it lets somebody do.
+
+use super::mode::{derive, rights_of, summary};
+use super::stored::{ATTRIBUTE, Stored};
+use super::{Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, server};
+use crate::backend::{Found, Object, XattrMode};
+use crate::state::Cause;
+use crate::{Access, Actor, Attributes, Caller, Change, Error, Kind, Result, SetAttributes, Volume};
+
+/// Where the host keeps an ACL of its own kind.
+const POSIX: &[u8] = b"system.posix_acl_access";
+
+impl Volume {
+    /// Who may do what to a file: as stored, else as its mode says.
+    pub fn acl(&self, of: &Found) -> Result<Acl> {
+        if let Some(stored) = self.stored_acl(of)? {
+            return Ok(Acl::clone(&stored));
+        }
+        let posix = match of.attributes.kind {
+            Kind::File | Kind::Folder => there(of.object.xattr(POSIX))?,
+            _ => None,
+        };
+        Ok(derive(&of.attributes, posix.as_deref()))
+    }
+
+    /// Everything that the caller may do to a file. Without `parent`, the folder it is in, what that adds is left out:
+    /// that whoever may change the folder's entries may remove this one, and whoever may list it sees attributes.
+    pub fn rights(&self, caller: &Caller, of: &Found, parent: Option<&Found>) -> Result<Rights> {
+        let mut rights = self.own_rights(caller, of)?;
+        if let Some(parent) = parent.filter(|_| caller.uid != 0) {
+            let above = self.own_rights(caller, parent)?;
+            if above.contains(Rights::DELETE_CHILD) && !sticks(caller, &of.attributes, &parent.attributes) {
+                rights = rights.union(Rights::DELETE);
+            }
+            if above.contains(Rights::READ_DATA) {
+                rights = rights.union(Rights::READ_ATTRIBUTES);
+            }
+        }
+        Ok(if self.is_read_only() { rights.without(Rights::CHANGING) } else { rights })
+    }
+
+    /// Of a file's own ACL or mode.
+    pub(super) fn own_rights(&self, caller: &Caller, of: &Found) -> Result<Rights> {
+        if caller.uid == 0 {
+            return Ok(Rights::ALL);
+        }
+        let Attributes { uid, gid, kind, .. } = of.attributes;
+        if let Some(acl) = self.stored_acl(of)? {
+            return Ok(acl.rights(caller, uid, gid));
+        }
+        let granted = of.object.access(caller, &of.attributes, Access(7))?;
+        let owning = if caller.uid == uid { Rights::BY_OWNING } else { Rights::NONE };
+        let by_mode = rights_of(granted.0.into(), kind == Kind::Folder);
+        // The host removes an entry for whoever may write to the folder and pass through it.
+        let passes = granted.contains(Access::EXECUTE);
+        let by_mode = if passes { by_mode } else { by_mode.without(Rights::DELETE_CHILD) };
+        Ok(by_mode.union(owning).union(Rights::BY_ANY_MODE))
+    }
+
+    /// Changes owner, group or entries. The mode becomes what sums up the entries, for those who see only that.
+    pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
+        let before = self.may_change(of)?;
+        let owners = self.may_set_acl(&actor.caller, of, change)?;
+        let id = of.object.id();
+        self.recall(actor, id, Cause::Attributes)?;
+        let changed = self.put_acl(of, change, owners);
+        self.unheard(&of.object);
+        self.recall_late(actor, id, Cause::Attributes);
+        changed?;
+        Ok(Change { before, after: of.object.attributes()? })
+    }
+
+    /// Whether the caller may make this change; gives the new owner and group of the host's file.
+    fn may_set_acl(&self, caller: &Caller, of: &Found, change: &AclChange) -> Result<(u32, u32)> {
+        let Attributes { mut uid, mut gid, kind, .. } = of.attributes;
+        if !matches!(kind, Kind::File | Kind::Folder) {
+            return Err(Error::NotSupported);
+        }
+        check(change)?;
+        let has = self.own_rights(caller, of)?;
+        if change.entries.is_some() && !has.contains(Rights::WRITE_ACL) {
+            return Err(Error::AccessDenied);
+        }
+        let takes = has.contains(Rights::TAKE_OWNERSHIP);
+        match change.owner {
+            None => {}
+            Some(Who::User(user)) if user == uid => {}
+            Some(Who::User(_)) if !takes => return Err(Error::AccessDenied),
+            Some(Who::User(user)) if caller.uid == 0 || caller.uid == user => uid = user,
+            Some(Who::User(_)) => return Err(Error::NotPermitted),
+            Some(_) => return Err(Error::Invalid),
+        }
+        let regroups = takes || caller.uid == of.attributes.uid;
+        match change.group {
+            None => {}
+            Some(Who::Group(group)) if group == gid => {}
+            Some(_) if !regroups => return Err(Error::AccessDenied),
+            Some(Who::Group(group)) if caller.uid == 0 || caller.in_group(group) => gid = group,
+            Some(Who::Group(_)) => return Err(Error::NotPermitted),
+            Some(Who::Foreign(_)) => {}
+            Some(_) => return Err(Error::Invalid),
+        }
+        Ok((uid, gid))
+    }
+
+    /// As the server. The stored ACL comes first: it counts from when owner, group and mode are what it says.
+    fn put_acl(&self, of: &Found, change: &AclChange, (uid, gid): (u32, u32)) -> Result<()> {
+        let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
+        let current = self.acl(&now)?;
+        let group = match (&change.group, current.group) {
+            (Some(group), _) => group.clone(),
+            (None, Who::Foreign(kept)) => Who::Foreign(kept),
+            _ => Who::Group(gid),
+        };
+        let is_kept = current.stored || matches!(group, Who::Foreign(_));
+        let entries = change.entries.clone().or_else(|| is_kept.then_some(current.entries));
+        let Some(entries) = entries else {
+            return now.object.set_attributes(server(), &owned(&now.attributes, uid, gid, None));
+        };
+        self.store_acl(&now, Stored { mode: 0, uid, gid, group, entries })
+    }
+
+    /// Stores an ACL whose mode is not known yet, and sets owner, group and mode.
+    pub(super) fn store_acl(&self, of: &Found, mut stored: Stored) -> Result<()> {
+        let (object, before) = (of.object.as_ref(), &of.attributes);
+        let mode = summary(&stored.entries.list, stored.uid, stored.gid);
+        stored.mode = mode as u16;
+        let (uid, gid) = (stored.uid, stored.gid);
+        let attributes = Attributes { mode, uid, gid, ..*before };
+        let says_the_mode = {
+            let derived = derive(&attributes, None);
+            derived.entries == stored.entries && derived.group == stored.group
+        };
+        let seal = if says_the_mode { None } else { Some(self.acls.seal_key(self.backend.as_ref())?) };
+        let changes = owned(before, uid, gid, Some(mode));
+        let write = || {
+            there(object.remove_xattr(server(), POSIX))?; // it would say something else to local users
+            match seal {
+                Some(seal) => object.set_xattr(server(), ATTRIBUTE, &stored.seal(&seal), XattrMode::Set)?,
+                None => there(object.remove_xattr(server(), ATTRIBUTE)).map(drop)?,
+            }
+            if changes.is_empty() { Ok(()) } else { object.set_attributes(server(), &changes) }
+        };
+        let written = write();
+        self.acls.forget(&object.key());
+        written?;
+        is_set(object, &stored)
+    }
+}
+
+/// A host that does not keep modes or owners would make every stored ACL stale.
+fn is_set(object: &dyn Object, stored: &Stored) -> Result<()> {
+    if stored.is_fresh(&object.attributes()?) { Ok(()) } else { Err(Error::NotSupported) }
+}
+
+/// What changes of the host's attributes. Nobody runs as a new owner who has not said so.
+fn owned(before: &Attributes, uid: u32, gid: u32, mode: Option<u32>) -> SetAttributes {
+    let moves = (uid, gid) != (before.uid, before.gid);
+    let special = before.mode & if moves && before.kind == Kind::File { 0o1000 } else { 0o7000 };
+    let mode = mode.unwrap_or(before.mode & 0o777) | special;
+    SetAttributes {
+        mode: (mode != before.mode || moves).then_some(mode),
+        uid: (uid != before.uid).then_some(uid),
+        gid: (gid != before.gid).then_some(gid),
+        ..SetAttributes::default()
+    }
+}
+
+pub(super) fn check_entries(entries: &Entries) -> Result<()> {
+    if entries.list.len() > MAX_ENTRIES {
+        return Err(Error::TooMany);
+    }
+    entries.list.iter().try_for_each(|entry| check_who(&entry.who))
+}
+
+fn check(change: &AclChange) -> Result<()> {
+    change.entries.as_ref().map_or(Ok(()), check_entries)?;
+    change.group.as_ref().map_or(Ok(()), check_who)
+}
+
+fn check_who(who: &Who) -> Result<()> {
+    match who {
+        Who::Foreign(bytes) if bytes.len() > MAX_FOREIGN => Err(Error::Invalid),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the folder's sticky bit keeps the caller from removing an entry.
+fn sticks(caller: &Caller, of: &Attributes, folder: &Attributes) -> bool {
+    folder.mode & 0o1000 != 0 && ![of.uid, folder.uid].contains(&caller.uid)
+}
+
+/// Takes "there is none" as an answer.
+fn there<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(None),
+        Err(other) => Err(other),
+    }
+}

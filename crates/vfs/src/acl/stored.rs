@@ -1,0 +1,158 @@
+//! An ACL as it is stored beside its file, docs/on-disk-format.md. Big-endian. After the ACL comes a seal, so that nobody
+//! gives himself rights who may only write the file (and so its attributes).
+
+use std::hash::Hasher as _;
+use std::sync::Arc;
+
+use siphasher::sip128::{Hasher128 as _, SipHasher24};
+use wire::{Malformed, Reader, Writer};
+
+use super::{Acl, Entries, Entry, EntryKind, Inherit, MAX_ENTRIES, MAX_FOREIGN, Rights, Who};
+use crate::Attributes;
+
+/// The attribute of a file that holds its ACL.
+pub(super) const ATTRIBUTE: &[u8] = b"user.fourfold.acl";
+/// What a volume's ACLs are sealed with.
+pub(super) type SealKey = [u8; 16];
+
+const VERSION: u8 = 1;
+const PROTECTED: u8 = 1;
+const AUTO_INHERITED: u8 = 2;
+const SEAL_LEN: usize = 16;
+
+/// An ACL, and what the file's mode, owner and group were when it was stored. It counts while they are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Permission bits (0o777).
+    pub mode: u16,
+    /// The host's owner.
+    pub uid: u32,
+    /// The host's group.
+    pub gid: u32,
+    /// The ACL's group.
+    pub group: Who,
+    /// The entries.
+    pub entries: Entries,
+}
+
+impl Stored {
+    /// Whether this is what counts for a file with these attributes.
+    pub(super) fn is_fresh(&self, attributes: &Attributes) -> bool {
+        (u32::from(self.mode), self.uid, self.gid)
+            == (attributes.mode & 0o777, attributes.uid, attributes.gid)
+    }
+
+    pub(super) fn into_acl(self) -> Acl {
+        Acl { owner: Who::User(self.uid), group: self.group, entries: self.entries, stored: true }
+    }
+
+    /// The stored form without its seal.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::new();
+        let flag = |on, bit| if on { bit } else { 0 };
+        w.u8(VERSION);
+        w.u8(flag(self.entries.protected, PROTECTED) | flag(self.entries.auto_inherited, AUTO_INHERITED));
+        w.u16_be(self.mode);
+        w.u32_be(self.uid);
+        w.u32_be(self.gid);
+        encode_who(&self.group, &mut w);
+        w.u16_be(self.entries.list.len() as u16); // at most MAX_ENTRIES, as `operations` has checked
+        for entry in &self.entries.list {
+            w.u8(u8::from(entry.kind == EntryKind::Deny));
+            w.u8(entry.inherit.0);
+            w.u32_be(entry.rights.0);
+            encode_who(&entry.who, &mut w);
+        }
+        w.into_bytes()
+    }
+
+    /// What [`Stored::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut r = Reader::new(bytes);
+        if r.u8()? != VERSION {
+            return Err(Malformed("a version of stored ACLs that is not known"));
+        }
+        let flags = r.u8()?;
+        let (mode, uid, gid) = (r.u16_be()?, r.u32_be()?, r.u32_be()?);
+        let group = decode_who(&mut r)?;
+        let count = usize::from(r.u16_be()?);
+        if count > MAX_ENTRIES {
+            return Err(Malformed("more entries than an ACL has"));
+        }
+        let list = (0..count).map(|_| decode_entry(&mut r)).collect::<Result<_, _>>()?;
+        r.finish()?;
+        let entries =
+            Entries { list, protected: flags & PROTECTED != 0, auto_inherited: flags & AUTO_INHERITED != 0 };
+        Ok(Self { mode, uid, gid, group, entries })
+    }
+
+    pub(super) fn seal(&self, key: &SealKey) -> Vec<u8> {
+        let mut bytes = self.encode();
+        let seal = seal_of(key, &bytes);
+        bytes.extend_from_slice(&seal);
+        bytes
+    }
+
+    /// `None` for what was not sealed with this key.
+    pub(super) fn open(key: &SealKey, bytes: &[u8]) -> Option<Self> {
+        let (body, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_LEN)?)?;
+        let difference = seal_of(key, body).iter().zip(seal).fold(0, |all, (a, b)| all | (a ^ b));
+        if difference == 0 { Self::decode(body).ok() } else { None }
+    }
+}
+
+fn seal_of(key: &SealKey, body: &[u8]) -> [u8; SEAL_LEN] {
+    let mut hasher = SipHasher24::new_with_key(key);
+    hasher.write(body);
+    hasher.finish128().as_bytes()
+}
+
+fn decode_entry(r: &mut Reader<'_>) -> Result<Entry, Malformed> {
+    let kind = match r.u8()? {
+        0 => EntryKind::Allow,
+        1 => EntryKind::Deny,
+        _ => return Err(Malformed("a kind of entry that is not known")),
+    };
+    let (inherit, rights) = (Inherit(r.u8()?), Rights(r.u32_be()?));
+    Ok(Entry { kind, inherit, rights, who: decode_who(r)? })
+}
+
+fn encode_who(who: &Who, w: &mut Writer) {
+    match who {
+        Who::User(uid) => {
+            w.u8(0);
+            w.u32_be(*uid);
+        }
+        Who::Group(gid) => {
+            w.u8(1);
+            w.u32_be(*gid);
+        }
+        Who::Owner => w.u8(2),
+        Who::OwningGroup => w.u8(3),
+        Who::Everyone => w.u8(4),
+        Who::SignedIn => w.u8(5),
+        Who::OwnerRights => w.u8(6),
+        Who::Foreign(bytes) => {
+            w.u8(7);
+            w.u8(bytes.len() as u8); // at most MAX_FOREIGN
+            w.put(bytes);
+        }
+    }
+}
+
+fn decode_who(r: &mut Reader<'_>) -> Result<Who, Malformed> {
+    Ok(match r.u8()? {
+        0 => Who::User(r.u32_be()?),
+        1 => Who::Group(r.u32_be()?),
+        2 => Who::Owner,
+        3 => Who::OwningGroup,
+        4 => Who::Everyone,
+        5 => Who::SignedIn,
+        6 => Who::OwnerRights,
+        7 => match usize::from(r.u8()?) {
+            length if length > MAX_FOREIGN => return Err(Malformed("a longer identity than there is")),
+            length => Who::Foreign(Arc::from(r.take(length)?)),
+        },
+        _ => return Err(Malformed("an identity of a kind that is not known")),
+    })
+}
