@@ -47,6 +47,12 @@ pub trait Accounts: Send + Sync {
     /// The account of a name. For challenge and response its [`Account::nt_hash`] is used.
     fn find(&self, name: &str) -> Option<Account>;
 
+    /// The account of a name whose case its protocol does not tell apart: the one of exactly this name, else the only one
+    /// that differs in case alone.
+    fn find_in_any_case(&self, name: &str) -> Option<Account> {
+        self.find(name).or_else(|| self.find(&name.to_lowercase()))
+    }
+
     /// Verifies a password that the peer sent. Slow by intent: call it where blocking is allowed.
     ///
     /// # Errors
@@ -151,6 +157,13 @@ impl Accounts for Directory {
         self.accounts.iter().find(|account| account.name == name).cloned()
     }
 
+    fn find_in_any_case(&self, name: &str) -> Option<Account> {
+        let lower = name.to_lowercase();
+        let mut alike = self.accounts.iter().filter(|account| account.name.to_lowercase() == lower);
+        let only = || alike.next().filter(|_| alike.next().is_none()).cloned();
+        self.find(name).or_else(only)
+    }
+
     fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
         let Some(account) = self.find(name) else {
             let _ = self.decoy.as_ref().map(|decoy| decoy.verifies(password));
@@ -201,6 +214,17 @@ mod tests {
         directory.set("ada", None, true, None).unwrap();
         assert_eq!(directory.verify("ada", "one"), Err(Refusal::Disabled));
         assert_eq!(directory.verify("ada", "two"), Err(Refusal::WrongPassword));
+    }
+
+    #[test]
+    fn a_name_in_another_case_finds_an_account_that_is_the_only_one() {
+        let mut directory = directory();
+        assert_eq!(directory.find_in_any_case("ADA").unwrap().name, "ada");
+        directory.set("Ada", None, false, None).unwrap();
+        assert_eq!(directory.find_in_any_case("Ada").unwrap().name, "Ada");
+        assert_eq!(directory.find_in_any_case("ada").unwrap().name, "ada");
+        assert_eq!(directory.find_in_any_case("ADA"), None);
+        assert_eq!(directory.find_in_any_case("nobody"), None);
     }
 
     #[test]

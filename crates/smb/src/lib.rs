@@ -2,4 +2,6 @@
 //! in SPNEGO, security descriptors (MS-DTYP), and the few RPC interfaces that clients need to show a server.
 
 pub mod server;
+#[cfg(test)]
+mod testing;
 pub mod wire;

@@ -91,7 +91,7 @@ fn element(block: [u8; 16]) -> FieldElement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::crypto::hex;
+    use crate::testing::hex;
 
     /// NIST CAVP, gcmEncryptExtIV128: Keylen 128, IVlen 96, PTlen 0, AADlen 128 and 160, Count 0.
     #[test]

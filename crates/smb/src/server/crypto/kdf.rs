@@ -7,7 +7,7 @@ use super::sealing::Cipher;
 
 /// How the dialect makes keys of what authentication has agreed on.
 #[derive(Debug, Clone, Copy)]
-pub enum KeyScheme<'a> {
+pub(crate) enum KeyScheme<'a> {
     /// 2.0.2 and 2.1: everything is the session key itself.
     Plain,
     /// 3.0 and 3.0.2: derived, each key with a constant of its own.
@@ -18,28 +18,28 @@ pub enum KeyScheme<'a> {
 
 /// A key for encryption, as long as its cipher wants it; empty before 3.0, which has no encryption.
 #[derive(Clone, PartialEq, Eq)]
-pub struct CipherKey {
+pub(crate) struct CipherKey {
     bytes: [u8; 32],
     length: usize,
 }
 
 /// The keys of a session. Each further channel has its own signing key ([`signing_key`]) and shares the others.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SessionKeys {
+pub(crate) struct SessionKeys {
     /// Signs, in both directions, on the first channel.
-    pub signing: [u8; 16],
+    pub(crate) signing: [u8; 16],
     /// Decrypts what the client sends (`Session.DecryptionKey`).
-    pub client_to_server: CipherKey,
+    pub(crate) client_to_server: CipherKey,
     /// Encrypts what the server sends (`Session.EncryptionKey`).
-    pub server_to_client: CipherKey,
+    pub(crate) server_to_client: CipherKey,
     /// For protocols above SMB (`Session.ApplicationKey`).
-    pub application: [u8; 16],
+    pub(crate) application: [u8; 16],
 }
 
 impl CipherKey {
     /// The bytes: 16, 32 or none.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
@@ -61,7 +61,7 @@ impl SessionKeys {
     /// The keys of a session whose login ended with `exported`, the key of the GSS mechanism: 16 bytes from NTLM. The
     /// 256-bit ciphers take all of it, everything else its first 16 bytes (3.3.5.5.3: padded with zeros).
     #[must_use]
-    pub fn derive(scheme: KeyScheme<'_>, exported: &[u8], cipher: Option<Cipher>) -> Self {
+    pub(crate) fn derive(scheme: KeyScheme<'_>, exported: &[u8], cipher: Option<Cipher>) -> Self {
         let session_key = session_key(exported);
         let length = cipher.map_or(16, Cipher::key_length);
         let for_cipher = if length == 32 { exported } else { &session_key };
@@ -98,7 +98,7 @@ impl SessionKeys {
 /// The signing key of a channel (`Channel.SigningKey`): of the key and, in 3.1.1, the preauthentication hash of the
 /// SESSION_SETUP that bound it.
 #[must_use]
-pub fn signing_key(scheme: KeyScheme<'_>, exported: &[u8]) -> [u8; 16] {
+pub(crate) fn signing_key(scheme: KeyScheme<'_>, exported: &[u8]) -> [u8; 16] {
     let session_key = session_key(exported);
     match scheme {
         KeyScheme::Plain => session_key,
@@ -136,7 +136,7 @@ fn derive(key: &[u8], label: &[u8], context: &[u8], out: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::crypto::hex;
+    use crate::testing::hex;
 
     fn hash(digits: &str) -> PreauthHash {
         let mut hash = PreauthHash::new();

@@ -4,17 +4,9 @@
 //! number of threads at once.
 
 mod gmac;
-pub mod kdf;
-pub mod preauth;
-pub mod sealing;
-pub mod signing;
+pub(super) mod kdf;
+pub(super) mod preauth;
+pub(super) mod sealing;
+pub(super) mod signing;
 #[cfg(test)]
 mod speed;
-
-/// Bytes of a hexadecimal string, for test vectors.
-#[cfg(test)]
-pub(crate) fn hex(digits: &str) -> Vec<u8> {
-    let digits: Vec<u32> = digits.chars().filter_map(|c| c.to_digit(16)).collect();
-    assert_eq!(digits.len() % 2, 0);
-    digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
-}

@@ -8,17 +8,17 @@ use parking_lot::Mutex;
 /// The hash chain of MS-SMB2 3.3.5.4 and 3.3.5.5: each value is SHA-512 of the one before and a whole message, from its
 /// SMB2 header on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct PreauthHash([u8; 64]);
+pub(crate) struct PreauthHash([u8; 64]);
 
 impl PreauthHash {
     /// The value before the first message.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self([0; 64])
     }
 
     /// Takes a message into the hash.
-    pub fn update(&mut self, message: &[u8]) {
+    pub(crate) fn update(&mut self, message: &[u8]) {
         let mut hash = Context::new(&SHA512);
         hash.update(&self.0);
         hash.update(message);
@@ -33,30 +33,30 @@ impl PreauthHash {
 
     /// The value: the context that 3.1.1 derives its keys with.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 64] {
+    pub(crate) fn as_bytes(&self) -> &[u8; 64] {
         &self.0
     }
 }
 
 /// A hash that the connection and a response on its way share.
 #[derive(Debug, Clone, Default)]
-pub struct Preauth(Arc<Mutex<PreauthHash>>);
+pub(crate) struct Preauth(Arc<Mutex<PreauthHash>>);
 
 impl Preauth {
     /// A chain that goes on from `value`: a session's begins with the connection's.
     #[must_use]
-    pub fn from(value: PreauthHash) -> Self {
+    pub(crate) fn from(value: PreauthHash) -> Self {
         Self(Arc::new(Mutex::new(value)))
     }
 
     /// Takes a message into the hash.
-    pub fn update(&self, message: &[u8]) {
+    pub(crate) fn update(&self, message: &[u8]) {
         self.0.lock().update(message);
     }
 
     /// The value so far.
     #[must_use]
-    pub fn value(&self) -> PreauthHash {
+    pub(crate) fn value(&self) -> PreauthHash {
         *self.0.lock()
     }
 }
@@ -76,7 +76,7 @@ impl std::fmt::Debug for PreauthHash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::crypto::hex;
+    use crate::testing::hex;
 
     /// "SMB 2 and SMB 3 security in Windows 10: the anatomy of signing and cryptographic keys" (Microsoft Open
     /// Specifications blog, 2017), first channel of the 3.1.1 example: the requests of NEGOTIATE and SESSION_SETUP.

@@ -12,13 +12,13 @@ use ccm::{Ccm, KeyInit};
 use super::kdf::SessionKeys;
 
 /// Bytes of the transform header's nonce. GCM uses the first 12, CCM the first 11; the others are 0.
-pub const NONCE_LENGTH: usize = 16;
+pub(crate) const NONCE_LENGTH: usize = 16;
 /// Bytes of the transform header's signature.
-pub const TAG_LENGTH: usize = 16;
+pub(crate) const TAG_LENGTH: usize = 16;
 
 /// What encrypts, by its number in SMB2_ENCRYPTION_CAPABILITIES (MS-SMB2 2.2.3.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Cipher {
+pub(crate) enum Cipher {
     /// For 3.0 and 3.0.2.
     Aes128Ccm = 1,
     /// The fastest.
@@ -32,20 +32,20 @@ pub enum Cipher {
 impl Cipher {
     /// The cipher of a number, if we know it.
     #[must_use]
-    pub fn from_id(id: u16) -> Option<Self> {
+    pub(crate) fn from_id(id: u16) -> Option<Self> {
         use Cipher::{Aes128Ccm, Aes128Gcm, Aes256Ccm, Aes256Gcm};
         [Aes128Ccm, Aes128Gcm, Aes256Ccm, Aes256Gcm].into_iter().find(|&known| known as u16 == id)
     }
 
     /// Its number.
     #[must_use]
-    pub fn id(self) -> u16 {
+    pub(crate) fn id(self) -> u16 {
         self as u16
     }
 
     /// Bytes of its key.
     #[must_use]
-    pub fn key_length(self) -> usize {
+    pub(crate) fn key_length(self) -> usize {
         match self {
             Self::Aes128Ccm | Self::Aes128Gcm => 16,
             Self::Aes256Ccm | Self::Aes256Gcm => 32,
@@ -56,7 +56,7 @@ impl Cipher {
 /// The message is not what the peer encrypted, or the key is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an encrypted message is forged or damaged")]
-pub struct Forged;
+pub(crate) struct Forged;
 
 /// The transform header, MS-SMB2 2.2.41: protocol id, signature, nonce, length, reserved, flags, session id.
 const HEADER: usize = 52;
@@ -69,7 +69,7 @@ const AUTHENTICATED: usize = NONCE;
 const ENCRYPTED: u16 = 1;
 
 /// Encrypts what the server of a session sends and decrypts what it receives, on all of its channels.
-pub struct Sealer {
+pub(crate) struct Sealer {
     outgoing: SealingKey,
     incoming: SealingKey,
     /// The nonces used so far. A counter, as the key is the session's own and so new.
@@ -79,7 +79,7 @@ pub struct Sealer {
 impl Sealer {
     /// Prepares the keys of a session, which must have been derived for this cipher.
     #[must_use]
-    pub fn new(cipher: Cipher, keys: &SessionKeys) -> Self {
+    pub(crate) fn new(cipher: Cipher, keys: &SessionKeys) -> Self {
         Self {
             outgoing: SealingKey::new(cipher, keys.server_to_client.as_bytes()),
             incoming: SealingKey::new(cipher, keys.client_to_server.as_bytes()),
@@ -91,7 +91,7 @@ impl Sealer {
     ///
     /// # Panics
     /// When there is no such room: a mistake of the caller, never of a peer.
-    pub fn seal(&self, session_id: u64, message: &mut [u8]) {
+    pub(crate) fn seal(&self, session_id: u64, message: &mut [u8]) {
         let (header, plain) = message.split_at_mut(HEADER);
         header[..SIGNATURE].copy_from_slice(&PROTOCOL_ID);
         let nonce = self.next_nonce();
@@ -109,7 +109,7 @@ impl Sealer {
     ///
     /// # Errors
     /// Another key or another message was sealed. What is in `message` then means nothing.
-    pub fn open(&self, message: &mut [u8]) -> Result<(), Forged> {
+    pub(crate) fn open(&self, message: &mut [u8]) -> Result<(), Forged> {
         let (header, sealed) = message.split_at_mut_checked(HEADER).ok_or(Forged)?;
         let array = |at: usize| *header[at..].first_chunk().expect("16 bytes of 52");
         self.incoming.decrypt_in_place(&array(NONCE), &header[AUTHENTICATED..], sealed, &array(SIGNATURE))
@@ -123,7 +123,7 @@ impl Sealer {
 }
 
 /// A key for one direction, ready for use.
-pub struct SealingKey(Key);
+pub(crate) struct SealingKey(Key);
 
 enum Key {
     Gcm(LessSafeKey),
@@ -137,7 +137,7 @@ impl SealingKey {
     /// # Panics
     /// When the key is of another length: a mistake of the caller, never of a peer.
     #[must_use]
-    pub fn new(cipher: Cipher, key: &[u8]) -> Self {
+    pub(crate) fn new(cipher: Cipher, key: &[u8]) -> Self {
         const FITS: &str = "a key as long as its cipher wants";
         let gcm = |algorithm: &'static Algorithm| {
             Key::Gcm(LessSafeKey::new(UnboundKey::new(algorithm, key).expect(FITS)))
@@ -153,7 +153,7 @@ impl SealingKey {
     /// Encrypts `buffer` where it is; `header` is the transform header from its nonce on. Gives what stands as the
     /// signature in it. A nonce must be used once only.
     #[must_use]
-    pub fn encrypt_in_place(
+    pub(crate) fn encrypt_in_place(
         &self,
         nonce: &[u8; NONCE_LENGTH],
         header: &[u8],
@@ -178,7 +178,7 @@ impl SealingKey {
     ///
     /// # Errors
     /// The tag is not that of `header` and `buffer`. What is in `buffer` then means nothing.
-    pub fn decrypt_in_place(
+    pub(crate) fn decrypt_in_place(
         &self,
         nonce: &[u8; NONCE_LENGTH],
         header: &[u8],
@@ -204,7 +204,7 @@ impl SealingKey {
     ///
     /// # Errors
     /// The tag is not that of `header` and `encrypted`, or the lengths differ. What is in `plain` then means nothing.
-    pub fn decrypt(
+    pub(crate) fn decrypt(
         &self,
         nonce: &[u8; NONCE_LENGTH],
         header: &[u8],
@@ -249,7 +249,7 @@ fn ccm_nonce(nonce: &[u8; NONCE_LENGTH]) -> &ccm::Nonce<U11> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::crypto::hex;
+    use crate::testing::hex;
 
     /// What a transform header says: the nonce, the bytes that are authenticated, the tag.
     fn parts(message: &[u8]) -> ([u8; 16], &[u8], [u8; 16], &[u8]) {

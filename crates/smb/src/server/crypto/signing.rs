@@ -17,7 +17,7 @@ const SERVER_TO_REDIR: u8 = 1;
 
 /// What signs, by its number in SMB2_SIGNING_CAPABILITIES (MS-SMB2 2.2.3.1.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SigningAlgorithm {
+pub(crate) enum SigningAlgorithm {
     /// For 2.0.2 and 2.1.
     HmacSha256 = 0,
     /// For 3.0 and 3.0.2, and 3.1.1 when nothing was agreed on.
@@ -27,7 +27,7 @@ pub enum SigningAlgorithm {
 }
 
 /// A signing key, ready for use. In 3.x each channel has its own.
-pub struct Signer(Key);
+pub(crate) struct Signer(Key);
 
 enum Key {
     HmacSha256(Box<hmac::Key>),
@@ -38,13 +38,13 @@ enum Key {
 impl SigningAlgorithm {
     /// The algorithm of a number, if we know it.
     #[must_use]
-    pub fn from_id(id: u16) -> Option<Self> {
+    pub(crate) fn from_id(id: u16) -> Option<Self> {
         [Self::HmacSha256, Self::AesCmac, Self::AesGmac].into_iter().find(|&known| known as u16 == id)
     }
 
     /// Its number.
     #[must_use]
-    pub fn id(self) -> u16 {
+    pub(crate) fn id(self) -> u16 {
         self as u16
     }
 }
@@ -52,7 +52,7 @@ impl SigningAlgorithm {
 impl Signer {
     /// Prepares a key.
     #[must_use]
-    pub fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Self {
+    pub(crate) fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Self {
         Self(match algorithm {
             SigningAlgorithm::HmacSha256 => Key::HmacSha256(Box::new(hmac::Key::new(hmac::HMAC_SHA256, key))),
             SigningAlgorithm::AesCmac => {
@@ -67,7 +67,7 @@ impl Signer {
     ///
     /// # Panics
     /// When the message is shorter than a header: a mistake of the caller, never of a peer.
-    pub fn sign(&self, message: &mut [u8]) {
+    pub(crate) fn sign(&self, message: &mut [u8]) {
         self.sign_parts(message, &[]);
     }
 
@@ -76,7 +76,7 @@ impl Signer {
     ///
     /// # Panics
     /// When `head` is shorter than a header: a mistake of the caller, never of a peer.
-    pub fn sign_parts(&self, head: &mut [u8], rest: &[u8]) {
+    pub(crate) fn sign_parts(&self, head: &mut [u8], rest: &[u8]) {
         head[SIGNATURE..HEADER].fill(0);
         let signature = self.signature(head, rest);
         head[SIGNATURE..HEADER].copy_from_slice(&signature);
@@ -85,7 +85,7 @@ impl Signer {
     /// Whether the signature of a received message is right, in a time that does not depend on it. The message is one
     /// of a compound, padding included (MS-SMB2 3.3.5.2.4).
     #[must_use]
-    pub fn verify(&self, message: &[u8]) -> bool {
+    pub(crate) fn verify(&self, message: &[u8]) -> bool {
         let Some((header, rest)) = message.split_first_chunk::<HEADER>() else { return false };
         let mut unsigned = *header;
         unsigned[SIGNATURE..].fill(0);
@@ -134,7 +134,7 @@ fn nonce(head: &[u8]) -> [u8; 12] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::crypto::hex;
+    use crate::testing::hex;
 
     const KEY: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 

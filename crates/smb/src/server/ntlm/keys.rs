@@ -1,0 +1,135 @@
+//! What NTLMv2 computes, MS-NLMP 3.3.2 and 3.4. MD5 and RC4 because the protocol says so; nothing else uses them.
+
+use hmac::{Hmac, KeyInit, Mac};
+use md5::{Digest, Md5};
+use rc4::{Rc4, StreamCipher};
+
+/// HMAC_MD5 of pieces in a row.
+pub(super) fn hmac_md5(key: &[u8], pieces: &[&[u8]]) -> [u8; 16] {
+    let mut mac = <Hmac<Md5> as KeyInit>::new_from_slice(key).expect("HMAC takes any key");
+    pieces.iter().for_each(|piece| Mac::update(&mut mac, piece));
+    mac.finalize().into_bytes().into()
+}
+
+/// NTOWFv2 of an NT hash. `user` is as the client sent it, in upper case here; `domain` as the client sent it.
+pub(super) fn response_key(nt_hash: &[u8; 16], user: &[u16], domain: &[u8]) -> [u8; 16] {
+    let user: Vec<u8> = upper_case(user).flat_map(u16::to_le_bytes).collect();
+    hmac_md5(nt_hash, &[&user, domain])
+}
+
+/// As Windows does it: each unit for itself, so that "ß" stays as it is.
+fn upper_case(units: &[u16]) -> impl Iterator<Item = u16> {
+    units.iter().map(|&unit| {
+        let Some(c) = char::from_u32(unit.into()) else { return unit }; // half of a pair
+        let mut upper = c.to_uppercase();
+        match (upper.next(), upper.next()) {
+            (Some(upper), None) => u16::try_from(u32::from(upper)).unwrap_or(unit),
+            _ => unit,
+        }
+    })
+}
+
+/// RC4K, MS-NLMP 6.
+pub(super) fn rc4k(key: &[u8; 16], data: [u8; 16]) -> [u8; 16] {
+    let mut out = data;
+    rc4(key).apply_keystream(&mut out);
+    out
+}
+
+fn rc4(key: &[u8; 16]) -> Rc4 {
+    <Rc4 as KeyInit>::new_from_slice(key).expect("RC4 takes 16 bytes")
+}
+
+/// Who signs with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    fn signing_constant(self) -> &'static [u8] {
+        match self {
+            Self::Client => b"session key to client-to-server signing key magic constant\0",
+            Self::Server => b"session key to server-to-client signing key magic constant\0",
+        }
+    }
+
+    fn sealing_constant(self) -> &'static [u8] {
+        match self {
+            Self::Client => b"session key to client-to-server sealing key magic constant\0",
+            Self::Server => b"session key to server-to-client sealing key magic constant\0",
+        }
+    }
+}
+
+/// SIGNKEY with extended session security, MS-NLMP 3.4.5.2.
+pub(super) fn signing_key(exported: &[u8; 16], side: Side) -> [u8; 16] {
+    Md5::new().chain_update(exported).chain_update(side.signing_constant()).finalize().into()
+}
+
+/// SEALKEY with extended session security, MS-NLMP 3.4.5.3: of 128 bits, else 56, else 40.
+pub(super) fn sealing_key(exported: &[u8; 16], side: Side, strength: usize) -> [u8; 16] {
+    let seed = &exported[..strength.min(16)];
+    Md5::new().chain_update(seed).chain_update(side.sealing_constant()).finalize().into()
+}
+
+/// The first signature of a side over `message`, MS-NLMP 3.4.4.2: version, checksum, sequence number 0. The checksum is
+/// encrypted when keys were exchanged; `sealing` is the key for that.
+pub(super) fn signature(signing: &[u8; 16], sealing: Option<&[u8; 16]>, message: &[u8]) -> [u8; 16] {
+    const SEQUENCE: [u8; 4] = [0; 4];
+    let mut signature = [0; 16];
+    signature[0] = 1;
+    signature[4..12].copy_from_slice(&hmac_md5(signing, &[&SEQUENCE, message])[..8]);
+    if let Some(sealing) = sealing {
+        rc4(sealing).apply_keystream(&mut signature[4..12]);
+    }
+    signature
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    fn units(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    fn key(digits: &str) -> [u8; 16] {
+        hex(digits).try_into().unwrap()
+    }
+
+    /// MS-NLMP 4.2.4.1.1, 4.2.4.1.3, 4.2.4.2.2, 4.2.4.2.3 with the values of 4.2.1.
+    #[test]
+    fn keys_are_those_of_the_specification() {
+        let domain: Vec<u8> = units("Domain").into_iter().flat_map(u16::to_le_bytes).collect();
+        let response_key = response_key(&auth::nt_hash("Password"), &units("User"), &domain);
+        assert_eq!(response_key, key("0c868a403bfd7a93a3001ef22ef02e3f"));
+        let temp = hex("01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000
+             02000c0044006f006d00610069006e00 01000c00530065007200760065007200 0000000000000000");
+        let proof = hmac_md5(&response_key, &[&hex("0123456789abcdef"), &temp]);
+        assert_eq!(proof, key("68cd0ab851e51c96aabc927bebef6a1c"));
+        let base = hmac_md5(&response_key, &[&proof]);
+        assert_eq!(base, key("8de40ccadbc14a82f15cb0ad0de95ca3"));
+        assert_eq!(rc4k(&base, [0x55; 16]), key("c5dad2544fc9799094ce1ce90bc9d03e"));
+        assert_eq!(sealing_key(&[0x55; 16], Side::Client, 16), key("59f600973cc4960a25480a7c196e4c58"));
+        assert_eq!(signing_key(&[0x55; 16], Side::Client), key("4788dc861b4782f35d43fd98fe1a2d39"));
+    }
+
+    /// "The anatomy of signing and cryptographic keys" (Microsoft Open Specifications blog, 2017), at its end.
+    #[test]
+    fn keys_of_both_sides_are_those_of_windows() {
+        let exported = key("270E1BA896585EEB7AF3472D3B4C75A7");
+        assert_eq!(signing_key(&exported, Side::Server), key("E1BD8B416B0B709D295E12F2CF18E6C5"));
+        assert_eq!(signing_key(&exported, Side::Client), key("D43F36C44BCE0630250A09EA0C2E8C2C"));
+        assert_eq!(sealing_key(&exported, Side::Server, 16), key("B0F5A0B32C81FF34A878E1409B3B0EF2"));
+        assert_eq!(sealing_key(&exported, Side::Client, 16), key("31E5557D99BE13F1B2665C7C7C52CE70"));
+    }
+
+    #[test]
+    fn upper_case_is_that_of_windows() {
+        let upper = |text: &str| String::from_utf16(&upper_case(&units(text)).collect::<Vec<_>>()).unwrap();
+        assert_eq!(upper("aäßéя🙂"), "AÄßÉЯ🙂");
+    }
+}
