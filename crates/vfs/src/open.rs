@@ -172,6 +172,11 @@ impl Open {
         &mut self.guard
     }
 
+    /// Where it is.
+    pub fn volume(&self) -> &Arc<Volume> {
+        &self.volume
+    }
+
     /// The file.
     pub fn node(&self) -> &Node {
         &self.node

@@ -1,9 +1,198 @@
-//! CREATE, MS-SMB2 3.3.5.9.
+//! CREATE, MS-SMB2 3.3.5.9 and MS-FSA 2.1.5.1.
+//!
+//! ```text
+//! request ─► path ─► the tree: there is one? ── yes ─► disposition, rights ─► open ─► overwrite ──► reply
+//!                                            └─ no ──► make it (or its folder's entry was taken: look again)
+//! ```
 
-use super::context::{Context, Outcome};
+mod access;
+mod existing;
+mod new;
+mod path;
+mod reply;
+
+use std::sync::Arc;
+
+use vfs::names::Folding;
+use vfs::state::Party;
+use vfs::{Actor, Error, Volume};
+
+pub(super) use self::access::maximal;
+pub(super) use self::path::{Path, component, stream_name};
+use super::context::{Context, Failure, Outcome};
+use super::open::{Open, What};
+use super::tree::Tree;
 use crate::wire::Status;
+use crate::wire::create::{Action, Disposition, Options, Request};
+use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::values::Lease;
+use crate::wire::security::AccessMask;
+
+/// How often the tree is looked at again when an entry comes or goes meanwhile.
+const MOST_LOOKS: usize = 4;
+/// Attributes that may be asked for, MS-FSCC 2.6.
+const KNOWN_ATTRIBUTES: u32 = 0x0000_FFB7;
+
+/// A CREATE as far as it can be judged without looking at the tree.
+pub(super) struct Wanted<'a> {
+    request: &'a Request<'a>,
+    pub(super) path: Path,
+    /// Without generic bits; may still be "as much as possible".
+    access: AccessMask,
+    pub(super) asked: Vec<Asked<'a>>,
+    pub(super) lease: Option<Lease>,
+    /// Who acts, in the tree's tables.
+    pub(super) actor: Actor,
+    /// The number of the open that is made.
+    pub(super) number: u64,
+}
+
+/// What came of it.
+struct Opened {
+    open: Open,
+    action: Action,
+}
 
 pub(super) async fn run(context: &Context) -> Outcome {
-    let _open = context.tree()?;
-    Err(Status::NOT_SUPPORTED.into())
+    let message = context.message.clone();
+    let request = Request::decode(&message)?;
+    let tree = context.tree()?;
+    let Ok(volume) = tree.volume() else { return super::pipe_end::open(context, &request) };
+    let wanted = judge(context, &request)?;
+    let opened = open(context, tree, volume, &wanted).await?;
+    reply::finish(context, &wanted, opened).await
+}
+
+/// What is wrong whatever the tree looks like.
+fn judge<'a>(context: &Context, request: &'a Request<'a>) -> Result<Wanted<'a>, Failure> {
+    check_options(request)?;
+    let path = Path::parse(&request.name)?;
+    if path.folder && request.options.has(Options::NON_DIRECTORY_FILE) {
+        return Err(Status::FILE_IS_A_DIRECTORY.into());
+    }
+    if (path.stream.is_some() || path.data) && request.options.has(Options::DIRECTORY_FILE) {
+        return Err(Status::NOT_A_DIRECTORY.into());
+    }
+    let access = access::wanted(request.desired_access)?;
+    if request.options.has(Options::DELETE_ON_CLOSE)
+        && access.0 & (AccessMask::DELETE.0 | AccessMask::MAXIMUM_ALLOWED.0) == 0
+    {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let mut asked = Vec::with_capacity(request.contexts.len());
+    for raw in &request.contexts {
+        asked.push(Asked::decode(raw)?);
+    }
+    if asked.iter().any(|context| matches!(context, Asked::Timewarp(_))) {
+        return Err(Status::OBJECT_NAME_NOT_FOUND.into()); // there are no snapshots
+    }
+    let lease = asked.iter().find_map(|context| match context {
+        Asked::Lease(lease) => Some(*lease),
+        _ => None,
+    });
+    let number = context.service().file_number();
+    let key = match lease {
+        Some(lease) if super::leases::serves(context, request) => lease.key.0,
+        _ => context.service().party_key(number),
+    };
+    let party = Party { client: context.client_id()?, key: Some(key) };
+    let mut actor = Actor::new(context.caller()?, party);
+    actor.parent_key = lease.and_then(super::leases::parent_key);
+    Ok(Wanted { request, path, access, asked, lease, actor, number })
+}
+
+fn check_options(request: &Request<'_>) -> Result<(), Status> {
+    let options = request.options;
+    if request.impersonation.0 > 3 {
+        return Err(Status::BAD_IMPERSONATION_LEVEL);
+    }
+    if request.disposition > Disposition::OVERWRITE_IF
+        || request.share_access.0 & !7 != 0
+        || options.0 & 0xFF00_0000 != 0
+        || request.file_attributes & !KNOWN_ATTRIBUTES != 0
+        || options.has(Options::DIRECTORY_FILE | Options::NON_DIRECTORY_FILE)
+    {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    if options.has_any(Options::OPEN_BY_FILE_ID | Options::RESERVE_OPFILTER) {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    let may_be_folder =
+        matches!(request.disposition, Disposition::CREATE | Disposition::OPEN | Disposition::OPEN_IF);
+    if options.has(Options::DIRECTORY_FILE) && !may_be_folder {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    Ok(())
+}
+
+impl Wanted<'_> {
+    fn disposition(&self) -> Disposition {
+        self.request.disposition
+    }
+
+    fn options(&self) -> Options {
+        self.request.options
+    }
+}
+
+/// Looks, and opens what is there or makes it, until the tree stays as it was found.
+async fn open(
+    context: &Context,
+    tree: &Arc<Tree>,
+    volume: &Arc<Volume>,
+    wanted: &Wanted<'_>,
+) -> Result<Opened, Failure> {
+    let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
+    let root = volume.root()?;
+    for _ in 0..MOST_LOOKS {
+        let names: Vec<&[u8]> = wanted.path.components.iter().map(Vec::as_slice).collect();
+        let resolved = volume.lookup_path(&wanted.actor.caller, &root, &names, folding);
+        let resolved = resolved.map_err(|error| astray(wanted, error.at, error.why))?;
+        let opened = match &resolved.found {
+            Some(found) => existing::open(context, tree, volume, wanted, &resolved, found).await,
+            None => new::make(context, tree, volume, wanted, &resolved).await,
+        };
+        match opened {
+            Err(failure) if failure.again => continue,
+            Err(failure) => return Err(failure.failure),
+            Ok(opened) => return Ok(opened),
+        }
+    }
+    Err(Status::SHARING_VIOLATION.into())
+}
+
+/// A failure, or the news that the tree is no longer what it was.
+struct Missed {
+    failure: Failure,
+    again: bool,
+}
+
+impl Missed {
+    /// Somebody else was faster.
+    fn again() -> Self {
+        Self { failure: Status::RETRY.into(), again: true }
+    }
+}
+
+impl<T: Into<Failure>> From<T> for Missed {
+    fn from(failure: T) -> Self {
+        Self { failure: failure.into(), again: false }
+    }
+}
+
+/// Why a path leads nowhere.
+fn astray(wanted: &Wanted<'_>, at: usize, why: Error) -> Failure {
+    let on_the_way = at + 1 < wanted.path.components.len();
+    match why {
+        Error::NotFound | Error::NotFolder if on_the_way => Status::OBJECT_PATH_NOT_FOUND.into(),
+        other => other.into(),
+    }
+}
+
+/// A new open of the client's, known from now on.
+fn register(context: &Context, open: Open) -> Result<Arc<Open>, Status> {
+    let open = Arc::new(open);
+    context.session()?.opens.add(open.clone())?;
+    debug_assert!(matches!(open.what, What::File(_) | What::Pipe(_)));
+    Ok(open)
 }

@@ -1,7 +1,8 @@
 //! What clients are told about a file again and again: times, sizes, attributes.
 
+use vfs::backend::Found;
 use vfs::mac::Metadata;
-use vfs::{Attributes, Kind};
+use vfs::{Attributes, Beside, Kind};
 
 use super::open::File;
 use crate::wire::Status;
@@ -33,7 +34,11 @@ impl Facts {
     pub(super) async fn of(file: &File) -> Result<Self, Status> {
         let attributes = file.open.attributes()?;
         let size = if file.open.is_data() { attributes.size } else { file.open.size().await? };
-        Ok(Self { attributes, metadata: Metadata::default(), size })
+        let found = Found { object: file.open.node().clone(), attributes };
+        let place = file.open.place();
+        let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
+        let metadata = file.open.volume().metadata(&found, place)?;
+        Ok(Self { attributes, metadata, size })
     }
 
     /// FILE_ATTRIBUTE_*, MS-FSCC 2.6.

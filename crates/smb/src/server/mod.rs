@@ -26,6 +26,7 @@ mod echo;
 mod facts;
 mod flush;
 mod ioctl;
+mod leases;
 mod lock;
 mod logoff;
 mod negotiate;

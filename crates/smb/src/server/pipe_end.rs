@@ -1,7 +1,8 @@
 //! A client's end of a named pipe.
 
-use super::context::Reply;
+use super::context::{Context, Outcome, Reply};
 use crate::wire::Status;
+use crate::wire::create::Request;
 
 /// A client's end of a named pipe.
 pub(super) struct PipeEnd;
@@ -16,4 +17,9 @@ impl PipeEnd {
     pub(super) fn write(&self, _data: &[u8]) -> Result<(), Status> {
         Err(Status::NOT_SUPPORTED)
     }
+}
+
+/// Opens the pipe that a CREATE on `IPC$` names.
+pub(super) fn open(_context: &Context, _request: &Request<'_>) -> Outcome {
+    Err(Status::OBJECT_NAME_NOT_FOUND.into())
 }

@@ -18,6 +18,8 @@ pub struct Service {
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     started: SystemTime,
     next_file: AtomicU64,
+    /// Tells the keys of opens without a lease from the keys that clients make up.
+    salt: u64,
 }
 
 /// A session as `status` shows it.
@@ -41,6 +43,7 @@ impl Service {
             sessions: Mutex::default(),
             started: SystemTime::now(),
             next_file: AtomicU64::new(1),
+            salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),
         })
     }
 
@@ -72,6 +75,14 @@ impl Service {
     /// A number for an open that no other open of this process has.
     pub(super) fn file_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The key of a cache that only one open has.
+    pub(super) fn party_key(&self, file_number: u64) -> [u8; 16] {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&self.salt.to_be_bytes());
+        key[8..].copy_from_slice(&file_number.to_be_bytes());
+        key
     }
 
     /// The session of this number.

@@ -1,0 +1,144 @@
+//! What an open asks for and may have, MS-FSA 2.1.5.1.2.
+
+use vfs::backend::Found;
+use vfs::state::Modes;
+use vfs::{Access, Caller, Kind, Volume};
+
+use crate::server::tree::Tree;
+use crate::wire::Status;
+use crate::wire::create::ShareAccess;
+use crate::wire::security::{AccessMask, GenericMapping};
+
+/// Bits that an access mask may have, MS-SMB2 2.2.13.1.
+const KNOWN: u32 = 0xF31F_01FF;
+/// What needs no agreement with others who have the file open: everything that touches neither its data nor its name.
+const DATA: AccessMask = AccessMask(
+    AccessMask::READ_DATA.0
+        | AccessMask::WRITE_DATA.0
+        | AccessMask::APPEND_DATA.0
+        | AccessMask::EXECUTE.0
+        | AccessMask::DELETE.0,
+);
+/// What changes something.
+const CHANGES: AccessMask = AccessMask(
+    AccessMask::FILE_WRITE.0 & !(AccessMask::READ_CONTROL.0 | AccessMask::SYNCHRONIZE.0)
+        | AccessMask::DELETE.0
+        | AccessMask::DELETE_CHILD.0
+        | AccessMask::WRITE_DAC.0
+        | AccessMask::WRITE_OWNER.0,
+);
+
+/// The mask without generic bits. Refused when it has bits that nobody knows, or asks for the audit list.
+pub(super) fn wanted(desired: u32) -> Result<AccessMask, Status> {
+    if desired == 0 || desired & !KNOWN != 0 {
+        return Err(Status::ACCESS_DENIED);
+    }
+    let wanted = AccessMask(desired).mapped(&GenericMapping::FILE);
+    match wanted.has(AccessMask::ACCESS_SYSTEM_SECURITY) {
+        true => Err(Status::PRIVILEGE_NOT_HELD),
+        false => Ok(wanted),
+    }
+}
+
+/// Everything that somebody may do with a file.
+pub(in crate::server) fn maximal(
+    volume: &Volume,
+    tree: &Tree,
+    caller: &Caller,
+    found: &Found,
+    parent: Option<&Found>,
+) -> Result<AccessMask, Status> {
+    let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
+    let granted = volume.access(caller, found, all)?;
+    let mut mask = AccessMask::READ_ATTRIBUTES | AccessMask::READ_CONTROL | AccessMask::SYNCHRONIZE;
+    if granted.contains(Access::READ) {
+        mask = mask | AccessMask::READ_DATA | AccessMask::READ_EA;
+    }
+    if granted.contains(Access::WRITE) {
+        mask = mask
+            | AccessMask::WRITE_DATA
+            | AccessMask::APPEND_DATA
+            | AccessMask::WRITE_EA
+            | AccessMask::WRITE_ATTRIBUTES;
+        if found.attributes.kind == Kind::Folder {
+            mask = mask | AccessMask::DELETE_CHILD;
+        }
+    }
+    // A script need not be executable on the host to be run by a client that reads it.
+    if granted.contains(Access::EXECUTE)
+        || (granted.contains(Access::READ) && found.attributes.kind == Kind::File)
+    {
+        mask = mask | AccessMask::EXECUTE;
+    }
+    let owns = caller.uid == 0 || caller.uid == found.attributes.uid;
+    if owns {
+        mask = mask | AccessMask::WRITE_ATTRIBUTES | AccessMask::WRITE_DAC | AccessMask::WRITE_EA;
+    }
+    if caller.uid == 0 {
+        mask = mask | AccessMask::WRITE_OWNER;
+    }
+    let may_leave = match parent {
+        Some(parent) => {
+            volume.access(caller, parent, Access::WRITE.union(Access::EXECUTE))?.contains(Access::WRITE)
+        }
+        None => granted.contains(Access::WRITE),
+    };
+    if may_leave {
+        mask = mask | AccessMask::DELETE;
+    }
+    Ok(if tree.read_only { AccessMask(mask.0 & !CHANGES.0) } else { mask })
+}
+
+/// What the tree must know of an open with these rights: what it does, and what it denies to others.
+pub(super) fn modes(granted: AccessMask, share: ShareAccess) -> (Modes, Modes) {
+    if granted.0 & DATA.0 == 0 {
+        return (Modes::NONE, Modes::NONE);
+    }
+    let mut access = Modes::NONE;
+    if granted.0 & (AccessMask::READ_DATA.0 | AccessMask::EXECUTE.0) != 0 {
+        access = access.union(Modes::READ);
+    }
+    if granted.0 & (AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0) != 0 {
+        access = access.union(Modes::WRITE);
+    }
+    if granted.has(AccessMask::DELETE) {
+        access = access.union(Modes::DELETE);
+    }
+    let mut deny = Modes::NONE;
+    for (allows, mode) in [
+        (ShareAccess::READ, Modes::READ),
+        (ShareAccess::WRITE, Modes::WRITE),
+        (ShareAccess::DELETE, Modes::DELETE),
+    ] {
+        if !share.has(allows) {
+            deny = deny.union(mode);
+        }
+    }
+    (access, deny)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_for_attributes_alone_agrees_with_everybody() {
+        let attributes = AccessMask::READ_ATTRIBUTES | AccessMask::WRITE_ATTRIBUTES | AccessMask::SYNCHRONIZE;
+        assert_eq!(modes(attributes, ShareAccess::NONE), (Modes::NONE, Modes::NONE));
+    }
+
+    #[test]
+    fn what_is_not_shared_is_denied() {
+        let (access, deny) = modes(AccessMask::APPEND_DATA, ShareAccess::READ);
+        assert_eq!((access, deny), (Modes::WRITE, Modes::WRITE.union(Modes::DELETE)));
+        assert_eq!(modes(AccessMask::EXECUTE, ShareAccess(7)), (Modes::READ, Modes::NONE));
+    }
+
+    #[test]
+    fn unknown_bits_and_nothing_at_all_are_refused() {
+        assert_eq!(wanted(0), Err(Status::ACCESS_DENIED));
+        assert_eq!(wanted(0x0080_0000), Err(Status::ACCESS_DENIED));
+        assert_eq!(wanted(0x0100_0000), Err(Status::PRIVILEGE_NOT_HELD));
+        assert_eq!(wanted(0x8000_0000), Ok(AccessMask(0x0012_0089)));
+    }
+}

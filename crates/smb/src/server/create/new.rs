@@ -1,0 +1,87 @@
+//! What is not there yet.
+
+use std::sync::Arc;
+
+use vfs::backend::NewKind;
+use vfs::mac::{DosAttributes, Metadata};
+use vfs::state::Stream;
+use vfs::{Beside, Error, OpenOptions, Volume};
+
+use super::existing::wrap;
+use super::{Missed, Opened, Wanted, access};
+use crate::server::context::Context;
+use crate::server::facts::attribute;
+use crate::server::tree::Tree;
+use crate::wire::Status;
+use crate::wire::create::{Action, Disposition, Options};
+use crate::wire::security::AccessMask;
+
+/// The mode of new files and folders.
+const FILE_MODE: u32 = 0o644;
+const FOLDER_MODE: u32 = 0o755;
+
+/// Makes the entry that a path leads to, and opens it.
+pub(super) async fn make(
+    context: &Context,
+    tree: &Arc<Tree>,
+    volume: &Arc<Volume>,
+    wanted: &Wanted<'_>,
+    resolved: &vfs::Resolved,
+) -> Result<Opened, Missed> {
+    if matches!(wanted.disposition(), Disposition::OPEN | Disposition::OVERWRITE) {
+        return Err(Status::OBJECT_NAME_NOT_FOUND.into());
+    }
+    let read_only = wanted.request.file_attributes & attribute::READONLY != 0;
+    if read_only && wanted.options().has(Options::DELETE_ON_CLOSE) {
+        return Err(Status::CANNOT_DELETE.into());
+    }
+    if tree.read_only {
+        return Err(Status::MEDIA_WRITE_PROTECTED.into());
+    }
+    let caller = &wanted.actor.caller;
+    let parent = resolved.parent(caller)?;
+    let folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
+    let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
+    let made = match volume.create(&wanted.actor, &parent, &resolved.name, kind, mode) {
+        Err(Error::Exists | Error::LeaseRecall) => return Err(Missed::again()),
+        other => other?,
+    };
+    describe(volume, wanted, &made.found, folder)?;
+    // Who makes a file may do everything with it, whatever its mode will say.
+    let granted = match wanted.access.has(AccessMask::MAXIMUM_ALLOWED) {
+        true => AccessMask::FILE_ALL,
+        false => wanted.access,
+    };
+    let (access, deny) = access::modes(granted, wanted.request.share_access);
+    let stream = wanted.path.stream.as_deref();
+    let options = OpenOptions {
+        stream: stream.map_or(Stream::Data, |name| Stream::Named(name.into())),
+        access,
+        deny,
+        create: true,
+        place: Some(Beside { folder: &parent.object, name: &resolved.name }),
+        granted: true,
+        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE),
+    };
+    let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
+    Ok(Opened { open: wrap(tree, wanted, granted, open), action: Action::CREATED })
+}
+
+/// DOS attributes that a new file would not have by itself.
+fn describe(
+    volume: &Volume,
+    wanted: &Wanted<'_>,
+    made: &vfs::backend::Found,
+    folder: bool,
+) -> Result<(), Missed> {
+    const KEPT: u32 = attribute::READONLY | attribute::HIDDEN | attribute::SYSTEM;
+    let asked = wanted.request.file_attributes & KEPT;
+    if asked == 0 {
+        return Ok(());
+    }
+    let archive = if folder { 0 } else { attribute::ARCHIVE };
+    let mut metadata = Metadata::default();
+    metadata.set_dos(DosAttributes(asked | archive));
+    volume.describe_new(&wanted.actor, made, &metadata)?;
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! What the name in a CREATE says, MS-FSCC 2.1.5.
+
+use vfs::names;
+
+use crate::wire::Status;
+
+/// The longest path, in UTF-16 units: what the 16-bit length on the wire can say.
+const MAX_UNITS: usize = 32_767;
+
+/// A path with the stream at its end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::server) struct Path {
+    /// Stored names, from the share's folder down.
+    pub(in crate::server) components: Vec<Vec<u8>>,
+    /// The stream, `None` the data of the file itself.
+    pub(in crate::server) stream: Option<String>,
+    /// It said that it wants the folder itself (`::$INDEX_ALLOCATION`).
+    pub(in crate::server) folder: bool,
+    /// It said that it wants the data of a file (`::$DATA`).
+    pub(in crate::server) data: bool,
+}
+
+impl Path {
+    /// Takes a path of the wire apart.
+    pub(in crate::server) fn parse(units: &[u16]) -> Result<Self, Status> {
+        const SEPARATOR: u16 = b'\\' as u16;
+        if units.len() > MAX_UNITS {
+            return Err(Status::OBJECT_NAME_INVALID);
+        }
+        if units.first() == Some(&SEPARATOR) {
+            return Err(Status::INVALID_PARAMETER); // MS-SMB2 2.2.13: a path has no separator before it
+        }
+        let units = units.strip_suffix(&[SEPARATOR]).unwrap_or(units);
+        if units.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut path = Self::default();
+        let mut parts = units.split(|unit| *unit == SEPARATOR).peekable();
+        while let Some(part) = parts.next() {
+            let last = parts.peek().is_none();
+            let name = if last { path.take_stream(part)? } else { part };
+            if name.is_empty() && last && path.components.is_empty() && (path.stream.is_some() || path.folder)
+            {
+                break; // a stream of the share's own folder
+            }
+            path.components.push(component(name)?);
+        }
+        Ok(path)
+    }
+
+    /// Splits `name:stream:$TYPE` and keeps the stream; answers the name.
+    fn take_stream<'a>(&mut self, part: &'a [u16]) -> Result<&'a [u16], Status> {
+        let mut pieces = part.split(|unit| *unit == u16::from(b':'));
+        let name = pieces.next().unwrap_or_default();
+        let Some(stream) = pieces.next() else { return Ok(name) };
+        let kind = pieces.next().map(String::from_utf16_lossy);
+        if pieces.next().is_some() {
+            return Err(Status::OBJECT_NAME_INVALID);
+        }
+        match kind.as_deref() {
+            Some(kind) if kind.eq_ignore_ascii_case("$INDEX_ALLOCATION") => {
+                let stream = String::from_utf16_lossy(stream);
+                if !stream.is_empty() && !stream.eq_ignore_ascii_case("$I30") {
+                    return Err(Status::OBJECT_NAME_INVALID);
+                }
+                self.folder = true;
+            }
+            Some(kind) if !kind.eq_ignore_ascii_case("$DATA") => return Err(Status::OBJECT_NAME_INVALID),
+            None if stream.is_empty() => return Err(Status::OBJECT_NAME_INVALID),
+            _ if stream.is_empty() => self.data = true,
+            _ => self.stream = Some(stream_name(stream)?),
+        }
+        Ok(name)
+    }
+}
+
+/// The stored name of one component.
+pub(in crate::server) fn component(units: &[u16]) -> Result<Vec<u8>, Status> {
+    const DOT: u16 = b'.' as u16;
+    match units {
+        [] | [DOT] => Err(Status::OBJECT_NAME_INVALID),
+        [DOT, DOT] => Err(Status::OBJECT_PATH_SYNTAX_BAD),
+        units => names::from_windows_view(units).map_err(|_| Status::OBJECT_NAME_INVALID),
+    }
+}
+
+/// The name of a stream, which follows the rules of names, and is text.
+pub(in crate::server) fn stream_name(units: &[u16]) -> Result<String, Status> {
+    let stored = names::from_windows_view(units).map_err(|_| Status::OBJECT_NAME_INVALID)?;
+    String::from_utf8(stored).map_err(|_| Status::OBJECT_NAME_INVALID)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Path, Status> {
+        Path::parse(&text.encode_utf16().collect::<Vec<_>>())
+    }
+
+    fn components(path: &Path) -> Vec<&str> {
+        path.components.iter().map(|name| std::str::from_utf8(name).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_path_is_taken_apart_at_backslashes_and_the_last_name_at_colons() {
+        let path = parse(r"a\b c\d.txt:Zone:$data").unwrap();
+        assert_eq!(components(&path), ["a", "b c", "d.txt"]);
+        assert_eq!(path.stream.as_deref(), Some("Zone"));
+        assert!(parse("f::$DATA").unwrap().data);
+        assert!(parse("d:$I30:$INDEX_ALLOCATION").unwrap().folder);
+        assert_eq!(parse("").unwrap(), Path::default());
+        assert_eq!(components(&parse(r"dir\").unwrap()), ["dir"]);
+        assert_eq!(parse(":root").unwrap().stream.as_deref(), Some("root"));
+    }
+
+    #[test]
+    fn names_that_cannot_be_are_refused() {
+        assert_eq!(parse(r"\a"), Err(Status::INVALID_PARAMETER));
+        assert_eq!(parse(r"a\..\b"), Err(Status::OBJECT_PATH_SYNTAX_BAD));
+        for name in ["a\\\\b", ".", "a*", "a?b", "a/b", "x:", "x::", "a:b:$OTHER", "a:b:$DATA:c", "a\u{0}"] {
+            assert_eq!(parse(name), Err(Status::OBJECT_NAME_INVALID), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn private_code_points_are_the_characters_that_windows_forbids() {
+        assert_eq!(components(&parse("a\u{f022}b").unwrap()), ["a:b"]);
+        let tags = "f:com.apple.metadata\u{f022}_kMDItemUserTags";
+        assert_eq!(parse(tags).unwrap().stream.as_deref(), Some("com.apple.metadata:_kMDItemUserTags"));
+    }
+}
