@@ -32,6 +32,7 @@ pub struct Pipe {
     /// The start of a message whose end has not come.
     arriving: Vec<u8>,
     waiting: VecDeque<Vec<u8>>,
+    waiting_bytes: usize,
     association: Association,
     /// The client broke the protocol: what waits may be read, and nothing else.
     broken: bool,
@@ -58,7 +59,14 @@ impl Pipe {
     pub fn open(name: &str, host: Arc<dyn PipeHost>) -> Option<Self> {
         let name = canonical(name)?;
         let association = Association::new(name, host);
-        Some(Self { name, arriving: Vec::new(), waiting: VecDeque::new(), association, broken: false })
+        Some(Self {
+            name,
+            arriving: Vec::new(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            association,
+            broken: false,
+        })
     }
 
     /// The name of the pipe, in lower case and without a path.
@@ -78,9 +86,8 @@ impl Pipe {
             self.take(message);
         }
         if !self.broken {
-            let taken = input.len() - rest.len();
-            self.arriving = input;
-            self.arriving.drain(..taken);
+            // Less than a message is left. The buffer of a large write is not kept for it.
+            self.arriving = if rest.len() == input.len() { input } else { rest.to_vec() };
         }
         Ok(bytes.len())
     }
@@ -100,14 +107,11 @@ impl Pipe {
     }
 
     fn take(&mut self, message: &[u8]) {
-        match self.association.receive(message) {
-            Ok(answers) => self.waiting.extend(answers),
-            Err(last_words) => {
-                self.waiting.extend(last_words);
-                self.broken = true;
-            }
-        }
-        if self.waiting_bytes() > MAX_WAITING {
+        let (Ok(answers) | Err(answers)) =
+            self.association.receive(message).inspect_err(|_| self.broken = true);
+        self.waiting_bytes += answers.iter().map(Vec::len).sum::<usize>();
+        self.waiting.extend(answers);
+        if self.waiting_bytes > MAX_WAITING {
             self.broken = true; // a client that asks and asks and never reads
         }
     }
@@ -118,6 +122,7 @@ impl Pipe {
         let Some(mut bytes) = self.waiting.pop_front() else {
             return Err(if self.broken { Status::PIPE_DISCONNECTED } else { Status::PIPE_EMPTY });
         };
+        self.waiting_bytes -= bytes.len().min(max);
         if bytes.len() <= max {
             return Ok(Message { bytes, more: false });
         }
@@ -137,11 +142,7 @@ impl Pipe {
 
     /// How many bytes wait to be read, and how many of them belong to the first message (`FSCTL_PIPE_PEEK`).
     pub fn available(&self) -> (usize, usize) {
-        (self.waiting_bytes(), self.waiting.front().map_or(0, Vec::len))
-    }
-
-    fn waiting_bytes(&self) -> usize {
-        self.waiting.iter().map(Vec::len).sum()
+        (self.waiting_bytes, self.waiting.front().map_or(0, Vec::len))
     }
 }
 

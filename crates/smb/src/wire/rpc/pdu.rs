@@ -89,6 +89,3 @@ impl Header {
         bytes
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,74 @@
+//! Who may ask what.
+
+use super::*;
+
+/// Results of a call with the status at their end.
+fn status(bind: &str, rank: Rank, operation: u16, stub: &[u8]) -> u32 {
+    let results = call(&mut bound(bind, rank), operation, stub).unwrap();
+    u32::from_le_bytes(*results.last_chunk().unwrap())
+}
+
+/// Arguments of a list: no server's name, `filters` times nothing, an empty container, all of it.
+fn list(filters: usize, level: u8) -> Vec<u8> {
+    let mut stub = vec![0; 4 + 4 * filters];
+    stub.extend([level, 0, 0, 0, level, 0, 0, 0, 1, 0, 0, 0]); // level, arm, pointer to the container
+    stub.extend([0; 8]);
+    stub.extend([0xff; 4]);
+    stub.extend([0; 4]);
+    stub
+}
+
+/// As smbtorture 4.17's rpc.srvsvc asks it: strangers see names and remarks, others where shares are.
+#[test]
+fn strangers_are_told_which_shares_there_are_and_no_more() {
+    for rank in [Rank::Anonymous, Rank::Guest] {
+        let asked = |operation, level| status(BIND_SRVSVC, rank, operation, &list(0, level));
+        assert_eq!([asked(15, 0), asked(15, 1), asked(15, 2)], [0, 0, 5]);
+        assert_eq!([asked(36, 0), asked(36, 1), asked(36, 2)], [0, 0, 5]);
+    }
+    for rank in [Rank::User, Rank::Administrator] {
+        let asked = |operation, level| status(BIND_SRVSVC, rank, operation, &list(0, level));
+        assert_eq!([asked(15, 0), asked(15, 1), asked(15, 2)], [0, 0, 0]);
+        assert_eq!([asked(36, 0), asked(36, 1), asked(36, 2)], [0, 0, 0]);
+    }
+}
+
+#[test]
+fn an_unknown_level_is_said_to_be_one() {
+    let mut stub = list(0, 77);
+    stub.drain(12..24); // no container
+    assert_eq!(status(BIND_SRVSVC, Rank::Anonymous, 15, &stub), 124);
+    assert_eq!(status(BIND_SRVSVC, Rank::User, 21, &[0, 0, 0, 0, 77, 0, 0, 0]), 124);
+    assert_eq!(status(BIND_WKSSVC, Rank::User, 0, &[0, 0, 0, 0, 77, 0, 0, 0]), 124);
+}
+
+#[test]
+fn sessions_and_files_are_for_administrators_but_for_ones_own_sessions() {
+    let sessions = |rank, level| status(BIND_SRVSVC, rank, 12, &list(2, level));
+    assert_eq!([sessions(Rank::Guest, 10), sessions(Rank::User, 10), sessions(Rank::User, 1)], [5, 0, 5]);
+    assert_eq!(sessions(Rank::Administrator, 1), 0);
+    let files = |rank| status(BIND_SRVSVC, rank, 9, &list(2, 3));
+    assert_eq!([files(Rank::User), files(Rank::Administrator)], [5, 0]);
+}
+
+/// MS-WKST 3.2.4.1.
+#[test]
+fn what_the_computer_tells_of_itself_depends_on_who_asks() {
+    let asked = |rank, level| status(BIND_WKSSVC, rank, 0, &[0, 0, 0, 0, level, 0, 0, 0]);
+    assert_eq!([asked(Rank::Anonymous, 100), asked(Rank::Anonymous, 101)], [0, 5]);
+    assert_eq!([asked(Rank::User, 101), asked(Rank::User, 102)], [0, 5]);
+}
+
+#[test]
+fn the_anonymous_cannot_look_up_names() {
+    let names = [0; 8]; // LsarLookupNames4 of none
+    assert_eq!(status(BIND_LSARPC, Rank::Anonymous, 77, &names), 0xc000_0022);
+    assert_eq!(status(BIND_LSARPC, Rank::Guest, 77, &names), 0);
+}
+
+#[test]
+fn nobody_changes_anything() {
+    for operation in [11, 13, 14, 17, 18, 19, 22, 25, 27, 37, 38, 40, 41, 57] {
+        assert_eq!(status(BIND_SRVSVC, Rank::Administrator, operation, &[0; 32]), 5, "{operation}");
+    }
+}
