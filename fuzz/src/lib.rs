@@ -10,6 +10,7 @@
 pub mod mac;
 pub mod names;
 pub mod nfs;
+pub mod smb_login;
 
 /// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -30,6 +31,8 @@ pub const TARGETS: &[Target] = &[
     ("nfs_v3_replies", nfs::v3_replies),
     ("nfs_v3_requests", nfs::v3_requests),
     ("nfs_xdr", nfs::xdr),
+    ("smb_ntlm", smb_login::ntlm),
+    ("smb_spnego", smb_login::spnego),
 ];
 
 /// The binary of a target: libFuzzer's entry point under `cargo fuzz`, nothing elsewhere.

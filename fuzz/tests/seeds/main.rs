@@ -10,6 +10,7 @@ use wire::Writer;
 mod company;
 mod mac;
 mod names;
+mod smb_login;
 mod v3;
 
 /// An input: its target, its file name, its bytes.
@@ -35,7 +36,8 @@ fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> See
 
 #[test]
 fn seeds_are_committed_as_the_encoders_write_them() {
-    let all = [company::seeds(), v3::requests(), v3::replies(), mac::seeds(), names::seeds()];
+    let all =
+        [company::seeds(), v3::requests(), v3::replies(), mac::seeds(), names::seeds(), smb_login::seeds()];
     for seed in all.into_iter().flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(seed.target).join(seed.name);
