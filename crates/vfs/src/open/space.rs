@@ -1,8 +1,11 @@
 //! The space of an open file, and copies from one open file to another without the client in between.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::Open;
+use super::streams::Which;
 use crate::backend::Stability;
 use crate::state::{Cause, Modes};
 use crate::{Error, Result};
@@ -160,6 +163,51 @@ impl Open {
             self.on_data(move |node, caller| node.clone_range(caller, &*input, from, to, length)).await;
         self.stream_changed(Cause::Write);
         cloned
+    }
+
+    /// Makes everything that the file is besides its data a copy of another one's: its fork and named streams, Mac
+    /// metadata, flags and old attributes. Streams that only this file has stay. Both opens must have been told where
+    /// their files are.
+    pub async fn copy_streams_from(&self, source: &Open) -> Result<()> {
+        source.require(Modes::READ)?;
+        self.require(Modes::WRITE)?;
+        let besides = source.with_streams(|streams, caller, file| streams.besides(caller, file)).await?;
+        let besides = Arc::new(besides);
+        let fork = (besides.fork_len > 0).then_some(Which::Resource);
+        let named = besides.streams.iter().map(|stream| Which::Named((&*stream.name).into()));
+        for which in named.chain(fork) {
+            match self.copy_stream(source, which).await {
+                Err(Error::InvalidName) => {} // left by somebody under a name that no client may set
+                other => other?,
+            }
+        }
+        // Last, as it has the times.
+        self.with_streams(move |streams, caller, file| streams.take_besides(caller, file, &besides)).await?;
+        self.stream_changed(Cause::Attributes);
+        Ok(())
+    }
+
+    async fn copy_stream(&self, source: &Open, which: Which) -> Result<()> {
+        let cut = which.clone();
+        self.with_streams(move |streams, caller, file| cut.cut(streams, caller, file, 0)).await?;
+        let mut at = 0;
+        loop {
+            let (read, write) = (which.clone(), which.clone());
+            let piece = source
+                .with_streams(move |streams, caller, file| {
+                    read.read(streams, caller, file, at, PIECE as usize)
+                })
+                .await?;
+            if piece.is_empty() {
+                return Ok(());
+            }
+            let (now, unstable) = (piece.len() as u64, Stability::Unstable);
+            self.with_streams(move |streams, caller, file| {
+                write.write(streams, caller, file, at, &piece, unstable)
+            })
+            .await?;
+            at += now;
+        }
     }
 
     async fn before_write(&self, offset: u64, length: u64, cause: Cause) -> Result<()> {

@@ -26,37 +26,22 @@ impl Open {
     }
 
     pub(super) async fn stream_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let stream = self.guard.stream();
-        self.with_streams(move |streams, caller, file| {
-            let mut bytes = Vec::new();
-            if let Stream::Named(name) = stream {
-                streams.read_stream(caller, file, name.as_bytes(), (offset, length), &mut bytes)?;
-            } else if let Some(fork) = streams.fork(caller, file)? {
-                fork.read_at(offset, length, &mut bytes, Wait::Allowed)?;
-            }
-            Ok(bytes)
-        })
-        .await
+        let which = Which::of(self.guard.stream());
+        self.with_streams(move |streams, caller, file| which.read(streams, caller, file, offset, length))
+            .await
     }
 
     pub(super) async fn write_stream(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
-        let stream = self.guard.stream();
-        self.with_streams(move |streams, caller, file| match stream {
-            Stream::Named(name) => {
-                streams.write_stream(caller, file, name.as_bytes(), offset, &data, stability)
-            }
-            _ => streams.fork_to_write(caller, file)?.write_at(offset, &data, stability),
+        let which = Which::of(self.guard.stream());
+        self.with_streams(move |streams, caller, file| {
+            which.write(streams, caller, file, offset, &data, stability)
         })
         .await
     }
 
     pub(super) async fn truncate_stream(&self, size: u64) -> Result<()> {
-        let stream = self.guard.stream();
-        self.with_streams(move |streams, caller, file| match stream {
-            Stream::Named(name) => streams.truncate_stream(caller, file, name.as_bytes(), size),
-            _ => cut_fork(streams, caller, file, size),
-        })
-        .await
+        let which = Which::of(self.guard.stream());
+        self.with_streams(move |streams, caller, file| which.cut(streams, caller, file, size)).await
     }
 
     pub(super) async fn sync_stream(&self) -> Result<()> {
@@ -130,6 +115,61 @@ impl Open {
             act(streams, &ourselves, &File { folder: &*folder, name: &name, object: &*node })
         };
         self.volume.pool.run(self.node.id(), act).await
+    }
+}
+
+/// A stream that is not the data fork.
+#[derive(Clone)]
+pub(super) enum Which {
+    Resource,
+    Named(Arc<[u8]>),
+}
+
+impl Which {
+    fn of(stream: Stream) -> Self {
+        match stream {
+            Stream::Named(name) => Self::Named(name.as_bytes().into()),
+            _ => Self::Resource,
+        }
+    }
+
+    pub(super) fn read(
+        &self,
+        streams: &Streams,
+        caller: &Caller,
+        file: &File<'_>,
+        offset: u64,
+        length: usize,
+    ) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if let Self::Named(name) = self {
+            streams.read_stream(caller, file, name, (offset, length), &mut bytes)?;
+        } else if let Some(fork) = streams.fork(caller, file)? {
+            fork.read_at(offset, length, &mut bytes, Wait::Allowed)?;
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn write(
+        &self,
+        streams: &Streams,
+        caller: &Caller,
+        file: &File<'_>,
+        offset: u64,
+        data: &[u8],
+        stability: Stability,
+    ) -> Result<()> {
+        match self {
+            Self::Named(name) => streams.write_stream(caller, file, name, offset, data, stability),
+            Self::Resource => streams.fork_to_write(caller, file)?.write_at(offset, data, stability),
+        }
+    }
+
+    pub(super) fn cut(&self, streams: &Streams, caller: &Caller, file: &File<'_>, size: u64) -> Result<()> {
+        match self {
+            Self::Named(name) => streams.truncate_stream(caller, file, name, size),
+            Self::Resource => cut_fork(streams, caller, file, size),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! The caller holds off concurrent changes to one file; nothing here locks. Bookkeeping is done as the server itself
 //! ([`Caller::root`]), after the caller's right to the file has been checked.
 
+mod copies;
 mod elsewhere;
 mod fork;
 mod metadata;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+pub use self::copies::Besides;
 pub use self::fork::Fork;
 pub(crate) use self::metadata::{load_alone, store_alone, store_first};
 pub use self::named::StreamInfo;

@@ -88,10 +88,16 @@ impl HostObject {
     }
 
     pub(super) fn preallocate(&self, length: u64) -> Result<()> {
-        if length == 0 {
+        let (fd, space) = (self.writable()?, rustix::fs::fstatvfs(&self.shared.root).map_err(fact)?);
+        let missing = length.saturating_sub(self.stat()?.allocated);
+        if missing == 0 {
             return Ok(());
         }
-        rustix::fs::fallocate(&*self.writable()?, FallocateFlags::KEEP_SIZE, 0, length).map_err(fact)
+        // The host would first take all the space there is, and keep it.
+        if missing > space.f_bavail.saturating_mul(space.f_frsize) {
+            return Err(Error::NoSpace);
+        }
+        rustix::fs::fallocate(&*fd, FallocateFlags::KEEP_SIZE, 0, length).map_err(fact)
     }
 
     pub(super) fn copy_from(&self, source: &Self, mut from: u64, mut to: u64, length: u64) -> Result<u64> {
@@ -163,12 +169,21 @@ impl HostObject {
     }
 
     /// The data's descriptor when every page of the range is in memory (cachestat(2), Linux 6.5; since 6.14 it answers
-    /// only those who may write the file, so the server asks as itself).
+    /// only those who may write the file: it is then asked again as the server itself).
     pub(super) fn resident_range(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
-        let fd = self.readable().ok()?;
-        self.shared.act_as_ourselves().ok()?;
+        let fd = {
+            let opened = self.opened.lock();
+            opened.write.as_ref().or(opened.read.as_ref()).cloned()?
+        };
         let pages = (offset + length).div_ceil(4096) - offset / 4096;
-        (cached_pages(&fd, offset, length)? >= pages).then_some(fd)
+        let cached = match cached_pages(&fd, offset, length) {
+            Err(Error::NotPermitted) => {
+                self.shared.act_as_ourselves().ok()?;
+                cached_pages(&fd, offset, length)
+            }
+            other => other,
+        };
+        (cached.ok()? >= pages).then_some(fd)
     }
 }
 
@@ -196,9 +211,9 @@ fn read_once(fd: &OwnedFd, offset: u64, length: usize, into: &mut Vec<u8>, wait:
     }
 }
 
-/// How many pages of the range the page cache holds; `None` where the kernel cannot say.
+/// How many pages of the range the page cache holds, where the kernel can say.
 #[allow(unsafe_code)]
-fn cached_pages(fd: &OwnedFd, offset: u64, length: u64) -> Option<u64> {
+fn cached_pages(fd: &OwnedFd, offset: u64, length: u64) -> Result<u64> {
     /// The same number on every architecture (it is newer than their common table).
     const SYS_CACHESTAT: libc::c_long = 451;
     let range = [offset, length];
@@ -206,5 +221,5 @@ fn cached_pages(fd: &OwnedFd, offset: u64, length: u64) -> Option<u64> {
     // SAFETY: both arrays have the layout of struct cachestat_range and struct cachestat.
     let failed =
         unsafe { libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), range.as_ptr(), counts.as_mut_ptr(), 0) != 0 };
-    (!failed).then_some(counts[0])
+    if failed { Err(last_fact()) } else { Ok(counts[0]) }
 }

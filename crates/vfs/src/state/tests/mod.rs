@@ -6,6 +6,7 @@ mod matrix;
 mod opens;
 mod ranges;
 mod ranges_model;
+mod removals;
 mod threads;
 mod waiters;
 

@@ -156,3 +156,55 @@ fn releasing_an_owner_or_a_client_frees_its_ranges_on_all_files() {
     assert!((0..100).all(|file| state.quiet(FileId(file))));
     assert_quiet(&state);
 }
+
+#[test]
+fn a_lock_of_no_bytes_conflicts_only_with_a_range_that_it_lies_within() {
+    // MS-FSA 2.1.4.10: [0, 0] never overlaps; else with the last offsets 1 = o+l-1 and 2 likewise, ranges overlap when
+    // o1 <= last2 and last1 >= o2. Held offset and length, wanted offset and length, whether they overlap.
+    const CASES: &[(u64, u64, u64, u64, bool)] = &[
+        (10, 10, 10, 0, false), // at its start
+        (10, 10, 11, 0, true),
+        (10, 10, 19, 0, true), // before its last byte
+        (10, 10, 20, 0, false),
+        (10, 1, 10, 0, false),
+        (0, 10, 0, 0, false),
+        (10, 0, 10, 0, false), // two points
+        (10, 0, 9, 2, true),
+        (10, 0, 10, 2, false),
+        (10, 0, 9, 1, false),
+        (0, 0, 0, u64::MAX, false),
+    ];
+    let range = |start, length| Range::new(start, length).unwrap_or(Range::empty(start));
+    for &(held, held_length, start, length, overlap) in CASES {
+        let state = State::default();
+        let a = open(&state, A, Modes::READ, Modes::NONE).unwrap();
+        let b = open(&state, B, Modes::READ, Modes::NONE).unwrap();
+        state.lock(FILE, &D, mandatory(&a, range(held, held_length), Exclusive)).unwrap();
+        let wanted = range(start, length);
+        let answer = state.lock(FILE, &D, mandatory(&b, wanted, Shared));
+        assert_eq!(answer.is_err(), overlap, "{held}+{held_length} and {wanted:?}");
+    }
+}
+
+#[test]
+fn a_lock_of_no_bytes_is_held_and_given_back_by_its_offset() {
+    let state = State::default();
+    let a = open(&state, A, Modes::READ, Modes::NONE).unwrap();
+    let (point, owner) = (Range::empty(10), LockOwner::open(A, a.id()));
+    let unlock = |range| state.unlock(FILE, &D, &owner, range, Flavour::Mandatory);
+    state.lock(FILE, &D, mandatory(&a, point, Exclusive)).unwrap();
+    assert_eq!((state.totals().ranges, point.length()), (1, Some(0)));
+    assert_eq!(unlock(bytes(10, 1)), Ok(false));
+    assert_eq!(unlock(Range::empty(11)), Ok(false));
+    assert_eq!(unlock(point), Ok(true));
+    assert_eq!(unlock(point), Ok(false));
+    // Who waits for a range is held up by a point within it.
+    state.lock(FILE, &D, mandatory(&a, point, Exclusive)).unwrap();
+    let b = open(&state, B, Modes::READ, Modes::NONE).unwrap();
+    let mut waiter = waits(&state, mandatory(&b, bytes(9, 2), Exclusive));
+    assert!(now(&mut waiter).is_none());
+    assert_eq!(unlock(point), Ok(true));
+    assert_eq!(now(&mut waiter), Some(Ok(())));
+    drop((waiter, a, b));
+    assert_quiet(&state);
+}

@@ -1,0 +1,50 @@
+//! Everything a file is besides its data, for a copy of it.
+
+use super::{File, Stream, Streams, found};
+use crate::backend::XattrMode;
+use crate::mac::Metadata;
+use crate::{Access, Caller, Error, Result};
+
+/// Attributes of the old kind, which are neither streams nor part of the model.
+const OLD_ATTRIBUTES: &[u8] = b"user.fourfold.ea.";
+
+/// What a file is besides its data, its fork's and streams' bytes excepted.
+pub struct Besides {
+    /// Finder info, times, flags.
+    pub metadata: Metadata,
+    /// The named streams.
+    pub streams: Vec<Stream>,
+    /// The length of the resource fork.
+    pub fork_len: u64,
+    /// Host names and values.
+    old_attributes: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Streams {
+    /// What a file is besides its data.
+    pub fn besides(&self, caller: &Caller, file: &File<'_>) -> Result<Besides> {
+        let mut old_attributes = Vec::new();
+        for name in found(file.object.list_xattrs())?.unwrap_or_default() {
+            if name.starts_with(OLD_ATTRIBUTES)
+                && let Some(value) = found(file.object.xattr(&name))?
+            {
+                old_attributes.push((name, value));
+            }
+        }
+        let (streams, fork_len) = (self.streams(caller, file)?, self.fork_len(file)?);
+        Ok(Besides { metadata: self.load(file)?.0, streams, fork_len, old_attributes })
+    }
+
+    /// Makes the small parts of a file those of another one, as far as the host has room for them.
+    pub fn take_besides(&self, caller: &Caller, file: &File<'_>, of: &Besides) -> Result<()> {
+        file.require(caller, Access::WRITE)?;
+        self.store(caller, file, &of.metadata)?;
+        for (name, value) in &of.old_attributes {
+            match file.object.set_xattr(&Caller::root(), name, value, XattrMode::Set) {
+                Err(Error::NotSupported) => break,
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+}

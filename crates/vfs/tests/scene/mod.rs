@@ -1,0 +1,104 @@
+//! What the tests of opens share: a volume on either backend, its clients, their leases.
+
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "tests, each of which uses some of it"
+)]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::memory::Memory;
+use vfs::backend::{Found, NewKind, Stability};
+use vfs::state::{BreakNotice, Caching, ClientId, LeaseRequest, Modes, Party, Stream};
+use vfs::{Actor, Beside, Caller, Node, Open, OpenOptions, Payload, Volume, VolumeOptions};
+
+pub const RW: Modes = Modes(3);
+pub const RWD: Modes = Modes::ALL;
+
+pub struct Scene {
+    pub volume: Arc<Volume>,
+    pub root: Found,
+    pub dir: Option<tempfile::TempDir>,
+}
+
+/// The same volume in memory and in a folder of the host.
+pub fn scenes() -> [Scene; 2] {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
+    let memory = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
+    let host = Volume::new(Arc::new(host), VolumeOptions::default());
+    [(memory, None), (host, Some(dir))].map(|(volume, dir)| {
+        let root = volume.root().unwrap();
+        Scene { volume: Arc::new(volume), root, dir }
+    })
+}
+
+/// Somebody whom the host lets do everything.
+pub fn client(number: u64) -> Actor {
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    Actor::new(Caller::new(uid, gid, &[]), Party::client(ClientId(number)))
+}
+
+impl Scene {
+    pub fn file(&self, name: &str) -> Found {
+        self.volume.create(&client(1), &self.root, name.as_bytes(), NewKind::File, 0o644).unwrap().found
+    }
+
+    pub fn folder(&self, name: &str) -> Found {
+        self.volume.create(&client(1), &self.root, name.as_bytes(), NewKind::Folder, 0o755).unwrap().found
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let page = self.volume.list(&client(1).caller, &self.root, 0).unwrap();
+        let mut names: Vec<String> =
+            page.entries().iter().map(|entry| String::from_utf8_lossy(entry.name()).into()).collect();
+        names.retain(|name| name != "." && name != "..");
+        names.sort();
+        names
+    }
+
+    pub fn find(&self, name: &str) -> vfs::Result<Found> {
+        self.volume.lookup(&client(1).caller, &self.root.object, name.as_bytes())
+    }
+
+    /// With its place, to be read, written and removed.
+    pub async fn open(&self, number: u64, name: &str) -> vfs::Result<Open> {
+        let found = self.find(name)?;
+        self.volume.open(&client(number), &found, at(&self.root, name)).await
+    }
+
+    pub fn lease(&self, of: &Node, party: Party, want: Caching) -> (vfs::state::Lease, Notices) {
+        let (notices, told) = mpsc::unbounded_channel();
+        let request = LeaseRequest { party, want, whole: false, notices };
+        (self.volume.state().lease(of.id(), &Stream::Data, &request).unwrap(), told)
+    }
+}
+
+pub type Notices = mpsc::UnboundedReceiver<BreakNotice>;
+
+pub fn at<'a>(folder: &'a Found, name: &'a str) -> OpenOptions<'a> {
+    let place = Some(Beside { folder: &folder.object, name: name.as_bytes() });
+    OpenOptions { place, ..OpenOptions::data(RWD) }
+}
+
+pub fn stream<'a>(folder: &'a Found, name: &'a str, stream: &str) -> OpenOptions<'a> {
+    OpenOptions { stream: Stream::Named(stream.into()), create: true, ..at(folder, name) }
+}
+
+pub async fn read(open: &Open, offset: u64, length: usize) -> Vec<u8> {
+    match open.read_at(offset, length).await.unwrap().payload {
+        Payload::Bytes(bytes) => bytes,
+        Payload::File { .. } => panic!("short reads are copied"),
+    }
+}
+
+pub async fn write(open: &Open, offset: u64, data: &[u8]) -> vfs::Result<()> {
+    open.write_at(offset, Bytes::copy_from_slice(data), Stability::Unstable).await
+}
