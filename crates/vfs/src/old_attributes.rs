@@ -7,7 +7,7 @@ use crate::events::Aspects;
 use crate::{Actor, Beside, Caller, Error, Result, Volume};
 
 /// What their names on the disk begin with.
-const PREFIX: &[u8] = b"user.fourfold.ea.";
+pub(crate) const PREFIX: &[u8] = b"user.fourfold.ea.";
 /// The longest name, in bytes: what a name of the host's leaves.
 pub const MAX_EA_NAME: usize = 255 - PREFIX.len();
 /// The most bytes that a file's names and values may have together.

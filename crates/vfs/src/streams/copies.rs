@@ -1,19 +1,16 @@
 //! Everything a file is besides its data, for a copy of it.
 
-use super::{File, Stream, Streams, found};
+use super::{File, StreamInfo, Streams, found};
 use crate::backend::XattrMode;
 use crate::mac::Metadata;
-use crate::{Access, Caller, Error, Result};
-
-/// Attributes of the old kind, which are neither streams nor part of the model.
-const OLD_ATTRIBUTES: &[u8] = b"user.fourfold.ea.";
+use crate::{Access, Caller, Error, Result, old_attributes};
 
 /// What a file is besides its data, its fork's and streams' bytes excepted.
 pub struct Besides {
     /// Finder info, times, flags.
     pub metadata: Metadata,
     /// The named streams.
-    pub streams: Vec<Stream>,
+    pub streams: Vec<StreamInfo>,
     /// The length of the resource fork.
     pub fork_len: u64,
     /// Host names and values.
@@ -25,7 +22,7 @@ impl Streams {
     pub fn besides(&self, caller: &Caller, file: &File<'_>) -> Result<Besides> {
         let mut old_attributes = Vec::new();
         for name in found(file.object.list_xattrs())?.unwrap_or_default() {
-            if name.starts_with(OLD_ATTRIBUTES)
+            if name.starts_with(old_attributes::PREFIX)
                 && let Some(value) = found(file.object.xattr(&name))?
             {
                 old_attributes.push((name, value));
