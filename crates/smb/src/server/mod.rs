@@ -14,6 +14,7 @@
 
 mod chain;
 mod change_notify;
+mod client;
 mod close;
 mod config;
 mod connection;

@@ -11,6 +11,7 @@ use super::context::{Also, Context, Outcome, Reply};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Cipher;
 use super::crypto::signing::SigningAlgorithm;
+use super::ntlm;
 use crate::wire::Status;
 use crate::wire::header::{Command, Flags, Header};
 use crate::wire::negotiate::{Request, Response};
@@ -233,7 +234,7 @@ fn response(config: &Config, dialect: Revision, agreed: &Negotiated, contexts: V
         max_write_size: agreed.max_transact,
         system_time: NtTime::from(vfs::Time::from(SystemTime::now())).0,
         server_start_time: 0,
-        security_buffer: Vec::new(),
+        security_buffer: ntlm::hint(),
         contexts,
     };
     let mut w = Writer::new();

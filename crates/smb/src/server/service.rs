@@ -1,11 +1,13 @@
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::client::Client;
 use super::config::{Config, Share};
+use super::connection::Connection;
 use super::session::Session;
 
 /// The most sessions at a time.
@@ -16,6 +18,8 @@ pub struct Service {
     config: RwLock<Arc<Config>>,
     pipes: Arc<Share>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    /// Clients that have a session.
+    clients: Mutex<HashMap<[u8; 16], Weak<Client>>>,
     started: SystemTime,
     next_file: AtomicU64,
     /// Tells the keys of opens without a lease from the keys that clients make up.
@@ -41,6 +45,7 @@ impl Service {
             config: RwLock::new(Arc::new(config)),
             pipes: Share::pipes(),
             sessions: Mutex::default(),
+            clients: Mutex::default(),
             started: SystemTime::now(),
             next_file: AtomicU64::new(1),
             salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),
@@ -83,6 +88,38 @@ impl Service {
         key[..8].copy_from_slice(&self.salt.to_be_bytes());
         key[8..].copy_from_slice(&file_number.to_be_bytes());
         key
+    }
+
+    /// The client at the other end of a connection. Before 2.1 each connection is one of its own.
+    pub(super) fn client(&self, connection: &Connection) -> Arc<Client> {
+        let guid = connection.negotiated().map_or([0; 16], |negotiated| negotiated.client_guid);
+        if guid == [0; 16] {
+            return Arc::new(Client::new(guid));
+        }
+        let mut clients = self.clients.lock();
+        if let Some(client) = clients.get(&guid).and_then(Weak::upgrade) {
+            return client;
+        }
+        clients.retain(|_, client| client.strong_count() > 0);
+        let client = Arc::new(Client::new(guid));
+        clients.insert(guid, Arc::downgrade(&client));
+        client
+    }
+
+    /// A number for a session that no other has, and that nobody guesses.
+    pub(super) fn unused_session_id(&self) -> u64 {
+        let sessions = self.sessions.lock();
+        loop {
+            let id = getrandom::u64().unwrap_or_else(|_| self.file_number());
+            if id != 0 && id != u64::MAX && !sessions.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// The client of a session has begun another one in its place.
+    pub(super) fn replace_session(&self, session: &Arc<Session>) {
+        self.end_session(session);
     }
 
     /// The session of this number.

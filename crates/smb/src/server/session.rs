@@ -9,11 +9,12 @@ use parking_lot::{Mutex, RwLock};
 use vfs::Caller;
 use vfs::state::ClientId;
 
+use super::client::Client;
 use super::config::Dialect;
 use super::connection::Connection;
 use super::crypto::kdf::SessionKeys;
 use super::crypto::sealing::Sealer;
-use super::crypto::signing::Signer;
+use super::crypto::signing::{Signer, SigningAlgorithm};
 use super::open::Opens;
 use super::service::SessionInfo;
 use super::tree::Tree;
@@ -48,6 +49,9 @@ impl User {
 pub(super) struct Session {
     pub(super) id: u64,
     pub(super) dialect: Dialect,
+    /// Whose client it is: other connections of the session say the same.
+    pub(super) client_guid: [u8; 16],
+    pub(super) signing: SigningAlgorithm,
     user: RwLock<Arc<User>>,
     /// When the login is over, until it is renewed.
     expires: Mutex<Option<SystemTime>>,
@@ -57,12 +61,10 @@ pub(super) struct Session {
     pub(super) require_encryption: AtomicBool,
     /// The key that every later channel's keys are derived from, and what seals.
     pub(super) keys: SessionKeys,
-    /// What the login agreed on: later channels derive their keys from it.
-    pub(super) exported_key: Vec<u8>,
     pub(super) sealer: Option<Sealer>,
     pub(super) trees: Trees,
     pub(super) opens: Opens,
-    client: ClientId,
+    client: Arc<Client>,
     channels: Mutex<Vec<Weak<Connection>>>,
 }
 
@@ -70,14 +72,15 @@ pub(super) struct Session {
 pub(super) struct NewSession {
     pub(super) id: u64,
     pub(super) dialect: Dialect,
+    pub(super) client_guid: [u8; 16],
+    pub(super) signing: SigningAlgorithm,
     pub(super) user: User,
     pub(super) expires: Option<SystemTime>,
     pub(super) require_signing: bool,
     pub(super) require_encryption: bool,
     pub(super) keys: SessionKeys,
-    pub(super) exported_key: Vec<u8>,
     pub(super) sealer: Option<Sealer>,
-    pub(super) client: ClientId,
+    pub(super) client: Arc<Client>,
 }
 
 impl Session {
@@ -85,12 +88,13 @@ impl Session {
         Arc::new(Self {
             id: new.id,
             dialect: new.dialect,
+            client_guid: new.client_guid,
+            signing: new.signing,
             user: RwLock::new(Arc::new(new.user)),
             expires: Mutex::new(new.expires),
             require_signing: new.require_signing,
             require_encryption: AtomicBool::new(new.require_encryption),
             keys: new.keys,
-            exported_key: new.exported_key,
             sealer: new.sealer,
             trees: Trees::default(),
             opens: Opens::default(),
@@ -122,7 +126,12 @@ impl Session {
 
     /// The client in the tree's tables.
     pub(super) fn client_id(&self) -> ClientId {
-        self.client
+        self.client.id
+    }
+
+    /// The client, with what it may cache.
+    pub(super) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 
     /// Another connection that it is used over. False when there are too many.

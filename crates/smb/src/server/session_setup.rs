@@ -1,13 +1,306 @@
 //! SESSION_SETUP, MS-SMB2 3.3.5.5.
 
-use super::context::{Context, Outcome};
-use crate::wire::Status;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
 
-/// Logins under way on one connection.
+use parking_lot::Mutex;
+use vfs::Caller;
+
+use super::config::{Config, Dialect};
+use super::context::{Also, Context, Failure, Outcome, Reply};
+use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
+use super::crypto::preauth::Preauth;
+use super::crypto::sealing::Sealer;
+use super::crypto::signing::Signer;
+use super::negotiate::Negotiated;
+use super::ntlm::{Exchange, Judge, Login, Names, Policy, Who};
+use super::session::{Channel, NewSession, Session, User};
+use crate::wire::Status;
+use crate::wire::header::Flags;
+use crate::wire::session_setup::{Request, RequestFlags, Response, SessionFlags};
+use crate::wire::time::NtTime;
+use crate::wire::values::SecurityMode;
+
+/// The most logins under way on one connection.
+const MAX_LOGINS: usize = 16;
+/// The longest name that a NetBIOS client can show.
+const NETBIOS_NAME: usize = 15;
+
+/// Logins under way on one connection, by session id.
 #[derive(Default)]
-pub(super) struct Logins;
+pub(super) struct Logins {
+    table: Mutex<HashMap<u64, Arc<Mutex<Entry>>>>,
+}
+
+/// One of them.
+struct Entry {
+    exchange: Exchange,
+    preauth: Preauth,
+}
+
+/// What a login is for.
+enum Purpose {
+    /// A session that does not exist yet.
+    New,
+    /// The same session, for longer or for somebody else.
+    Renewal(Arc<Channel>),
+    /// Another connection of a session.
+    Binding(Arc<Session>),
+}
 
 pub(super) async fn run(context: &Context) -> Outcome {
-    let _ = context.service();
-    Err(Status::NOT_SUPPORTED.into())
+    let message = context.message.clone();
+    let request = Request::decode(&message)?;
+    let connection = &context.connection;
+    let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    let purpose = purpose(context, &request, negotiated)?;
+    let id = match context.header.session_id {
+        0 => connection.service.unused_session_id(),
+        id => id,
+    };
+    let entry = connection.logins.entry(id, negotiated, matches!(purpose, Purpose::New))?;
+    let result = step(context, &request, &entry, id, &purpose);
+    if !matches!(&result, Ok(reply) if reply.status == Status::MORE_PROCESSING_REQUIRED) {
+        connection.logins.forget(id);
+    }
+    result
+}
+
+/// What is asked for, if it may be asked for: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
+fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) -> Result<Purpose, Status> {
+    let id = context.header.session_id;
+    if !request.flags.has(RequestFlags::BINDING) || !negotiated.dialect.is_v3() {
+        if request.flags.has(RequestFlags::BINDING) {
+            return Err(Status::REQUEST_NOT_ACCEPTED);
+        }
+        return match &context.channel {
+            Some(channel) => Ok(Purpose::Renewal(channel.clone())),
+            None if id == 0 || context.connection.logins.has(id) => Ok(Purpose::New),
+            None => Err(Status::USER_SESSION_DELETED),
+        };
+    }
+    let session = context.service().session(id).ok_or(Status::USER_SESSION_DELETED)?;
+    if context.channel.is_some() {
+        return Err(Status::REQUEST_NOT_ACCEPTED);
+    }
+    if session.dialect != negotiated.dialect {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    if session.client_guid != negotiated.client_guid {
+        return Err(Status::USER_SESSION_DELETED);
+    }
+    if !context.header.flags.has(Flags::SIGNED) {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    if !session.user().has_account() {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    if !Signer::new(session.signing, &session.keys.signing).verify(&context.message) {
+        return Err(Status::ACCESS_DENIED);
+    }
+    Ok(Purpose::Binding(session))
+}
+
+fn step(
+    context: &Context,
+    request: &Request<'_>,
+    entry: &Mutex<Entry>,
+    id: u64,
+    purpose: &Purpose,
+) -> Outcome {
+    let mut entry = entry.lock();
+    entry.preauth.update(&context.message);
+    let config = context.service().config();
+    let mut challenge = [0; 8];
+    getrandom::fill(&mut challenge).map_err(|_| Status::INSUFFICIENT_RESOURCES)?;
+    let judge = Judge {
+        accounts: &*config.accounts,
+        names: &names(&config),
+        policy: Policy {
+            anonymous: true, // for lists of shares; no folder is opened to nobody
+            guest: config.guests.identity.is_some(),
+            unknown_users: config.guests.unknown_users,
+        },
+        now: NtTime::from(vfs::Time::from(SystemTime::now())).0,
+        challenge,
+    };
+    let step = entry.exchange.step(request.security_buffer, &judge)?;
+    let Some(login) = step.login else {
+        let response = Response { flags: SessionFlags::NONE, security_buffer: step.token };
+        let also = Also {
+            session_id: Some(id),
+            preauth: Some(entry.preauth.clone()),
+            ..Also::default()
+        };
+        let status = Status::MORE_PROCESSING_REQUIRED;
+        let reply = Reply::encoded(|w| response.encode(w));
+        return Ok(Reply { status, also: Some(Box::new(also)), ..reply });
+    };
+    let user = user(&config, &login)?;
+    let expires = config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime);
+    let channel = match purpose {
+        Purpose::New => begin(context, &config, request, &login, user, id, &entry.preauth)?,
+        Purpose::Binding(session) => bind(context, session, &user, &login, &entry.preauth)?,
+        Purpose::Renewal(channel) => {
+            channel.session.renew(user, expires);
+            channel.clone()
+        }
+    };
+    Ok(welcome(&channel, step.token))
+}
+
+/// A new session, known from now on.
+fn begin(
+    context: &Context,
+    config: &Config,
+    request: &Request<'_>,
+    login: &Login,
+    user: User,
+    id: u64,
+    preauth: &Preauth,
+) -> Result<Arc<Channel>, Failure> {
+    let (connection, service) = (&context.connection, context.service());
+    let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    let can_sign = user.has_account();
+    if config.require_encryption && (!can_sign || negotiated.cipher.is_none()) {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let hash = preauth.value();
+    let scheme = scheme(negotiated.dialect, &hash);
+    let keys = SessionKeys::derive(scheme, &login.session_key, negotiated.cipher);
+    let signer = Signer::new(negotiated.signing, &keys.signing);
+    let wants_signing = request.security_mode.has(SecurityMode::SIGNING_REQUIRED) || config.require_signing;
+    let session = Session::new(NewSession {
+        id,
+        dialect: negotiated.dialect,
+        client_guid: negotiated.client_guid,
+        signing: negotiated.signing,
+        user,
+        expires: config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime),
+        require_signing: wants_signing && can_sign,
+        require_encryption: config.require_encryption,
+        sealer: negotiated.cipher.filter(|_| can_sign).map(|cipher| Sealer::new(cipher, &keys)),
+        keys,
+        client: service.client(connection),
+    });
+    let channel = Arc::new(Channel { session: session.clone(), signer });
+    if !service.add_session(session) || !connection.add_channel(channel.clone()) {
+        service.remove_session(id);
+        return Err(Status::INSUFFICIENT_RESOURCES.into());
+    }
+    if request.previous_session_id != 0 && request.previous_session_id != id {
+        replace(context, request.previous_session_id, &channel.session);
+    }
+    Ok(channel)
+}
+
+/// The client has lost its connection and comes again: its old session ends, MS-SMB2 3.3.5.5.3.
+fn replace(context: &Context, previous: u64, by: &Session) {
+    let service = context.service();
+    if let Some(old) = service.session(previous)
+        && old.user().caller == by.user().caller
+        && old.user().name.eq_ignore_ascii_case(&by.user().name)
+    {
+        service.replace_session(&old);
+    }
+}
+
+/// Another channel of a session, with a signing key of its own.
+fn bind(
+    context: &Context,
+    session: &Arc<Session>,
+    user: &User,
+    login: &Login,
+    preauth: &Preauth,
+) -> Result<Arc<Channel>, Failure> {
+    let connection = &context.connection;
+    let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    if !user.name.eq_ignore_ascii_case(&session.user().name) || !user.has_account() {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let hash = preauth.value();
+    let key = signing_key(scheme(session.dialect, &hash), &login.session_key);
+    let signer = Signer::new(negotiated.signing, &key);
+    let channel = Arc::new(Channel { session: session.clone(), signer });
+    match connection.add_channel(channel.clone()) {
+        true => Ok(channel),
+        false => Err(Status::INSUFFICIENT_RESOURCES.into()),
+    }
+}
+
+fn welcome(channel: &Arc<Channel>, token: Vec<u8>) -> Reply {
+    let session = &channel.session;
+    let user = session.user();
+    let mut flags = SessionFlags::NONE;
+    if user.guest {
+        flags |= SessionFlags::IS_GUEST;
+    }
+    if user.anonymous {
+        flags |= SessionFlags::IS_NULL;
+    }
+    if session.requires_encryption() {
+        flags |= SessionFlags::ENCRYPT_DATA;
+    }
+    let response = Response { flags, security_buffer: token };
+    let signer = Some(channel.clone()).filter(|_| user.has_account());
+    let also = Also { session_id: Some(session.id), signer, ..Also::default() };
+    Reply { also: Some(Box::new(also)), ..Reply::encoded(|w| response.encode(w)) }
+}
+
+fn scheme(dialect: Dialect, hash: &super::crypto::preauth::PreauthHash) -> KeyScheme<'_> {
+    match dialect {
+        Dialect::V2_0_2 | Dialect::V2_1 => KeyScheme::Plain,
+        Dialect::V3_0 | Dialect::V3_0_2 => KeyScheme::Constant,
+        Dialect::V3_1_1 => KeyScheme::Preauth(hash),
+    }
+}
+
+fn names(config: &Config) -> Names {
+    let short: String = config.name.chars().take_while(|c| *c != '.').take(NETBIOS_NAME).collect();
+    Names { netbios: short.to_uppercase(), dns: config.name.clone() }
+}
+
+/// As whom somebody acts.
+fn user(config: &Config, login: &Login) -> Result<User, Status> {
+    let nobody = config.guests.identity.clone();
+    let (identity, name, guest, anonymous) = match &login.who {
+        Who::Account(account) => (Some(account.identity.clone()), account.name.clone(), false, false),
+        Who::Guest => (nobody, login.user.clone(), true, false),
+        Who::Anonymous => (nobody, String::new(), false, true),
+    };
+    let caller = match identity {
+        Some(identity) => Caller::new(identity.uid, identity.gid, &identity.groups),
+        None => Caller::new(NOBODY, NOBODY, &[]),
+    };
+    Ok(User { name, caller, guest, anonymous })
+}
+
+/// The Unix user that owns nothing.
+const NOBODY: u32 = 65_534;
+
+impl Logins {
+    /// Whether a login of this number is under way.
+    fn has(&self, id: u64) -> bool {
+        self.table.lock().contains_key(&id)
+    }
+
+    /// The login of this number; a new one when there is none.
+    fn entry(&self, id: u64, negotiated: &Negotiated, new: bool) -> Result<Arc<Mutex<Entry>>, Status> {
+        let mut table = self.table.lock();
+        if let Some(entry) = table.get(&id) {
+            return Ok(entry.clone());
+        }
+        if table.len() >= MAX_LOGINS {
+            return Err(if new { Status::INSUFFICIENT_RESOURCES } else { Status::REQUEST_NOT_ACCEPTED });
+        }
+        let preauth = Preauth::from(negotiated.preauth.value());
+        let entry = Arc::new(Mutex::new(Entry { exchange: Exchange::default(), preauth }));
+        table.insert(id, entry.clone());
+        Ok(entry)
+    }
+
+    fn forget(&self, id: u64) {
+        self.table.lock().remove(&id);
+    }
 }
