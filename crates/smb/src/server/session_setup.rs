@@ -128,11 +128,7 @@ fn step(
     let step = entry.exchange.step(request.security_buffer, &judge)?;
     let Some(login) = step.login else {
         let response = Response { flags: SessionFlags::NONE, security_buffer: step.token };
-        let also = Also {
-            session_id: Some(id),
-            preauth: Some(entry.preauth.clone()),
-            ..Also::default()
-        };
+        let also = Also { session_id: Some(id), preauth: Some(entry.preauth.clone()), ..Also::default() };
         let status = Status::MORE_PROCESSING_REQUIRED;
         let reply = Reply::encoded(|w| response.encode(w));
         return Ok(Reply { status, also: Some(Box::new(also)), ..reply });
