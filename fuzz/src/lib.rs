@@ -10,6 +10,7 @@
 pub mod mac;
 pub mod names;
 pub mod nfs;
+pub mod smb_info;
 pub mod smb_login;
 
 /// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
@@ -31,7 +32,11 @@ pub const TARGETS: &[Target] = &[
     ("nfs_v3_replies", nfs::v3_replies),
     ("nfs_v3_requests", nfs::v3_requests),
     ("nfs_xdr", nfs::xdr),
+    ("smb_fscc", smb_info::fscc),
+    ("smb_fsctl", smb_info::fsctl),
     ("smb_ntlm", smb_login::ntlm),
+    ("smb_pattern", smb_info::pattern),
+    ("smb_security", smb_info::security),
     ("smb_spnego", smb_login::spnego),
 ];
 

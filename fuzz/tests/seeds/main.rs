@@ -10,6 +10,7 @@ use wire::Writer;
 mod company;
 mod mac;
 mod names;
+mod smb_info;
 mod smb_login;
 mod v3;
 
@@ -36,9 +37,10 @@ fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> See
 
 #[test]
 fn seeds_are_committed_as_the_encoders_write_them() {
-    let all =
-        [company::seeds(), v3::requests(), v3::replies(), mac::seeds(), names::seeds(), smb_login::seeds()];
-    for seed in all.into_iter().flatten() {
+    let nfs = [company::seeds(), v3::requests(), v3::replies()];
+    let smb = [smb_info::seeds(), smb_login::seeds()];
+    let all = nfs.into_iter().chain(smb).chain([mac::seeds(), names::seeds()]);
+    for seed in all.flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(seed.target).join(seed.name);
         if std::env::var_os("WRITE_SEEDS").is_some() {

@@ -21,26 +21,21 @@ impl Snapshots {
 
     /// The answer that fits in `room` bytes: all labels or none, with what they would take.
     pub fn fitting(labels: Vec<String>, room: usize) -> Self {
-        let array_size: usize =
-            labels.iter().map(|label| (label.encode_utf16().count() + 1) * 2).sum::<usize>() + 2;
-        let fits = Self::FIXED_LEN + array_size <= room;
-        let (total, array_size) = (labels.len() as u32, u32::try_from(array_size).unwrap_or(u32::MAX));
+        let (total, array_size) = (labels.len() as u32, array_size(&labels));
+        let fits = Self::FIXED_LEN + array_size as usize <= room;
         Self { total, array_size, labels: if fits { labels } else { Vec::new() } }
     }
 
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (total, returned, array_size) = (r.u32_le()?, r.u32_le()?, r.u32_le()?);
+        let (total, returned, size) = (r.u32_le()?, r.u32_le()?, r.u32_le()?);
         if returned == 0 {
-            return Ok(Self { total, array_size, labels: Vec::new() });
+            return Ok(Self { total, array_size: size, labels: Vec::new() });
         }
-        let units = text::units(r, array_size as usize)?;
-        let labels: Vec<_> = units.split(|unit| *unit == 0).take_while(|label| !label.is_empty()).collect();
+        let units = text::units(r, size as usize)?;
+        let labels = units.split(|unit| *unit == 0).take_while(|label| !label.is_empty());
+        let labels: Vec<_> = labels.map(String::from_utf16_lossy).collect();
         match labels.len() == returned as usize {
-            true => Ok(Self {
-                total,
-                array_size,
-                labels: labels.into_iter().map(String::from_utf16_lossy).collect(),
-            }),
+            true => Ok(Self { total, array_size: array_size(&labels), labels }),
             false => Err(Malformed("another number of snapshots than it says")),
         }
     }
@@ -58,4 +53,10 @@ impl Snapshots {
         }
         w.u16_le(0);
     }
+}
+
+/// Each label with a NUL, and one more at the end.
+fn array_size(labels: &[String]) -> u32 {
+    let units: usize = labels.iter().map(|label| label.encode_utf16().count() + 1).sum();
+    u32::try_from(units * 2 + 2).unwrap_or(u32::MAX)
 }
