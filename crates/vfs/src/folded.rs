@@ -1,10 +1,13 @@
 //! Look-up by a name that need not be exact.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::backend::Found;
+use crate::mac::layout::is_sidecar_name;
 use crate::names::{self, FoldedKey, Folding};
 use crate::sidecars::refuse_store;
+use crate::streams::{STORE, Streams};
 use crate::{Caller, Error, Result, Volume};
 
 impl Volume {
@@ -12,7 +15,8 @@ impl Volume {
     /// form, else the one that folds alike. So two names that fold alike are both found by their exact form; by any other
     /// form the first of them in the order of bytes is.
     ///
-    /// A name that is not there costs a walk through the folder's listing, which is kept while nothing changes.
+    /// A name that is not there costs a walk through the folder the first time. After that the names of all but small
+    /// folders are kept, and kept up with changes.
     pub fn lookup_folded(
         &self,
         caller: &Caller,
@@ -40,15 +44,32 @@ impl Volume {
     /// The first name of a folder that folds to the same key.
     fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
         let key = FoldedKey::new(name, folding);
+        self.hear();
+        let (backend, streams) = (self.backend.as_ref(), self.streams.as_ref());
+        match self.listings.names_like(backend, streams, folder, &key, folding)? {
+            Some(names) => {
+                Ok(names.iter().find(|name| self.is_shown(folder, name)).map(|name| name.to_vec()))
+            }
+            None => self.folds_to_listed(folder, &key, folding),
+        }
+    }
+
+    /// Names of sidecars are kept with the others, as what they belong to comes and goes.
+    fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
+        let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
+        name != STORE && !(is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
+    }
+
+    /// The same by a walk through a folder that is too large to keep.
+    fn folds_to_listed(&self, folder: &Found, key: &FoldedKey, folding: Folding) -> Result<Option<Vec<u8>>> {
         let mut first: Option<Vec<u8>> = None;
         let mut cookie = 0;
-        self.hear();
         loop {
             let (backend, streams) = (self.backend.as_ref(), self.streams.as_ref());
             let page = self.listings.page(backend, streams, &folder.object, &folder.attributes, cookie)?;
             for entry in page.entries() {
                 let earlier = first.as_deref().is_none_or(|first| entry.name() < first);
-                if earlier && folds_to(entry.name(), &key, folding) {
+                if earlier && FoldedKey::new(entry.name(), folding) == *key {
                     first = Some(entry.name().to_vec());
                 }
                 cookie = entry.cookie;
@@ -57,14 +78,5 @@ impl Volume {
                 return Ok(first);
             }
         }
-    }
-}
-
-/// Whether a name has this key. Plain names are compared without allocation.
-fn folds_to(name: &[u8], key: &FoldedKey, folding: Folding) -> bool {
-    match (name.is_ascii(), folding.case_sensitive) {
-        (true, true) => name == key.as_bytes(),
-        (true, false) => name.eq_ignore_ascii_case(key.as_bytes()),
-        (false, _) => FoldedKey::new(name, folding) == *key,
     }
 }

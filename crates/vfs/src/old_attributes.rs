@@ -94,17 +94,17 @@ fn stored(name: &[u8]) -> Vec<u8> {
 
 fn read(object: &dyn Object) -> Result<Vec<Ea>> {
     match object.list_xattrs() {
-        Ok(names) => of(object, &names),
+        Ok(names) => of(&|name| object.xattr(name), &names),
         Err(Error::NotSupported) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-/// Those among a file's attributes.
-pub(crate) fn of(object: &dyn Object, xattrs: &[Vec<u8>]) -> Result<Vec<Ea>> {
+/// Those among a file's attributes of the host, whose values `read` gives.
+pub(crate) fn of(read: &dyn Fn(&[u8]) -> Result<Vec<u8>>, xattrs: &[Vec<u8>]) -> Result<Vec<Ea>> {
     let mut eas = Vec::new();
     for (stored, name) in xattrs.iter().filter_map(|stored| Some((stored, stored.strip_prefix(PREFIX)?))) {
-        match object.xattr(stored) {
+        match read(stored) {
             Ok(value) => eas.push(Ea { name: name.to_vec(), value }),
             Err(Error::NoSuchAttribute) => {}
             Err(error) => return Err(error),

@@ -70,25 +70,29 @@ impl Volume {
                 above: Vec::new(),
             });
         };
-        if let Ok(found) = from.object.lookup_path(caller, components) {
+        // A stored ACL on the way says who may pass, which the host does not know.
+        let in_one = !self.has_acls().map_err(|why| PathError { at: 0, why })?;
+        if in_one && let Ok(found) = from.object.lookup_path(caller, components) {
             let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());
             return Ok(Resolved { found: Some(found), name, from: from.clone(), above, parent: None });
         }
-        self.lookup_steps(caller, from, (above, last), folding)
+        let exact =
+            if in_one && above.len() > 1 { from.object.lookup_path(caller, above).ok() } else { None };
+        let exact = exact.filter(|found| found.attributes.kind == Kind::Folder);
+        self.lookup_steps(caller, (from, exact), (above, last), folding)
     }
 
-    /// The same folder by folder; those that all have their exact names in one step.
+    /// The same folder by folder, or from the last folder, if that was found.
     fn lookup_steps(
         &self,
         caller: &Caller,
-        from: &Found,
+        (from, exact): (&Found, Option<Found>),
         (above, last): (&[&[u8]], &[u8]),
         folding: Folding,
     ) -> std::result::Result<Resolved, PathError> {
         let mut parent = from.clone();
         let mut stored = Vec::with_capacity(above.len());
-        let exact = if above.len() > 1 { from.object.lookup_path(caller, above).ok() } else { None };
-        match exact.filter(|found| found.attributes.kind == Kind::Folder) {
+        match exact {
             Some(found) => {
                 parent = found;
                 stored = above.iter().map(|name| name.to_vec()).collect();

@@ -53,7 +53,7 @@ pub struct Volume {
     pub(crate) state: State,
     pub(crate) events: Hub,
     pub(crate) locals: Locals,
-    pub(crate) streams: Option<Streams>,
+    pub(crate) streams: Option<Arc<Streams>>,
     pub(crate) busy: Busy,
     pub(crate) places: Places,
     pub(crate) pool: Pool,
@@ -123,7 +123,7 @@ impl Volume {
     pub fn new(backend: Arc<dyn Backend>, options: VolumeOptions) -> Self {
         Self {
             listings: Listings::new(options.cache_bytes),
-            streams: options.sidecars.then(|| Streams::new(backend.clone())),
+            streams: options.sidecars.then(|| Arc::new(Streams::new(backend.clone()))),
             backend,
             options,
             state: State::default(),
@@ -327,6 +327,7 @@ impl Volume {
         let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
         let by = self.linking(&actor.caller, target, folder)?;
         folder.object.link(by, target.object.as_ref(), name)?;
+        self.listings.forget_details(); // of its other names, of which no watch tells
         own.made();
         self.unheard(&target.object);
         self.entry_changed(actor, folder, name, target, Happened::Created);

@@ -63,6 +63,17 @@ pub enum Wait {
     Never,
 }
 
+/// An entry of a folder as far as it is known without holding it.
+#[derive(Debug, Clone)]
+pub struct Glance {
+    /// The host's own name for the file.
+    pub key: HostKey,
+    /// What the host says of it.
+    pub attributes: Attributes,
+    /// The names of its extended attributes; none where there cannot be any.
+    pub xattrs: Vec<Vec<u8>>,
+}
+
 /// What must be on the disk when a write returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stability {
@@ -194,6 +205,19 @@ pub trait Object: Any + Send + Sync {
 
     /// The entry of this folder with exactly this stored name; links are not followed.
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found>;
+    /// What can be said of an entry without opening it.
+    fn glance(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
+        let found = self.lookup(caller, name)?;
+        let xattrs = match found.object.list_xattrs() {
+            Err(Error::NotSupported) => Vec::new(),
+            other => other?,
+        };
+        Ok(Glance { key: found.object.key(), attributes: found.attributes, xattrs })
+    }
+    /// An extended attribute of an entry, without opening it.
+    fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
+        self.lookup(caller, name)?.object.xattr(xattr)
+    }
     /// False when there is certainly no entry of this name. Whoever asks: no identity is taken on for it.
     fn may_have(&self, _name: &[u8]) -> bool {
         true

@@ -18,16 +18,21 @@ type Place = (Arc<dyn Object>, Vec<u8>);
 /// The attribute that holds a resource fork, and the fork: Netatalk's, or Samba's with `fruit:resource = stream`.
 pub(super) fn attribute(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
     for name in names {
-        let from_samba = samba::stream_name(name) == Some(RESOURCE_STREAM);
-        if !from_samba && name != NETATALK_RESOURCE {
+        if !is_fork(name) {
             continue;
         }
+        let from_samba = name != NETATALK_RESOURCE;
         if let Some(value) = found(object.xattr(name))? {
             let fork = samba::stream_value(&value, from_samba).0.to_vec();
             return Ok(Some((name.clone(), fork)).filter(|(_, fork)| !fork.is_empty()));
         }
     }
     Ok(None)
+}
+
+/// Whether an attribute is a resource fork.
+pub(super) fn is_fork(name: &[u8]) -> bool {
+    name == NETATALK_RESOURCE || samba::stream_name(name) == Some(RESOURCE_STREAM)
 }
 
 /// After the fork has moved into a sidecar.

@@ -7,6 +7,9 @@ use crate::mac::layout::{DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA};
 use crate::mac::{DosAttributes, Metadata, Parts, Problem, samba};
 use crate::{Caller, Error, Result};
 
+/// Reads one of a file's attributes.
+type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>>;
+
 /// What the file's own extended attributes say.
 #[derive(Default)]
 struct Own {
@@ -18,11 +21,11 @@ struct Own {
 
 impl Own {
     fn read(object: &dyn Object) -> Result<Self> {
-        Self::among(object, &names(object)?)
+        Self::among(&|name| object.xattr(name), &names(object)?)
     }
 
     /// One call for each of ours among these attributes of the file.
-    fn among(object: &dyn Object, names: &[Vec<u8>]) -> Result<Self> {
+    fn among(read: Read<'_>, names: &[Vec<u8>]) -> Result<Self> {
         let mut own = Self::default();
         for name in names {
             let place = match &name[..] {
@@ -32,7 +35,7 @@ impl Own {
                 _ if samba::stream_name(name) == Some(INFO_STREAM) => &mut own.info_stream,
                 _ => continue,
             };
-            *place = found(object.xattr(name))?;
+            *place = found(read(name))?;
         }
         Ok(own)
     }
@@ -65,7 +68,7 @@ impl Streams {
         names: &[Vec<u8>],
         may_have_sidecar: bool,
     ) -> Result<(Metadata, Vec<Problem>)> {
-        let own = Own::among(file.object, names)?;
+        let own = Own::among(&|name| file.object.xattr(name), names)?;
         let header = self.header_file(file)?;
         if !may_have_sidecar && !is_moving(names) {
             return Ok(own.model(None, header.as_ref()));
@@ -97,7 +100,7 @@ impl Streams {
     /// Writes the model down, and into the head of a sidecar that is there.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
         let names = names(file.object)?;
-        put_model(caller, file.object, Own::among(file.object, &names)?, metadata)?;
+        put_model(caller, file.object, Own::among(&|name| file.object.xattr(name), &names)?, metadata)?;
         if self.header_file(file)?.is_some() {
             self.take_over(file)?;
             self.store_alone(caller, file.object, metadata)?; // what the header file said, unless it was taken away
@@ -144,6 +147,11 @@ pub(crate) fn load_alone(object: &dyn Object) -> Result<(Metadata, Vec<Problem>)
     Ok(Own::read(object)?.model(None, None))
 }
 
+/// The same of a file that is not at hand: `read` gives the values of these attributes of it.
+pub(crate) fn load_from(read: Read<'_>, names: &[Vec<u8>]) -> Result<(Metadata, Vec<Problem>)> {
+    Ok(Own::among(read, names)?.model(None, None))
+}
+
 /// Writes the model into the file's attributes alone.
 pub(crate) fn store_alone(caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
     put_model(caller, object, Own::read(object)?, metadata)
@@ -154,12 +162,18 @@ pub(crate) fn store_first(caller: &Caller, object: &dyn Object, metadata: &Metad
     put_model(caller, object, Own::default(), metadata)
 }
 
+/// Whether a file has a resource fork of its own, or its sidecar may be elsewhere.
+pub(crate) fn has_fork_or_moves(names: &[Vec<u8>]) -> bool {
+    is_moving(names) || names.iter().any(|name| super::elsewhere::is_fork(name))
+}
+
 /// Whether a crash may have left the file's sidecar elsewhere.
-pub(crate) fn is_moving(names: &[Vec<u8>]) -> bool {
+fn is_moving(names: &[Vec<u8>]) -> bool {
     names.iter().any(|name| name == MOVING)
 }
 
-fn names(object: &dyn Object) -> Result<Vec<Vec<u8>>> {
+/// The names of a file's attributes; none where there cannot be any.
+pub(crate) fn names(object: &dyn Object) -> Result<Vec<Vec<u8>>> {
     Ok(found(object.list_xattrs())?.unwrap_or_default())
 }
 

@@ -17,13 +17,15 @@ mod tests;
 mod view;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 
 pub use self::copies::Besides;
 pub use self::fork::Fork;
-pub(crate) use self::metadata::{load_alone, store_alone, store_first};
+pub(crate) use self::metadata::{has_fork_or_moves, load_alone, load_from, names, store_alone, store_first};
 pub use self::named::StreamInfo;
+pub(crate) use self::named::has_stream;
 use self::pair::Moved;
 pub use self::store::STORE;
 pub(crate) use self::store::find_or_make;
@@ -83,6 +85,8 @@ pub struct Streams {
     seen: Mutex<Seen>,
     /// Whether the volume has a store, once that is known.
     store_seen: Mutex<Option<bool>>,
+    /// How often streams in the store came or went.
+    stored_changes: AtomicU64,
     /// Whether Netatalk 2's header files are looked for.
     netatalk2: bool,
 }
@@ -95,6 +99,7 @@ impl Streams {
             moved: Mutex::default(),
             seen: Mutex::default(),
             store_seen: Mutex::default(),
+            stored_changes: AtomicU64::new(0),
             netatalk2: false,
         }
     }

@@ -7,7 +7,7 @@ use super::{File, Streams, found, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::samba;
-use crate::{Access, Caller, Error, Result, SetAttributes};
+use crate::{Access, Caller, Error, HostKey, Result, SetAttributes};
 
 /// The longest name of an attribute, on any host.
 const LONGEST_XATTR: usize = 255;
@@ -70,8 +70,12 @@ impl Streams {
         Ok(has_stream(&names) || self.has_stored_streams(object)?)
     }
 
-    pub(crate) fn has_stored_streams(&self, object: &dyn Object) -> Result<bool> {
-        match self.stored(&object.key())? {
+    fn has_stored_streams(&self, object: &dyn Object) -> Result<bool> {
+        self.has_stored_streams_of(&object.key())
+    }
+
+    pub(crate) fn has_stored_streams_of(&self, key: &HostKey) -> Result<bool> {
+        match self.stored(key)? {
             Some(folder) => Ok(!store::streams(&*folder)?.is_empty()),
             None => Ok(false),
         }
@@ -245,6 +249,7 @@ impl Streams {
                 Home::Store(_) => {
                     let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
                     folder.remove(&Caller::root(), &store::stream_file(name))?;
+                    self.note_stored_change();
                 }
             }
         }
@@ -352,7 +357,9 @@ impl Streams {
         change(&*new)?;
         new.sync(Stability::File)?; // the attribute goes next, and must not be all there was
         let stream = store::stream_file(name);
-        folder.rename(&root, store::UNFINISHED, &*folder, &stream, RenameMode::Replace)
+        folder.rename(&root, store::UNFINISHED, &*folder, &stream, RenameMode::Replace)?;
+        self.note_stored_change();
+        Ok(())
     }
 
     fn write_stored(

@@ -1,7 +1,9 @@
 //! The volume's own folder for what fits nowhere beside a file: streams too large for an attribute, and sidecars whose
 //! place was taken before they could follow their file.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use siphasher::sip128::SipHasher24;
 
@@ -117,8 +119,24 @@ impl Streams {
         Ok(found(store.object.lookup(&Caller::root(), &folder_name(key)))?.map(|found| found.object))
     }
 
+    /// A number that is another one after each change to who has streams in the store.
+    pub(crate) fn stored_changes(&self) -> u64 {
+        self.stored_changes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note_stored_change(&self) {
+        self.stored_changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The files that have something in the store.
+    pub(crate) fn stored_files(&self) -> Result<HashSet<HostKey>> {
+        let root = self.backend.root()?.object;
+        let Some(store) = found(root.lookup(&Caller::root(), STORE))? else { return Ok(HashSet::new()) };
+        Ok(names(&*store.object)?.iter().filter_map(|name| folder_key(name)).collect())
+    }
+
     /// Whether the volume has a store. Asks the host once.
-    pub(super) fn has_store(&self) -> Result<bool> {
+    pub(crate) fn has_store(&self) -> Result<bool> {
         if let Some(&known) = self.store_seen.lock().as_ref() {
             return Ok(known);
         }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
 use super::{Reached, Shared, fact, handle};
-use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
 
@@ -156,6 +156,14 @@ impl Object for HostObject {
 
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
         self.find(caller, name)
+    }
+
+    fn glance(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
+        self.glance_at(caller, name)
+    }
+
+    fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
+        self.xattr_at(caller, name, xattr)
     }
 
     fn may_have(&self, name: &[u8]) -> bool {

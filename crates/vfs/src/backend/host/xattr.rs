@@ -5,12 +5,14 @@ use std::ffi::CString;
 use rustix::fs::XattrFlags;
 
 use super::fact;
-use super::object::HostObject;
-use crate::backend::XattrMode;
-use crate::{Error, Kind, Result};
+use super::object::{HostObject, attributes_of};
+use crate::backend::{Glance, XattrMode};
+use crate::{Caller, Error, Kind, Result};
 
 /// Linux holds no larger value and no longer list of names.
 const LARGEST: usize = 65_536;
+/// Enough for the names that most files have.
+const LIKELY_NAMES: usize = 512;
 
 impl HostObject {
     /// Who asked has been checked. A caller who may not read the file may be told of what describes it.
@@ -26,18 +28,52 @@ impl HostObject {
 
     fn try_read_xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
         self.has_xattrs()?;
-        let name = CString::new(name).map_err(|_| Error::InvalidName)?;
-        let mut value = vec![0; 512];
-        loop {
-            match rustix::fs::getxattr(self.path(), &name, &mut value[..]) {
-                Ok(length) => {
-                    value.truncate(length);
-                    return Ok(value);
-                }
-                Err(rustix::io::Errno::RANGE) if value.len() < LARGEST => value.resize(LARGEST, 0),
-                Err(error) => return Err(fact(error)),
+        let (path, name) = (self.path(), CString::new(name).map_err(|_| Error::InvalidName)?);
+        grown(512, |value| rustix::fs::getxattr(&path, &name, value))
+    }
+
+    /// An attribute of an entry of this folder.
+    pub(super) fn xattr_at(&self, caller: &Caller, entry: &[u8], name: &[u8]) -> Result<Vec<u8>> {
+        let (path, name) = (self.path_of(entry), CString::new(name).map_err(|_| Error::InvalidName)?);
+        let read = || grown(512, |value| rustix::fs::lgetxattr(&path[..], &name, value));
+        self.shared.act_as(caller)?;
+        match read() {
+            Err(Error::AccessDenied) => {
+                self.shared.act_as_ourselves()?;
+                read()
             }
+            other => other,
         }
+    }
+
+    /// What can be said of an entry of this folder by its name: three calls.
+    pub(super) fn glance_at(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
+        self.shared.act_as(caller)?;
+        let stat = super::stat_at(self.fd(), name)?;
+        let key = match super::handle::key_at(self.fd(), name) {
+            Ok((_, mount)) if self.shared.by_handle() && self.shared.mount_id != Some(mount) => {
+                return Err(Error::CrossVolume);
+            }
+            Ok((key, _)) if self.shared.by_handle() => key,
+            Ok(_) | Err(Error::NotSupported) => super::handle::key_by_birth(&stat)?,
+            Err(other) => return Err(other),
+        };
+        let attributes = attributes_of(&stat, self.shared.device);
+        let xattrs = match attributes.kind {
+            Kind::File | Kind::Folder => {
+                let path = self.path_of(name);
+                match grown(LIKELY_NAMES, |list| rustix::fs::llistxattr(&path[..], list)) {
+                    Err(Error::NotSupported) => Vec::new(),
+                    list => split(&list?),
+                }
+            }
+            _ => Vec::new(),
+        };
+        Ok(Glance { key, attributes, xattrs })
+    }
+
+    fn path_of(&self, entry: &[u8]) -> Vec<u8> {
+        [self.path().as_bytes(), b"/", entry].concat()
     }
 
     pub(super) fn write_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
@@ -59,10 +95,8 @@ impl HostObject {
 
     pub(super) fn xattr_names(&self) -> Result<Vec<Vec<u8>>> {
         self.has_xattrs()?;
-        let mut list = vec![0; LARGEST];
-        let length = rustix::fs::listxattr(self.path(), &mut list[..]).map_err(fact)?;
-        let names = list[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(<[u8]>::to_vec).collect())
+        let path = self.path();
+        grown(LIKELY_NAMES, |list| rustix::fs::listxattr(&path, list)).map(|list| split(&list))
     }
 
     /// The path of a link's descriptor would lead to its target.
@@ -72,4 +106,23 @@ impl HostObject {
             _ => Err(Error::NotSupported),
         }
     }
+}
+
+/// What a call gives that says when its buffer is too small.
+fn grown(likely: usize, mut call: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>) -> Result<Vec<u8>> {
+    let mut buffer = vec![0; likely];
+    loop {
+        match call(&mut buffer) {
+            Ok(length) => {
+                buffer.truncate(length);
+                return Ok(buffer);
+            }
+            Err(rustix::io::Errno::RANGE) if buffer.len() < LARGEST => buffer.resize(LARGEST, 0),
+            Err(error) => return Err(fact(error)),
+        }
+    }
+}
+
+fn split(list: &[u8]) -> Vec<Vec<u8>> {
+    list.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
 }

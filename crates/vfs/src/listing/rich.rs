@@ -1,0 +1,197 @@
+//! What richer listings show of an entry.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Details, Entry, Listing, Page};
+use crate::acl::server;
+use crate::backend::Glance;
+use crate::mac::layout::sidecar_name;
+use crate::mac::{DosAttributes, FinderInfo, Metadata};
+use crate::streams::{self, File};
+use crate::{Caller, Error, HostKey, Kind, Result, Time, old_attributes};
+
+/// An entry with what only some protocols show.
+#[derive(Debug, Clone, Copy)]
+pub struct Rich {
+    /// The file's key and attributes.
+    pub details: Details,
+    /// DOS attributes.
+    pub dos: DosAttributes,
+    /// When it was made: [`crate::Volume::created`].
+    pub created: Time,
+    /// The 32 bytes, with the date it came into its folder; all zeros when there are none.
+    pub finder_info: FinderInfo,
+    /// The length of the resource fork.
+    pub fork_len: u64,
+    /// Whether it has named streams.
+    pub has_streams: bool,
+    /// How many old extended attributes it has.
+    pub ea_count: u32,
+    /// The bytes of their names and values.
+    pub ea_bytes: u32,
+    /// Whether it has none of all this: nothing but data and the host's attributes.
+    pub plain: bool,
+}
+
+/// The same, as it is kept with an entry.
+pub(super) struct Facts {
+    dos: DosAttributes,
+    created: Option<Time>,
+    plain: bool,
+    has_streams: bool,
+    /// Changes to the store until then.
+    stored: u64,
+    more: Option<Box<More>>,
+}
+
+/// What few files have.
+#[derive(Default, PartialEq, Eq)]
+struct More {
+    finder_info: FinderInfo,
+    fork_len: u64,
+    ea_count: u32,
+    ea_bytes: u32,
+}
+
+/// Files that have something in the store, as of so many changes to it.
+pub(super) type Stored = (u64, Arc<HashSet<HostKey>>);
+
+impl Page {
+    /// An entry with everything that richer listings show; asks the host for what is not known. A plain entry that is
+    /// not known costs three calls.
+    pub fn rich_details(&self, caller: &Caller, entry: &Entry) -> Result<Rich> {
+        if !self.may_search {
+            return Err(Error::AccessDenied);
+        }
+        let listing = &*self.listing;
+        let mut known = entry.details.lock();
+        let changed = self.forget_changed(entry, &mut known);
+        let stored = listing.streams.as_ref().map_or(0, |streams| streams.stored_changes());
+        if let Some(known) = &*known
+            && let Some(facts) = &known.facts
+            && facts.stored == stored
+        {
+            return Ok(rich(known.details, facts));
+        }
+        let caller = if self.by_acl { server() } else { caller };
+        let (details, facts) = listing.ask(caller, &entry.name, changed, stored)?;
+        let answer = rich(details, &facts);
+        if facts.more.is_some() {
+            listing.more_bytes.fetch_add(size_of::<More>() + 16, Ordering::Relaxed);
+        }
+        *known = self.to_keep(entry, details, Some(facts));
+        Ok(answer)
+    }
+}
+
+fn rich(details: Details, facts: &Facts) -> Rich {
+    let none = More::default();
+    let more = facts.more.as_deref().unwrap_or(&none);
+    let attributes = &details.attributes;
+    let earliest = attributes.modified.min(attributes.changed);
+    Rich {
+        details,
+        dos: facts.dos,
+        created: facts.created.or(attributes.created).unwrap_or(earliest),
+        finder_info: more.finder_info,
+        fork_len: more.fork_len,
+        has_streams: facts.has_streams,
+        ea_count: more.ea_count,
+        ea_bytes: more.ea_bytes,
+        plain: facts.plain,
+    }
+}
+
+impl Listing {
+    /// Asks the host. `changed`: other names than those of the listing may be there by now.
+    fn ask(&self, caller: &Caller, name: &[u8], changed: bool, stored: u64) -> Result<(Details, Facts)> {
+        let glance = match name {
+            b"." => {
+                let (object, attributes) = (self.folder.clone(), self.folder.attributes()?);
+                let xattrs = streams::names(&*object)?;
+                Glance { key: object.key(), attributes, xattrs }
+            }
+            b".." => return Err(Error::NotSupported),
+            name => self.folder.glance(caller, name)?,
+        };
+        let details = Details { key: glance.key, attributes: glance.attributes };
+        let has_forks = matches!(glance.attributes.kind, Kind::File | Kind::Folder);
+        let in_store = has_forks && self.is_stored(&glance.key, stored)?;
+        let beside = has_forks && name != b"." && self.may_have_sidecar(name, changed);
+        let user = |xattr: &Vec<u8>| xattr.starts_with(b"user.");
+        if !in_store && !beside && !glance.xattrs.iter().any(user) {
+            let (dos, created, plain, has_streams) = (DosAttributes::default(), None, true, false);
+            return Ok((details, Facts { dos, created, plain, has_streams, stored, more: None }));
+        }
+        let (metadata, fork_len) = self.described(caller, name, &glance, beside)?;
+        let eas = self.eas(caller, name, &glance)?;
+        let more = More {
+            finder_info: metadata.finder_info_with_date(),
+            fork_len,
+            ea_count: eas.len() as u32,
+            ea_bytes: eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>() as u32,
+        };
+        let has_streams = in_store || streams::has_stream(&glance.xattrs);
+        let more = (more != More::default()).then(|| Box::new(more));
+        let plain = metadata.is_empty() && more.is_none() && !has_streams;
+        let (dos, created) = (metadata.dos, metadata.times.created);
+        Ok((details, Facts { dos, created, plain, has_streams, stored, more }))
+    }
+
+    /// The metadata and the length of the resource fork.
+    fn described(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        glance: &Glance,
+        beside: bool,
+    ) -> Result<(Metadata, u64)> {
+        let elsewhere = beside || streams::has_fork_or_moves(&glance.xattrs);
+        if let Some(streams) = self.streams.as_ref().filter(|_| elsewhere) {
+            let found = self.folder.lookup(caller, name)?;
+            let file = File { folder: &*self.folder, name, object: &*found.object };
+            let metadata = streams.load_among(&file, &glance.xattrs, beside)?.0;
+            return Ok((metadata, streams.fork_len(&file)?));
+        }
+        let read = |xattr: &[u8]| self.xattr(caller, name, xattr);
+        Ok((streams::load_from(&read, &glance.xattrs)?.0, 0))
+    }
+
+    fn eas(&self, caller: &Caller, name: &[u8], glance: &Glance) -> Result<Vec<old_attributes::Ea>> {
+        old_attributes::of(&|xattr| self.xattr(caller, name, xattr), &glance.xattrs)
+    }
+
+    fn xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
+        if name == b"." { self.folder.xattr(xattr) } else { self.folder.glance_xattr(caller, name, xattr) }
+    }
+
+    /// Whether there may be a sidecar. A listing of the whole folder knows, until something is heard.
+    fn may_have_sidecar(&self, name: &[u8], changed: bool) -> bool {
+        if self.streams.is_none() {
+            return false;
+        }
+        let sidecar = sidecar_name(name);
+        if self.whole && !changed {
+            self.sidecars.contains(&*sidecar)
+        } else {
+            self.folder.may_have(&sidecar)
+        }
+    }
+
+    /// Whether a file has something in the store: the store is listed once after each change to it.
+    fn is_stored(&self, key: &HostKey, changes: u64) -> Result<bool> {
+        let Some(streams) = &self.streams else { return Ok(false) };
+        if !streams.has_store()? {
+            return Ok(false);
+        }
+        let mut stored = self.stored.lock();
+        if stored.as_ref().is_none_or(|(as_of, _)| *as_of != changes) {
+            *stored = Some((changes, Arc::new(streams.stored_files()?)));
+        }
+        let listed = stored.as_ref().is_some_and(|(_, files)| files.contains(key));
+        drop(stored);
+        Ok(listed && streams.has_stored_streams_of(key)?)
+    }
+}

@@ -1,0 +1,251 @@
+//! Kept listings and names on the host backend: right whoever changes the folder, and fast.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::{Found, NewKind, RenameMode, XattrMode};
+use vfs::mac::{DosAttributes, FinderInfo};
+use vfs::names::Folding;
+use vfs::state::{ClientId, Party};
+use vfs::{Actor, Beside, Caller, Error, Kind, Rich, Volume, VolumeOptions};
+
+struct Disk {
+    dir: tempfile::TempDir,
+    volume: Volume,
+    me: Actor,
+}
+
+impl Disk {
+    fn new() -> Self {
+        Self::with_cache(64 << 20)
+    }
+
+    fn with_cache(cache_bytes: usize) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
+        let volume = Volume::new(Arc::new(host), VolumeOptions { cache_bytes, ..VolumeOptions::default() });
+        let caller =
+            Caller::new(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &[]);
+        Self { dir, volume, me: Actor::new(caller, Party::client(ClientId(1))) }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn root(&self) -> Found {
+        self.volume.root().unwrap()
+    }
+
+    fn folded(&self, name: &str) -> Result<String, Error> {
+        let found =
+            self.volume.lookup_folded(&self.me.caller, &self.root(), name.as_bytes(), Folding::default());
+        found.map(|(name, _)| String::from_utf8(name).unwrap())
+    }
+
+    fn create(&self, name: &str) -> Found {
+        self.volume.create(&self.me, &self.root(), name.as_bytes(), NewKind::File, 0o644).unwrap().found
+    }
+
+    /// Files with long names, so that their folder is one that is kept.
+    fn fill(&self, count: usize) {
+        (0..count).for_each(|at| std::fs::write(self.path().join(long(at)), b"x").unwrap());
+    }
+
+    fn listed(&self) -> BTreeSet<String> {
+        let page = self.volume.list(&self.me.caller, &self.root(), 0).unwrap();
+        page.named().map(|entry| String::from_utf8(entry.name().to_vec()).unwrap()).collect()
+    }
+
+    fn rich(&self, name: &str) -> Rich {
+        let page = self.volume.list(&self.me.caller, &self.root(), 0).unwrap();
+        let entry = page.named().find(|entry| entry.name() == name.as_bytes()).unwrap();
+        page.rich_details(&self.me.caller, entry).unwrap()
+    }
+}
+
+fn long(at: usize) -> String {
+    format!("a file with a rather long name so that folders grow {at:06}")
+}
+
+#[test]
+fn names_that_are_not_exact_are_found_whoever_brought_them() {
+    let disk = Disk::new();
+    disk.fill(200);
+    assert_eq!(disk.folded("NEW"), Err(Error::NotFound));
+    disk.create("New");
+    assert_eq!(disk.folded("NEW").unwrap(), "New");
+    std::fs::write(disk.path().join("Local"), b"").unwrap();
+    assert_eq!(disk.folded("LOCAL").unwrap(), "Local");
+    std::fs::rename(disk.path().join("Local"), disk.path().join("Moved")).unwrap();
+    assert_eq!(
+        (disk.folded("LOCAL"), disk.folded("MOVED").unwrap().as_str()),
+        (Err(Error::NotFound), "Moved")
+    );
+    let root = disk.root();
+    disk.volume.rename(&disk.me, (&root, b"Moved"), (&root, b"Again"), RenameMode::Replace).unwrap();
+    assert_eq!(
+        (disk.folded("MOVED"), disk.folded("again").unwrap().as_str()),
+        (Err(Error::NotFound), "Again")
+    );
+    std::fs::remove_file(disk.path().join("Again")).unwrap();
+    disk.volume.remove(&disk.me, &root, b"New", Kind::File).unwrap();
+    assert_eq!((disk.folded("NEW"), disk.folded("again")), (Err(Error::NotFound), Err(Error::NotFound)));
+    // Of two that fold alike the first in the order of bytes, and then the other one.
+    std::fs::write(disk.path().join("two"), b"").unwrap();
+    std::fs::write(disk.path().join("Two"), b"").unwrap();
+    assert_eq!(disk.folded("TWO").unwrap(), "Two");
+    std::fs::remove_file(disk.path().join("Two")).unwrap();
+    assert_eq!(disk.folded("TWO").unwrap(), "two");
+}
+
+#[test]
+fn sidecars_are_not_found_by_folding_while_their_file_is_there() {
+    let disk = Disk::new();
+    disk.fill(200);
+    // RFC 1740: magic, version, filler, no entries. It says nothing, and is a sidecar.
+    let sidecar = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \x00\x00";
+    std::fs::write(disk.path().join("File"), b"").unwrap();
+    assert_eq!(disk.folded("._FILE"), Err(Error::NotFound));
+    std::fs::write(disk.path().join("._File"), sidecar).unwrap();
+    assert_eq!(disk.folded("._FILE"), Err(Error::NotFound));
+    assert!(!disk.listed().contains("._File"));
+    std::fs::remove_file(disk.path().join("File")).unwrap();
+    assert_eq!(disk.folded("._FILE").unwrap(), "._File");
+    assert!(disk.listed().contains("._File"));
+}
+
+#[test]
+fn listings_and_cookies_are_right_while_names_come_and_go() {
+    let disk = Disk::new();
+    disk.fill(300);
+    let mut expected = disk.listed();
+    assert_eq!(expected.len(), 300);
+    disk.folded("missing").unwrap_err();
+    for round in 0..50 {
+        std::fs::remove_file(disk.path().join(long(round))).unwrap();
+        disk.create(&format!("new {round}"));
+        expected.remove(&long(round));
+        expected.insert(format!("new {round}"));
+        assert_eq!(disk.listed(), expected);
+    }
+    let (mut walked, mut cookie) = (BTreeSet::new(), 0);
+    for round in 0.. {
+        let page = disk.volume.list(&disk.me.caller, &disk.root(), cookie).unwrap();
+        let mut entries = page.entries().iter();
+        let some: Vec<_> = entries.by_ref().take(40).collect();
+        walked.extend(some.iter().map(|entry| String::from_utf8(entry.name().to_vec()).unwrap()));
+        let Some(last) = some.last() else { break };
+        cookie = last.cookie;
+        // Something changes between any two pages.
+        disk.create(&format!("later {round}"));
+    }
+    assert!(walked.is_superset(&expected));
+}
+
+#[test]
+fn rich_details_say_what_there_is_and_hear_of_changes() {
+    let disk = Disk::new();
+    disk.fill(200);
+    let name = long(7);
+    let file = disk.volume.lookup(&disk.me.caller, &disk.root().object, name.as_bytes()).unwrap();
+    let plain = disk.rich(&name);
+    assert!(plain.plain && !plain.has_streams && plain.fork_len == 0 && plain.finder_info.is_none());
+    assert_eq!(plain.details.key, file.object.key());
+    assert_eq!((plain.details.attributes.size, Some(plain.created)), (1, file.attributes.created));
+
+    let root = disk.root();
+    let place = Some(Beside { folder: &root.object, name: name.as_bytes() });
+    let info = FinderInfo::new(*b"TEXTttxt\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    disk.volume
+        .change_metadata(&disk.me, &file, place, |metadata| {
+            metadata.dos = DosAttributes::ARCHIVE;
+            metadata.set_finder_info(info);
+            metadata.dos = DosAttributes::ARCHIVE;
+        })
+        .unwrap();
+    disk.volume.set_eas(&disk.me, &file, place, &[(b"name", Some(b"value"))]).unwrap();
+    let rich = disk.rich(&name);
+    assert_eq!((rich.dos, rich.finder_info, rich.plain), (DosAttributes::ARCHIVE, info, false));
+    assert_eq!((rich.ea_count, rich.ea_bytes, rich.has_streams), (1, 9, false));
+    file.object.set_xattr(&disk.me.caller, b"user.tag", b"red", XattrMode::Set).unwrap();
+    assert!(disk.rich(&name).has_streams);
+    // A local program brings a fork of 5 bytes: RFC 1740, the fork (2) at 38.
+    let mut sidecar =
+        b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \x00\x01\0\0\0\x02\0\0\0\x26\0\0\0\x05".to_vec();
+    sidecar.extend(b"fork!");
+    std::fs::write(disk.path().join(format!("._{name}")), &sidecar).unwrap();
+    assert_eq!(disk.rich(&name).fork_len, 5);
+    std::fs::remove_file(disk.path().join(format!("._{name}"))).unwrap();
+    assert_eq!(disk.rich(&name).fork_len, 0);
+    // Details outlive changes to others, and are given up with changes to this one.
+    std::fs::write(disk.path().join("other"), b"").unwrap();
+    std::fs::write(disk.path().join(&name), b"12345").unwrap();
+    assert_eq!(disk.rich(&name).details.attributes.size, 5);
+    std::fs::rename(disk.path().join("other"), disk.path().join(&name)).unwrap();
+    let replaced = disk.rich(&name);
+    assert!(replaced.plain && replaced.details.attributes.size == 0);
+    let other = long(8);
+    assert_eq!(disk.rich(&other).details.attributes.links, 1);
+    std::fs::hard_link(disk.path().join(&other), disk.path().join("link")).unwrap();
+    assert_eq!(disk.rich(&other).details.attributes.links, 2);
+}
+
+#[test]
+fn the_cache_keeps_within_its_bytes_and_stays_right() {
+    let disk = Disk::with_cache(100_000);
+    disk.fill(200);
+    assert_eq!(disk.folded(&long(5).to_uppercase()).unwrap(), long(5));
+    for at in 200..2_000 {
+        std::fs::write(disk.path().join(long(at)), b"x").unwrap();
+        if at % 100 == 0 {
+            assert_eq!(disk.folded(&long(at).to_uppercase()).unwrap(), long(at));
+            assert_eq!(disk.listed().len(), at + 1);
+        }
+    }
+}
+
+/// Each creation is preceded by the look-up that finds nothing, as a client does that ignores case.
+#[test]
+fn creating_many_files_takes_no_longer_for_the_later_ones() {
+    let disk = Disk::new();
+    let create = |range: std::ops::Range<usize>| {
+        let start = Instant::now();
+        for at in range {
+            let name = format!("Name {at:06}");
+            assert_eq!(disk.folded(&name), Err(Error::NotFound));
+            disk.create(&name);
+        }
+        start.elapsed()
+    };
+    let (first, second) = (create(0..5_000), create(5_000..10_000));
+    println!("first 5,000 in {first:?}, second 5,000 in {second:?}");
+    assert!(second < first.max(Duration::from_millis(50)) * 3, "{first:?} then {second:?}");
+    assert_eq!(disk.folded("NAME 009999").unwrap(), "Name 009999");
+}
+
+#[test]
+fn rich_details_of_ten_thousand_entries_are_asked_for_once() {
+    let disk = Disk::new();
+    disk.fill(10_000);
+    let look = || {
+        let start = Instant::now();
+        let page = disk.volume.list(&disk.me.caller, &disk.root(), 0).unwrap();
+        let listed = start.elapsed();
+        let plain =
+            page.named().filter(|entry| page.rich_details(&disk.me.caller, entry).unwrap().plain).count();
+        assert_eq!(plain, 10_000);
+        (listed, start.elapsed())
+    };
+    let (first, second) = (look(), look());
+    disk.create("one more");
+    std::fs::remove_file(disk.path().join("one more")).unwrap();
+    let third = look();
+    println!("10,000 rich entries (listing, all): {first:?}, again {second:?}, after a change {third:?}");
+    assert!(second.1 * 3 < first.1 && third.1 < first.1, "{first:?}, {second:?}, {third:?}");
+}
