@@ -244,7 +244,9 @@ fn listings_and_subscribers_share_a_watch() {
         std::fs::write(share.path().join(format!("a-rather-long-file-name-{i}")), b"12345").unwrap();
         assert_eq!(sizes(), 5 * i); // whoever empties the queue first
     }
-    assert_eq!(heard(&mut watching, 49).len(), 49);
+    let mut came = heard(&mut watching, 49);
+    came.dedup(); // emptying and writing a file may be heard one by one
+    assert_eq!(came.len(), 49);
     drop(watching);
     std::fs::write(share.path().join("a-rather-long-file-name-1"), b"123456").unwrap();
     assert_eq!(sizes(), 5 * 49 + 1);
