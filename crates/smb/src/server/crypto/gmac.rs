@@ -4,10 +4,11 @@
 //! adds to the tag of the second is a product in GF(2^128), a dozen multiplications. So neither a received message (whose
 //! signature counts as zeros) nor a reply's header and data are copied together to be signed.
 
-use aes::Aes128;
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::cipher::{AES_128, EncryptingKey, UnboundCipherKey};
 use polyval::hazmat::FieldElement;
+
+use super::ccm::keystream_block;
 
 /// Up to here copying is cheaper than multiplying.
 const COPIED: usize = 8 * 1024;
@@ -75,9 +76,10 @@ impl Gmac {
 
 /// The hash key, as POLYVAL wants it to compute GHASH (RFC 8452, appendix A): reversed and times x.
 fn hash_key(key: &[u8; 16]) -> FieldElement {
-    let mut block = aes::Block::default();
-    Aes128::new(key.into()).encrypt_block(&mut block);
-    let reversed = u128::from_be_bytes(block.into());
+    let cipher = UnboundCipherKey::new(&AES_128, key).and_then(EncryptingKey::ctr);
+    // Counter 0, so this is the key's encryption of zeros.
+    let block = keystream_block(&cipher.expect("a key of 128 bits"), [0; 16]);
+    let reversed = u128::from_be_bytes(block);
     let carry = 0u128.wrapping_sub(reversed >> 127);
     let polynomial = 1 << 127 | 1 << 126 | 1 << 121 | 1;
     FieldElement::from(reversed << 1 ^ carry & polynomial)

@@ -3,6 +3,7 @@
 //! Contexts ([`signing::Signer`], [`sealing::Sealer`]) keep their expanded keys, are made once for a session or channel, and are used by any
 //! number of threads at once.
 
+mod ccm;
 mod gmac;
 pub(super) mod kdf;
 pub(super) mod preauth;

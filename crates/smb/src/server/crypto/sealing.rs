@@ -3,12 +3,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use aes::{Aes128, Aes256};
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, LessSafeKey, UnboundKey};
-use ccm::aead::AeadInOut;
-use ccm::consts::{U11, U16};
-use ccm::{Ccm, KeyInit};
 
+use super::ccm::Ccm;
 use super::kdf::SessionKeys;
 
 /// Bytes of the transform header's nonce. GCM uses the first 12, CCM the first 11; the others are 0.
@@ -127,8 +124,7 @@ pub(crate) struct SealingKey(Key);
 
 enum Key {
     Gcm(LessSafeKey),
-    Ccm128(Box<Ccm<Aes128, U16, U11>>),
-    Ccm256(Box<Ccm<Aes256, U16, U11>>),
+    Ccm(Box<Ccm>),
 }
 
 impl SealingKey {
@@ -145,8 +141,7 @@ impl SealingKey {
         Self(match cipher {
             Cipher::Aes128Gcm => gcm(&AES_128_GCM),
             Cipher::Aes256Gcm => gcm(&AES_256_GCM),
-            Cipher::Aes128Ccm => Key::Ccm128(Box::new(Ccm::new_from_slice(key).expect(FITS))),
-            Cipher::Aes256Ccm => Key::Ccm256(Box::new(Ccm::new_from_slice(key).expect(FITS))),
+            Cipher::Aes128Ccm | Cipher::Aes256Ccm => Key::Ccm(Box::new(Ccm::new(key).expect(FITS))),
         })
     }
 
@@ -165,12 +160,7 @@ impl SealingKey {
                 let tag = key.seal_in_place_separate_tag(gcm_nonce(nonce), Aad::from(header), buffer);
                 tag.expect(FITS).as_ref().try_into().expect("a tag of 128 bits")
             }
-            Key::Ccm128(key) => {
-                key.encrypt_inout_detached(ccm_nonce(nonce), header, buffer.into()).expect(FITS).into()
-            }
-            Key::Ccm256(key) => {
-                key.encrypt_inout_detached(ccm_nonce(nonce), header, buffer.into()).expect(FITS).into()
-            }
+            Key::Ccm(key) => key.encrypt(ccm_nonce(nonce), header, buffer),
         }
     }
 
@@ -190,12 +180,7 @@ impl SealingKey {
                 .open_in_place_separate_tag(gcm_nonce(nonce), Aad::from(header), tag, buffer)
                 .map(|_| ())
                 .map_err(|_| Forged),
-            Key::Ccm128(key) => key
-                .decrypt_inout_detached(ccm_nonce(nonce), header, buffer.into(), tag.into())
-                .map_err(|_| Forged),
-            Key::Ccm256(key) => key
-                .decrypt_inout_detached(ccm_nonce(nonce), header, buffer.into(), tag.into())
-                .map_err(|_| Forged),
+            Key::Ccm(key) => key.decrypt(ccm_nonce(nonce), header, buffer, tag),
         }
     }
 
@@ -242,8 +227,8 @@ fn gcm_nonce(nonce: &[u8; NONCE_LENGTH]) -> aws_lc_rs::aead::Nonce {
     aws_lc_rs::aead::Nonce::assume_unique_for_key(*first)
 }
 
-fn ccm_nonce(nonce: &[u8; NONCE_LENGTH]) -> &ccm::Nonce<U11> {
-    nonce.first_chunk::<11>().expect("11 of 16").into()
+fn ccm_nonce(nonce: &[u8; NONCE_LENGTH]) -> &[u8; 11] {
+    nonce.first_chunk().expect("11 of 16")
 }
 
 #[cfg(test)]
