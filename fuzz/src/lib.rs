@@ -12,6 +12,7 @@ pub mod names;
 pub mod nfs;
 pub mod smb_info;
 pub mod smb_login;
+pub mod smb_messages;
 
 /// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -32,10 +33,13 @@ pub const TARGETS: &[Target] = &[
     ("nfs_v3_replies", nfs::v3_replies),
     ("nfs_v3_requests", nfs::v3_requests),
     ("nfs_xdr", nfs::xdr),
+    ("smb_contexts", smb_messages::contexts),
     ("smb_fscc", smb_info::fscc),
     ("smb_fsctl", smb_info::fsctl),
     ("smb_ntlm", smb_login::ntlm),
     ("smb_pattern", smb_info::pattern),
+    ("smb_replies", smb_messages::replies),
+    ("smb_requests", smb_messages::requests),
     ("smb_security", smb_info::security),
     ("smb_spnego", smb_login::spnego),
 ];
