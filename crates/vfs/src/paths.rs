@@ -3,7 +3,7 @@
 use crate::backend::Found;
 use crate::names::Folding;
 use crate::sidecars::refuse_store;
-use crate::{Caller, Error, Kind, Result, Volume};
+use crate::{Caller, Error, Kind, Node, Result, Volume};
 
 /// The most components of a path.
 pub const MAX_PATH_DEPTH: usize = 512;
@@ -44,6 +44,23 @@ pub struct PathError {
 }
 
 impl Volume {
+    /// The stored names from the share's folder down to this folder, of which there are none for that folder itself.
+    pub fn path_of(&self, folder: &Node) -> Result<Vec<Vec<u8>>> {
+        let root = self.root()?;
+        let mut path = Vec::new();
+        let mut at = Found { object: folder.clone(), attributes: folder.attributes()? };
+        while at.object.key() != root.object.key() {
+            if path.len() >= MAX_PATH_DEPTH {
+                return Err(Error::NameTooLong);
+            }
+            let above = at.object.parent()?;
+            path.push(name_in(&above.object, &at.object)?);
+            at = above;
+        }
+        path.reverse();
+        Ok(path)
+    }
+
     /// Follows a path from a folder; `.` and `..` are not among the names. Names are looked up as
     /// [`Volume::lookup_folded`] does. A path all of whose names are exact takes as many calls to the host as one name.
     /// An empty path leads to the folder itself.
@@ -128,4 +145,16 @@ fn folder(found: Found) -> Result<Found> {
 fn check(name: &[u8]) -> Result<()> {
     let is_path = matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0));
     if is_path { Err(Error::InvalidName) } else { refuse_store(name) }
+}
+
+/// The name that a folder has in the one above it.
+fn name_in(above: &Node, folder: &Node) -> Result<Vec<u8>> {
+    let mut found = None;
+    above.list(0, &mut |entry| {
+        if entry.id == folder.id() && !matches!(entry.name, b"." | b"..") {
+            found = Some(entry.name.to_vec());
+        }
+        found.is_none()
+    })?;
+    found.ok_or(Error::Stale)
 }

@@ -51,6 +51,11 @@ impl Dialect {
         self > Self::V2_0_2
     }
 
+    /// Whether the data of an error come in contexts.
+    pub fn has_error_contexts(self) -> bool {
+        self >= Self::V3_1_1
+    }
+
     /// Whether it is one of the 3 family.
     pub fn is_v3(self) -> bool {
         self >= Self::V3_0

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use bytes::Bytes;
@@ -168,6 +169,11 @@ impl Context {
     /// The client in the tree's tables.
     pub(super) fn client_id(&self) -> Result<ClientId, Status> {
         Ok(self.session()?.client_id())
+    }
+
+    /// Whether the client is a Mac that has said so (create context AAPL).
+    pub(super) fn is_mac(&self) -> bool {
+        self.connection.mac.load(Ordering::Relaxed)
     }
 
     /// Refuses transfers that are longer than agreed on, or than the request has paid for: MS-SMB2 3.3.5.2.5.

@@ -1,24 +1,48 @@
 //! What clients are told about a file again and again: times, sizes, attributes.
 
 use vfs::backend::Found;
-use vfs::mac::Metadata;
-use vfs::{Attributes, Beside, Kind};
+use vfs::mac::{DosAttributes, Metadata};
+use vfs::{Attributes, Beside, Kind, Volume};
 
 use super::open::File;
 use crate::wire::Status;
+use crate::wire::fscc::FileAttributes;
 use crate::wire::time::NtTime;
 use crate::wire::values::NetworkOpen;
 
-/// FILE_ATTRIBUTE_*, MS-FSCC 2.6.
-pub(super) mod attribute {
-    pub(in crate::server) const READONLY: u32 = 0x1;
-    pub(in crate::server) const HIDDEN: u32 = 0x2;
-    pub(in crate::server) const SYSTEM: u32 = 0x4;
-    pub(in crate::server) const DIRECTORY: u32 = 0x10;
-    pub(in crate::server) const ARCHIVE: u32 = 0x20;
-    pub(in crate::server) const NORMAL: u32 = 0x80;
-    pub(in crate::server) const SPARSE_FILE: u32 = 0x200;
-    pub(in crate::server) const REPARSE_POINT: u32 = 0x400;
+/// DOS attributes that are kept with a file.
+const KEPT: u32 = FileAttributes::READONLY.0
+    | FileAttributes::HIDDEN.0
+    | FileAttributes::SYSTEM.0
+    | FileAttributes::ARCHIVE.0
+    | FileAttributes::NOT_CONTENT_INDEXED.0
+    | FileAttributes::OFFLINE.0;
+
+/// The attributes that clients see. A file whose attributes nobody has ever set is new to whoever makes backups.
+pub(super) fn shown(kind: Kind, dos: DosAttributes) -> FileAttributes {
+    let of_kind = match kind {
+        Kind::Folder => FileAttributes::DIRECTORY,
+        Kind::Link => FileAttributes::REPARSE_POINT,
+        _ => FileAttributes::NONE,
+    };
+    let sparse = FileAttributes(dos.0) & FileAttributes::SPARSE_FILE;
+    let kept = match (dos.0, kind) {
+        (0, Kind::File) => FileAttributes::ARCHIVE,
+        _ => FileAttributes(dos.0 & KEPT),
+    };
+    match kept | of_kind | sparse {
+        FileAttributes::NONE => FileAttributes::NORMAL,
+        all => all,
+    }
+}
+
+/// What is kept when a client sets attributes. None at all is kept as "normal", to tell it from never set.
+pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttributes {
+    let sparse = before.0 & FileAttributes::SPARSE_FILE.0;
+    match asked.0 & KEPT | sparse {
+        0 => DosAttributes(FileAttributes::NORMAL.0),
+        kept => DosAttributes(kept),
+    }
 }
 
 /// Times, sizes and attributes of an open file.
@@ -41,26 +65,24 @@ impl Facts {
         Ok(Self { attributes, metadata, size })
     }
 
-    /// FILE_ATTRIBUTE_*, MS-FSCC 2.6.
-    pub(super) fn file_attributes(&self) -> u32 {
-        let dos = self.metadata.dos.0
-            & (attribute::READONLY | attribute::HIDDEN | attribute::SYSTEM | attribute::ARCHIVE);
-        let kind = match self.attributes.kind {
-            Kind::Folder => attribute::DIRECTORY,
-            Kind::Link => attribute::REPARSE_POINT,
-            _ => 0,
-        };
-        match dos | kind {
-            0 => attribute::NORMAL,
-            all => all,
-        }
+    /// The attributes that clients see.
+    pub(super) fn file_attributes(&self) -> FileAttributes {
+        shown(self.attributes.kind, self.metadata.dos)
     }
 
     /// When it was made.
     pub(super) fn created(&self) -> NtTime {
-        let attributes = &self.attributes;
-        let host = attributes.created.unwrap_or(attributes.modified.min(attributes.changed));
-        self.metadata.times.created.unwrap_or(host).into()
+        Volume::created(&self.attributes, &self.metadata).into()
+    }
+
+    /// The size that clients see: folders have none.
+    pub(super) fn end_of_file(&self) -> u64 {
+        if self.attributes.kind == Kind::Folder { 0 } else { self.size }
+    }
+
+    /// Bytes on the disk, likewise.
+    pub(super) fn allocated(&self) -> u64 {
+        if self.attributes.kind == Kind::Folder { 0 } else { self.attributes.allocated }
     }
 
     /// What CREATE and CLOSE answer.
@@ -71,9 +93,9 @@ impl Facts {
             last_access_time: NtTime::from(attributes.accessed).0,
             last_write_time: NtTime::from(attributes.modified).0,
             change_time: NtTime::from(attributes.changed).0,
-            allocation_size: attributes.allocated,
-            end_of_file: if attributes.kind == Kind::Folder { 0 } else { self.size },
-            file_attributes: self.file_attributes(),
+            allocation_size: self.allocated(),
+            end_of_file: self.end_of_file(),
+            file_attributes: self.file_attributes().0,
         }
     }
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use vfs::backend::Stability;
 use vfs::{Kind, Payload};
 
 use super::pipe_end::PipeEnd;
+use super::query_directory::Scan;
 use super::tree::Tree;
 use crate::wire::Status;
 use crate::wire::security::AccessMask;
@@ -44,6 +45,10 @@ pub(super) struct File {
     pub(super) open: vfs::Open,
     /// Where FilePositionInformation says it is: kept for the client, used by nobody.
     pub(super) position: AtomicU64,
+    /// The path by which the client knows it, without a backslash in front.
+    path: Mutex<Box<[u16]>>,
+    /// How far the client has come with listing it.
+    pub(super) scan: Mutex<Scan>,
     /// Every write is on the disk before it is answered.
     pub(super) write_through: bool,
 }
@@ -109,6 +114,27 @@ impl Opens {
 }
 
 impl File {
+    /// A file as the client begins with it.
+    pub(super) fn new(open: vfs::Open, path: &[u16], write_through: bool) -> Self {
+        Self {
+            open,
+            position: AtomicU64::new(0),
+            path: Mutex::new(path.into()),
+            scan: Mutex::default(),
+            write_through,
+        }
+    }
+
+    /// The path by which the client knows it, with a backslash in front.
+    pub(super) fn opened_as(&self) -> Vec<u16> {
+        [&[u16::from(b'\\')][..], &self.path.lock()].concat()
+    }
+
+    /// The client has moved it.
+    pub(super) fn moved_to(&self, path: &[u16]) {
+        *self.path.lock() = path.into();
+    }
+
     /// Where it is said to be.
     pub(super) fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)

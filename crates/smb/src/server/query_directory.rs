@@ -1,9 +1,240 @@
-//! QUERY_DIRECTORY, MS-SMB2 3.3.5.18.
+//! QUERY_DIRECTORY, MS-SMB2 3.3.5.18 and MS-FSA 2.1.5.6.3.
 
-use super::context::{Context, Outcome};
+use vfs::backend::Found;
+use vfs::mac::time;
+use vfs::names::{Folding, windows_view};
+use vfs::{Error, Kind, Page, Rich};
+use wire::Writer;
+
+use super::context::{Context, Outcome, Reply};
+use super::facts;
+use super::open::File;
+use super::tree::Tree;
 use crate::wire::Status;
+use crate::wire::fscc::directory::{Entry, EntryName, Facts, Form, Listing};
+use crate::wire::fscc::pattern::Pattern;
+use crate::wire::fscc::readdirattr::{MacAttributes, ShortFinderInfo, Version};
+use crate::wire::fscc::reparse::Tag;
+use crate::wire::fscc::{FileAttributes, FileClass};
+use crate::wire::query_directory::{Flags, Request, Response};
+use crate::wire::security::AccessMask;
+use crate::wire::time::NtTime;
+
+/// How far a client has come with a folder.
+#[derive(Default)]
+pub(super) struct Scan {
+    /// Asked for in the first request of the scan, kept for the others.
+    pattern: Option<Pattern>,
+    /// `.` and `..` are entries 0 and 1; then the tree's own come.
+    dots: u8,
+    cookie: u64,
+    /// Something has been found.
+    found: bool,
+    /// Everything has been looked at.
+    over: bool,
+}
 
 pub(super) async fn run(context: &Context) -> Outcome {
-    let _open = context.tree()?;
-    Err(Status::NOT_SUPPORTED.into())
+    let request = Request::decode(&context.message)?;
+    context.may_transfer(request.output_buffer_length)?;
+    let open = context.open(request.file)?;
+    let file = open.file()?;
+    if file.open.node().kind() != Kind::Folder || !file.open.is_data() {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    open.require(AccessMask::LIST_DIRECTORY)?;
+    let form = Form::of(FileClass(request.information_class)).ok_or(Status::INVALID_INFO_CLASS)?;
+    let form = if form == Form::IdBoth && context.is_mac() { Form::IdBothMac } else { form };
+    let mut scan = file.scan.lock();
+    if request.flags.has_any(Flags::RESTART_SCANS | Flags::REOPEN) {
+        let pattern = scan.pattern.take().filter(|_| request.pattern.is_empty());
+        *scan = Scan { pattern, ..Scan::default() };
+    }
+    let tree = context.tree()?;
+    let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
+    if scan.pattern.is_none() {
+        let pattern = Pattern::new(&request.pattern, folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
+        scan.pattern = Some(pattern);
+    }
+    let mut w = Writer::onto(Vec::with_capacity((request.output_buffer_length as usize).min(MOST_RESERVED)));
+    let mut walk = Walk {
+        tree,
+        file,
+        form,
+        single: request.flags.has(Flags::RETURN_SINGLE_ENTRY),
+        listing: Listing::begin(&w, form, request.output_buffer_length as usize),
+        full: false,
+    };
+    walk.run(&mut scan, &mut w)?;
+    if walk.listing.is_empty() {
+        return Err(match (walk.full, scan.found) {
+            (true, _) => Status::INFO_LENGTH_MISMATCH.into(),
+            (false, true) => Status::NO_MORE_FILES.into(),
+            (false, false) => Status::NO_SUCH_FILE.into(),
+        });
+    }
+    scan.found = true;
+    let response = Response { data: w.into_bytes() };
+    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
+}
+
+/// Room for entries that is made at once.
+const MOST_RESERVED: usize = 64 * 1024;
+
+/// One request's way through a folder.
+struct Walk<'a> {
+    tree: &'a Tree,
+    file: &'a File,
+    form: Form,
+    single: bool,
+    listing: Listing,
+    /// There was no room for the next entry.
+    full: bool,
+}
+
+impl Walk<'_> {
+    fn run(&mut self, scan: &mut Scan, w: &mut Writer) -> Result<(), Status> {
+        if scan.over {
+            return Ok(());
+        }
+        let volume = self.tree.volume()?;
+        let folder =
+            Found { object: self.file.open.node().clone(), attributes: self.file.open.attributes()? };
+        self.dots(scan, &folder, w)?;
+        while !self.done() {
+            let page = volume.list(&self.file.open.actor().caller, &folder, scan.cookie)?;
+            let mut ended = page.entries().is_empty();
+            for entry in page.entries() {
+                if !matches!(entry.name(), b"." | b"..") && self.entry(scan, &page, entry, w)? {
+                    break;
+                }
+                scan.cookie = entry.cookie;
+                if self.done() {
+                    return Ok(());
+                }
+            }
+            ended |= page.complete && !self.full;
+            if ended {
+                scan.over = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&self) -> bool {
+        self.full || (self.single && !self.listing.is_empty())
+    }
+
+    /// The folder itself and the one above it. Above the share's folder there is nothing to be seen: it stands for itself.
+    fn dots(&mut self, scan: &mut Scan, folder: &Found, w: &mut Writer) -> Result<(), Status> {
+        for (at, name) in [(0, "."), (1, "..")] {
+            if scan.dots > at || self.done() {
+                continue;
+            }
+            if matches(scan, EntryName::Utf8(name)) {
+                let attributes = match at {
+                    0 => folder.attributes,
+                    _ => self
+                        .tree
+                        .volume()?
+                        .parent(folder)
+                        .map_or(folder.attributes, |parent| parent.attributes),
+                };
+                let created = attributes.created.unwrap_or(attributes.modified);
+                let facts = facts_of(&attributes, created, facts::shown(Kind::Folder, Default::default()), 0);
+                let mac = self.mac(None, &attributes);
+                let entry = Entry { facts, name: EntryName::Utf8(name), short_name: &[], mac: mac.as_ref() };
+                if !self.listing.push(w, &entry) {
+                    self.full = true;
+                    return Ok(());
+                }
+            }
+            scan.dots = at + 1;
+        }
+        Ok(())
+    }
+
+    /// Adds an entry that matches. True when there was no room for it.
+    fn entry(
+        &mut self,
+        scan: &Scan,
+        page: &Page,
+        entry: &vfs::Entry,
+        w: &mut Writer,
+    ) -> Result<bool, Status> {
+        let units;
+        let name = match plain_name(entry.name()) {
+            Some(name) => EntryName::Utf8(name),
+            None => {
+                units = windows_view(entry.name());
+                EntryName::Units(&units)
+            }
+        };
+        if !matches(scan, name) {
+            return Ok(false);
+        }
+        let rich = match page.rich_details(&self.file.open.actor().caller, entry) {
+            Ok(rich) => rich,
+            Err(Error::NotFound | Error::Stale) => return Ok(false), // gone meanwhile
+            Err(Error::AccessDenied) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let attributes = &rich.details.attributes;
+        let shown = facts::shown(attributes.kind, rich.dos);
+        let facts = facts_of(attributes, rich.created, shown, rich.ea_bytes);
+        let mac = self.mac(Some(&rich), attributes);
+        let entry = Entry { facts, name, short_name: &[], mac: mac.as_ref() };
+        if self.listing.push(w, &entry) {
+            return Ok(false);
+        }
+        self.full = true;
+        Ok(true)
+    }
+
+    /// What a Mac is shown in the places of what it does not want to know.
+    fn mac(&self, rich: Option<&Rich>, attributes: &vfs::Attributes) -> Option<MacAttributes> {
+        if self.form != Form::IdBothMac {
+            return None;
+        }
+        let folder = attributes.kind == Kind::Folder;
+        let finder_info = rich.map_or([0; 32], |rich| *rich.finder_info.as_bytes());
+        let added = rich.map_or(attributes.modified, |rich| rich.created);
+        Some(MacAttributes {
+            maximal_access: AccessMask::FILE_ALL,
+            version: Version::V2 { has_no_xattrs: rich.is_some_and(|rich| rich.plain) },
+            resource_fork_len: rich.map_or(0, |rich| rich.fork_len),
+            finder_info: ShortFinderInfo::new(&finder_info, folder, time::to_2000(Some(added))),
+            mode: 0,
+        })
+    }
+}
+
+fn matches(scan: &Scan, name: EntryName<'_>) -> bool {
+    scan.pattern.as_ref().is_none_or(|pattern| pattern.matches(name))
+}
+
+/// The name, when clients see it as it is stored. Most are such.
+fn plain_name(stored: &[u8]) -> Option<&str> {
+    let plain = |byte: &u8| matches!(byte, 0x20..=0x7E) && !br#""*:<>?\|"#.contains(byte);
+    match stored.last() {
+        Some(b' ' | b'.') | None => None,
+        Some(_) if stored.iter().all(plain) => std::str::from_utf8(stored).ok(),
+        Some(_) => None,
+    }
+}
+
+fn facts_of(attributes: &vfs::Attributes, created: vfs::Time, shown: FileAttributes, ea_size: u32) -> Facts {
+    Facts {
+        creation_time: created.into(),
+        last_access_time: attributes.accessed.into(),
+        last_write_time: attributes.modified.into(),
+        change_time: NtTime::from(attributes.changed),
+        end_of_file: if attributes.kind == Kind::Folder { 0 } else { attributes.size },
+        allocation_size: if attributes.kind == Kind::Folder { 0 } else { attributes.allocated },
+        attributes: shown,
+        ea_size,
+        reparse_tag: if attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 },
+        file_id: attributes.id.0,
+    }
 }

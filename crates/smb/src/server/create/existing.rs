@@ -1,7 +1,6 @@
 //! What is there already.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use vfs::backend::Found;
 use vfs::mac::DosAttributes;
@@ -10,7 +9,6 @@ use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 
 use super::{Missed, Opened, Wanted, access};
 use crate::server::context::Context;
-use crate::server::facts::attribute;
 use crate::server::open::{File, Open, What};
 use crate::server::tree::Tree;
 use crate::wire::Status;
@@ -74,11 +72,7 @@ pub(super) async fn open(
 
 /// An open as the client knows it.
 pub(super) fn wrap(tree: &Arc<Tree>, wanted: &Wanted<'_>, granted: AccessMask, open: vfs::Open) -> Open {
-    let file = File {
-        open,
-        position: AtomicU64::new(0),
-        write_through: wanted.options().has(Options::WRITE_THROUGH),
-    };
+    let file = File::new(open, &wanted.request.name, wanted.options().has(Options::WRITE_THROUGH));
     Open {
         key: FileKey { persistent: wanted.number, volatile: wanted.number },
         tree: tree.clone(),
@@ -136,9 +130,9 @@ fn grant(
 
 /// A file that is hidden, or the system's, is overwritten only by who knows: MS-FSA 2.1.5.1.2.
 fn keeps_attributes(wanted: &Wanted<'_>, dos: DosAttributes) -> Result<(), Status> {
-    let asked = wanted.request.file_attributes;
-    let lost = |has: DosAttributes, bit: u32| dos.contains(has) && asked & bit == 0;
-    match lost(DosAttributes::HIDDEN, attribute::HIDDEN) || lost(DosAttributes::SYSTEM, attribute::SYSTEM) {
+    let asked = DosAttributes(wanted.request.file_attributes);
+    let lost = |bit| dos.contains(bit) && !asked.contains(bit);
+    match lost(DosAttributes::HIDDEN) || lost(DosAttributes::SYSTEM) {
         true => Err(Status::ACCESS_DENIED),
         false => Ok(()),
     }

@@ -10,10 +10,11 @@ use vfs::{Beside, Error, OpenOptions, Volume};
 use super::existing::wrap;
 use super::{Missed, Opened, Wanted, access};
 use crate::server::context::Context;
-use crate::server::facts::attribute;
+use crate::server::facts;
 use crate::server::tree::Tree;
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options};
+use crate::wire::fscc::FileAttributes;
 use crate::wire::security::AccessMask;
 
 /// The mode of new files and folders.
@@ -31,7 +32,7 @@ pub(super) async fn make(
     if matches!(wanted.disposition(), Disposition::OPEN | Disposition::OVERWRITE) {
         return Err(Status::OBJECT_NAME_NOT_FOUND.into());
     }
-    let read_only = wanted.request.file_attributes & attribute::READONLY != 0;
+    let read_only = FileAttributes(wanted.request.file_attributes).has(FileAttributes::READONLY);
     if read_only && wanted.options().has(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
@@ -74,14 +75,14 @@ fn describe(
     made: &vfs::backend::Found,
     folder: bool,
 ) -> Result<(), Missed> {
-    const KEPT: u32 = attribute::READONLY | attribute::HIDDEN | attribute::SYSTEM;
-    let asked = wanted.request.file_attributes & KEPT;
-    if asked == 0 {
-        return Ok(());
+    let archive = if folder { FileAttributes::NONE } else { FileAttributes::ARCHIVE };
+    let wants =
+        facts::to_keep(FileAttributes(wanted.request.file_attributes) | archive, DosAttributes::default());
+    if matches!(wants.0, 0x20 | 0x80) {
+        return Ok(()); // what it has by itself
     }
-    let archive = if folder { 0 } else { attribute::ARCHIVE };
     let mut metadata = Metadata::default();
-    metadata.set_dos(DosAttributes(asked | archive));
+    metadata.set_dos(wants);
     volume.describe_new(&wanted.actor, made, &metadata)?;
     Ok(())
 }

@@ -1,0 +1,182 @@
+//! Information about a file, MS-FSA 2.1.5.12.
+
+use vfs::backend::Found;
+use vfs::names::windows_view;
+use vfs::{Beside, Kind};
+use wire::Writer;
+
+use super::Answer;
+use crate::server::config::ShareKind;
+use crate::server::context::{Context, Failure};
+use crate::server::facts::Facts;
+use crate::server::open::{File, Open};
+use crate::wire::Status;
+use crate::wire::fscc::FileClass;
+use crate::wire::fscc::file_info as info;
+use crate::wire::fscc::file_name::{All, Name};
+use crate::wire::fscc::reparse::Tag;
+use crate::wire::fscc::stream::{self, Stream};
+use crate::wire::query_info::Request;
+use crate::wire::security::AccessMask;
+use crate::wire::time::NtTime;
+
+/// What one class says.
+pub(super) async fn answer(
+    context: &Context,
+    open: &Open,
+    class: FileClass,
+    _request: &Request<'_>,
+) -> Result<Answer, Failure> {
+    let file = open.file()?;
+    if needs_attributes(class) {
+        open.require(AccessMask::READ_ATTRIBUTES)?;
+    }
+    let mut w = Writer::new();
+    match class {
+        FileClass::STREAM => {
+            stream::encode(&streams(context, file).await?, &mut w);
+            return Ok(Answer { bytes: w.into_bytes(), least: 0 });
+        }
+        FileClass::NORMALIZED_NAME => {
+            // Without the backslash in front, MS-FSCC 2.4.29.
+            let path = path_of(context, file)?;
+            Name { name: path.get(1..).unwrap_or_default().to_vec() }.encode(&mut w);
+            return Ok(Answer { bytes: w.into_bytes(), least: 4 });
+        }
+        FileClass::ACCESS => info::Access { access: open.granted }.encode(&mut w),
+        FileClass::POSITION => info::Position { current_byte_offset: file.position() }.encode(&mut w),
+        FileClass::MODE => mode(file).encode(&mut w),
+        FileClass::ALIGNMENT => info::Alignment { requirement: 0 }.encode(&mut w),
+        _ => return of_facts(context, open, file, class).await,
+    }
+    Ok(Answer::whole(w.into_bytes()))
+}
+
+async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass) -> Result<Answer, Failure> {
+    let facts = Facts::of(file).await?;
+    let mut w = Writer::new();
+    match class {
+        FileClass::BASIC => basic(&facts).encode(&mut w),
+        FileClass::STANDARD => standard(file, &facts).encode(&mut w),
+        FileClass::INTERNAL => info::Internal { index_number: facts.attributes.id.0 }.encode(&mut w),
+        FileClass::EA => info::Ea { ea_size: 0 }.encode(&mut w),
+        FileClass::NETWORK_OPEN => network_open(&facts).encode(&mut w),
+        FileClass::ATTRIBUTE_TAG => {
+            let reparse_tag = if facts.attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 };
+            info::AttributeTag { attributes: facts.file_attributes(), reparse_tag }.encode(&mut w);
+        }
+        FileClass::COMPRESSION => {
+            info::Compression { compressed_size: facts.size, ..Default::default() }.encode(&mut w);
+        }
+        FileClass::ID => id(context, &facts)?.encode(&mut w),
+        FileClass::ALL => {
+            let all = All {
+                basic: basic(&facts),
+                standard: standard(file, &facts),
+                internal: info::Internal { index_number: facts.attributes.id.0 },
+                ea: info::Ea { ea_size: 0 },
+                access: info::Access { access: open.granted },
+                position: info::Position { current_byte_offset: file.position() },
+                mode: mode(file),
+                alignment: info::Alignment { requirement: 0 },
+                name: Name { name: file.opened_as() },
+            };
+            all.encode(&mut w);
+            return Ok(Answer { bytes: w.into_bytes(), least: All::FIXED_LEN });
+        }
+        FileClass::ALTERNATE_NAME | FileClass::SHORT_NAME => {
+            return Err(Status::OBJECT_NAME_NOT_FOUND.into());
+        }
+        _ => return Err(Status::INVALID_INFO_CLASS.into()),
+    }
+    Ok(Answer::whole(w.into_bytes()))
+}
+
+/// Classes for which the file must have been opened to read attributes, MS-FSA 2.1.5.12.
+fn needs_attributes(class: FileClass) -> bool {
+    matches!(class, FileClass::BASIC | FileClass::ALL | FileClass::NETWORK_OPEN | FileClass::ATTRIBUTE_TAG)
+}
+
+fn basic(facts: &Facts) -> info::Basic {
+    let attributes = &facts.attributes;
+    info::Basic {
+        creation_time: facts.created(),
+        last_access_time: attributes.accessed.into(),
+        last_write_time: attributes.modified.into(),
+        change_time: NtTime::from(attributes.changed),
+        attributes: facts.file_attributes(),
+    }
+}
+
+fn standard(file: &File, facts: &Facts) -> info::Standard {
+    let directory = facts.attributes.kind == Kind::Folder;
+    let delete_pending = file.open.is_being_removed();
+    info::Standard {
+        allocation_size: facts.allocated(),
+        end_of_file: facts.end_of_file(),
+        number_of_links: if directory { 1 } else { facts.attributes.links }
+            .saturating_sub(delete_pending.into()),
+        delete_pending,
+        directory,
+    }
+}
+
+fn network_open(facts: &Facts) -> info::NetworkOpen {
+    let basic = basic(facts);
+    info::NetworkOpen {
+        creation_time: basic.creation_time,
+        last_access_time: basic.last_access_time,
+        last_write_time: basic.last_write_time,
+        change_time: basic.change_time,
+        allocation_size: facts.allocated(),
+        end_of_file: facts.end_of_file(),
+        attributes: basic.attributes,
+    }
+}
+
+fn mode(file: &File) -> info::Mode {
+    let mode = if file.write_through { info::ModeFlags::WRITE_THROUGH } else { info::ModeFlags::NONE };
+    info::Mode { mode }
+}
+
+fn id(context: &Context, facts: &Facts) -> Result<info::Id, Status> {
+    let ShareKind::Disk { serial, .. } = &context.tree()?.share.kind else {
+        return Err(Status::INVALID_DEVICE_REQUEST);
+    };
+    let mut file_id = [0; 16];
+    file_id[..8].copy_from_slice(&facts.attributes.id.0.to_le_bytes());
+    Ok(info::Id { volume_serial_number: *serial, file_id })
+}
+
+/// The streams of a file: its data first, then the others.
+async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure> {
+    let facts = Facts::of(file).await?;
+    let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
+    let mut all = Vec::new();
+    if facts.attributes.kind != Kind::Folder {
+        let name = "::$DATA".encode_utf16().collect();
+        all.push(Stream { size: facts.attributes.size, allocation_size: facts.attributes.allocated, name });
+    }
+    let Some((folder, name)) = file.open.place() else { return Ok(all) };
+    let beside = Beside { folder: &folder, name: &name };
+    for other in context.tree()?.volume()?.streams(file.open.actor(), &found, Some(beside)).await? {
+        let mut name: Vec<u16> = vec![u16::from(b':')];
+        name.extend(windows_view(&other.name));
+        name.extend(":$DATA".encode_utf16());
+        all.push(Stream { size: other.len, allocation_size: other.allocated, name });
+    }
+    Ok(all)
+}
+
+/// The path from the share's folder, with a backslash in front of each name.
+pub(in crate::server) fn path_of(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
+    let volume = context.tree()?.volume()?;
+    let Some((folder, name)) = file.open.place() else { return Ok(vec![u16::from(b'\\')]) };
+    let path = volume.path_of(&folder)?;
+    let mut units = Vec::new();
+    for name in path.iter().map(|name| &name[..]).chain([&name[..]]) {
+        units.push(u16::from(b'\\'));
+        units.extend(windows_view(name));
+    }
+    Ok(units)
+}

@@ -1,0 +1,127 @@
+//! Information about the share's file system, MS-FSA 2.1.5.13.
+
+use vfs::backend::Space;
+use wire::Writer;
+
+use super::Answer;
+use crate::server::config::{Share, ShareKind};
+use crate::server::context::{Context, Failure};
+use crate::wire::Status;
+use crate::wire::fscc::FsClass;
+use crate::wire::fscc::fs_info::{
+    Attribute, Control, Device, DeviceCharacteristics, FsAttributes, FullSize, ObjectId, SectorFlags,
+    SectorSize, Size, Volume,
+};
+use crate::wire::text;
+
+/// What clients count space in.
+const SECTOR: u32 = 512;
+/// What the file system calls itself: Windows and others know what NTFS can do, and everything it can do is here.
+const NAME: &str = "NTFS";
+/// Longest name, in characters.
+const LONGEST_NAME: u32 = 255;
+
+/// What one class says.
+pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failure> {
+    let share = &context.tree()?.share;
+    let ShareKind::Disk { volume, serial, created } = &share.kind else {
+        return Err(Status::INVALID_DEVICE_REQUEST.into());
+    };
+    let mut w = Writer::new();
+    match class {
+        FsClass::VOLUME => {
+            let label = text::of(&share.name);
+            let (creation_time, serial_number) = ((*created).into(), *serial as u32);
+            Volume { creation_time, serial_number, supports_objects: false, label }.encode(&mut w);
+            return Ok(Answer { bytes: w.into_bytes(), least: Volume::FIXED_LEN });
+        }
+        FsClass::ATTRIBUTE => {
+            let name = text::of(NAME);
+            let maximum_name_len = LONGEST_NAME;
+            Attribute { attributes: attributes(share), maximum_name_len, name }.encode(&mut w);
+            return Ok(Answer { bytes: w.into_bytes(), least: Attribute::FIXED_LEN });
+        }
+        FsClass::SIZE => {
+            let (total, free, unit) = units(share, volume.space()?);
+            size(total, free, unit).encode(&mut w);
+        }
+        FsClass::FULL_SIZE => {
+            let space = volume.space()?;
+            let (total, free, unit) = units(share, space);
+            let full = FullSize {
+                total_units: total,
+                caller_available_units: free,
+                actual_available_units: free,
+                sectors_per_unit: unit / SECTOR,
+                bytes_per_sector: SECTOR,
+            };
+            full.encode(&mut w);
+        }
+        FsClass::DEVICE => {
+            let mut characteristics = DeviceCharacteristics::DEVICE_IS_MOUNTED;
+            if share.options.read_only {
+                characteristics |= DeviceCharacteristics::READ_ONLY_DEVICE;
+            }
+            Device { device_type: Device::DISK, characteristics }.encode(&mut w);
+        }
+        FsClass::CONTROL => Control::default().encode(&mut w),
+        FsClass::OBJECT_ID => {
+            let mut object_id = [0; 16];
+            object_id[..8].copy_from_slice(&serial.to_le_bytes());
+            ObjectId { object_id, ..ObjectId::default() }.encode(&mut w);
+        }
+        FsClass::SECTOR_SIZE => {
+            let unit = volume.space()?.block_size.max(SECTOR);
+            let sectors = SectorSize {
+                logical_bytes: SECTOR,
+                physical_bytes_for_atomicity: unit,
+                physical_bytes_for_performance: unit,
+                effective_physical_bytes_for_atomicity: unit,
+                flags: SectorFlags::NONE,
+                offset_for_sector_alignment: 0,
+                offset_for_partition_alignment: 0,
+            };
+            sectors.encode(&mut w);
+        }
+        _ => return Err(Status::INVALID_INFO_CLASS.into()),
+    }
+    Ok(Answer::whole(w.into_bytes()))
+}
+
+fn size(total: u64, free: u64, unit: u32) -> Size {
+    Size {
+        total_units: total,
+        available_units: free,
+        sectors_per_unit: unit / SECTOR,
+        bytes_per_sector: SECTOR,
+    }
+}
+
+/// Total and available space in units of so many bytes. A share for backups may claim to have less.
+fn units(share: &Share, space: Space) -> (u64, u64, u32) {
+    let unit = space.block_size.max(SECTOR);
+    let (mut total, mut free) = (space.total, space.available);
+    if let Some(limit) = share.options.size_limit {
+        let used = space.total - space.free.min(space.total);
+        total = total.min(limit);
+        free = free.min(limit.saturating_sub(used));
+    }
+    (total / u64::from(unit), free / u64::from(unit), unit)
+}
+
+fn attributes(share: &Share) -> FsAttributes {
+    let mut all = FsAttributes::CASE_PRESERVED_NAMES
+        | FsAttributes::UNICODE_ON_DISK
+        | FsAttributes::PERSISTENT_ACLS
+        | FsAttributes::SUPPORTS_SPARSE_FILES
+        | FsAttributes::SUPPORTS_REPARSE_POINTS
+        | FsAttributes::NAMED_STREAMS
+        | FsAttributes::SUPPORTS_HARD_LINKS
+        | FsAttributes::SUPPORTS_EXTENDED_ATTRIBUTES;
+    // Windows takes it to mean that names can be told apart by case, which NTFS can.
+    all |= FsAttributes::CASE_SENSITIVE_SEARCH;
+    if share.options.read_only {
+        all |= FsAttributes::READ_ONLY_VOLUME;
+    }
+    all
+}
