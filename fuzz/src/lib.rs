@@ -13,6 +13,7 @@ pub mod nfs;
 pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
+pub mod smb_pipes;
 
 /// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -42,6 +43,8 @@ pub const TARGETS: &[Target] = &[
     ("smb_requests", smb_messages::requests),
     ("smb_security", smb_info::security),
     ("smb_spnego", smb_login::spnego),
+    ("smb_pipe", smb_pipes::pipe),
+    ("smb_rpc", smb_pipes::rpc),
 ];
 
 /// The binary of a target: libFuzzer's entry point under `cargo fuzz`, nothing elsewhere.

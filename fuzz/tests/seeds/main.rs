@@ -13,6 +13,7 @@ mod names;
 mod smb_info;
 mod smb_login;
 mod smb_messages;
+mod smb_pipes;
 mod v3;
 
 /// An input: its target, its file name, its bytes.
@@ -39,7 +40,7 @@ fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> See
 #[test]
 fn seeds_are_committed_as_the_encoders_write_them() {
     let nfs = [company::seeds(), v3::requests(), v3::replies()];
-    let smb = [smb_info::seeds(), smb_login::seeds(), smb_messages::seeds()];
+    let smb = [smb_info::seeds(), smb_login::seeds(), smb_pipes::seeds(), smb_messages::seeds()];
     let all = nfs.into_iter().chain(smb).chain([mac::seeds(), names::seeds()]);
     for seed in all.flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);

@@ -1,0 +1,4 @@
+//! covers: smb/wire/rpc
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::smb_pipes::rpc);
