@@ -1,9 +1,10 @@
 //! Paths: where they lead, and where they end. On the memory and the host backend.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::sync::Arc;
 
+use vfs::acl::{AclChange, Entries, Entry, Rights, Who};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind};
@@ -120,6 +121,26 @@ fn whoever_may_not_pass_is_refused() {
     top.object.set_attributes(&Caller::root(), &closed).unwrap();
     tree.caller = Caller::new(10, 10, &[]);
     assert_eq!(tree.fails("Top/Mid/file"), (1, Error::AccessDenied));
+}
+
+#[test]
+fn a_stored_acl_on_the_way_counts_whatever_the_mode_says() {
+    for mut tree in trees() {
+        if tree.caller.uid != 0 {
+            println!("skipped: only root acts as others");
+            continue;
+        }
+        let top = tree.find("Top").unwrap().found.unwrap();
+        let all = Entry::allow(Who::Everyone, Rights::ALL);
+        let list = vec![Entry::deny(Who::User(10), Rights::EXECUTE), all];
+        let entries = Some(Entries { list, protected: true, auto_inherited: false });
+        let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
+        tree.volume.set_acl(&actor, &top, &AclChange { entries, ..AclChange::default() }).unwrap();
+        tree.caller = Caller::new(11, 11, &[]);
+        assert!(tree.find("Top/Mid/file").unwrap().found.is_some());
+        tree.caller = Caller::new(10, 10, &[]);
+        assert_eq!(tree.fails("Top/Mid/file"), (1, Error::AccessDenied));
+    }
 }
 
 #[test]
