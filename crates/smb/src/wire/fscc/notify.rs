@@ -1,4 +1,4 @@
-//! FILE_NOTIFY_INFORMATION, MS-FSCC 2.7.1, and CompletionFilter, MS-SMB2 2.2.35.
+//! FILE_NOTIFY_INFORMATION, MS-FSCC 2.7.1.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -20,24 +20,6 @@ number! {
         REMOVED_BY_DELETE = 9,
         ID_NOT_TUNNELLED = 0xA,
         TUNNELLED_ID_COLLISION = 0xB,
-    }
-}
-
-bits! {
-    /// What a client wants to hear of.
-    CompletionFilter: u32 {
-        FILE_NAME = 0x001,
-        DIR_NAME = 0x002,
-        ATTRIBUTES = 0x004,
-        SIZE = 0x008,
-        LAST_WRITE = 0x010,
-        LAST_ACCESS = 0x020,
-        CREATION = 0x040,
-        EA = 0x080,
-        SECURITY = 0x100,
-        STREAM_NAME = 0x200,
-        STREAM_SIZE = 0x400,
-        STREAM_WRITE = 0x800,
     }
 }
 

@@ -117,16 +117,17 @@ impl Pattern {
 
     /// Where the match may stand after `next`.
     fn step(&self, places: Places, next: Next) -> Places {
+        let places = self.without_consuming(places, next);
         let mut after = Places::none();
-        for at in self.without_consuming(places, next).iter().take_while(|at| *at < self.tokens.len()) {
-            match self.tokens[at] {
+        for (at, token) in self.tokens.iter().enumerate().filter(|(at, _)| places.contains(*at)) {
+            match token {
                 Token::Star => after.add(at),
                 Token::DosStar if next.is_last_dot => after.add(at + 1),
                 Token::DosStar => after.add(at),
                 Token::One => after.add(at + 1),
                 Token::DosOne if next.unit != Some(DOT) => after.add(at + 1),
                 Token::DosDot if next.unit == Some(DOT) => after.add(at + 1),
-                Token::Unit(unit) if next.unit == Some(unit) => after.add(at + 1),
+                Token::Unit(unit) if next.unit == Some(*unit) => after.add(at + 1),
                 _ => {}
             }
         }
@@ -185,17 +186,6 @@ impl Places {
 
     fn add(&mut self, place: usize) {
         self.0[place / 64] |= 1 << (place % 64);
-    }
-
-    /// In ascending order.
-    fn iter(self) -> impl Iterator<Item = usize> {
-        self.0.into_iter().enumerate().flat_map(|(word, mut bits)| {
-            std::iter::from_fn(move || {
-                let bit = bits.trailing_zeros() as usize;
-                bits &= bits.wrapping_sub(1);
-                (bit < 64).then_some(word * 64 + bit)
-            })
-        })
     }
 }
 
