@@ -128,6 +128,38 @@ async fn a_volume_knows_what_is_open_below_a_folder() {
 }
 
 #[tokio::test]
+async fn what_is_open_below_a_folder_only_in_a_cache_is_closed_when_asked_for() {
+    for scene in scenes() {
+        let folder = scene.folder("d");
+        let made = scene.volume.create(&client(1), &folder, b"f", NewKind::File, 0o644).unwrap().found;
+        let mut kept = scene.volume.open(&client(2), &made, at(&folder, "f")).await.unwrap();
+        let both = Caching::READ.union(Caching::HANDLE);
+        let (lease, mut told) = scene.lease(&made.object, Party::client(ClientId(2)), both);
+        kept.guard_mut().keep(lease);
+        let (volume, node) = (scene.volume.clone(), folder.object.clone());
+        let asking = tokio::spawn(async move { volume.recall_below(&client(1), &node).await });
+        assert_eq!(told.recv().await.unwrap().to, Caching::READ);
+        assert!(!asking.is_finished() && scene.volume.open_below(&folder.object));
+        drop(kept);
+        asking.await.unwrap();
+        assert!(!scene.volume.open_below(&folder.object));
+    }
+}
+
+#[tokio::test]
+async fn an_open_knows_of_others() {
+    for scene in scenes() {
+        let file = scene.file("a");
+        let open = scene.open(1, "a").await.unwrap();
+        assert!(!open.others_have(Modes::ALL));
+        let reader = scene.volume.open(&client(1), &file, OpenOptions::data(Modes::READ)).await.unwrap();
+        assert!(open.others_have(Modes::READ) && !open.others_have(Modes::WRITE));
+        drop(reader);
+        assert!(!open.others_have(Modes::READ));
+    }
+}
+
+#[tokio::test]
 async fn an_open_file_gets_another_name() {
     for scene in scenes() {
         let file = scene.file("a");

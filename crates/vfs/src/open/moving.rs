@@ -1,12 +1,13 @@
 //! Moving an open file, and giving it further names, by where it is now.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::Open;
 use crate::backend::{Found, RenameMode};
+use crate::coherence::RECALL_DEADLINE;
 use crate::state::{Cause, Modes, Stream};
 use crate::volume::Node;
-use crate::{Error, FileId, Kind, Result, Volume};
+use crate::{Actor, Caller, Error, FileId, Kind, Result, Volume};
 
 /// How often a move is begun anew because somebody else moved the file meanwhile, or got a lease on it.
 const MOST_TRIES: usize = 8;
@@ -34,7 +35,7 @@ impl Open {
     fn move_now(&self, folder: &Found, name: &[u8], mode: RenameMode) -> Result<()> {
         let (from, was) = self.place().ok_or(Error::Invalid)?;
         let found = Found { attributes: from.attributes()?, object: from.clone() };
-        let caller = crate::Caller::root();
+        let caller = Caller::root();
         let is_this =
             |name: &[u8]| from.lookup(&caller, name).is_ok_and(|there| there.object.key() == self.node.key());
         self.volume.rename_if(&self.doer(), (&found, &was), (folder, name), mode, is_this).map(drop)
@@ -67,22 +68,43 @@ impl Open {
 
 impl Volume {
     /// Whether anything inside a folder, at any depth, is open, as far as opens have said where their files are. For
-    /// protocols whose clients expect that such a folder stays where it is.
+    /// protocols whose clients expect that such a folder stays where it is; first ask for what is open only in a cache:
+    /// [`Volume::recall_below`].
     pub fn open_below(&self, folder: &Node) -> bool {
-        let mut seen: HashSet<FileId> = HashSet::new();
-        self.places.folders().into_iter().any(|at| is_at_or_below(at, folder, &mut seen))
+        !self.files_below(folder, 1).is_empty()
+    }
+
+    /// Asks those who keep files inside a folder open only in their caches to close them, and waits until they have.
+    pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
+        for file in self.files_below(folder, usize::MAX) {
+            let recall = self.state.break_for(file, &Stream::Data, Cause::ShareConflict, actor.party);
+            if let Some(recall) = recall {
+                recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
+            }
+        }
+    }
+
+    /// Up to `most` open files inside a folder, at any depth.
+    fn files_below(&self, folder: &Node, most: usize) -> Vec<FileId> {
+        let mut known = HashMap::from([(folder.id(), true)]);
+        let open = self.places.all().into_iter();
+        open.filter(|(_, at)| is_at_or_below(at, &mut known)).map(|(file, _)| file).take(most).collect()
     }
 }
 
-/// `seen` are folders that are not below it.
-fn is_at_or_below(mut at: Node, folder: &Node, seen: &mut HashSet<FileId>) -> bool {
-    let key = folder.key();
-    while seen.insert(at.id()) {
-        if at.key() == key {
-            return true;
+/// `known` says of folders whether they are, and learns it of those on the way up.
+fn is_at_or_below(at: &Node, known: &mut HashMap<FileId, bool>) -> bool {
+    let (mut way, mut at) = (Vec::new(), at.clone());
+    let is_below = loop {
+        if let Some(known) = known.get(&at.id()) {
+            break *known;
         }
-        let Ok(above) = at.parent() else { return false };
-        at = above.object;
-    }
-    false
+        way.push(at.id());
+        match at.parent() {
+            Ok(above) if above.object.id() != at.id() => at = above.object,
+            _ => break false, // the share's own folder, or one that has left it
+        }
+    };
+    known.extend(way.into_iter().map(|folder| (folder, is_below)));
+    is_below
 }

@@ -81,11 +81,10 @@ impl Places {
         }
     }
 
-    /// The folders that open files are in.
-    pub(super) fn folders(&self) -> Vec<Node> {
+    /// The open files, and the folders that they are in.
+    pub(super) fn all(&self) -> Vec<(FileId, Node)> {
         let files = self.files.lock();
-        let places = files.places.values().flatten().filter_map(Weak::upgrade);
-        let folders: HashMap<FileId, Node> = places.map(|place| place.now().0).map(|f| (f.id(), f)).collect();
-        folders.into_values().collect()
+        let places = files.places.iter().flat_map(|(file, places)| places.iter().map(|place| (*file, place)));
+        places.filter_map(|(file, place)| Some((file, place.upgrade()?.now().0))).collect()
     }
 }

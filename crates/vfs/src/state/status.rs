@@ -3,6 +3,7 @@ use std::fmt;
 use super::ledger::Resource;
 use super::opens::Modes;
 use super::range::Lock;
+use super::table::Entry;
 use super::{ClientId, OpenId, State, Stream};
 use crate::FileId;
 
@@ -62,19 +63,21 @@ impl State {
     /// Up to `most` opens, of one file or of all, in no order.
     pub fn opens(&self, of: Option<FileId>, most: usize) -> Vec<OpenInfo> {
         let mut found = Vec::new();
-        self.table.look_at_all(|file, entry| {
-            if of.is_none_or(|of| of == file) {
-                found.extend(entry.opens.iter().take(most - found.len()).map(|open| OpenInfo {
-                    file,
-                    stream: open.stream.clone(),
-                    open: open.id,
-                    client: open.party.client,
-                    access: open.access,
-                    deny: open.deny,
-                }));
-            }
+        let mut add = |file: FileId, entry: &Entry| {
+            found.extend(entry.opens.iter().take(most - found.len()).map(|open| OpenInfo {
+                file,
+                stream: open.stream.clone(),
+                open: open.id,
+                client: open.party.client,
+                access: open.access,
+                deny: open.deny,
+            }));
             found.len() < most
-        });
+        };
+        match of {
+            Some(file) => _ = self.table.look(file, |entry| add(file, entry)),
+            None => self.table.look_at_all(add),
+        }
         found
     }
 

@@ -21,6 +21,8 @@ enum Held {
     Lease(Caching),
     /// For reading (false) or writing (true).
     Delegation(bool),
+    /// A file that goes when everybody has closed it.
+    Going,
 }
 
 /// What client B does.
@@ -83,6 +85,7 @@ const RWH: Caching = Caching::ALL;
 
 const __: Outcome = Outcome::Free;
 const SH: Outcome = Outcome::Refused(Error::ShareConflict);
+const BR: Outcome = Outcome::Refused(Error::BeingRemoved);
 const LK: Outcome = Outcome::Refused(Error::RangeLocked);
 const T0: Outcome = Outcome::Tells(Caching::NONE);
 const W0: Outcome = Outcome::Waits(Caching::NONE);
@@ -108,6 +111,7 @@ const MATRIX: &[(Held, [Outcome; ROWS])] = &[
     (Held::Lease(RWH),                  [WH, WH, WW, WH,   WH, W0, WH, W0,  W0,  W0, W0, W0,  __, WR, WR]),
     (Held::Delegation(false),           [__, W0, W0, __,   __, W0, __, W0,  W0,  W0, W0, W0,  W0, W0, W0]),
     (Held::Delegation(true),            [W0, W0, W0, W0,   W0, W0, W0, W0,  W0,  W0, W0, W0,  W0, W0, W0]),
+    (Held::Going,                       [BR, BR, BR, BR,   __, __, __, __,  __,  __, __, __,  __, __, __]),
 ];
 
 #[test]
@@ -225,6 +229,11 @@ fn hold(state: &State, held: Held, notices: mpsc::UnboundedSender<BreakNotice>) 
         Held::Lease(want) => {
             let party = Party { client: A, key: Some([1; 16]) };
             Some(hold_lease(state, LeaseRequest { party, want, whole: false, notices }, both))
+        }
+        Held::Going => {
+            let guard = open(state, A, both, Modes::NONE).unwrap();
+            guard.remove_when_unused(Box::new(|| Ok(())));
+            Some(guard)
         }
         Held::Delegation(write) => {
             let (want, access) = if write { (RWH, both) } else { (RH, Modes::READ) };
