@@ -90,10 +90,9 @@ impl Volume {
         let (owner, owning) =
             if owning == none { (caller, owning) } else { self.may_own(caller, of, owning)? };
         let parts = [(sizing, size), (owner, owning), (timing, times)];
-        parts
-            .iter()
-            .filter(|(_, part)| *part != none)
-            .try_for_each(|(by, part)| object.set_attributes(by, part))
+        let changed = parts.iter().filter(|(_, part)| *part != none);
+        changed.into_iter().try_for_each(|(by, part)| object.set_attributes(by, part))?;
+        if owning == none { Ok(()) } else { self.drop_stale(of) }
     }
 
     /// A mode may be set by whoever may change the ACL; owner and group only by whom the host lets.

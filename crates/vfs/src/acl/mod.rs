@@ -14,6 +14,8 @@ mod mode;
 mod operations;
 mod rights;
 pub mod stored;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -121,7 +121,7 @@ pub(super) fn summary(entries: &[Entry], uid: u32, gid: u32) -> u32 {
     let group = class(&|who| in_group(who) || is_local(who), false);
     let others = class(&|who| *who == Who::Everyone, false);
     let takes_by_name = |entry: &&Entry| {
-        let by_class = is_owner(&entry.who) || in_group(&entry.who) || is_local(&entry.who);
+        let by_class = is_owner(&entry.who) || in_group(&entry.who) || entry.who == Who::Everyone;
         entry.kind == EntryKind::Deny && !entry.inherit.contains(Inherit::ONLY) && !by_class
     };
     let taken = entries.iter().filter(takes_by_name).fold(Rights::NONE, |all, entry| all.union(entry.rights));

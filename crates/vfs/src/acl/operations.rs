@@ -103,6 +103,17 @@ impl Volume {
         Ok((uid, gid))
     }
 
+    /// Takes away a stored ACL that another mode or owner has made stale, so that it does not count again when they are by
+    /// chance what they were.
+    pub(super) fn drop_stale(&self, of: &Found) -> Result<()> {
+        let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
+        if self.stored_acl(&now)?.is_none() {
+            there(now.object.remove_xattr(server(), ATTRIBUTE))?;
+            self.acls.forget(&now.object.key());
+        }
+        Ok(())
+    }
+
     /// As the server. The stored ACL comes first: it counts from when owner, group and mode are what it says.
     fn put_acl(&self, of: &Found, change: &AclChange, (uid, gid): (u32, u32)) -> Result<()> {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
