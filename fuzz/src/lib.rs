@@ -7,6 +7,7 @@
 //!   new failures, and keeps what it learns out of the committed corpus.
 //! * `cargo test --manifest-path fuzz/Cargo.toml` replays the corpus, on stable Rust.
 
+pub mod acl;
 pub mod mac;
 pub mod names;
 pub mod nfs;
@@ -45,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     ("smb_spnego", smb_login::spnego),
     ("smb_pipe", smb_pipes::pipe),
     ("smb_rpc", smb_pipes::rpc),
+    ("vfs_acl", acl::stored),
 ];
 
 /// The binary of a target: libFuzzer's entry point under `cargo fuzz`, nothing elsewhere.
