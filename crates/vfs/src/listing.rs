@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 
 pub(crate) use self::kept::Listings;
 pub(crate) use self::names::Name;
+use self::rich::Facts;
 pub use self::rich::Rich;
-use self::rich::{Facts, Stored};
 use crate::acl::server;
 use crate::backend::ListEntry;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
@@ -94,8 +94,6 @@ struct Listing {
     /// Whether all of the folder is here.
     whole: bool,
     streams: Option<Arc<Streams>>,
-    /// Files that have something in the store, as of some change to it.
-    stored: Mutex<Option<Stored>>,
     bytes: usize,
     /// What was found out about entries and does not fit into them.
     more_bytes: AtomicUsize,
@@ -200,7 +198,6 @@ impl Listing {
             hidden,
             whole,
             streams: streams.cloned(),
-            stored: Mutex::new(None),
             bytes,
             more_bytes: AtomicUsize::new(0),
         }

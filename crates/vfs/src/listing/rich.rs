@@ -1,7 +1,5 @@
 //! What richer listings show of an entry.
 
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Details, Entry, Listing, Page};
@@ -10,7 +8,7 @@ use crate::backend::Glance;
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FinderInfo, Metadata};
 use crate::streams::{self, File};
-use crate::{Caller, Error, HostKey, Kind, Result, Time, old_attributes};
+use crate::{Caller, Error, Kind, Result, Time, old_attributes};
 
 /// An entry with what only some protocols show.
 #[derive(Debug, Clone, Copy)]
@@ -54,9 +52,6 @@ struct More {
     ea_count: u32,
     ea_bytes: u32,
 }
-
-/// Files that have something in the store, as of so many changes to it.
-pub(super) type Stored = (u64, Arc<HashSet<HostKey>>);
 
 impl Page {
     /// An entry with everything that richer listings show; asks the host for what is not known. A plain entry that is
@@ -118,7 +113,10 @@ impl Listing {
         };
         let details = Details { key: glance.key, attributes: glance.attributes };
         let has_forks = matches!(glance.attributes.kind, Kind::File | Kind::Folder);
-        let in_store = has_forks && self.is_stored(&glance.key, stored)?;
+        let in_store = match &self.streams {
+            Some(streams) if has_forks => streams.has_stored_streams(&glance.key)?,
+            _ => false,
+        };
         let beside = has_forks && name != b"." && self.may_have_sidecar(name, changed);
         let user = |xattr: &Vec<u8>| xattr.starts_with(b"user.");
         if !in_store && !beside && !glance.xattrs.iter().any(user) {
@@ -178,20 +176,5 @@ impl Listing {
         } else {
             self.folder.may_have(&sidecar)
         }
-    }
-
-    /// Whether a file has something in the store: the store is listed once after each change to it.
-    fn is_stored(&self, key: &HostKey, changes: u64) -> Result<bool> {
-        let Some(streams) = &self.streams else { return Ok(false) };
-        if !streams.has_store()? {
-            return Ok(false);
-        }
-        let mut stored = self.stored.lock();
-        if stored.as_ref().is_none_or(|(as_of, _)| *as_of != changes) {
-            *stored = Some((changes, Arc::new(streams.stored_files()?)));
-        }
-        let listed = stored.as_ref().is_some_and(|(_, files)| files.contains(key));
-        drop(stored);
-        Ok(listed && streams.has_stored_streams_of(key)?)
     }
 }

@@ -16,6 +16,7 @@ mod store;
 mod tests;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -76,6 +77,8 @@ impl File<'_> {
     }
 }
 
+type StoredFiles = (u64, HashSet<HostKey>);
+
 /// The streams and metadata of one volume's files.
 pub struct Streams {
     backend: Arc<dyn Backend>,
@@ -87,6 +90,8 @@ pub struct Streams {
     store_seen: Mutex<Option<bool>>,
     /// How often streams in the store came or went.
     stored_changes: AtomicU64,
+    /// The files that have something in the store, as of so many changes.
+    stored_files: Mutex<Option<StoredFiles>>,
     /// Whether Netatalk 2's header files are looked for.
     netatalk2: bool,
 }
@@ -100,6 +105,7 @@ impl Streams {
             seen: Mutex::default(),
             store_seen: Mutex::default(),
             stored_changes: AtomicU64::new(0),
+            stored_files: Mutex::default(),
             netatalk2: false,
         }
     }

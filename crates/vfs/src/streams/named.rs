@@ -67,14 +67,14 @@ impl Streams {
     /// Whether a file has named streams, by its own attributes and the store.
     pub fn has_streams(&self, object: &dyn Object) -> Result<bool> {
         let names = found(object.list_xattrs())?.unwrap_or_default();
-        Ok(has_stream(&names) || self.has_stored_streams(object)?)
+        Ok(has_stream(&names) || self.has_stored_streams(&object.key())?)
     }
 
-    fn has_stored_streams(&self, object: &dyn Object) -> Result<bool> {
-        self.has_stored_streams_of(&object.key())
-    }
-
-    pub(crate) fn has_stored_streams_of(&self, key: &HostKey) -> Result<bool> {
+    /// Whether there are any in the store.
+    pub(crate) fn has_stored_streams(&self, key: &HostKey) -> Result<bool> {
+        if !self.may_be_stored(key)? {
+            return Ok(false);
+        }
         match self.stored(key)? {
             Some(folder) => Ok(!store::streams(&*folder)?.is_empty()),
             None => Ok(false),

@@ -1,7 +1,6 @@
 //! The volume's own folder for what fits nowhere beside a file: streams too large for an attribute, and sidecars whose
 //! place was taken before they could follow their file.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -128,15 +127,24 @@ impl Streams {
         self.stored_changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The files that have something in the store.
-    pub(crate) fn stored_files(&self) -> Result<HashSet<HostKey>> {
-        let root = self.backend.root()?.object;
-        let Some(store) = found(root.lookup(&Caller::root(), STORE))? else { return Ok(HashSet::new()) };
-        Ok(names(&*store.object)?.iter().filter_map(|name| folder_key(name)).collect())
+    /// Whether a file may have streams in the store, which is listed once after each change to it.
+    pub(super) fn may_be_stored(&self, key: &HostKey) -> Result<bool> {
+        if !self.has_store()? {
+            return Ok(false);
+        }
+        let changes = self.stored_changes();
+        let mut known = self.stored_files.lock();
+        if known.as_ref().is_none_or(|(as_of, _)| *as_of != changes) {
+            let root = self.backend.root()?.object;
+            let store = found(root.lookup(&Caller::root(), STORE))?;
+            let names = store.map_or_else(|| Ok(Vec::new()), |store| names(&*store.object))?;
+            *known = Some((changes, names.iter().filter_map(|name| folder_key(name)).collect()));
+        }
+        Ok(known.as_ref().is_some_and(|(_, files)| files.contains(key)))
     }
 
     /// Whether the volume has a store. Asks the host once.
-    pub(crate) fn has_store(&self) -> Result<bool> {
+    pub(super) fn has_store(&self) -> Result<bool> {
         if let Some(&known) = self.store_seen.lock().as_ref() {
             return Ok(known);
         }
