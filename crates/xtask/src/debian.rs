@@ -31,6 +31,20 @@ pub const NFS_PEER: &[Package] = &[
     Package { name: "rpcbind", shows: "/usr/sbin/rpcbind" },
 ];
 
+pub const SMB_CLIENTS: &[Package] = &[
+    Package { name: "samba-testsuite", shows: "/usr/bin/smbtorture" },
+    Package { name: "smbclient", shows: "/usr/bin/smbclient" },
+    Package { name: "iptables", shows: "/usr/sbin/iptables" },
+    Package { name: "python3-venv", shows: "/usr/share/doc/python3-venv/copyright" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
+pub const SMB_PEER: &[Package] = &[
+    Package { name: "samba", shows: "/usr/sbin/smbd" },
+    Package { name: "samba-vfs-modules", shows: "/usr/share/doc/samba-vfs-modules/copyright" },
+];
+
 fn is_there(package: &Package) -> bool {
     std::path::Path::new(package.shows).exists()
 }

@@ -13,6 +13,7 @@ mod interop;
 mod isolate;
 mod loader;
 mod process;
+mod samba;
 mod server;
 mod test;
 mod tidy;

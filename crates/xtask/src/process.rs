@@ -15,6 +15,8 @@ use rustix::process::{Pid, Signal, kill_process};
 pub struct Running {
     child: Child,
     name: String,
+    /// Whether it is asked to end before it is made to.
+    gently: bool,
 }
 
 impl Running {
@@ -31,7 +33,12 @@ impl Running {
             None => Command::new(program.as_ref()),
         };
         let child = command.args(args).stdin(Stdio::null()).stdout(out).stderr(err).spawn();
-        Ok(Self { child: child.with_context(|| format!("cannot start {name}"))?, name })
+        Ok(Self { child: child.with_context(|| format!("cannot start {name}"))?, name, gently: true })
+    }
+
+    /// For a program that does not heed SIGTERM (`unshare --fork`): its end is SIGKILL.
+    pub fn kill_at_end(&mut self) {
+        self.gently = false;
     }
 
     pub fn pid(&self) -> u32 {
@@ -65,8 +72,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-            if !self.ended_within(Duration::from_secs(5)) {
+            let asked = self.gently && kill_process(Pid::from_child(&self.child), Signal::TERM).is_ok();
+            if !asked || !self.ended_within(Duration::from_secs(5)) {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
             }

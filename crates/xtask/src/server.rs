@@ -1,12 +1,12 @@
 //! Servers to test: ours, and the peer's, started on free ports over a given folder.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{self, Running};
 
@@ -72,16 +72,49 @@ pub fn ours(options: &Options<'_>) -> Result<Server> {
     ];
     let more = ["--afp-port", "off", "--iscsi-port", "off", "--portmap-port", options.portmap_port];
     let args: Vec<&str> = args.into_iter().chain(more).collect();
-    std::fs::create_dir_all(options.state)?;
-    let log = process::log_file(&options.state.with_extension("log"))?;
-    let mut running = Running::start(binary(), &args, Stdio::piped(), log)?;
-    let greeting = greeting(&mut running).with_context(|| {
-        let log = std::fs::read_to_string(options.state.with_extension("log")).unwrap_or_default();
-        format!("fourfold {} is not ready; it says:\n{log}", args.join(" "))
-    })?;
+    let (running, greeting) = serve(&args, options.state)?;
     let address =
         Address { export: "/share".into(), nfs_port: options.nfs_port, mount_port: options.nfs_port };
     Ok(Server { running, address, greeting })
+}
+
+/// Starts `fourfold serve` with a settings file; no protocol but those in `ports` has a port.
+pub fn ours_with_settings(settings: &Path, state: &Path, ports: &[&str]) -> Result<Running> {
+    let (settings, state_text) = (settings.to_string_lossy(), state.to_string_lossy());
+    let mut args = vec!["serve", "--config", &settings, "--state", &state_text, "--listen", "127.0.0.1"];
+    args.extend(ports);
+    for port in ["--nfs-port", "--smb-port", "--afp-port", "--iscsi-port", "--portmap-port"] {
+        if !ports.contains(&port) {
+            args.extend([port, "off"]);
+        }
+    }
+    Ok(serve(&args, state)?.0)
+}
+
+/// Starts the program and waits until it is ready; gives what it printed.
+fn serve(args: &[&str], state: &Path) -> Result<(Running, Vec<String>)> {
+    std::fs::create_dir_all(state)?;
+    let log = process::log_file(&state.with_extension("log"))?;
+    let mut running = Running::start(binary(), args, Stdio::piped(), log)?;
+    let greeting = greeting(&mut running).with_context(|| {
+        let log = std::fs::read_to_string(state.with_extension("log")).unwrap_or_default();
+        format!("fourfold {} is not ready; it says:\n{log}", args.join(" "))
+    })?;
+    Ok((running, greeting))
+}
+
+/// Makes an account in a state folder.
+pub fn add_user(state: &Path, name: &str, password: &str, uid: u32) -> Result<()> {
+    let (state, uid) = (state.to_string_lossy(), uid.to_string());
+    let mut child = Command::new(binary())
+        .args(["user", "add", name, "--uid", &uid, "--state", &state, "--password-stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .context("cannot start fourfold")?;
+    child.stdin.take().context("no standard input")?.write_all(format!("{password}\n").as_bytes())?;
+    ensure!(child.wait()?.success(), "cannot add the account {name}");
+    Ok(())
 }
 
 /// Reads standard output to the line `ready`; a thread keeps reading, so that the server never waits for us.

@@ -1,4 +1,5 @@
-//! The committed list of expected outcomes: `"name" = "pass"`, `"fail: why"`, or `"pass or skip: when it is skipped"`.
+//! The committed list of expected outcomes: `"name" = "pass"`, `"fail: why"`, `"skip: why"` (the test itself finds nothing
+//! to do), or `"pass or skip: when it is skipped"`.
 
 use std::path::Path;
 
@@ -11,11 +12,16 @@ use super::outcome::{Outcome, Outcomes};
 enum Expectation {
     Pass,
     Fail,
+    Skip,
     PassOrSkip,
 }
 
 #[derive(Debug)]
-pub struct Expected(Vec<(String, Expectation)>);
+pub struct Expected {
+    listed: Vec<(String, Expectation)>,
+    /// Whether a test that is not listed is to pass; else it is an error.
+    else_pass: bool,
+}
 
 /// How the outcomes compare.
 #[derive(Debug, Default)]
@@ -30,6 +36,14 @@ pub struct Verdict {
 impl Verdict {
     pub fn summary(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+
+    /// Adds another list's.
+    pub fn add(&mut self, other: Self) {
+        self.lines.extend(other.lines);
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 
     fn fail(&mut self, line: String) {
@@ -56,12 +70,30 @@ impl Expected {
             let expectation = match item.as_str() {
                 Some("pass") => Expectation::Pass,
                 Some(text) if text.starts_with("fail: ") => Expectation::Fail,
+                Some(text) if text.starts_with("skip: ") => Expectation::Skip,
                 Some(text) if text.starts_with("pass or skip: ") => Expectation::PassOrSkip,
-                _ => bail!("{name}: say \"pass\", \"fail: why\" or \"pass or skip: when\""),
+                _ => bail!("{name}: say \"pass\", \"fail: why\", \"skip: why\" or \"pass or skip: when\""),
             };
             Ok((name.to_owned(), expectation))
         });
-        Ok(Self(entries.collect::<Result<_>>()?))
+        Ok(Self { listed: entries.collect::<Result<_>>()?, else_pass: false })
+    }
+
+    /// Tests that are not listed are to pass.
+    pub fn else_pass(self) -> Self {
+        Self { else_pass: true, ..self }
+    }
+
+    /// Forgets the tests that are not meant.
+    pub fn retain(mut self, is_meant: impl Fn(&str) -> bool) -> Self {
+        self.listed.retain(|(name, _)| is_meant(name));
+        self
+    }
+
+    fn of(&self, name: &str) -> Option<&Expectation> {
+        let listed =
+            self.listed.iter().find(|(listed, _)| listed == name).map(|(_, expectation)| expectation);
+        listed.or(self.else_pass.then_some(&Expectation::Pass))
     }
 
     /// Any difference is a failure: a test that fails, one that was to fail and passes, one nobody listed, one that did not
@@ -69,21 +101,19 @@ impl Expected {
     pub fn compare(&self, outcomes: &Outcomes, is_ci: bool) -> Verdict {
         let mut verdict = Verdict::default();
         for (name, outcome) in &outcomes.0 {
-            match (
-                outcome,
-                self.0.iter().find(|(listed, _)| listed == name).map(|(_, expectation)| expectation),
-            ) {
+            match (outcome, self.of(name)) {
                 (Outcome::Pass, Some(Expectation::Pass | Expectation::PassOrSkip)) => verdict.passed += 1,
-                (Outcome::Pass, Some(Expectation::Fail)) => {
-                    verdict
-                        .fail(format!("FAILED  {name}: passes, but the list says it fails: change the list"));
+                (Outcome::Pass, Some(Expectation::Fail | Expectation::Skip)) => {
+                    verdict.fail(format!(
+                        "FAILED  {name}: passes, but the list says otherwise: change the list"
+                    ));
                 }
                 (Outcome::Fail(why), Some(Expectation::Fail)) => {
                     verdict.passed += 1;
                     verdict.lines.push(format!("known   {name}: {why}"));
                 }
                 (Outcome::Fail(why), _) => verdict.fail(format!("FAILED  {name}: {why}")),
-                (Outcome::Skip(why), Some(Expectation::PassOrSkip)) => {
+                (Outcome::Skip(why), Some(Expectation::PassOrSkip | Expectation::Skip)) => {
                     verdict.skip(format!("skipped {name}: {why}"))
                 }
                 (Outcome::Skip(why), Some(_)) if !is_ci => verdict.skip(format!("skipped {name}: {why}")),
@@ -95,7 +125,7 @@ impl Expected {
                 }
             }
         }
-        for (name, expectation) in &self.0 {
+        for (name, expectation) in &self.listed {
             if !outcomes.0.iter().any(|(found, _)| found == name) {
                 self.absent(name, expectation, is_ci, outcomes, &mut verdict);
             }
@@ -154,6 +184,19 @@ mod tests {
         assert_eq!(compare("a = 'fail: x'", &[("a", Outcome::Pass)], false), (0, 1, 0));
         assert_eq!(compare("", &[("a", Outcome::Pass)], false), (0, 1, 0));
         assert_eq!(compare("a = 'pass'", &[], false), (0, 1, 0));
+    }
+
+    #[test]
+    fn a_list_of_exceptions_has_the_rest_pass() {
+        let expected = Expected::parse("a = 'fail: x'\nb = 'skip: x'\nother = 'fail: x'").unwrap();
+        let expected = expected.else_pass().retain(|name| name != "other");
+        let verdict = |outcomes: &[(&str, Outcome)]| {
+            let outcomes = outcomes.iter().map(|(n, o)| ((*n).to_owned(), o.clone())).collect();
+            let verdict = expected.compare(&Outcomes(outcomes), true);
+            (verdict.passed, verdict.failed, verdict.skipped)
+        };
+        assert_eq!(verdict(&[("a", failed()), ("b", skipped()), ("c", Outcome::Pass)]), (2, 0, 1));
+        assert_eq!(verdict(&[("a", Outcome::Pass), ("b", Outcome::Pass), ("c", failed())]), (0, 3, 0));
     }
 
     #[test]

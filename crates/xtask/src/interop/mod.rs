@@ -5,42 +5,72 @@ mod expected;
 mod nfs;
 mod nfs3_client;
 mod outcome;
+mod smb;
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
+use crate::debian::Package;
 use crate::{debian, isolate, process};
-use expected::Expected;
+use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs
+    /// nfs or smb
     protocol: String,
+    /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), or of the other
+    /// clients (`smbclient`)
+    only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]
     no_build: bool,
-    /// Test the peer instead of ours, as far as it goes, and print its outcomes: what does it do there?
+    /// Test the peer instead of ours, as far as it goes, and print its outcomes: what does it do there? For smb, as well
+    /// as ours, and its outcomes become interop/smb/smbd.toml
     #[arg(long)]
     peer: bool,
     /// Print the list of outcomes in the form of expected.toml
     #[arg(long)]
     list: bool,
+    /// Print the whole output of the suites that have failures (smb)
+    #[arg(long)]
+    keep_going: bool,
+    /// Run smbtorture against a server that is running already
+    #[arg(long, value_name = "HOST:PORT/SHARE")]
+    against: Option<String>,
+    /// Who logs in there
+    #[arg(long, value_name = "NAME%PASSWORD", default_value = "ada%secret")]
+    login: String,
+    /// The folder of that share: it is emptied before each suite, and tests that look at it can
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    if args.protocol != "nfs" {
-        bail!("{} has no interop tests yet; there are: nfs", args.protocol);
+    match args.protocol.as_str() {
+        "nfs" => run_nfs(args),
+        "smb" => smb::run(args),
+        other => bail!("{other} has no interop tests yet; there are: nfs, smb"),
     }
+}
+
+/// Installs and builds, which needs the outside network, and leaves that behind.
+fn prepare(args: &Args, packages: &[Package], with_qemu: bool) -> Result<()> {
     if !isolate::is_isolated() {
         let _ = std::fs::remove_file(summary_file());
-        for package in debian::ensure(debian::NFS_CLIENTS, true)? {
+        for package in debian::ensure(packages, with_qemu)? {
             println!("missing Debian package: {package}");
         }
         if !args.no_build && !args.peer {
             process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
         }
     }
-    isolate::enter()?;
+    isolate::enter()
+}
+
+fn run_nfs(args: &Args) -> Result<()> {
+    prepare(args, debian::NFS_CLIENTS, true)?;
     let mut outcomes = Outcomes::default();
     if args.peer {
         nfs::run_on_peer(&mut outcomes)?;
@@ -52,14 +82,17 @@ pub fn run(args: &Args) -> Result<()> {
         print!("{}", outcomes.as_toml());
     }
     let expected = Expected::read(&process::root().join("interop/nfs/expected.toml"))?;
-    let verdict = expected.compare(&outcomes, process::is_ci());
+    conclude(&expected.compare(&outcomes, process::is_ci()), "interop/nfs/expected.toml")
+}
+
+fn conclude(verdict: &Verdict, list: &str) -> Result<()> {
     for line in &verdict.lines {
         println!("{line}");
     }
     println!("{}", verdict.summary());
     std::fs::write(summary_file(), verdict.summary())?;
     if verdict.failed > 0 {
-        bail!("{} outcomes differ from interop/nfs/expected.toml", verdict.failed);
+        bail!("{} outcomes differ from {list}", verdict.failed);
     }
     Ok(())
 }

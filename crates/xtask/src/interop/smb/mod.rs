@@ -1,0 +1,190 @@
+//! SMB clients: Samba's smbtorture, and programs that people use.
+
+mod baseline;
+mod place;
+mod python;
+mod smbclient;
+mod suites;
+mod torture;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use super::expected::{Expected, Verdict};
+use super::outcome::{Outcome, Outcomes};
+use super::{Args, conclude, prepare};
+use crate::{debian, isolate, process, samba};
+use baseline::{Baseline, Tests};
+use place::Place;
+use suites::SUITES;
+use torture::{Said, Wanted};
+
+const EXPECTED: &str = "interop/smb/expected.toml";
+const BASELINE: &str = "interop/smb/smbd.toml";
+
+pub fn run(args: &Args) -> Result<()> {
+    let wanted = wanted(&args.only);
+    if let Some(against) = &args.against {
+        let target = place::elsewhere(against, &args.login, args.folder.as_deref())?;
+        let said = torture::run(&target, wanted, &logs(), |said| tell(said, args.keep_going))?;
+        return judge(args, &said).and_then(|verdict| conclude(&verdict, EXPECTED));
+    }
+    if args.peer {
+        debian::ensure(debian::SMB_PEER, false)?;
+    }
+    if !isolate::is_isolated()
+        && let Err(error) = python::install()
+    {
+        println!("no Python packages: {error:#}");
+    }
+    prepare(args, debian::SMB_CLIENTS, false)?;
+    let place = Place::new()?;
+    if args.peer {
+        measure_peer(args, &place, wanted)?;
+        let (_smbd, port) = place.peer_for_clients()?;
+        print!("{}", clients(args, &place, port)?.as_toml());
+        return Ok(());
+    }
+    let (_server, port) = place.ours()?;
+    let mut verdict = Verdict::default();
+    if !wanted.is_empty() {
+        let said =
+            torture::run(&place.our_target(port)?, wanted, &logs(), |said| tell(said, args.keep_going))?;
+        verdict = judge(args, &said)?;
+    }
+    let outcomes = clients(args, &place, port)?;
+    let expected = expected()?.retain(|name| outcomes.0.iter().any(|(found, _)| found == name));
+    verdict.add(expected.compare(&outcomes, process::is_ci()));
+    conclude(&verdict, EXPECTED)
+}
+
+/// What does not pass; the rest does.
+fn expected() -> Result<Expected> {
+    Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
+}
+
+/// The clients besides smbtorture that the filters mean.
+fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
+    let is_meant = |name: &str| args.only.is_empty() || args.only.iter().any(|filter| filter == name);
+    let mut outcomes = Outcomes::default();
+    if is_meant("smbclient") {
+        let configuration = samba::client_configuration(&place.folder.join("client"))?;
+        smbclient::run(&mut outcomes, place, port, &configuration)?;
+    }
+    for script in python::SCRIPTS.iter().filter(|script| is_meant(script)) {
+        python::run(&mut outcomes, script, place, port);
+    }
+    if is_meant("linux") {
+        outcomes.skip("linux: mounts", "this kernel has no SMB client");
+    }
+    Ok(outcomes)
+}
+
+/// The suites that the filters mean, all when there are none.
+fn wanted(filters: &[String]) -> Vec<Wanted> {
+    let suites =
+        SUITES.iter().filter(|suite| filters.is_empty() || filters.iter().any(|f| suite.is_meant(f)));
+    let wanted = suites.map(|suite| {
+        let whole = filters.iter().any(|filter| suite.is_meant(filter) && !suite.has_test(filter));
+        let tests =
+            if whole { Vec::new() } else { filters.iter().filter(|f| suite.has_test(f)).cloned().collect() };
+        Wanted { suite, tests }
+    });
+    wanted.collect()
+}
+
+fn logs() -> PathBuf {
+    process::root().join("target/interop-smb-logs")
+}
+
+/// Prints how a suite went, and why its tests failed.
+fn tell(said: &Said, whole: bool) {
+    let counts = Tests::of(&said.tests).counts();
+    println!("{}: {counts} in {:.0} s; {}", said.suite.name, said.seconds, said.log.display());
+    let failed: Vec<_> =
+        said.tests.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Fail(_))).collect();
+    if whole && !failed.is_empty() {
+        print!("{}", std::fs::read_to_string(&said.log).unwrap_or_default());
+    }
+    for (name, outcome) in failed {
+        let Outcome::Fail(why) = outcome else { continue };
+        println!("  {name}: {}", why.chars().take(200).collect::<String>());
+    }
+}
+
+/// Runs smbd, twice where security descriptors matter, and writes down how it fares.
+fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
+    let again: Vec<Wanted> = wanted
+        .iter()
+        .filter(|wanted| wanted.suite.descriptors)
+        .map(|wanted| Wanted { suite: wanted.suite, tests: wanted.tests.clone() })
+        .collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let is_whole = wanted.iter().all(|wanted| wanted.tests.is_empty());
+    let (_smbd, port) = place.peer()?;
+    let run = |wanted, main: &str| {
+        let target = place.peers_target(port, main)?;
+        torture::run(&target, wanted, &logs().join(format!("smbd-{main}")), |said| {
+            tell(said, args.keep_going)
+        })
+    };
+    let said = run(wanted, "main")?;
+    let with_acls = run(again, "acl")?;
+    if !is_whole {
+        return Ok(()); // part of a suite says nothing about the rest of it
+    }
+    let path = process::root().join(BASELINE);
+    let mut baseline = if path.exists() { Baseline::read(&path)? } else { Baseline::default() };
+    baseline.take(&said, &with_acls);
+    std::fs::write(&path, baseline.as_toml())?;
+    println!("wrote {BASELINE}");
+    Ok(())
+}
+
+/// Compares what smbtorture says about ours with what is expected, and prints it beside smbd's.
+fn judge(args: &Args, said: &[Said]) -> Result<Verdict> {
+    let baseline = Baseline::read(&process::root().join(BASELINE))?;
+    let mut outcomes = Outcomes::default();
+    for one in said {
+        one.tests.iter().for_each(|(name, outcome)| outcomes.add(name, outcome.clone()));
+    }
+    let whole = |suite: &str| !args.only.iter().any(|filter| filter.starts_with(&format!("{suite}.")));
+    for one in said.iter().filter(|one| whole(one.suite.name)) {
+        let ran: BTreeSet<&str> = one.tests.iter().map(|(name, _)| name.as_str()).collect();
+        let known = baseline.0.get(one.suite.name).into_iter().flat_map(Tests::names);
+        for name in known.filter(|name| !ran.contains(name.as_str())) {
+            outcomes.add(name, Outcome::Fail("did not run".into()));
+        }
+    }
+    if args.list {
+        print!("{}", outcomes.as_toml());
+    }
+    print_columns(&baseline, said);
+    let names: BTreeSet<&str> = outcomes.0.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = expected()?.retain(|name| names.contains(name));
+    if names.is_empty() {
+        bail!("nothing was run");
+    }
+    Ok(expected.compare(&outcomes, true))
+}
+
+fn print_columns(baseline: &Baseline, said: &[Said]) {
+    println!("\n{:<30} {:>10} {:>10}  passed/failed/skipped", "", "smbd", "ours");
+    for one in said {
+        let (name, ours) = (one.suite.name, Tests::of(&one.tests));
+        let smbd = baseline.0.get(name);
+        let lost =
+            smbd.map_or(0, |smbd| smbd.names().filter(|n| smbd.has_passed(n) && !ours.has_passed(n)).count());
+        let note = if lost > 0 { format!("  {lost} that smbd passes") } else { String::new() };
+        println!(
+            "{name:<30} {:>10} {:>10}{note}",
+            smbd.map(Tests::counts).unwrap_or_default(),
+            ours.counts()
+        );
+    }
+    println!();
+}

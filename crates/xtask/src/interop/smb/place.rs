@@ -1,0 +1,207 @@
+//! The folders, accounts and servers of one run.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::suites::Kind;
+use super::torture::{self, Slot, Target};
+use crate::process::{self, Running};
+use crate::samba::{self, Share, User};
+use crate::{isolate, server};
+
+pub const ADA: User = User { name: "ada", password: "secret" };
+pub const BOB: User = User { name: "bob", password: "geheim" };
+/// Unix users that no other account of this machine has: Samba maps users both ways.
+const UIDS: &[(User, u32)] = &[(ADA, 61001), (BOB, 61002)];
+
+/// How many suites run at the same time.
+const SLOTS: usize = 2;
+
+#[derive(Debug)]
+pub struct Place {
+    pub folder: PathBuf,
+}
+
+impl Place {
+    pub fn new() -> Result<Self> {
+        let place = Self { folder: process::fresh_folder("interop-smb")? };
+        for name in ["share1", "share2", "time1", "time2", "files", "guests"] {
+            fs::create_dir_all(place.folder.join(name))?;
+            if process::is_root() {
+                chown(place.folder.join(name), Some(UIDS[0].1), Some(UIDS[0].1))?;
+            }
+        }
+        if isolate::is_isolated() {
+            place.unix_users()?;
+        }
+        Ok(place)
+    }
+
+    /// Gives this mount namespace the accounts as Unix users.
+    fn unix_users(&self) -> Result<()> {
+        for (file, rest) in [("passwd", "::/nonexistent:/usr/sbin/nologin"), ("group", "")] {
+            let real = Path::new("/etc").join(file);
+            let mut text = fs::read_to_string(&real)?;
+            for (user, id) in UIDS {
+                let ids = if rest.is_empty() { format!("{id}:") } else { format!("{id}:{id}") };
+                text.push_str(&format!("{}:x:{ids}{rest}\n", user.name));
+            }
+            let copy = self.folder.join(file);
+            fs::write(&copy, text)?;
+            process::run("mount", &["--bind", &copy.to_string_lossy(), &real.to_string_lossy()])?;
+        }
+        Ok(())
+    }
+
+    /// smbd over the same folders.
+    pub fn peer(&self) -> Result<(Running, u16)> {
+        let port = process::free_port()?;
+        let mut shares = Vec::new();
+        for slot in 1..=SLOTS {
+            let share = |name: &str, folder: &str, settings| Share {
+                name: format!("{name}{slot}"),
+                folder: self.folder.join(format!("{folder}{slot}")),
+                settings,
+            };
+            shares.push(share("main", "share", ""));
+            shares.push(share("plain", "share", "  vfs objects = streams_xattr"));
+            shares.push(share("acl", "share", ACL));
+            shares.push(share("canon", "share", NON_CANONICAL));
+            shares.push(share("netatalk", "share", "  fruit:locking = netatalk"));
+            shares.push(share("convert", "share", "  fruit:wipe_intentionally_left_blank_rfork = yes"));
+            shares.push(share(
+                "time",
+                "time",
+                "  fruit:time machine = yes\n  fruit:time machine max size = 32K",
+            ));
+        }
+        let running = samba::start(&self.folder.join("smbd"), port, &[ADA, BOB], &shares, FRUIT)?;
+        Ok((running, port))
+    }
+
+    /// smbd for clients other than smbtorture, with guests.
+    pub fn peer_for_clients(&self) -> Result<(Running, u16)> {
+        let port = process::free_port()?;
+        let share =
+            |name: &str, settings| Share { name: name.into(), folder: self.folder.join(name), settings };
+        let shares = [share("files", ""), share("guests", "  guest ok = yes")];
+        let global = "  vfs objects = catia fruit streams_xattr\n  map to guest = bad user";
+        let running = samba::start(&self.folder.join("smbd-clients"), port, &[ADA, BOB], &shares, global)?;
+        Ok((running, port))
+    }
+
+    /// `fourfold serve` over them.
+    pub fn ours(&self) -> Result<(Running, u16)> {
+        let (port, state) = (process::free_port()?, self.folder.join("state"));
+        let settings = self.folder.join("fourfold.toml");
+        fs::write(&settings, self.settings())?;
+        for (user, uid) in UIDS {
+            server::add_user(&state, user.name, user.password, *uid)?;
+        }
+        let running = server::ours_with_settings(&settings, &state, &["--smb-port", &port.to_string()])?;
+        Ok((running, port))
+    }
+
+    fn settings(&self) -> String {
+        let mut text = String::new();
+        let mut share = |name: &str, folder: &str, more: &str| {
+            let path = self.folder.join(folder);
+            text.push_str(&format!(
+                "[[share]]\nname = \"{name}\"\npath = \"{}\"\nprotocols = [\"smb\"]\n{more}\n",
+                path.display()
+            ));
+        };
+        share("files", "files", "");
+        share("guests", "guests", "guests = true");
+        for slot in 1..=SLOTS {
+            share(&format!("main{slot}"), &format!("share{slot}"), "");
+            share(&format!("plain{slot}"), &format!("share{slot}"), "mac-sidecars = false");
+            share(&format!("time{slot}"), &format!("time{slot}"), "");
+        }
+        text
+    }
+
+    /// Where smbtorture finds smbd; `main` is the name of the ordinary shares, without the slot's number.
+    pub fn peers_target(&self, port: u16, main: &str) -> Result<Target> {
+        let named =
+            [(Kind::Netatalk, "netatalk"), (Kind::Conversion, "convert"), (Kind::NonCanonical, "canon")];
+        self.target(port, main, &named)
+    }
+
+    /// Where smbtorture finds ours.
+    pub fn our_target(&self, port: u16) -> Result<Target> {
+        self.target(port, "main", &[])
+    }
+
+    fn target(&self, port: u16, main: &str, named: &[(Kind, &str)]) -> Result<Target> {
+        let slot = |slot: usize| {
+            let named = named.iter().chain(&[(Kind::TimeMachine, "time")]);
+            Ok(Slot {
+                main: format!("{main}{slot}"),
+                plain: format!("plain{slot}"),
+                shares: named.map(|(kind, share)| (*kind, format!("{share}{slot}"))).collect(),
+                folder: Some(self.folder.join(format!("share{slot}"))),
+                iptables: self.iptables(slot)?,
+            })
+        };
+        Ok(Target {
+            host: "127.0.0.1".into(),
+            port,
+            slots: (1..=SLOTS).map(slot).collect::<Result<_>>()?,
+            login: torture::login(),
+            configuration: samba::client_configuration(&self.folder.join("client"))?,
+        })
+    }
+}
+
+impl Place {
+    /// In a network of our own, iptables with names of chains that are this slot's alone.
+    fn iptables(&self, slot: usize) -> Result<Option<PathBuf>> {
+        if !isolate::is_isolated() || process::find("iptables").is_none() {
+            return Ok(None);
+        }
+        let script = self.folder.join(format!("iptables{slot}"));
+        fs::write(&script, format!("iptables -w $(echo \"$@\" | sed s/SMBTORTURE/SLOT{slot}/g)\n"))?;
+        Ok(Some(script))
+    }
+}
+
+/// Keeps security descriptors as they were set.
+const ACL: &str = "  vfs objects = catia fruit streams_xattr acl_xattr";
+const NON_CANONICAL: &str =
+    "  vfs objects = catia fruit streams_xattr acl_xattr\n  acl flag inherited canonicalization = no";
+
+/// What smbtorture's tests demand: those of vfs.fruit, smb2.dosmode (the file's name is in it), smb2.secleak.
+const FRUIT: &str = "
+  map to guest = never
+  hide files = /hidefile/
+  vfs objects = catia fruit streams_xattr
+  fruit:copyfile = yes
+  fruit:resource = file
+  fruit:metadata = netatalk
+  fruit:encoding = native
+  fruit:veto_appledouble = no
+";
+
+/// A target given on the command line, as `HOST:PORT/SHARE`.
+pub fn elsewhere(text: &str, login: &str, folder: Option<&Path>) -> Result<Target> {
+    let (address, share) = text.split_once('/').context("say HOST:PORT/SHARE")?;
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, "445"));
+    let slot = Slot {
+        main: share.into(),
+        plain: share.into(),
+        shares: Vec::new(),
+        folder: folder.map(Path::to_path_buf),
+        iptables: None,
+    };
+    Ok(Target {
+        host: host.into(),
+        port: port.parse().with_context(|| format!("{port:?} is no port"))?,
+        slots: vec![slot],
+        login: login.into(),
+        configuration: samba::client_configuration(&process::root().join("target/interop-smb-client"))?,
+    })
+}

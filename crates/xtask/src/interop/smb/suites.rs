@@ -1,0 +1,140 @@
+//! Which of smbtorture's suites are run, on which kind of share, and for how long at most.
+
+/// What a suite wants of its share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// As any share.
+    Main,
+    /// Files are locked against Netatalk, too (`fruit:locking = netatalk`).
+    Netatalk,
+    /// A Time Machine share of at most 32 KiB (`fruit:time machine max size = 32K`).
+    TimeMachine,
+    /// A share without Mac metadata, with one that has it as the second.
+    Conversion,
+    /// Security descriptors whose entries are in any order.
+    NonCanonical,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    pub name: &'static str,
+    pub seconds: u64,
+    pub kind: Kind,
+    /// The peer is also asked with `acl_xattr`, which keeps security descriptors as they were set.
+    pub descriptors: bool,
+    /// What it wants to be told, as `torture:` options. One that is told a file name finds that file.
+    pub options: &'static [&'static str],
+}
+
+impl Suite {
+    const fn new(name: &'static str) -> Self {
+        Self { name, seconds: 60, kind: Kind::Main, descriptors: false, options: &[] }
+    }
+
+    const fn told(options: &'static [&'static str], name: &'static str) -> Self {
+        Self { options, ..Self::new(name) }
+    }
+
+    const fn long(name: &'static str) -> Self {
+        Self { seconds: 200, ..Self::new(name) }
+    }
+
+    const fn on(kind: Kind, name: &'static str) -> Self {
+        Self { kind, ..Self::new(name) }
+    }
+
+    const fn descriptors(name: &'static str) -> Self {
+        Self { descriptors: true, ..Self::new(name) }
+    }
+
+    /// Whether the filter names this suite, or a test of it.
+    pub fn is_meant(&self, filter: &str) -> bool {
+        match filter.strip_suffix('*') {
+            Some(beginning) => self.name.starts_with(beginning),
+            None => self.name == filter || self.has_test(filter),
+        }
+    }
+
+    /// Whether `name` is a test of the suite.
+    pub fn has_test(&self, name: &str) -> bool {
+        name.strip_prefix(self.name).is_some_and(|rest| rest.starts_with('.'))
+    }
+}
+
+/// The long ones first, so that two at a time end together.
+///
+/// Left out are load generators and endless ones (`bench`, `scan`, `maxfid`, `hold-*`, `check-sharemode`), what needs another server
+/// configuration (`change_notify_disabled`, `session-require-signing`, `create_no_streams`), what looks at a kernel (`kernel-oplocks`,
+/// `notify-inotify`) or at Samba's own book-keeping (`samba3misc`, `aio_delay`, `vfs.streams_xattr`, `vfs.acl_xattr`), and
+/// `vfs.unfruit`, which wants a server without Mac metadata.
+pub const SUITES: &[Suite] = &[
+    Suite::long("smb2.lease"),
+    Suite::long("smb2.replay"),
+    Suite::long("smb2.oplock"),
+    Suite::long("smb2.notify"),
+    Suite::new("smb2.compound_find"),
+    Suite::new("smb2.timestamps"),
+    Suite::new("smb2.dir"),
+    Suite::new("smb2.durable-v2-delay"),
+    Suite::descriptors("smb2.create"),
+    Suite::long("smb2.multichannel"),
+    Suite::new("smb2.compound_async"),
+    Suite::new("smb2.rename"),
+    Suite::new("smb2.session"),
+    Suite::new("smb2.durable-open"),
+    Suite::new("smb2.durable-open-disconnect"),
+    Suite::new("smb2.durable-v2-open"),
+    Suite::new("smb2.lock"),
+    Suite::new("smb2.ioctl"),
+    Suite::new("smb2.ioctl-on-stream"),
+    Suite::new("smb2.compound"),
+    Suite::new("smb2.streams"),
+    Suite::descriptors("smb2.acls"),
+    Suite::on(Kind::NonCanonical, "smb2.acls_non_canonical"),
+    Suite::new("smb2.async_dosmode"),
+    Suite::new("smb2.charset"),
+    Suite::new("smb2.connect"),
+    Suite::new("smb2.credits"),
+    Suite::descriptors("smb2.delete-on-close-perms"),
+    Suite::new("smb2.deny"),
+    Suite::new("smb2.dosmode"),
+    Suite::descriptors("smb2.ea"),
+    Suite::new("smb2.fileid"),
+    Suite::descriptors("smb2.getinfo"),
+    Suite::new("smb2.mangle"),
+    Suite::descriptors("smb2.maximum_allowed"),
+    Suite::new("smb2.mkdir"),
+    Suite::new("smb2.openattr"),
+    Suite::new("smb2.read"),
+    Suite::new("smb2.rw"),
+    Suite::descriptors("smb2.sdread"),
+    Suite::new("smb2.secleak"),
+    Suite::new("smb2.session-id"),
+    Suite::told(&["filename=testfile"], "smb2.set-sparse-ioctl"),
+    Suite::descriptors("smb2.setinfo"),
+    Suite::new("smb2.sharemode"),
+    Suite::new("smb2.tcon"),
+    Suite::new("smb2.timestamp_resolution"),
+    Suite::new("smb2.twrp"),
+    Suite::new("smb2.winattr"),
+    Suite::told(&["filename=testfile", "offset=0", "beyond_final_zero=4096"], "smb2.zero-data-ioctl"),
+    Suite::new("vfs.fruit"),
+    Suite { options: &["delete_empty_adfiles=false"], ..Suite::on(Kind::Conversion, "vfs.fruit_conversion") },
+    Suite::new("vfs.fruit_file_id"),
+    Suite::on(Kind::Netatalk, "vfs.fruit_netatalk"),
+    Suite::on(Kind::TimeMachine, "vfs.fruit_timemachine"),
+    Suite::new("rpc.srvsvc"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_a_suite_one_of_its_tests_or_the_beginning_of_several() {
+        let meant = |filter| SUITES.iter().filter(|s| s.is_meant(filter)).map(|s| s.name).collect::<Vec<_>>();
+        assert_eq!(meant("smb2.lock"), ["smb2.lock"]);
+        assert_eq!(meant("smb2.session-id.x"), ["smb2.session-id"]);
+        assert_eq!(meant("smb2.ioctl*"), ["smb2.ioctl", "smb2.ioctl-on-stream"]);
+    }
+}
