@@ -60,21 +60,33 @@ pub type Answer = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
 
 /// The way to a client besides the answers to its messages. Does nothing once the connection is over.
 #[derive(Clone)]
-pub struct ToClient {
-    outbox: Weak<Outbox>,
-    counters: Arc<Counters>,
+pub struct ToClient(Way);
+
+#[derive(Clone)]
+enum Way {
+    Outbox(Weak<Outbox>, Arc<Counters>),
+    Elsewhere(Arc<dyn Fn(Option<Reply>) -> bool + Send + Sync>),
 }
 
 impl ToClient {
     /// The way to nobody.
     pub fn nobody() -> Self {
-        Self { outbox: Weak::new(), counters: Arc::default() }
+        Self(Way::Outbox(Weak::new(), Arc::default()))
+    }
+
+    /// The way to a client that is a function, for tests: it takes replies, and `None` when the connection is to end.
+    pub fn of(take: impl Fn(Option<Reply>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Way::Elsewhere(Arc::new(take)))
     }
 
     /// Sends this after whatever waits already. Answers whether the connection was still there.
     pub fn send(&self, reply: Reply) -> bool {
-        let Some(outbox) = self.outbox.upgrade() else { return false };
-        self.counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
+        let (outbox, counters) = match &self.0 {
+            Way::Elsewhere(take) => return take(Some(reply)),
+            Way::Outbox(outbox, counters) => (outbox, counters),
+        };
+        let Some(outbox) = outbox.upgrade() else { return false };
+        counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
         outbox.push(reply);
         outbox.flush();
         true
@@ -82,15 +94,26 @@ impl ToClient {
 
     /// Ends the connection.
     pub fn close(&self) {
-        if let Some(outbox) = self.outbox.upgrade() {
-            outbox.close();
+        match &self.0 {
+            Way::Outbox(outbox, _) => {
+                if let Some(outbox) = outbox.upgrade() {
+                    outbox.close();
+                }
+            }
+            Way::Elsewhere(take) => {
+                take(None);
+            }
         }
     }
 }
 
 impl std::fmt::Debug for ToClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.outbox.strong_count() > 0 { "a client" } else { "nobody" })
+        let is_there = match &self.0 {
+            Way::Outbox(outbox, _) => outbox.strong_count() > 0,
+            Way::Elsewhere(_) => true,
+        };
+        f.write_str(if is_there { "a client" } else { "nobody" })
     }
 }
 
@@ -198,7 +221,7 @@ pub async fn serve<P: Protocol>(
         watched: AtomicBool::new(false),
         in_the_making: Arc::new(Semaphore::new(limits.in_the_making)),
     });
-    let to_client = ToClient { outbox: Arc::downgrade(&connection.outbox), counters: peer.counters.clone() };
+    let to_client = ToClient(Way::Outbox(Arc::downgrade(&connection.outbox), peer.counters.clone()));
     connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
     let reading = Reading { half, buffer: BytesMut::new(), deadline: None, _end: end };

@@ -148,7 +148,7 @@ impl Connection {
 }
 
 /// The connection as `conn` sees it.
-struct Served(Arc<Connection>);
+pub(super) struct Served(pub(super) Arc<Connection>);
 
 impl Protocol for Served {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {

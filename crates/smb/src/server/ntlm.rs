@@ -11,7 +11,7 @@
 //!
 //! NTLMv2 only: the older responses are refused whatever the account. Time and randomness are passed in.
 
-mod keys;
+pub(crate) mod keys;
 #[cfg(test)]
 mod tests;
 

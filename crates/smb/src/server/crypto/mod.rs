@@ -5,9 +5,9 @@
 
 mod ccm;
 mod gmac;
-pub(super) mod kdf;
-pub(super) mod preauth;
-pub(super) mod sealing;
-pub(super) mod signing;
+pub(crate) mod kdf;
+pub(crate) mod preauth;
+pub(crate) mod sealing;
+pub(crate) mod signing;
 #[cfg(test)]
 mod speed;

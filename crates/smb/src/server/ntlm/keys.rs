@@ -5,14 +5,14 @@ use md5::{Digest, Md5};
 use rc4::{Rc4, StreamCipher};
 
 /// HMAC_MD5 of pieces in a row.
-pub(super) fn hmac_md5(key: &[u8], pieces: &[&[u8]]) -> [u8; 16] {
+pub(crate) fn hmac_md5(key: &[u8], pieces: &[&[u8]]) -> [u8; 16] {
     let mut mac = <Hmac<Md5> as KeyInit>::new_from_slice(key).expect("HMAC takes any key");
     pieces.iter().for_each(|piece| Mac::update(&mut mac, piece));
     mac.finalize().into_bytes().into()
 }
 
 /// NTOWFv2 of an NT hash. `user` is as the client sent it, in upper case here; `domain` as the client sent it.
-pub(super) fn response_key(nt_hash: &[u8; 16], user: &[u16], domain: &[u8]) -> [u8; 16] {
+pub(crate) fn response_key(nt_hash: &[u8; 16], user: &[u16], domain: &[u8]) -> [u8; 16] {
     let user: Vec<u8> = upper_case(user).flat_map(u16::to_le_bytes).collect();
     hmac_md5(nt_hash, &[&user, domain])
 }
@@ -30,7 +30,7 @@ fn upper_case(units: &[u16]) -> impl Iterator<Item = u16> {
 }
 
 /// RC4K, MS-NLMP 6.
-pub(super) fn rc4k(key: &[u8; 16], data: [u8; 16]) -> [u8; 16] {
+pub(crate) fn rc4k(key: &[u8; 16], data: [u8; 16]) -> [u8; 16] {
     let mut out = data;
     rc4(key).apply_keystream(&mut out);
     out
@@ -42,7 +42,7 @@ fn rc4(key: &[u8; 16]) -> Rc4 {
 
 /// Who signs with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Client,
     Server,
 }
@@ -64,19 +64,19 @@ impl Side {
 }
 
 /// SIGNKEY with extended session security, MS-NLMP 3.4.5.2.
-pub(super) fn signing_key(exported: &[u8; 16], side: Side) -> [u8; 16] {
+pub(crate) fn signing_key(exported: &[u8; 16], side: Side) -> [u8; 16] {
     Md5::new().chain_update(exported).chain_update(side.signing_constant()).finalize().into()
 }
 
 /// SEALKEY with extended session security, MS-NLMP 3.4.5.3: of 128 bits, else 56, else 40.
-pub(super) fn sealing_key(exported: &[u8; 16], side: Side, strength: usize) -> [u8; 16] {
+pub(crate) fn sealing_key(exported: &[u8; 16], side: Side, strength: usize) -> [u8; 16] {
     let seed = &exported[..strength.min(16)];
     Md5::new().chain_update(seed).chain_update(side.sealing_constant()).finalize().into()
 }
 
 /// The first signature of a side over `message`, MS-NLMP 3.4.4.2: version, checksum, sequence number 0. The checksum is
 /// encrypted when keys were exchanged; `sealing` is the key for that.
-pub(super) fn signature(signing: &[u8; 16], sealing: Option<&[u8; 16]>, message: &[u8]) -> [u8; 16] {
+pub(crate) fn signature(signing: &[u8; 16], sealing: Option<&[u8; 16]>, message: &[u8]) -> [u8; 16] {
     const SEQUENCE: [u8; 4] = [0; 4];
     let mut signature = [0; 16];
     signature[0] = 1;
