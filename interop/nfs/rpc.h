@@ -4,12 +4,6 @@
 #define FOURFOLD_RPC_H
 
 #include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 #include <sys/time.h>
 
 #include <nfsc/libnfs.h>
@@ -17,6 +11,8 @@
 #include <nfsc/libnfs-raw-mount.h>
 #include <nfsc/libnfs-raw-nfs.h>
 #include <nfsc/libnfs-raw-nlm.h>
+
+#include "../common.h"
 
 #define HANDLE_MAX 64
 
@@ -42,19 +38,6 @@ struct call {
     struct handle handle;
     void *out;
 };
-
-static inline void die(const char *what, const char *why)
-{
-    fprintf(stderr, "%s: %s\n", what, why);
-    exit(2);
-}
-
-static inline double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 /* One turn of the event loop; non-zero when the connection is gone. */
 static inline int turn(struct rpc_context *rpc, int timeout_ms)

@@ -48,6 +48,23 @@ impl Outcomes {
         }
     }
 
+    /// Those that did not pass, as a list of expectations; the reasons are the programs' own and want to be replaced.
+    pub fn exceptions_as_toml(&self) -> String {
+        let line = |name: &str, what: &str, why: &str| {
+            let short: String =
+                why.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(150).collect();
+            let (name, what) =
+                (toml_edit::Value::from(name), toml_edit::Value::from(format!("{what}: {short}")));
+            format!("{name} = {what}\n")
+        };
+        let lines = self.0.iter().map(|(name, outcome)| match outcome {
+            Outcome::Pass => String::new(),
+            Outcome::Fail(why) => line(name, "fail", why),
+            Outcome::Skip(why) => line(name, "skip", why),
+        });
+        lines.collect()
+    }
+
     /// All of them as a list of expectations.
     pub fn as_toml(&self) -> String {
         let mut text = String::new();

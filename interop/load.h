@@ -1,0 +1,336 @@
+/* What the load programs share: a plan from the command line, one forked process per client that all go at once, what it
+ * cost the server and everybody else, and one line of JSON.
+ *
+ *   load WORKLOAD [--pid SERVER] [--file PREFIX] [--clients N] [--depth N] [--block BYTES] [--size BYTES] [--passes N]
+ *        [--seconds S] [--count N], and options of the protocol's own
+ *
+ * A program defines the four functions declared below. */
+#ifndef FOURFOLD_LOAD_H
+#define FOURFOLD_LOAD_H
+
+#include <ctype.h>
+#include <dirent.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "common.h"
+
+#define CLIENTS_MAX 64
+#define SAMPLES_MAX 400000
+#define PROCESSES_MAX 65536
+
+/* What is asked for. */
+struct plan {
+    const char *workload;
+    const char *file;
+    int pid, clients, depth, passes, count;
+    unsigned block;
+    uint64_t size;
+    double seconds;
+};
+
+/* What one client has done. */
+struct client {
+    uint64_t ops, bytes, errors;
+    double start, end;
+    unsigned samples;
+    uint32_t latency_ns[SAMPLES_MAX];
+};
+
+struct shared {
+    atomic_int ready;
+    struct client clients[CLIENTS_MAX];
+};
+
+/* Takes an option of the protocol's own at argv[*i], and moves *i to its last word. */
+static int own_option(char **argv, int *i);
+/* Everything before the clock runs; the result is handed to `drive`. */
+static void *prepare(const struct plan *p, struct client *result, int client);
+/* The workload itself. */
+static void drive(void *prepared, int client, double deadline);
+/* One more connection that has said something once and is kept. */
+static void hold(const struct plan *p);
+
+static int is_stream(const struct plan *p)
+{
+    const char *w = p->workload;
+    return !strcmp(w, "read") || !strcmp(w, "write") || !strcmp(w, "small") || !strcmp(w, "random");
+}
+
+static void sample(struct client *c, double seconds)
+{
+    if (c->samples < SAMPLES_MAX)
+        c->latency_ns[c->samples++] = seconds * 1e9 > 4e9 ? 4000000000u : (uint32_t)(seconds * 1e9);
+}
+
+static uint64_t random_step(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* Where a stream goes on: its own position, and a random one for `random`. */
+struct position {
+    uint64_t next, seed;
+    double deadline;
+};
+
+/* Whether there is one more block, and where. */
+static int next_offset(const struct plan *p, struct position *at, uint64_t *offset)
+{
+    uint64_t blocks = p->size / p->block;
+    if (p->seconds > 0 ? now() >= at->deadline : at->next >= p->size * p->passes)
+        return 0;
+    *offset = !strcmp(p->workload, "random") ? random_step(&at->seed) % blocks * p->block
+                                             : at->next % (blocks * p->block);
+    at->next += p->block;
+    return 1;
+}
+
+/* --- The server's side: CPU and memory --------------------------------------------------------------------------- */
+
+/* The server's processes: the one named and all that descend from it. */
+static int processes(int pid, int *found)
+{
+    static int pids[PROCESSES_MAX], parents[PROCESSES_MAX];
+    int count = 0, size = 0;
+    char path[64];
+    DIR *all = opendir("/proc");
+    for (struct dirent *e; all && count < PROCESSES_MAX && (e = readdir(all));) {
+        if (!isdigit((unsigned char)e->d_name[0]))
+            continue;
+        snprintf(path, sizeof path, "/proc/%.20s/stat", e->d_name);
+        FILE *f = fopen(path, "r");
+        if (f && fscanf(f, "%d (%*[^)]) %*c %d", &pids[count], &parents[count]) == 2)
+            count++;
+        if (f)
+            fclose(f);
+    }
+    if (all)
+        closedir(all);
+    found[size++] = pid;
+    for (int i = 0; i < size; i++)
+        for (int j = 0; j < count && size < PROCESSES_MAX; j++)
+            if (parents[j] == found[i])
+                found[size++] = pids[j];
+    return size;
+}
+
+/* What ended children of a process have used: fields 16 and 17 of its stat, in ticks. */
+static double ended_children_cpu(int pid)
+{
+    char path[64], line[1024], *rest;
+    long user = 0, system = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    if (fgets(line, sizeof line, f) && (rest = strrchr(line, ')'))
+        && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %ld %ld", &user, &system) != 2)
+        user = system = 0;
+    fclose(f);
+    return (double)(user + system) / sysconf(_SC_CLK_TCK);
+}
+
+/* User and system time of all the server's threads and processes, those that have ended included, in nanosecond steps
+ * for those that run (the same counters as utime and stime of /proc/PID/stat, which only tick every 10 ms). */
+static double server_cpu(int pid)
+{
+    static int found[PROCESSES_MAX];
+    double sum = 0;
+    clockid_t clock;
+    struct timespec t;
+    for (int i = pid == 0 ? 0 : processes(pid, found); i-- > 0;) {
+        if (clock_getcpuclockid(found[i], &clock) == 0 && clock_gettime(clock, &t) == 0)
+            sum += t.tv_sec + t.tv_nsec / 1e9;
+        sum += ended_children_cpu(found[i]);
+    }
+    return sum;
+}
+
+/* A field of /proc/PID/smaps_rollup in KiB, of all the server's processes. */
+static long server_memory(int pid, const char *field)
+{
+    static int found[PROCESSES_MAX];
+    char path[64], line[256];
+    long kib = 0;
+    for (int i = pid == 0 ? 0 : processes(pid, found); i-- > 0;) {
+        snprintf(path, sizeof path, "/proc/%d/smaps_rollup", found[i]);
+        FILE *f = fopen(path, "r");
+        if (!f)
+            continue;
+        while (fgets(line, sizeof line, f))
+            if (!strncmp(line, field, strlen(field)))
+                kib += atol(line + strlen(field));
+        fclose(f);
+    }
+    return kib;
+}
+
+/* Seconds during which the machine's CPUs did anything at all. */
+static double machine_busy(void)
+{
+    unsigned long user = 0, nice = 0, system = 0, idle_ = 0, wait_ = 0, irq = 0, softirq = 0;
+    FILE *f = fopen("/proc/stat", "r");
+    if (!f)
+        return 0;
+    if (fscanf(f, "cpu %lu %lu %lu %lu %lu %lu %lu", &user, &nice, &system, &idle_, &wait_, &irq, &softirq) != 7)
+        user = 0;
+    fclose(f);
+    return (double)(user + nice + system + irq + softirq) / sysconf(_SC_CLK_TCK);
+}
+
+static double children_cpu(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_CHILDREN, &r);
+    return r.ru_utime.tv_sec + r.ru_stime.tv_sec + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+}
+
+/* What connections that do nothing take. */
+static void idle(const struct plan *p)
+{
+    struct rlimit all = { 0 };
+    double cpu, start;
+    getrlimit(RLIMIT_NOFILE, &all);
+    all.rlim_cur = all.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &all);
+    hold(p);
+    long before = server_memory(p->pid, "Pss:");
+    for (int i = 0; i < p->count; i++)
+        hold(p);
+    sleep(1);
+    long after = server_memory(p->pid, "Pss:");
+    cpu = server_cpu(p->pid);
+    start = now();
+    sleep(3);
+    printf("{\"workload\":\"idle\",\"ops\":%d,\"bytes\":%ld,\"errors\":0,\"seconds\":%.3f,\"cpu\":%.6f,"
+           "\"client_cpu\":0,\"others_cpu\":0,\"p50_us\":0,\"p99_us\":0,\"pss_kib\":%ld}\n",
+           p->count, (after - before) * 1024, now() - start, server_cpu(p->pid) - cpu, after);
+}
+
+/* --- Processes and the report ------------------------------------------------------------------------------------ */
+
+/* A client that is alone stays on one processor. Left to the scheduler it hops between them, and where it is decides
+ * more than the server does: two idle processors that wake each other take 50 us, one that goes on takes none. */
+static void stay_on_one_processor(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &one);
+    sched_setaffinity(0, sizeof one, &one); /* where that is forbidden, the figures are less steady */
+}
+
+static void run_client(const struct plan *p, struct shared *shared, int client, int go)
+{
+    struct client *result = &shared->clients[client];
+    char byte;
+    if (p->clients == 1)
+        stay_on_one_processor();
+    void *prepared = prepare(p, result, client);
+    atomic_fetch_add(&shared->ready, 1);
+    if (read(go, &byte, 1) != 0) /* the parent closes its end to let all go at once */
+        die("start", "unexpected byte");
+    result->start = now();
+    drive(prepared, client, result->start + p->seconds);
+    result->end = now();
+    exit(0);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void report(const struct plan *p, struct shared *shared, double cpu, double busy)
+{
+    uint64_t ops = 0, bytes = 0, errors = 0, samples = 0;
+    double start = 1e300, end = 0;
+    uint32_t *all = malloc(sizeof(uint32_t) * SAMPLES_MAX * p->clients + 1);
+    for (int i = 0; i < p->clients; i++) {
+        struct client *c = &shared->clients[i];
+        ops += c->ops, bytes += c->bytes, errors += c->errors;
+        start = c->start < start ? c->start : start;
+        end = c->end > end ? c->end : end;
+        memcpy(all + samples, c->latency_ns, c->samples * sizeof(uint32_t));
+        samples += c->samples;
+    }
+    qsort(all, samples, sizeof(uint32_t), by_value);
+    printf("{\"workload\":\"%s\",\"ops\":%lu,\"bytes\":%lu,\"errors\":%lu,\"seconds\":%.6f,\"cpu\":%.6f,"
+           "\"client_cpu\":%.6f,\"others_cpu\":%.3f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"pss_kib\":%ld}\n",
+           p->workload, ops, bytes, errors, end - start, cpu, children_cpu(), busy - cpu - children_cpu(),
+           samples ? all[samples / 2] / 1e3 : 0, samples ? all[samples * 99 / 100] / 1e3 : 0,
+           server_memory(p->pid, "Pss:"));
+}
+
+static int run(const struct plan *p)
+{
+    int go[2], state, failed = 0;
+    struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || pipe(go) != 0)
+        die("start", "no memory or no pipe");
+    for (int i = 0; i < p->clients; i++) {
+        if (fork() == 0) {
+            close(go[1]);
+            run_client(p, shared, i, go[0]);
+        }
+    }
+    close(go[0]);
+    while (atomic_load(&shared->ready) < p->clients) {
+        if (waitpid(-1, &state, WNOHANG) > 0)
+            return 2; /* a client failed before it began and has said why */
+        usleep(1000);
+    }
+    usleep(20000); /* the last one is now waiting too */
+    double cpu = server_cpu(p->pid), busy = machine_busy();
+    close(go[1]);
+    while (wait(&state) > 0)
+        failed |= state;
+    report(p, shared, server_cpu(p->pid) - cpu, machine_busy() - busy);
+    return failed ? 2 : 0;
+}
+
+static void parse(struct plan *p, int argc, char **argv)
+{
+    if (argc < 2)
+        die("load", "name a workload");
+    p->workload = argv[1];
+    for (int i = 2; i + 1 < argc; i++) {
+        const char *name = argv[i], *value = argv[i + 1];
+        if (own_option(argv, &i))
+            continue;
+        if (!strcmp(name, "--file")) p->file = value;
+        else if (!strcmp(name, "--pid")) p->pid = atoi(value);
+        else if (!strcmp(name, "--clients")) p->clients = atoi(value);
+        else if (!strcmp(name, "--depth")) p->depth = atoi(value);
+        else if (!strcmp(name, "--passes")) p->passes = atoi(value);
+        else if (!strcmp(name, "--count")) p->count = atoi(value);
+        else if (!strcmp(name, "--block")) p->block = atoi(value);
+        else if (!strcmp(name, "--size")) p->size = atoll(value);
+        else if (!strcmp(name, "--seconds")) p->seconds = atof(value);
+        else die("unknown option", name);
+        i++;
+    }
+    if (p->clients < 1 || p->clients > CLIENTS_MAX || p->block == 0 || p->size < p->block)
+        die("load", "clients must be 1 to 64, block at least 1 and size at least one block");
+}
+
+int main(int argc, char **argv)
+{
+    struct plan plan = { .file = "load", .clients = 1, .depth = 1, .passes = 1, .count = 1, .block = 1 << 20,
+                         .size = 1 << 30 };
+    parse(&plan, argc, argv);
+    if (!strcmp(plan.workload, "idle")) {
+        idle(&plan);
+        return 0;
+    }
+    return run(&plan);
+}
+
+#endif
