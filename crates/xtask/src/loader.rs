@@ -14,7 +14,9 @@ pub fn compile(name: &str) -> Result<PathBuf> {
     let folder = process::root().join("target/interop");
     std::fs::create_dir_all(&folder)?;
     let (source, program) = (sources.join(name).with_extension("c"), folder.join(name));
-    if is_newer(&program, &source) && is_newer(&program, &sources.join("rpc.h")) {
+    let shared =
+        ["nfs/rpc.h", "common.h", "load.h"].map(|header| process::root().join("interop").join(header));
+    if is_newer(&program, &source) && shared.iter().all(|header| is_newer(&program, header)) {
         return Ok(program);
     }
     let (from, to) = (source.to_string_lossy(), program.to_string_lossy());
