@@ -85,7 +85,6 @@ const GLOBAL: &str = "
   kernel share modes = no
   kernel oplocks = no
   posix locking = no
-  acl allow execute always = yes
 ";
 
 fn configuration(place: &Path, port: u16, shares: &[Share], global: &str) -> String {

@@ -12,7 +12,7 @@ use crate::interop::outcome::Outcome;
 
 /// What stands in front of the table.
 const HEAD: &str = "# How Debian's smbd fares in smbtorture, both 4.17.12: written by `cargo xtask interop smb --peer`, not by hand.
-# `passed-with-acls` are tests that it passes only with `acl_xattr` beside `catia fruit streams_xattr`.
+# `passed-otherwise` are tests that it passes only with `acl_xattr` beside `catia fruit streams_xattr` and `fruit:encoding = private`.
 ";
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Baseline(pub BTreeMap<String, Tests>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tests {
     pub passed: Vec<String>,
-    pub with_acls: Vec<String>,
+    pub otherwise: Vec<String>,
     pub failed: Vec<String>,
     pub skipped: Vec<String>,
 }
@@ -41,34 +41,34 @@ impl Tests {
         found
     }
 
-    /// Takes over what passes with `acl_xattr`.
-    fn add_with_acls(&mut self, tests: &Self) {
+    /// Takes over what passes in the other configuration.
+    fn add_otherwise(&mut self, tests: &Self) {
         for name in &tests.passed {
             for list in [&mut self.failed, &mut self.skipped] {
                 if let Some(at) = list.iter().position(|listed| listed == name) {
-                    self.with_acls.push(list.remove(at));
+                    self.otherwise.push(list.remove(at));
                 }
             }
         }
     }
 
     pub fn has_passed(&self, name: &str) -> bool {
-        self.passed.iter().chain(&self.with_acls).any(|listed| listed == name)
+        self.passed.iter().chain(&self.otherwise).any(|listed| listed == name)
     }
 
     pub fn names(&self) -> impl Iterator<Item = &String> {
-        self.passed.iter().chain(&self.with_acls).chain(&self.failed).chain(&self.skipped)
+        self.passed.iter().chain(&self.otherwise).chain(&self.failed).chain(&self.skipped)
     }
 
     /// Passed, failed and skipped.
     pub fn counts(&self) -> String {
-        format!("{}/{}/{}", self.passed.len() + self.with_acls.len(), self.failed.len(), self.skipped.len())
+        format!("{}/{}/{}", self.passed.len() + self.otherwise.len(), self.failed.len(), self.skipped.len())
     }
 
     fn lists(&mut self) -> [(&'static str, &mut Vec<String>); 4] {
         [
             ("passed", &mut self.passed),
-            ("passed-with-acls", &mut self.with_acls),
+            ("passed-otherwise", &mut self.otherwise),
             ("failed", &mut self.failed),
             ("skipped", &mut self.skipped),
         ]
@@ -99,11 +99,11 @@ impl Baseline {
     }
 
     /// Replaces the suites that were run.
-    pub fn take(&mut self, said: &[Said], with_acls: &[Said]) {
+    pub fn take(&mut self, said: &[Said], otherwise: &[Said]) {
         for one in said {
             let mut tests = Tests::of(&one.tests);
-            if let Some(again) = with_acls.iter().find(|again| again.suite.name == one.suite.name) {
-                tests.add_with_acls(&Tests::of(&again.tests));
+            if let Some(again) = otherwise.iter().find(|again| again.suite.name == one.suite.name) {
+                tests.add_otherwise(&Tests::of(&again.tests));
             }
             self.0.insert(one.suite.name.to_owned(), tests);
         }

@@ -114,11 +114,11 @@ fn tell(said: &Said, whole: bool) {
     }
 }
 
-/// Runs smbd, twice where security descriptors matter, and writes down how it fares.
+/// Runs smbd, some suites in two configurations, and writes down how it fares.
 fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
     let again: Vec<Wanted> = wanted
         .iter()
-        .filter(|wanted| wanted.suite.descriptors)
+        .filter(|wanted| wanted.suite.twice)
         .map(|wanted| Wanted { suite: wanted.suite, tests: wanted.tests.clone() })
         .collect();
     if wanted.is_empty() {
@@ -133,13 +133,13 @@ fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
         })
     };
     let said = run(wanted, "main")?;
-    let with_acls = run(again, "acl")?;
+    let otherwise = run(again, "other")?;
     if !is_whole {
         return Ok(()); // part of a suite says nothing about the rest of it
     }
     let path = process::root().join(BASELINE);
     let mut baseline = if path.exists() { Baseline::read(&path)? } else { Baseline::default() };
-    baseline.take(&said, &with_acls);
+    baseline.take(&said, &otherwise);
     std::fs::write(&path, baseline.as_toml())?;
     println!("wrote {BASELINE}");
     Ok(())

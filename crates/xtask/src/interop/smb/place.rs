@@ -68,7 +68,7 @@ impl Place {
             };
             shares.push(share("main", "share", ""));
             shares.push(share("plain", "share", "  vfs objects = streams_xattr"));
-            shares.push(share("acl", "share", ACL));
+            shares.push(share("other", "share", OTHER));
             shares.push(share("canon", "share", NON_CANONICAL));
             shares.push(share("netatalk", "share", "  fruit:locking = netatalk"));
             shares.push(share("convert", "share", "  fruit:wipe_intentionally_left_blank_rfork = yes"));
@@ -169,8 +169,8 @@ impl Place {
     }
 }
 
-/// Keeps security descriptors as they were set.
-const ACL: &str = "  vfs objects = catia fruit streams_xattr acl_xattr";
+/// The peer's other configuration: security descriptors are kept as they were set, names of streams as Samba's own.
+const OTHER: &str = "  vfs objects = catia fruit streams_xattr acl_xattr\n  fruit:encoding = private";
 const NON_CANONICAL: &str =
     "  vfs objects = catia fruit streams_xattr acl_xattr\n  acl flag inherited canonicalization = no";
 

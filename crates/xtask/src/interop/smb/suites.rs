@@ -11,7 +11,7 @@ pub enum Kind {
     TimeMachine,
     /// A share without Mac metadata, with one that has it as the second.
     Conversion,
-    /// Security descriptors whose entries are in any order.
+    /// Security twice whose entries are in any order.
     NonCanonical,
 }
 
@@ -20,15 +20,15 @@ pub struct Suite {
     pub name: &'static str,
     pub seconds: u64,
     pub kind: Kind,
-    /// The peer is also asked with `acl_xattr`, which keeps security descriptors as they were set.
-    pub descriptors: bool,
+    /// The peer runs it in its other configuration, too, and passes what it passes in one of them.
+    pub twice: bool,
     /// What it wants to be told, as `torture:` options. One that is told a file name finds that file.
     pub options: &'static [&'static str],
 }
 
 impl Suite {
     const fn new(name: &'static str) -> Self {
-        Self { name, seconds: 60, kind: Kind::Main, descriptors: false, options: &[] }
+        Self { name, seconds: 60, kind: Kind::Main, twice: false, options: &[] }
     }
 
     const fn told(options: &'static [&'static str], name: &'static str) -> Self {
@@ -43,8 +43,8 @@ impl Suite {
         Self { kind, ..Self::new(name) }
     }
 
-    const fn descriptors(name: &'static str) -> Self {
-        Self { descriptors: true, ..Self::new(name) }
+    const fn twice(name: &'static str) -> Self {
+        Self { twice: true, ..Self::new(name) }
     }
 
     /// Whether the filter names this suite, or a test of it.
@@ -76,42 +76,42 @@ pub const SUITES: &[Suite] = &[
     Suite::new("smb2.timestamps"),
     Suite::new("smb2.dir"),
     Suite::new("smb2.durable-v2-delay"),
-    Suite::descriptors("smb2.create"),
+    Suite::twice("smb2.create"),
     Suite::long("smb2.multichannel"),
     Suite::new("smb2.compound_async"),
     Suite::new("smb2.rename"),
-    Suite::new("smb2.session"),
+    Suite::twice("smb2.session"),
     Suite::new("smb2.durable-open"),
     Suite::new("smb2.durable-open-disconnect"),
     Suite::new("smb2.durable-v2-open"),
     Suite::new("smb2.lock"),
     Suite::new("smb2.ioctl"),
     Suite::new("smb2.ioctl-on-stream"),
-    Suite::new("smb2.compound"),
-    Suite::new("smb2.streams"),
-    Suite::descriptors("smb2.acls"),
+    Suite::twice("smb2.compound"),
+    Suite::twice("smb2.streams"),
+    Suite::twice("smb2.acls"),
     Suite::on(Kind::NonCanonical, "smb2.acls_non_canonical"),
     Suite::new("smb2.async_dosmode"),
     Suite::new("smb2.charset"),
     Suite::new("smb2.connect"),
     Suite::new("smb2.credits"),
-    Suite::descriptors("smb2.delete-on-close-perms"),
+    Suite::twice("smb2.delete-on-close-perms"),
     Suite::new("smb2.deny"),
     Suite::new("smb2.dosmode"),
-    Suite::descriptors("smb2.ea"),
+    Suite::twice("smb2.ea"),
     Suite::new("smb2.fileid"),
-    Suite::descriptors("smb2.getinfo"),
+    Suite::twice("smb2.getinfo"),
     Suite::new("smb2.mangle"),
-    Suite::descriptors("smb2.maximum_allowed"),
+    Suite::twice("smb2.maximum_allowed"),
     Suite::new("smb2.mkdir"),
     Suite::new("smb2.openattr"),
     Suite::new("smb2.read"),
     Suite::new("smb2.rw"),
-    Suite::descriptors("smb2.sdread"),
+    Suite::twice("smb2.sdread"),
     Suite::new("smb2.secleak"),
     Suite::new("smb2.session-id"),
     Suite::told(&["filename=testfile"], "smb2.set-sparse-ioctl"),
-    Suite::descriptors("smb2.setinfo"),
+    Suite::twice("smb2.setinfo"),
     Suite::new("smb2.sharemode"),
     Suite::new("smb2.tcon"),
     Suite::new("smb2.timestamp_resolution"),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -103,8 +103,10 @@ fn run_suite(target: &Target, slot: &Slot, wanted: &Wanted, logs: &Path) -> Resu
     if let Some(folder) = &slot.folder {
         empty(folder)?;
         if wanted.suite.options.contains(&"filename=testfile") {
-            fs::write(folder.join("testfile"), vec![1; 65536])?;
-            fs::set_permissions(folder.join("testfile"), fs::Permissions::from_mode(0o666))?;
+            let (file, owner) = (folder.join("testfile"), folder.metadata()?);
+            fs::write(&file, vec![1; 65536])?;
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o744))?;
+            chown(&file, Some(owner.uid()), Some(owner.gid()))?;
         }
     }
     let (suite, start) = (wanted.suite, Instant::now());
