@@ -25,7 +25,8 @@ use crate::acl::{Rights, server};
 use crate::backend::Found;
 use crate::coherence::{RECALL_DEADLINE, who};
 use crate::state::{
-    Cause, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range, Refused, Stream,
+    Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
+    Refused, Stream,
 };
 use crate::volume::Node;
 use crate::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
@@ -49,6 +50,10 @@ pub struct OpenOptions<'a> {
     /// The file (or the stream, of another than the data fork) goes once this open and everybody else's are closed.
     /// Needs `place`, and `Modes::DELETE` in `access`.
     pub remove_on_close: bool,
+    /// What others' caches stand against; `None`: what `access` says.
+    pub concern: Option<Concern>,
+    /// The protocol is going to empty the stream: what others have in their caches of it goes before that.
+    pub empties: bool,
 }
 
 /// Where a file is.
@@ -77,6 +82,8 @@ impl OpenOptions<'_> {
             place: None,
             granted: false,
             remove_on_close: false,
+            concern: None,
+            empties: false,
         }
     }
 }
@@ -107,7 +114,8 @@ impl Volume {
         file: &Found,
         options: OpenOptions<'_>,
     ) -> Result<Open> {
-        let OpenOptions { stream, access, deny, create, place, granted, remove_on_close } = options;
+        let OpenOptions { stream, access, deny, create, place, granted, remove_on_close, concern, empties } =
+            options;
         self.may_open(&actor.caller, file, access, granted)?;
         if remove_on_close {
             self.may_remove(place.is_some(), access)?;
@@ -118,7 +126,8 @@ impl Volume {
             place.ok_or(Error::Invalid)?;
         }
         let place = place.map(|place| self.places.add(id, place));
-        let request = OpenRequest { party: actor.party, access, deny };
+        let concern = concern.unwrap_or(OpenRequest::new(actor.party, access, deny).concern);
+        let request = OpenRequest { party: actor.party, access, deny, concern, empties };
         let deadline = || tokio::time::sleep(RECALL_DEADLINE);
         let guard = self.state.open_and_recall(id, stream, request, deadline).await?;
         let actor = Actor { open: Some(guard.id()), ..actor.clone() };

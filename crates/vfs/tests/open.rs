@@ -12,7 +12,9 @@ use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
 use vfs::names::Folding;
-use vfs::state::{Caching, ClientId, LeaseRequest, LockKind, Modes, Party, Range, Refused, Stream, Totals};
+use vfs::state::{
+    Caching, ClientId, LeaseRequest, LockKind, Modes, Party, Range, Refused, Stream, Style, Totals,
+};
 use vfs::{Actor, Beside, Caller, Error, Kind, Looked, Open, OpenOptions, Payload, Volume, VolumeOptions};
 
 fn volume() -> Arc<Volume> {
@@ -118,7 +120,7 @@ async fn who_opens_waits_for_what_another_has_in_its_cache() {
     let mut holder = volume.open(&client(1), &file, OpenOptions::data(Modes::WRITE)).await.unwrap();
     let (notices, mut told) = mpsc::unbounded_channel();
     let request =
-        LeaseRequest { party: Party::client(ClientId(1)), want: Caching::ALL, whole: false, notices };
+        LeaseRequest { party: Party::client(ClientId(1)), want: Caching::ALL, style: Style::Bits, notices };
     let lease = volume.state().lease(file.object.id(), &Stream::Data, &request).unwrap();
     assert_eq!(lease.caching(), Caching::ALL);
     holder.guard_mut().keep(lease);

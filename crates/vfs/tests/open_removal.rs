@@ -274,11 +274,7 @@ async fn the_last_one_may_be_of_another_protocol() {
         let file = scene.file("a");
         let open = scene.open(1, "a").await.unwrap();
         // As a lock manager holds a share reservation: no open of the volume's.
-        let wanted = vfs::state::OpenRequest {
-            party: Party::client(ClientId(2)),
-            access: Modes::READ,
-            deny: Modes::NONE,
-        };
+        let wanted = vfs::state::OpenRequest::new(Party::client(ClientId(2)), Modes::READ, Modes::NONE);
         let reserved = scene.volume.state().open(file.object.id(), Stream::Data, wanted).unwrap();
         open.remove_on_close(true).await.unwrap();
         write(&open, 0, b"x").await.unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::ledger::Resource;
-use super::opens::Modes;
+use super::opens::{Concern, Modes};
 use super::table::{Entry, Table};
 use super::{Party, State, Stream};
 use crate::{Error, FileId, Result};
@@ -63,6 +63,18 @@ impl Caching {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaseId(u64);
 
+/// How a lease is granted, and given back when something of it must go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// Bit by bit.
+    Bits,
+    /// As a whole or not at all (a delegation).
+    Whole,
+    /// Everything, down to reading alone, or nothing. A party that has reading alone loses it by its own writes, too,
+    /// and it does not stand beside others' cached handles.
+    Steps,
+}
+
 /// What a party would like to keep to itself.
 #[derive(Debug, Clone)]
 pub struct LeaseRequest {
@@ -70,9 +82,8 @@ pub struct LeaseRequest {
     pub party: Party,
     /// What it wants.
     pub want: Caching,
-    /// It is granted as a whole or not at all, and given back as a whole when anything of it must go (a delegation).
-    /// Otherwise it is granted and lost bit by bit.
-    pub whole: bool,
+    /// How it is granted and lost.
+    pub style: Style,
     /// Where to tell it of breaks. Unbounded, yet never longer than two per grant: a lease has one break under way,
     /// and one that needs no answer leaves nothing to break.
     pub notices: mpsc::UnboundedSender<BreakNotice>,
@@ -109,7 +120,7 @@ pub(super) struct LeaseEntry {
     pub(super) id: LeaseId,
     pub(super) stream: Stream,
     pub(super) party: Party,
-    pub(super) whole: bool,
+    pub(super) style: Style,
     pub(super) held: Caching,
     breaking: Option<Breaking>,
     /// Who waits for which bits to be gone. Dropping the sender is the answer.
@@ -126,14 +137,30 @@ struct Breaking {
     last: Caching,
 }
 
+impl Style {
+    /// What stays with a holder who may keep at most this.
+    fn leaves(self, most: Caching) -> Caching {
+        match self {
+            Self::Bits => most.sensible(),
+            Self::Whole => Caching::NONE,
+            Self::Steps => most.intersection(Caching::READ),
+        }
+    }
+}
+
 impl LeaseEntry {
+    /// Whether what this party does ends the lease: of its own only those that only steps hold.
+    pub(super) fn minds(&self, by: Party) -> bool {
+        self.party != by || (self.style == Style::Steps && self.held == Caching::READ)
+    }
+
     /// Makes the holder give up `gone`. Returns what to wait on if it does not happen at once.
     pub(super) fn break_for(&mut self, file: FileId, gone: Caching) -> Option<oneshot::Receiver<Infallible>> {
         if !self.held.meets(gone) {
             return None;
         }
         let heading = self.breaking.as_ref().map_or(self.held, |breaking| breaking.last);
-        let left = if self.whole { Caching::NONE } else { heading.without(gone).sensible() };
+        let left = self.style.leaves(heading.without(gone));
         match &mut self.breaking {
             Some(breaking) => breaking.last = breaking.last.intersection(left),
             None => self.announce(file, left),
@@ -149,7 +176,7 @@ impl LeaseEntry {
     /// Only what the holder may have to flush or close is worth waiting for. One that cannot be told any more has
     /// nothing left to flush.
     fn announce(&mut self, file: FileId, to: Caching) {
-        let needs_ack = self.whole || self.held.meets(Caching::WRITE.union(Caching::HANDLE));
+        let needs_ack = self.style == Style::Whole || self.held.meets(Caching::WRITE.union(Caching::HANDLE));
         let told = self.tell(file, to, needs_ack, false);
         if needs_ack && told {
             self.breaking = Some(Breaking { announced: to, last: to });
@@ -168,7 +195,7 @@ impl LeaseEntry {
         let last = breaking.ok_or(Error::Invalid)?.last;
         self.held = to.sensible();
         if !last.contains(self.held) {
-            self.announce(file, self.held.intersection(last).sensible());
+            self.announce(file, self.style.leaves(self.held.intersection(last)));
         }
         self.causers.retain(|(gone, _)| self.held.meets(*gone));
         Ok(self.held)
@@ -182,9 +209,9 @@ impl LeaseEntry {
         self.causers.clear();
     }
 
-    /// More of the same lease, never less, and not while it is being broken.
+    /// More of the same lease, all that is asked for or nothing, never less, and not while it is being broken.
     fn upgrade(&mut self, grant: Caching, request: &LeaseRequest) {
-        if self.breaking.is_none() && grant.contains(self.held) {
+        if self.breaking.is_none() && grant == request.want && grant.contains(self.held) {
             self.held = grant;
         }
         self.notices = request.notices.clone();
@@ -195,19 +222,36 @@ impl LeaseEntry {
 impl Entry {
     /// What of a request can be granted beside what others hold.
     fn grantable(&self, stream: &Stream, request: &LeaseRequest) -> Caching {
-        let LeaseRequest { party, want, whole, .. } = request;
+        let LeaseRequest { party, want, style, .. } = request;
         let mut others = self.leases.iter().filter(|l| l.stream == *stream && l.party != *party);
         let foreign = |open: &&super::opens::Open| open.stream == *stream && open.party != *party;
-        let opened = |modes| self.opens.iter().filter(foreign).any(|open| open.access.meets(modes));
+        let concerned = |open: &super::opens::Open| open.concern != Concern::Attributes;
+        let opened = self.openers > 0 || self.opens.iter().filter(foreign).any(concerned);
+        let written = self.opens.iter().filter(foreign).any(|open| open.access.meets(Modes::WRITE));
         // Whoever reads from its cache does not notice a range that others have locked since.
         let locked = self.ranges_of(stream).is_some_and(|r| r.iter().any(|l| l.owner.client != party.client));
-        let written = others.clone().any(|lease| lease.held.meets(Caching::WRITE));
-        if locked || written || (*whole && opened(Modes::WRITE)) {
+        let all = others.clone().fold(Caching::NONE, |all, lease| all.union(lease.held));
+        let stands = match style {
+            Style::Bits => true,
+            Style::Whole => !written,
+            Style::Steps => !all.contains(Caching::HANDLE),
+        };
+        if locked || all.contains(Caching::WRITE) || !stands {
             return Caching::NONE;
         }
-        let shared = opened(Modes::ALL) || others.any(|lease| lease.held != Caching::NONE);
-        let grant = if shared { want.without(Caching::WRITE) } else { *want }.sensible();
-        if *whole && grant != *want { Caching::NONE } else { grant }
+        let steps = others.clone().any(|lease| lease.style == Style::Steps);
+        let shared = opened || others.any(|lease| lease.held != Caching::NONE);
+        let lost = match (shared, steps) {
+            (false, _) => Caching::NONE,
+            (true, false) => Caching::WRITE,
+            (true, true) => Caching::WRITE.union(Caching::HANDLE),
+        };
+        match (want.without(lost).sensible(), style) {
+            (grant, Style::Bits) => grant,
+            (grant, _) if grant == *want => grant,
+            (_, Style::Whole) => Caching::NONE,
+            (grant, Style::Steps) => grant.intersection(Caching::READ),
+        }
     }
 
     fn take_lease(&mut self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Result<LeaseId> {
@@ -223,7 +267,7 @@ impl Entry {
             id,
             stream: stream.clone(),
             party,
-            whole: request.whole,
+            style: request.style,
             held: grant,
             breaking: None,
             causers: Vec::new(),

@@ -3,7 +3,8 @@ use std::fmt;
 use parking_lot::RwLock;
 
 use super::ledger::Resource;
-use super::table::Entry;
+use super::recall::Cause;
+use super::table::{Entry, Table};
 use super::{ClientId, Lease, OpenId, Party, State, Stream};
 use crate::{Error, FileId, Result};
 
@@ -35,6 +36,17 @@ impl Modes {
     }
 }
 
+/// What an open is about, where others' caches are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Concern {
+    /// Times and attributes: nobody's cache is asked for, and it is in nobody's way.
+    Attributes,
+    /// And who may do what: ends caches that go in steps.
+    Rights,
+    /// Everything.
+    Data,
+}
+
 /// An open to be registered. An open that only looks at attributes asks for no access; whether it may still deny
 /// something is for its protocol to say.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +57,29 @@ pub struct OpenRequest {
     pub access: Modes,
     /// What nobody else may do meanwhile.
     pub deny: Modes,
+    /// What of it others' caches stand against.
+    pub concern: Concern,
+    /// It empties the stream at once.
+    pub empties: bool,
+}
+
+impl OpenRequest {
+    /// An open that leaves the data as they are. Without any access it is about attributes alone.
+    pub fn new(party: Party, access: Modes, deny: Modes) -> Self {
+        let concern = if access == Modes::NONE { Concern::Attributes } else { Concern::Data };
+        Self { party, access, deny, concern, empties: false }
+    }
+
+    /// What it means to others' caches.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        match self.concern {
+            _ if self.empties => Some(Cause::Truncate),
+            Concern::Attributes => None,
+            Concern::Rights => Some(Cause::OpenRights),
+            Concern::Data if self.access.meets(Modes::WRITE) => Some(Cause::OpenWrite),
+            Concern::Data => Some(Cause::OpenRead),
+        }
+    }
 }
 
 /// An open as the table keeps it.
@@ -54,6 +89,7 @@ pub(super) struct Open {
     pub(super) party: Party,
     pub(super) access: Modes,
     pub(super) deny: Modes,
+    pub(super) concern: Concern,
 }
 
 impl Open {
@@ -79,6 +115,31 @@ impl Entry {
         let others = self.opens.iter().filter(|open| Some(open.id) != except);
         others.into_iter().any(|open| open.denies(stream, access) || open.does(stream, deny))
     }
+
+    /// Whether others' opens let this one stand.
+    pub(super) fn verdict(&self, stream: &Stream, request: &OpenRequest) -> Result<()> {
+        if self.is_going(stream) {
+            return Err(Error::BeingRemoved);
+        }
+        match self.share_conflict(stream, request.access, request.deny, None) {
+            true => Err(Error::ShareConflict),
+            false => Ok(()),
+        }
+    }
+
+    /// One more open.
+    pub(super) fn add_open(
+        &mut self,
+        table: &Table,
+        stream: &Stream,
+        request: &OpenRequest,
+    ) -> Result<OpenId> {
+        let OpenRequest { party, access, deny, concern, .. } = *request;
+        table.ledger.take(party.client, Resource::Open, 1)?;
+        let id = OpenId(table.number());
+        self.opens.push(Open { id, stream: stream.clone(), party, access, deny, concern });
+        Ok(id)
+    }
 }
 
 impl State {
@@ -88,20 +149,17 @@ impl State {
     /// A reservation without an open is the same thing: keep the guard for as long as it lasts. What others keep in
     /// caches is another matter: [`State::open_and_recall`].
     pub fn open(&self, file: FileId, stream: Stream, request: OpenRequest) -> Result<OpenGuard> {
-        let OpenRequest { party, access, deny } = request;
-        self.table.with(file, |entry| {
-            if entry.is_going(&stream) {
-                return Err(Error::BeingRemoved);
-            }
-            if entry.share_conflict(&stream, access, deny, None) {
-                return Err(Error::ShareConflict);
-            }
-            self.table.ledger.take(party.client, Resource::Open, 1)?;
-            let id = OpenId(self.table.number());
-            entry.opens.push(Open { id, stream: stream.clone(), party, access, deny });
-            let stream = RwLock::new(stream);
-            Ok(OpenGuard { state: self.clone(), file, stream, id, party, lease: None, closed: false })
-        })
+        let id = self.table.with(file, |entry| {
+            entry.verdict(&stream, &request)?;
+            entry.add_open(&self.table, &stream, &request)
+        })?;
+        Ok(self.guard(file, stream, id, request.party))
+    }
+
+    /// The guard of an open that is in the table.
+    pub(super) fn guard(&self, file: FileId, stream: Stream, id: OpenId, party: Party) -> OpenGuard {
+        let stream = RwLock::new(stream);
+        OpenGuard { state: self.clone(), file, stream, id, party, lease: None, closed: false }
     }
 }
 

@@ -3,11 +3,13 @@ use std::future::Future;
 
 use tokio::sync::oneshot;
 
-use super::leases::{Caching, LeaseEntry, LeaseId};
-use super::opens::Modes;
+use super::leases::{Caching, LeaseEntry, LeaseId, Style};
 use super::table::Entry;
 use super::{OpenGuard, OpenRequest, Party, State, Stream};
 use crate::{Error, FileId, Result};
+
+/// How often an open is begun anew because others have got something into their caches again meanwhile.
+const MOST_TRIES: usize = 8;
 
 /// What is about to happen to a file that somebody may have in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +18,8 @@ pub enum Cause {
     OpenRead,
     /// It is opened for writing.
     OpenWrite,
+    /// It is opened to see who may do what with it.
+    OpenRights,
     /// An open failed, perhaps only because a cached handle is in its way.
     ShareConflict,
     /// It is read without an open.
@@ -46,16 +50,21 @@ impl Cause {
             // As if it were opened for that first, which is how some clients do it.
             Self::Rename | Self::Remove => Caching::HANDLE.union(Caching::WRITE),
             Self::Write | Self::Truncate | Self::Lock => Caching::READ.union(Caching::WRITE),
-            Self::Attributes => Caching::NONE,
+            Self::Attributes | Self::OpenRights => Caching::NONE,
             Self::Entry => Caching::READ,
         }
+    }
+
+    /// The same of a lease that goes in steps.
+    fn takes_steps(self) -> Caching {
+        if self == Self::OpenRights { Caching::WRITE } else { self.takes() }
     }
 
     /// What it collides with in a lease that is given back as a whole. That one promises that nobody else has the
     /// file open for writing, and that its attributes and names stay.
     fn takes_whole(self) -> Caching {
         match self {
-            Self::OpenRead | Self::Read => Caching::WRITE,
+            Self::OpenRead | Self::OpenRights | Self::Read => Caching::WRITE,
             Self::ShareConflict => Caching::HANDLE,
             Self::OpenWrite | Self::Write | Self::Truncate | Self::Lock => Caching::ALL,
             Self::Attributes | Self::Rename | Self::Remove | Self::Entry => Caching::ALL,
@@ -84,8 +93,8 @@ impl State {
         Some(Recall { state: self.clone(), file, holders })
     }
 
-    /// [`State::open`] with the breaks that belong to it: cached handles that are in the way are asked for, and
-    /// once the open stands, others' cached writes are fetched. `deadline` makes a new timer for each wait.
+    /// [`State::open`] with the breaks that belong to it: cached handles that are in the way are asked for, and others'
+    /// cached writes are fetched. It stands once all have answered. `deadline` makes a new timer for each wait.
     pub async fn open_and_recall<T: Future<Output = ()>>(
         &self,
         file: FileId,
@@ -93,35 +102,79 @@ impl State {
         request: OpenRequest,
         deadline: impl Fn() -> T,
     ) -> Result<OpenGuard> {
-        let mut opened = self.open(file, stream.clone(), request);
-        if matches!(opened, Err(Error::ShareConflict))
-            && let Some(recall) = self.break_for(file, &stream, Cause::ShareConflict, request.party)
-        {
-            recall.within(deadline()).await;
-            opened = self.open(file, stream.clone(), request);
+        let mut opener = None;
+        for _ in 0..MOST_TRIES {
+            match self.try_open(file, &stream, request)? {
+                Ok(open) => return Ok(open),
+                Err(recall) => {
+                    opener.get_or_insert_with(|| Opener::new(self, file));
+                    recall.within(deadline()).await
+                }
+            };
         }
-        let open = opened?;
-        let writes = request.access.meets(Modes::WRITE);
-        let cause = if writes { Cause::OpenWrite } else { Cause::OpenRead };
-        if request.access != Modes::NONE
-            && let Some(recall) = self.break_for(file, &stream, cause, request.party)
-        {
-            recall.within(deadline()).await;
-        }
-        Ok(open)
+        Err(Error::ShareConflict)
+    }
+
+    /// Opens, unless somebody's cache is in the way: then it is asked for.
+    fn try_open(
+        &self,
+        file: FileId,
+        stream: &Stream,
+        request: OpenRequest,
+    ) -> Result<std::result::Result<OpenGuard, Recall>> {
+        let opened = self.table.with(file, |entry| {
+            let verdict = entry.verdict(stream, &request);
+            let cause = match verdict {
+                Ok(()) => request.cause(),
+                Err(Error::ShareConflict) => Some(Cause::ShareConflict),
+                Err(_) => None,
+            };
+            let holders = cause.map(|cause| entry.break_for(file, stream, cause, request.party));
+            match holders.filter(|holders| !holders.is_empty()) {
+                Some(holders) => Ok(Err(holders)),
+                None => verdict.and_then(|()| entry.add_open(&self.table, stream, &request)).map(Ok),
+            }
+        })?;
+        Ok(match opened {
+            Ok(id) => Ok(self.guard(file, stream.clone(), id, request.party)),
+            Err(holders) => Err(Recall { state: self.clone(), file, holders }),
+        })
     }
 }
 
 impl Entry {
     fn break_for(&mut self, file: FileId, stream: &Stream, cause: Cause, by: Party) -> Vec<Holder> {
         let concerned = |lease: &&mut LeaseEntry| {
-            lease.party != by && (cause.concerns_all_streams() || lease.stream == *stream)
+            lease.minds(by) && (cause.concerns_all_streams() || lease.stream == *stream)
         };
         let broken = self.leases.iter_mut().filter(concerned).filter_map(|lease| {
-            let gone = if lease.whole { cause.takes_whole() } else { cause.takes() };
+            let gone = match lease.style {
+                Style::Bits => cause.takes(),
+                Style::Steps => cause.takes_steps(),
+                Style::Whole => cause.takes_whole(),
+            };
             lease.break_for(file, gone).map(|answer| Holder { lease: lease.id, answer })
         });
         broken.collect()
+    }
+}
+
+/// Somebody who is going to open a file: until then nobody gets a new cache of writes.
+struct Opener {
+    state: State,
+    file: FileId,
+}
+
+impl Opener {
+    fn new(state: &State, file: FileId) -> Self {
+        state.table.with(file, |entry| entry.openers += 1);
+        Self { state: state.clone(), file }
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        self.state.table.with(self.file, |entry| entry.openers -= 1);
     }
 }
 

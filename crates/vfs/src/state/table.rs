@@ -40,11 +40,14 @@ pub(super) struct Entry {
     pub(super) leases: Vec<LeaseEntry>,
     /// Empty when `opens` is.
     pub(super) removals: Vec<Removal>,
+    /// How many wait for others' caches and will open then.
+    pub(super) openers: usize,
 }
 
 impl Entry {
     fn is_empty(&self) -> bool {
-        self.opens.is_empty() && self.ranges.is_empty() && self.queue.is_empty() && self.leases.is_empty()
+        let nobody = self.opens.is_empty() && self.openers == 0;
+        nobody && self.ranges.is_empty() && self.queue.is_empty() && self.leases.is_empty()
     }
 
     /// The ranges of a stream, if it has any.

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind, Stability};
-use vfs::state::{BreakNotice, Caching, ClientId, LeaseRequest, Modes, Party, Stream};
+use vfs::state::{BreakNotice, Caching, ClientId, LeaseRequest, Modes, Party, Stream, Style};
 use vfs::{Actor, Beside, Caller, Node, Open, OpenOptions, Payload, Volume, VolumeOptions};
 
 pub const RW: Modes = Modes(3);
@@ -76,7 +76,7 @@ impl Scene {
 
     pub fn lease(&self, of: &Node, party: Party, want: Caching) -> (vfs::state::Lease, Notices) {
         let (notices, told) = mpsc::unbounded_channel();
-        let request = LeaseRequest { party, want, whole: false, notices };
+        let request = LeaseRequest { party, want, style: Style::Bits, notices };
         (self.volume.state().lease(of.id(), &Stream::Data, &request).unwrap(), told)
     }
 }

@@ -56,7 +56,7 @@ fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Mo
     if let Some(guard) = held.get(&key) {
         return guard.change(access, deny);
     }
-    let wanted = OpenRequest { party: subject.actor.party, access, deny };
+    let wanted = OpenRequest::new(subject.actor.party, access, deny);
     let guard = subject.state().open(key.file, key.stream.clone(), wanted)?;
     held.insert(key, guard);
     Ok(())

@@ -1,7 +1,7 @@
 //! What an open asks for and may have, MS-FSA 2.1.5.1.2.
 
 use vfs::backend::Found;
-use vfs::state::Modes;
+use vfs::state::{Concern, Modes};
 use vfs::{Access, Caller, Kind, Volume};
 
 use crate::server::tree::Tree;
@@ -87,6 +87,18 @@ pub(in crate::server) fn maximal(
         mask = mask | AccessMask::DELETE;
     }
     Ok(if tree.read_only { AccessMask(mask.0 & !CHANGES.0) } else { mask })
+}
+
+/// What of an open with these rights others' caches stand against, MS-FSA 2.1.5.1.2.
+pub(super) fn concern(granted: AccessMask) -> Concern {
+    const ATTRIBUTES: AccessMask = AccessMask(
+        AccessMask::READ_ATTRIBUTES.0 | AccessMask::WRITE_ATTRIBUTES.0 | AccessMask::SYNCHRONIZE.0,
+    );
+    match granted.without(ATTRIBUTES) {
+        AccessMask::NONE => Concern::Attributes,
+        AccessMask::READ_CONTROL => Concern::Rights,
+        _ => Concern::Data,
+    }
 }
 
 /// What the tree must know of an open with these rights: what it does, and what it denies to others.

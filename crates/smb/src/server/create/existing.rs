@@ -53,6 +53,8 @@ pub(super) async fn open(
         place: Some(place).filter(|_| !resolved.name.is_empty()),
         granted: true,
         remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE),
+        concern: Some(access::concern(granted)),
+        empties: overwrites,
     };
     let open =
         context.wait(volume.open(&wanted.actor, found, options)).await?.map_err(|error| match error {

@@ -63,6 +63,8 @@ pub(super) async fn make(
         place: Some(Beside { folder: &parent.object, name: &resolved.name }),
         granted: true,
         remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE),
+        concern: Some(access::concern(granted)),
+        empties: false,
     };
     let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
     Ok(Opened { open: wrap(tree, wanted, granted, open), action: Action::CREATED })

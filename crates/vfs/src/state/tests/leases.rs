@@ -18,11 +18,12 @@ fn keyed(client: ClientId, key: u8) -> Party {
 
 fn lease(state: &State, party: Party, want: Caching, whole: bool) -> (Lease, Notices) {
     let (notices, receiver) = mpsc::unbounded_channel();
-    (state.lease(FILE, &DATA, &LeaseRequest { party, want, whole, notices }).unwrap(), receiver)
+    let style = if whole { Style::Whole } else { Style::Bits };
+    (state.lease(FILE, &DATA, &LeaseRequest { party, want, style, notices }).unwrap(), receiver)
 }
 
 fn opened(state: &State, party: Party, access: Modes) -> OpenGuard {
-    state.open(FILE, DATA, OpenRequest { party, access, deny: Modes::NONE }).unwrap()
+    state.open(FILE, DATA, OpenRequest::new(party, access, Modes::NONE)).unwrap()
 }
 
 fn causes(state: &State, cause: Cause) -> Option<Recall> {
@@ -64,6 +65,95 @@ fn what_is_granted_depends_on_what_others_hold() {
             "{access:?} {theirs:?} {want:?}"
         );
     }
+}
+
+fn stepped(state: &State, party: Party, want: Caching) -> (Lease, Notices) {
+    let (notices, receiver) = mpsc::unbounded_channel();
+    let request = LeaseRequest { party, want, style: Style::Steps, notices };
+    (state.lease(FILE, &DATA, &request).unwrap(), receiver)
+}
+
+#[test]
+fn in_steps_it_is_everything_or_reading_alone() {
+    /// What another one holds (in steps?), what is wanted (in steps?), what is granted.
+    const CASES: &[(Caching, bool, Caching, bool, Caching)] = &[
+        (NONE, true, RWH, true, RWH),
+        (NONE, true, RW, true, RW),
+        (R, true, RWH, true, R),
+        (R, false, RWH, true, R),
+        (RH, false, RWH, true, NONE),
+        (R, true, RWH, false, R),
+        (RWH, true, R, true, NONE),
+    ];
+    for (theirs, their_steps, want, steps, granted) in CASES {
+        let state = State::default();
+        let hold = |party, want, steps: bool| match steps {
+            true => stepped(&state, party, want),
+            false => lease(&state, party, want, false),
+        };
+        let _held = hold(keyed(B, 1), *theirs, *their_steps);
+        let got = hold(keyed(A, 1), *want, *steps).0.caching();
+        assert_eq!(got, *granted, "{theirs:?} {their_steps} {want:?} {steps}");
+    }
+}
+
+#[test]
+fn steps_go_down_to_reading_or_to_nothing() {
+    for (held, cause, left) in [
+        (RWH, Cause::OpenRead, Some(R)),
+        (RWH, Cause::OpenRights, Some(R)),
+        (RWH, Cause::ShareConflict, Some(R)),
+        (RWH, Cause::Truncate, Some(NONE)),
+        (RW, Cause::ShareConflict, None),
+        (RW, Cause::OpenWrite, Some(R)),
+    ] {
+        let state = State::default();
+        let (lease, mut notices) = stepped(&state, keyed(A, 1), held);
+        assert_eq!(causes(&state, cause).is_some(), left.is_some(), "{held:?} {cause:?}");
+        assert_eq!(notices.try_recv().ok().map(|notice| notice.to), left, "{held:?} {cause:?}");
+        drop(lease);
+    }
+}
+
+#[test]
+fn who_has_the_last_step_loses_it_by_its_own_writes() {
+    let state = State::default();
+    let (own, mut notices) = stepped(&state, keyed(A, 1), RWH);
+    assert!(state.break_for(FILE, &DATA, Cause::Write, keyed(A, 1)).is_none());
+    assert_eq!((own.caching(), notices.try_recv().is_err()), (RWH, true));
+    assert!(causes(&state, Cause::OpenRead).is_some());
+    own.acknowledge(R).unwrap();
+    assert!(state.break_for(FILE, &DATA, Cause::OpenWrite, keyed(A, 1)).is_none());
+    assert_eq!(own.caching(), R);
+    assert!(state.break_for(FILE, &DATA, Cause::Write, keyed(A, 1)).is_none());
+    assert_eq!(own.caching(), NONE);
+}
+
+#[tokio::test]
+async fn an_open_stands_only_when_others_have_let_go() {
+    let state = State::default();
+    let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
+    let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE);
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
+    assert!(now(&mut opening).is_none());
+    assert_eq!((notices.recv().await.unwrap().to, state.totals().opens), (RH, 0));
+    held.acknowledge(RH).unwrap();
+    let _open = opening.await.unwrap();
+    assert_eq!(state.totals().opens, 1);
+}
+
+#[test]
+fn who_opens_for_attributes_asks_for_nobodys_cache() {
+    let state = State::default();
+    let (_held, mut notices) = stepped(&state, keyed(A, 1), RWH);
+    let looks = OpenRequest::new(Party::client(B), Modes::NONE, Modes::NONE);
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, looks, std::future::pending));
+    assert!(now(&mut opening).is_some());
+    assert!(notices.try_recv().is_err());
+    let empties = OpenRequest { empties: true, ..looks };
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, empties, std::future::pending));
+    assert!(now(&mut opening).is_none());
+    assert_eq!(notices.try_recv().unwrap().to, NONE);
 }
 
 #[test]
@@ -225,7 +315,7 @@ fn a_folders_lease_ends_when_its_entries_change() {
 fn names_concern_all_streams_and_data_only_their_own() {
     let state = State::default();
     let (notices, mut receiver) = mpsc::unbounded_channel();
-    let request = LeaseRequest { party: keyed(A, 1), want: RH, whole: false, notices };
+    let request = LeaseRequest { party: keyed(A, 1), want: RH, style: Style::Bits, notices };
     let _held = state.lease(FILE, &Stream::Resource, &request).unwrap();
     assert!(causes(&state, Cause::Write).is_none());
     assert!(causes(&state, Cause::Remove).is_some());
@@ -238,7 +328,7 @@ async fn an_open_that_a_cached_handle_stands_against_succeeds_once_it_is_closed(
     let mut holder = opened(&state, keyed(A, 1), Modes::READ);
     let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
     holder.keep(held);
-    let request = OpenRequest { party: Party::client(B), access: Modes::READ, deny: Modes::READ };
+    let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::READ);
     let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
     assert!(now(&mut opening).is_none());
     assert_eq!(notices.recv().await.unwrap().to, RW);
@@ -255,7 +345,7 @@ async fn an_open_that_a_living_handle_stands_against_fails_after_asking() {
     let mut holder = opened(&state, keyed(A, 1), Modes::READ);
     let (held, mut notices) = lease(&state, keyed(A, 1), RH, false);
     holder.keep(held);
-    let request = OpenRequest { party: Party::client(B), access: Modes::READ, deny: Modes::READ };
+    let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::READ);
     let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
     assert!(now(&mut opening).is_none());
     assert_eq!(notices.recv().await.unwrap().to, R);
@@ -267,7 +357,7 @@ async fn an_open_that_a_living_handle_stands_against_fails_after_asking() {
 async fn an_open_waits_for_cached_writes_and_nobody_can_cache_new_ones_meanwhile() {
     let state = State::default();
     let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
-    let request = OpenRequest { party: Party::client(B), access: Modes::READ, deny: Modes::NONE };
+    let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE);
     let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
     assert!(now(&mut opening).is_none());
     assert_eq!(notices.recv().await.unwrap().to, RH);

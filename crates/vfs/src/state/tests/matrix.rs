@@ -228,7 +228,7 @@ fn hold(state: &State, held: Held, notices: mpsc::UnboundedSender<BreakNotice>) 
         }
         Held::Lease(want) => {
             let party = Party { client: A, key: Some([1; 16]) };
-            Some(hold_lease(state, LeaseRequest { party, want, whole: false, notices }, both))
+            Some(hold_lease(state, LeaseRequest { party, want, style: Style::Bits, notices }, both))
         }
         Held::Going => {
             let guard = open(state, A, both, Modes::NONE).unwrap();
@@ -239,7 +239,7 @@ fn hold(state: &State, held: Held, notices: mpsc::UnboundedSender<BreakNotice>) 
             let (want, access) = if write { (RWH, both) } else { (RH, Modes::READ) };
             Some(hold_lease(
                 state,
-                LeaseRequest { party: Party::client(A), want, whole: true, notices },
+                LeaseRequest { party: Party::client(A), want, style: Style::Whole, notices },
                 access,
             ))
         }
@@ -247,7 +247,7 @@ fn hold(state: &State, held: Held, notices: mpsc::UnboundedSender<BreakNotice>) 
 }
 
 fn hold_lease(state: &State, request: LeaseRequest, access: Modes) -> OpenGuard {
-    let opened = OpenRequest { party: request.party, access, deny: Modes::NONE };
+    let opened = OpenRequest::new(request.party, access, Modes::NONE);
     let mut guard = state.open(FILE, DATA, opened).unwrap();
     let lease = state.lease(FILE, &DATA, &request).unwrap();
     assert_eq!(lease.caching(), request.want);

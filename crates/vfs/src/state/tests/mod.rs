@@ -25,7 +25,7 @@ pub(super) use LockKind::{Exclusive, Shared};
 /// An open by a client, without further ado.
 pub(super) fn open(state: &State, client: ClientId, access: Modes, deny: Modes) -> crate::Result<OpenGuard> {
     let party = Party::client(client);
-    state.open(FILE, Stream::Data, OpenRequest { party, access, deny })
+    state.open(FILE, Stream::Data, OpenRequest::new(party, access, deny))
 }
 
 /// A lock as a mandatory client takes it, through an open.

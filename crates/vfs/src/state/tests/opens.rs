@@ -43,12 +43,12 @@ fn an_open_fails_when_its_access_is_denied_or_it_denies_what_another_does() {
 fn reading_and_writing_are_denied_per_stream_and_deletion_per_file() {
     let state = State::default();
     let party = Party::client(A);
-    let deny_all = OpenRequest { party, access: R, deny: Modes::ALL };
+    let deny_all = OpenRequest::new(party, R, Modes::ALL);
     let _resource = state.open(FILE, Stream::Resource, deny_all).unwrap();
     open(&state, B, R.union(W), NONE).unwrap();
     assert_eq!(open(&state, B, D, NONE).unwrap_err(), Error::ShareConflict);
     let other_stream = Stream::Named("a".into());
-    state.open(FILE, other_stream, OpenRequest { party, access: R, deny: R }).unwrap();
+    state.open(FILE, other_stream, OpenRequest::new(party, R, R)).unwrap();
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn counted(count: &Arc<AtomicUsize>) -> Last {
 }
 
 fn open_stream(state: &State, client: ClientId, stream: &str) -> crate::Result<OpenGuard> {
-    let request = OpenRequest { party: Party::client(client), access: Modes::READ, deny: Modes::NONE };
+    let request = OpenRequest::new(Party::client(client), Modes::READ, Modes::NONE);
     state.open(FILE, Stream::Named(stream.into()), request)
 }
 

@@ -22,7 +22,7 @@ fn many_threads_exclude_each_other_and_leave_nothing_behind() {
 
 fn visit(state: &State, inside: &[AtomicU32], client: ClientId, round: u64) {
     let file = FileId((round + client.0) % 3);
-    let request = OpenRequest { party: Party::client(client), access: Modes::ALL, deny: Modes::NONE };
+    let request = OpenRequest::new(Party::client(client), Modes::ALL, Modes::NONE);
     let open = state.open(file, Stream::Data, request).unwrap();
     if state.lock(file, &Stream::Data, mandatory(&open, bytes(0, 8), Exclusive)).is_ok() {
         assert_eq!(inside[file.0 as usize].fetch_add(1, Ordering::SeqCst), 0);
