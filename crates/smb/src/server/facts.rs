@@ -2,7 +2,7 @@
 
 use vfs::backend::Found;
 use vfs::mac::{DosAttributes, Metadata};
-use vfs::{Attributes, Beside, Kind, Volume};
+use vfs::{Attributes, Kind, Volume};
 
 use super::open::File;
 use crate::wire::Status;
@@ -59,9 +59,8 @@ impl Facts {
         let attributes = file.open.attributes()?;
         let size = if file.open.is_data() { attributes.size } else { file.open.size().await? };
         let found = Found { object: file.open.node().clone(), attributes };
-        let place = file.open.place();
-        let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
-        let metadata = file.open.volume().metadata(&found, place)?;
+        // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
+        let metadata = file.open.volume().metadata(&found, None)?;
         Ok(Self { attributes, metadata, size })
     }
 

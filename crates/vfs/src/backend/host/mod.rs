@@ -16,7 +16,7 @@ mod xattr;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
@@ -48,6 +48,8 @@ impl Default for HostOptions {
 #[derive(Clone)]
 pub struct Host {
     shared: Arc<Shared>,
+    /// The share's folder, once it was asked for.
+    root: Arc<OnceLock<Arc<dyn Object>>>,
 }
 
 /// What all objects of one volume lean on.
@@ -101,7 +103,7 @@ impl Host {
             watches: Watches::new(),
             root,
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { shared: Arc::new(shared), root: Arc::default() })
     }
 
     /// How many files are kept open.
@@ -112,8 +114,15 @@ impl Host {
 
 impl Backend for Host {
     fn root(&self) -> Result<Found> {
-        let fd = rustix::io::dup(&self.shared.root).map_err(fact)?;
-        let found = self.shared.adopt(fd, Reached::ByName)?;
+        let found = match self.root.get() {
+            Some(object) => Found { object: object.clone(), attributes: object.attributes()? },
+            None => {
+                let fd = rustix::io::dup(&self.shared.root).map_err(fact)?;
+                let found = self.shared.adopt(fd, Reached::ByName)?;
+                let _ = self.root.set(found.object.clone()); // the same as whoever was faster
+                found
+            }
+        };
         // A folder removed by somebody else is held by our descriptor, but nothing can be in it any more.
         if found.attributes.links > 0 { Ok(found) } else { Err(Error::Stale) }
     }
