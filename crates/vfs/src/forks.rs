@@ -6,6 +6,7 @@ use crate::acl::Rights;
 use crate::backend::Found;
 use crate::coherence::RECALL_DEADLINE;
 use crate::metadata::file_at;
+use crate::open::forget_info;
 use crate::state::{Cause, Stream};
 use crate::streams::{File, StreamInfo, Streams};
 use crate::{Actor, Beside, Caller, Error, Result, Volume};
@@ -49,7 +50,7 @@ impl Volume {
         }
     }
 
-    /// Removes a named stream, or the resource fork. `NoSuchAttribute` when there is none.
+    /// Removes a named stream, the resource fork, or what describes the file to a Mac. `NoSuchAttribute` when there is none.
     pub async fn remove_stream(
         self: &Arc<Self>,
         actor: &Actor,
@@ -65,6 +66,7 @@ impl Volume {
         self.at(by, of, place, move |streams, caller, file| match &going {
             Stream::Data => Err(Error::Invalid),
             Stream::Resource => streams.remove_fork(caller, file),
+            Stream::Info => forget_info(streams, file),
             Stream::Named(name) => streams.remove_stream(caller, file, name.as_bytes()),
         })
         .await?;

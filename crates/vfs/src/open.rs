@@ -8,6 +8,7 @@
 //! Opening and waiting for a lock are futures. Dropping one takes back everything it did.
 
 mod data;
+mod info;
 mod moving;
 mod places;
 mod removal;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use self::data::ReadBytes;
+pub(crate) use self::info::forget_info;
 use self::places::Place;
 pub(crate) use self::places::Places;
 pub use self::space::Allocated;
@@ -123,7 +125,8 @@ impl Volume {
         let (node, id, is_data) = (file.object.clone(), file.object.id(), stream == Stream::Data);
         if !is_data {
             self.streams.as_ref().ok_or(Error::NotSupported)?;
-            place.ok_or(Error::Invalid)?;
+            // A share's own folder has no place, and is described by what is kept with itself.
+            place.map(drop).or((stream == Stream::Info).then_some(())).ok_or(Error::Invalid)?;
         }
         let place = place.map(|place| self.places.add(id, place));
         let concern = concern.unwrap_or(OpenRequest::new(actor.party, access, deny).concern);
@@ -134,8 +137,10 @@ impl Volume {
         let (volume, changed) = (self.clone(), AtomicBool::new(false));
         let mut open =
             Open { volume, node, actor, guard, is_data, granted, remove_on_close: false, changed, place };
-        if let Stream::Named(name) = open.guard.stream() {
-            open.find_stream(name, create).await?;
+        match open.guard.stream() {
+            Stream::Named(name) => open.find_stream(name, create).await?,
+            Stream::Info if !create => open.find_info()?,
+            _ => {}
         }
         open.remove_on_close = remove_on_close;
         Ok(open)

@@ -11,6 +11,8 @@ use crate::Time;
 pub const LEN: usize = 60;
 
 const SIGNATURE: [u8; 4] = *b"AFP\0";
+/// Where the Finder info is.
+const FINDER_INFO: usize = 16;
 const VERSION: u32 = 0x0000_0100;
 /// "No backup time" in the wrong byte order, which one code path of Apple's client writes.
 const UNSET_SWAPPED: i32 = 0x80;
@@ -37,6 +39,17 @@ impl InfoStream {
         let (finder_info, prodos) = (FinderInfo::new(r.array()?), r.array()?);
         r.skip(6)?; // reserved
         Ok(Self { backup, finder_info, prodos })
+    }
+
+    /// The Finder info that a client means by writing these bytes at this place: the first 60 bytes count wherever they
+    /// are said to go, and fewer are the beginning of the stream, behind which all is zero. `None` when they do not reach
+    /// so far. What does not begin as the stream does is refused. So macOS's own server has it.
+    pub fn written(offset: u64, data: &[u8]) -> Result<Option<FinderInfo>, Malformed> {
+        if !data.starts_with(&SIGNATURE[..3]) || (offset != 0 && data.len() < LEN) {
+            return Err(Malformed("not the beginning of the stream"));
+        }
+        let Some(given) = data.get(FINDER_INFO..).filter(|given| !given.is_empty()) else { return Ok(None) };
+        Ok(Some(FinderInfo::from_prefix(given)))
     }
 
     /// Writes the stream.
@@ -75,6 +88,27 @@ mod tests {
         assert_eq!(InfoStream::parse(&bytes).unwrap().backup, None);
         bytes[12..16].copy_from_slice(&[0, 0, 0, 0x81]);
         assert!(InfoStream::parse(&bytes).unwrap().backup.is_some());
+    }
+
+    #[test]
+    fn a_write_is_the_whole_stream_or_its_beginning() {
+        // smbtorture's vfs.fruit "writing_afpinfo", which was made with macOS's server.
+        let mut info = FinderInfo::NONE;
+        info.set_type(*b"FOO ", *b"BAR ");
+        let mut bytes = InfoStream { finder_info: info, ..InfoStream::default() }.build();
+        bytes.extend([0; 940]);
+        for (offset, len) in [(0, 1), (0, 2), (1, 3), (1, 59), (60, 59)] {
+            assert!(InfoStream::written(offset, &bytes[..len]).is_err(), "{len} bytes at {offset}");
+        }
+        assert_eq!(InfoStream::written(0, &bytes[..3]), Ok(None));
+        assert_eq!(InfoStream::written(0, &bytes[..16]), Ok(None));
+        let mut begun = FinderInfo::NONE;
+        begun.set_type(*b"FOO ", [0; 4]);
+        assert_eq!(InfoStream::written(0, &bytes[..20]), Ok(Some(begun)));
+        for (offset, len) in [(0, 60), (0, 1000), (1, 60), (10_000, 1000)] {
+            assert_eq!(InfoStream::written(offset, &bytes[..len]), Ok(Some(info)));
+        }
+        assert!(InfoStream::written(0, &[0; 60]).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Open;
+use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
 use crate::backend::Found;
@@ -147,6 +148,7 @@ impl Volume {
                 Err(Error::NoSuchAttribute) => Ok(()),
                 other => other,
             },
+            Stream::Info => forget_info(streams, &file),
             _ => cut_fork(streams, &ourselves, &file, 0),
         }
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::Open;
 use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
+use crate::mac::info_stream;
 use crate::state::{Modes, Stream};
 use crate::streams::{File, Streams};
 use crate::{Caller, Error, Result};
@@ -21,17 +22,24 @@ impl Open {
                 })
                 .await
             }
+            Stream::Info => Ok(info_stream::LEN as u64),
             _ => self.with_streams(|streams, _, file| streams.fork_len(file)).await,
         }
     }
 
     pub(super) async fn stream_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        if self.guard.stream() == Stream::Info {
+            return self.info_bytes(offset, length);
+        }
         let which = Which::of(self.guard.stream());
         self.with_streams(move |streams, caller, file| which.read(streams, caller, file, offset, length))
             .await
     }
 
     pub(super) async fn write_stream(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
+        if self.guard.stream() == Stream::Info {
+            return self.write_info(offset, &data).await;
+        }
         let which = Which::of(self.guard.stream());
         self.with_streams(move |streams, caller, file| {
             which.write(streams, caller, file, offset, &data, stability)
@@ -40,12 +48,19 @@ impl Open {
     }
 
     pub(super) async fn truncate_stream(&self, size: u64) -> Result<()> {
+        if self.guard.stream() == Stream::Info {
+            // It has its size whenever it is there, and goes only by being removed or by saying nothing.
+            return if size <= info_stream::LEN as u64 { Ok(()) } else { Err(Error::FileTooLarge) };
+        }
         let which = Which::of(self.guard.stream());
         self.with_streams(move |streams, caller, file| which.cut(streams, caller, file, size)).await
     }
 
     pub(super) async fn sync_stream(&self) -> Result<()> {
         let stream = self.guard.stream();
+        if stream == Stream::Info {
+            return self.sync_info().await;
+        }
         self.with_streams(move |streams, caller, file| match stream {
             // Writing nothing, for good, puts the stream where it is on the disk.
             Stream::Named(name) => {

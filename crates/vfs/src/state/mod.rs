@@ -91,6 +91,8 @@ pub enum Stream {
     Resource,
     /// A named stream.
     Named(Arc<str>),
+    /// What describes the file to a Mac, as the 60 bytes of [`crate::mac::info_stream`].
+    Info,
 }
 
 /// What the site decides about clients of different habits meeting on one file.

@@ -1,0 +1,69 @@
+//! What describes an open file to a Mac, as the stream of 60 bytes that some clients know it by ([`Stream::Info`]). It is
+//! there when the file has Finder info, and always has its full size; writing a Finder info of zeros takes it away.
+
+use super::{Beside, Open};
+use crate::backend::{Found, Stability};
+use crate::mac::info_stream::InfoStream;
+use crate::mac::{FinderInfo, Metadata};
+use crate::state::{Cause, Stream};
+use crate::streams::{File, Streams};
+use crate::{Caller, Error, Result};
+
+/// How often a change is begun anew because somebody got a lease on the file meanwhile.
+const MOST_TRIES: usize = 8;
+
+impl Open {
+    /// Fails when the file has no Finder info.
+    pub(super) fn find_info(&self) -> Result<()> {
+        if self.described()?.finder_info.is_none() { Err(Error::NoSuchAttribute) } else { Ok(()) }
+    }
+
+    pub(super) fn info_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let bytes = self.described()?.to_info_stream();
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+        Ok(rest[..rest.len().min(length)].to_vec())
+    }
+
+    /// Takes the Finder info that is in there. Waits for those who keep the file's attributes in their caches.
+    pub(super) async fn write_info(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let written = InfoStream::written(offset, data).map_err(|_| Error::Invalid)?;
+        let Some(finder_info) = written else { return Ok(()) };
+        let mut tried = 0;
+        loop {
+            self.recall_of(&self.node, &Stream::Data, Cause::Attributes).await;
+            let place = self.place();
+            let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
+            let change = |metadata: &mut Metadata| metadata.set_finder_info(finder_info);
+            tried += 1;
+            match self.volume.change_metadata(&self.doer(), &self.found()?, place, change) {
+                Err(Error::LeaseRecall) if tried < MOST_TRIES => {}
+                other => return other,
+            }
+        }
+    }
+
+    pub(super) async fn sync_info(&self) -> Result<()> {
+        let node = self.node.clone();
+        self.volume.pool.run(self.node.id(), move || node.sync(Stability::File)).await
+    }
+
+    fn described(&self) -> Result<Metadata> {
+        let place = self.place();
+        let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
+        self.volume.metadata(&self.found()?, place)
+    }
+
+    fn found(&self) -> Result<Found> {
+        Ok(Found { attributes: self.node.attributes()?, object: self.node.clone() })
+    }
+}
+
+/// From now on the file has no Finder info.
+pub(crate) fn forget_info(streams: &Streams, file: &File<'_>) -> Result<()> {
+    let (mut metadata, _) = streams.load(file)?;
+    if metadata.finder_info.is_none() {
+        return Ok(());
+    }
+    metadata.set_finder_info(FinderInfo::NONE);
+    streams.store(&Caller::root(), file, &metadata)
+}
