@@ -47,8 +47,6 @@ pub(super) struct Connection {
     pub(super) logins: Logins,
     /// Somebody has logged in: longer messages are received.
     logged_in: AtomicBool,
-    /// A Mac's questions have been answered on this connection.
-    pub(super) mac: AtomicBool,
 }
 
 /// Serves one connection until either side ends it.
@@ -71,7 +69,6 @@ impl Connection {
             channels: RwLock::default(),
             logins: Logins::default(),
             logged_in: AtomicBool::new(false),
-            mac: AtomicBool::new(false),
         })
     }
 

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use bytes::Bytes;
@@ -13,6 +12,7 @@ use vfs::{Actor, Caller, Payload};
 
 use super::connection::Connection;
 use super::crypto::preauth::Preauth;
+use super::mac;
 use super::open::Open;
 use super::output::Output;
 use super::requests::Ticket;
@@ -171,9 +171,14 @@ impl Context {
         Ok(self.session()?.client_id())
     }
 
+    /// What the client of the session is, as far as it has said so.
+    pub(super) fn mac(&self) -> mac::Kind {
+        self.channel.as_ref().map_or(mac::Kind::Other, |channel| channel.session.mac.kind())
+    }
+
     /// Whether the client is a Mac that has said so (create context AAPL).
     pub(super) fn is_mac(&self) -> bool {
-        self.connection.mac.load(Ordering::Relaxed)
+        self.mac() != mac::Kind::Other
     }
 
     /// Refuses transfers that are longer than agreed on, or than the request has paid for: MS-SMB2 3.3.5.2.5.

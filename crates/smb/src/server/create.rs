@@ -7,9 +7,11 @@
 
 mod access;
 mod existing;
+mod links;
 mod new;
 mod path;
 mod reply;
+mod stream;
 
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use vfs::{Actor, Error, Volume};
 
 pub(super) use self::access::maximal;
 pub(super) use self::path::{Path, component, stream_name};
+pub(super) use self::stream::{INFO, RESOURCE};
 use super::context::{Context, Failure, Outcome};
 use super::open::{Open, What};
 use super::tree::Tree;
@@ -143,11 +146,8 @@ async fn open(
     wanted: &Wanted<'_>,
 ) -> Result<Opened, Failure> {
     let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
-    let root = volume.root()?;
     for _ in 0..MOST_LOOKS {
-        let names: Vec<&[u8]> = wanted.path.components.iter().map(Vec::as_slice).collect();
-        let resolved = volume.lookup_path(&wanted.actor.caller, &root, &names, folding);
-        let resolved = resolved.map_err(|error| astray(wanted, error.at, error.why))?;
+        let resolved = links::follow(context, volume, wanted, folding)?;
         let opened = match &resolved.found {
             Some(found) => existing::open(context, tree, volume, wanted, &resolved, found).await,
             None => new::make(context, tree, volume, wanted, &resolved).await,

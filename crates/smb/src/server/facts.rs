@@ -4,6 +4,7 @@ use vfs::backend::Found;
 use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Attributes, Kind, Volume};
 
+use super::context::Context;
 use super::open::File;
 use crate::wire::Status;
 use crate::wire::fscc::FileAttributes;
@@ -67,6 +68,12 @@ impl Facts {
     /// The attributes that clients see.
     pub(super) fn file_attributes(&self) -> FileAttributes {
         shown(self.attributes.kind, self.metadata.dos)
+    }
+
+    /// The number by which a client knows it. Macs remember files by it, for longer than the host keeps it to one file, so
+    /// they are given none.
+    pub(super) fn number(&self, context: &Context) -> u64 {
+        if context.is_mac() { 0 } else { self.attributes.id.0 }
     }
 
     /// When it was made.

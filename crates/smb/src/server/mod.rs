@@ -30,6 +30,7 @@ mod ioctl;
 mod leases;
 mod lock;
 mod logoff;
+mod mac;
 mod negotiate;
 pub(crate) mod ntlm;
 mod open;

@@ -3,6 +3,8 @@
 mod file;
 mod file_system;
 
+pub(super) use self::file::path_of;
+
 use super::context::{Context, Failure, Outcome, Reply};
 use super::open::Open;
 use crate::wire::fscc::{FileClass, FsClass};

@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::crypto::kdf::SessionKeys;
 use super::crypto::sealing::Sealer;
 use super::crypto::signing::{Signer, SigningAlgorithm};
+use super::mac::Mac;
 use super::open::Opens;
 use super::service::SessionInfo;
 use super::tree::Tree;
@@ -64,6 +65,8 @@ pub(super) struct Session {
     pub(super) sealer: Option<Sealer>,
     pub(super) trees: Trees,
     pub(super) opens: Opens,
+    /// Whether its client is a Mac.
+    pub(super) mac: Mac,
     client: Arc<Client>,
     channels: Mutex<Vec<Weak<Connection>>>,
 }
@@ -98,6 +101,7 @@ impl Session {
             sealer: new.sealer,
             trees: Trees::default(),
             opens: Opens::default(),
+            mac: Mac::default(),
             client: new.client,
             channels: Mutex::default(),
         })

@@ -24,7 +24,7 @@ impl Volume {
     }
 
     /// Whether a stored ACL may count anywhere.
-    pub(crate) fn has_acls(&self) -> Result<bool> {
+    pub fn has_acls(&self) -> Result<bool> {
         self.acls.any(self.backend.as_ref())
     }
 

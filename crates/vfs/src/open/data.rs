@@ -97,6 +97,18 @@ impl Open {
     /// Cuts the stream off, or lets zeros follow.
     pub async fn truncate(&self, size: u64) -> Result<()> {
         self.require(Modes::WRITE)?;
+        self.cut(size).await
+    }
+
+    /// Cuts off everything, whatever the stream was opened for: for protocols that empty what they open.
+    pub async fn empty(&self) -> Result<()> {
+        if self.volume.is_read_only() {
+            return Err(Error::ReadOnly);
+        }
+        self.cut(0).await
+    }
+
+    async fn cut(&self, size: u64) -> Result<()> {
         self.recall(Cause::Truncate).await;
         let (state, smaller) = (self.volume.state(), size.min(self.size().await?));
         state.check_resize(self.node.id(), &self.guard.stream(), who(&self.actor), smaller)?;

@@ -59,10 +59,8 @@ pub(in crate::server) fn maximal(
             | AccessMask::WRITE_DATA
             | AccessMask::APPEND_DATA
             | AccessMask::WRITE_EA
-            | AccessMask::WRITE_ATTRIBUTES;
-        if found.attributes.kind == Kind::Folder {
-            mask = mask | AccessMask::DELETE_CHILD;
-        }
+            | AccessMask::WRITE_ATTRIBUTES
+            | AccessMask::DELETE_CHILD; // of a file it means nothing, and clients that want all ask for it
     }
     // A script need not be executable on the host to be run by a client that reads it.
     if granted.contains(Access::EXECUTE)

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use vfs::backend::Found;
 use vfs::mac::DosAttributes;
-use vfs::state::Stream;
 use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 
+use super::stream::{self, Base, Target};
 use super::{Missed, Opened, Wanted, access};
 use crate::server::context::Context;
 use crate::server::open::{File, Open, What};
@@ -25,51 +25,79 @@ pub(super) async fn open(
     resolved: &vfs::Resolved,
     found: &Found,
 ) -> Result<Opened, Missed> {
-    let stream = wanted.path.stream.as_deref();
-    fits(wanted, found.attributes.kind, stream.is_some())?;
-    if stream.is_none() && wanted.disposition() == Disposition::CREATE {
+    let is_stream = wanted.path.stream.is_some();
+    fits(wanted, found.attributes.kind, is_stream)?;
+    if !is_stream && wanted.disposition() == Disposition::CREATE {
         return Err(Status::OBJECT_NAME_COLLISION.into());
     }
     let caller = &wanted.actor.caller;
     let parent = resolved.parent(caller)?;
     let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
     let place = Beside { folder: &parent.object, name: &resolved.name };
-    let metadata = volume.metadata(found, Some(place).filter(|_| !resolved.name.is_empty()))?;
+    let place = Some(place).filter(|_| !resolved.name.is_empty());
+    let metadata = volume.metadata(found, place)?;
+    let base = Base { found, place, metadata: &metadata };
+    let target = stream::find(context, tree, wanted, &base).await?;
+    agrees(wanted, &target)?;
     let overwrites = matches!(
         wanted.disposition(),
         Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
     );
     let read_only = metadata.dos.contains(DosAttributes::READONLY) && found.attributes.kind != Kind::Folder;
     let granted = grant(wanted, max, read_only, overwrites)?;
-    if overwrites && stream.is_none() {
+    if overwrites && !is_stream {
         keeps_attributes(wanted, metadata.dos)?;
+    }
+    if !target.is_there && !max.has(AccessMask::WRITE_DATA) {
+        return Err(Status::ACCESS_DENIED.into());
     }
     let (access, deny) = access::modes(granted, wanted.request.share_access);
     let options = OpenOptions {
-        stream: stream.map_or(Stream::Data, |name| Stream::Named(name.into())),
+        stream: target.stream.clone(),
         access,
         deny,
-        create: !matches!(wanted.disposition(), Disposition::OPEN | Disposition::OVERWRITE),
-        place: Some(place).filter(|_| !resolved.name.is_empty()),
+        create: !target.is_there,
+        place,
         granted: true,
-        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE),
+        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE) && target.can_go(),
         concern: Some(access::concern(granted)),
-        empties: overwrites,
+        empties: overwrites && target.is_there,
     };
     let open =
         context.wait(volume.open(&wanted.actor, found, options)).await?.map_err(|error| match error {
             Error::NoSuchAttribute => Status::OBJECT_NAME_NOT_FOUND,
             other => other.into(),
         })?;
-    if overwrites {
-        open.truncate(0).await?;
+    if overwrites && target.is_there {
+        empty(&open).await?;
+        if !is_stream {
+            stream::forget(volume, wanted, &base).await?;
+        }
     }
     let action = match wanted.disposition() {
+        _ if !target.is_there => Action::CREATED,
         Disposition::SUPERSEDE => Action::SUPERSEDED,
         Disposition::OVERWRITE | Disposition::OVERWRITE_IF => Action::OVERWRITTEN,
         _ => Action::OPENED,
     };
     Ok(Opened { open: wrap(tree, wanted, granted, open), action })
+}
+
+/// Cuts off all that is there, whatever the open may be used for.
+async fn empty(open: &vfs::Open) -> Result<(), Status> {
+    match open.size().await? {
+        0 => Ok(()),
+        _ => Ok(open.empty().await?),
+    }
+}
+
+/// Whether a stream is there as the client expects it.
+fn agrees(wanted: &Wanted<'_>, target: &Target) -> Result<(), Status> {
+    match wanted.disposition() {
+        Disposition::CREATE if target.is_there => Err(Status::OBJECT_NAME_COLLISION),
+        Disposition::OPEN | Disposition::OVERWRITE if !target.is_there => Err(Status::OBJECT_NAME_NOT_FOUND),
+        _ => Ok(()),
+    }
 }
 
 /// An open as the client knows it.

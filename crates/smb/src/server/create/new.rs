@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use vfs::backend::NewKind;
 use vfs::mac::{DosAttributes, Metadata};
-use vfs::state::Stream;
 use vfs::{Beside, Error, OpenOptions, Volume};
 
 use super::existing::wrap;
+use super::stream::Target;
 use super::{Missed, Opened, Wanted, access};
 use crate::server::context::Context;
 use crate::server::facts;
@@ -39,6 +39,7 @@ pub(super) async fn make(
     if tree.read_only {
         return Err(Status::MEDIA_WRITE_PROTECTED.into());
     }
+    let target = Target::of_new(wanted.path.stream.as_deref())?;
     let caller = &wanted.actor.caller;
     let parent = resolved.parent(caller)?;
     let folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
@@ -54,15 +55,14 @@ pub(super) async fn make(
         false => wanted.access,
     };
     let (access, deny) = access::modes(granted, wanted.request.share_access);
-    let stream = wanted.path.stream.as_deref();
     let options = OpenOptions {
-        stream: stream.map_or(Stream::Data, |name| Stream::Named(name.into())),
+        stream: target.stream.clone(),
         access,
         deny,
         create: true,
         place: Some(Beside { folder: &parent.object, name: &resolved.name }),
         granted: true,
-        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE),
+        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE) && target.can_go(),
         concern: Some(access::concern(granted)),
         empties: false,
     };

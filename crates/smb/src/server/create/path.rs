@@ -23,19 +23,21 @@ pub(in crate::server) struct Path {
 impl Path {
     /// Takes a path of the wire apart.
     pub(in crate::server) fn parse(units: &[u16]) -> Result<Self, Status> {
-        const SEPARATOR: u16 = b'\\' as u16;
         if units.len() > MAX_UNITS {
             return Err(Status::OBJECT_NAME_INVALID);
         }
-        if units.first() == Some(&SEPARATOR) {
+        if units.first().is_some_and(is_separator) {
             return Err(Status::INVALID_PARAMETER); // MS-SMB2 2.2.13: a path has no separator before it
         }
-        let units = units.strip_suffix(&[SEPARATOR]).unwrap_or(units);
+        let units = match units.split_last() {
+            Some((last, before)) if is_separator(last) => before,
+            _ => units,
+        };
         if units.is_empty() {
             return Ok(Self::default());
         }
         let mut path = Self::default();
-        let mut parts = units.split(|unit| *unit == SEPARATOR).peekable();
+        let mut parts = units.split(is_separator).peekable();
         while let Some(part) = parts.next() {
             let last = parts.peek().is_none();
             let name = if last { path.take_stream(part)? } else { part };
@@ -72,6 +74,12 @@ impl Path {
         }
         Ok(name)
     }
+}
+
+/// No name has a slash in it, so clients that say it can mean nothing else. Samba takes it, too.
+fn is_separator(unit: &u16) -> bool {
+    const SEPARATORS: [u16; 2] = [b'\\' as u16, b'/' as u16];
+    SEPARATORS.contains(unit)
 }
 
 /// The stored name of one component.
@@ -111,6 +119,7 @@ mod tests {
         assert!(parse("d:$I30:$INDEX_ALLOCATION").unwrap().folder);
         assert_eq!(parse("").unwrap(), Path::default());
         assert_eq!(components(&parse(r"dir\").unwrap()), ["dir"]);
+        assert_eq!(components(&parse(r"dir/a\b").unwrap()), ["dir", "a", "b"]);
         assert_eq!(parse(":root").unwrap().stream.as_deref(), Some("root"));
     }
 
@@ -118,7 +127,7 @@ mod tests {
     fn names_that_cannot_be_are_refused() {
         assert_eq!(parse(r"\a"), Err(Status::INVALID_PARAMETER));
         assert_eq!(parse(r"a\..\b"), Err(Status::OBJECT_PATH_SYNTAX_BAD));
-        for name in ["a\\\\b", ".", "a*", "a?b", "a/b", "x:", "x::", "a:b:$OTHER", "a:b:$DATA:c", "a\u{0}"] {
+        for name in ["a\\\\b", ".", "a*", "a?b", "x:", "x::", "a:b:$OTHER", "a:b:$DATA:c", "a\u{0}"] {
             assert_eq!(parse(name), Err(Status::OBJECT_NAME_INVALID), "{name:?}");
         }
     }

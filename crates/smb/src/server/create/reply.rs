@@ -5,6 +5,7 @@ use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::server::create::{Opened, Wanted, maximal, register};
 use crate::server::facts::Facts;
 use crate::server::leases;
+use crate::server::mac;
 use crate::server::open::File;
 use crate::wire::Status;
 use crate::wire::create::Response;
@@ -54,8 +55,9 @@ fn answer(
         }
         Asked::DiskId => {
             let ShareKind::Disk { serial, .. } = &tree.share.kind else { return Ok(None) };
-            Some(Answer::DiskId { file: facts.attributes.id.0, volume: *serial })
+            Some(Answer::DiskId { file: facts.number(context), volume: *serial })
         }
+        Asked::Apple(asked) => mac::answer(context, asked)?.map(Answer::Apple),
         _ => None,
     })
 }

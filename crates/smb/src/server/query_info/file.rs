@@ -1,13 +1,15 @@
 //! Information about a file, MS-FSA 2.1.5.12.
 
 use vfs::backend::Found;
+use vfs::mac::info_stream;
 use vfs::names::windows_view;
-use vfs::{Beside, Kind};
+use vfs::{Attributes, Beside, Kind};
 use wire::Writer;
 
 use super::Answer;
 use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure};
+use crate::server::create::{INFO, RESOURCE};
 use crate::server::facts::Facts;
 use crate::server::open::{File, Open};
 use crate::wire::Status;
@@ -58,7 +60,7 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
     match class {
         FileClass::BASIC => basic(&facts).encode(&mut w),
         FileClass::STANDARD => standard(file, &facts).encode(&mut w),
-        FileClass::INTERNAL => info::Internal { index_number: facts.attributes.id.0 }.encode(&mut w),
+        FileClass::INTERNAL => info::Internal { index_number: facts.number(context) }.encode(&mut w),
         FileClass::EA => info::Ea { ea_size: 0 }.encode(&mut w),
         FileClass::NETWORK_OPEN => network_open(&facts).encode(&mut w),
         FileClass::ATTRIBUTE_TAG => {
@@ -73,7 +75,7 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
             let all = All {
                 basic: basic(&facts),
                 standard: standard(file, &facts),
-                internal: info::Internal { index_number: facts.attributes.id.0 },
+                internal: info::Internal { index_number: facts.number(context) },
                 ea: info::Ea { ea_size: 0 },
                 access: info::Access { access: open.granted },
                 position: info::Position { current_byte_offset: file.position() },
@@ -152,18 +154,30 @@ fn id(context: &Context, facts: &Facts) -> Result<info::Id, Status> {
 async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure> {
     let facts = Facts::of(file).await?;
     let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
+    let Attributes { kind, size, allocated, .. } = facts.attributes;
     let mut all = Vec::new();
-    if facts.attributes.kind != Kind::Folder {
-        let name = "::$DATA".encode_utf16().collect();
-        all.push(Stream { size: facts.attributes.size, allocation_size: facts.attributes.allocated, name });
+    let mut add = |name: &[u8], size, allocation_size| {
+        let mut named: Vec<u16> = vec![u16::from(b':')];
+        named.extend(windows_view(name));
+        named.extend(":$DATA".encode_utf16());
+        all.push(Stream { size, allocation_size, name: named });
+    };
+    if kind != Kind::Folder {
+        add(b"", size, allocated);
     }
-    let Some((folder, name)) = file.open.place() else { return Ok(all) };
-    let beside = Beside { folder: &folder, name: &name };
-    for other in context.tree()?.volume()?.streams(file.open.actor(), &found, Some(beside)).await? {
-        let mut name: Vec<u16> = vec![u16::from(b':')];
-        name.extend(windows_view(&other.name));
-        name.extend(":$DATA".encode_utf16());
-        all.push(Stream { size: other.len, allocation_size: other.allocated, name });
+    if !facts.metadata.finder_info.is_none() {
+        add(INFO.as_bytes(), info_stream::LEN as u64, info_stream::LEN as u64);
+    }
+    let (volume, place) = (context.tree()?.volume()?, file.open.place());
+    let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
+    if let Some(place) = place.filter(|_| kind == Kind::File) {
+        match volume.fork_len(&found, place)? {
+            0 => {}
+            fork => add(RESOURCE.as_bytes(), fork, fork),
+        }
+    }
+    for other in volume.streams(file.open.actor(), &found, place).await? {
+        add(&other.name, other.len, other.allocated);
     }
     Ok(all)
 }

@@ -1,0 +1,106 @@
+//! What Macs are told and shown beyond the specification: the create context AAPL, and what follows from it for the rest
+//! of the session. A session is a Mac's from its first question on, whichever share that was about.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::context::{Context, Failure};
+use super::query_info::path_of;
+use super::tree::Tree;
+use crate::wire::Status;
+use crate::wire::aapl::{Caps, Fields, Request, Response, ServerQuery, VolumeCaps};
+use crate::wire::text;
+use wire::Writer;
+
+/// What the client of a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// One that has not asked as Macs do.
+    Other,
+    /// A Mac that knows the first form of richer listings.
+    Mac,
+    /// A Mac that knows the second (macOS since about 2023).
+    NewMac,
+}
+
+/// What a session knows of its client.
+#[derive(Default)]
+pub(super) struct Mac(AtomicU8);
+
+impl Mac {
+    pub(super) fn kind(&self) -> Kind {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Kind::Other,
+            1 => Kind::Mac,
+            _ => Kind::NewMac,
+        }
+    }
+
+    fn asked(&self, client: Caps) {
+        let kind = if client.has(Caps::READ_DIR_ATTR_V2) { Kind::NewMac } else { Kind::Mac };
+        self.0.store(kind as u8, Ordering::Relaxed);
+    }
+}
+
+/// What a Mac asked with an open, answered: every time, as a Mac that was answered once takes silence for another server.
+pub(super) fn answer(context: &Context, asked: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    let response = match Request::decode(asked)? {
+        Request::ServerQuery { fields, client_caps } => {
+            let mac = &context.session()?.mac;
+            mac.asked(client_caps);
+            let service = context.service().config();
+            Response::ServerQuery(describe(context.tree()?, mac.kind(), fields, &service.model)?)
+        }
+        Request::ResolveId { file } => resolve(context, file)?,
+        Request::Unknown { .. } => return Ok(None),
+    };
+    let mut w = Writer::new();
+    response.encode(&mut w);
+    Ok(Some(w.into_bytes()))
+}
+
+fn describe(tree: &Tree, kind: Kind, fields: Fields, model: &str) -> Result<ServerQuery, Status> {
+    let wanted = |field| fields.has(field).then_some(());
+    let server_caps = server_caps(tree, kind)?;
+    Ok(ServerQuery {
+        server_caps: wanted(Fields::SERVER_CAPS).map(|()| server_caps),
+        volume_caps: wanted(Fields::VOLUME_CAPS).map(|()| volume_caps(tree, kind)),
+        model: wanted(Fields::MODEL).map(|()| text::of(model)),
+    })
+}
+
+fn server_caps(tree: &Tree, kind: Kind) -> Result<Caps, Status> {
+    let listings = if kind == Kind::NewMac { Caps::READ_DIR_ATTR_V2 } else { Caps::READ_DIR_ATTR };
+    let caps = listings | Caps::OSX_COPYFILE | Caps::NFS_ACE;
+    // A Mac judges by the mode what it may do: it must not be less than the whole truth.
+    Ok(if tree.volume()?.has_acls()? { caps } else { caps | Caps::UNIX_BASED })
+}
+
+/// Files are not named by number (`RESOLVE_ID`): Macs see none, as the host uses its numbers again.
+fn volume_caps(tree: &Tree, kind: Kind) -> VolumeCaps {
+    let options = &tree.share.options;
+    let mut caps = VolumeCaps::NONE;
+    if options.case_sensitive {
+        caps = caps | VolumeCaps::CASE_SENSITIVE;
+    }
+    // Older Macs do not expect it of a share that is not for backups. It is true of every FLUSH here.
+    if options.time_machine || kind == Kind::NewMac {
+        caps = caps | VolumeCaps::FULL_SYNC;
+    }
+    caps
+}
+
+/// Where a file is that the client has open.
+fn resolve(context: &Context, file: u64) -> Result<Response, Failure> {
+    let opens = context.session()?.opens.all();
+    let tree = context.tree()?;
+    let known = opens.iter().filter(|open| std::sync::Arc::ptr_eq(&open.tree, tree)).find_map(|open| {
+        let known = open.file().ok()?;
+        (known.open.node().id().0 == file).then(|| path_of(context, known))
+    });
+    Ok(match known {
+        Some(Ok(path)) => {
+            Response::ResolveId { status: Status::SUCCESS, path: path.get(1..).unwrap_or_default().to_vec() }
+        }
+        _ => Response::ResolveId { status: Status::OBJECT_NAME_NOT_FOUND, path: Vec::new() },
+    })
+}
