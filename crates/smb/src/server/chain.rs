@@ -1,17 +1,17 @@
 //! A frame's requests, one after the other, MS-SMB2 3.3.5.2.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use conn::Reply as Frame;
 use parking_lot::Mutex;
 
+use super::admit::{self, Origin};
 use super::connection::{Connection, unseal};
 use super::context::{Context, Failure, Outcome, Reply, poll_once};
 use super::output::Output;
 use super::session::Channel;
-use super::tree::Tree;
 use super::{dispatch, negotiate};
 use crate::wire::Status;
 use crate::wire::frame::{Kind, PREFIX_LEN};
@@ -90,13 +90,21 @@ impl Chain {
 
     async fn request(&mut self, mut header: Header, message: BytesMut, last: bool) -> Result<(), Abort> {
         if header.command == Command::CANCEL {
-            self.connection.requests.cancel(header.async_id(), header.message_id);
+            if admit::may_cancel(&self.connection, &header, &message, self.sealed.is_some()) {
+                self.connection.requests.cancel(header.async_id(), header.message_id);
+            }
             return Ok(());
         }
-        if !self.connection.window.lock().take(header.message_id, header.credit_charge) {
+        let negotiated = self.connection.negotiated();
+        let charge = match negotiated {
+            Some(negotiated) if negotiated.dialect.has_large_mtu() => header.credit_charge,
+            _ => 1, // the field has no meaning before 2.1
+        };
+        if !self.connection.window.lock().take(header.message_id, charge) {
             return Err(Abort);
         }
-        if self.connection.negotiated().is_none() && header.command != Command::NEGOTIATE {
+        // The one that is allowed before, and only before.
+        if negotiated.is_none() != (header.command == Command::NEGOTIATE) {
             return Err(Abort);
         }
         let related = header.flags.has(Flags::RELATED);
@@ -104,32 +112,29 @@ impl Chain {
             header.session_id = self.session_id;
             header.id = Id::Sync { reserved: 0, tree: self.tree_id };
         }
-        let found = self.admit(&header, &message, related);
-        let (channel, admitted) = match found {
-            Ok((channel, tree)) => (channel, Ok(tree)),
-            Err((channel, status)) => (channel, Err(status)),
-        };
+        let origin = Origin { sealed: self.sealed.as_ref(), related, first: self.position == 0 };
+        let admitted = admit::judge(&self.connection, &header, &message, &origin);
         let context = Context {
             connection: self.connection.clone(),
             header,
             message: message.freeze(),
-            channel,
-            tree: admitted.as_ref().ok().cloned().flatten(),
+            channel: admitted.channel,
+            signer: admitted.signer,
+            tree: admitted.tree,
             sealed: self.sealed.is_some(),
             related_file: self.file.filter(|_| related),
             output: self.output.clone(),
             last,
             waiting: Mutex::default(),
         };
-        let outcome = match admitted {
-            Err(status) => Err(status.into()),
-            Ok(_) => match self.failed.filter(|_| related && needs_file(header.command)) {
-                Some(status) if self.file.is_none() => Err(status.into()),
-                _ => finish(&context).await,
-            },
+        let failed_before =
+            self.failed.filter(|_| related && needs_file(header.command) && self.file.is_none());
+        let outcome = match (admitted.refusal, failed_before) {
+            (Some(status), _) | (None, Some(status)) => Err(status.into()),
+            (None, None) => finish(&context).await,
         };
         self.note(&header, related, &outcome);
-        self.respond(&context, outcome);
+        self.respond(&context, charge, outcome);
         Ok(())
     }
 
@@ -148,91 +153,28 @@ impl Chain {
                     self.tree_id = also.tree_id.unwrap_or(self.tree_id);
                 }
             }
-            Err(failure) => self.failed = Some(failure.status),
-        }
-    }
-
-    /// The session and tree of a request, if it may be executed: MS-SMB2 3.3.5.2.4 to 3.3.5.2.11.
-    #[allow(clippy::type_complexity, reason = "the channel signs the refusal, too")]
-    fn admit(
-        &self,
-        header: &Header,
-        message: &[u8],
-        related: bool,
-    ) -> Result<(Option<Arc<Channel>>, Option<Arc<Tree>>), (Option<Arc<Channel>>, Status)> {
-        if related && self.position == 0 {
-            return Err((None, Status::INVALID_PARAMETER));
-        }
-        let channel = self.connection.channel(header.session_id);
-        if let Some(sealed) = &self.sealed
-            && sealed.session.id != header.session_id
-            && header.command != Command::SESSION_SETUP
-        {
-            return Err((None, Status::USER_SESSION_DELETED));
-        }
-        match self.judge(header, message, channel.as_ref()) {
-            Ok(tree) => Ok((channel, tree)),
-            Err(status) => Err((channel, status)),
-        }
-    }
-
-    fn judge(
-        &self,
-        header: &Header,
-        message: &[u8],
-        channel: Option<&Arc<Channel>>,
-    ) -> Result<Option<Arc<Tree>>, Status> {
-        let free = matches!(header.command, Command::NEGOTIATE | Command::SESSION_SETUP);
-        let Some(channel) = channel else {
-            let needs_none = free || (header.command == Command::ECHO && header.session_id == 0);
-            return if needs_none { Ok(None) } else { Err(Status::USER_SESSION_DELETED) };
-        };
-        let session = &channel.session;
-        let signed = header.flags.has(Flags::SIGNED);
-        if self.sealed.is_none() && signed && !channel.signer.verify(message) {
-            return Err(Status::ACCESS_DENIED);
-        }
-        if free {
-            return Ok(None);
-        }
-        if self.sealed.is_none() {
-            if session.requires_encryption() {
-                return Err(Status::ACCESS_DENIED);
-            }
-            if session.require_signing && !signed {
-                return Err(Status::ACCESS_DENIED);
+            Err(failure) => {
+                self.failed = Some(failure.status);
+                if header.command == Command::CREATE {
+                    self.file = None;
+                }
             }
         }
-        let may_be_expired = matches!(
-            header.command,
-            Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT
-        );
-        if !may_be_expired && session.has_expired(SystemTime::now()) {
-            return Err(Status::NETWORK_SESSION_EXPIRED);
-        }
-        if matches!(header.command, Command::LOGOFF | Command::ECHO | Command::TREE_CONNECT) {
-            return Ok(None);
-        }
-        let tree = session.trees.find(header.tree_id()).ok_or(Status::NETWORK_NAME_DELETED)?;
-        if tree.require_encryption && self.sealed.is_none() {
-            return Err(Status::ACCESS_DENIED);
-        }
-        Ok(Some(tree))
     }
 
-    fn respond(&self, context: &Context, outcome: Outcome) {
+    fn respond(&self, context: &Context, charge: u16, outcome: Outcome) {
         let reply = outcome.unwrap_or_else(|failure| refusal(&failure));
         let mut output = self.output.lock();
         let request = &context.header;
         let (id, credits) = match output.async_id.take() {
             Some(id) => (Id::Async(id), 0),
             None => {
-                let credits = self.connection.window.lock().grant(request.credits, request.credit_charge);
+                let credits = self.connection.window.lock().grant(request.credits, charge);
                 (request.id, credits)
             }
         };
         let mut header = Header { id, ..request.response(reply.status, credits) };
-        let mut signer = context.channel.clone().filter(|_| request.flags.has(Flags::SIGNED));
+        let mut signer = context.signer.clone();
         if let Some(also) = reply.also {
             header.session_id = also.session_id.unwrap_or(header.session_id);
             if let (Some(tree), Id::Sync { reserved, .. }) = (also.tree_id, header.id) {
@@ -265,9 +207,18 @@ async fn finish(context: &Context) -> Outcome {
 
 /// Commands that are about a file, and fail as the request before did when that gave none.
 fn needs_file(command: Command) -> bool {
-    !matches!(
+    matches!(
         command,
-        Command::CREATE | Command::SESSION_SETUP | Command::TREE_CONNECT | Command::LOGOFF | Command::ECHO
+        Command::CLOSE
+            | Command::FLUSH
+            | Command::READ
+            | Command::WRITE
+            | Command::LOCK
+            | Command::IOCTL
+            | Command::QUERY_DIRECTORY
+            | Command::CHANGE_NOTIFY
+            | Command::QUERY_INFO
+            | Command::SET_INFO
     )
 }
 

@@ -192,6 +192,10 @@ impl Protocol for Served {
 /// An encrypted frame opened, with the session it came in.
 pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(BytesMut, Arc<Channel>)> {
     let transform = Transform::decode(&message).ok()?;
+    let length = message.len() - Transform::LEN;
+    if transform.flags != Transform::ENCRYPTED || transform.original_message_size as usize != length {
+        return None;
+    }
     let channel = connection.channel(transform.session_id)?;
     channel.session.sealer.as_ref()?.open(&mut message).ok()?;
     let plain = message.split_off(Transform::LEN);

@@ -114,6 +114,8 @@ pub(super) struct Context {
     pub(super) message: Bytes,
     /// The session as this connection has it; `None` before one is set up.
     pub(super) channel: Option<Arc<Channel>>,
+    /// Who signs the answer, because the request was signed.
+    pub(super) signer: Option<Arc<Channel>>,
     pub(super) tree: Option<Arc<Tree>>,
     /// It came encrypted.
     pub(super) sealed: bool,

@@ -12,6 +12,7 @@
 
 #![allow(dead_code, reason = "being built")]
 
+mod admit;
 mod chain;
 mod change_notify;
 mod client;

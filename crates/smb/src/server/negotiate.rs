@@ -55,10 +55,6 @@ struct Chosen {
 /// NEGOTIATE, MS-SMB2 3.3.5.4.
 pub(super) async fn run(context: &Context) -> Outcome {
     let connection = &context.connection;
-    if connection.negotiated().is_some() {
-        connection.close();
-        return Err(Status::INVALID_PARAMETER.into());
-    }
     let request = Request::decode(&context.message)?;
     let config = connection.service.config();
     let dialect = choose(&config, &request.dialects)?;

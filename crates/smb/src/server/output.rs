@@ -116,6 +116,14 @@ impl Output {
         let responses = std::mem::take(&mut self.responses);
         let Some(&(last, _)) = responses.last() else { return Ok(None) };
         let mut bytes = std::mem::take(&mut self.bytes);
+        let data = self.data.take();
+        // In a chain the last one is padded, too: 3.3.4.1.3.
+        let (length, tail) =
+            (bytes.len() - last + data.as_ref().map_or(0, Payload::len), responses.len() > 1);
+        let mut tail = if tail { length.next_multiple_of(8) - length } else { 0 };
+        if data.is_none() {
+            bytes.resize(bytes.len() + std::mem::take(&mut tail), 0);
+        }
         let ends = responses.iter().skip(1).map(|(start, _)| *start).chain([bytes.len()]).collect::<Vec<_>>();
         for ((start, signer), end) in responses.iter().zip(ends) {
             if let Some(signer) = signer {
@@ -128,10 +136,9 @@ impl Output {
         if let Some(sealer) = &self.sealer {
             sealer.seal(&mut bytes[PREFIX..]).map_err(drop)?;
         }
-        let data = self.data.take();
-        let length = bytes.len() - PREFIX + data.as_ref().map_or(0, Payload::len);
+        let length = bytes.len() - PREFIX + data.as_ref().map_or(0, Payload::len) + tail;
         // A response is never as long as the 16 MiB that the prefix can say: MAX_TRANSACT is half of that.
         bytes[..PREFIX].copy_from_slice(&(length as u32).to_be_bytes());
-        Ok(Some(Frame { head: bytes, body: data, tail: 0 }))
+        Ok(Some(Frame { head: bytes, body: data, tail }))
     }
 }

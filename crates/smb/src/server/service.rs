@@ -106,12 +106,13 @@ impl Service {
         client
     }
 
-    /// A number for a session that no other has, and that nobody guesses.
+    /// A number for a session that no other has, and that nobody guesses. Of 32 bits, as there are clients that keep
+    /// no more of it.
     pub(super) fn unused_session_id(&self) -> u64 {
         let sessions = self.sessions.lock();
         loop {
-            let id = getrandom::u64().unwrap_or_else(|_| self.file_number());
-            if id != 0 && id != u64::MAX && !sessions.contains_key(&id) {
+            let id = getrandom::u32().map_or_else(|_| self.file_number(), u64::from);
+            if id != 0 && id != u64::from(u32::MAX) && !sessions.contains_key(&id) {
                 return id;
             }
         }

@@ -13,7 +13,7 @@ use super::client::Client;
 use super::config::Dialect;
 use super::connection::Connection;
 use super::crypto::kdf::SessionKeys;
-use super::crypto::sealing::Sealer;
+use super::crypto::sealing::{Cipher, Sealer};
 use super::crypto::signing::{Signer, SigningAlgorithm};
 use super::mac::Mac;
 use super::open::Opens;
@@ -44,6 +44,11 @@ impl User {
     pub(super) fn has_account(&self) -> bool {
         !self.guest && !self.anonymous
     }
+
+    /// Whether there is a key that both sides know, if not only they: of a guest's password we know nothing.
+    pub(super) fn can_sign(&self) -> bool {
+        !self.guest
+    }
 }
 
 /// A login, with what it has: trees and opens.
@@ -53,6 +58,7 @@ pub(super) struct Session {
     /// Whose client it is: other connections of the session say the same.
     pub(super) client_guid: [u8; 16],
     pub(super) signing: SigningAlgorithm,
+    pub(super) cipher: Option<Cipher>,
     user: RwLock<Arc<User>>,
     /// When the login is over, until it is renewed.
     expires: Mutex<Option<SystemTime>>,
@@ -77,6 +83,7 @@ pub(super) struct NewSession {
     pub(super) dialect: Dialect,
     pub(super) client_guid: [u8; 16],
     pub(super) signing: SigningAlgorithm,
+    pub(super) cipher: Option<Cipher>,
     pub(super) user: User,
     pub(super) expires: Option<SystemTime>,
     pub(super) require_signing: bool,
@@ -93,6 +100,7 @@ impl Session {
             dialect: new.dialect,
             client_guid: new.client_guid,
             signing: new.signing,
+            cipher: new.cipher,
             user: RwLock::new(Arc::new(new.user)),
             expires: Mutex::new(new.expires),
             require_signing: new.require_signing,

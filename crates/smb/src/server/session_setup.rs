@@ -12,7 +12,7 @@ use super::context::{Also, Context, Failure, Outcome, Reply};
 use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Sealer;
-use super::crypto::signing::Signer;
+use super::crypto::signing::{Signer, SigningAlgorithm};
 use super::negotiate::Negotiated;
 use super::ntlm::{Exchange, Judge, Login, Names, Policy, Who};
 use super::session::{Channel, NewSession, Session, User};
@@ -64,42 +64,60 @@ pub(super) async fn run(context: &Context) -> Outcome {
     if !matches!(&result, Ok(reply) if reply.status == Status::MORE_PROCESSING_REQUIRED) {
         connection.logins.forget(id);
     }
+    if let (Err(_), Purpose::Renewal(channel)) = (&result, &purpose) {
+        // Whoever uses the session now is not who began it, or no longer is: it ends, 3.3.5.5.3.
+        context.service().end_session(&channel.session);
+    }
     result
 }
 
 /// What is asked for, if it may be asked for: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
 fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) -> Result<Purpose, Status> {
     let id = context.header.session_id;
-    if !request.flags.has(RequestFlags::BINDING) || !negotiated.dialect.is_v3() {
-        if request.flags.has(RequestFlags::BINDING) {
-            return Err(Status::REQUEST_NOT_ACCEPTED);
-        }
-        return match &context.channel {
-            Some(channel) => Ok(Purpose::Renewal(channel.clone())),
-            None if id == 0 || context.connection.logins.has(id) => Ok(Purpose::New),
-            None => Err(Status::USER_SESSION_DELETED),
-        };
+    if request.flags.has(RequestFlags::BINDING) {
+        return binding(context, negotiated).map(Purpose::Binding);
+    }
+    match &context.channel {
+        Some(channel) => Ok(Purpose::Renewal(channel.clone())),
+        None if id == 0 || context.connection.logins.has(id) => Ok(Purpose::New),
+        None => Err(Status::USER_SESSION_DELETED),
+    }
+}
+
+/// The session that a connection shall be another one of, 3.3.5.5 and 3.3.5.5.2. Windows looks at the algorithms first.
+fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, Status> {
+    let id = context.header.session_id;
+    if id == 0 {
+        return Err(Status::INVALID_PARAMETER);
     }
     let session = context.service().session(id).ok_or(Status::USER_SESSION_DELETED)?;
-    if context.channel.is_some() {
+    if session.signing != negotiated.signing {
+        if session.signing == SigningAlgorithm::AesGmac {
+            return Err(Status::REQUEST_OUT_OF_SEQUENCE);
+        }
+        if negotiated.signing == SigningAlgorithm::AesGmac {
+            return Err(Status::NOT_SUPPORTED);
+        }
+    }
+    if !negotiated.dialect.is_v3() || context.channel.is_some() {
         return Err(Status::REQUEST_NOT_ACCEPTED);
     }
-    if session.dialect != negotiated.dialect {
+    if !context.header.flags.has(Flags::SIGNED)
+        || session.dialect != negotiated.dialect
+        || session.cipher != negotiated.cipher
+    {
         return Err(Status::INVALID_PARAMETER);
     }
     if session.client_guid != negotiated.client_guid {
         return Err(Status::USER_SESSION_DELETED);
     }
-    if !context.header.flags.has(Flags::SIGNED) {
-        return Err(Status::INVALID_PARAMETER);
-    }
     if !session.user().has_account() {
         return Err(Status::NOT_SUPPORTED);
     }
-    if !Signer::new(session.signing, &session.keys.signing).verify(&context.message) {
-        return Err(Status::ACCESS_DENIED);
+    if context.signer.is_none() {
+        return Err(Status::ACCESS_DENIED); // not with the session's key
     }
-    Ok(Purpose::Binding(session))
+    Ok(session)
 }
 
 fn step(
@@ -172,6 +190,7 @@ fn begin(
         dialect: negotiated.dialect,
         client_guid: negotiated.client_guid,
         signing: negotiated.signing,
+        cipher: negotiated.cipher,
         user,
         expires: config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime),
         require_signing: wants_signing && can_sign,

@@ -1,0 +1,142 @@
+//! Whether a request may be executed, and who signs its answer: MS-SMB2 3.3.5.2.4 to 3.3.5.2.11.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::connection::Connection;
+use super::crypto::signing::Signer;
+use super::session::{Channel, Session};
+use super::tree::Tree;
+use crate::wire::Status;
+use crate::wire::header::{Command, Flags, Header};
+
+/// How a request has come.
+pub(super) struct Origin<'a> {
+    /// Whose key sealed its frame.
+    pub(super) sealed: Option<&'a Arc<Channel>>,
+    /// It goes on with what the one before had: what that had, its header now has.
+    pub(super) related: bool,
+    /// It is the first of its frame.
+    pub(super) first: bool,
+}
+
+/// What has been found out about a request.
+#[derive(Default)]
+pub(super) struct Admitted {
+    /// The session as this connection has it.
+    pub(super) channel: Option<Arc<Channel>>,
+    pub(super) tree: Option<Arc<Tree>>,
+    /// Who signs the answer.
+    pub(super) signer: Option<Arc<Channel>>,
+    /// Why it is not executed.
+    pub(super) refusal: Option<Status>,
+}
+
+/// Finds a request's session and tree, and whether it may be executed.
+pub(super) fn judge(
+    connection: &Connection,
+    header: &Header,
+    message: &[u8],
+    origin: &Origin<'_>,
+) -> Admitted {
+    let mut admitted = Admitted { channel: connection.channel(header.session_id), ..Admitted::default() };
+    let is_signed = header.flags.has(Flags::SIGNED);
+    let refusal = match &admitted.channel {
+        Some(channel) => {
+            let must_sign = channel.session.require_signing && header.command != Command::NEGOTIATE;
+            let signs =
+                origin.sealed.is_none() && channel.session.user().can_sign() && (is_signed || must_sign);
+            admitted.signer = Some(channel.clone()).filter(|_| signs);
+            allow(header, message, origin, channel).map(|tree| admitted.tree = tree).err()
+        }
+        None => {
+            if header.command == Command::SESSION_SETUP && is_signed && header.session_id != 0 {
+                admitted.signer = of_another_connection(connection, header, message);
+            }
+            stranger(header, origin).err()
+        }
+    };
+    admitted.refusal = refusal;
+    admitted
+}
+
+/// Somebody without a session here.
+fn stranger(header: &Header, origin: &Origin<'_>) -> Result<(), Status> {
+    if origin.related && (origin.first || header.command != Command::SESSION_SETUP) {
+        return Err(Status::INVALID_PARAMETER); // there is nothing to go on with, 3.3.5.2.7.2
+    }
+    match header.command {
+        Command::NEGOTIATE if header.flags.has(Flags::SIGNED) => Err(Status::INVALID_PARAMETER),
+        Command::NEGOTIATE | Command::SESSION_SETUP => Ok(()),
+        Command::ECHO if header.session_id == 0 => Ok(()),
+        _ => Err(Status::USER_SESSION_DELETED),
+    }
+}
+
+/// Who has proven, by a signature, to be the client of a session that this connection does not have yet.
+fn of_another_connection(connection: &Connection, header: &Header, message: &[u8]) -> Option<Arc<Channel>> {
+    let session = connection.service.session(header.session_id)?;
+    let signer = Signer::new(session.signing, &session.keys.signing);
+    (session.user().can_sign() && signer.verify(message)).then(|| Arc::new(Channel { session, signer }))
+}
+
+/// The tree of a request, if it may be executed.
+fn allow(
+    header: &Header,
+    message: &[u8],
+    origin: &Origin<'_>,
+    channel: &Arc<Channel>,
+) -> Result<Option<Arc<Tree>>, Status> {
+    let session = &channel.session;
+    if origin.related && origin.first {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    match origin.sealed {
+        Some(sealed) if sealed.session.id != session.id => return Err(Status::ACCESS_DENIED),
+        Some(_) => {}
+        None => is_genuine(header, message, channel)?,
+    }
+    if matches!(header.command, Command::NEGOTIATE | Command::SESSION_SETUP) {
+        return Ok(None);
+    }
+    if session.requires_encryption() && origin.sealed.is_none() {
+        return Err(Status::ACCESS_DENIED);
+    }
+    is_current(header.command, session)?;
+    if matches!(header.command, Command::LOGOFF | Command::ECHO | Command::TREE_CONNECT) {
+        return Ok(None);
+    }
+    let tree = session.trees.find(header.tree_id()).ok_or(Status::NETWORK_NAME_DELETED)?;
+    if tree.require_encryption && origin.sealed.is_none() {
+        return Err(Status::ACCESS_DENIED);
+    }
+    Ok(Some(tree))
+}
+
+/// What came in the clear must be signed rightly when it is signed, and when it must be: 3.3.5.2.4.
+fn is_genuine(header: &Header, message: &[u8], channel: &Channel) -> Result<(), Status> {
+    if !channel.session.user().can_sign() {
+        return Ok(()); // there is no key that both know
+    }
+    let is_signed = header.flags.has(Flags::SIGNED);
+    match channel.session.require_signing || is_signed {
+        true if !is_signed || !channel.signer.verify(message) => Err(Status::ACCESS_DENIED),
+        _ => Ok(()),
+    }
+}
+
+/// When the login is over only what gives back is done, 3.3.5.2.9.
+fn is_current(command: Command, session: &Session) -> Result<(), Status> {
+    let gives_back =
+        matches!(command, Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT);
+    match !gives_back && session.has_expired(SystemTime::now()) {
+        true => Err(Status::NETWORK_SESSION_EXPIRED),
+        false => Ok(()),
+    }
+}
+
+/// Whether a CANCEL is its client's own: it has no answer, so another is passed over.
+pub(super) fn may_cancel(connection: &Connection, header: &Header, message: &[u8], is_sealed: bool) -> bool {
+    let Some(channel) = connection.channel(header.session_id) else { return true };
+    is_sealed || is_genuine(header, message, &channel).is_ok()
+}
