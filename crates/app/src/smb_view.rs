@@ -8,7 +8,7 @@ use admin::control::{SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, UnixAccounts};
 use conn::{Server, Watchdog};
-use smb::server::{Config, Dialect, Guests, Service, Share, ShareKind, ShareOptions};
+use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
 use tokio::sync::watch;
 
 use crate::bind::Bound;
@@ -86,8 +86,12 @@ fn config(current: &Arc<Current>, guid: [u8; 16], volumes: &Volumes) -> anyhow::
             identity: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
             unknown_users: guests,
         },
-        require_signing: false,
-        require_encryption: false,
+        require_signing: settings.server.smb_signing_required,
+        encryption: match settings.server.smb_encryption {
+            admin::Encryption::Off => Encryption::Off,
+            admin::Encryption::Optional => Encryption::Optional,
+            admin::Encryption::Required => Encryption::Required,
+        },
         oldest: Dialect::V2_0_2,
         newest: Dialect::V3_1_1,
         session_lifetime: None,
@@ -103,7 +107,7 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
     let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
     Ok(Arc::new(Share {
         name: share.name.clone(),
-        comment: String::new(),
+        comment: share.comment.clone(),
         kind: ShareKind::Disk {
             volume: volumes.open(share, settings)?,
             serial,
@@ -112,12 +116,12 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
         options: ShareOptions {
             read_only: share.read_only,
             case_sensitive: share.case_sensitive,
-            require_encryption: false,
+            require_encryption: share.encryption_required,
             guests: share.guests,
             users: share.users.clone(),
             groups,
-            time_machine: false,
-            size_limit: None,
+            time_machine: share.time_machine,
+            size_limit: share.time_machine_size,
             hidden: share.name.ends_with('$'),
             hide: share.hide.clone(),
         },

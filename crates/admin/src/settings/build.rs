@@ -9,8 +9,8 @@ use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::kind::Port;
 use super::model::{
-    Access, ClientRule, LogFormat, Ports, Protocol, ServerSettings, Settings, ShareSettings, Squash,
-    UserSettings,
+    Access, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings, ShareSettings,
+    Squash, UserSettings,
 };
 use super::section::Section;
 use super::share;
@@ -70,6 +70,7 @@ fn build(
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
     let none_written = sections.shares.is_empty() && arguments.shares.is_empty();
     let shares = share::all(arguments, &beside, sections.shares, findings);
+    check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::check_state(&settings.state, server.place_of("state"), &shares, findings);
     if none_written && !findings.refused() {
         findings.error(
@@ -92,6 +93,12 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         listen: server.addresses("listen"),
         state: state(arguments, file, server),
         ports: ports(server),
+        smb_signing_required: server.text("smb-signing").as_deref() == Some("required"),
+        smb_encryption: match server.text("smb-encryption").as_deref() {
+            Some("off") => Encryption::Off,
+            Some("required") => Encryption::Required,
+            _ => Encryption::Optional,
+        },
         log_format: match server.text("log-format").as_deref() {
             Some("json") => LogFormat::Json,
             _ => LogFormat::Text,
@@ -143,6 +150,23 @@ fn check_ports(server: &Section, findings: &mut Findings) {
     }
 }
 
+/// What must be encrypted cannot be where encryption is off.
+fn check_encryption(
+    server: &Section,
+    encryption: Encryption,
+    shares: &[share::Placed],
+    findings: &mut Findings,
+) {
+    if encryption != Encryption::Off {
+        return;
+    }
+    for (_, share) in shares.iter().filter(|(_, share)| share.encryption_required) {
+        let what = format!("`smb-encryption` is \"off\", and the share {:?} requires encryption", share.name);
+        let instead = "write `smb-encryption = \"optional\"`, or take `encryption` of the share away";
+        findings.error(server.place_of("smb-encryption"), what, instead);
+    }
+}
+
 /// One `[[share.client]]`.
 pub(super) fn rule(section: &Section) -> ClientRule {
     let id = |key| section.number(key).and_then(|n| u32::try_from(n).ok()).unwrap_or(65534);
@@ -172,11 +196,15 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
     ShareSettings {
         name,
         path,
+        comment: section.text("comment").unwrap_or_default(),
         protocols: Protocol::ALL.into_iter().filter(|p| words.iter().any(|w| w == p.word())).collect(),
         read_only: section.bool("read-only"),
         guests: section.bool("guests"),
         users: section.texts("users"),
         groups: section.texts("groups"),
+        encryption_required: section.text("encryption").as_deref() == Some("required"),
+        time_machine: section.bool("time-machine"),
+        time_machine_size: section.number("time-machine-size"),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
         hide: section.texts("hide"),

@@ -28,6 +28,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// Some of some words.
     SomeOf(&'static [&'static str]),
+    /// One line of text, or none.
+    Text,
     /// A list of texts.
     Texts,
     /// A list of IP addresses.
@@ -133,6 +135,7 @@ impl Kind {
             Self::Number(low, high) => format!("a whole number from {low} to {high}"),
             Self::OneOf(words) => format!("one of {}", quoted(words)),
             Self::SomeOf(words) => format!("a list of {}", quoted(words)),
+            Self::Text => "one line of text of at most 256 characters".into(),
             Self::Texts => "a list of texts".into(),
             Self::Addresses => "a list of IP addresses".into(),
             Self::Clients => {
@@ -207,6 +210,7 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::Size, Raw::Integer(i)) => u64::try_from(*i).map(Value::Number).map_err(|_| None),
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
         (Kind::Path, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => Ok(Value::Text(t.clone())),
+        (Kind::Text, Raw::Text(t)) if is_line(t) => Ok(Value::Text(t.clone())),
         (Kind::ShareName, Raw::Text(t)) if is_share_name(t) => Ok(Value::Text(t.clone())),
         (Kind::AccountName, Raw::Text(t)) if auth::is_account_name(t) => Ok(Value::Text(t.clone())),
         _ => Err(None),
@@ -261,6 +265,11 @@ fn better_client(text: &str) -> Option<String> {
         Err(_) => IpNet::from(address),
     };
     Some(format!("\"{net}\""))
+}
+
+/// What fits where clients show a comment.
+fn is_line(text: &str) -> bool {
+    text.chars().count() <= 256 && !text.chars().any(char::is_control)
 }
 
 /// A name that is one component of a path, on every protocol, and that no SMB client treats specially.

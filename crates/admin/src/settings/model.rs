@@ -33,6 +33,10 @@ pub struct ServerSettings {
     pub state: PathBuf,
     /// One port per protocol.
     pub ports: Ports,
+    /// SMB clients must sign.
+    pub smb_signing_required: bool,
+    /// Whether SMB clients encrypt.
+    pub smb_encryption: Encryption,
     /// How log lines look.
     pub log_format: LogFormat,
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
@@ -126,6 +130,17 @@ impl Protocol {
     }
 }
 
+/// Whether what is said is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encryption {
+    /// It is not.
+    Off,
+    /// As the client likes.
+    Optional,
+    /// It is, or nothing is said.
+    Required,
+}
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
@@ -142,6 +157,8 @@ pub struct ShareSettings {
     pub name: String,
     /// The folder: absolute, existing, links resolved.
     pub path: PathBuf,
+    /// What clients show beside the name.
+    pub comment: String,
     /// The protocols that show it: of NFS, SMB and AFP.
     pub protocols: Vec<Protocol>,
     /// Nobody may change anything.
@@ -152,6 +169,12 @@ pub struct ShareSettings {
     pub users: Vec<String>,
     /// Unix groups whose members may enter.
     pub groups: Vec<String>,
+    /// SMB clients must encrypt.
+    pub encryption_required: bool,
+    /// Macs may back up to it.
+    pub time_machine: bool,
+    /// How large it is said to be to those that do, in bytes; `None`: as large as it is.
+    pub time_machine_size: Option<u64>,
     /// SMB and AFP tell `a` from `A`; NFS always does.
     pub case_sensitive: bool,
     /// `._name` is answered from, and absorbed into, the file's own Mac metadata.

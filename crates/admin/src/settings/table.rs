@@ -174,6 +174,15 @@ pub static SETTINGS: &[Setting] = &[
         "Clients that are not told a port ask here. Where a rpcbind runs already, the server registers with it \
          instead. Kernel clients ask port 111 and no other for the lock service.",
     ),
+    new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
+        "Whether SMB clients must sign what they send.",
+        "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \
+         let in as `guests` says, whatever stands here.",
+    ),
+    new(Server, "smb-encryption", OneOf(&["off", "optional", "required"]), "\"optional\"").says(
+        "Whether SMB clients may, or must, encrypt all that they send.",
+        "Required keeps out guests, and clients before SMB 3.0. See `encryption` of a share, too.",
+    ),
     new(Server, "log-format", OneOf(&["text", "json"]), "\"text\"")
         .restart()
         .flag("log-format", "FORMAT")
@@ -202,6 +211,9 @@ pub static SETTINGS: &[Setting] = &[
         "The folder to share.",
         "A relative path counts from the folder of the settings file. The folder must exist.",
     ),
+    new(Share, "comment", Kind::Text, "\"\"")
+        .example("\"Plans and photographs\"")
+        .says("What clients show beside the name (SMB).", ""),
     new(Share, "protocols", SomeOf(&["nfs", "smb", "afp"]), "[\"nfs\", \"smb\", \"afp\"]")
         .says("The protocols that show the share.", ""),
     new(Share, "read-only", Bool, "false")
@@ -219,6 +231,17 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "groups", Texts, "[]")
         .example("[\"staff\"]")
         .says("Unix groups whose members may enter.", "See `users`."),
+    new(Share, "encryption", OneOf(&["optional", "required"]), "\"optional\"").says(
+        "Whether SMB clients must encrypt what they send to and get from the share.",
+        "Required keeps out guests, and clients before SMB 3.0. Other protocols are not concerned: see `protocols`.",
+    ),
+    new(Share, "time-machine", Bool, "false").says(
+        "Macs may back up to the share with Time Machine.",
+        "Give it a share of its own, and set `time-machine-size`: a backup takes all the room there is.",
+    ),
+    new(Share, "time-machine-size", Size, "\"2 TiB\"")
+        .without_default("all of the disk")
+        .says("How large the share is said to be to Macs that back up to it.", ""),
     new(Share, "case-sensitive", Bool, "false").says(
         "SMB and AFP clients tell \"a\" from \"A\".",
         "NFS clients always do. When it is false, two names that differ only in case both stay reachable.",

@@ -50,7 +50,7 @@ pub(super) fn judge(
             allow(header, message, origin, channel).map(|tree| admitted.tree = tree).err()
         }
         None => {
-            if header.command == Command::SESSION_SETUP && is_signed && header.session_id != 0 {
+            if is_signed && header.session_id != 0 {
                 admitted.signer = of_another_connection(connection, header, message);
             }
             stranger(header, origin).err()

@@ -79,8 +79,8 @@ pub struct Config {
     pub guests: Guests,
     /// Requests of people with an account must be signed.
     pub require_signing: bool,
-    /// Nothing is said in the clear.
-    pub require_encryption: bool,
+    /// Whether what is said is encrypted.
+    pub encryption: Encryption,
     /// The oldest dialect spoken.
     pub oldest: Dialect,
     /// The newest dialect spoken.
@@ -89,6 +89,18 @@ pub struct Config {
     pub session_lifetime: Option<Duration>,
     /// What icon a Mac shows for this server.
     pub model: String,
+}
+
+/// Whether what is said is encrypted. A share can require it, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encryption {
+    /// It is not.
+    Off,
+    /// As the client likes.
+    #[default]
+    Optional,
+    /// It is, or nothing is said but what a login needs.
+    Required,
 }
 
 /// Whom the server lets in without an account, and as whom they act.

@@ -55,6 +55,6 @@ mod tree_connect;
 mod tree_disconnect;
 mod write;
 
-pub use config::{Config, Dialect, Guests, Share, ShareKind, ShareOptions};
+pub use config::{Config, Dialect, Encryption, Guests, Share, ShareKind, ShareOptions};
 pub use connection::serve_stream;
 pub use service::{Service, SessionInfo};

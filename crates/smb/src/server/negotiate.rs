@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use conn::Reply as Frame;
 use wire::Writer;
 
-use super::config::{Config, Dialect};
+use super::config::{Config, Dialect, Encryption};
 use super::connection::{Connection, MAX_TRANSACT, framed};
 use super::context::{Also, Context, Outcome, Reply};
 use super::crypto::preauth::Preauth;
@@ -58,10 +58,11 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
     let config = connection.service.config();
     let dialect = choose(&config, &request.dialects)?;
+    let seals = config.encryption != Encryption::Off;
     let chosen = match dialect {
-        Dialect::V3_1_1 => choose_contexts(&request.contexts)?,
+        Dialect::V3_1_1 => choose_contexts(&request.contexts, seals)?,
         _ => Chosen {
-            cipher: (dialect.is_v3() && request.capabilities.has(Capabilities::ENCRYPTION))
+            cipher: (seals && dialect.is_v3() && request.capabilities.has(Capabilities::ENCRYPTION))
                 .then_some(Cipher::Aes128Ccm),
             signing: if dialect.is_v3() { SigningAlgorithm::AesCmac } else { SigningAlgorithm::HmacSha256 },
             contexts: Vec::new(),
@@ -137,7 +138,7 @@ fn choose(config: &Config, offered: &[Revision]) -> Result<Dialect, Status> {
 }
 
 /// One algorithm of each kind that the client asks for, MS-SMB2 3.3.5.4. What is not served is not answered.
-fn choose_contexts(offers: &[Offer]) -> Result<Chosen, Status> {
+fn choose_contexts(offers: &[Offer], seals: bool) -> Result<Chosen, Status> {
     let mut chosen = Chosen { cipher: None, signing: SigningAlgorithm::AesCmac, contexts: Vec::new() };
     let kinds: Vec<_> = offers.iter().map(std::mem::discriminant).collect();
     let known = |offer: &Offer| !matches!(offer, Offer::Unknown { .. });
@@ -158,7 +159,7 @@ fn choose_contexts(offers: &[Offer]) -> Result<Chosen, Status> {
                 if ciphers.is_empty() {
                     return Err(Status::INVALID_PARAMETER);
                 }
-                chosen.cipher = preferred_cipher(ciphers);
+                chosen.cipher = preferred_cipher(ciphers).filter(|_| seals);
                 let id = chosen.cipher.map_or(0, Cipher::id);
                 chosen.contexts.push(Offer::Encryption(vec![wire_context::Cipher(id)]));
             }

@@ -46,6 +46,8 @@ const VERSION: Version = Version { major: 6, minor: 1, build: 0, revision: Versi
 const SHORTEST_V2: usize = 44;
 /// The longest list of mechanisms that is kept for its checksum.
 const MAX_MECH_TYPES: usize = 1024;
+/// The longest NEGOTIATE message that is kept for its: it has at most two names in it.
+const MAX_NEGOTIATE: usize = 1024;
 
 /// What the server says of itself.
 #[derive(Debug, Clone)]
@@ -243,7 +245,7 @@ struct Challenged {
 impl Challenged {
     fn new(negotiate: &[u8], judge: &Judge<'_>) -> Result<Self, Status> {
         let asked = Negotiate::decode(negotiate).map_err(malformed)?;
-        if asked.flags & flags::UNICODE == 0 {
+        if asked.flags & flags::UNICODE == 0 || negotiate.len() > MAX_NEGOTIATE {
             return Err(Status::INVALID_PARAMETER); // from before NTLMv2
         }
         let flags = asked.flags & ECHOED | ALWAYS;
@@ -316,6 +318,9 @@ impl Challenged {
             return Err(Status::LOGON_FAILURE);
         }
         let response = NtlmV2Response::decode(sent.nt_response).map_err(|_| Status::LOGON_FAILURE)?;
+        if av_pairs(response.av_pairs).any(|pair| pair.is_err()) {
+            return Err(Status::INVALID_PARAMETER); // as Windows says, whatever the password
+        }
         let nt_hash = account.as_ref().and_then(Account::nt_hash);
         let key = keys::response_key(nt_hash.unwrap_or(&NOBODY), &units(sent.user), sent.domain);
         let proof = hmac_md5(&key, &[&self.challenge, response.client_challenge]);

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use vfs::Caller;
 
-use super::config::{Config, Dialect};
+use super::config::{Config, Dialect, Encryption};
 use super::context::{Also, Context, Failure, Outcome, Reply};
 use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
@@ -177,7 +177,8 @@ fn begin(
     let (connection, service) = (&context.connection, context.service());
     let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
     let can_sign = user.has_account();
-    if config.require_encryption && (!can_sign || negotiated.cipher.is_none()) {
+    let must_seal = config.encryption == Encryption::Required;
+    if must_seal && (!can_sign || negotiated.cipher.is_none()) {
         return Err(Status::ACCESS_DENIED.into());
     }
     let hash = preauth.value();
@@ -194,7 +195,7 @@ fn begin(
         user,
         expires: config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime),
         require_signing: wants_signing && can_sign,
-        require_encryption: config.require_encryption,
+        require_encryption: must_seal,
         sealer: negotiated.cipher.filter(|_| can_sign).map(|cipher| Sealer::new(cipher, &keys)),
         keys,
         client: service.client(connection),

@@ -23,7 +23,7 @@ use wire::Writer;
 
 use super::connection::{Connection, Served};
 use super::context::poll_once;
-use super::{Config, Dialect, Guests, Service, Share, ShareKind, ShareOptions, chain};
+use super::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions, chain};
 use crate::client::{Answer, Client, Credentials, How, Link, Offer, Request, Session, SetUp};
 use crate::wire::create::{self, Disposition, Impersonation, ShareAccess};
 use crate::wire::create_context::RawContext;
@@ -89,7 +89,7 @@ pub(crate) fn service_with(change: impl FnOnce(&mut Config)) -> Arc<Service> {
         accounts: Arc::new(People(vec![account(ADA, 1000), account(BOB, 1001), account(GONE, 1002)])),
         guests: Guests::default(),
         require_signing: false,
-        require_encryption: false,
+        encryption: Encryption::Optional,
         oldest: Dialect::V2_0_2,
         newest: Dialect::V3_1_1,
         session_lifetime: None,
