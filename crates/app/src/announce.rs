@@ -6,20 +6,37 @@ use std::io::Write as _;
 use admin::control::ShareStatus;
 use admin::{Port, Protocol, Settings};
 
+use crate::running::Current;
+
 /// The protocols this build serves.
 pub(crate) const BUILT: &[Protocol] = &[Protocol::Nfs, Protocol::Smb, Protocol::Portmap];
 
 /// Prints the shares, what is missing, and `ready`, at once: a script may wait for the last line.
-pub(crate) fn ready(settings: &Settings, shares: &[ShareStatus]) -> std::io::Result<()> {
+pub(crate) fn ready(current: &Current, shares: &[ShareStatus]) -> std::io::Result<()> {
+    let anybody =
+        current.accounts.accounts().iter().any(|account| !account.disabled && account.nt_hash().is_some());
     let mut out = std::io::stdout().lock();
-    out.write_all(text(settings, shares).as_bytes())?;
+    out.write_all(text(&current.settings, anybody, shares).as_bytes())?;
     out.flush()
 }
 
-fn text(settings: &Settings, shares: &[ShareStatus]) -> String {
+/// Said when SMB is served and nobody can log in.
+const NOBODY: &str = "nobody can log in over SMB yet: give an account with --user NAME:PASSWORD, keep one with \
+                      `fourfold user add NAME`, or let everybody in with --guest";
+
+fn text(settings: &Settings, anybody: bool, shares: &[ShareStatus]) -> String {
     let mut text = String::new();
     for share in shares {
         let _ = share.write_mounts(&mut text); // writing to a String cannot fail
+    }
+    let smb = |share: &&admin::ShareSettings| share.protocols.contains(&Protocol::Smb);
+    let mut smb_shares = settings.shares.iter().filter(smb).peekable();
+    if settings.server.ports.smb != Port::Off
+        && smb_shares.peek().is_some()
+        && !anybody
+        && !smb_shares.any(|share| share.guests)
+    {
+        let _ = writeln!(text, "{NOBODY}");
     }
     if let Some(missing) = missing(settings) {
         let _ = writeln!(text, "{missing}");
@@ -54,10 +71,19 @@ mod tests {
 
     #[test]
     fn ready_is_the_last_line_and_protocols_that_are_missing_are_said() {
-        assert_eq!(text(&settings(&[]), &[]), "not available in this build: AFP and iSCSI\nready\n");
+        assert_eq!(text(&settings(&[]), true, &[]), "not available in this build: AFP and iSCSI\nready\n");
         let one = settings(&[("smb-port", "off"), ("afp-port", "0"), ("iscsi-port", "off")]);
-        assert_eq!(text(&one, &[]), "not available in this build: AFP\nready\n");
+        assert_eq!(text(&one, false, &[]), "not available in this build: AFP\nready\n");
         let none = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "off")]);
-        assert_eq!(text(&none, &[]), "ready\n");
+        assert_eq!(text(&none, false, &[]), "ready\n");
+    }
+
+    #[test]
+    fn who_has_no_account_yet_is_told_how_to_get_one() {
+        let quiet = [("afp-port", "off"), ("iscsi-port", "off")];
+        assert_eq!(text(&settings(&quiet), false, &[]), format!("{NOBODY}\nready\n"));
+        let mut guests = settings(&quiet);
+        guests.shares[0].guests = true;
+        assert_eq!(text(&guests, false, &[]), "ready\n");
     }
 }

@@ -86,7 +86,7 @@ async fn serve_until_stopped(
     let control = tokio::spawn(control::serve(socket, running.clone()));
     tokio::spawn(tend(volumes));
 
-    if let Err(error) = announce::ready(&running.current().settings, &running.shares()) {
+    if let Err(error) = announce::ready(&running.current(), &running.shares()) {
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
     }
     notify(&[sd_notify::NotifyState::Ready]);
