@@ -124,6 +124,7 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
             size_limit: share.time_machine_size,
             hidden: share.name.ends_with('$'),
             hide: share.hide.clone(),
+            show: share.show.clone(),
         },
     }))
 }

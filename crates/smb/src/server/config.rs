@@ -162,6 +162,8 @@ pub struct ShareOptions {
     pub hidden: bool,
     /// Names left out of listings: patterns with `*` and `?`.
     pub hide: Vec<String>,
+    /// Names that listings show although `hide`, or the server by itself, would leave them out.
+    pub show: Vec<String>,
 }
 
 impl Share {

@@ -37,6 +37,11 @@ pub(super) fn shown(kind: Kind, dos: DosAttributes) -> FileAttributes {
     }
 }
 
+/// The same of a file whose name begins with a dot: UNIX programs do not show it, so clients need not either.
+pub(super) fn with_dot(shown: FileAttributes) -> FileAttributes {
+    FileAttributes(shown.0 & !FileAttributes::NORMAL.0) | FileAttributes::HIDDEN
+}
+
 /// What is kept when a client sets attributes. None at all is kept as "normal", to tell it from never set.
 pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttributes {
     let sparse = before.0 & FileAttributes::SPARSE_FILE.0;
@@ -52,6 +57,8 @@ pub(super) struct Facts {
     pub(super) metadata: Metadata,
     /// The size of the stream that is open.
     pub(super) size: u64,
+    /// Its name begins with a dot.
+    has_dot: bool,
 }
 
 impl Facts {
@@ -62,12 +69,14 @@ impl Facts {
         let found = Found { object: file.open.node().clone(), attributes };
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
         let metadata = file.open.volume().metadata(&found, None)?;
-        Ok(Self { attributes, metadata, size })
+        let has_dot = file.open.place().is_some_and(|(_, name)| name.first() == Some(&b'.'));
+        Ok(Self { attributes, metadata, size, has_dot })
     }
 
     /// The attributes that clients see.
     pub(super) fn file_attributes(&self) -> FileAttributes {
-        shown(self.attributes.kind, self.metadata.dos)
+        let shown = shown(self.attributes.kind, self.metadata.dos);
+        if self.has_dot { with_dot(shown) } else { shown }
     }
 
     /// The number by which a client knows it. Macs remember files by it, for longer than the host keeps it to one file, so

@@ -27,6 +27,7 @@ mod dispatch;
 mod echo;
 mod facts;
 mod flush;
+mod hiding;
 mod ioctl;
 mod leases;
 mod lock;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use vfs::backend::Stability;
+use vfs::mac::info_stream;
+use vfs::state::Stream;
 use vfs::{Kind, Payload};
 
 use super::pipe_end::PipeEnd;
@@ -140,11 +142,19 @@ impl File {
         self.position.load(Ordering::Relaxed)
     }
 
+    /// Whether this is the Finder info, as a stream.
+    pub(super) fn is_info(&self) -> bool {
+        !self.open.is_data() && self.open.guard().stream() == Stream::Info
+    }
+
     /// Reads up to `length` bytes.
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Status> {
         if self.open.node().kind() == Kind::Folder && self.open.is_data() {
             return Err(Status::INVALID_DEVICE_REQUEST);
         }
+        // macOS's server reads the Finder info from its beginning, wherever it is asked to begin. Clients count on it.
+        let of_info = self.is_info() && offset <= info_stream::LEN as u64;
+        let offset = if of_info { 0 } else { offset };
         Ok(self.open.read_at(offset, length).await?.payload)
     }
 

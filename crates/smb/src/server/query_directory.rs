@@ -1,13 +1,16 @@
 //! QUERY_DIRECTORY, MS-SMB2 3.3.5.18 and MS-FSA 2.1.5.6.3.
 
+use vfs::acl::Rights;
 use vfs::backend::Found;
 use vfs::mac::time;
 use vfs::names::{Folding, windows_view};
-use vfs::{Error, Kind, Page, Rich};
+use vfs::{Caller, Error, Kind, Page, Rich, Time};
 use wire::Writer;
 
 use super::context::{Context, Outcome, Reply};
 use super::facts;
+use super::hiding::begins_with_dot;
+use super::mac;
 use super::open::File;
 use super::tree::Tree;
 use crate::wire::Status;
@@ -44,7 +47,8 @@ pub(super) async fn run(context: &Context) -> Outcome {
     }
     open.require(AccessMask::LIST_DIRECTORY)?;
     let form = Form::of(FileClass(request.information_class)).ok_or(Status::INVALID_INFO_CLASS)?;
-    let form = if form == Form::IdBoth && context.is_mac() { Form::IdBothMac } else { form };
+    let mac = MacView::new(context, form)?;
+    let form = if mac.is_some() { Form::IdBothMac } else { form };
     let mut scan = file.scan.lock();
     if request.flags.has_any(Flags::RESTART_SCANS | Flags::REOPEN) {
         let pattern = scan.pattern.take().filter(|_| request.pattern.is_empty());
@@ -60,7 +64,8 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let mut walk = Walk {
         tree,
         file,
-        form,
+        mac,
+        has_numbers: !context.is_mac(),
         single: request.flags.has(Flags::RETURN_SINGLE_ENTRY),
         listing: Listing::begin(&w, form, request.output_buffer_length as usize),
         full: false,
@@ -85,7 +90,9 @@ const MOST_RESERVED: usize = 64 * 1024;
 struct Walk<'a> {
     tree: &'a Tree,
     file: &'a File,
-    form: Form,
+    mac: Option<MacView>,
+    /// Files have numbers, which Macs must not see: see [`facts::Facts::number`].
+    has_numbers: bool,
     single: bool,
     listing: Listing,
     /// There was no room for the next entry.
@@ -100,12 +107,17 @@ impl Walk<'_> {
         let volume = self.tree.volume()?;
         let folder =
             Found { object: self.file.open.node().clone(), attributes: self.file.open.attributes()? };
+        let caller = &self.file.open.actor().caller;
+        if let Some(mac) = &mut self.mac {
+            mac.above = volume.rights(caller, &folder, None)?;
+        }
         self.dots(scan, &folder, w)?;
         while !self.done() {
-            let page = volume.list(&self.file.open.actor().caller, &folder, scan.cookie)?;
+            let page = volume.list(caller, &folder, scan.cookie)?;
             let mut ended = page.entries().is_empty();
             for entry in page.entries() {
-                if !matches!(entry.name(), b"." | b"..") && self.entry(scan, &page, entry, w)? {
+                let is_dot = matches!(entry.name(), b"." | b"..");
+                if !is_dot && self.entry(scan, (&folder, &page, entry), w)? {
                     break;
                 }
                 scan.cookie = entry.cookie;
@@ -142,8 +154,9 @@ impl Walk<'_> {
                         .map_or(folder.attributes, |parent| parent.attributes),
                 };
                 let created = attributes.created.unwrap_or(attributes.modified);
-                let facts = facts_of(&attributes, created, facts::shown(Kind::Folder, Default::default()), 0);
-                let mac = self.mac(None, &attributes);
+                let shown = facts::shown(Kind::Folder, Default::default());
+                let facts = self.facts(&attributes, created, shown, 0);
+                let mac = self.mac.as_ref().map(|mac| mac.of_dots(&attributes));
                 let entry = Entry { facts, name: EntryName::Utf8(name), short_name: &[], mac: mac.as_ref() };
                 if !self.listing.push(w, &entry) {
                     self.full = true;
@@ -159,8 +172,7 @@ impl Walk<'_> {
     fn entry(
         &mut self,
         scan: &Scan,
-        page: &Page,
-        entry: &vfs::Entry,
+        (folder, page, entry): (&Found, &Page, &vfs::Entry),
         w: &mut Writer,
     ) -> Result<bool, Status> {
         let units;
@@ -171,19 +183,26 @@ impl Walk<'_> {
                 EntryName::Units(&units)
             }
         };
-        if !matches(scan, name) {
+        if !matches(scan, name) || self.tree.hiding.hides(name) {
             return Ok(false);
         }
-        let rich = match page.rich_details(&self.file.open.actor().caller, entry) {
+        let caller = &self.file.open.actor().caller;
+        let rich = match page.rich_details(caller, entry) {
             Ok(rich) => rich,
             Err(Error::NotFound | Error::Stale) => return Ok(false), // gone meanwhile
             Err(Error::AccessDenied) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
         let attributes = &rich.details.attributes;
-        let shown = facts::shown(attributes.kind, rich.dos);
-        let facts = facts_of(attributes, rich.created, shown, rich.ea_bytes);
-        let mac = self.mac(Some(&rich), attributes);
+        let mut shown = facts::shown(attributes.kind, rich.dos);
+        if begins_with_dot(name) {
+            shown = facts::with_dot(shown);
+        }
+        let facts = self.facts(attributes, rich.created, shown, rich.ea_bytes);
+        let mac = match &self.mac {
+            Some(mac) => Some(mac.of(self.tree, caller, folder, entry.name(), &rich)?),
+            None => None,
+        };
         let entry = Entry { facts, name, short_name: &[], mac: mac.as_ref() };
         if self.listing.push(w, &entry) {
             return Ok(false);
@@ -192,21 +211,105 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// What a Mac is shown in the places of what it does not want to know.
-    fn mac(&self, rich: Option<&Rich>, attributes: &vfs::Attributes) -> Option<MacAttributes> {
-        if self.form != Form::IdBothMac {
-            return None;
+    fn facts(
+        &self,
+        attributes: &vfs::Attributes,
+        created: Time,
+        shown: FileAttributes,
+        ea_size: u32,
+    ) -> Facts {
+        let is_folder = attributes.kind == Kind::Folder;
+        Facts {
+            creation_time: created.into(),
+            last_access_time: attributes.accessed.into(),
+            last_write_time: attributes.modified.into(),
+            change_time: NtTime::from(attributes.changed),
+            end_of_file: if is_folder { 0 } else { attributes.size },
+            allocation_size: if is_folder { 0 } else { attributes.allocated },
+            attributes: shown,
+            ea_size,
+            reparse_tag: if attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 },
+            file_id: if self.has_numbers { attributes.id.0 } else { 0 },
         }
-        let folder = attributes.kind == Kind::Folder;
-        let finder_info = rich.map_or([0; 32], |rich| *rich.finder_info.as_bytes());
-        let added = rich.map_or(attributes.modified, |rich| rich.created);
-        Some(MacAttributes {
-            maximal_access: AccessMask::FILE_ALL,
-            version: Version::V2 { has_no_xattrs: rich.is_some_and(|rich| rich.plain) },
-            resource_fork_len: rich.map_or(0, |rich| rich.fork_len),
-            finder_info: ShortFinderInfo::new(&finder_info, folder, time::to_2000(Some(added))),
-            mode: 0,
+    }
+}
+
+/// What a Mac is shown in the places of what it does not want to know.
+struct MacView {
+    /// It knows the second form.
+    second: bool,
+    /// Modes say everything.
+    modes: bool,
+    /// What the caller may do to the folder.
+    above: Rights,
+}
+
+impl MacView {
+    /// For clients that are Macs, and one class.
+    fn new(context: &Context, form: Form) -> Result<Option<Self>, Status> {
+        if form != Form::IdBoth || !context.is_mac() {
+            return Ok(None);
+        }
+        let modes = !context.tree()?.volume()?.has_acls()?;
+        Ok(Some(Self { second: context.mac() == mac::Kind::NewMac, modes, above: Rights::NONE }))
+    }
+
+    fn of(
+        &self,
+        tree: &Tree,
+        caller: &Caller,
+        folder: &Found,
+        name: &[u8],
+        rich: &Rich,
+    ) -> Result<MacAttributes, Status> {
+        let attributes = &rich.details.attributes;
+        let rights = tree.volume()?.listed_rights(caller, (folder, self.above), name, rich)?;
+        let added = rich.finder_info.date_added().unwrap_or(rich.created);
+        let info = rich.finder_info.as_bytes();
+        let is_folder = attributes.kind == Kind::Folder;
+        Ok(MacAttributes {
+            resource_fork_len: rich.fork_len,
+            finder_info: ShortFinderInfo::new(info, is_folder, time::to_2000(Some(added))),
+            ..self.plain(tree, rights, attributes, rich.plain)
         })
+    }
+
+    /// Of the folder itself and the one above it, of which a Mac asks nothing here.
+    fn of_dots(&self, attributes: &vfs::Attributes) -> MacAttributes {
+        MacAttributes {
+            maximal_access: AccessMask(self.above.0),
+            version: self.version(false),
+            resource_fork_len: 0,
+            finder_info: ShortFinderInfo::default(),
+            mode: self.mode(attributes),
+        }
+    }
+
+    fn plain(&self, tree: &Tree, rights: Rights, attributes: &vfs::Attributes, plain: bool) -> MacAttributes {
+        let rights = if tree.read_only { rights.without(Rights::CHANGING) } else { rights };
+        MacAttributes {
+            maximal_access: AccessMask(rights.0),
+            version: self.version(plain),
+            ..self.of_dots(attributes)
+        }
+    }
+
+    fn version(&self, has_no_xattrs: bool) -> Version {
+        if self.second { Version::V2 { has_no_xattrs } } else { Version::V1 }
+    }
+
+    fn mode(&self, attributes: &vfs::Attributes) -> u16 {
+        const TYPE: [(Kind, u16); 7] = [
+            (Kind::File, 0o100_000),
+            (Kind::Folder, 0o040_000),
+            (Kind::Link, 0o120_000),
+            (Kind::Fifo, 0o010_000),
+            (Kind::Socket, 0o140_000),
+            (Kind::BlockDevice, 0o060_000),
+            (Kind::CharDevice, 0o020_000),
+        ];
+        let of = TYPE.iter().find(|(kind, _)| *kind == attributes.kind).map_or(0, |(_, bits)| *bits);
+        if self.modes { of | (attributes.mode & 0o7777) as u16 } else { 0 }
     }
 }
 
@@ -221,20 +324,5 @@ fn plain_name(stored: &[u8]) -> Option<&str> {
         Some(b' ' | b'.') | None => None,
         Some(_) if stored.iter().all(plain) => std::str::from_utf8(stored).ok(),
         Some(_) => None,
-    }
-}
-
-fn facts_of(attributes: &vfs::Attributes, created: vfs::Time, shown: FileAttributes, ea_size: u32) -> Facts {
-    Facts {
-        creation_time: created.into(),
-        last_access_time: attributes.accessed.into(),
-        last_write_time: attributes.modified.into(),
-        change_time: NtTime::from(attributes.changed),
-        end_of_file: if attributes.kind == Kind::Folder { 0 } else { attributes.size },
-        allocation_size: if attributes.kind == Kind::Folder { 0 } else { attributes.allocated },
-        attributes: shown,
-        ea_size,
-        reparse_tag: if attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 },
-        file_id: attributes.id.0,
     }
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use vfs::Volume;
 
 use super::config::{Share, ShareKind};
+use super::hiding::Hiding;
 use crate::wire::Status;
 
 /// A session's connection to a share.
@@ -13,6 +14,8 @@ pub(super) struct Tree {
     pub(super) share: Arc<Share>,
     /// What its user may do at most: `FILE_ALL_ACCESS`, or without writing.
     pub(super) read_only: bool,
+    /// Names that its listings leave out.
+    pub(super) hiding: Hiding,
     /// Requests must be encrypted.
     pub(super) require_encryption: bool,
 }
@@ -20,7 +23,8 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn new(id: u32, share: Arc<Share>) -> Self {
         let (read_only, require_encryption) = (share.options.read_only, share.options.require_encryption);
-        Self { id, share, read_only, require_encryption }
+        let hiding = Hiding::new(&share.options);
+        Self { id, share, read_only, hiding, require_encryption }
     }
 
     /// The volume, if it is a folder.

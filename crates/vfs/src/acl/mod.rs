@@ -22,7 +22,9 @@ use std::sync::Arc;
 pub(crate) use self::creating::New;
 pub(crate) use self::enforce::server;
 pub(crate) use self::known::Known;
+pub(crate) use self::operations::POSIX;
 pub use self::rights::Rights;
+pub(crate) use self::stored::ATTRIBUTE as STORED_ACL;
 
 /// The most entries of one ACL.
 pub const MAX_ENTRIES: usize = 1_000;

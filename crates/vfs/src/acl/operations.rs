@@ -4,11 +4,12 @@ use super::mode::{derive, rights_of, summary};
 use super::stored::{ATTRIBUTE, Stored};
 use super::{Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, server};
 use crate::backend::{Found, Object, XattrMode};
+use crate::permission::by_mode;
 use crate::state::Cause;
-use crate::{Access, Actor, Attributes, Caller, Change, Error, Kind, Result, SetAttributes, Volume};
+use crate::{Access, Actor, Attributes, Caller, Change, Error, Kind, Result, Rich, SetAttributes, Volume};
 
 /// Where the host keeps an ACL of its own kind.
-const POSIX: &[u8] = b"system.posix_acl_access";
+pub(crate) const POSIX: &[u8] = b"system.posix_acl_access";
 
 impl Volume {
     /// Who may do what to a file: as stored, else as its mode says.
@@ -44,17 +45,32 @@ impl Volume {
         if caller.uid == 0 {
             return Ok(Rights::ALL);
         }
-        let Attributes { uid, gid, kind, .. } = of.attributes;
+        let Attributes { uid, gid, .. } = of.attributes;
         if let Some(acl) = self.stored_acl(of)? {
             return Ok(acl.rights(caller, uid, gid));
         }
-        let granted = of.object.access(caller, &of.attributes, Access(7))?;
-        let owning = if caller.uid == uid { Rights::BY_OWNING } else { Rights::NONE };
-        let by_mode = rights_of(granted.0.into(), kind == Kind::Folder);
-        // The host removes an entry for whoever may write to the folder and pass through it.
-        let passes = granted.contains(Access::EXECUTE);
-        let by_mode = if passes { by_mode } else { by_mode.without(Rights::DELETE_CHILD) };
-        Ok(by_mode.union(owning).union(Rights::BY_ANY_MODE))
+        Ok(by_host(caller, &of.attributes, of.object.access(caller, &of.attributes, Access(7))?))
+    }
+
+    /// Everything that the caller may do to an entry of a listing of `folder`, as [`Volume::rights`] says it. `above` is what
+    /// they may do to the folder itself. The host is asked only about what has more than a mode.
+    pub fn listed_rights(
+        &self,
+        caller: &Caller,
+        (folder, above): (&Found, Rights),
+        name: &[u8],
+        listed: &Rich,
+    ) -> Result<Rights> {
+        let attributes = &listed.details.attributes;
+        let mut rights = match (caller.uid, listed.has_acl) {
+            (0, _) => Rights::ALL,
+            (_, true) => self.own_rights(caller, &folder.object.lookup(server(), name)?)?,
+            (_, false) => by_host(caller, attributes, by_mode(attributes, caller)),
+        };
+        if above.contains(Rights::DELETE_CHILD) && !sticks(caller, attributes, &folder.attributes) {
+            rights = rights.union(Rights::DELETE);
+        }
+        Ok(if self.is_read_only() { rights.without(Rights::CHANGING) } else { rights })
     }
 
     /// Changes owner, group or entries. The mode becomes what sums up the entries, for those who see only that.
@@ -199,6 +215,16 @@ fn check_who(who: &Who) -> Result<()> {
 /// Whether the folder's sticky bit keeps the caller from removing an entry.
 fn sticks(caller: &Caller, of: &Attributes, folder: &Attributes) -> bool {
     folder.mode & 0o1000 != 0 && ![of.uid, folder.uid].contains(&caller.uid)
+}
+
+/// What the host's permission to a file without a stored ACL amounts to.
+fn by_host(caller: &Caller, of: &Attributes, granted: Access) -> Rights {
+    let owning = if caller.uid == of.uid { Rights::BY_OWNING } else { Rights::NONE };
+    let by_mode = rights_of(granted.0.into(), of.kind == Kind::Folder);
+    // The host removes an entry for whoever may write to the folder and pass through it.
+    let passes = granted.contains(Access::EXECUTE);
+    let by_mode = if passes { by_mode } else { by_mode.without(Rights::DELETE_CHILD) };
+    by_mode.union(owning).union(Rights::BY_ANY_MODE)
 }
 
 /// Takes "there is none" as an answer.

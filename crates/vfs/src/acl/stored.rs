@@ -11,7 +11,7 @@ use super::{Acl, Entries, Entry, EntryKind, Inherit, MAX_ENTRIES, MAX_FOREIGN, R
 use crate::Attributes;
 
 /// The attribute of a file that holds its ACL.
-pub(super) const ATTRIBUTE: &[u8] = b"user.fourfold.acl";
+pub(crate) const ATTRIBUTE: &[u8] = b"user.fourfold.acl";
 /// What a volume's ACLs are sealed with.
 pub(super) type SealKey = [u8; 16];
 

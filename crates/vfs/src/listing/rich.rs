@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Details, Entry, Listing, Page};
-use crate::acl::server;
+use crate::acl::{POSIX, STORED_ACL, server};
 use crate::backend::Glance;
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FinderInfo, Metadata};
@@ -29,6 +29,8 @@ pub struct Rich {
     pub ea_count: u32,
     /// The bytes of their names and values.
     pub ea_bytes: u32,
+    /// Whether it may have an ACL, of ours or the host's: its mode does not say everything.
+    pub has_acl: bool,
     /// Whether it has none of all this: nothing but data and the host's attributes.
     pub plain: bool,
 }
@@ -39,6 +41,7 @@ pub(super) struct Facts {
     created: Option<Time>,
     plain: bool,
     has_streams: bool,
+    has_acl: bool,
     /// Changes to the store until then.
     stored: u64,
     more: Option<Box<More>>,
@@ -95,6 +98,7 @@ fn rich(details: Details, facts: &Facts) -> Rich {
         has_streams: facts.has_streams,
         ea_count: more.ea_count,
         ea_bytes: more.ea_bytes,
+        has_acl: facts.has_acl,
         plain: facts.plain,
     }
 }
@@ -118,10 +122,11 @@ impl Listing {
             _ => false,
         };
         let beside = has_forks && name != b"." && self.may_have_sidecar(name, changed);
+        let has_acl = glance.xattrs.iter().any(|xattr| xattr == POSIX || xattr == STORED_ACL);
         let user = |xattr: &Vec<u8>| xattr.starts_with(b"user.");
         if !in_store && !beside && !glance.xattrs.iter().any(user) {
             let (dos, created, plain, has_streams) = (DosAttributes::default(), None, true, false);
-            return Ok((details, Facts { dos, created, plain, has_streams, stored, more: None }));
+            return Ok((details, Facts { dos, created, plain, has_streams, has_acl, stored, more: None }));
         }
         let (metadata, fork_len) = self.described(caller, name, &glance, beside)?;
         let eas = self.eas(caller, name, &glance)?;
@@ -135,7 +140,7 @@ impl Listing {
         let more = (more != More::default()).then(|| Box::new(more));
         let plain = metadata.is_empty() && more.is_none() && !has_streams;
         let (dos, created) = (metadata.dos, metadata.times.created);
-        Ok((details, Facts { dos, created, plain, has_streams, stored, more }))
+        Ok((details, Facts { dos, created, plain, has_streams, has_acl, stored, more }))
     }
 
     /// The metadata and the length of the resource fork.

@@ -7,6 +7,10 @@ use crate::wire::Status;
 /// The longest path, in UTF-16 units: what the 16-bit length on the wire can say.
 const MAX_UNITS: usize = 32_767;
 
+/// `"*<>?|`, and what stands for them in names of files.
+const ALSO_IN_STREAMS: [u16; 6] = [0x22, 0x2A, 0x3C, 0x3E, 0x3F, 0x7C];
+const PRIVATE: [u16; 6] = [0xF020, 0xF021, 0xF023, 0xF024, 0xF025, 0xF027];
+
 /// A path with the stream at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::server) struct Path {
@@ -92,9 +96,15 @@ pub(in crate::server) fn component(units: &[u16]) -> Result<Vec<u8>, Status> {
     }
 }
 
-/// The name of a stream, which follows the rules of names, and is text.
+/// The name of a stream, which is text, and may have characters that names of files must not: MS-FSCC 2.1.5.3. Stored they
+/// are the same as those that a Mac means by their private code points.
 pub(in crate::server) fn stream_name(units: &[u16]) -> Result<String, Status> {
-    let stored = names::from_windows_view(units).map_err(|_| Status::OBJECT_NAME_INVALID)?;
+    let private = |unit: &u16| match *unit {
+        0x01..=0x1F => 0xF000 | unit,
+        unit => ALSO_IN_STREAMS.iter().position(|also| *also == unit).map_or(unit, |at| PRIVATE[at]),
+    };
+    let units: Vec<u16> = units.iter().map(private).collect();
+    let stored = names::from_windows_view(&units).map_err(|_| Status::OBJECT_NAME_INVALID)?;
     String::from_utf8(stored).map_err(|_| Status::OBJECT_NAME_INVALID)
 }
 
@@ -128,6 +138,14 @@ mod tests {
         assert_eq!(parse(r"\a"), Err(Status::INVALID_PARAMETER));
         assert_eq!(parse(r"a\..\b"), Err(Status::OBJECT_PATH_SYNTAX_BAD));
         for name in ["a\\\\b", ".", "a*", "a?b", "x:", "x::", "a:b:$OTHER", "a:b:$DATA:c", "a\u{0}"] {
+            assert_eq!(parse(name), Err(Status::OBJECT_NAME_INVALID), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn streams_may_have_wildcards_and_control_characters_in_their_names() {
+        assert_eq!(parse("f:a*?\u{1}\"").unwrap().stream.as_deref(), Some("a*?\u{1}\""));
+        for name in ["f:a/b", "f:a\u{0}", "f:a\\b"] {
             assert_eq!(parse(name), Err(Status::OBJECT_NAME_INVALID), "{name:?}");
         }
     }

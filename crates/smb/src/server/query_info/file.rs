@@ -165,11 +165,11 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
     if kind != Kind::Folder {
         add(b"", size, allocated);
     }
-    if !facts.metadata.finder_info.is_none() {
-        add(INFO.as_bytes(), info_stream::LEN as u64, info_stream::LEN as u64);
-    }
     let (volume, place) = (context.tree()?.volume()?, file.open.place());
     let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
+    if !volume.metadata(&found, place)?.finder_info.is_none() {
+        add(INFO.as_bytes(), info_stream::LEN as u64, info_stream::LEN as u64);
+    }
     if let Some(place) = place.filter(|_| kind == Kind::File) {
         match volume.fork_len(&found, place)? {
             0 => {}
