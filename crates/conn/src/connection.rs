@@ -41,14 +41,10 @@ impl Reply {
     }
 
     /// All of it in memory, for a transport that sends it in one piece. Fails when the file has shrunk meanwhile.
-    pub fn into_bytes(self) -> std::io::Result<Vec<u8>> {
+    pub fn into_bytes(self) -> vfs::Result<Vec<u8>> {
         let mut bytes = self.head;
-        match self.body {
-            None => {}
-            Some(Payload::Bytes(data)) => bytes.extend(data),
-            Some(Payload::File { fd, offset, length }) => {
-                bytes.extend(crate::outbox::buffers::filled(&fd, offset, length)?);
-            }
+        if let Some(data) = self.body {
+            data.append_to(&mut bytes)?;
         }
         bytes.resize(bytes.len() + self.tail, 0);
         Ok(bytes)

@@ -89,17 +89,15 @@ impl Outbox {
 
     /// Puts a reply in the queue; [`Outbox::flush`] sends it.
     pub fn push(&self, mut reply: Reply) {
-        if self.local
-            && let Some(Payload::File { fd, offset, length }) = &reply.body
-        {
-            match buffers::filled(fd, *offset, *length) {
-                Ok(bytes) => reply.body = Some(Payload::Bytes(bytes)),
-                Err(error) => {
-                    // The length has been promised already.
-                    tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
-                    return self.close();
-                }
+        let copied = |data: &mut Payload| self.local && matches!(data, Payload::File { .. });
+        if let Some(data) = reply.body.take_if(copied) {
+            let mut bytes = buffers::take();
+            if let Err(error) = data.append_to(&mut bytes) {
+                // The length has been promised already.
+                tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
+                return self.close();
             }
+            reply.body = Some(Payload::Bytes(bytes));
         }
         let mut queue = self.queue.lock();
         if queue.dead {
@@ -268,9 +266,6 @@ impl Queue {
 
 /// Large buffers between uses: a fresh one costs a page fault for every 4 KiB.
 pub(crate) mod buffers {
-    use std::io;
-    use std::os::fd::OwnedFd;
-
     use parking_lot::Mutex;
 
     /// Most buffers kept, over all connections.
@@ -281,20 +276,6 @@ pub(crate) mod buffers {
     const LARGEST: usize = 2 << 20;
 
     static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
-
-    /// A buffer with `length` bytes of the file from `offset`.
-    pub(crate) fn filled(fd: &OwnedFd, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = FREE.lock().pop().unwrap_or_default();
-        bytes.resize(length, 0); // which writes nothing when the last use was as long
-        let mut done = 0;
-        while done < length {
-            match rustix::io::pread(fd, &mut bytes[done..], offset + done as u64)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => done += count,
-            }
-        }
-        Ok(bytes)
-    }
 
     /// An empty buffer that has been large before, if one is free.
     pub(crate) fn take() -> Vec<u8> {

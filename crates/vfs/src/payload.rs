@@ -1,6 +1,8 @@
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+
+use crate::Result;
+use crate::backend::host;
 
 /// Data on its way to a client, copied as late as possible or not at all.
 #[derive(Debug, Clone)]
@@ -28,27 +30,14 @@ impl Payload {
     }
 
     /// Appends all of it, for who must see the bytes. Fails when the file has shrunk meanwhile.
-    pub fn append_to(self, into: &mut Vec<u8>) -> io::Result<()> {
-        let (fd, mut offset, length) = match self {
+    pub fn append_to(self, into: &mut Vec<u8>) -> Result<()> {
+        match self {
             Self::Bytes(bytes) => {
                 into.extend_from_slice(&bytes);
-                return Ok(());
+                Ok(())
             }
-            Self::File { fd, offset, length } => (fd, offset, length),
-        };
-        let start = into.len();
-        into.resize(start + length, 0);
-        let mut rest = &mut into[start..];
-        while !rest.is_empty() {
-            match rustix::io::pread(&fd, &mut *rest, offset)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => {
-                    offset += count as u64;
-                    rest = &mut rest[count..];
-                }
-            }
+            Self::File { fd, offset, length } => host::append(&fd, offset, length, into),
         }
-        Ok(())
     }
 
     /// Whether nothing will be sent.

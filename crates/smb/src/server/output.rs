@@ -66,14 +66,14 @@ impl Output {
         data: Option<Payload>,
         signer: Option<Arc<Channel>>,
     ) {
-        self.begin(data.as_ref().map_or(0, Payload::len) + body.len());
+        let signer = signer.filter(|_| self.sealer.is_none());
+        let apart = signer.is_none() && self.sealer.is_none();
+        self.begin(if apart { 0 } else { data.as_ref().map_or(0, Payload::len) });
         let start = self.bytes.len();
         let mut writer = Writer::onto(std::mem::take(&mut self.bytes));
         header.encode(&mut writer);
         writer.put(body);
         self.bytes = writer.into_bytes();
-        let signer = signer.filter(|_| self.sealer.is_none());
-        let apart = signer.is_none() && self.sealer.is_none();
         self.responses.push((start, signer));
         match data {
             Some(data) if apart => self.data = Some(data),
@@ -82,14 +82,14 @@ impl Output {
         }
     }
 
-    /// Makes room for a response of about this many bytes, behind what there is.
+    /// Makes room for a response with this many bytes of data in it, behind what there is.
     fn begin(&mut self, length: usize) {
         if let Some(data) = self.data.take() {
             self.take_in(data);
         }
         let Some(&(last, _)) = self.responses.last() else {
             let sealed = self.sealer.as_ref().map_or(0, |_| Transform::LEN);
-            if (sealed > 0 || self.responses.capacity() > 0) && length >= LARGE {
+            if length >= LARGE {
                 self.bytes = conn::take_buffer();
             }
             self.bytes.resize(PREFIX + sealed, 0);

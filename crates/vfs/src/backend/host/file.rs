@@ -187,6 +187,19 @@ impl HostObject {
     }
 }
 
+/// Appends `length` bytes of an open file from `offset`. Fails when the file ends before that.
+pub fn append(fd: &OwnedFd, mut offset: u64, length: usize, into: &mut Vec<u8>) -> Result<()> {
+    let end = into.len() + length;
+    into.reserve(length);
+    while into.len() < end {
+        match read_once(fd, offset, end - into.len(), into, Wait::Allowed)? {
+            0 => return Err(Error::Io),
+            count => offset += count as u64,
+        }
+    }
+    Ok(())
+}
+
 /// Reads once into the spare room of `into`.
 #[allow(unsafe_code)]
 fn read_once(fd: &OwnedFd, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {

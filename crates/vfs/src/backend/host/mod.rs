@@ -14,6 +14,8 @@ mod object;
 mod watch;
 mod xattr;
 
+pub use file::append;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
