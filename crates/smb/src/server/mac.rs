@@ -104,3 +104,6 @@ fn resolve(context: &Context, file: u64) -> Result<Response, Failure> {
         _ => Response::ResolveId { status: Status::OBJECT_NAME_NOT_FOUND, path: Vec::new() },
     })
 }
+
+#[cfg(test)]
+mod tests;
