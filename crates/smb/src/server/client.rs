@@ -1,6 +1,15 @@
 //! The machine at the other end, whichever connection it uses: MS-SMB2 3.3.1.16.
 
-use vfs::state::ClientId;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use vfs::state::{BreakNotice, ClientId};
+
+use super::durable::Durables;
+use super::leases::{Cache, Key};
+use super::replay::Creations;
 
 /// A client, told by the GUID that it sends.
 pub(super) struct Client {
@@ -8,11 +17,70 @@ pub(super) struct Client {
     pub(super) guid: [u8; 16],
     /// In the tree's tables.
     pub(super) id: ClientId,
+    /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
+    caches: Mutex<HashMap<Key, Weak<Cache>>>,
+    /// What its numbered CREATEs have come to.
+    pub(super) creations: Creations,
+    /// Opens that have lost their session.
+    pub(super) durables: Arc<Durables>,
+    /// Where the tree says what is to be given back. Somebody listens once something is cached.
+    notices: OnceLock<mpsc::UnboundedSender<BreakNotice>>,
 }
 
 impl Client {
     /// A client that has not been seen.
-    pub(super) fn new(guid: [u8; 16]) -> Self {
-        Self { guid, id: ClientId::unused() }
+    pub(super) fn new(guid: [u8; 16], durables: Arc<Durables>) -> Arc<Self> {
+        Arc::new(Self {
+            guid,
+            id: ClientId::unused(),
+            caches: Mutex::default(),
+            creations: Creations::default(),
+            durables,
+            notices: OnceLock::new(),
+        })
+    }
+
+    /// Where to tell it of breaks.
+    pub(super) fn notices(self: &Arc<Self>) -> mpsc::UnboundedSender<BreakNotice> {
+        let listen = || {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            tokio::spawn(listen(Arc::downgrade(self), receiver));
+            sender
+        };
+        self.notices.get_or_init(listen).clone()
+    }
+
+    /// The cache of this name.
+    pub(super) fn cache(&self, key: &Key) -> Option<Arc<Cache>> {
+        self.caches.lock().get(key).and_then(Weak::upgrade)
+    }
+
+    /// The cache of this name, made when there is none.
+    pub(super) fn cache_or(&self, key: Key, make: impl FnOnce() -> Cache) -> Arc<Cache> {
+        let mut caches = self.caches.lock();
+        if let Some(cache) = caches.get(&key).and_then(Weak::upgrade) {
+            return cache;
+        }
+        let cache = Arc::new(make());
+        caches.insert(key, Arc::downgrade(&cache));
+        cache
+    }
+
+    /// Nobody has this cache any more.
+    pub(super) fn forget_cache(&self, key: &Key) {
+        let mut caches = self.caches.lock();
+        if caches.get(key).is_some_and(|cache| cache.strong_count() == 0) {
+            caches.remove(key);
+        }
+    }
+}
+
+/// Passes on what the tree says, for as long as the client, or anything in its caches, is there.
+async fn listen(client: Weak<Client>, mut notices: mpsc::UnboundedReceiver<BreakNotice>) {
+    while let Some(notice) = notices.recv().await {
+        let Some(client) = client.upgrade() else { return };
+        if let Some(cache) = notice.party.key.and_then(|key| client.cache(&key)) {
+            cache.told(&notice, &client.durables);
+        }
     }
 }

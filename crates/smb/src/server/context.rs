@@ -19,7 +19,7 @@ use super::requests::Ticket;
 use super::service::Service;
 use super::session::{Channel, Session};
 use super::tree::Tree;
-use crate::wire::header::Header;
+use crate::wire::header::{Flags, Header};
 use crate::wire::values::FileKey;
 use crate::wire::{Status, error};
 use wire::{Malformed, Writer};
@@ -153,6 +153,11 @@ impl Context {
         let open = self.session()?.opens.find(key).ok_or(Status::FILE_CLOSED)?;
         if !Arc::ptr_eq(&open.tree, self.tree()?) {
             return Err(Status::FILE_CLOSED);
+        }
+        if let Some(number) = open.number.get()
+            && !self.header.flags.has(Flags::REPLAY)
+        {
+            number.is_known();
         }
         Ok(open)
     }

@@ -23,12 +23,16 @@ pub(super) use self::access::maximal;
 pub(super) use self::path::{Path, component, stream_name};
 pub(super) use self::stream::{INFO, RESOURCE};
 use super::context::{Context, Failure, Outcome};
+use super::durable::Wish;
 use super::open::{Open, What};
+use super::replay::Begun;
 use super::tree::Tree;
+use super::{durable, leases};
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options, Request};
 use crate::wire::create_context::request::Context as Asked;
 use crate::wire::create_context::values::Lease;
+use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
 
 /// How often the tree is looked at again when an entry comes or goes meanwhile.
@@ -61,13 +65,32 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&message)?;
     let tree = context.tree()?;
     let Ok(volume) = tree.volume() else { return super::pipe_end::open(context, &request) };
-    let wanted = judge(context, &request)?;
+    let asked = request.contexts.iter().map(Asked::decode).collect::<Result<Vec<_>, _>>()?;
+    let lease = leases::asked(context, &request, &asked);
+    let wish = Wish::of(&asked, context.session()?.dialect.is_v3())?;
+    if let Wish::Reconnect { file, create_guid } = wish {
+        let open = durable::reconnect(context, &request, lease, file, create_guid)?;
+        return reply::reconnected(context, &open).await;
+    }
+    let replay = context.header.flags.has(Flags::REPLAY);
+    let client = context.session()?.client();
+    let numbered = match wish.create_guid().map(|guid| Begun::new(client, guid, replay)).transpose()? {
+        Some(Begun::Again(open)) => return reply::again(context, &request, &asked, &open).await,
+        Some(Begun::New(numbered)) => Some(numbered),
+        None => None,
+    };
+    let wanted = judge(context, &request, asked, lease)?;
     let opened = open(context, tree, volume, &wanted).await?;
-    reply::finish(context, &wanted, opened).await
+    reply::finish(context, &wanted, opened, wish, numbered).await
 }
 
 /// What is wrong whatever the tree looks like.
-fn judge<'a>(context: &Context, request: &'a Request<'a>) -> Result<Wanted<'a>, Failure> {
+fn judge<'a>(
+    context: &Context,
+    request: &'a Request<'a>,
+    asked: Vec<Asked<'a>>,
+    lease: Option<Lease>,
+) -> Result<Wanted<'a>, Failure> {
     check_options(request)?;
     let path = Path::parse(&request.name)?;
     if path.folder && request.options.has(Options::NON_DIRECTORY_FILE) {
@@ -82,25 +105,14 @@ fn judge<'a>(context: &Context, request: &'a Request<'a>) -> Result<Wanted<'a>, 
     {
         return Err(Status::ACCESS_DENIED.into());
     }
-    let mut asked = Vec::with_capacity(request.contexts.len());
-    for raw in &request.contexts {
-        asked.push(Asked::decode(raw)?);
-    }
     if asked.iter().any(|context| matches!(context, Asked::Timewarp(_))) {
         return Err(Status::OBJECT_NAME_NOT_FOUND.into()); // there are no snapshots
     }
-    let lease = asked.iter().find_map(|context| match context {
-        Asked::Lease(lease) => Some(*lease),
-        _ => None,
-    });
     let number = context.service().file_number();
-    let key = match lease {
-        Some(lease) if super::leases::serves(context, request) => lease.key.0,
-        _ => context.service().party_key(number),
-    };
+    let key = lease.map_or_else(|| context.service().party_key(number), |lease| lease.key.0);
     let party = Party { client: context.client_id()?, key: Some(key) };
     let mut actor = Actor::new(context.caller()?, party);
-    actor.parent_key = lease.and_then(super::leases::parent_key);
+    actor.parent_key = lease.and_then(leases::parent_key);
     Ok(Wanted { request, path, access, asked, lease, actor, number })
 }
 
@@ -129,6 +141,10 @@ fn check_options(request: &Request<'_>) -> Result<(), Status> {
 }
 
 impl Wanted<'_> {
+    pub(super) fn request(&self) -> &Request<'_> {
+        self.request
+    }
+
     fn disposition(&self) -> Disposition {
         self.request.disposition
     }
@@ -190,7 +206,7 @@ fn astray(wanted: &Wanted<'_>, at: usize, why: Error) -> Failure {
 }
 
 /// A new open of the client's, known from now on.
-fn register(context: &Context, open: Open) -> Result<Arc<Open>, Status> {
+pub(super) fn register(context: &Context, open: Open) -> Result<Arc<Open>, Status> {
     let open = Arc::new(open);
     context.session()?.opens.add(open.clone())?;
     debug_assert!(matches!(open.what, What::File(_) | What::Pipe(_)));

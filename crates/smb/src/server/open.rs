@@ -1,8 +1,8 @@
 //! What clients have open.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -11,8 +11,12 @@ use vfs::mac::info_stream;
 use vfs::state::Stream;
 use vfs::{Kind, Payload};
 
+use super::durable::Durable;
+use super::leases::Held;
 use super::pipe_end::PipeEnd;
 use super::query_directory::Scan;
+use super::replay::Number;
+use super::session::Session;
 use super::tree::Tree;
 use crate::wire::Status;
 use crate::wire::security::AccessMask;
@@ -29,8 +33,16 @@ pub(super) struct Open {
     pub(super) tree: Arc<Tree>,
     /// What it may be used for.
     pub(super) granted: AccessMask,
+    /// Whose it is.
+    pub(super) session: Weak<Session>,
     /// What is open.
     pub(super) what: What,
+    /// What its client may keep in a cache because of it.
+    pub(super) held: OnceLock<Held>,
+    /// It may come back after its session is lost.
+    pub(super) durable: OnceLock<Durable>,
+    /// Its CREATE had a number, by which it is known when it comes again.
+    pub(super) number: OnceLock<Number>,
 }
 
 /// What is open.
@@ -56,6 +68,26 @@ pub(super) struct File {
 }
 
 impl Open {
+    /// A new one of a session's.
+    pub(super) fn new(
+        number: u64,
+        session: &Arc<Session>,
+        tree: &Arc<Tree>,
+        granted: AccessMask,
+        what: What,
+    ) -> Self {
+        Self {
+            key: FileKey { persistent: number, volatile: number },
+            tree: tree.clone(),
+            granted,
+            session: Arc::downgrade(session),
+            what,
+            held: OnceLock::new(),
+            durable: OnceLock::new(),
+            number: OnceLock::new(),
+        }
+    }
+
     /// The file; an error when it is a pipe.
     pub(super) fn file(&self) -> Result<&File, Status> {
         match &self.what {
@@ -130,6 +162,12 @@ impl File {
     /// The path by which the client knows it, with a backslash in front.
     pub(super) fn opened_as(&self) -> Vec<u16> {
         [&[u16::from(b'\\')][..], &self.path.lock()].concat()
+    }
+
+    /// Whether this is the path by which the client knows it.
+    pub(super) fn is_known_as(&self, path: &[u16]) -> bool {
+        let lower = |path: &[u16]| String::from_utf16_lossy(path).to_lowercase();
+        lower(&self.path.lock()) == lower(path)
     }
 
     /// The client has moved it.

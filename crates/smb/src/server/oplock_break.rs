@@ -1,9 +1,53 @@
-//! OPLOCK_BREAK, MS-SMB2 3.3.5.22.
+//! OPLOCK_BREAK, MS-SMB2 3.3.5.22: the client says that it has come down to what it was told.
 
-use super::context::{Context, Outcome};
+use vfs::state::Caching;
+
+use super::context::{Context, Failure, Outcome, Reply};
+use super::leases::{Kind, level, state};
 use crate::wire::Status;
+use crate::wire::oplock_break::{Lease, Oplock, Request, Response};
+use crate::wire::values::{LeaseState, OplockLevel};
 
 pub(super) async fn run(context: &Context) -> Outcome {
-    let _open = context.tree()?;
-    Err(Status::NOT_SUPPORTED.into())
+    let response = match Request::decode(&context.message)? {
+        Request::Oplock(request) => Response::Oplock(oplock(context, request)?),
+        Request::Lease(request) => Response::Lease(lease(context, request)?),
+    };
+    Ok(Reply::encoded(|w| response.encode(w)))
+}
+
+/// MS-SMB2 3.3.5.22.1.
+fn oplock(context: &Context, request: Oplock) -> Result<Oplock, Failure> {
+    let open = context.open(request.file)?;
+    let held = open.held.get().filter(|held| held.cache.kind() == Kind::Oplock);
+    let Some(held) = held else { return Err(Status::INVALID_PARAMETER.into()) };
+    let to = match request.level {
+        OplockLevel::NONE => Caching::NONE,
+        OplockLevel::II => Caching::READ,
+        OplockLevel::EXCLUSIVE | OplockLevel::BATCH if held.lease.is_breaking() => {
+            let _ = held.lease.acknowledge(Caching::NONE); // it breaks, whatever the client says
+            return Err(Status::INVALID_OPLOCK_PROTOCOL.into());
+        }
+        _ => return Err(Status::INVALID_PARAMETER.into()),
+    };
+    if !held.lease.is_breaking() {
+        return Err(Status::INVALID_OPLOCK_PROTOCOL.into());
+    }
+    let to = held.lease.acknowledge(to).or_else(|_| held.lease.acknowledge(Caching::NONE))?;
+    Ok(Oplock { level: level(to), file: open.key })
+}
+
+/// MS-SMB2 3.3.5.22.2.
+fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
+    let client = context.session()?.client();
+    let cache = client.cache(&request.key.0).filter(|cache| cache.kind() != Kind::Oplock);
+    let opens = cache.map(|cache| cache.opens()).unwrap_or_default();
+    let held = opens.iter().find_map(|open| open.held.get());
+    let Some(held) = held else { return Err(Status::OBJECT_NAME_NOT_FOUND.into()) };
+    if !held.lease.is_breaking() {
+        return Err(Status::UNSUCCESSFUL.into());
+    }
+    let to = Caching(request.state.without(LeaseState(!u32::from(Caching::ALL.0))).0 as u8);
+    let to = held.lease.acknowledge(to).map_err(|_| Status::REQUEST_NOT_ACCEPTED)?;
+    Ok(Lease { key: request.key, state: state(to) })
 }

@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use super::client::Client;
 use super::config::{Config, Share};
 use super::connection::Connection;
+use super::durable::Durables;
 use super::session::Session;
 
 /// The most sessions at a time.
@@ -20,6 +21,8 @@ pub struct Service {
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     /// Clients that have a session.
     clients: Mutex<HashMap<[u8; 16], Weak<Client>>>,
+    /// Opens that wait for their clients to come back.
+    pub(super) durables: Arc<Durables>,
     started: SystemTime,
     next_file: AtomicU64,
     /// Tells the keys of opens without a lease from the keys that clients make up.
@@ -46,6 +49,7 @@ impl Service {
             pipes: Share::pipes(),
             sessions: Mutex::default(),
             clients: Mutex::default(),
+            durables: Arc::default(),
             started: SystemTime::now(),
             next_file: AtomicU64::new(1),
             salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),
@@ -94,14 +98,14 @@ impl Service {
     pub(super) fn client(&self, connection: &Connection) -> Arc<Client> {
         let guid = connection.negotiated().map_or([0; 16], |negotiated| negotiated.client_guid);
         if guid == [0; 16] {
-            return Arc::new(Client::new(guid));
+            return Client::new(guid, self.durables.clone());
         }
         let mut clients = self.clients.lock();
         if let Some(client) = clients.get(&guid).and_then(Weak::upgrade) {
             return client;
         }
         clients.retain(|_, client| client.strong_count() > 0);
-        let client = Arc::new(Client::new(guid));
+        let client = Client::new(guid, self.durables.clone());
         clients.insert(guid, Arc::downgrade(&client));
         client
     }
@@ -146,6 +150,7 @@ impl Service {
     /// The session's last connection is gone.
     pub(super) fn session_lost(&self, session: &Arc<Session>) {
         self.remove_session(session.id);
+        self.durables.keep(session, |_| true);
         session.end();
     }
 
@@ -156,6 +161,7 @@ impl Service {
             connection.remove_channel(session.id);
             connection.requests.cancel_session(session.id);
         }
+        self.durables.keep(session, |_| true);
         session.end();
     }
 

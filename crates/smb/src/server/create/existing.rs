@@ -9,12 +9,12 @@ use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 use super::stream::{self, Base, Target};
 use super::{Missed, Opened, Wanted, access};
 use crate::server::context::Context;
+use crate::server::leases::{self, Of};
 use crate::server::open::{File, Open, What};
 use crate::server::tree::Tree;
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options};
 use crate::wire::security::AccessMask;
-use crate::wire::values::FileKey;
 
 /// Opens what a path leads to.
 pub(super) async fn open(
@@ -51,6 +51,7 @@ pub(super) async fn open(
     if !target.is_there && !max.has(AccessMask::WRITE_DATA) {
         return Err(Status::ACCESS_DENIED.into());
     }
+    leases::check_key(context, wanted, Some(&Of::stream(volume, found.object.id(), target.stream.clone())))?;
     let (access, deny) = access::modes(granted, wanted.request.share_access);
     let options = OpenOptions {
         stream: target.stream.clone(),
@@ -80,7 +81,7 @@ pub(super) async fn open(
         Disposition::OVERWRITE | Disposition::OVERWRITE_IF => Action::OVERWRITTEN,
         _ => Action::OPENED,
     };
-    Ok(Opened { open: wrap(tree, wanted, granted, open), action })
+    Ok(Opened { open: wrap(context, tree, wanted, granted, open)?, action })
 }
 
 /// Cuts off all that is there, whatever the open may be used for.
@@ -101,14 +102,15 @@ fn agrees(wanted: &Wanted<'_>, target: &Target) -> Result<(), Status> {
 }
 
 /// An open as the client knows it.
-pub(super) fn wrap(tree: &Arc<Tree>, wanted: &Wanted<'_>, granted: AccessMask, open: vfs::Open) -> Open {
+pub(super) fn wrap(
+    context: &Context,
+    tree: &Arc<Tree>,
+    wanted: &Wanted<'_>,
+    granted: AccessMask,
+    open: vfs::Open,
+) -> Result<Open, Status> {
     let file = File::new(open, &wanted.request.name, wanted.options().has(Options::WRITE_THROUGH));
-    Open {
-        key: FileKey { persistent: wanted.number, volatile: wanted.number },
-        tree: tree.clone(),
-        granted,
-        what: What::File(Box::new(file)),
-    }
+    Ok(Open::new(wanted.number, context.session()?, tree, granted, What::File(Box::new(file))))
 }
 
 /// Whether it is the kind of thing that was asked for.

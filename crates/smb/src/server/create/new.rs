@@ -10,8 +10,8 @@ use super::existing::wrap;
 use super::stream::Target;
 use super::{Missed, Opened, Wanted, access};
 use crate::server::context::Context;
-use crate::server::facts;
 use crate::server::tree::Tree;
+use crate::server::{facts, leases};
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options};
 use crate::wire::fscc::FileAttributes;
@@ -40,6 +40,7 @@ pub(super) async fn make(
         return Err(Status::MEDIA_WRITE_PROTECTED.into());
     }
     let target = Target::of_new(wanted.path.stream.as_deref())?;
+    leases::check_key(context, wanted, None)?;
     let caller = &wanted.actor.caller;
     let parent = resolved.parent(caller)?;
     let folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
@@ -67,7 +68,7 @@ pub(super) async fn make(
         empties: false,
     };
     let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
-    Ok(Opened { open: wrap(tree, wanted, granted, open), action: Action::CREATED })
+    Ok(Opened { open: wrap(context, tree, wanted, granted, open)?, action: Action::CREATED })
 }
 
 /// DOS attributes that a new file would not have by itself.

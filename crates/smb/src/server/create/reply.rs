@@ -3,32 +3,80 @@
 use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::server::create::{Opened, Wanted, maximal, register};
+use crate::server::durable::{self, Durable, Wish};
 use crate::server::facts::Facts;
-use crate::server::leases;
+use crate::server::leases::{self, Cached};
 use crate::server::mac;
-use crate::server::open::File;
+use crate::server::open::{File, Open};
+use crate::server::replay::Numbered;
 use crate::wire::Status;
-use crate::wire::create::Response;
+use crate::wire::create::{Action, Request, Response};
 use crate::wire::create_context::request::Context as Asked;
 use crate::wire::create_context::response::Context as Answer;
+use crate::wire::values::OplockLevel;
 
 /// Makes the open known, gives it what it may cache, and answers.
-pub(super) async fn finish(context: &Context, wanted: &Wanted<'_>, opened: Opened) -> Outcome {
+pub(super) async fn finish(
+    context: &Context,
+    wanted: &Wanted<'_>,
+    opened: Opened,
+    wish: Wish,
+    numbered: Option<Numbered<'_>>,
+) -> Outcome {
     let open = register(context, opened.open)?;
-    let file = open.file()?;
     let cached = leases::grant(context, wanted, &open)?;
+    durable::grant(context, wish, &open)?;
+    if let Some(numbered) = numbered {
+        numbered.done(&open, opened.action);
+    }
+    let also = open.durable.get().map(Durable::answer);
+    respond(context, &open, &wanted.asked, opened.action, cached, also).await
+}
+
+/// The answer to a CREATE that was sent again: the same, as of now. MS-SMB2 3.3.5.9.10.
+pub(super) async fn again(
+    context: &Context,
+    request: &Request<'_>,
+    asked: &[Asked<'_>],
+    open: &Open,
+) -> Outcome {
+    let action = open.number.get().map_or(Action::OPENED, |number| number.action);
+    let lease = open.held.get().and_then(|held| held.cached().lease);
+    let lease = lease.filter(|_| request.oplock_level == OplockLevel::LEASE);
+    let cached = Cached { oplock: request.oplock_level, lease };
+    let could_be = matches!(request.oplock_level, OplockLevel::BATCH | OplockLevel::LEASE);
+    let also = open.durable.get().filter(|_| could_be).map(Durable::answer);
+    respond(context, open, asked, action, cached, also).await
+}
+
+/// The answer to who comes back for an open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
+pub(super) async fn reconnected(context: &Context, open: &Open) -> Outcome {
+    let cached = open.held.get().map_or(Cached::NONE, |held| held.cached());
+    respond(context, open, &[], Action::OPENED, cached, None).await
+}
+
+async fn respond(
+    context: &Context,
+    open: &Open,
+    asked: &[Asked<'_>],
+    action: Action,
+    cached: Cached,
+    also: Option<Answer>,
+) -> Outcome {
+    let file = open.file()?;
     let facts = Facts::of(file).await?;
     let mut answers = Vec::new();
-    for asked in &wanted.asked {
+    for asked in asked {
         if let Some(answer) = answer(context, asked, file, &facts)? {
             answers.push(answer);
         }
     }
     answers.extend(cached.lease.map(Answer::Lease));
+    answers.extend(also);
     let response = Response {
         oplock_level: cached.oplock,
         flags: 0,
-        action: opened.action,
+        action,
         info: facts.network_open(),
         file: open.key,
         contexts: answers.iter().map(Answer::encode).collect(),

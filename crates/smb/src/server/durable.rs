@@ -1,0 +1,251 @@
+//! Opens that outlive their connection: durable handles, MS-SMB2 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10 and 3.3.5.9.12.
+//!
+//! An open that may cache its handle can be durable. When its session is lost it goes into a table of the service, with
+//! everything it holds in the tree, until its client comes back for it, its time is over, or what it caches must be
+//! given back: it cannot answer, so it is closed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use vfs::state::Caching;
+
+use super::client::Client;
+use super::context::{Context, Failure};
+use super::create::register;
+use super::leases::Kind;
+use super::open::Open;
+use super::session::{Session, User};
+use crate::wire::Status;
+use crate::wire::create::Request;
+use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::response::Context as Answer;
+use crate::wire::create_context::values::{DurableFlags, Lease};
+use crate::wire::values::FileKey;
+
+/// The most opens that wait for their clients.
+const MOST: usize = 16_384;
+/// How long an open waits when its client does not say.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long it waits at most.
+const MAX_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What a durable open has more than others.
+pub(super) struct Durable {
+    /// How long it waits for its client.
+    timeout: Duration,
+    /// The number of the CREATE that made it; of version 2.
+    create_guid: Option<[u8; 16]>,
+    client: Weak<Client>,
+}
+
+impl Durable {
+    /// What the response to its CREATE says of it.
+    pub(super) fn answer(&self) -> Answer {
+        match self.create_guid {
+            None => Answer::Durable,
+            Some(_) => {
+                let timeout_ms = self.timeout.as_millis() as u32; // MAX_TIMEOUT is far less than 49 days
+                Answer::DurableV2 { timeout_ms, flags: DurableFlags::NONE }
+            }
+        }
+    }
+}
+
+/// What a CREATE wants of durable opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Wish {
+    #[default]
+    Nothing,
+    /// DHnQ.
+    Request,
+    /// DH2Q.
+    RequestV2 { timeout: Duration, create_guid: [u8; 16] },
+    /// DHnC and DH2C.
+    Reconnect { file: FileKey, create_guid: Option<[u8; 16]> },
+}
+
+impl Wish {
+    /// What a request's create contexts say. Those of both versions do not go together.
+    pub(super) fn of(asked: &[Asked<'_>], is_v3: bool) -> Result<Self, Status> {
+        let (mut first, mut second) = (Self::Nothing, Self::Nothing);
+        let second_version = |context: &&Asked<'_>| {
+            matches!(context, Asked::DurableRequestV2 { .. } | Asked::DurableReconnectV2 { .. })
+        };
+        for context in asked.iter().filter(|context| is_v3 || !second_version(context)) {
+            match *context {
+                Asked::DurableRequest if first == Self::Nothing => first = Self::Request,
+                Asked::DurableReconnect(file) => first = Self::Reconnect { file, create_guid: None },
+                Asked::DurableRequestV2 { timeout_ms, create_guid, .. } if second == Self::Nothing => {
+                    let timeout = match timeout_ms {
+                        0 => TIMEOUT,
+                        asked => MAX_TIMEOUT.min(Duration::from_millis(asked.into())),
+                    };
+                    second = Self::RequestV2 { timeout, create_guid };
+                }
+                Asked::DurableRequestV2 { .. } => return Err(Status::INVALID_PARAMETER),
+                Asked::DurableReconnectV2 { file, create_guid, .. } if second == Self::Nothing => {
+                    second = Self::Reconnect { file, create_guid: Some(create_guid) };
+                }
+                Asked::DurableReconnectV2 { .. } => return Err(Status::INVALID_PARAMETER),
+                _ => {}
+            }
+        }
+        match (first, second) {
+            (first, Self::Nothing) => Ok(first),
+            (Self::Nothing, second) => Ok(second),
+            _ => Err(Status::INVALID_PARAMETER),
+        }
+    }
+
+    /// The number of the CREATE.
+    pub(super) fn create_guid(self) -> Option<[u8; 16]> {
+        match self {
+            Self::RequestV2 { create_guid, .. } => Some(create_guid),
+            _ => None,
+        }
+    }
+}
+
+/// Makes a new open durable, if that was asked for and it may cache its handle.
+pub(super) fn grant(context: &Context, wish: Wish, open: &Open) -> Result<(), Failure> {
+    let (timeout, create_guid) = match wish {
+        Wish::Request => (TIMEOUT, None),
+        Wish::RequestV2 { timeout, create_guid } => (timeout, Some(create_guid)),
+        Wish::Nothing | Wish::Reconnect { .. } => return Ok(()),
+    };
+    let is_file = open.file().is_ok_and(|file| file.open.node().kind() == vfs::Kind::File);
+    if is_file && open.held.get().is_some_and(|held| held.lease.caching().contains(Caching::HANDLE)) {
+        let client = Arc::downgrade(context.session()?.client());
+        let _ = open.durable.set(Durable { timeout, create_guid, client }); // a new open has none
+    }
+    Ok(())
+}
+
+/// Opens that have lost their session.
+#[derive(Default)]
+pub(super) struct Durables {
+    table: Mutex<HashMap<u64, Lost>>,
+}
+
+struct Lost {
+    open: Arc<Open>,
+    user: Arc<User>,
+    /// Ends with this: it is closed when its time is over.
+    _timer: Timer,
+}
+
+struct Timer(tokio::task::JoinHandle<()>);
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Durables {
+    /// Takes over those opens of a session that may come back.
+    pub(super) fn keep(self: &Arc<Self>, session: &Session, which: impl Fn(&Open) -> bool) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        for open in session.opens.take(|open| which(open) && may_come_back(open)) {
+            let Some(timeout) = open.durable.get().map(|durable| durable.timeout) else { continue };
+            let (table, persistent) = (Arc::downgrade(self), open.key.persistent);
+            let timer = Timer(runtime.spawn(async move {
+                tokio::time::sleep(timeout).await;
+                if let Some(table) = table.upgrade() {
+                    let late = table.table.lock().remove(&persistent);
+                    drop(late); // with the table unlocked
+                }
+            }));
+            let lost = Lost { open, user: session.user(), _timer: timer };
+            let mut table = self.table.lock();
+            if table.len() < MOST {
+                table.insert(persistent, lost);
+            }
+        }
+    }
+
+    /// Closes an open that waits for its client. False when it does not.
+    pub(super) fn forget(&self, open: &Arc<Open>) -> bool {
+        let mut table = self.table.lock();
+        let is_it = table.get(&open.key.persistent).is_some_and(|lost| Arc::ptr_eq(&lost.open, open));
+        let gone = if is_it { table.remove(&open.key.persistent) } else { None };
+        drop(table);
+        gone.is_some()
+    }
+
+    /// The open that a client comes back for, if everything fits.
+    fn claim(
+        &self,
+        context: &Context,
+        file: FileKey,
+        fits: impl FnOnce(&Lost) -> Result<(), Status>,
+    ) -> Result<Open, Status> {
+        let mut table = self.table.lock();
+        let lost = table.get(&file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        fits(lost)?;
+        if lost.user.caller.uid != context.session()?.user().caller.uid {
+            return Err(Status::ACCESS_DENIED);
+        }
+        let lost = table.remove(&file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        drop(table);
+        // While a command uses it still, it is not ours alone; it is then closed, as if it had never been kept.
+        Arc::into_inner(lost.open).ok_or(Status::OBJECT_NAME_NOT_FOUND)
+    }
+
+    /// How many wait.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.table.lock().len()
+    }
+}
+
+/// Whether an open is kept when its session is lost: not when it has not answered a break until then.
+fn may_come_back(open: &Open) -> bool {
+    let held = open.held.get().filter(|_| open.durable.get().is_some());
+    held.is_some_and(|held| !held.lease.is_breaking() && held.lease.caching().contains(Caching::HANDLE))
+}
+
+/// Gives a client back what it had open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
+pub(super) fn reconnect(
+    context: &Context,
+    request: &Request<'_>,
+    lease: Option<Lease>,
+    file: FileKey,
+    create_guid: Option<[u8; 16]>,
+) -> Result<Arc<Open>, Failure> {
+    let client = context.session()?.client().clone();
+    let volume = context.tree()?.volume()?;
+    let fits = |lost: &Lost| {
+        let open = &lost.open;
+        let known = open.durable.get().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let held = open.held.get().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let same = known.create_guid == create_guid
+            && known.client.upgrade().is_some_and(|of| Arc::ptr_eq(&of, &client))
+            && Arc::ptr_eq(open.tree.volume()?, volume);
+        let key = match held.cache.kind() {
+            Kind::Oplock => None,
+            Kind::Lease { .. } => Some(held.cache.key()),
+        };
+        if !same || key != lease.map(|lease| lease.key.0) {
+            return Err(Status::OBJECT_NAME_NOT_FOUND);
+        }
+        if lease.is_some() && !open.file()?.is_known_as(&request.name) {
+            return Err(Status::INVALID_PARAMETER);
+        }
+        Ok(())
+    };
+    let mut open = context.service().durables.claim(context, file, fits)?;
+    open.tree = context.tree()?.clone();
+    open.session = Arc::downgrade(context.session()?);
+    open.key.volatile = context.service().file_number();
+    let open = register(context, open)?;
+    if let Some(held) = open.held.get() {
+        held.cache.add(&open);
+    }
+    if let Some(number) = open.number.get() {
+        number.moved(&open);
+    }
+    Ok(open)
+}

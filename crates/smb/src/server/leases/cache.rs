@@ -1,0 +1,202 @@
+//! One cache of a client's: a lease, or the oplock of one open.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use vfs::FileId;
+use vfs::state::{BreakNotice, Caching, Lease, Stream};
+
+use super::{level, state};
+use crate::server::client::Client;
+use crate::server::context::Reply;
+use crate::server::durable::Durables;
+use crate::server::open::Open;
+use crate::server::output::Output;
+use crate::wire::Status;
+use crate::wire::create_context::values;
+use crate::wire::header::{Command, Flags, Header};
+use crate::wire::oplock_break::{LeaseNotification, Notification, NotificationFlags, Oplock};
+use crate::wire::values::LeaseKey;
+
+/// The name of a cache among its client's: the lease key, or one made up for an open without a lease.
+pub(in crate::server) type Key = [u8; 16];
+
+/// What is cached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::server) struct Of {
+    /// The address of the volume: the cache's opens keep it there.
+    pub(super) volume: usize,
+    pub(super) file: FileId,
+    pub(super) stream: Stream,
+}
+
+/// What the client calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::server) enum Kind {
+    Oplock,
+    Lease {
+        /// It was asked for with an epoch, and is told with one.
+        version2: bool,
+        parent: Option<LeaseKey>,
+    },
+}
+
+/// A cache, MS-SMB2 3.3.1.12. What may be in it, and whether that is being given back, `vfs` knows.
+pub(in crate::server) struct Cache {
+    key: Key,
+    of: Of,
+    kind: Kind,
+    client: Weak<Client>,
+    changing: Mutex<Changing>,
+}
+
+struct Changing {
+    /// Counts the changes of a lease of version 2.
+    epoch: u16,
+    /// The opens that share it.
+    opens: Vec<Weak<Open>>,
+}
+
+/// An open's part in a cache. The last one gives it back.
+pub(in crate::server) struct Held {
+    /// Given back before the cache is forgotten.
+    pub(in crate::server) lease: Lease,
+    pub(in crate::server) cache: Arc<Cache>,
+    /// Who is told: it lives while anything is in its caches.
+    pub(in crate::server) client: Arc<Client>,
+}
+
+impl Cache {
+    pub(super) fn new(
+        key: Key,
+        of: Of,
+        kind: Kind,
+        asked: Option<values::Lease>,
+        client: Weak<Client>,
+    ) -> Self {
+        let epoch = asked.and_then(|lease| lease.v2).map_or(0, |v2| v2.epoch);
+        Self { key, of, kind, client, changing: Mutex::new(Changing { epoch, opens: Vec::new() }) }
+    }
+
+    pub(in crate::server) fn key(&self) -> Key {
+        self.key
+    }
+
+    pub(in crate::server) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(in crate::server) fn epoch(&self) -> u16 {
+        self.changing.lock().epoch
+    }
+
+    /// Whether it is of this file.
+    pub(in crate::server) fn is_of(&self, of: &Of) -> bool {
+        self.of == *of
+    }
+
+    /// Another open shares it: asks the tree for it, or for more of it, and counts that.
+    pub(super) fn grant(
+        &self,
+        open: &Arc<Open>,
+        ask: impl FnOnce() -> vfs::Result<Lease>,
+    ) -> vfs::Result<Lease> {
+        let mut changing = self.changing.lock();
+        let before = caching(&changing.opens);
+        let lease = ask()?;
+        if lease.caching() != before {
+            changing.epoch = changing.epoch.wrapping_add(1);
+        }
+        changing.add(open);
+        Ok(lease)
+    }
+
+    /// An open has come back to it.
+    pub(in crate::server) fn add(&self, open: &Arc<Open>) {
+        self.changing.lock().add(open);
+    }
+
+    /// The opens that share it.
+    pub(in crate::server) fn opens(&self) -> Vec<Arc<Open>> {
+        self.changing.lock().opens.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The tree says that something must be given back: the client is told, MS-SMB2 3.3.4.6 and 3.3.4.7. One that
+    /// cannot be told has lost its opens, as it does not keep what it would have to give back.
+    pub(in crate::server) fn told(&self, notice: &BreakNotice, durables: &Durables) {
+        if notice.revoked {
+            return; // it will hear of that when it answers
+        }
+        let epoch = {
+            let mut changing = self.changing.lock();
+            changing.epoch = changing.epoch.wrapping_add(1);
+            changing.epoch
+        };
+        let opens = self.opens();
+        if opens.iter().any(|open| tell(open, &self.notification(open, notice, epoch))) || !notice.needs_ack {
+            return;
+        }
+        for open in opens {
+            if !durables.forget(&open)
+                && let Some(held) = open.held.get()
+            {
+                let _ = held.lease.acknowledge(Caching::NONE); // whoever was first has answered
+            }
+        }
+    }
+
+    fn notification(&self, open: &Open, notice: &BreakNotice, epoch: u16) -> Notification {
+        match self.kind {
+            Kind::Oplock => Notification::Oplock(Oplock { level: level(notice.to), file: open.key }),
+            Kind::Lease { version2, .. } => Notification::Lease(LeaseNotification {
+                new_epoch: if version2 { epoch } else { 0 },
+                flags: match notice.needs_ack {
+                    true => NotificationFlags::ACK_REQUIRED,
+                    false => NotificationFlags::NONE,
+                },
+                key: LeaseKey(self.key),
+                current_state: state(notice.from),
+                new_state: state(notice.to),
+            }),
+        }
+    }
+}
+
+impl Changing {
+    fn add(&mut self, open: &Arc<Open>) {
+        self.opens.retain(|open| open.strong_count() > 0);
+        self.opens.push(Arc::downgrade(open));
+    }
+}
+
+fn caching(opens: &[Weak<Open>]) -> Caching {
+    let held = |open: Arc<Open>| open.held.get().map(|held| held.lease.caching());
+    opens.iter().filter_map(Weak::upgrade).find_map(held).unwrap_or_default()
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.upgrade() {
+            client.forget_cache(&self.key);
+        }
+    }
+}
+
+/// Sends a notification over one of an open's connections. False when it has none.
+fn tell(open: &Open, notification: &Notification) -> bool {
+    let Some(session) = open.session.upgrade() else { return false };
+    let header = Header {
+        credit_charge: 0,
+        credits: 0,
+        flags: Flags::RESPONSE,
+        ..Header::request(Command::OPLOCK_BREAK, Notification::MESSAGE_ID)
+    };
+    let header = Header { status: Status::SUCCESS, ..header };
+    let body = Reply::encoded(|w| notification.encode(w)).body;
+    session.connections().iter().any(|connection| {
+        let sealed = session.requires_encryption() || open.tree.require_encryption;
+        let mut output = Output::new(connection.channel(session.id).filter(|_| sealed));
+        output.push(&header, &body, None, None);
+        connection.send(output)
+    })
+}

@@ -1,0 +1,114 @@
+//! CREATEs that are sent again because their answer was lost: MS-SMB2 3.3.5.9.10.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::client::Client;
+use super::open::Open;
+use crate::wire::Status;
+use crate::wire::create::Action;
+
+/// The most numbered CREATEs of a client that are remembered at a time.
+const MOST: usize = 65_536;
+
+/// What a client's CREATEs have come to that carry a number of the client's own (a create GUID).
+#[derive(Default)]
+pub(super) struct Creations {
+    table: Mutex<HashMap<[u8; 16], Creation>>,
+}
+
+enum Creation {
+    /// It waits for something.
+    UnderWay,
+    Done(Weak<Open>),
+}
+
+/// A numbered CREATE at its beginning.
+pub(super) enum Begun<'a> {
+    /// It is new.
+    New(Numbered<'a>),
+    /// It was answered already with this open.
+    Again(Arc<Open>),
+}
+
+/// A CREATE under way. Dropping it forgets its number.
+pub(super) struct Numbered<'a> {
+    client: &'a Arc<Client>,
+    guid: [u8; 16],
+}
+
+/// What an open remembers of the numbered CREATE that made it.
+pub(super) struct Number {
+    client: Weak<Client>,
+    guid: [u8; 16],
+    /// What was answered.
+    pub(super) action: Action,
+}
+
+impl Number {
+    /// The client has used the open, so it has had the answer: it will not ask again.
+    pub(super) fn is_known(&self) {
+        if let Some(client) = self.client.upgrade() {
+            client.creations.table.lock().remove(&self.guid);
+        }
+    }
+
+    /// The open has another address since its client came back.
+    pub(super) fn moved(&self, open: &Arc<Open>) {
+        if let Some(client) = self.client.upgrade()
+            && let Some(creation) = client.creations.table.lock().get_mut(&self.guid)
+        {
+            *creation = Creation::Done(Arc::downgrade(open));
+        }
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        let Some(client) = self.client.upgrade() else { return };
+        let mut table = client.creations.table.lock();
+        if matches!(table.get(&self.guid), Some(Creation::Done(open)) if open.strong_count() == 0) {
+            table.remove(&self.guid);
+        }
+    }
+}
+
+impl<'a> Begun<'a> {
+    /// A CREATE with this number, perhaps sent again.
+    pub(super) fn new(client: &'a Arc<Client>, guid: [u8; 16], replay: bool) -> Result<Self, Status> {
+        let mut table = client.creations.table.lock();
+        let before = match table.get(&guid) {
+            Some(Creation::UnderWay) if replay => return Err(Status::FILE_NOT_AVAILABLE),
+            Some(Creation::UnderWay) => return Err(Status::DUPLICATE_OBJECTID),
+            Some(Creation::Done(open)) => open.upgrade(),
+            None => None,
+        };
+        match before {
+            Some(open) if replay => return Ok(Begun::Again(open)),
+            Some(_) => return Err(Status::DUPLICATE_OBJECTID),
+            None if table.len() >= MOST => return Err(Status::INSUFFICIENT_RESOURCES),
+            None => table.insert(guid, Creation::UnderWay),
+        };
+        Ok(Begun::New(Numbered { client, guid }))
+    }
+}
+
+impl Numbered<'_> {
+    /// It came to this open.
+    pub(super) fn done(self, open: &Arc<Open>, action: Action) {
+        let number = Number { client: Arc::downgrade(self.client), guid: self.guid, action };
+        let _ = open.number.set(number); // a new open has none
+        self.client.creations.table.lock().insert(self.guid, Creation::Done(Arc::downgrade(open)));
+    }
+}
+
+impl Drop for Numbered<'_> {
+    fn drop(&mut self) {
+        let mut table = self.client.creations.table.lock();
+        if matches!(table.get(&self.guid), Some(Creation::UnderWay)) {
+            table.remove(&self.guid);
+        }
+    }
+}
