@@ -13,4 +13,5 @@ mod records;
 mod server;
 mod signals;
 mod slow_reader;
+mod smb;
 mod stalled;

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ::smb::wire::create::Disposition;
 use nfs::wire::v3::types::Status;
 use nfs::wire::v3::write::StableHow;
 
 use crate::client::Client;
+use crate::smb::Smb;
 
 /// How long any of its rounds of calls may take, on a machine with other things to do.
 const SLOWEST: Duration = Duration::from_secs(5);
@@ -21,16 +23,31 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    /// Starts it, and waits until it is at work.
+    /// Starts one that speaks NFS, and waits until it is at work.
     pub(crate) fn start(port: u16) -> Self {
+        Self::at_work(move || {
+            let mut client = Client::mount(port);
+            move |number| round(&mut client, number)
+        })
+    }
+
+    /// The same of one that speaks SMB.
+    pub(crate) fn start_smb(port: u16) -> Self {
+        Self::at_work(move || {
+            let mut smb = Smb::enter_as_machine(port, b'n');
+            move |number| smb_round(&mut smb, number)
+        })
+    }
+
+    fn at_work<R: FnMut(u32)>(begin: impl FnOnce() -> R + Send + 'static) -> Self {
         let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let (stopped, counted) = (stop.clone(), rounds.clone());
         let thread = std::thread::spawn(move || {
-            let mut client = Client::mount(port);
+            let mut round = begin();
             let mut slowest = Duration::ZERO;
             while !stopped.load(Ordering::Relaxed) {
                 let begun = Instant::now();
-                round(&mut client, counted.load(Ordering::Relaxed));
+                round(counted.load(Ordering::Relaxed));
                 slowest = slowest.max(begun.elapsed());
                 counted.fetch_add(1, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(2));
@@ -71,4 +88,15 @@ fn round(client: &mut Client, number: u32) {
     assert!(read.bytes == content && read.eof && size == content.len() as u64);
     client.remove(&root, &name).unwrap();
     assert_eq!(client.lookup(&root, &name), Err(Status::NOENT));
+}
+
+fn smb_round(smb: &mut Smb, number: u32) {
+    let name = format!("neighbour{}", number % 8);
+    let content = format!("round {number}").into_bytes();
+    let file = smb.make(&name, &content);
+    assert_eq!(smb.content(file).as_ref(), Ok(&content));
+    smb.close(file).unwrap();
+    smb.remove(&name).unwrap();
+    let there = smb.open(&name, |request| request.disposition = Disposition::OPEN);
+    assert_eq!(there, Err(::smb::wire::Status::OBJECT_NAME_NOT_FOUND));
 }

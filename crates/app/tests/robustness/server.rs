@@ -18,8 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A running server; killed when dropped.
 pub(crate) struct Server {
     child: Child,
+    /// Of NFS.
     pub(crate) port: u16,
+    pub(crate) smb_port: u16,
 }
+
+/// Who may log in to a server that was started with SMB, with which password.
+pub(crate) const USER: (&str, &str) = ("tester", "secret");
 
 /// A folder to share that everybody may write to, with room for the server's state beside it.
 pub(crate) fn folder() -> (tempfile::TempDir, PathBuf) {
@@ -54,6 +59,26 @@ impl Server {
         Self::run(top, &[&folder, "--nfs-port", &port.to_string()])
     }
 
+    /// Shares `share` over SMB as well, to a user with the uid that the NFS client has.
+    pub(crate) fn start_with_smb(top: &Path, share: &Path) -> Self {
+        Self::start_with_smb_on(top, share, 0)
+    }
+
+    /// With SMB on this port.
+    pub(crate) fn start_with_smb_on(top: &Path, share: &Path, smb_port: u16) -> Self {
+        let folder = format!("share={}", share.display());
+        Self::run_with_smb(top, &[&folder, "--nfs-port", "0", "--smb-port", &smb_port.to_string()])
+    }
+
+    /// As [`Server::run`]; the words turn SMB on.
+    pub(crate) fn run_with_smb(top: &Path, words: &[&str]) -> Self {
+        let (name, password) = USER;
+        let account = format!("[[user]]\nname = \"{name}\"\nuid = 1000\n");
+        std::fs::write(top.join("fourfold.toml"), account).unwrap();
+        let user = format!("{name}:{password}");
+        Self::run(top, &[words, &["--user", &user]].concat())
+    }
+
     /// With these words after `serve`.
     pub(crate) fn run(top: &Path, words: &[&str]) -> Self {
         Self::run_program(Command::new(PROGRAM), top, words)
@@ -72,7 +97,8 @@ impl Server {
         let mut child = program
             .arg("serve")
             .args(words)
-            .args(["--listen", "127.0.0.1", "--portmap-port", "off", "--smb-port", "off"])
+            .args(["--listen", "127.0.0.1", "--portmap-port", "off"])
+            .args(if words.contains(&"--smb-port") { &[][..] } else { &["--smb-port", "off"] })
             .args(["--afp-port", "off", "--iscsi-port", "off", "--state", "state"])
             .current_dir(top)
             .stdin(Stdio::null())
@@ -83,20 +109,20 @@ impl Server {
         let stdout = child.stdout.take().unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
-            let mut port = None;
+            let (mut port, mut smb_port) = (0, 0);
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                port = port.or_else(|| port_in(&line));
+                port = port_in(&line).unwrap_or(port);
+                smb_port = smb_port_in(&line).unwrap_or(smb_port);
                 if line == "ready" {
-                    let _ = tell.send(port); // the test may be over
+                    let _ = tell.send((port, smb_port)); // the test may be over
                 }
             }
         });
-        let port = told.recv_timeout(PATIENCE).ok().flatten();
-        let Some(port) = port else {
+        let Ok((port, smb_port)) = told.recv_timeout(PATIENCE) else {
             let _ = child.kill();
             panic!("not ready: {}", std::fs::read_to_string(top.join("log")).unwrap_or_default());
         };
-        Self { child, port }
+        Self { child, port, smb_port }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -121,6 +147,11 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Memory it has now, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
@@ -136,8 +167,14 @@ impl Drop for Server {
     }
 }
 
-/// The port in a line with a mount command.
+/// The port in a line with a Mac's address of a share.
+fn smb_port_in(line: &str) -> Option<u16> {
+    let (_, rest) = line.split_once("open smb://127.0.0.1:")?;
+    rest.split('/').next()?.parse().ok()
+}
+
+/// The port in a line with an NFS mount command.
 fn port_in(line: &str) -> Option<u16> {
-    let (_, rest) = line.split_once(",port=")?;
+    let (_, rest) = line.split_once("vers=3,tcp,port=")?;
     rest.split(',').next()?.parse().ok()
 }

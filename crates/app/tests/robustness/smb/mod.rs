@@ -1,0 +1,30 @@
+//! The same for SMB, with the client of the crate `smb`, which shares its codecs with the server: it drives, and proves nothing
+//! about bytes.
+
+mod chains;
+mod client;
+mod frames;
+mod identities;
+mod requests;
+
+pub(crate) use client::Smb;
+
+use crate::neighbour::Neighbour;
+use crate::server::{Server, folder};
+
+/// Runs `hostile` beside a client that must notice nothing. The server is alive afterwards and has not grown by more than
+/// `growth` bytes.
+fn beside_a_neighbour(what: &str, growth: u64, hostile: impl FnOnce(u16)) {
+    let (top, share) = folder();
+    let server = Server::start_with_smb(top.path(), &share);
+    let neighbour = Neighbour::start_smb(server.smb_port);
+    let before = server.memory();
+    hostile(server.smb_port);
+    let grown = server.memory().saturating_sub(before);
+    println!("{what}: the server grew by {:.1} MiB", grown as f64 / MIB as f64);
+    assert!(grown <= growth, "{what}: grew by {grown} bytes");
+    neighbour.finish(what);
+    Smb::enter(server.smb_port).echo().unwrap();
+}
+
+const MIB: u64 = 1 << 20;
