@@ -80,11 +80,11 @@ fn volume_caps(tree: &Tree, kind: Kind) -> VolumeCaps {
     let options = &tree.share.options;
     let mut caps = VolumeCaps::NONE;
     if options.case_sensitive {
-        caps = caps | VolumeCaps::CASE_SENSITIVE;
+        caps |= VolumeCaps::CASE_SENSITIVE;
     }
     // Older Macs do not expect it of a share that is not for backups. It is true of every FLUSH here.
     if options.time_machine || kind == Kind::NewMac {
-        caps = caps | VolumeCaps::FULL_SYNC;
+        caps |= VolumeCaps::FULL_SYNC;
     }
     caps
 }

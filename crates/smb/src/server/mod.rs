@@ -53,6 +53,7 @@ mod set_info;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;
+mod time_machine;
 mod tree;
 mod tree_connect;
 mod tree_disconnect;

@@ -1,11 +1,11 @@
 //! Information about the share's file system, MS-FSA 2.1.5.13.
 
-use vfs::backend::Space;
 use wire::Writer;
 
 use super::Answer;
 use crate::server::config::{Share, ShareKind};
 use crate::server::context::{Context, Failure};
+use crate::server::time_machine;
 use crate::wire::Status;
 use crate::wire::fscc::FsClass;
 use crate::wire::fscc::fs_info::{
@@ -42,12 +42,11 @@ pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failur
             return Ok(Answer { bytes: w.into_bytes(), least: Attribute::FIXED_LEN });
         }
         FsClass::SIZE => {
-            let (total, free, unit) = units(share, volume.space()?);
+            let (total, free, unit) = units(share, volume)?;
             size(total, free, unit).encode(&mut w);
         }
         FsClass::FULL_SIZE => {
-            let space = volume.space()?;
-            let (total, free, unit) = units(share, space);
+            let (total, free, unit) = units(share, volume)?;
             let full = FullSize {
                 total_units: total,
                 caller_available_units: free,
@@ -97,16 +96,16 @@ fn size(total: u64, free: u64, unit: u32) -> Size {
     }
 }
 
-/// Total and available space in units of so many bytes. A share for backups may claim to have less.
-fn units(share: &Share, space: Space) -> (u64, u64, u32) {
-    let unit = space.block_size.max(SECTOR);
-    let (mut total, mut free) = (space.total, space.available);
-    if let Some(limit) = share.options.size_limit {
-        let used = space.total - space.free.min(space.total);
-        total = total.min(limit);
-        free = free.min(limit.saturating_sub(used));
-    }
-    (total / u64::from(unit), free / u64::from(unit), unit)
+/// Total and available space in units of so many bytes. A share for backups may have less than its file system.
+fn units(share: &Share, volume: &vfs::Volume) -> Result<(u64, u64, u32), Status> {
+    let space = volume.space()?;
+    let Some(limit) = share.options.size_limit.filter(|_| share.options.time_machine) else {
+        let unit = space.block_size.max(SECTOR);
+        return Ok((space.total / u64::from(unit), space.available / u64::from(unit), unit));
+    };
+    let left = limit.saturating_sub(time_machine::used(volume)?);
+    let unit = u64::from(time_machine::UNIT);
+    Ok((space.total.min(limit) / unit, space.available.min(left) / unit, time_machine::UNIT))
 }
 
 fn attributes(share: &Share) -> FsAttributes {
