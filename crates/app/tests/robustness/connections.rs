@@ -14,7 +14,7 @@ const OTHERS: u64 = 2_000;
 const EACH: u64 = 16 * 1024;
 
 /// How many connections this process and the server may have: descriptors are limited per process.
-fn possible() -> u64 {
+pub(crate) fn possible() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let maximum = limit.maximum.unwrap_or(u64::MAX);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();

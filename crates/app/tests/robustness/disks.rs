@@ -13,14 +13,14 @@ use crate::server::{Server, folder, open_to_all};
 const MIB: usize = 1 << 20;
 
 /// A small ext4 file system in a file; unmounted when dropped.
-struct Disk {
+pub(crate) struct Disk {
     image: PathBuf,
     at: PathBuf,
 }
 
 impl Disk {
     /// Makes and mounts one; `None`, said on standard output, where that cannot be done.
-    fn mount(top: &Path) -> Option<Self> {
+    pub(crate) fn mount(top: &Path) -> Option<Self> {
         let disk = Self { image: top.join("image"), at: top.join("share") };
         let file = std::fs::File::create(&disk.image).unwrap();
         file.set_len(16 * MIB as u64).unwrap();
@@ -33,11 +33,11 @@ impl Disk {
         Some(disk)
     }
 
-    fn attach(&self, options: &str) -> bool {
+    pub(crate) fn attach(&self, options: &str) -> bool {
         run("mount", &["-o", &format!("loop,{options}"), path(&self.image), path(&self.at)])
     }
 
-    fn detach(&self) {
+    pub(crate) fn detach(&self) {
         // A server that has just ended may still hold it for a moment.
         for _ in 0..100 {
             if run("umount", &[path(&self.at)]) {

@@ -15,7 +15,7 @@ use crate::server::{Server, folder, give_to};
 
 const WRITERS: u32 = 2;
 /// Blocks written to a file, one after the other.
-const BLOCKS: u64 = 6;
+pub(crate) const BLOCKS: u64 = 6;
 
 /// A file with what was promised of it: so many bytes from its start.
 struct Promised {
@@ -26,13 +26,13 @@ struct Promised {
 }
 
 /// What is written to the file of this seed at a block; blocks differ in length.
-fn block(seed: u64, number: u64) -> Vec<u8> {
+pub(crate) fn block(seed: u64, number: u64) -> Vec<u8> {
     let mut random = Random::new(seed * 1000 + number);
     let length = 1 + random.below(20_000);
     random.bytes(length)
 }
 
-fn start_of(seed: u64, number: u64) -> u64 {
+pub(crate) fn start_of(seed: u64, number: u64) -> u64 {
     (0..number).map(|before| block(seed, before).len() as u64).sum()
 }
 

@@ -147,11 +147,6 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Its process.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Memory it has now, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

@@ -3,8 +3,12 @@
 
 mod chains;
 mod client;
+mod disks;
 mod frames;
+mod greedy;
 mod identities;
+mod idle;
+mod killed;
 mod requests;
 
 pub(crate) use client::Smb;
