@@ -164,7 +164,7 @@ impl<L: Link> Client<L> {
                 continue;
             }
             request.header.message_id = self.next_id;
-            self.next_id += u64::from(request.header.credit_charge.max(1));
+            self.next_id = self.next_id.wrapping_add(request.header.credit_charge.max(1).into());
         }
         let ids = requests.iter().map(|request| request.header.message_id).collect();
         (ids, chain::frame(&requests, how))

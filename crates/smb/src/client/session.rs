@@ -77,15 +77,15 @@ impl Session {
     /// Another channel of this session.
     pub(super) fn channel(&self, agreed: &Agreed, key: &[u8; 16], hash: &PreauthHash) -> Self {
         let signing = signing_key(agreed.scheme(hash), key);
-        let mut agreed = Agreed { cipher: self.cipher, ..*agreed };
-        agreed.cipher = self.cipher;
+        let agreed = Agreed { cipher: self.cipher, ..*agreed };
         Self::with_keys(self.id, &agreed, self.keys.clone(), &signing)
     }
 
     /// What signs the requests that bind another connection to it, MS-SMB2 3.2.4.2.3.1: the key of the first channel,
     /// with what is agreed on at the new connection.
     pub(super) fn binder(&self, agreed: &Agreed) -> Self {
-        Self::with_keys(self.id, agreed, self.keys.clone(), &self.keys.signing)
+        let agreed = Agreed { cipher: self.cipher, ..*agreed };
+        Self::with_keys(self.id, &agreed, self.keys.clone(), &self.keys.signing)
     }
 
     fn with_keys(id: u64, agreed: &Agreed, keys: SessionKeys, signing: &[u8; 16]) -> Self {

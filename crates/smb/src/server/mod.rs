@@ -54,6 +54,8 @@ mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 mod time_machine;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod tree_connect;
 mod tree_disconnect;

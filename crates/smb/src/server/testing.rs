@@ -113,7 +113,13 @@ pub(crate) struct Loop {
     is_over: Arc<AtomicBool>,
     sender: UnboundedSender<Vec<u8>>,
     inbox: UnboundedReceiver<Vec<u8>>,
+    /// Is done to every frame that is sent.
+    pub(crate) damage: Option<Damage>,
+    /// How long to wait for an answer.
+    pub(crate) patience: Duration,
 }
+
+type Damage = Box<dyn Fn(&mut Vec<u8>) + Send>;
 
 impl Loop {
     pub(crate) fn new(service: &Arc<Service>) -> Self {
@@ -131,7 +137,7 @@ impl Loop {
                 false
             }
         }));
-        Self { connection, is_over, sender, inbox }
+        Self { connection, is_over, sender, inbox, damage: None, patience: PATIENCE }
     }
 
     /// Whether the server has ended it.
@@ -154,6 +160,11 @@ impl Link for Loop {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let served = Served(self.connection.clone());
+        let mut frame = frame.to_vec();
+        if let Some(damage) = &self.damage {
+            damage(&mut frame);
+        }
+        let frame = &frame[..];
         if served.message_length(frame) != Ok(Some(frame.len())) {
             self.connection.close();
             return Ok(());
@@ -187,7 +198,7 @@ impl Link for Loop {
             biased;
             message = self.inbox.recv() => Ok(message.expect("a sender of our own")),
             () = ended => Err(io::ErrorKind::UnexpectedEof.into()),
-            () = tokio::time::sleep(PATIENCE) => Err(io::ErrorKind::TimedOut.into()),
+            () = tokio::time::sleep(self.patience) => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 }
