@@ -50,7 +50,7 @@ impl Request {
     /// The same, about what the one before in the chain was about.
     #[must_use]
     pub fn related(mut self) -> Self {
-        self.header.flags = self.header.flags | Flags::RELATED;
+        self.header.flags |= Flags::RELATED;
         self.on(u64::MAX, u32::MAX)
     }
 
@@ -114,7 +114,7 @@ pub(super) fn frame(requests: &[Request], how: How<'_>) -> Vec<u8> {
         let mut header = request.header;
         let signs = matches!(how, How::Signed(_)) && header.command != Command::NEGOTIATE;
         if signs {
-            header.flags = header.flags | Flags::SIGNED;
+            header.flags |= Flags::SIGNED;
         }
         let is_last = at + 1 == requests.len();
         let length = HEADER + request.body.len();

@@ -76,7 +76,9 @@ impl Chain {
             let last = next == 0;
             let request = match last {
                 true => std::mem::take(&mut rest),
-                false if next % 8 == 0 && next >= Header::LEN && next < rest.len() => rest.split_to(next),
+                false if next.is_multiple_of(8) && next >= Header::LEN && next < rest.len() => {
+                    rest.split_to(next)
+                }
                 false => return Err(Abort),
             };
             self.request(header, request, last).await?;
@@ -184,7 +186,7 @@ impl Chain {
             output.preauth = also.preauth;
         }
         if signer.is_some() {
-            header.flags = header.flags | Flags::SIGNED;
+            header.flags |= Flags::SIGNED;
         }
         output.push(&header, &reply.body, reply.data, signer);
     }

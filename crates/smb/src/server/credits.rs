@@ -99,13 +99,12 @@ mod tests {
         let mut window = Window::new();
         assert!(window.take(0, 1));
         window.grant(MOST, 1);
-        let mut next = 2; // id 1 is never used
-        for _ in 0..5 * u64::from(MOST) {
+        // The id 1 is never used.
+        for next in 2..5 * u64::from(MOST) {
             if !window.take(next, 1) {
                 break;
             }
             window.grant(MOST, 1);
-            next += 1;
         }
         assert!(window.used.len() <= 2 * usize::from(MOST));
     }

@@ -53,9 +53,9 @@ mod set_info;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;
-mod time_machine;
 #[cfg(test)]
 mod tests;
+mod time_machine;
 mod tree;
 mod tree_connect;
 mod tree_disconnect;

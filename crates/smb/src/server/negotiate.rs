@@ -93,7 +93,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
 /// The answer to an SMB1 NEGOTIATE that offers SMB2, MS-SMB2 3.3.5.3. `None` ends the connection.
 pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> {
     let offered = smb1::Negotiate::decode(message).ok()?;
-    if connection.negotiated().is_some() || !connection.window.lock().take(0, 1) {
+    if connection.negotiated.get().is_some() || !connection.window.lock().take(0, 1) {
         return None;
     }
     let config = connection.service.config();
@@ -198,13 +198,13 @@ fn preferred_signing(offered: &[wire_context::Signing]) -> Option<SigningAlgorit
 fn capabilities(dialect: Dialect, cipher: Option<Cipher>) -> Capabilities {
     let mut all = Capabilities::NONE;
     if dialect >= Dialect::V2_1 {
-        all = all | Capabilities::LEASING | Capabilities::LARGE_MTU;
+        all |= Capabilities::LEASING | Capabilities::LARGE_MTU;
     }
     if dialect.is_v3() {
-        all = all | Capabilities::MULTI_CHANNEL | Capabilities::DIRECTORY_LEASING;
+        all |= Capabilities::MULTI_CHANNEL | Capabilities::DIRECTORY_LEASING;
     }
     if dialect.is_v3() && dialect < Dialect::V3_1_1 && cipher.is_some() {
-        all = all | Capabilities::ENCRYPTION;
+        all |= Capabilities::ENCRYPTION;
     }
     all
 }

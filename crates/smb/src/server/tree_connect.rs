@@ -68,11 +68,11 @@ fn describe(tree: &Tree) -> Response {
     let share = &tree.share;
     let mut share_flags = ShareFlags::NONE;
     if tree.require_encryption {
-        share_flags = share_flags | ShareFlags::ENCRYPT_DATA;
+        share_flags |= ShareFlags::ENCRYPT_DATA;
     }
     let share_type = match share.kind {
         ShareKind::Pipes => {
-            share_flags = share_flags | ShareFlags::NO_CACHING;
+            share_flags |= ShareFlags::NO_CACHING;
             ShareType::PIPE
         }
         ShareKind::Disk { .. } => ShareType::DISK,
