@@ -82,6 +82,7 @@ fn config(current: &Arc<Current>, guid: [u8; 16], volumes: &Volumes) -> anyhow::
         comment: "Fourfold".into(),
         shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
         accounts: Arc::new(current.accounts.clone()),
+        unix: Arc::new(UnixAccounts::system()),
         guests: Guests {
             identity: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
             unknown_users: guests,
@@ -95,6 +96,7 @@ fn config(current: &Arc<Current>, guid: [u8; 16], volumes: &Volumes) -> anyhow::
         oldest: Dialect::V2_0_2,
         newest: Dialect::V3_1_1,
         session_lifetime: None,
+        listens_on: settings.server.listen.clone(),
         model: "MacSamba".into(),
     })
 }

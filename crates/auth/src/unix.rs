@@ -76,6 +76,12 @@ impl UnixAccounts {
         self.groups.iter().find(|group| group.name == name)
     }
 
+    /// The first group of a number.
+    #[must_use]
+    pub fn group_numbered(&self, gid: u32) -> Option<&UnixGroup> {
+        self.groups.iter().find(|group| group.gid == gid)
+    }
+
     /// The groups of a user beside its first one.
     #[must_use]
     pub fn groups_of(&self, user: &UnixUser) -> Vec<u32> {

@@ -172,6 +172,8 @@ pub enum Event {
     Changed(Seen),
     /// Changes were lost: look at everything again.
     Overflowed,
+    /// The watched folder itself is gone, or goes once nobody has it open.
+    Going,
 }
 
 /// A change as one subscription sees it. What is renamed out of its scope has only the old place, and is gone for it;
@@ -221,6 +223,13 @@ impl Hub {
     pub fn publish(&self, above: &dyn Fn(FileId) -> Above, change: impl FnOnce() -> Change) {
         if self.listens() {
             self.shared.listeners.read().publish(above, Arc::new(change()));
+        }
+    }
+
+    /// Tells those who watch this folder, or it and below, that it is gone, or about to go.
+    pub fn going(&self, folder: FileId) {
+        if self.listens() {
+            self.shared.listeners.read().going(folder);
         }
     }
 

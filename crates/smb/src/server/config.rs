@@ -1,7 +1,8 @@
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use auth::{Accounts, Identity};
+use auth::{Accounts, Identity, UnixAccounts};
 use vfs::Volume;
 
 /// A version of the protocol, MS-SMB2 2.2.3.
@@ -75,6 +76,8 @@ pub struct Config {
     pub shares: Vec<Arc<Share>>,
     /// Who may log in.
     pub accounts: Arc<dyn Accounts>,
+    /// Whose the host's numbers are.
+    pub unix: Arc<UnixAccounts>,
     /// Who comes in without an account.
     pub guests: Guests,
     /// Requests of people with an account must be signed.
@@ -87,6 +90,8 @@ pub struct Config {
     pub newest: Dialect,
     /// How long a login lasts; `None` is until the session ends.
     pub session_lifetime: Option<Duration>,
+    /// The addresses that it listens on; none: all that the host has.
+    pub listens_on: Vec<IpAddr>,
     /// What icon a Mac shows for this server.
     pub model: String,
 }

@@ -209,40 +209,37 @@ impl Context {
         if let Some(ready) = poll_once(future.as_mut()) {
             return Ok(ready);
         }
-        let ticket = self.connection.requests.wait(self.header.message_id, self.header.session_id);
-        let previous = self.tell_pending(ticket.id);
+        let earlier = self.waiting.lock().take();
+        let ticket = earlier
+            .unwrap_or_else(|| self.connection.requests.wait(self.header.message_id, self.header.session_id));
+        self.tell_pending(ticket.id);
         let result = tokio::select! {
             biased;
             ready = future => Ok(ready),
             () = ticket.cancelled() => Err(Status::CANCELLED),
         };
-        if previous {
-            *self.waiting.lock() = Some(ticket);
-        }
+        *self.waiting.lock() = Some(ticket); // of which the client has been told
         result
     }
 
     /// Tells the client that the answer will take a while, once. What the chain has answered so far goes first.
-    /// Answers whether the final response has to carry this async id.
-    fn tell_pending(&self, id: u64) -> bool {
-        if !self.last || self.waiting.lock().is_some() {
-            return false;
-        }
+    fn tell_pending(&self, id: u64) {
         let mut output = self.output.lock();
-        if output.async_id.is_some() {
-            return false;
+        if !self.last || output.async_id.is_some() {
+            return;
         }
         output.async_id = Some(id);
         self.connection.send_interim(self, &mut output, id);
-        true
     }
 
     /// The same for a request that is merely slow.
     pub(super) fn is_slow(&self) {
-        let ticket = self.connection.requests.wait(self.header.message_id, self.header.session_id);
-        if self.tell_pending(ticket.id) {
-            *self.waiting.lock() = Some(ticket);
+        if self.output.lock().async_id.is_some() {
+            return;
         }
+        let ticket = self.connection.requests.wait(self.header.message_id, self.header.session_id);
+        self.tell_pending(ticket.id);
+        *self.waiting.lock() = Some(ticket);
     }
 }
 

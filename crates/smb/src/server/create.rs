@@ -19,7 +19,7 @@ use vfs::names::Folding;
 use vfs::state::Party;
 use vfs::{Actor, Error, Volume};
 
-pub(super) use self::access::maximal;
+pub(super) use self::access::{maximal, wanted as wanted_access};
 pub(super) use self::path::{Path, component, stream_name};
 pub(super) use self::stream::{INFO, RESOURCE};
 use super::context::{Context, Failure, Outcome};

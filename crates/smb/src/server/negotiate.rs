@@ -127,7 +127,7 @@ pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> 
 }
 
 /// The newest dialect that both sides speak.
-fn choose(config: &Config, offered: &[Revision]) -> Result<Dialect, Status> {
+pub(super) fn choose(config: &Config, offered: &[Revision]) -> Result<Dialect, Status> {
     if offered.is_empty() {
         return Err(Status::INVALID_PARAMETER);
     }

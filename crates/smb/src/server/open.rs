@@ -6,13 +6,15 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use vfs::backend::Stability;
-use vfs::mac::info_stream;
+use vfs::backend::{Found, Stability};
+use vfs::mac::{Metadata, info_stream};
 use vfs::state::Stream;
-use vfs::{Kind, Payload};
+use vfs::{Actor, Beside, Caller, Kind, Payload};
 
+use super::change_notify::Watched;
 use super::durable::Durable;
 use super::leases::Held;
+use super::lock::LockSequences;
 use super::pipe_end::PipeEnd;
 use super::query_directory::Scan;
 use super::replay::Number;
@@ -65,6 +67,10 @@ pub(super) struct File {
     pub(super) scan: Mutex<Scan>,
     /// Every write is on the disk before it is answered.
     pub(super) write_through: bool,
+    /// What happens in it, for CHANGE_NOTIFY.
+    pub(super) watched: Watched,
+    /// LOCK requests that have been answered.
+    pub(super) lock_sequences: LockSequences,
 }
 
 impl Open {
@@ -93,6 +99,14 @@ impl Open {
         match &self.what {
             What::File(file) => Ok(file),
             What::Pipe(_) => Err(Status::INVALID_DEVICE_REQUEST),
+        }
+    }
+
+    /// The pipe; an error when it is a file.
+    pub(super) fn pipe(&self) -> Result<&PipeEnd, Status> {
+        match &self.what {
+            What::Pipe(pipe) => Ok(pipe),
+            What::File(_) => Err(Status::INVALID_DEVICE_REQUEST),
         }
     }
 
@@ -156,6 +170,8 @@ impl File {
             path: Mutex::new(path.into()),
             scan: Mutex::default(),
             write_through,
+            watched: Watched::default(),
+            lock_sequences: LockSequences::default(),
         }
     }
 
@@ -173,6 +189,15 @@ impl File {
     /// The client has moved it.
     pub(super) fn moved_to(&self, path: &[u16]) {
         *self.path.lock() = path.into();
+    }
+
+    /// Changes what it is besides its data. That the client may was decided when it opened it.
+    pub(super) fn change_metadata(&self, change: impl FnOnce(&mut Metadata)) -> Result<(), Status> {
+        let found = Found { object: self.open.node().clone(), attributes: self.open.attributes()? };
+        let place = self.open.place();
+        let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
+        let by_server = Actor { caller: Caller::root(), ..self.open.actor().clone() };
+        Ok(self.open.volume().change_metadata(&by_server, &found, place, change)?)
     }
 
     /// Where it is said to be.

@@ -1,25 +1,141 @@
 //! A client's end of a named pipe.
 
-use super::context::{Context, Outcome, Reply};
-use crate::wire::Status;
-use crate::wire::create::Request;
+mod host;
 
-/// A client's end of a named pipe.
-pub(super) struct PipeEnd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use wire::Writer;
+
+use self::host::Host;
+use super::context::{Context, Outcome, Reply};
+use super::create;
+use super::open::{Open, What};
+use super::pipe::{Message, Pipe};
+use crate::wire::Status;
+use crate::wire::create::{Action, Disposition, Options, Request, Response};
+use crate::wire::fscc::FileAttributes;
+use crate::wire::read::Head;
+use crate::wire::security::AccessMask;
+use crate::wire::values::{NetworkOpen, OplockLevel};
+
+/// What pipes say that they have room for.
+pub(super) const ROOM: u64 = 4096;
+
+/// A client's end of a named pipe. Dropping it ends the reads that wait.
+pub(super) struct PipeEnd(Arc<Shared>);
+
+struct Shared {
+    pipe: Mutex<Pipe>,
+    closed: AtomicBool,
+    /// Something may be there to be read.
+    changed: Notify,
+}
 
 impl PipeEnd {
-    /// Reads what the other end has written.
-    pub(super) fn read(&self, _most: usize) -> Result<Reply, Status> {
-        Err(Status::NOT_SUPPORTED)
+    /// Writes to the other end.
+    pub(super) fn write(&self, data: &[u8]) -> Result<(), Status> {
+        let written = self.0.pipe.lock().write(data);
+        self.0.changed.notify_waiters();
+        written.map(drop)
     }
 
-    /// Writes to the other end.
-    pub(super) fn write(&self, _data: &[u8]) -> Result<(), Status> {
-        Err(Status::NOT_SUPPORTED)
+    /// `FSCTL_PIPE_TRANSCEIVE`: a write and the read of its answer.
+    pub(super) fn transceive(&self, data: &[u8], most: usize) -> Result<Message, Status> {
+        self.0.pipe.lock().transceive(data, most)
+    }
+
+    /// The name of the pipe.
+    pub(super) fn name(&self) -> &'static str {
+        self.0.pipe.lock().name()
+    }
+
+    /// How many bytes wait to be read, and how many of them belong to the first message.
+    pub(super) fn available(&self) -> (usize, usize) {
+        self.0.pipe.lock().available()
+    }
+
+    /// What is waited with, so that the end itself may be closed meanwhile.
+    fn reading(&self) -> Reading {
+        Reading(self.0.clone())
     }
 }
 
-/// Opens the pipe that a CREATE on `IPC$` names.
-pub(super) fn open(_context: &Context, _request: &Request<'_>) -> Outcome {
-    Err(Status::OBJECT_NAME_NOT_FOUND.into())
+impl Drop for PipeEnd {
+    fn drop(&mut self) {
+        self.0.closed.store(true, Ordering::Release);
+        self.0.changed.notify_waiters();
+    }
+}
+
+struct Reading(Arc<Shared>);
+
+impl Reading {
+    /// The first message, or what of it there is room for. Waits until there is one.
+    async fn next(&self, most: usize) -> Result<Message, Status> {
+        loop {
+            let changed = self.0.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.0.closed.load(Ordering::Acquire) {
+                return Err(Status::PIPE_DISCONNECTED);
+            }
+            match self.0.pipe.lock().read(most) {
+                Err(Status::PIPE_EMPTY) => {}
+                other => return other,
+            }
+            changed.await;
+        }
+    }
+}
+
+/// READ of a pipe: one message, MS-SMB2 3.3.5.12.
+pub(super) async fn read(context: &Context, open: Arc<Open>, most: usize) -> Outcome {
+    let (key, reading) = (open.key, open.pipe()?.reading());
+    drop(open);
+    let message = context.wait(reading.next(most)).await??;
+    let mut body = Writer::new();
+    Head::of(message.bytes.len() as u32).encode(&mut body);
+    body.put(&message.bytes);
+    Ok(Reply { status: message.status(), file: Some(key), ..Reply::of(body.into_bytes()) })
+}
+
+/// Opens the pipe that a CREATE on `IPC$` names, MS-SMB2 3.3.5.9.
+pub(super) fn open(context: &Context, request: &Request<'_>) -> Outcome {
+    let granted = create::wanted_access(request.desired_access)?;
+    let granted = match granted.has(AccessMask::MAXIMUM_ALLOWED) {
+        true => AccessMask::FILE_ALL,
+        false => granted,
+    };
+    let session = context.session()?;
+    let name = String::from_utf16(&request.name).map_err(|_| Status::OBJECT_NAME_NOT_FOUND)?;
+    if request.options.has(Options::DIRECTORY_FILE) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    let host = Host::new(context.service(), session);
+    let pipe = Pipe::open(&name, Arc::new(host)).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+    if request.disposition == Disposition::CREATE {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let shared = Shared { pipe: Mutex::new(pipe), closed: AtomicBool::new(false), changed: Notify::new() };
+    let number = context.service().file_number();
+    let pipe = What::Pipe(PipeEnd(Arc::new(shared)));
+    let open = Open::new(number, session, context.tree()?, granted, pipe);
+    let open = create::register(context, open)?;
+    let info = NetworkOpen {
+        allocation_size: ROOM,
+        file_attributes: FileAttributes::NORMAL.0,
+        ..NetworkOpen::default()
+    };
+    let response = Response {
+        oplock_level: OplockLevel::NONE,
+        flags: 0,
+        action: Action::OPENED,
+        info,
+        file: open.key,
+        contexts: Vec::new(),
+    };
+    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
 }

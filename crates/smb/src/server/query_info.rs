@@ -2,6 +2,7 @@
 
 mod file;
 mod file_system;
+mod pipe;
 
 pub(super) use self::file::path_of;
 

@@ -18,7 +18,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     }
     let file = match &open.what {
         What::File(file) => file,
-        What::Pipe(pipe) => return Ok(Reply { file: Some(open.key), ..pipe.read(request.length as usize)? }),
+        What::Pipe(_) => return super::pipe_end::read(context, open, request.length as usize).await,
     };
     let data = file.read(request.offset, request.length as usize).await?;
     if data.len() < request.minimum_count as usize || (data.is_empty() && request.length > 0) {

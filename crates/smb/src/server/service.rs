@@ -81,6 +81,11 @@ impl Service {
         config.shares.iter().find(|share| share.name.to_lowercase() == name).cloned()
     }
 
+    /// `IPC$`.
+    pub(super) fn pipes(&self) -> &Arc<Share> {
+        &self.pipes
+    }
+
     /// A number for an open that no other open of this process has.
     pub(super) fn file_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
@@ -157,12 +162,12 @@ impl Service {
     /// The session is over, by its user's wish or because it has been replaced.
     pub(super) fn end_session(&self, session: &Arc<Session>) {
         self.remove_session(session.id);
-        for connection in session.connections() {
-            connection.remove_channel(session.id);
-            connection.requests.cancel_session(session.id);
-        }
+        let connections = session.connections();
+        connections.iter().for_each(|connection| connection.remove_channel(session.id));
         self.durables.keep(session, |_| true);
+        // First what ends with its open: a lock that is waited for, or news of a folder, is answered by that.
         session.end();
+        connections.iter().for_each(|connection| connection.requests.cancel_session(session.id));
     }
 
     /// Who is there.

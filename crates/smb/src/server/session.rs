@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
 use vfs::Caller;
 use vfs::state::ClientId;
 
 use super::client::Client;
-use super::config::Dialect;
+use super::config::{Dialect, Share};
 use super::connection::Connection;
 use super::crypto::kdf::SessionKeys;
 use super::crypto::sealing::{Cipher, Sealer};
@@ -73,6 +73,8 @@ pub(super) struct Session {
     pub(super) opens: Opens,
     /// Whether its client is a Mac.
     pub(super) mac: Mac,
+    /// When it began.
+    pub(super) started: Instant,
     client: Arc<Client>,
     channels: Mutex<Vec<Weak<Connection>>>,
 }
@@ -110,6 +112,7 @@ impl Session {
             trees: Trees::default(),
             opens: Opens::default(),
             mac: Mac::default(),
+            started: Instant::now(),
             client: new.client,
             channels: Mutex::default(),
         })
@@ -221,6 +224,16 @@ impl Trees {
     /// One less.
     pub(super) fn remove(&self, id: u32) -> Option<Arc<Tree>> {
         self.table.write().remove(&id)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<Tree>> {
+        self.table.read().values().cloned().collect()
+    }
+
+    /// How many of them lead to this share.
+    pub(super) fn count_of(&self, share: &Arc<Share>) -> usize {
+        self.table.read().values().filter(|tree| Arc::ptr_eq(&tree.share, share)).count()
     }
 
     /// None left.

@@ -93,6 +93,8 @@ pub(crate) fn service_with(change: impl FnOnce(&mut Config)) -> Arc<Service> {
         oldest: Dialect::V2_0_2,
         newest: Dialect::V3_1_1,
         session_lifetime: None,
+        listens_on: Vec::new(),
+        unix: Arc::default(),
         model: "MacSamba".into(),
     };
     change(&mut config);

@@ -51,7 +51,7 @@ fn share_name(path: &[u16]) -> Result<String, Status> {
 }
 
 /// Whether somebody may use a share at all.
-fn may_enter(share: &Share, user: &User) -> bool {
+pub(super) fn may_enter(share: &Share, user: &User) -> bool {
     let options = &share.options;
     if matches!(share.kind, ShareKind::Pipes) {
         return true;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::subscription::Sink;
 use super::{Above, Change, Happened, Listeners, MAX_DEPTH, Name, Scope, Seen};
-use crate::FileId;
+use crate::{FileId, Kind};
 
 /// Who is told of one change, and where from its own watched folder it happened.
 #[derive(Default)]
@@ -50,6 +50,9 @@ impl Listeners {
             self.volume.iter().for_each(|sink| route.add(sink, Place::Old, Vec::new()));
             self.walk(&mut route, above, *old_folder, Place::Old);
         }
+        if let (Happened::Removed, Kind::Folder, Some(folder)) = (&change.what, change.of, change.file) {
+            self.going(folder);
+        }
         if route.lost {
             self.all()
                 .filter(|sink| matches!(sink.scope, Scope::Subtree(_)))
@@ -60,6 +63,10 @@ impl Listeners {
                 sink.push(Seen { change: Arc::clone(&change), at, was });
             }
         }
+    }
+
+    pub(super) fn going(&self, folder: FileId) {
+        self.folders.get(&folder).into_iter().flatten().for_each(|sink| sink.going());
     }
 
     /// Finds those who watch this folder, and, going up, those who watch a subtree that it is in.

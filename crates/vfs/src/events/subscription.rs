@@ -23,6 +23,7 @@ struct Queue {
     seen: VecDeque<Seen>,
     /// Something was lost after these. Until that has been read nothing more is queued: it would be read twice.
     overflowed: bool,
+    going: bool,
 }
 
 impl Sink {
@@ -44,6 +45,11 @@ impl Sink {
             queue.seen.push_back(seen);
         }
         drop(queue);
+        self.wake.notify_one();
+    }
+
+    pub(super) fn going(&self) {
+        self.queue.lock().going = true;
         self.wake.notify_one();
     }
 
@@ -70,7 +76,10 @@ impl Subscription {
         if let Some(seen) = queue.seen.pop_front() {
             return Some(Event::Changed(seen));
         }
-        std::mem::take(&mut queue.overflowed).then_some(Event::Overflowed)
+        if std::mem::take(&mut queue.overflowed) {
+            return Some(Event::Overflowed);
+        }
+        std::mem::take(&mut queue.going).then_some(Event::Going)
     }
 
     /// The next event. May be dropped and asked again without losing any.

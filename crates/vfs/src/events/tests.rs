@@ -47,7 +47,7 @@ fn places(subscription: &mut Subscription) -> Option<(Option<String>, Option<Str
     };
     match subscription.try_next()? {
         Event::Changed(seen) => Some((seen.at.map(path), seen.was.map(path))),
-        Event::Overflowed => panic!("nothing should be lost"),
+        event => panic!("nothing should be lost, and the folder stays: {event:?}"),
     }
 }
 
@@ -168,6 +168,20 @@ fn a_waiting_subscriber_is_woken_by_a_change_and_by_a_loss() {
         wake(&hub);
         assert!(poll());
     }
+}
+
+#[test]
+fn who_watches_a_folder_hears_that_it_goes_after_what_happened_in_it() {
+    let hub = Hub::default();
+    let (mut top, mut other) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(ROOT)));
+    publish(&hub, TOP, Happened::Created);
+    hub.going(TOP);
+    assert_eq!(places(&mut top), at(""));
+    let _ = other.try_next();
+    assert_eq!((top.try_next(), top.try_next(), other.try_next()), (Some(Event::Going), None, None));
+    let gone = || Change { file: Some(TOP), of: Kind::Folder, ..change(ROOT, Happened::Removed) };
+    hub.publish(&above, gone);
+    assert_eq!(top.try_next(), Some(Event::Going));
 }
 
 #[test]

@@ -100,18 +100,24 @@ impl Open {
         self.cut(size).await
     }
 
-    /// Cuts off everything, whatever the stream was opened for: for protocols that empty what they open.
+    /// Cuts off everything, whatever the stream was opened for and whoever has locked a part of it: for protocols that
+    /// empty what they open. Their deny modes have been looked at when it was opened.
     pub async fn empty(&self) -> Result<()> {
         if self.volume.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        self.cut(0).await
+        self.recall(Cause::Truncate).await;
+        self.cut_now(0).await
     }
 
     async fn cut(&self, size: u64) -> Result<()> {
         self.recall(Cause::Truncate).await;
         let (state, smaller) = (self.volume.state(), size.min(self.size().await?));
         state.check_resize(self.node.id(), &self.guard.stream(), who(&self.actor), smaller)?;
+        self.cut_now(size).await
+    }
+
+    async fn cut_now(&self, size: u64) -> Result<()> {
         let done = match self.is_data {
             true => self.node.truncate(&self.actor.caller, size),
             false => self.truncate_stream(size).await,

@@ -68,6 +68,9 @@ impl Open {
             stream => Box::new(move || volume.remove_stream_at(&node, &place, &stream)),
         };
         self.guard.remove_when_unused(last);
+        if self.is_data && self.node.kind() == Kind::Folder {
+            self.volume.events.going(self.node.id());
+        }
     }
 
     /// Whether the open was made with what a removal or a move needs.

@@ -29,7 +29,7 @@ const CHANGES: AccessMask = AccessMask(
 );
 
 /// The mask without generic bits. Refused when it has bits that nobody knows, or asks for the audit list.
-pub(super) fn wanted(desired: u32) -> Result<AccessMask, Status> {
+pub(in crate::server) fn wanted(desired: u32) -> Result<AccessMask, Status> {
     if desired == 0 || desired & !KNOWN != 0 {
         return Err(Status::ACCESS_DENIED);
     }

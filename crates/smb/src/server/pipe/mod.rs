@@ -69,6 +69,11 @@ impl Pipe {
         })
     }
 
+    /// Whether there is a pipe of this name.
+    pub fn exists(name: &str) -> bool {
+        canonical(name).is_some()
+    }
+
     /// The name of the pipe, in lower case and without a path.
     pub fn name(&self) -> &'static str {
         self.name

@@ -6,12 +6,12 @@ use vfs::names::windows_view;
 use vfs::{Attributes, Beside, Kind};
 use wire::Writer;
 
-use super::Answer;
+use super::{Answer, pipe};
 use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure};
 use crate::server::create::{INFO, RESOURCE};
 use crate::server::facts::Facts;
-use crate::server::open::{File, Open};
+use crate::server::open::{File, Open, What};
 use crate::wire::Status;
 use crate::wire::fscc::FileClass;
 use crate::wire::fscc::file_info as info;
@@ -29,7 +29,10 @@ pub(super) async fn answer(
     class: FileClass,
     _request: &Request<'_>,
 ) -> Result<Answer, Failure> {
-    let file = open.file()?;
+    let file = match &open.what {
+        What::File(file) => file,
+        What::Pipe(end) => return pipe::answer(open, end, class),
+    };
     if needs_attributes(class) {
         open.require(AccessMask::READ_ATTRIBUTES)?;
     }

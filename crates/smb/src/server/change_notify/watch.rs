@@ -1,0 +1,155 @@
+//! The watch that the first CHANGE_NOTIFY of an open begins. It keeps what happens between one request and the next.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use vfs::Watching;
+use vfs::backend::Found;
+use vfs::events::{Aspects, Depth, Event, Filter};
+
+use super::changes;
+use crate::server::context::Context;
+use crate::server::open::File;
+use crate::wire::Status;
+use crate::wire::change_notify::{CompletionFilter, Flags, Request};
+use crate::wire::fscc::notify::Change;
+
+/// What one change takes at least: a record with a name of one character.
+const LEAST: usize = 16;
+
+/// The watch of an open folder, once there is one. Dropping it, with its open, ends the requests that wait.
+#[derive(Default)]
+pub(in crate::server) struct Watched(Mutex<Option<Arc<Watch>>>);
+
+pub(super) struct Watch {
+    /// Requests are answered in the order in which they came.
+    watching: tokio::sync::Mutex<Watching>,
+    /// The first request's: no later one gets more at once.
+    room: usize,
+    closed: AtomicBool,
+    closing: Notify,
+}
+
+/// What a request is answered.
+pub(super) enum Told {
+    Changes(Vec<Change>),
+    /// More than there was room for: the client must list the folder.
+    TooMany,
+    /// The folder goes.
+    Going,
+    /// The open is closed.
+    Closed,
+}
+
+impl Watched {
+    /// The watch, begun by this request if it is the first: that one says for good what is told.
+    pub(super) fn watch(
+        &self,
+        context: &Context,
+        file: &File,
+        request: &Request,
+    ) -> Result<Arc<Watch>, Status> {
+        let mut watch = self.0.lock();
+        if let Some(watch) = &*watch {
+            return Ok(watch.clone());
+        }
+        let begun = Arc::new(Watch::begin(context, file, request)?);
+        *watch = Some(begun.clone());
+        Ok(begun)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(watch) = self.0.get_mut() {
+            watch.closed.store(true, Ordering::Release);
+            watch.closing.notify_waiters();
+        }
+    }
+}
+
+impl Watch {
+    fn begin(context: &Context, file: &File, request: &Request) -> Result<Self, Status> {
+        let folder = Found { attributes: file.open.attributes()?, object: file.open.node().clone() };
+        let depth = match request.flags.has(Flags::WATCH_TREE) {
+            true => Depth::Below,
+            false => Depth::Entries,
+        };
+        let filter = Filter { aspects: aspects(request.completion_filter), except: None };
+        let room = request.output_buffer_length as usize;
+        let volume = context.tree()?.volume()?;
+        // Who may list it was decided when it was opened.
+        let watching = volume.watch(&vfs::Caller::root(), &folder, depth, filter, (room / LEAST).max(1))?;
+        Ok(Self {
+            watching: tokio::sync::Mutex::new(watching),
+            room,
+            closed: AtomicBool::new(false),
+            closing: Notify::new(),
+        })
+    }
+
+    /// What has happened since the last request, or else what happens next.
+    pub(super) async fn next(&self, room: usize) -> Told {
+        let closing = self.closing.notified();
+        tokio::pin!(closing);
+        closing.as_mut().enable();
+        if self.closed.load(Ordering::Acquire) {
+            return Told::Closed;
+        }
+        tokio::select! {
+            biased;
+            told = self.changes(room.min(self.room)) => told,
+            () = closing => Told::Closed,
+        }
+    }
+
+    async fn changes(&self, room: usize) -> Told {
+        let mut watching = self.watching.lock().await;
+        let mut changes = Vec::new();
+        let mut event = watching.next().await;
+        loop {
+            match event {
+                Event::Changed(seen) => changes::of(&seen, &mut changes),
+                Event::Overflowed => return too_many(&mut watching),
+                Event::Going if changes.is_empty() => return Told::Going,
+                Event::Going => {} // seen by the next request, which asks whether the folder goes
+            }
+            if changes.iter().map(Change::padded_len).sum::<usize>() > room {
+                return too_many(&mut watching);
+            }
+            event = match watching.try_next() {
+                Some(event) => event,
+                None if changes.is_empty() => watching.next().await,
+                None => return Told::Changes(changes),
+            };
+        }
+    }
+}
+
+/// Whatever else waits to be told is seen by who lists the folder now.
+fn too_many(watching: &mut Watching) -> Told {
+    while watching.try_next().is_some() {}
+    Told::TooMany
+}
+
+/// What of a file the client wants to know of. A file's bytes change its size and the time of its last writing.
+fn aspects(filter: CompletionFilter) -> Aspects {
+    let wanted = [
+        (CompletionFilter::FILE_NAME, Aspects::FILE_NAME),
+        (CompletionFilter::DIR_NAME, Aspects::FOLDER_NAME),
+        (CompletionFilter::ATTRIBUTES, Aspects::ATTRIBUTES),
+        (CompletionFilter::SIZE, Aspects::SIZE.union(Aspects::DATA)),
+        (CompletionFilter::LAST_WRITE, Aspects::MODIFIED.union(Aspects::DATA)),
+        (CompletionFilter::LAST_ACCESS, Aspects::ACCESSED),
+        (CompletionFilter::CREATION, Aspects::CREATED),
+        (CompletionFilter::EA, Aspects::XATTR),
+        (CompletionFilter::SECURITY, Aspects::SECURITY),
+        (CompletionFilter::STREAM_NAME, Aspects::STREAM),
+        (CompletionFilter::STREAM_SIZE, Aspects::STREAM),
+        (CompletionFilter::STREAM_WRITE, Aspects::STREAM),
+    ];
+    let chosen = wanted.into_iter().filter(|(bit, _)| filter.has(*bit));
+    chosen.fold(Aspects(0), |all, (_, aspects)| all.union(aspects))
+}
