@@ -12,6 +12,11 @@ use crate::streams::{File, StreamInfo, Streams};
 use crate::{Actor, Beside, Caller, Error, Result, Volume};
 
 impl Volume {
+    /// Whether files have streams beside their data at all, and what Macs keep beside a file.
+    pub fn keeps_streams(&self) -> bool {
+        self.streams.is_some()
+    }
+
     /// The named streams of a file, in no order. One or two calls to the host tell that there are none; what it takes
     /// more waits where that holds up nobody.
     pub async fn streams(

@@ -50,6 +50,7 @@ mod service;
 mod session;
 mod session_setup;
 mod set_info;
+mod short_names;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;

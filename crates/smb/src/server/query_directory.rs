@@ -326,3 +326,6 @@ fn plain_name(stored: &[u8]) -> Option<&str> {
         Some(_) => None,
     }
 }
+
+#[cfg(test)]
+mod speed;

@@ -10,6 +10,7 @@ use super::config::{Config, Share};
 use super::connection::Connection;
 use super::durable::Durables;
 use super::session::Session;
+use super::short_names::ShortNames;
 
 /// The most sessions at a time.
 pub(super) const MAX_SESSIONS: usize = 16_384;
@@ -23,6 +24,8 @@ pub struct Service {
     clients: Mutex<HashMap<[u8; 16], Weak<Client>>>,
     /// Opens that wait for their clients to come back.
     pub(super) durables: Arc<Durables>,
+    /// Short names that clients have asked for.
+    pub(super) short_names: ShortNames,
     started: SystemTime,
     next_file: AtomicU64,
     /// Tells the keys of opens without a lease from the keys that clients make up.
@@ -50,6 +53,7 @@ impl Service {
             sessions: Mutex::default(),
             clients: Mutex::default(),
             durables: Arc::default(),
+            short_names: ShortNames::default(),
             started: SystemTime::now(),
             next_file: AtomicU64::new(1),
             salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),

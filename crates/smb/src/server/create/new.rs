@@ -39,7 +39,7 @@ pub(super) async fn make(
     if tree.read_only {
         return Err(Status::MEDIA_WRITE_PROTECTED.into());
     }
-    let target = Target::of_new(wanted.path.stream.as_deref())?;
+    let target = Target::of_new(volume, wanted.path.stream.as_deref())?;
     leases::check_key(context, wanted, None)?;
     let caller = &wanted.actor.caller;
     let parent = resolved.parent(caller)?;

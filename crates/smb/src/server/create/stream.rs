@@ -32,9 +32,10 @@ pub(super) struct Target {
 
 impl Target {
     /// Of a file that is about to be made.
-    pub(super) fn of_new(name: Option<&str>) -> Result<Self, Status> {
+    pub(super) fn of_new(volume: &Volume, name: Option<&str>) -> Result<Self, Status> {
         let stream = match name {
             None => Stream::Data,
+            Some(_) if !volume.keeps_streams() => return Err(Status::OBJECT_NAME_INVALID),
             Some(name) => named(name)?,
         };
         Ok(Self { stream, is_there: false })
@@ -74,6 +75,9 @@ pub(super) async fn find(
     let Some(name) = wanted.path.stream.as_deref() else {
         return Ok(Target { stream: Stream::Data, is_there: true });
     };
+    if !tree.volume()?.keeps_streams() {
+        return Err(Status::OBJECT_NAME_INVALID.into());
+    }
     let stream = named(name)?;
     let is_there = match &stream {
         Stream::Info => !base.metadata.finder_info.is_none(),

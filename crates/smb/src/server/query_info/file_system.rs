@@ -114,9 +114,12 @@ fn attributes(share: &Share) -> FsAttributes {
         | FsAttributes::PERSISTENT_ACLS
         | FsAttributes::SUPPORTS_SPARSE_FILES
         | FsAttributes::SUPPORTS_REPARSE_POINTS
-        | FsAttributes::NAMED_STREAMS
         | FsAttributes::SUPPORTS_HARD_LINKS
         | FsAttributes::SUPPORTS_EXTENDED_ATTRIBUTES;
+    // Without them Macs keep what they have beside a file in files of their own.
+    if matches!(&share.kind, ShareKind::Disk { volume, .. } if volume.keeps_streams()) {
+        all |= FsAttributes::NAMED_STREAMS;
+    }
     // Windows takes it to mean that names can be told apart by case, which NTFS can.
     all |= FsAttributes::CASE_SENSITIVE_SEARCH;
     if share.options.read_only {
