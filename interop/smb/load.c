@@ -8,6 +8,8 @@
  *   remove    CREATE with delete-on-close and CLOSE in one compound
  *   list      QUERY_DIRECTORY of the folder PREFIX to its end, passes times, by block bytes, with ids and sizes
  *   finder    the same on a connection that said AAPL: Finder info and the size of the resource fork, too
+ *   get, put  the file PREFIX.0 to nowhere, or the file --local to PREFIX.0, by smbclient: --protection sign or encrypt with the
+ *             algorithms that libsmb2 lacks, AES-GMAC and AES-128-GCM; --configuration is its smb.conf
  *   idle      count sessions with a tree each; the server's memory before and after
  */
 #define _GNU_SOURCE
@@ -34,6 +36,7 @@ unsigned long __isoc23_strtoul(const char *text, char **end, int base) { return 
 #endif
 
 static const char *host = "127.0.0.1", *share = "share", *user = "ada", *password = "secret";
+static const char *protection = "off", *configuration = "/dev/null", *local = "one.0";
 static int port = 445;
 
 /* What one client holds while it works. */
@@ -60,6 +63,9 @@ static int own_option(char **argv, int *i)
     else if (!strcmp(name, "--share")) share = value;
     else if (!strcmp(name, "--user")) user = value;
     else if (!strcmp(name, "--password")) password = value;
+    else if (!strcmp(name, "--protection")) protection = value;
+    else if (!strcmp(name, "--configuration")) configuration = value;
+    else if (!strcmp(name, "--local")) local = value;
     else return 0;
     *i += 1;
     return 1;
@@ -293,6 +299,47 @@ static void list(struct work *w)
     }
 }
 
+/* --- Whole files through smbclient --------------------------------------------------------------------------------- */
+
+static int is_copy(const struct plan *p)
+{
+    return !strcmp(p->workload, "get") || !strcmp(p->workload, "put");
+}
+
+static void become_smbclient(const struct plan *p)
+{
+    char unc[256], number[16], login[256], command[1024], protect[64];
+    int quiet = open("/dev/null", O_WRONLY);
+    snprintf(unc, sizeof unc, "//%s/%s", host, share);
+    snprintf(number, sizeof number, "%d", port);
+    snprintf(login, sizeof login, "%s%%%s", user, password);
+    snprintf(protect, sizeof protect, "--client-protection=%s", protection);
+    if (!strcmp(p->workload, "get"))
+        snprintf(command, sizeof command, "get %s.0 /dev/null", p->file);
+    else
+        snprintf(command, sizeof command, "put %s %s.0", local, p->file);
+    dup2(quiet, STDOUT_FILENO);
+    dup2(quiet, STDERR_FILENO);
+    execlp("smbclient", "smbclient", unc, "-s", configuration, "-p", number, "-U", login, protect,
+           "--option=client smb3 signing algorithms=AES-128-GMAC",
+           "--option=client smb3 encryption algorithms=AES-128-GCM", "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+static void copy(struct work *w)
+{
+    int state = -1;
+    double sent = now();
+    pid_t child = fork();
+    if (child == 0)
+        become_smbclient(w->plan);
+    if (child < 0 || waitpid(child, &state, 0) != child || state != 0)
+        w->result->errors++;
+    w->result->ops++;
+    w->result->bytes += w->plan->size;
+    sample(w->result, now() - sent);
+}
+
 /* --- What ../load.h asks for ------------------------------------------------------------------------------------- */
 
 static void hold(const struct plan *p)
@@ -305,7 +352,7 @@ static void *prepare(const struct plan *p, struct client *result, int client)
 {
     struct work *w = calloc(1, sizeof *w);
     char name[256];
-    *w = (struct work){ .plan = p, .result = result, .smb2 = connect_to_share() };
+    *w = (struct work){ .plan = p, .result = result, .smb2 = is_copy(p) ? NULL : connect_to_share() };
     w->at.seed = 88172645463325252ull + client;
     if (is_stream(p)) {
         snprintf(name, sizeof name, "%s.%d", p->file, client);
@@ -323,6 +370,8 @@ static void drive(void *prepared, int client, double deadline)
     w->at.deadline = deadline;
     if (is_stream(w->plan))
         stream(w, client);
+    else if (is_copy(w->plan))
+        copy(w);
     else if (!strcmp(workload, "list") || !strcmp(workload, "finder"))
         list(w);
     else

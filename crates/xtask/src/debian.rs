@@ -40,6 +40,17 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// For the load program, beside libsmb2.
+pub const SMB_LOAD: &[Package] = &[
+    Package { name: "smbclient", shows: "/usr/bin/smbclient" },
+    Package { name: "gcc", shows: "/usr/bin/cc" },
+    Package { name: "libc6-dev", shows: "/usr/include/stdio.h" },
+    Package { name: "pkg-config", shows: "/usr/bin/pkg-config" },
+    Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
 pub const SMB_PEER: &[Package] = &[
     Package { name: "samba", shows: "/usr/sbin/smbd" },
     Package { name: "samba-vfs-modules", shows: "/usr/share/doc/samba-vfs-modules/copyright" },

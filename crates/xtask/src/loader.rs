@@ -1,4 +1,4 @@
-//! Compiles our C programs against libnfs and runs them.
+//! Compiles our C programs against libnfs and libsmb2, and runs them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,19 +10,66 @@ use crate::server::Address;
 
 /// The program `interop/nfs/<name>.c`, compiled into `target/interop/` when it changed.
 pub fn compile(name: &str) -> Result<PathBuf> {
-    let sources = process::root().join("interop/nfs");
-    let folder = process::root().join("target/interop");
-    std::fs::create_dir_all(&folder)?;
-    let (source, program) = (sources.join(name).with_extension("c"), folder.join(name));
-    let shared =
-        ["nfs/rpc.h", "common.h", "load.h"].map(|header| process::root().join("interop").join(header));
-    if is_newer(&program, &source) && shared.iter().all(|header| is_newer(&program, header)) {
+    let (from, program) =
+        (process::root().join("interop/nfs").join(name).with_extension("c"), program(name)?);
+    if is_current(&program, &from, "nfs/rpc.h") {
         return Ok(program);
     }
-    let (from, to) = (source.to_string_lossy(), program.to_string_lossy());
-    let args = ["-O2", "-Wall", "-D_FILE_OFFSET_BITS=64", &from, "-o", &to, "-lnfs"];
-    process::run("cc", &args).with_context(|| format!("cannot compile {from}; it needs libnfs-dev"))?;
+    cc(&from, &program, &["-lnfs".to_owned()]).context("it needs libnfs-dev")?;
     Ok(program)
+}
+
+/// What to do where there is no libsmb2.
+pub const NO_LIBSMB2: &str = "libsmb2 is missing, with which the load program speaks SMB. Debian 13 has it: apt-get install \
+libsmb2-dev. Before that, build it by hand from its source (cmake, with BUILD_SHARED_LIBS off) and say where its headers and \
+libsmb2.a are: --libsmb2 DIR";
+
+/// The program `interop/smb/load.c`; nothing where libsmb2 is not found. `given` is a folder of it.
+pub fn compile_smb(given: Option<&Path>) -> Result<Option<PathBuf>> {
+    let (from, program) = (process::root().join("interop/smb/load.c"), program("smb-load")?);
+    let options = match given {
+        Some(folder) => Some(libsmb2_in(folder)?),
+        None => pkg_config("libsmb2"),
+    };
+    let Some(options) = options else { return Ok(None) };
+    cc(&from, &program, &options).context("with libsmb2")?;
+    Ok(Some(program))
+}
+
+/// The compiler's options for a folder as `make install` or a build leaves it.
+fn libsmb2_in(folder: &Path) -> Result<Vec<String>> {
+    let archives = ["libsmb2.a", "lib/libsmb2.a", "build/lib/libsmb2.a"].map(|name| folder.join(name));
+    let Some(archive) = archives.into_iter().find(|path| path.exists()) else {
+        bail!("there is no libsmb2.a in {}", folder.display());
+    };
+    let headers = if folder.join("include").is_dir() { folder.join("include") } else { folder.to_path_buf() };
+    Ok(vec![format!("-I{}", headers.display()), archive.display().to_string()])
+}
+
+fn pkg_config(library: &str) -> Option<Vec<String>> {
+    let output =
+        process::output("pkg-config", &["--cflags", "--libs", library], Duration::from_secs(10)).ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    output.status.success().then(|| text.split_whitespace().map(str::to_owned).collect())
+}
+
+fn program(name: &str) -> Result<PathBuf> {
+    let folder = process::root().join("target/interop");
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder.join(name))
+}
+
+fn cc(source: &Path, program: &Path, options: &[String]) -> Result<()> {
+    let (from, to) = (source.to_string_lossy(), program.to_string_lossy());
+    let mut args = vec!["-O2", "-Wall", "-D_FILE_OFFSET_BITS=64", &from, "-o", &to];
+    args.extend(options.iter().map(String::as_str));
+    process::run("cc", &args).with_context(|| format!("cannot compile {from}"))
+}
+
+/// Whether the program is newer than its source, the protocol's own header and the headers all share.
+fn is_current(program: &Path, source: &Path, header: &str) -> bool {
+    let headers = [header, "common.h", "load.h"].map(|header| process::root().join("interop").join(header));
+    is_newer(program, source) && headers.iter().all(|header| is_newer(program, header))
 }
 
 fn is_newer(program: &Path, source: &Path) -> bool {
@@ -49,12 +96,19 @@ pub struct Measured {
     pub pss_kib: i64,
 }
 
-/// Runs the load program against a server.
-pub fn load(program: &Path, args: &[&str], to: &Address, pid: u32) -> Result<Measured> {
-    let (nfs, mount, pid) = (to.nfs_port.to_string(), to.mount_port.to_string(), pid.to_string());
-    let mut all = args.to_vec();
-    all.extend(["--export", &to.export, "--nfs-port", &nfs, "--mount-port", &mount, "--pid", &pid]);
-    all.extend(["--uid", crate::server::UID_TEXT, "--gid", crate::server::UID_TEXT]);
+/// An NFS server's address as options of the load program.
+pub fn nfs_options(to: &Address) -> Vec<String> {
+    let (nfs, mount, id) = (to.nfs_port.to_string(), to.mount_port.to_string(), crate::server::UID_TEXT);
+    let options =
+        ["--export", &to.export, "--nfs-port", &nfs, "--mount-port", &mount, "--uid", id, "--gid", id];
+    options.map(str::to_owned).to_vec()
+}
+
+/// Runs the load program against the server of that process.
+pub fn load(program: &Path, args: &[String], pid: u32) -> Result<Measured> {
+    let pid = pid.to_string();
+    let mut all: Vec<&str> = args.iter().map(String::as_str).collect();
+    all.extend(["--pid", &pid]);
     let text = process::stdout_of(program, &all, Duration::from_secs(300))?;
     let measured: Measured = serde_json::from_str(&text).with_context(|| format!("load said {text:?}"))?;
     if measured.errors > 0 {

@@ -117,6 +117,22 @@ fn add(config: &Path, user: User) -> Result<()> {
     Ok(())
 }
 
+/// Gives this mount namespace the accounts as Unix users; the files it then has for `/etc` are in `folder`.
+pub fn unix_users(folder: &Path, users: &[(User, u32)]) -> Result<()> {
+    for (file, rest) in [("passwd", "::/nonexistent:/usr/sbin/nologin"), ("group", "")] {
+        let real = Path::new("/etc").join(file);
+        let mut text = std::fs::read_to_string(&real)?;
+        for (user, id) in users {
+            let ids = if rest.is_empty() { format!("{id}:") } else { format!("{id}:{id}") };
+            text.push_str(&format!("{}:x:{ids}{rest}\n", user.name));
+        }
+        let copy = folder.join(file);
+        std::fs::write(&copy, text)?;
+        process::run("mount", &["--bind", &copy.to_string_lossy(), &real.to_string_lossy()])?;
+    }
+    Ok(())
+}
+
 /// A configuration for Samba's client programs, which would else use the host's and write to its folders.
 pub fn client_configuration(place: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(place)?;

@@ -1,4 +1,4 @@
-//! The folder both servers share.
+//! The folder all servers share.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,35 +7,78 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::isolate;
-use crate::process;
-use crate::server::UID;
+use crate::{isolate, process};
 
 const MIB: usize = 1 << 20;
+/// The files of a folder that is listed.
+const ENTRIES: usize = 10_000;
 
-/// Makes the files all rows read and write, where they are not there yet.
-pub fn prepare() -> Result<PathBuf> {
+/// Makes the files all rows read and write, where they are not there yet; they belong to `owner`.
+pub fn prepare(owner: u32) -> Result<PathBuf> {
     let folder = process::root().join("target/compare/share");
     fs::create_dir_all(&folder)?;
     if isolate::is_isolated() {
         mount_fresh(&folder)?;
     }
     clean(&folder)?;
-    fs::create_dir_all(folder.join("dir"))?;
-    own(&folder)?;
-    own(&folder.join("dir"))?;
-    file(&folder.join("one.0"), 1024)?;
+    own(&folder, owner)?;
+    file(&folder.join("one.0"), 1024, owner)?;
     for client in 0..10 {
-        file(&folder.join(format!("many.{client}")), 256)?;
+        file(&folder.join(format!("many.{client}")), 256, owner)?;
     }
-    for entry in 0..10_000 {
-        let path = folder.join(format!("dir/entry-{entry:05}"));
+    entries(&folder.join("dir"), owner)?;
+    Ok(folder)
+}
+
+/// 10,000 empty files.
+fn entries(folder: &Path, owner: u32) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    own(folder, owner)?;
+    for entry in 0..ENTRIES {
+        let path = folder.join(format!("entry-{entry:05}"));
         if !path.exists() {
             File::create(&path)?;
-            own(&path)?;
+            own(&path, owner)?;
         }
     }
-    Ok(folder)
+    Ok(())
+}
+
+/// The folder `mac`, where every second file has Finder info as Netatalk and Samba keep it.
+pub fn prepare_mac(folder: &Path, owner: u32) -> Result<()> {
+    let folder = folder.join("mac");
+    entries(&folder, owner)?;
+    let (name, value) = ("user.org.netatalk.Metadata", netatalk_metadata(*b"TEXTttxt"));
+    for entry in (0..ENTRIES).step_by(2) {
+        let path = folder.join(format!("entry-{entry:05}"));
+        rustix::fs::setxattr(&path, name, &value, rustix::fs::XattrFlags::empty())
+            .with_context(|| format!("no extended attributes on {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// An AppleDouble header of version 2 with Netatalk's eight entries, of which only the Finder info says something.
+fn netatalk_metadata(type_and_creator: [u8; 8]) -> [u8; 402] {
+    const FINDER_INFO: usize = 122;
+    // Id, offset, length: comment, dates, Finder info, attributes, and where the file was (device, inode, stamp, id).
+    const PARTS: [[u32; 3]; 8] = [
+        [4, 154, 0],
+        [8, 354, 16],
+        [9, FINDER_INFO as u32, 32],
+        [14, 370, 4],
+        [0x8044_4556, 374, 0],
+        [0x8049_4E4F, 382, 0],
+        [0x8053_567E, 398, 0],
+        [0x8053_594E, 390, 0],
+    ];
+    let mut bytes = [0; 402];
+    bytes[..8].copy_from_slice(&[0, 5, 0x16, 7, 0, 2, 0, 0]);
+    bytes[25] = PARTS.len() as u8;
+    for (i, word) in PARTS.iter().flatten().enumerate() {
+        bytes[26 + 4 * i..30 + 4 * i].copy_from_slice(&word.to_be_bytes());
+    }
+    bytes[FINDER_INFO..FINDER_INFO + 8].copy_from_slice(&type_and_creator);
+    bytes
 }
 
 /// A new file system for the folder, in a file beside it: the age of the host's own would be measured, too. It goes with
@@ -51,7 +94,7 @@ fn mount_fresh(folder: &Path) -> Result<()> {
 }
 
 /// A file of so many MiB that no layer can shorten.
-fn file(path: &Path, mib: usize) -> Result<()> {
+fn file(path: &Path, mib: usize, owner: u32) -> Result<()> {
     if path.metadata().is_ok_and(|m| m.len() == (mib * MIB) as u64) {
         return Ok(());
     }
@@ -67,13 +110,14 @@ fn file(path: &Path, mib: usize) -> Result<()> {
         }
         file.write_all(&block)?;
     }
-    own(path)
+    own(path, owner)
 }
 
 /// Gives it to the user the load programs claim to be, where we may.
-fn own(path: &Path) -> Result<()> {
+fn own(path: &Path, owner: u32) -> Result<()> {
     if process::is_root() {
-        chown(path, Some(UID), Some(UID)).with_context(|| format!("cannot give away {}", path.display()))?;
+        chown(path, Some(owner), Some(owner))
+            .with_context(|| format!("cannot give away {}", path.display()))?;
     }
     Ok(())
 }

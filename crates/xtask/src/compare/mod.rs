@@ -1,23 +1,27 @@
-//! `cargo xtask compare nfs`: ours beside the peer from Debian's packages, on the same folder and file system, driven by the
-//! same load program in alternating runs with a warm cache.
+//! `cargo xtask compare nfs | smb`: ours beside the peer from Debian's packages, on the same folder and file system, driven by
+//! the same load program in alternating runs with a warm cache.
 
 mod folder;
+mod nfs;
 mod report;
 mod rows;
+mod smb;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::debian::Package;
 use crate::loader::{self, Measured};
-use crate::server::{self, Server};
-use crate::{debian, ganesha, isolate, process};
+use crate::process::{self, Running};
+use crate::{debian, isolate};
 use rows::{Group, Row};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs
-    protocol: String,
+    /// nfs or smb
+    protocol: Protocol,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -27,7 +31,7 @@ pub struct Args {
     /// Only this server: ours or peer
     #[arg(long)]
     only: Option<String>,
-    /// Two rounds of short runs, some two minutes in all
+    /// Two rounds of short runs, some two minutes in all (smb: five)
     #[arg(long)]
     quick: bool,
     /// How often a run is repeated that other programs disturbed
@@ -39,14 +43,81 @@ pub struct Args {
     /// Take the release binary as it is
     #[arg(long)]
     no_build: bool,
+    /// smb: libsmb2's headers and libsmb2.a, where pkg-config does not know of it (Debian has libsmb2-dev from 13 on)
+    #[arg(long, value_name = "DIR")]
+    libsmb2: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Protocol {
+    Nfs,
+    Smb,
 }
 
 /// Who is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Ours,
-    Peer,
+    /// The peer in the configuration of that name.
+    Peer(&'static str),
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ours => "ours",
+            Self::Peer(configuration) => configuration,
+        })
+    }
+}
+
+impl serde::Serialize for Who {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The load program, and the folder that all servers share.
+pub struct Place {
+    pub load: PathBuf,
+    pub folder: PathBuf,
+}
+
+/// A server that runs.
+pub struct Contestant {
+    pub running: Running,
+    /// Where the load program finds it, as its options.
+    pub reach: Vec<String>,
+}
+
+impl Protocol {
+    fn packages(self) -> &'static [&'static [Package]] {
+        match self {
+            Self::Nfs => nfs::PACKAGES,
+            Self::Smb => smb::PACKAGES,
+        }
+    }
+
+    fn groups(self) -> Vec<Group> {
+        match self {
+            Self::Nfs => nfs::groups(),
+            Self::Smb => smb::groups(),
+        }
+    }
+
+    fn place(self, args: &Args) -> Result<Place> {
+        match self {
+            Self::Nfs => nfs::place(),
+            Self::Smb => smb::place(args.libsmb2.as_deref()),
+        }
+    }
+
+    fn start(self, folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
+        match self {
+            Self::Nfs => nfs::start(folder, who, apart),
+            Self::Smb => smb::start(folder, who, apart),
+        }
+    }
 }
 
 /// One run of one row.
@@ -59,19 +130,16 @@ pub struct Sample {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    if args.protocol != "nfs" {
-        bail!("{} has no comparison yet; there is: nfs", args.protocol);
-    }
     prepare(args)?;
     isolate::enter()?;
     let bench = Bench {
-        load: loader::compile("load")?,
-        folder: folder::prepare()?,
-        who: who(args)?,
+        protocol: args.protocol,
+        place: args.protocol.place(args)?,
+        only: only(args)?,
         quick: args.quick,
         retries: args.retries,
     };
-    let groups = rows::groups(&args.rows);
+    let groups = rows::chosen(args.protocol.groups(), &args.rows);
     let mut samples = Vec::new();
     let outcome =
         bench.measure(&groups, if args.quick { args.rounds.min(2) } else { args.rounds }, &mut samples);
@@ -89,10 +157,10 @@ fn prepare(args: &Args) -> Result<()> {
     if isolate::is_isolated() {
         return Ok(());
     }
-    let mut missing = debian::ensure(debian::NFS_CLIENTS, false)?;
-    missing.extend(debian::ensure(debian::NFS_PEER, false)?);
-    if !missing.is_empty() {
-        println!("missing Debian packages: {}", missing.join(" "));
+    for packages in args.protocol.packages() {
+        for missing in debian::ensure(packages, false)? {
+            println!("missing Debian package: {missing}");
+        }
     }
     if !args.no_build && args.only.as_deref() != Some("peer") {
         process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
@@ -100,35 +168,38 @@ fn prepare(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn who(args: &Args) -> Result<Vec<Who>> {
+/// Whether only ours (`true`) or only the peer is measured.
+fn only(args: &Args) -> Result<Option<bool>> {
     Ok(match args.only.as_deref() {
-        None => vec![Who::Ours, Who::Peer],
-        Some("ours") => vec![Who::Ours],
-        Some("peer") => vec![Who::Peer],
+        None => None,
+        Some("ours") => Some(true),
+        Some("peer") => Some(false),
         Some(other) => bail!("--only {other}: say ours or peer"),
     })
 }
 
 /// What stays the same through a comparison.
 struct Bench {
-    load: PathBuf,
-    folder: PathBuf,
-    who: Vec<Who>,
+    protocol: Protocol,
+    place: Place,
+    only: Option<bool>,
     quick: bool,
     retries: usize,
 }
 
 impl Bench {
-    /// Both servers run throughout; they take turns at each group of rows, and who begins changes with the round.
-    /// Round 0 warms both up and is not kept.
+    /// All servers run throughout; they take turns at each group of rows, and who begins changes with the round.
+    /// Round 0 warms them up and is not kept.
     fn measure(&self, groups: &[Group], rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
-        let servers =
-            self.who.iter().map(|who| Ok((*who, self.start(*who, "")?))).collect::<Result<Vec<_>>>()?;
+        let servers = self.start_all(groups)?;
         for (last, round) in [false, true].into_iter().flat_map(|last| (0..=rounds).map(move |r| (last, r))) {
             for group in groups.iter().filter(|group| group.last == last) {
-                for turn in 0..servers.len() {
-                    let (who, server) = &servers[(turn + round) % servers.len()];
-                    let group_samples = self.run_group(group, *who, server, round)?;
+                let whom = self.whom(group);
+                for turn in 0..whom.len() {
+                    let who = whom[(turn + round) % whom.len()];
+                    let server =
+                        servers.iter().find(|(started, _)| *started == who).map(|(_, server)| server);
+                    let group_samples = self.run_group(group, who, server.context("not started")?, round)?;
                     if round > 0 {
                         samples.extend(group_samples);
                     }
@@ -138,20 +209,26 @@ impl Bench {
         Ok(())
     }
 
-    /// Starts a server whose own files are apart from those of others of its kind.
-    fn start(&self, who: Who, apart: &str) -> Result<Server> {
-        match who {
-            Who::Peer => ganesha::start(&self.folder, Path::new(&format!("target/compare/ganesha{apart}"))),
-            Who::Ours => server::ours(&server::Options {
-                share: &self.folder,
-                state: &process::fresh_folder(&format!("compare/state{apart}"))?,
-                portmap_port: "off",
-                nfs_port: process::free_port()?,
-            }),
+    fn start_all(&self, groups: &[Group]) -> Result<Vec<(Who, Contestant)>> {
+        let mut servers: Vec<(Who, Contestant)> = Vec::new();
+        for who in groups.iter().flat_map(|group| self.whom(group)) {
+            if !servers.iter().any(|(started, _)| *started == who) {
+                servers.push((who, self.start(who, "")?));
+            }
         }
+        Ok(servers)
     }
 
-    fn run_group(&self, group: &Group, who: Who, server: &Server, round: usize) -> Result<Vec<Sample>> {
+    fn whom(&self, group: &Group) -> Vec<Who> {
+        let everybody = [Who::Ours].into_iter().chain(group.peers().iter().copied().map(Who::Peer));
+        everybody.filter(|who| self.only.is_none_or(|ours| ours == (*who == Who::Ours))).collect()
+    }
+
+    fn start(&self, who: Who, apart: &str) -> Result<Contestant> {
+        self.protocol.start(&self.place.folder, who, apart)
+    }
+
+    fn run_group(&self, group: &Group, who: Who, server: &Contestant, round: usize) -> Result<Vec<Sample>> {
         if group.fresh {
             if round == 0 {
                 return Ok(Vec::new());
@@ -163,15 +240,15 @@ impl Bench {
         group.rows.iter().map(|row| self.run_row(row, who, server, round)).collect()
     }
 
-    fn run_row(&self, row: &Row, who: Who, server: &Server, round: usize) -> Result<Sample> {
-        let own = format!("{}-{who:?}-{round}", row.file);
+    fn run_row(&self, row: &Row, who: Who, server: &Contestant, round: usize) -> Result<Sample> {
+        let own = format!("{}-{who}-{round}", row.file);
         let file = if row.makes_files() { &own } else { row.file };
-        let args = row.arguments(file, self.quick || round == 0);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut args = row.arguments(file, self.quick || round == 0);
+        args.extend_from_slice(&server.reach);
         let run = || {
-            folder::warm(&self.folder, row.file)?;
-            loader::load(&self.load, &args, &server.address, server.running.pid())
-                .with_context(|| format!("{who:?}, row {:?}", row.name))
+            folder::warm(&self.place.folder, row.file)?;
+            loader::load(&self.place.load, &args, server.running.pid())
+                .with_context(|| format!("{who}, row {:?}", row.name))
         };
         let mut measured = run()?;
         for _ in 0..self.retries {
@@ -185,7 +262,7 @@ impl Bench {
             }
         }
         if round > 0 {
-            println!("{round} {who:?} {}: {}", row.name, report::one(row, &measured));
+            println!("{round} {who} {}: {}", row.name, report::one(row, &measured));
         }
         Ok(Sample { row: row.name, who, round, measured })
     }

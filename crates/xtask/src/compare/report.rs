@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::rows::{Group, IDLE_LIMIT, Row, Unit};
+use super::rows::{Bar, Group, Row, Unit};
 use super::{Sample, Who};
 use crate::loader::Measured;
 
@@ -53,6 +53,7 @@ impl Spread {
 
 /// All runs of one row on one server.
 struct Column {
+    who: Who,
     speed: Spread,
     cpu: Spread,
     p50: Spread,
@@ -65,6 +66,7 @@ fn column(row: &Row, who: Who, samples: &[Sample]) -> Option<Column> {
         samples.iter().filter(|s| s.row == row.name && s.who == who).map(|s| &s.measured).collect();
     let of = |value: &dyn Fn(&Measured) -> f64| Spread::of(runs.iter().map(|m| value(m)).collect());
     Some(Column {
+        who,
         speed: of(&|m| speed(row, m))?,
         cpu: of(&|m| cpu(row, m))?,
         p50: of(&|m| m.p50_us)?,
@@ -93,48 +95,119 @@ impl Column {
     }
 }
 
+/// A row's medians: ours, and the peer's in each configuration.
+struct Columns {
+    ours: Option<Column>,
+    peers: Vec<Column>,
+}
+
+impl Columns {
+    fn of(row: &Row, samples: &[Sample]) -> Self {
+        let peers = row.peers.iter().filter_map(|name| column(row, Who::Peer(name), samples));
+        Self { ours: column(row, Who::Ours, samples), peers: peers.collect() }
+    }
+
+    /// The peer in its best configuration: the fastest, or that which takes the least memory.
+    fn best(&self, row: &Row) -> Option<&Column> {
+        let by_speed = |a: &&Column, b: &&Column| a.speed.median.total_cmp(&b.speed.median);
+        match row.unit {
+            Unit::Memory => self.peers.iter().min_by(by_speed),
+            Unit::Bytes | Unit::Ops => self.peers.iter().max_by(by_speed),
+        }
+    }
+
+    /// The one that takes the least CPU, where that is not the fastest.
+    fn thriftiest(&self, row: &Row) -> Option<&Column> {
+        let least = self.peers.iter().min_by(|a, b| a.cpu.median.total_cmp(&b.cpu.median))?;
+        (row.unit != Unit::Memory && self.best(row)?.who != least.who).then_some(least)
+    }
+}
+
+/// What ours reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    Yes,
+    /// Against the fastest configuration, but another takes less CPU than the bar allows.
+    ByTheFastest,
+    No,
+}
+
+impl Met {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::ByTheFastest => "yes (not by the least cpu)",
+            Self::No => "NO",
+        }
+    }
+}
+
 /// Whether ours reaches the row's bar, and the bar in words.
-fn verdict(row: &Row, ours: &Column, peer: Option<&Column>) -> Option<(bool, String)> {
-    let bar = row.bar?;
+fn verdict(row: &Row, columns: &Columns) -> Option<(Met, String)> {
+    let ours = columns.ours.as_ref()?;
+    let (speed, cpu) = match row.bar? {
+        Bar::AtMost(limit) => {
+            let met = if ours.speed.median <= limit { Met::Yes } else { Met::No };
+            return Some((met, format!("at most {:.0} KiB each", limit / 1024.0)));
+        }
+        Bar::Times { speed, cpu } => (speed, cpu),
+    };
+    let best = columns.best(row)?;
+    let holds = |peer: &Column| cpu.is_none_or(|most| ours.cpu.median <= most * peer.cpu.median);
+    let met = if ours.speed.median < speed * best.speed.median || !holds(best) {
+        Met::No
+    } else if columns.peers.iter().all(holds) {
+        Met::Yes
+    } else {
+        Met::ByTheFastest
+    };
+    let least_speed = format!("speed ≥ {speed}x");
+    Some((met, cpu.map_or(least_speed.clone(), |most| format!("{least_speed}, cpu ≤ {most}x"))))
+}
+
+fn ratios(row: &Row, columns: &Columns) -> Option<String> {
+    let (ours, best) = (columns.ours.as_ref()?, columns.best(row)?);
+    let part = |a: Spread, b: Spread| {
+        if b.median == 0.0 { "-".to_owned() } else { format!("{:.2}x", a.median / b.median) }
+    };
+    let speed = part(ours.speed, best.speed);
     if row.unit == Unit::Memory {
-        let limit = IDLE_LIMIT / 1024.0;
-        return Some((ours.speed.median <= IDLE_LIMIT, format!("at most {limit:.0} KiB each")));
+        return Some(format!("memory {speed}"));
     }
-    let peer = peer?;
-    let (speed, cpu) = (ours.speed.median / peer.speed.median, ours.cpu.median / peer.cpu.median);
-    let is_met = speed >= bar.speed && bar.cpu.is_none_or(|most| cpu <= most);
-    let least_speed = format!("speed ≥ {}x", bar.speed);
-    let text = bar.cpu.map_or(least_speed.clone(), |most| format!("{least_speed}, cpu ≤ {most}x"));
-    Some((is_met, text))
+    let also = columns
+        .thriftiest(row)
+        .map_or(String::new(), |least| format!(" ({} of {}'s)", part(ours.cpu, least.cpu), least.who));
+    Some(format!("speed {speed}, cpu {}{also}", part(ours.cpu, best.cpu)))
 }
 
-fn ratios(row: &Row, ours: &Column, peer: &Column) -> String {
-    let part = |a: f64, b: f64| if b == 0.0 { "-".to_owned() } else { format!("{:.2}x", a / b) };
-    let (speed, cpu) = (part(ours.speed.median, peer.speed.median), part(ours.cpu.median, peer.cpu.median));
-    match row.unit {
-        Unit::Memory => format!("memory {speed}"),
-        Unit::Bytes | Unit::Ops => format!("speed {speed}, cpu {cpu}"),
-    }
-}
-
-/// The table as Markdown: medians (least-most) of the kept rounds.
+/// The table as Markdown: medians (least-most) of the kept rounds; of the peer, its best configuration.
 pub fn table(groups: &[Group], samples: &[Sample]) -> String {
     let mut text =
         String::from("| row | ours | peer | ratio | bar | met |\n| --- | --- | --- | --- | --- | --- |\n");
+    let none = || "-".to_owned();
     for row in groups.iter().flat_map(|group| &group.rows) {
-        let (ours, peer) = (column(row, Who::Ours, samples), column(row, Who::Peer, samples));
-        let cell = |column: &Option<Column>| column.as_ref().map_or("-".to_owned(), |c| c.text(row.unit));
-        let ratio =
-            ours.as_ref().zip(peer.as_ref()).map_or("-".to_owned(), |(ours, peer)| ratios(row, ours, peer));
-        let (met, bar) = match ours.as_ref().and_then(|ours| verdict(row, ours, peer.as_ref())) {
-            Some((met, bar)) => (if met { "yes" } else { "NO" }, bar),
-            None => ("-", "-".to_owned()),
-        };
-        let _ =
-            writeln!(text, "| {} | {} | {} | {ratio} | {bar} | {met} |", row.name, cell(&ours), cell(&peer));
+        let columns = Columns::of(row, samples);
+        let ours = columns.ours.as_ref().map_or_else(none, |c| c.text(row.unit));
+        let peer = columns.best(row).map_or_else(none, |c| format!("{}: {}", c.who, c.text(row.unit)));
+        let ratio = ratios(row, &columns).unwrap_or_else(none);
+        let (met, bar) = verdict(row, &columns).map_or(("-", none()), |(met, bar)| (met.text(), bar));
+        let _ = writeln!(text, "| {} | {ours} | {peer} | {ratio} | {bar} | {met} |", row.name);
     }
-    let _ = writeln!(text, "\n{}", disturbance(samples));
+    let _ = writeln!(text, "\n{}{}", others(groups, samples), disturbance(samples));
     text
+}
+
+/// The peer's configurations that are not the best of their rows.
+fn others(groups: &[Group], samples: &[Sample]) -> String {
+    let mut text = String::new();
+    for row in groups.iter().flat_map(|group| &group.rows) {
+        let columns = Columns::of(row, samples);
+        let best = columns.best(row).map(|best| best.who);
+        for column in columns.peers.iter().filter(|column| Some(column.who) != best) {
+            let _ = writeln!(text, "| {} | {}: {} |", row.name, column.who, column.text(row.unit));
+        }
+    }
+    if text.is_empty() { text } else { format!("| row | the peer otherwise |\n| --- | --- |\n{text}\n") }
 }
 
 /// How much of the machine others had: such runs say less.
@@ -157,11 +230,13 @@ pub fn json(groups: &[Group], samples: &[Sample]) -> Value {
         .iter()
         .flat_map(|group| &group.rows)
         .map(|row| {
-            let side = |who| column(row, who, samples).map(|c| side_json(&c));
-            let ours = column(row, Who::Ours, samples);
-            let peer = column(row, Who::Peer, samples);
-            let met = ours.as_ref().and_then(|ours| verdict(row, ours, peer.as_ref())).map(|(met, _)| met);
-            json!({ "row": row.name, "unit": unit(row.unit), "ours": side(Who::Ours), "peer": side(Who::Peer), "met": met })
+            let columns = Columns::of(row, samples);
+            let peers: serde_json::Map<String, Value> =
+                columns.peers.iter().map(|column| (column.who.to_string(), side_json(column))).collect();
+            let best = columns.best(row).map(|column| column.who);
+            let met = verdict(row, &columns).map(|(met, _)| met != Met::No);
+            json!({ "row": row.name, "unit": unit(row.unit), "ours": columns.ours.as_ref().map(side_json),
+                    "peers": peers, "best": best, "met": met })
         })
         .collect();
     json!({ "rows": rows, "runs": samples })
@@ -196,7 +271,7 @@ pub fn one(row: &Row, m: &Measured) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::rows;
+    use crate::compare::{nfs, rows, smb};
 
     fn sample(who: Who, seconds: f64, cpu: f64) -> Sample {
         let measured = Measured {
@@ -212,7 +287,7 @@ mod tests {
             p99_us: 2.0,
             pss_kib: 1024,
         };
-        Sample { row: "read 1 GiB 1 client q1", who, round: 1, measured }
+        Sample { row: NAME, who, round: 1, measured }
     }
 
     #[test]
@@ -221,14 +296,33 @@ mod tests {
         assert_eq!(spread, Spread { median: 2.5, least: 1.0, most: 4.0 });
     }
 
+    const NAME: &str = "read 1 GiB 1 client q1";
+
+    fn last_cell(groups: &[Group], samples: &[Sample]) -> String {
+        let line = table(groups, samples).lines().nth(2).unwrap().to_owned();
+        line.trim_end_matches(" |").rsplit("| ").next().unwrap().to_owned()
+    }
+
     #[test]
     fn a_row_is_met_by_speed_and_cpu_together() {
-        let groups = rows::groups(&["read 1 GiB 1 client q1".to_owned()]);
-        let peer = sample(Who::Peer, 1.0, 0.5);
+        let groups = rows::chosen(nfs::groups(), &[NAME.to_owned()]);
         for (seconds, cpu, met) in [(1.0, 0.35, "yes"), (1.0, 0.36, "NO"), (1.1, 0.1, "NO")] {
-            let samples = [sample(Who::Ours, seconds, cpu), sample(peer.who, 1.0, 0.5)];
-            let line = table(&groups, &samples).lines().nth(2).unwrap().to_owned();
-            assert!(line.ends_with(&format!("| {met} |")), "{line}");
+            let samples = [sample(Who::Ours, seconds, cpu), sample(Who::Peer("ganesha"), 1.0, 0.5)];
+            assert_eq!(last_cell(&groups, &samples), met);
         }
+    }
+
+    #[test]
+    fn the_peers_fastest_configuration_counts_and_a_thriftier_one_is_named() {
+        let groups = rows::chosen(smb::groups(), &[NAME.to_owned()]);
+        let met = |seconds, cpu| {
+            let peers = [sample(Who::Peer("default"), 1.0, 0.6), sample(Who::Peer("sendfile"), 1.5, 0.2)];
+            let samples: Vec<_> = peers.into_iter().chain([sample(Who::Ours, seconds, cpu)]).collect();
+            last_cell(&groups, &samples)
+        };
+        assert_eq!(met(0.9, 0.19), "yes");
+        assert_eq!(met(0.9, 0.5), "yes (not by the least cpu)");
+        assert_eq!(met(0.9, 0.7), "NO");
+        assert_eq!(met(1.2, 0.19), "NO");
     }
 }

@@ -1,4 +1,4 @@
-//! What is measured, and the bar of issue 2 for each row.
+//! What a comparison measures, and the bars ours must reach.
 
 /// How a row's speed is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +11,24 @@ pub enum Unit {
     Memory,
 }
 
-/// What ours must reach against the peer's median.
+/// What ours must reach.
 #[derive(Clone, Copy, Debug)]
-pub struct Bar {
-    /// Speed at least this many times the peer's.
-    pub speed: f64,
-    /// Server CPU at most this part of the peer's.
-    pub cpu: Option<f64>,
+pub enum Bar {
+    /// Against the medians of the peer in its best configuration.
+    Times {
+        /// Speed at least this many times the peer's.
+        speed: f64,
+        /// Server CPU at most this part of the peer's.
+        cpu: Option<f64>,
+    },
+    /// So many bytes, whatever the peer takes.
+    AtMost(f64),
+}
+
+impl Bar {
+    pub const fn speed(speed: f64) -> Self {
+        Self::Times { speed, cpu: None }
+    }
 }
 
 /// One line of the table.
@@ -27,7 +38,9 @@ pub struct Row {
     pub unit: Unit,
     /// The load program's file or file prefix.
     pub file: &'static str,
-    args: &'static str,
+    pub args: &'static str,
+    /// The peer's configurations that are measured; the best counts.
+    pub peers: &'static [&'static str],
     pub bar: Option<Bar>,
 }
 
@@ -38,12 +51,42 @@ pub struct Group {
     /// Measured on a server just started.
     pub fresh: bool,
     /// Measured after all rounds of the others: ext4 is slow to make files for minutes after many were deleted, as it
-    /// passes over their inodes one by one, and both servers would mostly measure that.
+    /// passes over their inodes one by one, and all servers would mostly measure that.
     pub last: bool,
 }
 
-/// Memory per idle connection, in bytes.
-pub const IDLE_LIMIT: f64 = 16.0 * 1024.0;
+impl Group {
+    /// Of rows that have the same peers.
+    pub const fn new(rows: Vec<Row>) -> Self {
+        Self { rows, fresh: false, last: false }
+    }
+
+    pub fn fresh(row: Row) -> Self {
+        Self { fresh: true, ..Self::new(vec![row]) }
+    }
+
+    pub fn last(rows: &[Row]) -> Self {
+        Self { last: true, ..Self::new(rows.to_vec()) }
+    }
+
+    /// A group for each row.
+    pub fn singles(rows: &[Row]) -> impl Iterator<Item = Self> {
+        rows.iter().cloned().map(|row| Self::new(vec![row]))
+    }
+
+    pub fn peers(&self) -> &'static [&'static str] {
+        self.rows.first().map_or(&[], |row| row.peers)
+    }
+
+    /// Whether it has a row whose name contains one of `wanted`, or makes the files of one that does.
+    fn is_wanted(&self, wanted: &[String], all: &[Self]) -> bool {
+        let matches = |row: &Row| wanted.iter().any(|word| row.name.contains(word.as_str()));
+        // Nothing can be deleted that was not made.
+        let deletes = || all.iter().filter(|group| group.last).flat_map(|group| &group.rows);
+        let made_for = |row: &Row| row.file == "new" && deletes().any(matches);
+        wanted.is_empty() || self.rows.iter().any(|row| matches(row) || made_for(row))
+    }
+}
 
 impl Row {
     /// Whether a run finds what it needs a second time too.
@@ -77,139 +120,38 @@ impl Row {
     }
 }
 
-const fn row(name: &'static str, unit: Unit, file: &'static str, args: &'static str, bar: Bar) -> Row {
-    Row { name, unit, file, args, bar: Some(bar) }
-}
-
 /// The groups that have a row whose name contains one of `wanted`; all when that is empty.
-pub fn groups(wanted: &[String]) -> Vec<Group> {
-    let is_wanted = |group: &Group| {
-        let matches = |row: &Row| wanted.iter().any(|word| row.name.contains(word.as_str()));
-        // Nothing can be deleted that was not made.
-        let made_for = |row: &Row| row.file == "new" && DELETES.iter().any(matches);
-        wanted.is_empty() || group.rows.iter().any(|row| matches(row) || made_for(row))
-    };
-    all().into_iter().filter(is_wanted).collect()
+pub fn chosen(all: Vec<Group>, wanted: &[String]) -> Vec<Group> {
+    let keep: Vec<bool> = all.iter().map(|group| group.is_wanted(wanted, &all)).collect();
+    all.into_iter().zip(keep).filter_map(|(group, keep)| keep.then_some(group)).collect()
 }
-
-fn all() -> Vec<Group> {
-    let single = |row| Group { rows: vec![row], fresh: false, last: false };
-    let mut groups = vec![Group { rows: vec![IDLE], fresh: true, last: false }];
-    groups.extend(STREAMS.iter().cloned().map(single));
-    groups.extend(SMALL.iter().cloned().map(single));
-    groups.push(Group { rows: FILES.to_vec(), fresh: false, last: false });
-    groups.push(Group { rows: COMMITTED.to_vec(), fresh: false, last: false });
-    groups.extend(LISTS.iter().cloned().map(single));
-    groups.push(Group { rows: DELETES.to_vec(), fresh: false, last: true });
-    groups
-}
-
-const STREAM: Bar = Bar { speed: 1.0, cpu: Some(0.7) };
-const FOUR_TIMES: Bar = Bar { speed: 4.0, cpu: None };
-const THREE_TIMES: Bar = Bar { speed: 3.0, cpu: None };
-
-const IDLE: Row =
-    row("idle connection memory", Unit::Memory, "idle", "idle --count 1000", Bar { speed: 0.0, cpu: None });
-
-/// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice.
-const STREAMS: &[Row] = &[
-    row("read 1 GiB 1 client q1", Unit::Bytes, "one", "read --size 1073741824", STREAM),
-    row("read 1 GiB 1 client q4", Unit::Bytes, "one", "read --size 1073741824 --depth 4", STREAM),
-    row("read 5 clients q1", Unit::Bytes, "many", "read --clients 5 --size 268435456 --passes 2", STREAM),
-    row(
-        "read 5 clients q4",
-        Unit::Bytes,
-        "many",
-        "read --clients 5 --size 268435456 --passes 2 --depth 4",
-        STREAM,
-    ),
-    row("read 10 clients q1", Unit::Bytes, "many", "read --clients 10 --size 268435456 --passes 2", STREAM),
-    row(
-        "read 10 clients q4",
-        Unit::Bytes,
-        "many",
-        "read --clients 10 --size 268435456 --passes 2 --depth 4",
-        STREAM,
-    ),
-    row("write 1 GiB 1 client q1", Unit::Bytes, "one", "write --size 1073741824", STREAM),
-    row("write 1 GiB 1 client q4", Unit::Bytes, "one", "write --size 1073741824 --depth 4", STREAM),
-    row("write 5 clients q1", Unit::Bytes, "many", "write --clients 5 --size 268435456 --passes 2", STREAM),
-    row(
-        "write 5 clients q4",
-        Unit::Bytes,
-        "many",
-        "write --clients 5 --size 268435456 --passes 2 --depth 4",
-        STREAM,
-    ),
-    row("write 10 clients q1", Unit::Bytes, "many", "write --clients 10 --size 268435456 --passes 2", STREAM),
-    row(
-        "write 10 clients q4",
-        Unit::Bytes,
-        "many",
-        "write --clients 10 --size 268435456 --passes 2 --depth 4",
-        STREAM,
-    ),
-];
-
-const SMALL: &[Row] = &[
-    row("read 1 KiB q1", Unit::Ops, "one", "small --block 1024 --size 104857600 --seconds 1.5", FOUR_TIMES),
-    row("read 4 KiB q1", Unit::Ops, "one", "small --block 4096 --size 104857600 --seconds 1.5", FOUR_TIMES),
-    row(
-        "random read 4 KiB q32",
-        Unit::Ops,
-        "one",
-        "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5",
-        THREE_TIMES,
-    ),
-];
-
-const FILES: &[Row] = &[
-    row("create+write 4 KiB+close", Unit::Ops, "new", "create --block 4096 --count 2000", FOUR_TIMES),
-    row("stat (LOOKUP+GETATTR)", Unit::Ops, "new", "stat --count 2000", THREE_TIMES),
-];
-
-const DELETES: &[Row] = &[row("delete", Unit::Ops, "new", "remove --count 2000", FOUR_TIMES)];
-
-const COMMITTED: &[Row] = &[row(
-    "create+write 4 KiB+COMMIT",
-    Unit::Ops,
-    "kept",
-    "commit --block 4096 --count 2000",
-    Bar { speed: 1.0, cpu: Some(0.5) },
-)];
-
-const LISTS: &[Row] = &[
-    row(
-        "READDIRPLUS 10000 by 8 KiB",
-        Unit::Ops,
-        "dir",
-        "list --block 8192 --count 10000 --passes 10",
-        THREE_TIMES,
-    ),
-    // Pages of this size leave libnfs itself most of the time: told, not judged.
-    Row {
-        name: "READDIRPLUS 10000 by 64 KiB",
-        unit: Unit::Ops,
-        file: "dir",
-        args: "list --block 65536 --count 10000 --passes 10",
-        bar: None,
-    },
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::{nfs, smb};
 
     #[test]
     fn rows_are_chosen_by_part_of_their_name_with_what_they_need() {
-        let groups = groups(&["stat".to_owned()]);
+        let groups = chosen(nfs::groups(), &["stat".to_owned()]);
         assert_eq!(groups.len(), 1);
         assert_eq!(groups[0].rows[0].name, "create+write 4 KiB+close"); // nothing to stat without it
+        let groups = chosen(smb::groups(), &["delete".to_owned()]);
+        assert_eq!(groups.len(), 2); // nothing to delete without the one that makes files
+        assert!(groups[1].last);
+    }
+
+    #[test]
+    fn rows_of_a_group_have_the_same_peers() {
+        for group in nfs::groups().iter().chain(&smb::groups()) {
+            assert!(group.rows.iter().all(|row| row.peers == group.peers()), "{group:?}");
+        }
     }
 
     #[test]
     fn a_short_run_does_less_of_the_same() {
-        let args = SMALL[0].arguments("one", true).join(" ");
+        let groups = chosen(nfs::groups(), &["read 1 KiB".to_owned()]);
+        let args = groups[0].rows[0].arguments("one", true).join(" ");
         assert_eq!(args, "small --block 1024 --size 104857600 --seconds 0.7 --file one");
     }
 }

@@ -188,8 +188,9 @@ fn program(outcomes: &mut Outcomes, name: &str, source: &str, server: &Server, m
 /// The load program for what it says about correctness: every byte counted and compared on the disk.
 fn many_clients(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     let run = |args: &str| {
-        let args: Vec<&str> = args.split(' ').collect();
-        loader::load(&loader::compile("load")?, &args, &server.address, server.running.pid())
+        let mut args: Vec<String> = args.split(' ').map(str::to_owned).collect();
+        args.extend(loader::nfs_options(&server.address));
+        loader::load(&loader::compile("load")?, &args, server.running.pid())
     };
     outcomes.run("load: 10 clients write at depth 8", &["cc"], || {
         for client in 0..10 {

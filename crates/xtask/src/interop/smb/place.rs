@@ -35,25 +35,9 @@ impl Place {
             }
         }
         if isolate::is_isolated() {
-            place.unix_users()?;
+            samba::unix_users(&place.folder, UIDS)?;
         }
         Ok(place)
-    }
-
-    /// Gives this mount namespace the accounts as Unix users.
-    fn unix_users(&self) -> Result<()> {
-        for (file, rest) in [("passwd", "::/nonexistent:/usr/sbin/nologin"), ("group", "")] {
-            let real = Path::new("/etc").join(file);
-            let mut text = fs::read_to_string(&real)?;
-            for (user, id) in UIDS {
-                let ids = if rest.is_empty() { format!("{id}:") } else { format!("{id}:{id}") };
-                text.push_str(&format!("{}:x:{ids}{rest}\n", user.name));
-            }
-            let copy = self.folder.join(file);
-            fs::write(&copy, text)?;
-            process::run("mount", &["--bind", &copy.to_string_lossy(), &real.to_string_lossy()])?;
-        }
-        Ok(())
     }
 
     /// smbd over the same folders.

@@ -1,0 +1,152 @@
+//! NFS: the rows and bars of issue 2, beside NFS-Ganesha.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::rows::{Bar, Group, Row, Unit};
+use super::{Contestant, Place, Who, folder};
+use crate::server::{self, Server, UID};
+use crate::{debian, ganesha, loader, process};
+
+pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::NFS_PEER];
+
+const PEERS: &[&str] = &["ganesha"];
+
+/// Makes the files that all rows use.
+pub fn place() -> Result<Place> {
+    Ok(Place { load: loader::compile("load")?, folder: folder::prepare(UID)? })
+}
+
+/// Starts a server whose own files are apart from those of others of its kind.
+pub fn start(folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
+    let server = match who {
+        Who::Peer(_) => ganesha::start(folder, &PathBuf::from(format!("target/compare/ganesha{apart}")))?,
+        Who::Ours => server::ours(&server::Options {
+            share: folder,
+            state: &process::fresh_folder(&format!("compare/state{apart}"))?,
+            portmap_port: "off",
+            nfs_port: process::free_port()?,
+        })?,
+    };
+    let Server { running, address, .. } = server;
+    Ok(Contestant { running, reach: loader::nfs_options(&address) })
+}
+
+pub fn groups() -> Vec<Group> {
+    let mut groups = vec![Group::fresh(IDLE)];
+    groups.extend(Group::singles(STREAMS));
+    groups.extend(Group::singles(SMALL));
+    groups.push(Group::new(FILES.to_vec()));
+    groups.push(Group::new(vec![COMMITTED]));
+    groups.extend(Group::singles(LISTS));
+    groups.push(Group::last(DELETES));
+    groups
+}
+
+const fn row(name: &'static str, unit: Unit, file: &'static str, args: &'static str, bar: Bar) -> Row {
+    Row { name, unit, file, args, peers: PEERS, bar: Some(bar) }
+}
+
+const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(0.7) };
+
+const IDLE: Row =
+    row("idle connection memory", Unit::Memory, "idle", "idle --count 1000", Bar::AtMost(16.0 * 1024.0));
+
+/// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice.
+const STREAMS: &[Row] = &[
+    row("read 1 GiB 1 client q1", Unit::Bytes, "one", "read --size 1073741824", STREAM),
+    row("read 1 GiB 1 client q4", Unit::Bytes, "one", "read --size 1073741824 --depth 4", STREAM),
+    row("read 5 clients q1", Unit::Bytes, "many", "read --clients 5 --size 268435456 --passes 2", STREAM),
+    row(
+        "read 5 clients q4",
+        Unit::Bytes,
+        "many",
+        "read --clients 5 --size 268435456 --passes 2 --depth 4",
+        STREAM,
+    ),
+    row("read 10 clients q1", Unit::Bytes, "many", "read --clients 10 --size 268435456 --passes 2", STREAM),
+    row(
+        "read 10 clients q4",
+        Unit::Bytes,
+        "many",
+        "read --clients 10 --size 268435456 --passes 2 --depth 4",
+        STREAM,
+    ),
+    row("write 1 GiB 1 client q1", Unit::Bytes, "one", "write --size 1073741824", STREAM),
+    row("write 1 GiB 1 client q4", Unit::Bytes, "one", "write --size 1073741824 --depth 4", STREAM),
+    row("write 5 clients q1", Unit::Bytes, "many", "write --clients 5 --size 268435456 --passes 2", STREAM),
+    row(
+        "write 5 clients q4",
+        Unit::Bytes,
+        "many",
+        "write --clients 5 --size 268435456 --passes 2 --depth 4",
+        STREAM,
+    ),
+    row("write 10 clients q1", Unit::Bytes, "many", "write --clients 10 --size 268435456 --passes 2", STREAM),
+    row(
+        "write 10 clients q4",
+        Unit::Bytes,
+        "many",
+        "write --clients 10 --size 268435456 --passes 2 --depth 4",
+        STREAM,
+    ),
+];
+
+const SMALL: &[Row] = &[
+    row(
+        "read 1 KiB q1",
+        Unit::Ops,
+        "one",
+        "small --block 1024 --size 104857600 --seconds 1.5",
+        Bar::speed(4.0),
+    ),
+    row(
+        "read 4 KiB q1",
+        Unit::Ops,
+        "one",
+        "small --block 4096 --size 104857600 --seconds 1.5",
+        Bar::speed(4.0),
+    ),
+    row(
+        "random read 4 KiB q32",
+        Unit::Ops,
+        "one",
+        "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5",
+        Bar::speed(3.0),
+    ),
+];
+
+const FILES: &[Row] = &[
+    row("create+write 4 KiB+close", Unit::Ops, "new", "create --block 4096 --count 2000", Bar::speed(4.0)),
+    row("stat (LOOKUP+GETATTR)", Unit::Ops, "new", "stat --count 2000", Bar::speed(3.0)),
+];
+
+const DELETES: &[Row] = &[row("delete", Unit::Ops, "new", "remove --count 2000", Bar::speed(4.0))];
+
+const COMMITTED: Row = row(
+    "create+write 4 KiB+COMMIT",
+    Unit::Ops,
+    "kept",
+    "commit --block 4096 --count 2000",
+    Bar::Times { speed: 1.0, cpu: Some(0.5) },
+);
+
+const LISTS: &[Row] = &[
+    row(
+        "READDIRPLUS 10000 by 8 KiB",
+        Unit::Ops,
+        "dir",
+        "list --block 8192 --count 10000 --passes 10",
+        Bar::speed(3.0),
+    ),
+    // Pages of this size leave libnfs itself most of the time: told, not judged.
+    Row {
+        name: "READDIRPLUS 10000 by 64 KiB",
+        unit: Unit::Ops,
+        file: "dir",
+        args: "list --block 65536 --count 10000 --passes 10",
+        peers: PEERS,
+        bar: None,
+    },
+];

@@ -1,0 +1,261 @@
+//! SMB: the rows and bars of issue 3, beside Samba's smbd in the configurations that are best at something.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::rows::{Bar, Group, Row, Unit};
+use super::{Contestant, Place, Who, folder};
+use crate::samba::{self, Share, User};
+use crate::{debian, isolate, loader, process, server};
+
+pub const PACKAGES: &[&[debian::Package]] = &[debian::SMB_LOAD, debian::SMB_PEER];
+
+const ADA: User = User { name: "ada", password: "secret" };
+/// A Unix user that no other account of this machine has: Samba maps users both ways.
+const UID: u32 = 61001;
+
+/// smbd's configurations: what is added to the global section. All but the first answer what is in memory without
+/// handing it to another thread.
+const CONFIGURATIONS: &[(&str, &str)] = &[
+    ("default", ""),
+    ("sendfile", INLINE),
+    (
+        "recvfile",
+        "  use sendfile = yes\n  aio read size = 0\n  aio write size = 0\n  min receivefile size = 16384",
+    ),
+    (
+        "fruit",
+        "  vfs objects = catia fruit streams_xattr\n  fruit:resource = file\n  fruit:metadata = netatalk",
+    ),
+];
+const INLINE: &str = "  use sendfile = yes\n  aio read size = 0\n  aio write size = 0";
+
+const READERS: &[&str] = &["default", "sendfile"];
+const WRITERS: &[&str] = &["default", "sendfile", "recvfile"];
+const ANY: &[&str] = &["default", "sendfile"];
+const DEFAULT: &[&str] = &["default"];
+const MAC: &[&str] = &["fruit"];
+
+/// Makes the files that all rows use, and smbd's user known here.
+pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
+    if !isolate::is_isolated() {
+        bail!("as root only, and where namespaces may be made: smbd needs its accounts as Unix users");
+    }
+    let Some(load) = loader::compile_smb(libsmb2)? else {
+        eprintln!("{}", loader::NO_LIBSMB2);
+        std::process::exit(2);
+    };
+    samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
+    let folder = folder::prepare(UID)?;
+    folder::prepare_mac(&folder, UID)?;
+    Ok(Place { load, folder })
+}
+
+/// Starts a server whose own files are apart from those of others of its kind.
+pub fn start(folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
+    let port = process::free_port()?;
+    let running = match who {
+        Who::Ours => {
+            let state = process::fresh_folder(&format!("compare/state{apart}"))?;
+            let settings = state.with_extension("toml");
+            let (name, path) = ("share", folder.display());
+            std::fs::write(
+                &settings,
+                format!("[[share]]\nname = \"{name}\"\npath = \"{path}\"\nprotocols = [\"smb\"]\n"),
+            )?;
+            server::add_user(&state, ADA.name, ADA.password, UID)?;
+            server::ours_with_settings(&settings, &state, &["--smb-port", &port.to_string()])?
+        }
+        Who::Peer(configuration) => {
+            let Some((_, settings)) = CONFIGURATIONS.iter().find(|(name, _)| *name == configuration) else {
+                bail!("smbd has no configuration {configuration}");
+            };
+            let share = Share { name: "share".into(), folder: folder.to_path_buf(), settings: "" };
+            let place = PathBuf::from(format!("target/compare/smbd-{configuration}{apart}"));
+            samba::start(&place, port, &[ADA], &[share], settings)?
+        }
+    };
+    let client = samba::client_configuration(&process::root().join("target/compare/client"))?;
+    let (port, client) = (port.to_string(), client.display().to_string());
+    let local = folder.join("one.0").display().to_string();
+    let reach = ["--port", &port, "--share", "share", "--user", ADA.name, "--password", ADA.password];
+    let more = ["--configuration", &client, "--local", &local];
+    Ok(Contestant { running, reach: reach.iter().chain(&more).map(|&text| text.to_owned()).collect() })
+}
+
+pub fn groups() -> Vec<Group> {
+    let mut groups: Vec<Group> = IDLE.iter().cloned().map(Group::fresh).collect();
+    for rows in [READS, WRITES, COPIES, SMALL] {
+        groups.extend(Group::singles(rows));
+    }
+    groups.push(Group::new(FILES.to_vec()));
+    groups.extend(Group::singles(LISTS));
+    groups.push(Group::last(DELETES));
+    groups
+}
+
+const fn row(
+    name: &'static str,
+    unit: Unit,
+    (file, args): (&'static str, &'static str),
+    peers: &'static [&'static str],
+    bar: Bar,
+) -> Row {
+    Row { name, unit, file, args, peers, bar: Some(bar) }
+}
+
+const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(1.0) };
+const IDLE_LIMIT: Bar = Bar::AtMost(32.0 * 1024.0);
+
+const IDLE: &[Row] = &[
+    row("idle session memory, 200", Unit::Memory, ("idle", "idle --count 200"), DEFAULT, IDLE_LIMIT),
+    row("idle session memory, 2,000", Unit::Memory, ("idle", "idle --count 2000"), DEFAULT, IDLE_LIMIT),
+];
+
+/// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice. Unsigned.
+const READS: &[Row] = &[
+    row("read 1 GiB 1 client q1", Unit::Bytes, ("one", "read --size 1073741824"), READERS, STREAM),
+    row("read 1 GiB 1 client q4", Unit::Bytes, ("one", "read --size 1073741824 --depth 4"), READERS, STREAM),
+    row(
+        "read 5 clients q1",
+        Unit::Bytes,
+        ("many", "read --clients 5 --size 268435456 --passes 2"),
+        READERS,
+        STREAM,
+    ),
+    row(
+        "read 5 clients q4",
+        Unit::Bytes,
+        ("many", "read --clients 5 --size 268435456 --passes 2 --depth 4"),
+        READERS,
+        STREAM,
+    ),
+    row(
+        "read 10 clients q1",
+        Unit::Bytes,
+        ("many", "read --clients 10 --size 268435456 --passes 2"),
+        READERS,
+        STREAM,
+    ),
+    row(
+        "read 10 clients q4",
+        Unit::Bytes,
+        ("many", "read --clients 10 --size 268435456 --passes 2 --depth 4"),
+        READERS,
+        STREAM,
+    ),
+];
+
+const WRITES: &[Row] = &[
+    row("write 1 GiB 1 client q1", Unit::Bytes, ("one", "write --size 1073741824"), WRITERS, STREAM),
+    row(
+        "write 1 GiB 1 client q4",
+        Unit::Bytes,
+        ("one", "write --size 1073741824 --depth 4"),
+        WRITERS,
+        STREAM,
+    ),
+    row(
+        "write 5 clients q1",
+        Unit::Bytes,
+        ("many", "write --clients 5 --size 268435456 --passes 2"),
+        WRITERS,
+        STREAM,
+    ),
+    row(
+        "write 5 clients q4",
+        Unit::Bytes,
+        ("many", "write --clients 5 --size 268435456 --passes 2 --depth 4"),
+        WRITERS,
+        STREAM,
+    ),
+    row(
+        "write 10 clients q1",
+        Unit::Bytes,
+        ("many", "write --clients 10 --size 268435456 --passes 2"),
+        WRITERS,
+        STREAM,
+    ),
+    row(
+        "write 10 clients q4",
+        Unit::Bytes,
+        ("many", "write --clients 10 --size 268435456 --passes 2 --depth 4"),
+        WRITERS,
+        STREAM,
+    ),
+];
+
+/// 1 GiB through smbclient, as libsmb2 can neither of the two: it signs with AES-CMAC and seals with AES-CCM, slowly.
+const COPIES: &[Row] = &[
+    row("get 1 GiB signed AES-GMAC", Unit::Bytes, ("one", "get --protection sign"), ANY, Bar::speed(1.0)),
+    row("put 1 GiB signed AES-GMAC", Unit::Bytes, ("put", "put --protection sign"), ANY, Bar::speed(1.0)),
+    row(
+        "get 1 GiB sealed AES-128-GCM",
+        Unit::Bytes,
+        ("one", "get --protection encrypt"),
+        ANY,
+        Bar::speed(1.0),
+    ),
+    row(
+        "put 1 GiB sealed AES-128-GCM",
+        Unit::Bytes,
+        ("put", "put --protection encrypt"),
+        ANY,
+        Bar::speed(1.0),
+    ),
+];
+
+const SMALL: &[Row] = &[
+    row(
+        "read 1 KiB q1",
+        Unit::Ops,
+        ("one", "small --block 1024 --size 104857600 --seconds 1.5"),
+        READERS,
+        Bar::speed(1.0),
+    ),
+    row(
+        "read 4 KiB q1",
+        Unit::Ops,
+        ("one", "small --block 4096 --size 104857600 --seconds 1.5"),
+        READERS,
+        Bar::speed(1.0),
+    ),
+    row(
+        "random read 4 KiB q32",
+        Unit::Ops,
+        ("one", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
+        READERS,
+        Bar::speed(2.0),
+    ),
+];
+
+const FILES: &[Row] = &[
+    row(
+        "create+write 4 KiB+close",
+        Unit::Ops,
+        ("new", "create --block 4096 --count 2000"),
+        ANY,
+        Bar::speed(4.0),
+    ),
+    row("stat", Unit::Ops, ("new", "stat --count 2000"), ANY, Bar::speed(2.0)),
+];
+
+const DELETES: &[Row] = &[row("delete", Unit::Ops, ("new", "remove --count 2000"), ANY, Bar::speed(2.0))];
+
+const LISTS: &[Row] = &[
+    row(
+        "list 10,000 with ids and sizes",
+        Unit::Ops,
+        ("dir", "list --block 65536 --count 10000 --passes 10"),
+        DEFAULT,
+        Bar::speed(5.0),
+    ),
+    row(
+        "list 10,000 with Finder info",
+        Unit::Ops,
+        ("mac", "finder --block 65536 --count 10000 --passes 10"),
+        MAC,
+        Bar::speed(8.0),
+    ),
+];
