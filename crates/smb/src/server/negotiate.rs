@@ -93,12 +93,13 @@ pub(super) async fn run(context: &Context) -> Outcome {
 /// The answer to an SMB1 NEGOTIATE that offers SMB2, MS-SMB2 3.3.5.3. `None` ends the connection.
 pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> {
     let offered = smb1::Negotiate::decode(message).ok()?;
-    if connection.negotiated.get().is_some() || !connection.window.lock().take(0, 1) {
+    if connection.negotiated().is_some() || !connection.window.lock().take(0, 1) {
         return None;
     }
     let config = connection.service.config();
     let wildcard = offered.offers(smb1::Negotiate::SMB_2_WILDCARD) && config.newest > Dialect::V2_0_2;
-    if !wildcard && !(offered.offers(smb1::Negotiate::SMB_2_002) && config.oldest == Dialect::V2_0_2) {
+    let speaks_old = offered.offers(smb1::Negotiate::SMB_2_002) && config.oldest == Dialect::V2_0_2;
+    if !wildcard && !speaks_old {
         return None;
     }
     let old = Dialect::V2_0_2;
