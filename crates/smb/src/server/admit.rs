@@ -51,7 +51,7 @@ pub(super) fn judge(
         }
         None => {
             if is_signed && header.session_id != 0 {
-                admitted.signer = of_another_connection(connection, header, message);
+                admitted.signer = not_of_this_connection(connection, header, message);
             }
             stranger(header, origin).err()
         }
@@ -73,8 +73,12 @@ fn stranger(header: &Header, origin: &Origin<'_>) -> Result<(), Status> {
     }
 }
 
-/// Who has proven, by a signature, to be the client of a session that this connection does not have yet.
-fn of_another_connection(connection: &Connection, header: &Header, message: &[u8]) -> Option<Arc<Channel>> {
+/// Who has proven, by a signature, to be the client of a session that this connection has no longer, or does not have
+/// yet.
+fn not_of_this_connection(connection: &Connection, header: &Header, message: &[u8]) -> Option<Arc<Channel>> {
+    if let Some(channel) = connection.ended_channel(header.session_id) {
+        return Some(channel).filter(|channel| channel.signer.verify(message));
+    }
     let session = connection.service.session(header.session_id)?;
     let signer = Signer::new(session.signing, &session.keys.signing);
     (session.user().can_sign() && signer.verify(message)).then(|| Arc::new(Channel { session, signer }))

@@ -1,6 +1,6 @@
 //! One TCP connection: frames in and out, MS-SMB2 3.3.1.7 and 3.3.5.1.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -32,6 +32,9 @@ const MAX_BEFORE_LOGIN: usize = 64 * 1024;
 /// The most sessions of one connection.
 pub(super) const MAX_SESSIONS: usize = 64;
 
+/// How many ended sessions a connection remembers the keys of.
+const MAX_ENDED: usize = 16;
+
 /// A connection.
 pub(super) struct Connection {
     pub(super) service: Arc<Service>,
@@ -43,6 +46,8 @@ pub(super) struct Connection {
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
     pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>>,
+    /// Sessions that have ended while their client may not know: refusals are signed for it.
+    ended: Mutex<VecDeque<Arc<Channel>>>,
     /// Logins under way.
     pub(super) logins: Logins,
     /// Somebody has logged in: longer messages are received.
@@ -67,6 +72,7 @@ impl Connection {
             window: Mutex::new(Window::new()),
             requests: Arc::default(),
             channels: RwLock::default(),
+            ended: Mutex::default(),
             logins: Logins::default(),
             logged_in: AtomicBool::new(false),
         })
@@ -95,7 +101,17 @@ impl Connection {
 
     /// A session is used here no longer.
     pub(super) fn remove_channel(&self, session_id: u64) {
-        self.channels.write().remove(&session_id);
+        let Some(channel) = self.channels.write().remove(&session_id) else { return };
+        let mut ended = self.ended.lock();
+        if ended.len() == MAX_ENDED {
+            ended.pop_front();
+        }
+        ended.push_back(channel);
+    }
+
+    /// A session that was used here and has ended.
+    pub(super) fn ended_channel(&self, session_id: u64) -> Option<Arc<Channel>> {
+        self.ended.lock().iter().rev().find(|channel| channel.session.id == session_id).cloned()
     }
 
     /// Sends what the client has not asked for, or is told ahead of its answer.

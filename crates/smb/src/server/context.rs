@@ -19,7 +19,7 @@ use super::requests::Ticket;
 use super::service::Service;
 use super::session::{Channel, Session};
 use super::tree::Tree;
-use crate::wire::header::{Flags, Header};
+use crate::wire::header::{Command, Flags, Header};
 use crate::wire::values::FileKey;
 use crate::wire::{Status, error};
 use wire::{Malformed, Writer};
@@ -208,6 +208,9 @@ impl Context {
         let mut future = pin!(future);
         if let Some(ready) = poll_once(future.as_mut()) {
             return Ok(ready);
+        }
+        if !self.last && self.header.command == Command::CHANGE_NOTIFY {
+            return Err(Status::INTERNAL_ERROR); // as Windows says: what follows would wait for ever
         }
         let earlier = self.waiting.lock().take();
         let ticket = earlier

@@ -210,6 +210,11 @@ impl File {
         !self.open.is_data() && self.open.guard().stream() == Stream::Info
     }
 
+    /// It has been read up to here.
+    pub(super) fn set_position(&self, position: u64) {
+        self.position.store(position, Ordering::Relaxed);
+    }
+
     /// Reads up to `length` bytes.
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Status> {
         if self.open.node().kind() == Kind::Folder && self.open.is_data() {

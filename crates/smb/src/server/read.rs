@@ -24,6 +24,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     if data.len() < request.minimum_count as usize || (data.is_empty() && request.length > 0) {
         return Err(Status::END_OF_FILE.into());
     }
+    file.set_position(request.offset + data.len() as u64);
     let mut head = Writer::onto(Vec::with_capacity(Head::LEN));
     Head::of(data.len() as u32).encode(&mut head);
     let body = head.into_bytes();

@@ -108,8 +108,9 @@ fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, S
     {
         return Err(Status::INVALID_PARAMETER);
     }
-    if session.client_guid != negotiated.client_guid {
-        return Err(Status::USER_SESSION_DELETED);
+    // Another GUID may be refused (3.3.5.5); Windows does not, and the signature says who it is.
+    if session.has_expired(SystemTime::now()) {
+        return Err(Status::NETWORK_SESSION_EXPIRED);
     }
     if !session.user().has_account() {
         return Err(Status::NOT_SUPPORTED);
