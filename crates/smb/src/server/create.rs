@@ -22,6 +22,7 @@ use vfs::{Actor, Error, Volume};
 pub(super) use self::access::{maximal, wanted as wanted_access};
 pub(super) use self::path::{Path, component, stream_name};
 pub(super) use self::stream::{INFO, RESOURCE};
+use super::app_instance::Instance;
 use super::context::{Context, Failure, Outcome};
 use super::durable::Wish;
 use super::open::{Open, What};
@@ -66,9 +67,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let tree = context.tree()?;
     let Ok(volume) = tree.volume() else { return super::pipe_end::open(context, &request) };
     let asked = request.contexts.iter().map(Asked::decode).collect::<Result<Vec<_>, _>>()?;
-    let lease = leases::asked(context, &request, &asked);
     let wish = Wish::of(&asked, context.session()?.dialect.is_v3())?;
     if let Wish::Reconnect { file, create_guid } = wish {
+        let lease = leases::named(context, &asked);
         let open = durable::reconnect(context, &request, lease, file, create_guid)?;
         return reply::reconnected(context, &open).await;
     }
@@ -79,7 +80,12 @@ pub(super) async fn run(context: &Context) -> Outcome {
         Some(Begun::New(numbered)) => Some(numbered),
         None => None,
     };
+    let lease = leases::asked(context, &request, &asked);
     let wanted = judge(context, &request, asked, lease)?;
+    let instance = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some());
+    if let Some(instance) = instance {
+        context.service().instances.take_over(context, instance)?;
+    }
     let opened = open(context, tree, volume, &wanted).await?;
     reply::finish(context, &wanted, opened, wish, numbered).await
 }

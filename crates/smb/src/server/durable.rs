@@ -5,13 +5,12 @@
 //! given back: it cannot answer, so it is closed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use vfs::state::Caching;
 
-use super::client::Client;
 use super::context::{Context, Failure};
 use super::create::register;
 use super::leases::Kind;
@@ -37,7 +36,6 @@ pub(super) struct Durable {
     timeout: Duration,
     /// The number of the CREATE that made it; of version 2.
     create_guid: Option<[u8; 16]>,
-    client: Weak<Client>,
 }
 
 impl Durable {
@@ -109,18 +107,16 @@ impl Wish {
 }
 
 /// Makes a new open durable, if that was asked for and it may cache its handle.
-pub(super) fn grant(context: &Context, wish: Wish, open: &Open) -> Result<(), Failure> {
+pub(super) fn grant(wish: Wish, open: &Open) {
     let (timeout, create_guid) = match wish {
         Wish::Request => (TIMEOUT, None),
         Wish::RequestV2 { timeout, create_guid } => (timeout, Some(create_guid)),
-        Wish::Nothing | Wish::Reconnect { .. } => return Ok(()),
+        Wish::Nothing | Wish::Reconnect { .. } => return,
     };
     let is_file = open.file().is_ok_and(|file| file.open.node().kind() == vfs::Kind::File);
     if is_file && open.held.get().is_some_and(|held| held.lease.caching().contains(Caching::HANDLE)) {
-        let client = Arc::downgrade(context.session()?.client());
-        let _ = open.durable.set(Durable { timeout, create_guid, client }); // a new open has none
+        let _ = open.durable.set(Durable { timeout, create_guid }); // a new open has none
     }
-    Ok(())
 }
 
 /// Opens that have lost their session.
@@ -221,11 +217,14 @@ pub(super) fn reconnect(
         let open = &lost.open;
         let known = open.durable.get().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
         let held = open.held.get().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-        let same = known.create_guid == create_guid
-            && known.client.upgrade().is_some_and(|of| Arc::ptr_eq(&of, &client))
-            && Arc::ptr_eq(open.tree.volume()?, volume);
+        // Who comes back the old way need not know the number; who has none says zeros.
+        let same = create_guid.is_none_or(|guid| known.create_guid.unwrap_or_default() == guid);
+        let same = same && Arc::ptr_eq(open.tree.volume()?, volume);
         let key = match held.cache.kind() {
-            Kind::Oplock => None,
+            Kind::Oplock => None, // which any client of the user's may come back for
+            Kind::Lease { .. } if !Arc::ptr_eq(&held.client, &client) => {
+                return Err(Status::OBJECT_NAME_NOT_FOUND);
+            }
             Kind::Lease { .. } => Some(held.cache.key()),
         };
         if !same || key != lease.map(|lease| lease.key.0) {

@@ -37,18 +37,23 @@ impl Cached {
     pub(super) const NONE: Self = Self { oplock: OplockLevel::NONE, lease: None };
 }
 
-/// The lease that a request asks for, if the dialect has such a thing: of version 2 where that is known.
-pub(super) fn asked(context: &Context, request: &Request<'_>, contexts: &[Asked<'_>]) -> Option<Lease> {
+/// The lease that a request names, if the dialect has such a thing: of version 2 where that is known.
+pub(super) fn named(context: &Context, contexts: &[Asked<'_>]) -> Option<Lease> {
     let lease = contexts.iter().find_map(|context| match context {
         Asked::Lease(lease) => Some(*lease),
         _ => None,
     });
     let dialect = context.connection.negotiated()?.dialect;
-    let lease = lease.filter(|_| request.oplock_level == OplockLevel::LEASE && dialect.has_large_mtu())?;
+    let lease = lease.filter(|_| dialect.has_large_mtu())?;
     match dialect.is_v3() {
         true => Some(lease),
         false => Some(Lease { v2: None, ..lease }),
     }
+}
+
+/// The lease that a request asks for.
+pub(super) fn asked(context: &Context, request: &Request<'_>, contexts: &[Asked<'_>]) -> Option<Lease> {
+    named(context, contexts).filter(|_| request.oplock_level == OplockLevel::LEASE)
 }
 
 /// The lease on the folder that its client knows of this open.

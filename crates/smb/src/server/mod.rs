@@ -13,6 +13,7 @@
 #![allow(dead_code, reason = "being built")]
 
 mod admit;
+mod app_instance;
 mod chain;
 mod change_notify;
 mod client;

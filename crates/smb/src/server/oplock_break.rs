@@ -48,6 +48,6 @@ fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
         return Err(Status::UNSUCCESSFUL.into());
     }
     let to = Caching(request.state.without(LeaseState(!u32::from(Caching::ALL.0))).0 as u8);
-    let to = held.lease.acknowledge(to).map_err(|_| Status::REQUEST_NOT_ACCEPTED)?;
+    held.lease.acknowledge(to).map_err(|_| Status::REQUEST_NOT_ACCEPTED)?;
     Ok(Lease { key: request.key, state: state(to) })
 }

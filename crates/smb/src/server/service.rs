@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::app_instance::Instances;
 use super::client::Client;
 use super::config::{Config, Share};
 use super::connection::Connection;
@@ -26,6 +27,8 @@ pub struct Service {
     pub(super) durables: Arc<Durables>,
     /// Short names that clients have asked for.
     pub(super) short_names: ShortNames,
+    /// Opens of applications that may move to other clients.
+    pub(super) instances: Instances,
     started: SystemTime,
     next_file: AtomicU64,
     /// Tells the keys of opens without a lease from the keys that clients make up.
@@ -54,6 +57,7 @@ impl Service {
             clients: Mutex::default(),
             durables: Arc::default(),
             short_names: ShortNames::default(),
+            instances: Instances::default(),
             started: SystemTime::now(),
             next_file: AtomicU64::new(1),
             salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),

@@ -106,7 +106,7 @@ impl Open {
         if self.volume.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        self.recall(Cause::Truncate).await;
+        self.recall(Cause::Overwrite).await;
         self.cut_now(0).await
     }
 

@@ -106,6 +106,8 @@ pub struct BreakNotice {
     pub to: Caching,
     /// Somebody waits until the holder has cleaned up and says so ([`Lease::acknowledge`]).
     pub needs_ack: bool,
+    /// The next step of a break that was told of before, and answered.
+    pub further: bool,
     /// It did not answer in time: the lease is gone already.
     pub revoked: bool,
 }
@@ -123,7 +125,8 @@ pub(super) struct LeaseEntry {
     pub(super) style: Style,
     pub(super) held: Caching,
     breaking: Option<Breaking>,
-    /// Who waits for which bits to be gone. Dropping the sender is the answer.
+    /// Who waits for which bits to be gone; for none: until nothing is on its way back. Dropping the sender is the
+    /// answer.
     causers: Vec<(Caching, oneshot::Sender<Infallible>)>,
     notices: mpsc::UnboundedSender<BreakNotice>,
     /// How many [`Lease`] guards there are.
@@ -154,8 +157,13 @@ impl LeaseEntry {
         self.party != by || (self.style == Style::Steps && self.held == Caching::READ)
     }
 
-    /// Makes the holder give up `gone`. Returns what to wait on if it does not happen at once.
-    pub(super) fn break_for(&mut self, file: FileId, gone: Caching) -> Option<oneshot::Receiver<Infallible>> {
+    /// Makes the holder give up `gone`. Returns what to wait on if `waits_for` is not gone at once.
+    pub(super) fn break_for(
+        &mut self,
+        file: FileId,
+        gone: Caching,
+        waits_for: Caching,
+    ) -> Option<oneshot::Receiver<Infallible>> {
         if !self.held.meets(gone) {
             return None;
         }
@@ -163,31 +171,51 @@ impl LeaseEntry {
         let left = self.style.leaves(heading.without(gone));
         match &mut self.breaking {
             Some(breaking) => breaking.last = breaking.last.intersection(left),
-            None => self.announce(file, left),
+            None => self.announce(file, left, left, false),
         }
-        self.held.meets(gone).then(|| {
-            let (sender, receiver) = oneshot::channel();
-            self.causers.retain(|(_, sender)| !sender.is_closed());
-            self.causers.push((gone, sender));
-            receiver
-        })
+        self.held.meets(waits_for).then(|| self.cause(waits_for))
+    }
+
+    /// What to wait on until nothing is on its way back any more.
+    pub(super) fn settled(&mut self) -> Option<oneshot::Receiver<Infallible>> {
+        self.breaking.is_some().then(|| self.cause(Caching::NONE))
+    }
+
+    fn cause(&mut self, gone: Caching) -> oneshot::Receiver<Infallible> {
+        let (sender, receiver) = oneshot::channel();
+        self.causers.retain(|(_, sender)| !sender.is_closed());
+        self.causers.push((gone, sender));
+        receiver
+    }
+
+    /// What a holder is told next that has answered already, but not for all that must go: to close what it keeps open
+    /// first, then to forget what it has read.
+    fn next_step(&self, last: Caching) -> Caching {
+        match self.style {
+            Style::Bits if self.held.contains(Caching::HANDLE) => {
+                self.held.intersection(last.union(Caching::READ)).sensible()
+            }
+            style => style.leaves(self.held.intersection(last)),
+        }
     }
 
     /// Only what the holder may have to flush or close is worth waiting for. One that cannot be told any more has
     /// nothing left to flush.
-    fn announce(&mut self, file: FileId, to: Caching) {
+    fn announce(&mut self, file: FileId, to: Caching, last: Caching, further: bool) {
         let needs_ack = self.style == Style::Whole || self.held.meets(Caching::WRITE.union(Caching::HANDLE));
-        let told = self.tell(file, to, needs_ack, false);
+        let told = self.tell(file, to, needs_ack, further);
         if needs_ack && told {
-            self.breaking = Some(Breaking { announced: to, last: to });
+            self.breaking = Some(Breaking { announced: to, last });
         } else {
             self.held = to;
         }
     }
 
-    fn tell(&self, file: FileId, to: Caching, needs_ack: bool, revoked: bool) -> bool {
+    fn tell(&self, file: FileId, to: Caching, needs_ack: bool, further: bool) -> bool {
         let (lease, stream, party, from) = (self.id, self.stream.clone(), self.party, self.held);
-        self.notices.send(BreakNotice { lease, file, stream, party, from, to, needs_ack, revoked }).is_ok()
+        let revoked = false;
+        let notice = BreakNotice { lease, file, stream, party, from, to, needs_ack, further, revoked };
+        self.notices.send(notice).is_ok()
     }
 
     fn acknowledge(&mut self, file: FileId, to: Caching) -> Result<Caching> {
@@ -195,15 +223,30 @@ impl LeaseEntry {
         let last = breaking.ok_or(Error::Invalid)?.last;
         self.held = to.sensible();
         if !last.contains(self.held) {
-            self.announce(file, self.style.leaves(self.held.intersection(last)));
+            self.announce(file, self.next_step(last), last, true);
         }
-        self.causers.retain(|(gone, _)| self.held.meets(*gone));
+        let breaking = self.breaking.is_some();
+        self.causers
+            .retain(|(gone, _)| if *gone == Caching::NONE { breaking } else { self.held.meets(*gone) });
         Ok(self.held)
     }
 
     /// Takes everything away, as the time to answer is over.
     pub(super) fn revoke(&mut self, file: FileId) {
-        self.tell(file, Caching::NONE, false, true);
+        let (lease, stream, party, from) = (self.id, self.stream.clone(), self.party, self.held);
+        let (to, needs_ack, further, revoked) = (Caching::NONE, false, false, true);
+        // Whether anybody listens does not matter.
+        let _ = self.notices.send(BreakNotice {
+            lease,
+            file,
+            stream,
+            party,
+            from,
+            to,
+            needs_ack,
+            further,
+            revoked,
+        });
         self.held = Caching::NONE;
         self.breaking = None;
         self.causers.clear();

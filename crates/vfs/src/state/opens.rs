@@ -73,7 +73,7 @@ impl OpenRequest {
     /// What it means to others' caches.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self.concern {
-            _ if self.empties => Some(Cause::Truncate),
+            _ if self.empties => Some(Cause::Overwrite),
             Concern::Attributes => None,
             Concern::Rights => Some(Cause::OpenRights),
             Concern::Data if self.access.meets(Modes::WRITE) => Some(Cause::OpenWrite),

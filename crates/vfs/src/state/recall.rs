@@ -4,6 +4,7 @@ use std::future::Future;
 use tokio::sync::oneshot;
 
 use super::leases::{Caching, LeaseEntry, LeaseId, Style};
+use super::opens::Concern;
 use super::table::Entry;
 use super::{OpenGuard, OpenRequest, Party, State, Stream};
 use crate::{Error, FileId, Result};
@@ -20,6 +21,8 @@ pub enum Cause {
     OpenWrite,
     /// It is opened to see who may do what with it.
     OpenRights,
+    /// It is opened to be emptied.
+    Overwrite,
     /// An open failed, perhaps only because a cached handle is in its way.
     ShareConflict,
     /// It is read without an open.
@@ -49,7 +52,9 @@ impl Cause {
             Self::ShareConflict => Caching::HANDLE,
             // As if it were opened for that first, which is how some clients do it.
             Self::Rename | Self::Remove => Caching::HANDLE.union(Caching::WRITE),
-            Self::Write | Self::Truncate | Self::Lock => Caching::READ.union(Caching::WRITE),
+            Self::Write | Self::Truncate | Self::Overwrite | Self::Lock => {
+                Caching::READ.union(Caching::WRITE)
+            }
             Self::Attributes | Self::OpenRights => Caching::NONE,
             Self::Entry => Caching::READ,
         }
@@ -66,9 +71,15 @@ impl Cause {
         match self {
             Self::OpenRead | Self::OpenRights | Self::Read => Caching::WRITE,
             Self::ShareConflict => Caching::HANDLE,
-            Self::OpenWrite | Self::Write | Self::Truncate | Self::Lock => Caching::ALL,
+            Self::OpenWrite | Self::Overwrite | Self::Write | Self::Truncate | Self::Lock => Caching::ALL,
             Self::Attributes | Self::Rename | Self::Remove | Self::Entry => Caching::ALL,
         }
+    }
+
+    /// What of that must be gone before it happens. Who empties a file does not wait for those who have nothing to write
+    /// back: they are told, and what they keep open stays.
+    fn waits_for(self, gone: Caching) -> Caching {
+        if self == Self::Overwrite { gone.intersection(Caching::WRITE) } else { gone }
     }
 
     /// Names and attributes belong to the file, whichever stream is cached.
@@ -103,8 +114,8 @@ impl State {
         deadline: impl Fn() -> T,
     ) -> Result<OpenGuard> {
         let mut opener = None;
-        for _ in 0..MOST_TRIES {
-            match self.try_open(file, &stream, request)? {
+        for tried in 0..MOST_TRIES {
+            match self.try_open(file, &stream, request, tried > 0)? {
                 Ok(open) => return Ok(open),
                 Err(recall) => {
                     opener.get_or_insert_with(|| Opener::new(self, file));
@@ -115,12 +126,14 @@ impl State {
         Err(Error::ShareConflict)
     }
 
-    /// Opens, unless somebody's cache is in the way: then it is asked for.
+    /// Opens, unless somebody's cache is in the way: then it is asked for. Who opens while a cache is on its way back,
+    /// for whomever, waits for that, too; but for the first try of one that asks for everything itself.
     fn try_open(
         &self,
         file: FileId,
         stream: &Stream,
         request: OpenRequest,
+        again: bool,
     ) -> Result<std::result::Result<OpenGuard, Recall>> {
         let opened = self.table.with(file, |entry| {
             let verdict = entry.verdict(stream, &request);
@@ -129,10 +142,14 @@ impl State {
                 Err(Error::ShareConflict) => Some(Cause::ShareConflict),
                 Err(_) => None,
             };
-            let holders = cause.map(|cause| entry.break_for(file, stream, cause, request.party));
-            match holders.filter(|holders| !holders.is_empty()) {
-                Some(holders) => Ok(Err(holders)),
-                None => verdict.and_then(|()| entry.add_open(&self.table, stream, &request)).map(Ok),
+            let broken = cause.map(|cause| entry.break_for(file, stream, cause, request.party));
+            let mut holders = broken.unwrap_or_default();
+            if verdict.is_ok() && request.concern == Concern::Data && (again || !request.empties) {
+                holders.extend(entry.unsettled(stream, request.party));
+            }
+            match holders.is_empty() {
+                false => Ok(Err(holders)),
+                true => verdict.and_then(|()| entry.add_open(&self.table, stream, &request)).map(Ok),
             }
         })?;
         Ok(match opened {
@@ -153,9 +170,20 @@ impl Entry {
                 Style::Steps => cause.takes_steps(),
                 Style::Whole => cause.takes_whole(),
             };
-            lease.break_for(file, gone).map(|answer| Holder { lease: lease.id, answer })
+            let waits_for = if lease.style == Style::Whole { gone } else { cause.waits_for(gone) };
+            let answer = lease.break_for(file, gone, waits_for)?;
+            Some(Holder { lease: lease.id, answer })
         });
         broken.collect()
+    }
+}
+
+impl Entry {
+    /// Those whose leases are on their way back, bit by bit.
+    fn unsettled(&mut self, stream: &Stream, by: Party) -> Vec<Holder> {
+        let others = self.leases.iter_mut().filter(|lease| lease.party != by && lease.stream == *stream);
+        let settled = |lease: &mut LeaseEntry| Some(Holder { lease: lease.id, answer: lease.settled()? });
+        others.filter(|lease| lease.style == Style::Bits).filter_map(settled).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is there already.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use vfs::backend::Found;
@@ -8,7 +9,7 @@ use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 
 use super::stream::{self, Base, Target};
 use super::{Missed, Opened, Wanted, access};
-use crate::server::context::Context;
+use crate::server::context::{Context, poll_once};
 use crate::server::leases::{self, Of};
 use crate::server::open::{File, Open, What};
 use crate::server::tree::Tree;
@@ -64,11 +65,7 @@ pub(super) async fn open(
         concern: Some(access::concern(granted)),
         empties: overwrites && target.is_there,
     };
-    let open =
-        context.wait(volume.open(&wanted.actor, found, options)).await?.map_err(|error| match error {
-            Error::NoSuchAttribute => Status::OBJECT_NAME_NOT_FOUND,
-            other => other.into(),
-        })?;
+    let open = once_others_let(context, volume.open(&wanted.actor, found, options)).await?;
     if overwrites && target.is_there {
         empty(&open).await?;
         if !is_stream {
@@ -82,6 +79,28 @@ pub(super) async fn open(
         _ => Action::OPENED,
     };
     Ok(Opened { open: wrap(context, tree, wanted, granted, open)?, action })
+}
+
+/// Waits for an open. Who had to be waited for may have removed the file by then: there may be another one.
+async fn once_others_let(
+    context: &Context,
+    opening: impl Future<Output = vfs::Result<vfs::Open>>,
+) -> Result<vfs::Open, Missed> {
+    let mut opening = pin!(opening);
+    let at_once = poll_once(opening.as_mut());
+    let waited = at_once.is_none();
+    let opened = match at_once {
+        Some(opened) => opened,
+        None => context.wait(opening).await?,
+    };
+    let open = opened.map_err(|error| match error {
+        Error::NoSuchAttribute => Status::OBJECT_NAME_NOT_FOUND,
+        other => other.into(),
+    })?;
+    match waited && open.attributes()?.links == 0 {
+        true => Err(Missed::again()),
+        false => Ok(open),
+    }
 }
 
 /// Cuts off all that is there, whatever the open may be used for.

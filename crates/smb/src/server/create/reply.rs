@@ -1,5 +1,6 @@
 //! The response.
 
+use crate::server::app_instance::Instance;
 use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::server::create::{Opened, Wanted, maximal, register};
@@ -25,9 +26,12 @@ pub(super) async fn finish(
 ) -> Outcome {
     let open = register(context, opened.open)?;
     let cached = leases::grant(context, wanted, &open)?;
-    durable::grant(context, wish, &open)?;
+    durable::grant(wish, &open);
     if let Some(numbered) = numbered {
         numbered.done(&open, opened.action);
+    }
+    if let Some(instance) = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some()) {
+        context.service().instances.add(context, instance, &open)?;
     }
     let also = open.durable.get().map(Durable::answer);
     respond(context, &open, &wanted.asked, opened.action, cached, also).await

@@ -129,7 +129,7 @@ impl Cache {
         }
         let epoch = {
             let mut changing = self.changing.lock();
-            changing.epoch = changing.epoch.wrapping_add(1);
+            changing.epoch = changing.epoch.wrapping_add(u16::from(!notice.further));
             changing.epoch
         };
         let opens = self.opens();
