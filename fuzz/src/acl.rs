@@ -10,8 +10,8 @@ pub fn stored(data: &[u8]) {
     let Ok(stored) = Stored::decode(data) else { return };
     assert!(stored.entries.list.len() <= MAX_ENTRIES.min(data.len() / 7));
     assert_eq!(Stored::decode(&stored.encode()).as_ref(), Ok(&stored));
-    let Stored { uid, gid, group, entries, .. } = stored;
-    let acl = Acl { owner: Who::User(uid), group, entries, stored: true };
+    let Stored { uid, gid, owner, group, entries, .. } = stored;
+    let acl = Acl { owner: owner.unwrap_or(Who::User(uid)), group, entries, stored: true };
     assert_eq!(acl.rights(&Caller::root(), uid, gid), Rights::ALL);
     acl.rights(&Caller::new(uid.max(1), gid, &[7]), uid, gid);
     acl.rights(&Caller::new(uid ^ 1, gid ^ 1, &[]), uid, gid);

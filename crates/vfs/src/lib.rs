@@ -7,6 +7,7 @@ mod attributes;
 pub mod backend;
 mod busy;
 mod caller;
+mod changed;
 mod coherence;
 mod error;
 pub mod events;

@@ -8,6 +8,7 @@
 //! Opening and waiting for a lock are futures. Dropping one takes back everything it did.
 
 mod data;
+mod describing;
 mod info;
 mod moving;
 mod places;

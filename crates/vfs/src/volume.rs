@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::acl::{CreateAcl, Known, New, Rights};
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
 use crate::busy::Busy;
+use crate::changed::Changed;
 use crate::events::{Happened, Hub};
 use crate::listing::{Listings, Page};
 use crate::local::{Locals, What};
@@ -58,6 +59,7 @@ pub struct Volume {
     pub(crate) places: Places,
     pub(crate) pool: Pool,
     pub(crate) acls: Known,
+    pub(crate) changed: Changed,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -133,6 +135,7 @@ impl Volume {
             places: Places::default(),
             pool: Pool::default(),
             acls: Known::default(),
+            changed: Changed::default(),
         }
     }
 

@@ -418,9 +418,7 @@ fn what_is_made_inherits() {
         let folder = share.set(&anna(), &folder, &list).unwrap();
         let file = share.make(&ben(), &folder, "a", NewKind::File, 0o644).unwrap();
         let acl = share.volume.acl(&file).unwrap();
-        let inherited = Inherit::INHERITED;
-        let expected =
-            [allow(5002, Rights::ALL).inherited_by(inherited), allow(5003, READ).inherited_by(inherited)];
+        let expected = [allow(5002, Rights::ALL), allow(5003, READ)];
         assert_eq!((acl.entries.list.as_slice(), acl.stored), (&expected[..], true));
         assert_eq!(
             file.attributes.mode, 0o700,

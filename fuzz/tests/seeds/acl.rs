@@ -10,7 +10,7 @@ use super::Seed;
 pub fn seeds() -> Vec<Seed> {
     let seed = |name, list, group| {
         let entries = Entries { list, protected: true, auto_inherited: true };
-        let bytes = Stored { mode: 0o750, uid: 1000, gid: 100, group, entries }.encode();
+        let bytes = Stored { mode: 0o750, uid: 1000, gid: 100, owner: None, group, entries }.encode();
         Seed { target: "vfs_acl", name, bytes }
     };
     let everybody = [

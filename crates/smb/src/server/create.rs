@@ -6,6 +6,7 @@
 //! ```
 
 mod access;
+mod besides;
 mod existing;
 mod links;
 mod new;
@@ -20,7 +21,7 @@ use vfs::state::Party;
 use vfs::{Actor, Error, Volume};
 
 pub(super) use self::access::{maximal, wanted as wanted_access};
-pub(super) use self::path::{Path, component, stream_name};
+pub(super) use self::path::{Path, stream_name};
 pub(super) use self::stream::{INFO, RESOURCE};
 use super::app_instance::Instance;
 use super::context::{Context, Failure, Outcome};

@@ -51,6 +51,19 @@ pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttrib
     }
 }
 
+/// What a file's extended attributes take together, MS-FSCC 2.4.13; 0 when it has none.
+pub(super) fn ea_size(file: &File) -> Result<u32, Status> {
+    let eas = file.open.volume().eas(&file.open.found()?)?;
+    let bytes = eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>();
+    Ok(ea_size_of(eas.len() as u32, bytes as u32))
+}
+
+/// The same of so many, whose names and values have so many bytes: as a list in OS/2's form, its length, then flags, two
+/// lengths, name, NUL and value of each.
+pub(super) fn ea_size_of(count: u32, bytes: u32) -> u32 {
+    if count == 0 { 0 } else { 4 + bytes.saturating_add(5 * count) }
+}
+
 /// Times, sizes and attributes of an open file.
 pub(super) struct Facts {
     pub(super) attributes: Attributes,
@@ -59,6 +72,8 @@ pub(super) struct Facts {
     pub(super) size: u64,
     /// Its name begins with a dot.
     has_dot: bool,
+    /// The time of the last change of attributes, as this client sees it.
+    pub(super) changed: NtTime,
 }
 
 impl Facts {
@@ -70,7 +85,8 @@ impl Facts {
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
         let metadata = file.open.volume().metadata(&found, None)?;
         let has_dot = file.open.place().is_some_and(|(_, name)| name.first() == Some(&b'.'));
-        Ok(Self { attributes, metadata, size, has_dot })
+        let changed = file.changed_at(&attributes);
+        Ok(Self { attributes, metadata, size, has_dot, changed })
     }
 
     /// The attributes that clients see.
@@ -107,7 +123,7 @@ impl Facts {
             creation_time: self.created().0,
             last_access_time: NtTime::from(attributes.accessed).0,
             last_write_time: NtTime::from(attributes.modified).0,
-            change_time: NtTime::from(attributes.changed).0,
+            change_time: self.changed.0,
             allocation_size: self.allocated(),
             end_of_file: self.end_of_file(),
             file_attributes: self.file_attributes().0,

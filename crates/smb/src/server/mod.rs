@@ -47,6 +47,7 @@ mod query_info;
 mod read;
 mod replay;
 mod requests;
+mod security;
 mod service;
 mod session;
 mod session_setup;

@@ -1,7 +1,7 @@
 //! What clients have open.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
 use vfs::state::Stream;
-use vfs::{Actor, Beside, Caller, Kind, Payload};
+use vfs::{Actor, Attributes, Beside, Caller, Kind, Payload, SetAttributes, SetTime};
 
 use super::change_notify::Watched;
 use super::durable::Durable;
@@ -21,7 +21,9 @@ use super::replay::Number;
 use super::session::Session;
 use super::tree::Tree;
 use crate::wire::Status;
+use crate::wire::fscc::file_info::ModeFlags;
 use crate::wire::security::AccessMask;
+use crate::wire::time::NtTime;
 use crate::wire::values::FileKey;
 
 /// The most opens of one session.
@@ -65,12 +67,18 @@ pub(super) struct File {
     path: Mutex<Box<[u16]>>,
     /// How far the client has come with listing it.
     pub(super) scan: Mutex<Scan>,
-    /// Every write is on the disk before it is answered.
-    pub(super) write_through: bool,
     /// What happens in it, for CHANGE_NOTIFY.
     pub(super) watched: Watched,
     /// LOCK requests that have been answered.
     pub(super) lock_sequences: LockSequences,
+    /// How it is used, as CREATE and FileModeInformation say.
+    mode: AtomicU32,
+    /// Which of its extended attributes the client is told next.
+    pub(super) ea_cursor: AtomicUsize,
+    /// What is done through this open leaves the time of the last change as it is.
+    keeps_modified: AtomicBool,
+    /// The time of the last change of attributes that the client wants to see, whatever is done.
+    keeps_changed: Mutex<Option<NtTime>>,
 }
 
 impl Open {
@@ -163,15 +171,18 @@ impl Opens {
 
 impl File {
     /// A file as the client begins with it.
-    pub(super) fn new(open: vfs::Open, path: &[u16], write_through: bool) -> Self {
+    pub(super) fn new(open: vfs::Open, path: &[u16], mode: ModeFlags) -> Self {
         Self {
             open,
             position: AtomicU64::new(0),
             path: Mutex::new(path.into()),
             scan: Mutex::default(),
-            write_through,
             watched: Watched::default(),
             lock_sequences: LockSequences::default(),
+            mode: AtomicU32::new(mode.0),
+            ea_cursor: AtomicUsize::new(0),
+            keeps_modified: AtomicBool::new(false),
+            keeps_changed: Mutex::default(),
         }
     }
 
@@ -215,6 +226,63 @@ impl File {
         self.position.store(position, Ordering::Relaxed);
     }
 
+    /// How it is used.
+    pub(super) fn mode(&self) -> ModeFlags {
+        ModeFlags(self.mode.load(Ordering::Relaxed))
+    }
+
+    /// It is used otherwise from now on.
+    pub(super) fn set_mode(&self, mode: ModeFlags) {
+        self.mode.store(mode.0, Ordering::Relaxed);
+    }
+
+    /// Every write is on the disk before it is answered.
+    pub(super) fn writes_through(&self) -> bool {
+        self.mode().has(ModeFlags::WRITE_THROUGH)
+    }
+
+    /// Whether the time of the last change stays as it is, whatever is done through this open: the client has set it, or
+    /// said so. MS-FSA 2.1.5.14.2.
+    pub(super) fn keep_modified(&self, keep: bool) {
+        self.keeps_modified.store(keep, Ordering::Relaxed);
+    }
+
+    /// The time of the last change of attributes, as this client sees it.
+    pub(super) fn changed_at(&self, now: &Attributes) -> NtTime {
+        let kept = *self.keeps_changed.lock();
+        kept.unwrap_or_else(|| self.open.volume().changed(now).into())
+    }
+
+    /// Shows another time of the last change of attributes: to this client, when it wants it kept, as long as it has the
+    /// file open; to the others until the file changes again.
+    pub(super) fn show_changed(&self, shown: NtTime, keep: bool) -> Result<(), Status> {
+        *self.keeps_changed.lock() = keep.then_some(shown);
+        if let Some(time) = shown.time() {
+            self.open.volume().show_changed(&self.open.attributes()?, time);
+        }
+        Ok(())
+    }
+
+    /// The time of the last change of attributes that is to stay, if any.
+    pub(super) fn kept_changed(&self) -> Option<NtTime> {
+        *self.keeps_changed.lock()
+    }
+
+    /// Does what changes the file's bytes, and puts the time back where that must not change it.
+    pub(super) async fn changing<T>(
+        &self,
+        change: impl Future<Output = vfs::Result<T>>,
+    ) -> Result<T, Status> {
+        if !self.keeps_modified.load(Ordering::Relaxed) {
+            return Ok(change.await?);
+        }
+        let before = self.open.attributes()?;
+        let changed = change.await?;
+        let modified = SetTime::To(before.modified);
+        self.open.set_attributes(&SetAttributes { modified, ..SetAttributes::default() }).await?;
+        Ok(changed)
+    }
+
     /// Reads up to `length` bytes.
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Status> {
         if self.open.node().kind() == Kind::Folder && self.open.is_data() {
@@ -231,6 +299,6 @@ impl File {
         if self.open.node().kind() == Kind::Folder && self.open.is_data() {
             return Err(Status::INVALID_DEVICE_REQUEST);
         }
-        Ok(self.open.write_at(offset, data, stability).await?)
+        self.changing(self.open.write_at(offset, data, stability)).await
     }
 }

@@ -21,7 +21,6 @@ use crate::wire::fscc::reparse::Tag;
 use crate::wire::fscc::{FileAttributes, FileClass};
 use crate::wire::query_directory::{Flags, Request, Response};
 use crate::wire::security::AccessMask;
-use crate::wire::time::NtTime;
 
 /// How far a client has come with a folder.
 #[derive(Default)]
@@ -198,7 +197,8 @@ impl Walk<'_> {
         if begins_with_dot(name) {
             shown = facts::with_dot(shown);
         }
-        let facts = self.facts(attributes, rich.created, shown, rich.ea_bytes);
+        let facts =
+            self.facts(attributes, rich.created, shown, facts::ea_size_of(rich.ea_count, rich.ea_bytes));
         let mac = match &self.mac {
             Some(mac) => Some(mac.of(self.tree, caller, folder, entry.name(), &rich)?),
             None => None,
@@ -223,7 +223,7 @@ impl Walk<'_> {
             creation_time: created.into(),
             last_access_time: attributes.accessed.into(),
             last_write_time: attributes.modified.into(),
-            change_time: NtTime::from(attributes.changed),
+            change_time: self.file.open.volume().changed(attributes).into(),
             end_of_file: if is_folder { 0 } else { attributes.size },
             allocation_size: if is_folder { 0 } else { attributes.allocated },
             attributes: shown,

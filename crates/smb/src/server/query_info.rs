@@ -1,13 +1,15 @@
 //! QUERY_INFO, MS-SMB2 3.3.5.20.
 
+mod ea;
 mod file;
 mod file_system;
 mod pipe;
+mod security;
 
 pub(super) use self::file::path_of;
 
 use super::context::{Context, Failure, Outcome, Reply};
-use super::open::Open;
+use super::open::{Open, What};
 use crate::wire::fscc::{FileClass, FsClass};
 use crate::wire::query_info::{Request, Response};
 use crate::wire::values::InfoType;
@@ -25,6 +27,12 @@ impl Answer {
     fn whole(bytes: Vec<u8>) -> Self {
         Self { least: bytes.len(), bytes }
     }
+
+    /// One with something at its end that may be cut off. Windows wants room for its structure of `least` bytes, with the
+    /// structure's own padding.
+    fn open_ended(bytes: Vec<u8>, least: usize) -> Self {
+        Self { least: least.min(bytes.len()), bytes }
+    }
 }
 
 pub(super) async fn run(context: &Context) -> Outcome {
@@ -32,32 +40,41 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&message)?;
     context.may_transfer(request.output_buffer_length.max(request.input.len() as u32))?;
     let open = context.open(request.file)?;
-    let answer = match request.info_type {
-        InfoType::FILE => {
-            file::answer(context, &open, FileClass(request.information_class), &request).await?
+    let room = request.output_buffer_length as usize;
+    let class = FileClass(request.information_class);
+    let answer = match (request.info_type, &open.what) {
+        (InfoType::FILE, What::Pipe(end)) => pipe::answer(&open, end, class)?,
+        (InfoType::FILE, What::File(file)) if class == FileClass::FULL_EA => {
+            return ea::answer(&open, file, &request);
         }
-        InfoType::FILE_SYSTEM => file_system::answer(context, FsClass(request.information_class))?,
-        InfoType::SECURITY | InfoType::QUOTA => return Err(Status::NOT_SUPPORTED.into()),
+        (InfoType::FILE, What::File(_)) => file::answer(context, &open, class).await?,
+        (InfoType::FILE_SYSTEM, _) => file_system::answer(context, FsClass(request.information_class))?,
+        (InfoType::SECURITY, _) => return security::answer(context, &open, &request),
+        // MS-SMB2 3.3.5.20.4: where quotas are not kept.
+        (InfoType::QUOTA, _) => return Err(Status::NOT_SUPPORTED.into()),
         _ => return Err(Status::INVALID_PARAMETER.into()),
     };
-    fit(context, &open, answer, request.output_buffer_length as usize)
+    fit(&open, answer, room)
 }
 
 /// Cuts an answer off where the client has no room for more, MS-SMB2 3.3.5.20.1.
-fn fit(context: &Context, open: &Open, answer: Answer, room: usize) -> Outcome {
+fn fit(open: &Open, answer: Answer, room: usize) -> Outcome {
     if room < answer.least {
         return Err(Status::INFO_LENGTH_MISMATCH.into());
     }
-    let _ = context;
     let mut data = answer.bytes;
     let status = if data.len() > room { Status::BUFFER_OVERFLOW } else { Status::SUCCESS };
     data.truncate(room);
+    Ok(reply(open, status, data))
+}
+
+fn reply(open: &Open, status: Status, data: Vec<u8>) -> Reply {
     let response = Response { data };
-    Ok(Reply { status, file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
+    Reply { status, file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) }
 }
 
 /// Too little room, and how much is needed.
-pub(super) fn too_small(context: &Context, needed: usize) -> Failure {
+fn too_small(context: &Context, needed: usize) -> Failure {
     let contexts = context.connection.negotiated().is_some_and(|agreed| agreed.dialect.has_error_contexts());
     Failure {
         status: Status::BUFFER_TOO_SMALL,

@@ -21,7 +21,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     match &open.what {
         What::Pipe(pipe) => pipe.write(&data)?,
         What::File(file) => {
-            let through = file.write_through || request.flags.has(Flags::WRITE_THROUGH);
+            let through = file.writes_through() || request.flags.has(Flags::WRITE_THROUGH);
             let stability = if through { Stability::File } else { Stability::Unstable };
             file.write(request.offset, data, stability).await?;
         }

@@ -57,7 +57,10 @@ impl Volume {
                 Some(entries) => {
                     check_entries(&entries)?;
                     let (uid, gid) = (found.attributes.uid, found.attributes.gid);
-                    self.store_acl(&found, Stored { mode: 0, uid, gid, group: Who::Group(gid), entries })?;
+                    self.store_acl(
+                        &found,
+                        Stored { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries },
+                    )?;
                     now(&found)
                 }
             }

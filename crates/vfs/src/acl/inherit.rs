@@ -18,26 +18,33 @@ pub(super) fn entries_of(own: Option<&Entries>, above: Option<&Entries>, heir: H
     let passed: Vec<Entry> = match own {
         Some(own) if own.protected => Vec::new(),
         _ => {
-            above.into_iter().flat_map(|above| &above.list).flat_map(|entry| passed_on(entry, heir)).collect()
+            let each = |above: &Entries| -> Vec<Entry> {
+                let marks = if above.auto_inherited { Inherit::INHERITED } else { Inherit::NONE };
+                above.list.iter().flat_map(|entry| passed_on(entry, heir, marks)).collect()
+            };
+            above.map(each).unwrap_or_default()
         }
     };
+    let marked = above.is_some_and(|above| above.auto_inherited);
     match own {
         None if passed.is_empty() => None,
-        None => Some(Entries { list: passed, protected: false, auto_inherited: true }),
+        None => Some(Entries { list: passed, protected: false, auto_inherited: marked }),
         Some(own) => {
-            let auto_inherited = own.auto_inherited || !passed.is_empty();
+            let auto_inherited = own.auto_inherited || (marked && !passed.is_empty());
             let list = own.list.iter().cloned().chain(passed).collect();
             Some(Entries { list, auto_inherited, ..*own })
         }
     }
 }
 
+/// Only a folder whose own list is marked so marks what it passes on as inherited (`marks`).
+///
 /// What becomes of one entry: nothing, one that counts for the heir, one that it only passes on, or both.
-fn passed_on(entry: &Entry, heir: Heir) -> impl Iterator<Item = Entry> + use<> {
+fn passed_on(entry: &Entry, heir: Heir, marks: Inherit) -> impl Iterator<Item = Entry> + use<> {
     let has = |flag| entry.inherit.contains(flag);
     let counts = has(if heir.is_folder { Inherit::FOLDERS } else { Inherit::FILES });
     let goes_on = heir.is_folder && entry.inherit.meets(PASSED_ON) && !has(Inherit::NO_PROPAGATE);
-    let onward = Inherit(entry.inherit.0 & PASSED_ON.0).union(Inherit::INHERITED);
+    let onward = Inherit(entry.inherit.0 & PASSED_ON.0).union(marks);
     let who = match entry.who {
         Who::Owner => Who::User(heir.uid),
         Who::OwningGroup => Who::Group(heir.gid),
@@ -45,7 +52,7 @@ fn passed_on(entry: &Entry, heir: Heir) -> impl Iterator<Item = Entry> + use<> {
     };
     // Who is named by what he does is somebody else for what is made in the heir.
     let is_named = who == entry.who;
-    let now = if goes_on && is_named { onward } else { Inherit::INHERITED };
+    let now = if goes_on && is_named { onward } else { marks };
     let counting = counts.then(|| Entry { who, inherit: now, ..entry.clone() });
     let only = goes_on && !(counts && is_named);
     let passing = only.then(|| Entry { inherit: onward.union(Inherit::ONLY), ..entry.clone() });

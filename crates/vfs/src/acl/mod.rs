@@ -150,7 +150,7 @@ pub struct Entries {
 /// Who may do what to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acl {
-    /// Its owner: a user.
+    /// Its owner: a user. One of another system is kept, and the host's owner is who has an owner's rights.
     pub owner: Who,
     /// Its group. One of another system is kept, and the host's group is another then.
     pub group: Who,
@@ -163,7 +163,7 @@ pub struct Acl {
 /// Changes to an ACL; what is `None` stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AclChange {
-    /// The new owner: a user.
+    /// The new owner: a user, or one of another system, who is only kept.
     pub owner: Option<Who>,
     /// The new group, or one of another system, which is only kept.
     pub group: Option<Who>,

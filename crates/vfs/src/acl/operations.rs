@@ -24,6 +24,11 @@ impl Volume {
         Ok(derive(&of.attributes, posix.as_deref()))
     }
 
+    /// Whether an ACL that somebody has set counts for a file, and not its mode.
+    pub fn has_stored_acl(&self, of: &Found) -> Result<bool> {
+        Ok(self.stored_acl(of)?.is_some())
+    }
+
     /// Everything that the caller may do to a file. Without `parent`, the folder it is in, what that adds is left out:
     /// that whoever may change the folder's entries may remove this one, and whoever may list it sees attributes.
     pub fn rights(&self, caller: &Caller, of: &Found, parent: Option<&Found>) -> Result<Rights> {
@@ -104,6 +109,8 @@ impl Volume {
             Some(Who::User(_)) if !takes => return Err(Error::AccessDenied),
             Some(Who::User(user)) if caller.uid == 0 || caller.uid == user => uid = user,
             Some(Who::User(_)) => return Err(Error::NotPermitted),
+            Some(Who::Foreign(_)) if !takes => return Err(Error::AccessDenied),
+            Some(Who::Foreign(_)) => {}
             Some(_) => return Err(Error::Invalid),
         }
         let regroups = takes || caller.uid == of.attributes.uid;
@@ -139,12 +146,17 @@ impl Volume {
             (None, Who::Foreign(kept)) => Who::Foreign(kept),
             _ => Who::Group(gid),
         };
-        let is_kept = current.stored || matches!(group, Who::Foreign(_));
+        let owner = match (&change.owner, current.owner) {
+            (Some(Who::Foreign(given)), _) => Some(Who::Foreign(given.clone())),
+            (None, Who::Foreign(kept)) => Some(Who::Foreign(kept)),
+            _ => None,
+        };
+        let is_kept = current.stored || owner.is_some() || matches!(group, Who::Foreign(_));
         let entries = change.entries.clone().or_else(|| is_kept.then_some(current.entries));
         let Some(entries) = entries else {
             return now.object.set_attributes(server(), &owned(&now.attributes, uid, gid, None));
         };
-        self.store_acl(&now, Stored { mode: 0, uid, gid, group, entries })
+        self.store_acl(&now, Stored { mode: 0, uid, gid, owner, group, entries })
     }
 
     /// Stores an ACL whose mode is not known yet, and sets owner, group and mode.
@@ -156,7 +168,7 @@ impl Volume {
         let attributes = Attributes { mode, uid, gid, ..*before };
         let says_the_mode = {
             let derived = derive(&attributes, None);
-            derived.entries == stored.entries && derived.group == stored.group
+            stored.owner.is_none() && derived.entries == stored.entries && derived.group == stored.group
         };
         let seal = if says_the_mode { None } else { Some(self.acls.seal_key(self.backend.as_ref())?) };
         let changes = owned(before, uid, gid, Some(mode));
@@ -202,7 +214,7 @@ pub(super) fn check_entries(entries: &Entries) -> Result<()> {
 
 fn check(change: &AclChange) -> Result<()> {
     change.entries.as_ref().map_or(Ok(()), check_entries)?;
-    change.group.as_ref().map_or(Ok(()), check_who)
+    change.owner.iter().chain(&change.group).try_for_each(check_who)
 }
 
 fn check_who(who: &Who) -> Result<()> {

@@ -18,6 +18,7 @@ pub(super) type SealKey = [u8; 16];
 const VERSION: u8 = 1;
 const PROTECTED: u8 = 1;
 const AUTO_INHERITED: u8 = 2;
+const FOREIGN_OWNER: u8 = 4;
 const SEAL_LEN: usize = 16;
 
 /// An ACL, and what the file's mode, owner and group were when it was stored. It counts while they are the same.
@@ -29,6 +30,8 @@ pub struct Stored {
     pub uid: u32,
     /// The host's group.
     pub gid: u32,
+    /// The ACL's owner, when that is not the host's.
+    pub owner: Option<Who>,
     /// The ACL's group.
     pub group: Who,
     /// The entries.
@@ -43,7 +46,8 @@ impl Stored {
     }
 
     pub(super) fn into_acl(self) -> Acl {
-        Acl { owner: Who::User(self.uid), group: self.group, entries: self.entries, stored: true }
+        let owner = self.owner.unwrap_or(Who::User(self.uid));
+        Acl { owner, group: self.group, entries: self.entries, stored: true }
     }
 
     /// The stored form without its seal.
@@ -51,10 +55,13 @@ impl Stored {
         let mut w = Writer::new();
         let flag = |on, bit| if on { bit } else { 0 };
         w.u8(VERSION);
-        w.u8(flag(self.entries.protected, PROTECTED) | flag(self.entries.auto_inherited, AUTO_INHERITED));
+        w.u8(flag(self.entries.protected, PROTECTED)
+            | flag(self.entries.auto_inherited, AUTO_INHERITED)
+            | flag(self.owner.is_some(), FOREIGN_OWNER));
         w.u16_be(self.mode);
         w.u32_be(self.uid);
         w.u32_be(self.gid);
+        self.owner.iter().for_each(|owner| encode_who(owner, &mut w));
         encode_who(&self.group, &mut w);
         w.u16_be(self.entries.list.len() as u16); // at most MAX_ENTRIES, as `operations` has checked
         for entry in &self.entries.list {
@@ -74,6 +81,7 @@ impl Stored {
         }
         let flags = r.u8()?;
         let (mode, uid, gid) = (r.u16_be()?, r.u32_be()?, r.u32_be()?);
+        let owner = if flags & FOREIGN_OWNER != 0 { Some(decode_who(&mut r)?) } else { None };
         let group = decode_who(&mut r)?;
         let count = usize::from(r.u16_be()?);
         if count > MAX_ENTRIES {
@@ -83,7 +91,7 @@ impl Stored {
         r.finish()?;
         let entries =
             Entries { list, protected: flags & PROTECTED != 0, auto_inherited: flags & AUTO_INHERITED != 0 };
-        Ok(Self { mode, uid, gid, group, entries })
+        Ok(Self { mode, uid, gid, owner, group, entries })
     }
 
     pub(super) fn seal(&self, key: &SealKey) -> Vec<u8> {

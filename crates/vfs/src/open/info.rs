@@ -2,7 +2,7 @@
 //! there when the file has Finder info, and always has its full size; writing a Finder info of zeros takes it away.
 
 use super::{Beside, Open};
-use crate::backend::{Found, Stability};
+use crate::backend::Stability;
 use crate::mac::info_stream::InfoStream;
 use crate::mac::{FinderInfo, Metadata};
 use crate::state::{Cause, Stream};
@@ -51,10 +51,6 @@ impl Open {
         let place = self.place();
         let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
         self.volume.metadata(&self.found()?, place)
-    }
-
-    fn found(&self) -> Result<Found> {
-        Ok(Found { attributes: self.node.attributes()?, object: self.node.clone() })
     }
 }
 

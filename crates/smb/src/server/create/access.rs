@@ -2,7 +2,7 @@
 
 use vfs::backend::Found;
 use vfs::state::{Concern, Modes};
-use vfs::{Access, Caller, Kind, Volume};
+use vfs::{Caller, Kind, Volume};
 
 use crate::server::tree::Tree;
 use crate::wire::Status;
@@ -40,7 +40,7 @@ pub(in crate::server) fn wanted(desired: u32) -> Result<AccessMask, Status> {
     }
 }
 
-/// Everything that somebody may do with a file.
+/// Everything that somebody may do with a file, which is in `parent`.
 pub(in crate::server) fn maximal(
     volume: &Volume,
     tree: &Tree,
@@ -48,43 +48,30 @@ pub(in crate::server) fn maximal(
     found: &Found,
     parent: Option<&Found>,
 ) -> Result<AccessMask, Status> {
-    let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
-    let granted = volume.access(caller, found, all)?;
-    let mut mask = AccessMask::READ_ATTRIBUTES | AccessMask::READ_CONTROL | AccessMask::SYNCHRONIZE;
-    if granted.contains(Access::READ) {
-        mask = mask | AccessMask::READ_DATA | AccessMask::READ_EA;
-    }
-    if granted.contains(Access::WRITE) {
-        mask = mask
-            | AccessMask::WRITE_DATA
-            | AccessMask::APPEND_DATA
-            | AccessMask::WRITE_EA
-            | AccessMask::WRITE_ATTRIBUTES
-            | AccessMask::DELETE_CHILD; // of a file it means nothing, and clients that want all ask for it
-    }
-    // A script need not be executable on the host to be run by a client that reads it.
-    if granted.contains(Access::EXECUTE)
-        || (granted.contains(Access::READ) && found.attributes.kind == Kind::File)
-    {
-        mask = mask | AccessMask::EXECUTE;
-    }
-    let owns = caller.uid == 0 || caller.uid == found.attributes.uid;
-    if owns {
-        mask = mask | AccessMask::WRITE_ATTRIBUTES | AccessMask::WRITE_DAC | AccessMask::WRITE_EA;
-    }
-    if caller.uid == 0 {
-        mask = mask | AccessMask::WRITE_OWNER;
-    }
-    let may_leave = match parent {
-        Some(parent) => {
-            volume.access(caller, parent, Access::WRITE.union(Access::EXECUTE))?.contains(Access::WRITE)
-        }
-        None => granted.contains(Access::WRITE),
-    };
-    if may_leave {
-        mask = mask | AccessMask::DELETE;
+    let rights = volume.rights(caller, found, parent)?;
+    let mut mask = AccessMask(rights.0 & AccessMask::FILE_ALL.0);
+    if !volume.has_stored_acl(found)? {
+        mask = mask | beyond_mode(caller, found, mask);
     }
     Ok(if tree.read_only { AccessMask(mask.0 & !CHANGES.0) } else { mask })
+}
+
+/// What a mode has no bit for, and Windows expects of who may read, write or owns a file.
+fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMask {
+    let mut more = AccessMask::NONE;
+    if found.attributes.kind != Kind::Folder {
+        // A script need not be executable on the host to be run by a client that reads it.
+        if by_mode.has(AccessMask::READ_DATA) {
+            more = more | AccessMask::EXECUTE;
+        }
+        if by_mode.has(AccessMask::WRITE_DATA) {
+            more = more | AccessMask::DELETE_CHILD; // of what a file has none
+        }
+    }
+    if caller.uid == found.attributes.uid {
+        more = more | AccessMask::WRITE_OWNER | AccessMask::READ_EA | AccessMask::WRITE_EA;
+    }
+    more
 }
 
 /// What of an open with these rights others' caches stand against, MS-FSA 2.1.5.1.2.

@@ -10,12 +10,21 @@ use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 use super::stream::{self, Base, Target};
 use super::{Missed, Opened, Wanted, access};
 use crate::server::context::{Context, poll_once};
+use crate::server::facts;
 use crate::server::leases::{self, Of};
 use crate::server::open::{File, Open, What};
 use crate::server::tree::Tree;
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options};
+use crate::wire::fscc::FileAttributes;
+use crate::wire::fscc::file_info::ModeFlags;
 use crate::wire::security::AccessMask;
+
+/// Options that FileModeInformation shows.
+const KEPT_OPTIONS: u32 = ModeFlags::WRITE_THROUGH.0
+    | ModeFlags::SEQUENTIAL_ONLY.0
+    | ModeFlags::NO_INTERMEDIATE_BUFFERING.0
+    | ModeFlags::DELETE_ON_CLOSE.0;
 
 /// Opens what a path leads to.
 pub(super) async fn open(
@@ -27,10 +36,10 @@ pub(super) async fn open(
     found: &Found,
 ) -> Result<Opened, Missed> {
     let is_stream = wanted.path.stream.is_some();
-    fits(wanted, found.attributes.kind, is_stream)?;
     if !is_stream && wanted.disposition() == Disposition::CREATE {
         return Err(Status::OBJECT_NAME_COLLISION.into());
     }
+    fits(wanted, found.attributes.kind, is_stream)?;
     let caller = &wanted.actor.caller;
     let parent = resolved.parent(caller)?;
     let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
@@ -70,6 +79,9 @@ pub(super) async fn open(
         empty(&open).await?;
         if !is_stream {
             stream::forget(volume, wanted, &base).await?;
+            // MS-FSA 2.1.5.1.2.1: the attributes are those of a new file.
+            let asked = FileAttributes(wanted.request.file_attributes) | FileAttributes::ARCHIVE;
+            open.change_metadata(|metadata| metadata.set_dos(facts::to_keep(asked, metadata.dos))).await?;
         }
     }
     let action = match wanted.disposition() {
@@ -128,7 +140,9 @@ pub(super) fn wrap(
     granted: AccessMask,
     open: vfs::Open,
 ) -> Result<Open, Status> {
-    let file = File::new(open, &wanted.request.name, wanted.options().has(Options::WRITE_THROUGH));
+    // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
+    let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
+    let file = File::new(open, &wanted.request.name, mode);
     Ok(Open::new(wanted.number, context.session()?, tree, granted, What::File(Box::new(file))))
 }
 

@@ -6,6 +6,7 @@ use vfs::backend::NewKind;
 use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Beside, Error, OpenOptions, Volume};
 
+use super::besides::Besides;
 use super::existing::wrap;
 use super::stream::Target;
 use super::{Missed, Opened, Wanted, access};
@@ -45,7 +46,11 @@ pub(super) async fn make(
     let parent = resolved.parent(caller)?;
     let folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
     let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
-    let made = match volume.create(&wanted.actor, &parent, &resolved.name, kind, mode) {
+    let besides = Besides::of(&wanted.asked)?;
+    besides.may_own(caller)?;
+    let acl = besides.entries();
+    let made = volume.create_with_acl(&wanted.actor, &parent, &resolved.name, (kind, mode), acl.as_ref());
+    let made = match made {
         Err(Error::Exists | Error::LeaseRecall) => return Err(Missed::again()),
         other => other?,
     };
@@ -68,6 +73,10 @@ pub(super) async fn make(
         empties: false,
     };
     let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
+    if let Err(status) = besides.give(&open).await {
+        volume.remove(&wanted.actor, &parent, &resolved.name, made.found.attributes.kind)?;
+        return Err(status.into());
+    }
     Ok(Opened { open: wrap(context, tree, wanted, granted, open)?, action: Action::CREATED })
 }
 

@@ -1,5 +1,7 @@
 //! The response.
 
+use vfs::backend::Found;
+
 use crate::server::app_instance::Instance;
 use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure, Outcome, Reply};
@@ -97,9 +99,12 @@ fn answer(
     let tree = context.tree()?;
     Ok(match asked {
         Asked::MaximalAccess(_) => {
-            let found =
-                vfs::backend::Found { object: file.open.node().clone(), attributes: facts.attributes };
-            let access = maximal(tree.volume()?, tree, &context.caller()?, &found, None);
+            let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
+            let parent = match file.open.place() {
+                Some((folder, _)) => Some(Found { attributes: folder.attributes()?, object: folder }),
+                None => None,
+            };
+            let access = maximal(tree.volume()?, tree, &context.caller()?, &found, parent.as_ref());
             Some(match access {
                 Ok(access) => Answer::MaximalAccess { status: Status::SUCCESS, access: access.0 },
                 Err(status) => Answer::MaximalAccess { status, access: 0 },

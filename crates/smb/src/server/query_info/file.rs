@@ -6,33 +6,28 @@ use vfs::names::windows_view;
 use vfs::{Attributes, Beside, Kind};
 use wire::Writer;
 
-use super::{Answer, pipe};
-use crate::server::config::ShareKind;
+use super::Answer;
+use crate::server::config::{Dialect, ShareKind};
 use crate::server::context::{Context, Failure};
 use crate::server::create::{INFO, RESOURCE};
-use crate::server::facts::Facts;
-use crate::server::open::{File, Open, What};
+use crate::server::facts::{self, Facts};
+use crate::server::open::{File, Open};
 use crate::wire::Status;
 use crate::wire::fscc::FileClass;
-use crate::wire::fscc::file_info as info;
+use crate::wire::fscc::file_info::{self as info, CaseSensitiveFlags};
 use crate::wire::fscc::file_name::{All, Name};
 use crate::wire::fscc::reparse::Tag;
 use crate::wire::fscc::stream::{self, Stream};
-use crate::wire::query_info::Request;
 use crate::wire::security::AccessMask;
-use crate::wire::time::NtTime;
+
+/// What Windows wants room for before an answer that ends with a name: its structure with the padding.
+const NAME_LEN: usize = 8;
+const STREAM_LEN: usize = 32;
+const ALL_LEN: usize = 104;
 
 /// What one class says.
-pub(super) async fn answer(
-    context: &Context,
-    open: &Open,
-    class: FileClass,
-    _request: &Request<'_>,
-) -> Result<Answer, Failure> {
-    let file = match &open.what {
-        What::File(file) => file,
-        What::Pipe(end) => return pipe::answer(open, end, class),
-    };
+pub(super) async fn answer(context: &Context, open: &Open, class: FileClass) -> Result<Answer, Failure> {
+    let file = open.file()?;
     if needs_attributes(class) {
         open.require(AccessMask::READ_ATTRIBUTES)?;
     }
@@ -40,13 +35,11 @@ pub(super) async fn answer(
     match class {
         FileClass::STREAM => {
             stream::encode(&streams(context, file).await?, &mut w);
-            return Ok(Answer { bytes: w.into_bytes(), least: 0 });
+            return Ok(Answer::open_ended(w.into_bytes(), STREAM_LEN));
         }
         FileClass::NORMALIZED_NAME => {
-            // Without the backslash in front, MS-FSCC 2.4.29.
-            let path = path_of(context, file)?;
-            Name { name: path.get(1..).unwrap_or_default().to_vec() }.encode(&mut w);
-            return Ok(Answer { bytes: w.into_bytes(), least: 4 });
+            Name { name: normalized(context, file)? }.encode(&mut w);
+            return Ok(Answer::open_ended(w.into_bytes(), NAME_LEN));
         }
         FileClass::ACCESS => info::Access { access: open.granted }.encode(&mut w),
         FileClass::POSITION => info::Position { current_byte_offset: file.position() }.encode(&mut w),
@@ -64,11 +57,11 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
         FileClass::BASIC => basic(&facts).encode(&mut w),
         FileClass::STANDARD => standard(file, &facts).encode(&mut w),
         FileClass::INTERNAL => info::Internal { index_number: facts.number(context) }.encode(&mut w),
-        FileClass::EA => info::Ea { ea_size: 0 }.encode(&mut w),
+        FileClass::EA => info::Ea { ea_size: facts::ea_size(file)? }.encode(&mut w),
         FileClass::NETWORK_OPEN => network_open(&facts).encode(&mut w),
         FileClass::ATTRIBUTE_TAG => {
-            let reparse_tag = if facts.attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 };
-            info::AttributeTag { attributes: facts.file_attributes(), reparse_tag }.encode(&mut w);
+            let (attributes, reparse_tag) = (facts.file_attributes(), reparse_tag(&facts));
+            info::AttributeTag { attributes, reparse_tag }.encode(&mut w);
         }
         FileClass::COMPRESSION => {
             info::Compression { compressed_size: facts.size, ..Default::default() }.encode(&mut w);
@@ -79,7 +72,7 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
                 basic: basic(&facts),
                 standard: standard(file, &facts),
                 internal: info::Internal { index_number: facts.number(context) },
-                ea: info::Ea { ea_size: 0 },
+                ea: info::Ea { ea_size: facts::ea_size(file)? },
                 access: info::Access { access: open.granted },
                 position: info::Position { current_byte_offset: file.position() },
                 mode: mode(file),
@@ -87,11 +80,20 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
                 name: Name { name: file.opened_as() },
             };
             all.encode(&mut w);
-            return Ok(Answer { bytes: w.into_bytes(), least: All::FIXED_LEN });
+            return Ok(Answer::open_ended(w.into_bytes(), ALL_LEN));
         }
-        FileClass::ALTERNATE_NAME | FileClass::SHORT_NAME => {
-            return Err(Status::OBJECT_NAME_NOT_FOUND.into());
+        FileClass::STANDARD_LINK => standard_link(&standard(file, &facts)).encode(&mut w),
+        FileClass::STAT => stat(open, &facts).encode(&mut w),
+        FileClass::CASE_SENSITIVE => {
+            let sensitive = context.tree()?.share.options.case_sensitive;
+            let flags = if sensitive { CaseSensitiveFlags::CASE_SENSITIVE_DIR } else { Default::default() };
+            info::CaseSensitive { flags }.encode(&mut w);
         }
+        FileClass::ALTERNATE_NAME => {
+            Name { name: short_name(context, file)? }.encode(&mut w);
+            return Ok(Answer::open_ended(w.into_bytes(), NAME_LEN));
+        }
+        FileClass::POSIX => return Err(Status::NOT_SUPPORTED.into()),
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
     }
     Ok(Answer::whole(w.into_bytes()))
@@ -99,7 +101,15 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
 
 /// Classes for which the file must have been opened to read attributes, MS-FSA 2.1.5.12.
 fn needs_attributes(class: FileClass) -> bool {
-    matches!(class, FileClass::BASIC | FileClass::ALL | FileClass::NETWORK_OPEN | FileClass::ATTRIBUTE_TAG)
+    matches!(
+        class,
+        FileClass::BASIC
+            | FileClass::ALL
+            | FileClass::NETWORK_OPEN
+            | FileClass::ATTRIBUTE_TAG
+            | FileClass::STAT
+            | FileClass::CASE_SENSITIVE
+    )
 }
 
 fn basic(facts: &Facts) -> info::Basic {
@@ -108,7 +118,7 @@ fn basic(facts: &Facts) -> info::Basic {
         creation_time: facts.created(),
         last_access_time: attributes.accessed.into(),
         last_write_time: attributes.modified.into(),
-        change_time: NtTime::from(attributes.changed),
+        change_time: facts.changed,
         attributes: facts.file_attributes(),
     }
 }
@@ -139,9 +149,35 @@ fn network_open(facts: &Facts) -> info::NetworkOpen {
     }
 }
 
+fn standard_link(standard: &info::Standard) -> info::StandardLink {
+    let &info::Standard { number_of_links, delete_pending, directory, .. } = standard;
+    let total_links = number_of_links + u32::from(delete_pending);
+    info::StandardLink { accessible_links: number_of_links, total_links, delete_pending, directory }
+}
+
+fn stat(open: &Open, facts: &Facts) -> info::Stat {
+    let basic = basic(facts);
+    info::Stat {
+        file_id: facts.attributes.id.0,
+        creation_time: basic.creation_time,
+        last_access_time: basic.last_access_time,
+        last_write_time: basic.last_write_time,
+        change_time: basic.change_time,
+        allocation_size: facts.allocated(),
+        end_of_file: facts.end_of_file(),
+        attributes: basic.attributes,
+        reparse_tag: reparse_tag(facts),
+        number_of_links: if facts.attributes.kind == Kind::Folder { 1 } else { facts.attributes.links },
+        effective_access: open.granted,
+    }
+}
+
+fn reparse_tag(facts: &Facts) -> u32 {
+    if facts.attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 }
+}
+
 fn mode(file: &File) -> info::Mode {
-    let mode = if file.write_through { info::ModeFlags::WRITE_THROUGH } else { info::ModeFlags::NONE };
-    info::Mode { mode }
+    info::Mode { mode: file.mode() }
 }
 
 fn id(context: &Context, facts: &Facts) -> Result<info::Id, Status> {
@@ -183,6 +219,25 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
         add(&other.name, other.len, other.allocated);
     }
     Ok(all)
+}
+
+/// The path without the backslash in front, MS-FSCC 2.4.30, with the name of the stream that is open. Only 3.1.1 has it.
+fn normalized(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
+    if context.connection.negotiated().is_none_or(|agreed| agreed.dialect < Dialect::V3_1_1) {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    let mut path = path_of(context, file)?.split_off(1);
+    if let vfs::state::Stream::Named(stream) = file.open.guard().stream() {
+        path.push(u16::from(b':'));
+        path.extend(windows_view(stream.as_bytes()));
+    }
+    Ok(path)
+}
+
+/// The name in the form of DOS, MS-FSCC 2.4.5.
+fn short_name(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
+    let (_, name) = file.open.place().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+    Ok(windows_view(&context.service().short_names.of(&name)).into_iter().collect())
 }
 
 /// The path from the share's folder, with a backslash in front of each name.

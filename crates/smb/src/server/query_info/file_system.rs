@@ -21,6 +21,10 @@ const NAME: &str = "NTFS";
 /// Longest name, in characters.
 const LONGEST_NAME: u32 = 255;
 
+/// What Windows wants room for before an answer that ends with a name: its structure with the padding.
+const VOLUME_LEN: usize = 24;
+const ATTRIBUTE_LEN: usize = 16;
+
 /// What one class says.
 pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failure> {
     let share = &context.tree()?.share;
@@ -33,13 +37,13 @@ pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failur
             let label = text::of(&share.name);
             let (creation_time, serial_number) = ((*created).into(), *serial as u32);
             Volume { creation_time, serial_number, supports_objects: false, label }.encode(&mut w);
-            return Ok(Answer { bytes: w.into_bytes(), least: Volume::FIXED_LEN });
+            return Ok(Answer::open_ended(w.into_bytes(), VOLUME_LEN));
         }
         FsClass::ATTRIBUTE => {
             let name = text::of(NAME);
             let maximum_name_len = LONGEST_NAME;
             Attribute { attributes: attributes(share), maximum_name_len, name }.encode(&mut w);
-            return Ok(Answer { bytes: w.into_bytes(), least: Attribute::FIXED_LEN });
+            return Ok(Answer::open_ended(w.into_bytes(), ATTRIBUTE_LEN));
         }
         FsClass::SIZE => {
             let (total, free, unit) = units(share, volume)?;

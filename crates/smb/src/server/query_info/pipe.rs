@@ -42,7 +42,7 @@ pub(super) fn answer(open: &Open, end: &PipeEnd, class: FileClass) -> Result<Ans
         FileClass::ALIGNMENT => info::Alignment { requirement: 0 }.encode(&mut w),
         FileClass::NAME => {
             Name { name: format!("\\{}", end.name()).encode_utf16().collect() }.encode(&mut w);
-            return Ok(Answer { bytes: w.into_bytes(), least: 4 });
+            return Ok(Answer::open_ended(w.into_bytes(), 8));
         }
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
     }

@@ -6,8 +6,9 @@ use super::*;
 const FILE: Heir = Heir { is_folder: false, uid: 11, gid: 21 };
 const FOLDER: Heir = Heir { is_folder: true, ..FILE };
 
+/// The list of a folder that marks what is inherited from it.
 fn above(entry: Entry) -> Entries {
-    Entries { list: vec![entry], ..Entries::default() }
+    Entries { list: vec![entry], auto_inherited: true, ..Entries::default() }
 }
 
 /// The flags with which an entry of these flags is inherited.
@@ -54,7 +55,7 @@ fn creators_are_named_where_it_counts_and_stay_creators_where_it_is_passed_on() 
 #[test]
 fn what_was_given_comes_first_and_protects_itself() {
     let passed = above(Entry::deny(Who::Everyone, WRITE).inherited_by(Inherit::FILES));
-    let own = above(Entry::allow(Who::User(11), Rights::ALL));
+    let own = Entries { auto_inherited: false, ..above(Entry::allow(Who::User(11), Rights::ALL)) };
     let both = entries_of(Some(&own), Some(&passed), FILE).unwrap();
     assert_eq!(both.list, [own.list[0].clone(), passed.list[0].clone().inherited_by(Inherit::INHERITED)]);
     assert!(both.auto_inherited && !both.protected);
@@ -69,4 +70,14 @@ fn nothing_to_inherit_leaves_it_to_the_mode() {
     assert_eq!(entries_of(None, None, FOLDER), None);
     let empty = Entries::default();
     assert_eq!(entries_of(Some(&empty), None, FILE), Some(empty));
+}
+
+/// MS-DTYP 2.5.3.4.2: INHERITED_ACE is set where the parent's list is auto-inherited.
+#[test]
+fn a_folder_that_is_not_marked_marks_nothing() {
+    let entry = Entry::allow(Who::Everyone, READ).inherited_by(Inherit::FILES);
+    let plain = Entries { auto_inherited: false, ..above(entry) };
+    let inherited = entries_of(None, Some(&plain), FILE).unwrap();
+    assert_eq!(inherited.list, [Entry::allow(Who::Everyone, READ)]);
+    assert!(!inherited.auto_inherited);
 }

@@ -10,7 +10,7 @@ fn example() -> Stored {
         Entry::allow(Who::Everyone, READ),
     ];
     let entries = Entries { list, protected: true, auto_inherited: false };
-    Stored { mode: 0o640, uid: 1000, gid: 100, group: Who::Group(100), entries }
+    Stored { mode: 0o640, uid: 1000, gid: 100, owner: None, group: Who::Group(100), entries }
 }
 
 const BYTES: &[u8] = &[

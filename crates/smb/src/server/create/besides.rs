@@ -1,0 +1,83 @@
+//! What a client gives a new file besides its name and attributes: ACL, extended attributes, space.
+
+use vfs::acl::{AclChange, CreateAcl, Who};
+use vfs::{Caller, Error};
+use wire::Reader;
+
+use crate::server::security;
+use crate::server::set_info::ea_status;
+use crate::wire::Status;
+use crate::wire::create_context::request::Context as AskedContext;
+use crate::wire::fscc::ea::{self, FullEa};
+use crate::wire::security::{Control, SecurityDescriptor, SecurityInformation};
+
+/// What a new file is to have beside its name.
+#[derive(Default)]
+pub(super) struct Besides {
+    acl: AclChange,
+    eas: Vec<FullEa>,
+    allocation: u64,
+}
+
+impl Besides {
+    /// What these create contexts say, MS-SMB2 2.2.13.2.
+    pub(super) fn of(contexts: &[AskedContext<'_>]) -> Result<Self, Status> {
+        let mut asked = Self::default();
+        for context in contexts {
+            match context {
+                AskedContext::SecurityDescriptor(bytes) => {
+                    let descriptor =
+                        SecurityDescriptor::decode(bytes).map_err(|_| Status::INVALID_SECURITY_DESCR)?;
+                    asked.acl = security::change(&descriptor, parts(&descriptor))?;
+                }
+                AskedContext::EaBuffer(bytes) => {
+                    asked.eas =
+                        ea::decode(&mut Reader::new(bytes)).map_err(|_| Status::EA_LIST_INCONSISTENT)?;
+                }
+                AskedContext::AllocationSize(length) => asked.allocation = *length,
+                _ => {}
+            }
+        }
+        Ok(asked)
+    }
+
+    /// The ACL that it is made with, if not the one that it inherits.
+    pub(super) fn entries(&self) -> Option<CreateAcl> {
+        self.acl.entries.clone().map(|entries| CreateAcl { entries })
+    }
+
+    /// Whoever makes a file owns it.
+    pub(super) fn may_own(&self, caller: &Caller) -> Result<(), Status> {
+        match self.acl.owner {
+            Some(Who::User(uid)) if uid != caller.uid && caller.uid != 0 => Err(Status::INVALID_OWNER),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives it to the new file, but the entries, which it was made with.
+    pub(super) async fn give(&self, open: &vfs::Open) -> Result<(), Status> {
+        let owners = AclChange { entries: None, ..self.acl.clone() };
+        if owners != AclChange::default() {
+            open.set_acl(&owners).await?;
+        }
+        if !self.eas.is_empty() {
+            let changes: Vec<_> = self.eas.iter().map(|ea| (&ea.name[..], Some(&ea.value[..]))).collect();
+            open.set_eas(&changes).await.map_err(ea_status)?;
+        }
+        if self.allocation > 0 {
+            match open.allocate(self.allocation).await {
+                Err(Error::NoSpace | Error::QuotaExceeded) => return Err(Status::DISK_FULL),
+                _ => {} // it is a wish, of somebody who may not even write
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The parts that a descriptor has.
+fn parts(descriptor: &SecurityDescriptor) -> SecurityInformation {
+    let has = |part: bool, flag| if part { flag } else { SecurityInformation::NONE };
+    has(descriptor.owner.is_some(), SecurityInformation::OWNER)
+        | has(descriptor.group.is_some(), SecurityInformation::GROUP)
+        | has(descriptor.control.has(Control::DACL_PRESENT), SecurityInformation::DACL)
+}

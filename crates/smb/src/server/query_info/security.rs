@@ -1,0 +1,31 @@
+//! Who may do what with a file, MS-SMB2 3.3.5.20.3 and MS-FSA 2.1.5.13.
+
+use wire::Writer;
+
+use super::{reply, too_small};
+use crate::server::context::{Context, Outcome};
+use crate::server::open::Open;
+use crate::server::security;
+use crate::wire::Status;
+use crate::wire::query_info::Request;
+use crate::wire::security::{AccessMask, SecurityInformation};
+
+/// The parts that are asked for. A client that has no room for them is told how much it needs.
+pub(super) fn answer(context: &Context, open: &Open, request: &Request<'_>) -> Outcome {
+    let file = open.file()?;
+    let parts = SecurityInformation(request.additional_information);
+    if parts != SecurityInformation::NONE {
+        open.require(AccessMask::READ_CONTROL)?; // nothing at all is told to everybody
+    }
+    if parts.has(SecurityInformation::SACL) {
+        return Err(Status::ACCESS_DENIED.into()); // no open has ACCESS_SYSTEM_SECURITY
+    }
+    let acl = file.open.volume().acl(&file.open.found()?)?;
+    let mut w = Writer::new();
+    security::descriptor(&acl, parts).encode(&mut w);
+    let data = w.into_bytes();
+    match data.len() > request.output_buffer_length as usize {
+        true => Err(too_small(context, data.len())),
+        false => Ok(reply(open, Status::SUCCESS, data)),
+    }
+}

@@ -1,0 +1,231 @@
+//! Other names: FileRenameInformation and FileLinkInformation, MS-FSA 2.1.5.15.11 and 2.1.5.15.6.
+
+use vfs::acl::Rights;
+use vfs::backend::{Found, RenameMode};
+use vfs::mac::DosAttributes;
+use vfs::names::Folding;
+use vfs::state::Modes;
+use vfs::{Beside, Error, Kind, Resolved, Volume};
+
+use crate::server::context::{Context, Failure};
+use crate::server::create::{Path, stream_name};
+use crate::server::open::{File, Open};
+use crate::wire::Status;
+use crate::wire::fscc::file_name::{RenameFlags, Target, TargetEx};
+use crate::wire::security::AccessMask;
+
+const COLON: u16 = b':' as u16;
+
+/// Where a file is to go, and how.
+pub(super) struct Wanted {
+    name: Vec<u16>,
+    root: u64,
+    /// What is there goes.
+    replaces: bool,
+    /// Also while others have it open.
+    posix: bool,
+    /// Also when it is read-only.
+    even_read_only: bool,
+}
+
+impl From<Target> for Wanted {
+    fn from(target: Target) -> Self {
+        let Target { replace_if_exists, root_directory, name } = target;
+        Self { name, root: root_directory, replaces: replace_if_exists, posix: false, even_read_only: false }
+    }
+}
+
+impl From<TargetEx> for Wanted {
+    fn from(target: TargetEx) -> Self {
+        Self {
+            name: target.name,
+            root: target.root_directory,
+            replaces: target.flags.has(RenameFlags::REPLACE_IF_EXISTS),
+            posix: target.flags.has(RenameFlags::POSIX_SEMANTICS),
+            even_read_only: target.flags.has(RenameFlags::IGNORE_READONLY_ATTRIBUTE),
+        }
+    }
+}
+
+/// Another name for the file, or another place.
+pub(super) async fn rename(
+    context: &Context,
+    open: &Open,
+    file: &File,
+    wanted: Wanted,
+) -> Result<(), Failure> {
+    open.require(AccessMask::DELETE)?;
+    if let Some(stream) = stream_of(file, &wanted)? {
+        return Ok(file.open.rename_stream(&stream, wanted.replaces).await?);
+    }
+    if file.open.place().is_none() {
+        return Err(Status::ACCESS_DENIED.into()); // the share's own folder
+    }
+    let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
+    let (caller, folder) = (context.caller()?, place.folder(context)?);
+    may_add(volume, &caller, &folder, file.open.node().kind())?;
+    context.wait(may_move(context, file, &folder)).await??;
+    let (mut mode, mut name) = (RenameMode::Keep, &place.1);
+    if let Some(there) = &place.0.found {
+        if there.object.key() == file.open.node().key() {
+            if is_same_entry(file, &folder, &place.0.name) && place.1 == place.0.name {
+                return Ok(()); // it is called so
+            }
+        } else {
+            context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
+            name = &place.0.name; // which may differ in case, and is to be replaced in one step
+        }
+        mode = RenameMode::Replace;
+    }
+    let moved = file.open.rename_to(&folder, name, mode);
+    context.wait(moved).await?.map_err(rename_status)?;
+    file.moved_to(&wanted.name);
+    Ok(())
+}
+
+/// Another name besides those that the file has.
+pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wanted) -> Result<(), Failure> {
+    if open.tree.read_only {
+        return Err(Status::MEDIA_WRITE_PROTECTED.into());
+    }
+    if file.open.node().kind() == Kind::Folder {
+        return Err(Status::FILE_IS_A_DIRECTORY.into());
+    }
+    if !file.open.is_data() || file.open.is_being_removed() {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    if wanted.root != 0 || wanted.name.first() == Some(&COLON) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
+    let (caller, folder) = (context.caller()?, place.folder(context)?);
+    may_add(volume, &caller, &folder, Kind::File)?;
+    if let Some(there) = &place.0.found {
+        if there.object.key() == file.open.node().key() && place.1 == place.0.name {
+            return Ok(());
+        }
+        context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
+        volume.remove(&context.actor()?, &folder, &place.0.name, Kind::File).map_err(rename_status)?;
+    }
+    Ok(context.wait(file.open.link_to(&folder, &place.1)).await??)
+}
+
+/// The stream that a stream is to be called from now on: a name that begins with a colon.
+fn stream_of(file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
+    if wanted.root != 0 || wanted.name.is_empty() {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let Some((&COLON, name)) = wanted.name.split_first() else {
+        return if file.open.is_data() { Ok(None) } else { Err(Status::INVALID_PARAMETER) };
+    };
+    if file.open.is_data() {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let mut parts = name.split(|unit| *unit == COLON);
+    let (stream, kind) = (parts.next().unwrap_or_default(), parts.next());
+    let is_data = |kind: &[u16]| String::from_utf16_lossy(kind).eq_ignore_ascii_case("$DATA");
+    if parts.next().is_some() || !kind.is_none_or(is_data) {
+        return Err(Status::OBJECT_NAME_INVALID);
+    }
+    match stream.is_empty() {
+        true => Err(Status::INVALID_PARAMETER), // the data of the file itself: only by copying
+        false => stream_name(stream).map(Some),
+    }
+}
+
+/// Where a name leads, and the stored form of its last part as the client gave it.
+struct Place(Resolved, Vec<u8>);
+
+impl Place {
+    fn folder(&self, context: &Context) -> Result<Found, Status> {
+        Ok(self.0.parent(&context.caller()?)?)
+    }
+}
+
+fn resolve(context: &Context, name: &[u16]) -> Result<Place, Status> {
+    let tree = context.tree()?;
+    let path = Path::parse(name)?;
+    if path.stream.is_some() || path.data || path.folder {
+        return Err(Status::OBJECT_NAME_INVALID);
+    }
+    let Some(last) = path.components.last() else { return Err(Status::OBJECT_NAME_INVALID) };
+    let volume = tree.volume()?;
+    let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
+    let names: Vec<&[u8]> = path.components.iter().map(Vec::as_slice).collect();
+    let resolved = volume.lookup_path(&context.caller()?, &volume.root()?, &names, folding);
+    let resolved = resolved.map_err(|error| match error.why {
+        Error::NotFound | Error::NotFolder => Status::OBJECT_PATH_NOT_FOUND,
+        other => other.into(),
+    })?;
+    Ok(Place(resolved, last.clone()))
+}
+
+/// Whether the user may put something of this kind into a folder.
+fn may_add(volume: &Volume, caller: &vfs::Caller, folder: &Found, kind: Kind) -> Result<(), Status> {
+    let need = if kind == Kind::Folder { Rights::APPEND } else { Rights::WRITE_DATA };
+    match volume.rights(caller, folder, None)?.contains(need) {
+        true => Ok(()),
+        false => Err(Status::ACCESS_DENIED),
+    }
+}
+
+/// Whether the file may leave where it is. Windows does not move a folder in which something is open, and opens the
+/// folder to which a file goes, to write to it, which those who have it open may deny; Macs expect to be let.
+async fn may_move(context: &Context, file: &File, to: &Found) -> Result<(), Status> {
+    if context.is_mac() {
+        return Ok(());
+    }
+    let volume = context.tree()?.volume()?;
+    let node = file.open.node();
+    if node.kind() == Kind::Folder {
+        volume.recall_below(file.open.actor(), node).await;
+        if volume.open_below(node) {
+            return Err(Status::ACCESS_DENIED);
+        }
+    }
+    let open = volume.state().opens(Some(to.object.id()), usize::MAX);
+    let held = open.iter().any(|open| open.access.meets(Modes::DELETE) || open.deny.meets(Modes::WRITE));
+    if held { Err(Status::SHARING_VIOLATION) } else { Ok(()) }
+}
+
+/// Whether what is there may be replaced.
+async fn may_replace(
+    context: &Context,
+    (folder, place): (&Found, &Place),
+    there: &Found,
+    wanted: &Wanted,
+) -> Result<(), Status> {
+    if !wanted.replaces {
+        return Err(Status::OBJECT_NAME_COLLISION);
+    }
+    if there.attributes.kind == Kind::Folder && !(wanted.posix || context.is_mac()) {
+        return Err(Status::ACCESS_DENIED);
+    }
+    let volume = context.tree()?.volume()?;
+    let beside = Beside { folder: &folder.object, name: &place.0.name };
+    let dos = volume.metadata(there, Some(beside))?.dos;
+    if dos.contains(DosAttributes::READONLY) && !wanted.even_read_only {
+        return Err(Status::ACCESS_DENIED);
+    }
+    if !volume.rights(&context.caller()?, there, Some(folder))?.contains(Rights::DELETE) {
+        return Err(Status::ACCESS_DENIED);
+    }
+    if wanted.posix || context.is_mac() {
+        return Ok(());
+    }
+    volume.recall_handles(&context.actor()?, &there.object).await;
+    let open = !volume.state().opens(Some(there.object.id()), 1).is_empty();
+    if open { Err(Status::ACCESS_DENIED) } else { Ok(()) }
+}
+
+/// Whether an entry is the one that the file was opened by.
+fn is_same_entry(file: &File, folder: &Found, name: &[u8]) -> bool {
+    file.open.place().is_some_and(|(at, is)| at.key() == folder.object.key() && *is == *name)
+}
+
+fn rename_status(error: Error) -> Status {
+    match error {
+        Error::NotEmpty | Error::IsFolder | Error::NotFolder => Status::ACCESS_DENIED,
+        other => other.into(),
+    }
+}

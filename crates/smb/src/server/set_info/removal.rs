@@ -1,0 +1,33 @@
+//! Going when the last one closes it, MS-FSA 2.1.5.15.3.
+
+use vfs::Kind;
+use vfs::mac::DosAttributes;
+
+use crate::server::facts::Facts;
+use crate::server::open::{File, Open};
+use crate::wire::Status;
+use crate::wire::fscc::file_info::DispositionFlags as Flags;
+use crate::wire::security::AccessMask;
+
+/// FileDispositionInformationEx. A removal "as POSIX does it" waits for the others like any other: names that are gone
+/// while the file is open are not for us to promise (the file system does not claim to support it).
+pub(super) async fn set_ex(open: &Open, file: &File, flags: Flags) -> Result<(), Status> {
+    set(open, file, flags.has(Flags::DELETE), flags.has(Flags::IGNORE_READONLY_ATTRIBUTE)).await
+}
+
+/// Whether the file, or the stream, is to go.
+pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bool) -> Result<(), Status> {
+    open.require(AccessMask::DELETE)?;
+    if !goes {
+        return Ok(file.open.remove_on_close(false).await?);
+    }
+    if file.open.place().is_none() {
+        return Err(Status::CANNOT_DELETE); // the share's own folder
+    }
+    let facts = Facts::of(file).await?;
+    let protected = facts.metadata.dos.contains(DosAttributes::READONLY);
+    if protected && facts.attributes.kind != Kind::Folder && !even_read_only {
+        return Err(Status::CANNOT_DELETE);
+    }
+    Ok(file.open.remove_on_close(true).await?)
+}

@@ -1,0 +1,44 @@
+//! The time of a file's last change of attributes, where a client has set it. The host keeps that time itself and takes none
+//! from anybody. So what was set is remembered here, and shown for as long as the host's own time stays what it was then:
+//! until the file changes again, or the server ends.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::{Attributes, FileId, Time, Volume};
+
+/// The most files whose time is remembered; with more, all are forgotten.
+const MOST: usize = 16_384;
+
+#[derive(Default)]
+pub(crate) struct Changed {
+    any: AtomicBool,
+    /// The host's time, and what is shown while it is that.
+    table: Mutex<HashMap<FileId, (Time, Time)>>,
+}
+
+impl Volume {
+    /// When a file's attributes last changed, as clients see it. One atomic load while nobody has set such a time.
+    pub fn changed(&self, attributes: &Attributes) -> Time {
+        if !self.changed.any.load(Ordering::Relaxed) {
+            return attributes.changed;
+        }
+        match self.changed.table.lock().get(&attributes.id) {
+            Some((host, shown)) if *host == attributes.changed => *shown,
+            _ => attributes.changed,
+        }
+    }
+
+    /// Shows another time of the last change of attributes than the host's, until there is another change. `now` are the
+    /// file's attributes as of now.
+    pub fn show_changed(&self, now: &Attributes, shown: Time) {
+        let mut table = self.changed.table.lock();
+        if table.len() >= MOST {
+            table.clear();
+        }
+        table.insert(now.id, (now.changed, shown));
+        self.changed.any.store(true, Ordering::Relaxed);
+    }
+}

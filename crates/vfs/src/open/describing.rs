@@ -1,0 +1,69 @@
+//! What an open file is besides its bytes, changed through the open. Who may was decided when it was opened, by the
+//! protocol where it said so (`granted`).
+
+use super::Open;
+use crate::acl::AclChange;
+use crate::backend::Found;
+use crate::coherence::RECALL_DEADLINE;
+use crate::mac::Metadata;
+use crate::old_attributes::EaChange;
+use crate::state::{Cause, Stream};
+use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume};
+
+/// How often a change is begun anew because somebody got a lease on the file meanwhile.
+const MOST_TRIES: usize = 8;
+
+impl Open {
+    /// The file with its attributes as of now.
+    pub fn found(&self) -> Result<Found> {
+        Ok(Found { attributes: self.node.attributes()?, object: self.node.clone() })
+    }
+
+    /// Changes times, mode, owner or group; the size is [`Open::truncate`]'s. Waits for others' caches.
+    pub async fn set_attributes(&self, changes: &SetAttributes) -> Result<()> {
+        let changes = SetAttributes { size: None, ..*changes };
+        self.describing(|actor, of, _| self.volume.set_attributes(actor, of, &changes).map(drop)).await
+    }
+
+    /// Changes the file's Mac and DOS metadata. Waits for others' caches.
+    pub async fn change_metadata(&self, change: impl Fn(&mut Metadata)) -> Result<()> {
+        self.describing(|actor, of, place| self.volume.change_metadata(actor, of, place, &change)).await
+    }
+
+    /// Changes some of the file's old extended attributes. Waits for others' caches.
+    pub async fn set_eas(&self, changes: &[EaChange<'_>]) -> Result<()> {
+        self.describing(|actor, of, place| self.volume.set_eas(actor, of, place, changes)).await
+    }
+
+    /// Changes owner, group or entries of the file's ACL. Waits for others' caches.
+    pub async fn set_acl(&self, change: &AclChange) -> Result<()> {
+        self.describing(|actor, of, _| self.volume.set_acl(actor, of, change).map(drop)).await
+    }
+
+    async fn describing(
+        &self,
+        change: impl Fn(&Actor, &Found, Option<Beside<'_>>) -> Result<()>,
+    ) -> Result<()> {
+        let doer = self.doer();
+        let mut tried = 0;
+        loop {
+            self.recall_of(&self.node, &Stream::Data, Cause::Attributes).await;
+            let place = self.place();
+            let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
+            tried += 1;
+            match change(&doer, &self.found()?, place) {
+                Err(Error::LeaseRecall) if tried < MOST_TRIES => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Volume {
+    /// Asks those who keep a file open only in their caches to close it, and waits until they have.
+    pub async fn recall_handles(&self, actor: &Actor, file: &Node) {
+        if let Some(recall) = self.state.break_for(file.id(), &Stream::Data, Cause::Remove, actor.party) {
+            recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
+        }
+    }
+}
