@@ -6,21 +6,27 @@ use crate::check::{self, Steps};
 use crate::{debian, interop, process};
 
 pub fn run() -> Result<()> {
-    let missing = debian::ensure(debian::NFS_CLIENTS, true)?;
+    let mut missing = debian::ensure(debian::NFS_CLIENTS, true)?;
+    missing.extend(debian::ensure(debian::SMB_CLIENTS, false)?);
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
     check::add_steps(&mut steps);
     steps.run("release", || {
         process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])
     });
-    // In a process of its own, since that may move itself to a network of its own.
-    steps.run("interop nfs", || {
-        let xtask = std::env::current_exe()?;
-        process::run(&xtask.to_string_lossy(), &["interop", "nfs", "--no-build"])
-    });
+    interop::forget_summaries();
+    steps.run("interop nfs", || interop("nfs", &[]));
+    steps.run("interop smb", || interop("smb", &["--ci"]));
     let outcome = steps.finish();
-    println!("{}", interop::last_summary());
+    println!("{}", interop::last_summaries());
     outcome
+}
+
+/// In a process of its own, since that may move itself to a network of its own.
+fn interop(protocol: &str, more: &[&str]) -> Result<()> {
+    let xtask = std::env::current_exe()?;
+    let args = [&["interop", protocol, "--no-build"], more].concat();
+    process::run(&xtask.to_string_lossy(), &args)
 }
 
 /// Others' clients must be there under CI; elsewhere their tests are skipped, and said to be.

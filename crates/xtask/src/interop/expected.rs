@@ -38,6 +38,13 @@ impl Verdict {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 
+    /// The counts of a line that [`Self::summary`] made.
+    pub fn of_summary(text: &str) -> Option<Self> {
+        let counts = text.split(", ").map(|part| part.split(' ').next()?.parse().ok());
+        let [passed, failed, skipped] = counts.collect::<Option<Vec<usize>>>()?.try_into().ok()?;
+        Some(Self { lines: Vec::new(), passed, failed, skipped })
+    }
+
     /// Adds another list's.
     pub fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
@@ -101,29 +108,7 @@ impl Expected {
     pub fn compare(&self, outcomes: &Outcomes, is_ci: bool) -> Verdict {
         let mut verdict = Verdict::default();
         for (name, outcome) in &outcomes.0 {
-            match (outcome, self.of(name)) {
-                (Outcome::Pass, Some(Expectation::Pass | Expectation::PassOrSkip)) => verdict.passed += 1,
-                (Outcome::Pass, Some(Expectation::Fail | Expectation::Skip)) => {
-                    verdict.fail(format!(
-                        "FAILED  {name}: passes, but the list says otherwise: change the list"
-                    ));
-                }
-                (Outcome::Fail(why), Some(Expectation::Fail)) => {
-                    verdict.passed += 1;
-                    verdict.lines.push(format!("known   {name}: {why}"));
-                }
-                (Outcome::Fail(why), _) => verdict.fail(format!("FAILED  {name}: {why}")),
-                (Outcome::Skip(why), Some(Expectation::PassOrSkip | Expectation::Skip)) => {
-                    verdict.skip(format!("skipped {name}: {why}"))
-                }
-                (Outcome::Skip(why), Some(_)) if !is_ci => verdict.skip(format!("skipped {name}: {why}")),
-                (Outcome::Skip(why), _) => {
-                    verdict.fail(format!("FAILED  {name}: cannot be skipped here: {why}"))
-                }
-                (Outcome::Pass, None) => {
-                    verdict.fail(format!("FAILED  {name}: passes, but is not in the list"))
-                }
-            }
+            self.one(name, outcome, is_ci, &mut verdict);
         }
         for (name, expectation) in &self.listed {
             if !outcomes.0.iter().any(|(found, _)| found == name) {
@@ -131,6 +116,33 @@ impl Expected {
             }
         }
         verdict
+    }
+
+    /// Whether this outcome is the one that is expected.
+    pub fn is_met(&self, name: &str, outcome: &Outcome) -> bool {
+        let mut verdict = Verdict::default();
+        self.one(name, outcome, true, &mut verdict);
+        verdict.failed == 0
+    }
+
+    fn one(&self, name: &str, outcome: &Outcome, is_ci: bool, verdict: &mut Verdict) {
+        match (outcome, self.of(name)) {
+            (Outcome::Pass, Some(Expectation::Pass | Expectation::PassOrSkip)) => verdict.passed += 1,
+            (Outcome::Pass, Some(Expectation::Fail | Expectation::Skip)) => {
+                verdict.fail(format!("FAILED  {name}: passes, but the list says otherwise: change the list"));
+            }
+            (Outcome::Fail(why), Some(Expectation::Fail)) => {
+                verdict.passed += 1;
+                verdict.lines.push(format!("known   {name}: {why}"));
+            }
+            (Outcome::Fail(why), _) => verdict.fail(format!("FAILED  {name}: {why}")),
+            (Outcome::Skip(why), Some(Expectation::PassOrSkip | Expectation::Skip)) => {
+                verdict.skip(format!("skipped {name}: {why}"))
+            }
+            (Outcome::Skip(why), Some(_)) if !is_ci => verdict.skip(format!("skipped {name}: {why}")),
+            (Outcome::Skip(why), _) => verdict.fail(format!("FAILED  {name}: cannot be skipped here: {why}")),
+            (Outcome::Pass, None) => verdict.fail(format!("FAILED  {name}: passes, but is not in the list")),
+        }
     }
 
     /// A listed test without an outcome: skipped with its whole program, or lost.
@@ -203,6 +215,14 @@ mod tests {
     fn a_missing_client_is_skipped_except_under_ci() {
         assert_eq!(compare("a = 'pass'", &[("a", skipped())], false), (0, 0, 1));
         assert_eq!(compare("a = 'pass'", &[("a", skipped())], true), (0, 1, 0));
+    }
+
+    #[test]
+    fn counts_are_read_from_the_summary() {
+        let verdict = Verdict { lines: Vec::new(), passed: 3, failed: 20, skipped: 1 };
+        let read = Verdict::of_summary(&verdict.summary()).unwrap();
+        assert_eq!((read.passed, read.failed, read.skipped), (3, 20, 1));
+        assert!(Verdict::of_summary("").is_none());
     }
 
     #[test]

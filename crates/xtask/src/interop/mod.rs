@@ -16,6 +16,8 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
+const PROTOCOLS: &[&str] = &["nfs", "smb"];
+
 #[derive(clap::Args)]
 pub struct Args {
     /// nfs or smb
@@ -36,6 +38,10 @@ pub struct Args {
     /// Print the whole output of the suites that have failures (smb)
     #[arg(long)]
     keep_going: bool,
+    /// As `cargo xtask test` does: without what takes long or needs an idle machine (smb), and what fails unexpectedly is
+    /// tried once more
+    #[arg(long)]
+    ci: bool,
     /// Run smbtorture against a server that is running already
     #[arg(long, value_name = "HOST:PORT/SHARE")]
     against: Option<String>,
@@ -58,7 +64,8 @@ pub fn run(args: &Args) -> Result<()> {
 /// Installs and builds, which needs the outside network, and leaves that behind.
 fn prepare(args: &Args, packages: &[Package], with_qemu: bool) -> Result<()> {
     if !isolate::is_isolated() {
-        let _ = std::fs::remove_file(summary_file());
+        std::fs::create_dir_all(summary_file("").as_path())?;
+        let _ = std::fs::remove_file(summary_file(&args.protocol)); // there may be none
         for package in debian::ensure(packages, with_qemu)? {
             println!("missing Debian package: {package}");
         }
@@ -82,27 +89,39 @@ fn run_nfs(args: &Args) -> Result<()> {
         print!("{}", outcomes.as_toml());
     }
     let expected = Expected::read(&process::root().join("interop/nfs/expected.toml"))?;
-    conclude(&expected.compare(&outcomes, process::is_ci()), "interop/nfs/expected.toml")
+    conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 
-fn conclude(verdict: &Verdict, list: &str) -> Result<()> {
+fn conclude(args: &Args, verdict: &Verdict) -> Result<()> {
     for line in &verdict.lines {
         println!("{line}");
     }
     println!("{}", verdict.summary());
-    std::fs::write(summary_file(), verdict.summary())?;
+    std::fs::write(summary_file(&args.protocol), verdict.summary())?;
     if verdict.failed > 0 {
-        bail!("{} outcomes differ from {list}", verdict.failed);
+        bail!("{} outcomes differ from interop/{}/expected.toml", verdict.failed, args.protocol);
     }
     Ok(())
 }
 
-fn summary_file() -> std::path::PathBuf {
-    process::root().join("target/interop-summary")
+fn summary_file(protocol: &str) -> PathBuf {
+    process::root().join("target/interop-summaries").join(protocol)
 }
 
-/// `N passed, N failed, N skipped` of the last run.
-pub fn last_summary() -> String {
-    // A run that did not get that far counts as one failure, so that nobody takes silence for success.
-    std::fs::read_to_string(summary_file()).unwrap_or_else(|_| "0 passed, 1 failed, 0 skipped".to_owned())
+/// Before a run of all protocols.
+pub fn forget_summaries() {
+    for protocol in PROTOCOLS {
+        let _ = std::fs::remove_file(summary_file(protocol));
+    }
+}
+
+/// `N passed, N failed, N skipped` of all protocols' last runs.
+pub fn last_summaries() -> String {
+    let mut sum = Verdict::default();
+    for protocol in PROTOCOLS {
+        // A run that did not get that far counts as one failure, so that nobody takes silence for success.
+        let text = std::fs::read_to_string(summary_file(protocol)).unwrap_or_default();
+        sum.add(Verdict::of_summary(&text).unwrap_or(Verdict { failed: 1, ..Verdict::default() }));
+    }
+    sum.summary()
 }

@@ -19,17 +19,17 @@ use crate::{debian, isolate, process, samba};
 use baseline::{Baseline, Tests};
 use place::Place;
 use suites::SUITES;
-use torture::{Said, Wanted};
+use torture::{Said, Target, Wanted};
 
 const EXPECTED: &str = "interop/smb/expected.toml";
 const BASELINE: &str = "interop/smb/smbd.toml";
 
 pub fn run(args: &Args) -> Result<()> {
-    let wanted = wanted(&args.only);
+    let wanted = wanted(args);
     if let Some(against) = &args.against {
         let target = place::elsewhere(against, &args.login, args.folder.as_deref())?;
         let said = torture::run(&target, wanted, &logs(), |said| tell(said, args.keep_going))?;
-        return judge(args, &said).and_then(|verdict| conclude(&verdict, EXPECTED));
+        return judge(args, &said).and_then(|verdict| conclude(args, &verdict));
     }
     if args.peer {
         debian::ensure(debian::SMB_PEER, false)?;
@@ -50,14 +50,17 @@ pub fn run(args: &Args) -> Result<()> {
     let (_server, port) = place.ours()?;
     let mut verdict = Verdict::default();
     if !wanted.is_empty() {
-        let said =
-            torture::run(&place.our_target(port)?, wanted, &logs(), |said| tell(said, args.keep_going))?;
+        let target = place.our_target(port)?;
+        let mut said = torture::run(&target, wanted, &logs(), |said| tell(said, args.keep_going))?;
+        if args.ci {
+            try_again(&target, &mut said)?;
+        }
         verdict = judge(args, &said)?;
     }
     let outcomes = clients(args, &place, port)?;
     let expected = expected()?.retain(|name| outcomes.0.iter().any(|(found, _)| found == name));
     verdict.add(expected.compare(&outcomes, process::is_ci()));
-    conclude(&verdict, EXPECTED)
+    conclude(args, &verdict)
 }
 
 /// What does not pass; the rest does.
@@ -83,9 +86,12 @@ fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
 }
 
 /// The suites that the filters mean, all when there are none.
-fn wanted(filters: &[String]) -> Vec<Wanted> {
-    let suites =
-        SUITES.iter().filter(|suite| filters.is_empty() || filters.iter().any(|f| suite.is_meant(f)));
+fn wanted(args: &Args) -> Vec<Wanted> {
+    let filters = &args.only;
+    let suites = SUITES
+        .iter()
+        .filter(|suite| filters.is_empty() || filters.iter().any(|f| suite.is_meant(f)))
+        .filter(|suite| !args.ci || suite.ci);
     let wanted = suites.map(|suite| {
         let whole = filters.iter().any(|filter| suite.is_meant(filter) && !suite.has_test(filter));
         let tests =
@@ -142,6 +148,36 @@ fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
     baseline.take(&said, &otherwise);
     std::fs::write(&path, baseline.as_toml())?;
     println!("wrote {BASELINE}");
+    Ok(())
+}
+
+/// More differences than this are no accident.
+const ACCIDENTS: usize = 40;
+
+/// Runs what is not as expected once more, alone: on a busy machine a test may have waited too long, and those after one
+/// that smbtorture ended in did not run.
+fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
+    let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
+    let mut wanted = Vec::new();
+    for one in said.iter() {
+        let known = baseline.0.get(one.suite.name).into_iter().flat_map(Tests::names);
+        let lost = known.filter(|name| !one.tests.iter().any(|(ran, _)| ran == *name));
+        let differ = one.tests.iter().filter(|(name, outcome)| !expected.is_met(name, outcome));
+        let names = lost.chain(differ.map(|(name, _)| name));
+        let tests: Vec<String> = names.filter(|name| !name.contains(' ')).cloned().collect();
+        if !tests.is_empty() {
+            wanted.push(Wanted { suite: one.suite, tests });
+        }
+    }
+    if wanted.is_empty() || wanted.iter().map(|wanted| wanted.tests.len()).sum::<usize>() > ACCIDENTS {
+        return Ok(());
+    }
+    println!("once more:");
+    for again in torture::run(target, wanted, &logs().join("again"), |said| tell(said, false))? {
+        let Some(one) = said.iter_mut().find(|one| one.suite.name == again.suite.name) else { continue };
+        one.tests.retain(|(name, _)| !again.tests.iter().any(|(newer, _)| newer == name));
+        one.tests.extend(again.tests);
+    }
     Ok(())
 }
 

@@ -22,13 +22,15 @@ pub struct Suite {
     pub kind: Kind,
     /// The peer runs it in its other configuration, too, and passes what it passes in one of them.
     pub twice: bool,
+    /// Whether `--ci` runs it: not those that wait for minutes, or judge by times that a busy machine cannot keep.
+    pub ci: bool,
     /// What it wants to be told, as `torture:` options. One that is told a file name finds that file.
     pub options: &'static [&'static str],
 }
 
 impl Suite {
     const fn new(name: &'static str) -> Self {
-        Self { name, seconds: 60, kind: Kind::Main, twice: false, options: &[] }
+        Self { name, seconds: 60, kind: Kind::Main, twice: false, ci: true, options: &[] }
     }
 
     const fn told(options: &'static [&'static str], name: &'static str) -> Self {
