@@ -11,9 +11,10 @@
 //! anybody subscribes. A request that uses a kept listing empties it, too, and leaves what it hears to the thread, which
 //! may have to ask the disk what came of it.
 //!
-//! Creations, removals and renamings of our own are published by whoever makes them, with the client's name; their
-//! echo is dropped ([`own`]). Writes and attributes are published only when they are heard, ours as well, as only the
-//! host knows the name then; so they are nobody's (`by: None`). Not heard are writes through a file that was opened by
+//! Creations, removals and renamings of our own are published by whoever makes them, with the client's name, and so are
+//! writes through an open that knows where its file is; their echo is dropped ([`own`]). Other writes and attributes are
+//! published only when they are heard, ours as well, as only the host knows the name then; so they are nobody's
+//! (`by: None`). Not heard are writes through a file that was opened by
 //! its handle and never looked up since, as after a restart of the server, or by another of its names.
 //!
 //! Why inotify: see the host backend's `watch`.
@@ -31,7 +32,7 @@ use parking_lot::Mutex;
 
 use self::own::OwnChanges;
 pub(crate) use self::own::{Own, What};
-pub(crate) use self::tell::SIDECAR;
+pub(crate) use self::tell::{DATA, SIDECAR};
 pub use self::tree::MAX_WATCHED;
 use self::tree::Tree;
 use crate::backend::{Backend, Found, Heard, WatchEvent, WatchId};

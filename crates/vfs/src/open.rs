@@ -27,6 +27,8 @@ pub use self::space::Allocated;
 use crate::acl::{Rights, server};
 use crate::backend::Found;
 use crate::coherence::{RECALL_DEADLINE, who};
+use crate::events::{Change, Happened};
+use crate::local::{DATA, Own, What};
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, Stream,
@@ -274,12 +276,44 @@ impl Open {
         }
     }
 
+    /// Announces a change of the data to those who watch its folder, before it is made.
+    fn writing(&self) -> Option<Writing<'_>> {
+        if !self.is_data || !self.volume.events.listens() {
+            return None;
+        }
+        let (folder, name) = self.place()?;
+        let own = self.volume.locals.own(&[(folder.id(), &name, What::Data)]);
+        Some(Writing { own, folder, name })
+    }
+
+    /// Tells of it once it is made.
+    fn written(&self, writing: Option<Writing<'_>>) {
+        let Some(Writing { own, folder, name }) = writing else { return };
+        own.made();
+        let change = || Change {
+            folder: folder.id(),
+            name,
+            file: Some(self.node.id()),
+            of: self.node.kind(),
+            what: Happened::Modified(DATA),
+            by: Some(self.actor.party.client),
+        };
+        self.volume.events.publish(&|folder| self.volume.locals.above(folder), change);
+    }
+
     /// After a change of the stream: once more, for a lease granted while it was made.
     fn stream_changed(&self, cause: Cause) {
         self.changed.store(true, Ordering::Relaxed);
         self.volume.unheard(&self.node);
         self.volume.recall_stream_late(&self.actor, self.node.id(), &self.guard.stream(), cause);
     }
+}
+
+/// A change of the data that is being made.
+struct Writing<'a> {
+    own: Own<'a>,
+    folder: Node,
+    name: Arc<[u8]>,
 }
 
 impl std::fmt::Debug for Open {

@@ -28,6 +28,8 @@ pub(super) const ROOM: u64 = 4096;
 pub(super) struct PipeEnd(Arc<Shared>);
 
 struct Shared {
+    /// Also in `pipe`, but there it cannot be asked for while the pipe answers a call about everything that is open.
+    name: &'static str,
     pipe: Mutex<Pipe>,
     closed: AtomicBool,
     /// Something may be there to be read.
@@ -49,7 +51,7 @@ impl PipeEnd {
 
     /// The name of the pipe.
     pub(super) fn name(&self) -> &'static str {
-        self.0.pipe.lock().name()
+        self.0.name
     }
 
     /// How many bytes wait to be read, and how many of them belong to the first message.
@@ -119,7 +121,12 @@ pub(super) fn open(context: &Context, request: &Request<'_>) -> Outcome {
     if request.disposition == Disposition::CREATE {
         return Err(Status::ACCESS_DENIED.into());
     }
-    let shared = Shared { pipe: Mutex::new(pipe), closed: AtomicBool::new(false), changed: Notify::new() };
+    let shared = Shared {
+        name: pipe.name(),
+        pipe: Mutex::new(pipe),
+        closed: AtomicBool::new(false),
+        changed: Notify::new(),
+    };
     let number = context.service().file_number();
     let pipe = What::Pipe(PipeEnd(Arc::new(shared)));
     let open = Open::new(number, session, context.tree()?, granted, pipe);

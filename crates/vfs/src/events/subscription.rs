@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{Change, Event, Filter, Hub, Scope, Seen};
+use super::{Change, Event, Filter, Happened, Hub, Scope, Seen};
 
 /// The hub's end of a subscription.
 pub(super) struct Sink {
@@ -38,6 +38,9 @@ impl Sink {
 
     pub(super) fn push(&self, seen: Seen) {
         let mut queue = self.queue.lock();
+        if queue.seen.back_mut().is_some_and(|last| last.takes_in(&seen)) {
+            return; // whoever is to read the last one has been woken
+        }
         if queue.seen.len() >= self.room {
             queue.overflowed = true;
         }
@@ -56,6 +59,25 @@ impl Sink {
     pub(super) fn overflow(&self) {
         self.queue.lock().overflowed = true;
         self.wake.notify_one();
+    }
+}
+
+impl Seen {
+    /// Whether this tells of the other one, too, now: of changes to the same file, one after the other.
+    fn takes_in(&mut self, other: &Self) -> bool {
+        let (Happened::Modified(before), Happened::Modified(more)) = (&self.change.what, &other.change.what)
+        else {
+            return false;
+        };
+        let place = |seen: &Self| (seen.change.folder, seen.change.file, seen.change.by);
+        if place(self) != place(other) || self.change.name != other.change.name || self.at != other.at {
+            return false;
+        }
+        let both = before.union(*more);
+        if both != *before {
+            self.change = Arc::new(Change { what: Happened::Modified(both), ..(*self.change).clone() });
+        }
+        true
     }
 }
 

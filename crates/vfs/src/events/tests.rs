@@ -171,6 +171,23 @@ fn a_waiting_subscriber_is_woken_by_a_change_and_by_a_loss() {
 }
 
 #[test]
+fn changes_of_one_file_one_after_the_other_are_told_as_one() {
+    let hub = Hub::default();
+    let mut subscription = watch(&hub, Scope::Folder(TOP));
+    for aspects in [Aspects::DATA, Aspects::DATA, Aspects::SIZE] {
+        publish(&hub, TOP, Happened::Modified(aspects));
+    }
+    publish(&hub, TOP, Happened::Removed);
+    publish(&hub, TOP, Happened::Modified(Aspects::DATA));
+    let told = std::iter::from_fn(|| match subscription.try_next()? {
+        Event::Changed(seen) => Some(seen.change.what.clone()),
+        event => panic!("{event:?}"),
+    });
+    let both = Happened::Modified(Aspects::DATA.union(Aspects::SIZE));
+    assert_eq!(told.collect::<Vec<_>>(), [both, Happened::Removed, Happened::Modified(Aspects::DATA)]);
+}
+
+#[test]
 fn who_watches_a_folder_hears_that_it_goes_after_what_happened_in_it() {
     let hub = Hub::default();
     let (mut top, mut other) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(ROOT)));

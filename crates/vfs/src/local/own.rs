@@ -25,6 +25,8 @@ pub(crate) enum What {
     MovedTo,
     /// Any number of changes to its attributes.
     Attributes,
+    /// Any number of changes to its data.
+    Data,
     /// Any number of anything: the file that goes along with another one.
     Anything,
 }
@@ -62,7 +64,8 @@ impl Expected {
             What::MovedFrom => matches!(entry.what, Heard::MovedFrom(_)),
             What::MovedTo => matches!(entry.what, Heard::MovedTo(_)),
             What::Attributes if entry.what != Heard::Attributes => return false,
-            What::Attributes | What::Anything => {
+            What::Data if entry.what != Heard::Data => return false,
+            What::Attributes | What::Data | What::Anything => {
                 return (self.folder, &self.name) == (entry.folder, &entry.name);
             }
         };
@@ -93,7 +96,7 @@ impl OwnChanges {
     pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
         let mut changes = self.changes.lock();
         match changes.ring.iter_mut().find(|expected| expected.is_echoed_by(&entry)) {
-            Some(Expected { what: What::Attributes | What::Anything, .. }) => None,
+            Some(Expected { what: What::Attributes | What::Data | What::Anything, .. }) => None,
             Some(expected) => {
                 expected.taken.push(entry);
                 None

@@ -14,7 +14,8 @@ use crate::{Caller, FileId, Kind, Volume};
 /// How far ahead the other half of a move is looked for.
 const MOST_BETWEEN: usize = 64;
 
-const DATA: Aspects = Aspects(Aspects::DATA.0 | Aspects::SIZE.0 | Aspects::MODIFIED.0);
+/// What of a file is different when its data are.
+pub(crate) const DATA: Aspects = Aspects(Aspects::DATA.0 | Aspects::SIZE.0 | Aspects::MODIFIED.0);
 const ATTRIBUTES: Aspects = Aspects(
     Aspects::ATTRIBUTES.0
         | Aspects::MODIFIED.0

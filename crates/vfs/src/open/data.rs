@@ -78,6 +78,7 @@ impl Open {
         self.require(Modes::WRITE)?;
         self.recall(Cause::Write).await;
         self.may_touch(offset, data.len() as u64, true)?;
+        let writing = self.writing();
         let written = match (self.is_data, stability) {
             (false, _) => self.write_stream(offset, data, stability).await,
             (true, Stability::Unstable) => self.node.write_at(&self.actor.caller, offset, &data, stability),
@@ -91,6 +92,9 @@ impl Open {
             self.volume.absorb_written(&self.node);
         }
         self.stream_changed(Cause::Write);
+        if written.is_ok() {
+            self.written(writing);
+        }
         written
     }
 
@@ -118,11 +122,15 @@ impl Open {
     }
 
     async fn cut_now(&self, size: u64) -> Result<()> {
+        let writing = self.writing();
         let done = match self.is_data {
             true => self.node.truncate(&self.actor.caller, size),
             false => self.truncate_stream(size).await,
         };
         self.stream_changed(Cause::Truncate);
+        if done.is_ok() {
+            self.written(writing);
+        }
         done
     }
 
