@@ -128,6 +128,7 @@ impl Chain {
             output: self.output.clone(),
             last,
             waiting: Mutex::default(),
+            counted: Mutex::default(),
         };
         let failed_before =
             self.failed.filter(|_| related && needs_file(header.command) && self.file.is_none());

@@ -16,6 +16,7 @@ use super::mac;
 use super::open::Open;
 use super::output::Output;
 use super::requests::Ticket;
+use super::sequence::{Counted, Sequence};
 use super::service::Service;
 use super::session::{Channel, Session};
 use super::tree::Tree;
@@ -126,6 +127,8 @@ pub(super) struct Context {
     /// Nothing follows in its chain: it may be told to wait.
     pub(super) last: bool,
     pub(super) waiting: Mutex<Option<Ticket>>,
+    /// It counts among the requests of this file, once it has asked for it.
+    pub(super) counted: Mutex<Option<Counted>>,
 }
 
 impl Context {
@@ -154,12 +157,22 @@ impl Context {
         if !Arc::ptr_eq(&open.tree, self.tree()?) {
             return Err(Status::FILE_CLOSED);
         }
+        self.count(&open)?;
         if let Some(number) = open.number.get()
             && !self.header.flags.has(Flags::REPLAY)
         {
             number.is_known();
         }
         Ok(open)
+    }
+
+    /// Refuses a change that was sent before the client lost a channel, MS-SMB2 3.3.5.2.10.
+    fn count(&self, open: &Open) -> Result<(), Status> {
+        let mut counted = self.counted.lock();
+        if counted.is_none() && self.session()?.dialect.is_v3() {
+            *counted = Sequence::admit(&open.sequence, &self.header)?;
+        }
+        Ok(())
     }
 
     /// Whose permissions count.

@@ -15,6 +15,7 @@ use super::context::{Context, Failure};
 use super::create::register;
 use super::leases::Kind;
 use super::open::Open;
+use super::sequence::Sequence;
 use super::session::{Session, User};
 use crate::wire::Status;
 use crate::wire::create::Request;
@@ -238,6 +239,7 @@ pub(super) fn reconnect(
     let mut open = context.service().durables.claim(context, file, fits)?;
     open.tree = context.tree()?.clone();
     open.session = Arc::downgrade(context.session()?);
+    open.sequence = Sequence::beginning(context.header.channel_sequence());
     open.key.volatile = context.service().file_number();
     let open = register(context, open)?;
     if let Some(held) = open.held.get() {

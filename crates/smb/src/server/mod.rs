@@ -48,6 +48,7 @@ mod read;
 mod replay;
 mod requests;
 mod security;
+mod sequence;
 mod service;
 mod session;
 mod session_setup;

@@ -18,6 +18,7 @@ use super::lock::LockSequences;
 use super::pipe_end::PipeEnd;
 use super::query_directory::Scan;
 use super::replay::Number;
+use super::sequence::Sequence;
 use super::session::Session;
 use super::tree::Tree;
 use crate::wire::Status;
@@ -47,6 +48,8 @@ pub(super) struct Open {
     pub(super) durable: OnceLock<Durable>,
     /// Its CREATE had a number, by which it is known when it comes again.
     pub(super) number: OnceLock<Number>,
+    /// The number of the channel that it is used over, 3.x.
+    pub(super) sequence: Arc<Mutex<Sequence>>,
 }
 
 /// What is open.
@@ -99,6 +102,7 @@ impl Open {
             held: OnceLock::new(),
             durable: OnceLock::new(),
             number: OnceLock::new(),
+            sequence: Arc::default(),
         }
     }
 

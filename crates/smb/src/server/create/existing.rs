@@ -13,6 +13,7 @@ use crate::server::context::{Context, poll_once};
 use crate::server::facts;
 use crate::server::leases::{self, Of};
 use crate::server::open::{File, Open, What};
+use crate::server::sequence::Sequence;
 use crate::server::tree::Tree;
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options};
@@ -143,7 +144,8 @@ pub(super) fn wrap(
     // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
     let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
     let file = File::new(open, &wanted.request.name, mode);
-    Ok(Open::new(wanted.number, context.session()?, tree, granted, What::File(Box::new(file))))
+    let open = Open::new(wanted.number, context.session()?, tree, granted, What::File(Box::new(file)));
+    Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
 }
 
 /// Whether it is the kind of thing that was asked for.

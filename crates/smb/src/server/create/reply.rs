@@ -49,6 +49,9 @@ pub(super) async fn again(
     let action = open.number.get().map_or(Action::OPENED, |number| number.action);
     let lease = open.held.get().and_then(|held| held.cached().lease);
     let lease = lease.filter(|_| request.oplock_level == OplockLevel::LEASE);
+    if leases::asked(context, request, asked).map(|asked| asked.key) != lease.map(|lease| lease.key) {
+        return Err(Status::ACCESS_DENIED.into()); // it is not the same CREATE
+    }
     let cached = Cached { oplock: request.oplock_level, lease };
     let could_be = matches!(request.oplock_level, OplockLevel::BATCH | OplockLevel::LEASE);
     let also = open.durable.get().filter(|_| could_be).map(Durable::answer);

@@ -1,0 +1,113 @@
+//! Which requests were sent before a client lost one of its channels: MS-SMB2 3.3.5.2.10.
+//!
+//! A client that moves to another channel counts up its channel sequence. A change that was sent before that, and comes
+//! only now, would undo what was sent after it: it is refused.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::wire::Status;
+use crate::wire::header::{Command, Flags, Header};
+
+/// An open's channel sequence, and its requests under way.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    current: u16,
+    /// Under way, of this number.
+    now: u32,
+    /// Under way, of earlier numbers.
+    earlier: u32,
+}
+
+/// A request that is counted until this is dropped.
+#[derive(Debug)]
+pub(super) struct Counted {
+    sequence: Arc<Mutex<Sequence>>,
+    number: u16,
+}
+
+impl Sequence {
+    /// That of an open which a request with this header makes.
+    pub(super) fn beginning(number: u16) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { current: number, ..Self::default() }))
+    }
+
+    /// Counts a request, if it may be executed.
+    pub(super) fn admit(sequence: &Arc<Mutex<Self>>, header: &Header) -> Result<Option<Counted>, Status> {
+        let changes = matches!(header.command, Command::WRITE | Command::SET_INFO | Command::IOCTL);
+        let number = header.channel_sequence();
+        let mut this = sequence.lock();
+        match number.wrapping_sub(this.current) {
+            0 => {}
+            1..=0x7FFF => {
+                this.earlier += std::mem::take(&mut this.now);
+                this.current = number;
+            }
+            _ if changes => return Err(Status::FILE_NOT_AVAILABLE),
+            _ => return Ok(None),
+        }
+        if changes && header.flags.has(Flags::REPLAY) && this.earlier > 0 {
+            return Err(Status::FILE_NOT_AVAILABLE);
+        }
+        this.now += 1;
+        Ok(Some(Counted { sequence: sequence.clone(), number }))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut sequence = self.sequence.lock();
+        match sequence.current == self.number {
+            true => sequence.now = sequence.now.saturating_sub(1),
+            false => sequence.earlier = sequence.earlier.saturating_sub(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(command: Command, number: u16) -> Header {
+        Header { status: Status(number.into()), ..Header::request(command, 1) }
+    }
+
+    fn admit(
+        sequence: &Arc<Mutex<Sequence>>,
+        command: Command,
+        number: u16,
+    ) -> Result<Option<Counted>, Status> {
+        Sequence::admit(sequence, &header(command, number))
+    }
+
+    // MS-SMB2 3.3.5.2.10 for all of these.
+
+    #[test]
+    fn a_change_of_an_earlier_number_is_refused_and_a_look_is_not() {
+        let sequence = Sequence::beginning(0);
+        assert!(admit(&sequence, Command::WRITE, 0x7FFF).is_ok());
+        for late in [0x7FFE, 0, 0xFFFF] {
+            assert_eq!(admit(&sequence, Command::WRITE, late).unwrap_err(), Status::FILE_NOT_AVAILABLE);
+            assert_eq!(admit(&sequence, Command::SET_INFO, late).unwrap_err(), Status::FILE_NOT_AVAILABLE);
+            assert!(admit(&sequence, Command::READ, late).is_ok());
+        }
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let sequence = Sequence::beginning(0xFFFF);
+        assert!(admit(&sequence, Command::WRITE, 0).is_ok());
+        assert!(admit(&sequence, Command::WRITE, 0xFFFF).is_err());
+    }
+
+    #[test]
+    fn a_change_comes_again_only_when_nothing_sent_earlier_is_under_way() {
+        let sequence = Sequence::beginning(1);
+        let earlier = admit(&sequence, Command::WRITE, 1).unwrap();
+        let again = Header { flags: Flags::REPLAY, ..header(Command::WRITE, 2) };
+        assert_eq!(Sequence::admit(&sequence, &again).unwrap_err(), Status::FILE_NOT_AVAILABLE);
+        drop(earlier);
+        assert!(Sequence::admit(&sequence, &again).is_ok());
+    }
+}
