@@ -15,24 +15,27 @@ use vfs::backend::memory::Memory;
 use vfs::{FileId, Volume, VolumeOptions};
 
 use crate::client::{Client, read_message, receive, record};
+use crate::smb;
 
 /// As many threads as `fourfold serve` has on two processors.
 const THREADS: usize = 16;
 /// As many as wait for disks on purpose.
 const DISK_THREADS: usize = 128;
 /// What a request for another file may take meanwhile.
-const IN_TIME: Duration = Duration::from_millis(500);
+pub(crate) const IN_TIME: Duration = Duration::from_millis(500);
 
 /// A server in this process whose disk can be made to stall.
-struct Stalling {
+pub(crate) struct Stalling {
     _runtime: Runtime,
     _stop: watch::Sender<bool>,
-    disk: Arc<Faulty>,
-    port: u16,
+    pub(crate) disk: Arc<Faulty>,
+    /// Of NFS.
+    pub(crate) port: u16,
+    pub(crate) smb_port: u16,
 }
 
 impl Stalling {
-    fn start(limits: Limits) -> Self {
+    pub(crate) fn start(limits: Limits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .max_blocking_threads(DISK_THREADS)
@@ -41,21 +44,27 @@ impl Stalling {
             .unwrap();
         let disk = Arc::new(Faulty::new(Memory::ticking()));
         let volume = Arc::new(Volume::new(disk.clone(), VolumeOptions::default()));
+        let smb = smb::service(volume.clone());
         let export = Export { name: "share".into(), tag: 1, volume, options: ExportOptions::default() };
         let service = Service::new(vec![export], HandleSecret::new([7; 16]), SystemTime::now());
         let _entered = runtime.enter();
-        let listener = conn::bind_tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let listen = || conn::bind_tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let (nfs, smb_listener) = (listen(), listen());
+        let (port, smb_port) = (nfs.local_addr().unwrap().port(), smb_listener.local_addr().unwrap().port());
         let (stop, stopping) = watch::channel(false);
         let watchdog = Watchdog::start();
-        let serve = move |stream, peer| serve_stream(service.clone(), stream, peer, limits, watchdog.clone());
-        runtime.spawn(Server::new(100).run(listener, stopping, serve));
+        let dog = watchdog.clone();
+        let serve = move |stream, peer| serve_stream(service.clone(), stream, peer, limits, dog.clone());
+        runtime.spawn(Server::new(100).run(nfs, stopping.clone(), serve));
+        let serve =
+            move |stream, peer| ::smb::server::serve_stream(smb.clone(), stream, peer, watchdog.clone());
+        runtime.spawn(Server::new(100).run(smb_listener, stopping, serve));
         drop(_entered);
-        Self { _runtime: runtime, _stop: stop, disk, port }
+        Self { _runtime: runtime, _stop: stop, disk, port, smb_port }
     }
 
     /// Waits until so many calls hang on the stalled file.
-    fn until_waiting(&self, count: usize) {
+    pub(crate) fn until_waiting(&self, count: usize) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while self.disk.plan().waiting() < count {
             assert!(Instant::now() < deadline, "{} of {count} wait", self.disk.plan().waiting());
@@ -65,10 +74,10 @@ impl Stalling {
 }
 
 /// Lets the disk go on, also when a test fails: its threads end with the runtime.
-struct Stalled<'a>(&'a Faulty, FileId);
+pub(crate) struct Stalled<'a>(pub(crate) &'a Faulty, pub(crate) FileId);
 
 impl<'a> Stalled<'a> {
-    fn begin(disk: &'a Faulty, file: FileId) -> Self {
+    pub(crate) fn begin(disk: &'a Faulty, file: FileId) -> Self {
         disk.plan().stall(file);
         Self(disk, file)
     }
@@ -80,7 +89,7 @@ impl Drop for Stalled<'_> {
     }
 }
 
-fn file(client: &mut Client, name: &str) -> (Vec<u8>, FileId) {
+pub(crate) fn file(client: &mut Client, name: &str) -> (Vec<u8>, FileId) {
     let root = client.root.clone();
     let handle = client.create(&root, name).unwrap();
     client.write(&handle, 0, name.as_bytes(), StableHow::FILE_SYNC).unwrap();

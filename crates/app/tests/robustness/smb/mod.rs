@@ -9,9 +9,12 @@ mod greedy;
 mod identities;
 mod idle;
 mod killed;
+mod people;
 mod requests;
+mod stalled;
 
 pub(crate) use client::Smb;
+pub(crate) use people::service;
 
 use crate::neighbour::Neighbour;
 use crate::server::{Server, folder};

@@ -1,0 +1,48 @@
+//! A server in this process.
+
+use std::sync::Arc;
+
+use ::smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
+use auth::{Account, Accounts, Identity, Refusal, Secret, nt_hash};
+use vfs::{Time, Volume};
+
+use crate::server::USER;
+
+/// [`USER`] alone, with the uid that the NFS client has.
+struct People;
+
+impl Accounts for People {
+    fn find(&self, name: &str) -> Option<Account> {
+        (name == USER.0).then(|| Account {
+            name: name.into(),
+            identity: Identity { uid: 1000, gid: 100, groups: Vec::new() },
+            disabled: false,
+            secrets: vec![Secret::Nt(nt_hash(USER.1))],
+        })
+    }
+
+    fn verify(&self, _: &str, _: &str) -> Result<Account, Refusal> {
+        Err(Refusal::Unknown)
+    }
+}
+
+/// A server of this volume as "share".
+pub(crate) fn service(volume: Arc<Volume>) -> Arc<Service> {
+    let kind = ShareKind::Disk { volume, serial: 1, created: Time { secs: 0, nanos: 0 } };
+    let options = ShareOptions::default();
+    let share = Share { name: "share".into(), comment: String::new(), kind, options };
+    Service::new(Config {
+        guid: [7; 16],
+        name: "stalling".into(),
+        comment: String::new(),
+        shares: vec![Arc::new(share)],
+        accounts: Arc::new(People),
+        guests: Guests::default(),
+        require_signing: false,
+        encryption: Encryption::Optional,
+        oldest: Dialect::V2_0_2,
+        newest: Dialect::V3_1_1,
+        session_lifetime: None,
+        model: "MacSamba".into(),
+    })
+}
