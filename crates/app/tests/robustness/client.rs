@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use nfs::wire::mount;
 use nfs::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use nfs::wire::v3::create::CreateHow;
 use nfs::wire::v3::types::{DirOpArgs, Fattr3, Sattr3, Status, Verifier};
@@ -14,6 +13,7 @@ use nfs::wire::v3::{
     setattr, write,
 };
 use nfs::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
+use nfs::wire::{mount, nlm};
 use wire::{Reader, Writer};
 
 /// How long a reply may take.
@@ -45,6 +45,17 @@ impl Results {
 
 fn place<'a>(dir: &'a [u8], name: &'a str) -> DirOpArgs<'a> {
     DirOpArgs { dir: Opaque(dir), name: Opaque(name.as_bytes()) }
+}
+
+fn lock_of(file: &[u8], svid: i32, (offset, len): (u64, u64)) -> nlm::Lock<'_> {
+    nlm::Lock {
+        caller_name: Opaque(b"client"),
+        handle: Opaque(file),
+        owner: Opaque(b"owner"),
+        svid,
+        offset,
+        len,
+    }
 }
 
 /// A call of user `uid` without its record mark.
@@ -252,6 +263,24 @@ impl Client {
         let request = commit::Request { file: Opaque(file), offset: 0, count: 0 };
         let results = self.try_call(Procedure::COMMIT, &request)?;
         Ok(results.value::<commit::Res>().map(|ok| ok.verifier).map_err(|fail| fail.status))
+    }
+
+    /// A call of NLM about a lock of process `svid`, at once: NM_LOCK, UNLOCK.
+    pub(crate) fn lock(&mut self, file: &[u8], svid: i32, range: (u64, u64), exclusive: bool) -> nlm::Stat {
+        let lock = lock_of(file, svid, range);
+        let cookie = Opaque(b"cookie");
+        let request = nlm::LockRequest { cookie, block: false, exclusive, lock, reclaim: false, state: 1 };
+        self.nlm(nlm::Procedure::NM_LOCK, &request)
+    }
+
+    pub(crate) fn unlock(&mut self, file: &[u8], svid: i32, range: (u64, u64)) -> nlm::Stat {
+        let request = nlm::UnlockRequest { cookie: Opaque(b"cookie"), lock: lock_of(file, svid, range) };
+        self.nlm(nlm::Procedure::UNLOCK, &request)
+    }
+
+    fn nlm(&mut self, procedure: nlm::Procedure, request: &impl Encode) -> nlm::Stat {
+        let results = self.call_program((nlm::PROGRAM, nlm::VERSION, procedure.0), request).unwrap();
+        results.value::<nlm::Res<'_>>().stat
     }
 
     /// The names in a folder, asked for in small pages.

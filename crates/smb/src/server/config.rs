@@ -96,6 +96,28 @@ pub struct Config {
     pub model: String,
 }
 
+impl Config {
+    /// These shares for these people, and of the rest what most sites want.
+    pub fn new(shares: Vec<Arc<Share>>, accounts: Arc<dyn Accounts>) -> Self {
+        Self {
+            guid: [0; 16],
+            name: "fourfold".into(),
+            comment: String::new(),
+            shares,
+            accounts,
+            unix: Arc::default(),
+            guests: Guests::default(),
+            require_signing: false,
+            encryption: Encryption::Optional,
+            oldest: Dialect::V2_0_2,
+            newest: Dialect::V3_1_1,
+            session_lifetime: None,
+            listens_on: Vec::new(),
+            model: "MacSamba".into(),
+        }
+    }
+}
+
 /// Whether what is said is encrypted. A share can require it, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encryption {

@@ -76,27 +76,16 @@ pub(crate) fn service() -> Arc<Service> {
 /// The same with other settings.
 pub(crate) fn service_with(change: impl FnOnce(&mut Config)) -> Arc<Service> {
     let plain = ShareOptions::default;
-    let mut config = Config {
-        guid: *b"the server's guid"[..16].first_chunk().unwrap(),
-        name: "fourfold".into(),
-        comment: "a server".into(),
-        shares: vec![
-            share("share", plain()),
-            share("guests", ShareOptions { guests: true, ..plain() }),
-            share("sealed", ShareOptions { require_encryption: true, ..plain() }),
-            share("readonly", ShareOptions { read_only: true, ..plain() }),
-        ],
-        accounts: Arc::new(People(vec![account(ADA, 1000), account(BOB, 1001), account(GONE, 1002)])),
-        guests: Guests::default(),
-        require_signing: false,
-        encryption: Encryption::Optional,
-        oldest: Dialect::V2_0_2,
-        newest: Dialect::V3_1_1,
-        session_lifetime: None,
-        listens_on: Vec::new(),
-        unix: Arc::default(),
-        model: "MacSamba".into(),
-    };
+    let shares = vec![
+        share("share", plain()),
+        share("guests", ShareOptions { guests: true, ..plain() }),
+        share("sealed", ShareOptions { require_encryption: true, ..plain() }),
+        share("readonly", ShareOptions { read_only: true, ..plain() }),
+    ];
+    let people = Arc::new(People(vec![account(ADA, 1000), account(BOB, 1001), account(GONE, 1002)]));
+    let mut config = Config::new(shares, people);
+    config.guid = *b"the server's guid"[..16].first_chunk().unwrap();
+    config.comment = "a server".into();
     change(&mut config);
     Service::new(config)
 }

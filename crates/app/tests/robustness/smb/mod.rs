@@ -1,6 +1,8 @@
 //! The same for SMB, with the client of the crate `smb`, which shares its codecs with the server: it drives, and proves nothing
 //! about bytes.
 
+mod across;
+mod across_mac;
 mod chains;
 mod client;
 mod disks;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
+use ::smb::server::{Config, Service, Share, ShareKind, ShareOptions};
 use auth::{Account, Accounts, Identity, Refusal, Secret, nt_hash};
 use vfs::{Time, Volume};
 
@@ -31,18 +31,5 @@ pub(crate) fn service(volume: Arc<Volume>) -> Arc<Service> {
     let kind = ShareKind::Disk { volume, serial: 1, created: Time { secs: 0, nanos: 0 } };
     let options = ShareOptions::default();
     let share = Share { name: "share".into(), comment: String::new(), kind, options };
-    Service::new(Config {
-        guid: [7; 16],
-        name: "stalling".into(),
-        comment: String::new(),
-        shares: vec![Arc::new(share)],
-        accounts: Arc::new(People),
-        guests: Guests::default(),
-        require_signing: false,
-        encryption: Encryption::Optional,
-        oldest: Dialect::V2_0_2,
-        newest: Dialect::V3_1_1,
-        session_lifetime: None,
-        model: "MacSamba".into(),
-    })
+    Service::new(Config::new(vec![Arc::new(share)], Arc::new(People)))
 }
