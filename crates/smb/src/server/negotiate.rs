@@ -75,7 +75,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         client_guid: request.client_guid,
         capabilities: request.capabilities,
         security_mode: request.security_mode,
-        server_capabilities: capabilities(dialect, chosen.cipher),
+        server_capabilities: capabilities(dialect, request.capabilities, chosen.cipher),
         server_security_mode: security_mode(&config),
         cipher: chosen.cipher,
         signing: chosen.signing,
@@ -108,7 +108,11 @@ pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> 
         client_guid: [0; 16],
         capabilities: Capabilities::NONE,
         security_mode: SecurityMode::SIGNING_ENABLED,
-        server_capabilities: capabilities(if wildcard { Dialect::V2_1 } else { old }, None),
+        server_capabilities: capabilities(
+            if wildcard { Dialect::V2_1 } else { old },
+            Capabilities::NONE,
+            None,
+        ),
         server_security_mode: security_mode(&config),
         cipher: None,
         signing: SigningAlgorithm::HmacSha256,
@@ -196,13 +200,15 @@ fn preferred_signing(offered: &[wire_context::Signing]) -> Option<SigningAlgorit
         .find(|algorithm| offered.contains(&wire_context::Signing(algorithm.id())))
 }
 
-fn capabilities(dialect: Dialect, cipher: Option<Cipher>) -> Capabilities {
+/// What we can do. Of 3.x we say only what the client has said of itself, 3.3.5.4: there are clients that believe what they
+/// do not understand.
+fn capabilities(dialect: Dialect, asked: Capabilities, cipher: Option<Cipher>) -> Capabilities {
     let mut all = Capabilities::NONE;
     if dialect >= Dialect::V2_1 {
         all |= Capabilities::LEASING | Capabilities::LARGE_MTU;
     }
     if dialect.is_v3() {
-        all |= Capabilities::MULTI_CHANNEL | Capabilities::DIRECTORY_LEASING;
+        all |= (Capabilities::MULTI_CHANNEL | Capabilities::DIRECTORY_LEASING) & asked;
     }
     if dialect.is_v3() && dialect < Dialect::V3_1_1 && cipher.is_some() {
         all |= Capabilities::ENCRYPTION;

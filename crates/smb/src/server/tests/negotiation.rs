@@ -69,6 +69,18 @@ async fn negotiation_comes_first_and_once() {
     assert!(client.link.is_over());
 }
 
+#[tokio::test]
+async fn a_client_is_told_of_capabilities_of_3_that_it_has_too() {
+    let both = Capabilities::MULTI_CHANNEL | Capabilities::DIRECTORY_LEASING;
+    for dialect in [Dialect::SMB_3_0, Dialect::SMB_3_1_1] {
+        for asked in [Capabilities::NONE, Capabilities::MULTI_CHANNEL, both] {
+            let offer = Offer { capabilities: asked, ..Offer::of(dialect) };
+            let client = connect(&service(), &offer).await;
+            assert_eq!(client.agreed.unwrap().capabilities & both, asked);
+        }
+    }
+}
+
 fn upgrade(dialects: Vec<&'static [u8]>) -> Vec<u8> {
     let mut w = Writer::new();
     w.u32_be(0);
