@@ -108,6 +108,20 @@ pub(in crate::server) fn stream_name(units: &[u16]) -> Result<String, Status> {
     String::from_utf8(stored).map_err(|_| Status::OBJECT_NAME_INVALID)
 }
 
+/// The name of a stream as clients see it that are no Macs: with the characters that are forbidden in names of files only.
+pub(in crate::server) fn shown_stream(units: &mut [u16]) {
+    for unit in units {
+        match *unit {
+            0xF001..=0xF01F => *unit &= 0x1F,
+            private => {
+                if let Some(at) = PRIVATE.iter().position(|known| *known == private) {
+                    *unit = ALSO_IN_STREAMS[at];
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +159,9 @@ mod tests {
     #[test]
     fn streams_may_have_wildcards_and_control_characters_in_their_names() {
         assert_eq!(parse("f:a*?\u{1}\"").unwrap().stream.as_deref(), Some("a*?\u{1}\""));
+        let mut shown: Vec<u16> = "a\u{f021}\u{f025}\u{f001}\u{f020}\u{f022}".encode_utf16().collect();
+        shown_stream(&mut shown);
+        assert_eq!(String::from_utf16_lossy(&shown), "a*?\u{1}\"\u{f022}");
         for name in ["f:a/b", "f:a\u{0}", "f:a\\b"] {
             assert_eq!(parse(name), Err(Status::OBJECT_NAME_INVALID), "{name:?}");
         }

@@ -55,7 +55,11 @@ impl Place {
             shares.push(share("other", "share", OTHER));
             shares.push(share("canon", "share", NON_CANONICAL));
             shares.push(share("netatalk", "share", "  fruit:locking = netatalk"));
-            shares.push(share("convert", "share", "  fruit:wipe_intentionally_left_blank_rfork = yes"));
+            shares.push(share(
+                "convert",
+                "share",
+                "  fruit:wipe_intentionally_left_blank_rfork = yes\n  fruit:delete_empty_adfiles = yes",
+            ));
             shares.push(share(
                 "time",
                 "time",
@@ -103,7 +107,11 @@ impl Place {
         for slot in 1..=SLOTS {
             share(&format!("main{slot}"), &format!("share{slot}"), "");
             share(&format!("plain{slot}"), &format!("share{slot}"), "mac-sidecars = false");
-            share(&format!("time{slot}"), &format!("time{slot}"), "");
+            share(
+                &format!("time{slot}"),
+                &format!("time{slot}"),
+                "time-machine = true\ntime-machine-size = 32768",
+            );
         }
         text
     }

@@ -121,7 +121,7 @@ pub const SUITES: &[Suite] = &[
     Suite::new("smb2.winattr"),
     Suite::told(&["filename=testfile", "offset=0", "beyond_final_zero=4096"], "smb2.zero-data-ioctl"),
     Suite::new("vfs.fruit"),
-    Suite { options: &["delete_empty_adfiles=false"], ..Suite::on(Kind::Conversion, "vfs.fruit_conversion") },
+    Suite { options: &["delete_empty_adfiles=true"], ..Suite::on(Kind::Conversion, "vfs.fruit_conversion") },
     Suite::new("vfs.fruit_file_id"),
     Suite::on(Kind::Netatalk, "vfs.fruit_netatalk"),
     Suite::on(Kind::TimeMachine, "vfs.fruit_timemachine"),
