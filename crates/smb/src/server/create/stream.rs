@@ -47,7 +47,8 @@ impl Target {
     }
 }
 
-fn named(name: &str) -> Result<Stream, Status> {
+/// The stream of a name, there or not.
+pub(in crate::server) fn named(name: &str) -> Result<Stream, Status> {
     if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
         return Err(Status::ACCESS_DENIED);
     }

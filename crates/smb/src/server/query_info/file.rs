@@ -9,7 +9,7 @@ use wire::Writer;
 use super::Answer;
 use crate::server::config::{Dialect, ShareKind};
 use crate::server::context::{Context, Failure};
-use crate::server::create::{INFO, RESOURCE};
+use crate::server::create::{INFO, RESOURCE, shown_stream};
 use crate::server::facts::{self, Facts};
 use crate::server::open::{File, Open};
 use crate::wire::Status;
@@ -198,6 +198,9 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
     let mut add = |name: &[u8], size, allocation_size| {
         let mut named: Vec<u16> = vec![u16::from(b':')];
         named.extend(windows_view(name));
+        if !context.is_mac() {
+            shown_stream(&mut named);
+        }
         named.extend(":$DATA".encode_utf16());
         all.push(Stream { size, allocation_size, name: named });
     };

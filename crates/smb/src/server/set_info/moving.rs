@@ -4,11 +4,11 @@ use vfs::acl::Rights;
 use vfs::backend::{Found, RenameMode};
 use vfs::mac::DosAttributes;
 use vfs::names::Folding;
-use vfs::state::Modes;
+use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, Kind, Resolved, Volume};
 
 use crate::server::context::{Context, Failure};
-use crate::server::create::{Path, stream_name};
+use crate::server::create::{Path, named, stream_name};
 use crate::server::open::{File, Open};
 use crate::wire::Status;
 use crate::wire::fscc::file_name::{RenameFlags, Target, TargetEx};
@@ -129,7 +129,10 @@ fn stream_of(file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
     }
     match stream.is_empty() {
         true => Err(Status::INVALID_PARAMETER), // the data of the file itself: only by copying
-        false => stream_name(stream).map(Some),
+        false => match named(&stream_name(stream)?)? {
+            Stream::Named(name) => Ok(Some(name.to_string())),
+            _ => Err(Status::ACCESS_DENIED), // a fork, or Finder info: no ordinary stream becomes that
+        },
     }
 }
 
@@ -172,11 +175,15 @@ fn may_add(volume: &Volume, caller: &vfs::Caller, folder: &Found, kind: Kind) ->
 /// Whether the file may leave where it is. Windows does not move a folder in which something is open, and opens the
 /// folder to which a file goes, to write to it, which those who have it open may deny; Macs expect to be let.
 async fn may_move(context: &Context, file: &File, to: &Found) -> Result<(), Status> {
+    let volume = context.tree()?.volume()?;
+    let node = file.open.node();
+    let opens = volume.state().opens(Some(node.id()), usize::MAX);
+    if opens.iter().any(|open| open.stream != Stream::Data) {
+        return Err(Status::ACCESS_DENIED); // not even for a Mac: smbtorture's "read open rsrc after rename"
+    }
     if context.is_mac() {
         return Ok(());
     }
-    let volume = context.tree()?.volume()?;
-    let node = file.open.node();
     if node.kind() == Kind::Folder {
         volume.recall_below(file.open.actor(), node).await;
         if volume.open_below(node) {

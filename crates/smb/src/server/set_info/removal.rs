@@ -2,6 +2,7 @@
 
 use vfs::Kind;
 use vfs::mac::DosAttributes;
+use vfs::state::Stream;
 
 use crate::server::facts::Facts;
 use crate::server::open::{File, Open};
@@ -29,5 +30,8 @@ pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bo
     if protected && facts.attributes.kind != Kind::Folder && !even_read_only {
         return Err(Status::CANNOT_DELETE);
     }
-    Ok(file.open.remove_on_close(true).await?)
+    match file.open.guard().stream() {
+        Stream::Resource => Ok(()), // it stays, as on a Mac's own server
+        _ => Ok(file.open.remove_on_close(true).await?),
+    }
 }

@@ -1,5 +1,6 @@
 //! Length and space, MS-FSA 2.1.5.15.1 and 2.1.5.15.4.
 
+use vfs::mac::info_stream;
 use vfs::{Error, Kind};
 
 use crate::server::open::{File, Open};
@@ -9,6 +10,9 @@ use crate::wire::security::AccessMask;
 /// Where the file, or the stream, ends.
 pub(super) async fn set_end(open: &Open, file: &File, end: u64) -> Result<(), Status> {
     may_resize(open, file, end)?;
+    if file.is_info() && end > info_stream::LEN as u64 {
+        return Err(Status::ALLOTTED_SPACE_EXCEEDED); // macOS's server says so
+    }
     file.changing(file.open.truncate(end)).await
 }
 
