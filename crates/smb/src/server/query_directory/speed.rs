@@ -1,5 +1,6 @@
 //! How fast, printed: `cargo test --release -p smb --lib query_directory::speed -- --ignored --nocapture`.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,8 +9,9 @@ use vfs::{Volume, VolumeOptions};
 
 use crate::server::testing::{ADA, User, service_with};
 use crate::server::{Share, ShareKind, ShareOptions};
-use crate::wire::create::Disposition;
+use crate::wire::create::{self, Disposition};
 use crate::wire::fscc::FileClass;
+use crate::wire::security::AccessMask;
 use crate::wire::{Command, Status, query_directory as wire};
 
 const ENTRIES: u32 = 10_000;
@@ -19,6 +21,7 @@ const ROUNDS: u32 = 20;
 #[ignore = "measures"]
 async fn of_listings() {
     let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     for at in 0..ENTRIES {
         std::fs::write(folder.path().join(format!("a file of the name {at:05}.txt")), b"abc").unwrap();
     }
@@ -52,7 +55,10 @@ async fn of_listings() {
 }
 
 async fn list(user: &mut User, class: FileClass, room: u32) -> u32 {
-    let file = user.open("", |create| create.disposition = Disposition::OPEN).await.unwrap().file;
+    let reads = |create: &mut create::Request<'_>| {
+        (create.disposition, create.desired_access) = (Disposition::OPEN, AccessMask::FILE_READ.0);
+    };
+    let file = user.open("", reads).await.unwrap().file;
     let mut answers = 0;
     loop {
         let request = wire::Request {
