@@ -1,7 +1,11 @@
 //! What Macs are told and shown beyond the specification: the create context AAPL, and what follows from it for the rest
 //! of the session. A session is a Mac's from its first question on, whichever share that was about.
 
+pub(super) mod aces;
+
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use vfs::{Attributes, Kind as FileKind};
 
 use super::context::{Context, Failure};
 use super::query_info::path_of;
@@ -89,6 +93,20 @@ fn volume_caps(tree: &Tree, kind: Kind) -> VolumeCaps {
         caps |= VolumeCaps::FULL_SYNC;
     }
     caps
+}
+
+/// The mode with the bits of the file's type, as UNIX has them.
+pub(super) fn posix_mode(of: &Attributes) -> u16 {
+    let kind = match of.kind {
+        FileKind::File => 0o100_000,
+        FileKind::Folder => 0o040_000,
+        FileKind::Link => 0o120_000,
+        FileKind::Fifo => 0o010_000,
+        FileKind::Socket => 0o140_000,
+        FileKind::BlockDevice => 0o060_000,
+        FileKind::CharDevice => 0o020_000,
+    };
+    kind | (of.mode & 0o7777) as u16
 }
 
 /// Where a file is that the client has open.

@@ -299,17 +299,7 @@ impl MacView {
     }
 
     fn mode(&self, attributes: &vfs::Attributes) -> u16 {
-        const TYPE: [(Kind, u16); 7] = [
-            (Kind::File, 0o100_000),
-            (Kind::Folder, 0o040_000),
-            (Kind::Link, 0o120_000),
-            (Kind::Fifo, 0o010_000),
-            (Kind::Socket, 0o140_000),
-            (Kind::BlockDevice, 0o060_000),
-            (Kind::CharDevice, 0o020_000),
-        ];
-        let of = TYPE.iter().find(|(kind, _)| *kind == attributes.kind).map_or(0, |(_, bits)| *bits);
-        if self.modes { of | (attributes.mode & 0o7777) as u16 } else { 0 }
+        if self.modes { mac::posix_mode(attributes) } else { 0 }
     }
 }
 

@@ -4,6 +4,7 @@ use wire::Writer;
 
 use super::{reply, too_small};
 use crate::server::context::{Context, Outcome};
+use crate::server::mac::aces;
 use crate::server::open::Open;
 use crate::server::security;
 use crate::wire::Status;
@@ -22,7 +23,11 @@ pub(super) fn answer(context: &Context, open: &Open, request: &Request<'_>) -> O
     }
     let acl = file.open.volume().acl(&file.open.found()?)?;
     let mut w = Writer::new();
-    security::descriptor(&acl, parts).encode(&mut w);
+    let mut descriptor = security::descriptor(&acl, parts);
+    if context.is_mac() {
+        aces::add(&mut descriptor, &file.open.attributes()?);
+    }
+    descriptor.encode(&mut w);
     let data = w.into_bytes();
     match data.len() > request.output_buffer_length as usize {
         true => Err(too_small(context, data.len())),

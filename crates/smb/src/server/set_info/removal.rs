@@ -31,7 +31,11 @@ pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bo
         return Err(Status::CANNOT_DELETE);
     }
     match file.open.guard().stream() {
-        Stream::Resource => Ok(()), // it stays, as on a Mac's own server
+        // Nobody opens it until all have closed it, but then it is still there, as on a Mac's own server.
+        Stream::Resource => {
+            file.open.guard().remove_when_unused(Box::new(|| Ok(())));
+            Ok(())
+        }
         _ => Ok(file.open.remove_on_close(true).await?),
     }
 }

@@ -1,9 +1,10 @@
 //! Owner, group and entries, MS-SMB2 3.3.5.21.3 and MS-FSA 2.1.5.17.
 
 use vfs::acl::{AclChange, Who};
-use vfs::{Caller, Error};
+use vfs::{Caller, Error, SetAttributes};
 
 use crate::server::context::{Context, Failure};
+use crate::server::mac::aces::{self, Taken};
 use crate::server::open::{File, Open};
 use crate::server::security;
 use crate::wire::Status;
@@ -23,16 +24,39 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
     if parts.has(SecurityInformation::DACL) {
         open.require(AccessMask::WRITE_DAC)?;
     }
-    let descriptor = SecurityDescriptor::decode(request.data).map_err(|malformed| {
+    let mut descriptor = SecurityDescriptor::decode(request.data).map_err(|malformed| {
         tracing::debug!(%malformed, "a security descriptor");
         Status::INVALID_SECURITY_DESCR
     })?;
-    let change = security::change(&descriptor, parts)?;
-    if change == AclChange::default() {
-        return Ok(());
+    let sent =
+        if context.is_mac() { aces::take(&mut descriptor) } else { Taken { mode: None, is_list: true } };
+    let mut change = security::change(&descriptor, parts)?;
+    if !sent.is_list || (sent.mode.is_some() && is_as_told(file, &descriptor)?) {
+        change.entries = None;
     }
-    may_give(&context.caller()?, file, &change)?;
-    file.open.set_acl(&change).await.map_err(|error| match error {
+    if change != AclChange::default() {
+        give(context, file, &change).await?;
+    }
+    let mode = sent.mode.filter(|_| parts.has(SecurityInformation::DACL));
+    match mode {
+        Some(mode) if mode != file.open.attributes()?.mode & 0o777 => set_mode(file, mode).await,
+        _ => Ok(()),
+    }
+}
+
+/// A Mac sends the whole list with the mode that it changes.
+fn is_as_told(file: &File, descriptor: &SecurityDescriptor) -> Result<bool, Status> {
+    Ok(aces::says_nothing_new(descriptor, &file.open.volume().acl(&file.open.found()?)?))
+}
+
+async fn set_mode(file: &File, mode: u32) -> Result<(), Failure> {
+    let kept = file.open.attributes()?.mode & 0o7000;
+    Ok(file.open.set_attributes(&SetAttributes { mode: Some(kept | mode), ..Default::default() }).await?)
+}
+
+async fn give(context: &Context, file: &File, change: &AclChange) -> Result<(), Failure> {
+    may_give(&context.caller()?, file, change)?;
+    file.open.set_acl(change).await.map_err(|error| match error {
         Error::NotPermitted => Status::INVALID_OWNER,
         other => other.into(),
     })?;
