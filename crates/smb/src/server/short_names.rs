@@ -16,7 +16,9 @@ const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The short names told lately, with what they stand for.
 #[derive(Default)]
-pub(super) struct ShortNames(Mutex<HashMap<Box<[u8]>, Box<[u8]>>>);
+pub(super) struct ShortNames(Mutex<HashMap<Name, Name>>);
+
+type Name = Box<[u8]>;
 
 impl ShortNames {
     /// The short name of a file of this stored name: itself in capitals when it has the form already.
@@ -34,7 +36,7 @@ impl ShortNames {
     }
 
     /// What a short name stands for that was told.
-    pub(super) fn long(&self, short: &[u8]) -> Option<Box<[u8]>> {
+    pub(super) fn long(&self, short: &[u8]) -> Option<Name> {
         if !short.contains(&b'~') || !is_short(short) {
             return None;
         }

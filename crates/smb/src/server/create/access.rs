@@ -62,10 +62,10 @@ fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMas
     if found.attributes.kind != Kind::Folder {
         // A script need not be executable on the host to be run by a client that reads it.
         if by_mode.has(AccessMask::READ_DATA) {
-            more = more | AccessMask::EXECUTE;
+            more |= AccessMask::EXECUTE;
         }
         if by_mode.has(AccessMask::WRITE_DATA) {
-            more = more | AccessMask::DELETE_CHILD; // of what a file has none
+            more |= AccessMask::DELETE_CHILD; // of what a file has none
         }
     }
     if caller.uid == found.attributes.uid {

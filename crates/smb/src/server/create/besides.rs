@@ -65,9 +65,9 @@ impl Besides {
             open.set_eas(&changes).await.map_err(ea_status)?;
         }
         if self.allocation > 0 {
-            match open.allocate(self.allocation).await {
-                Err(Error::NoSpace | Error::QuotaExceeded) => return Err(Status::DISK_FULL),
-                _ => {} // it is a wish, of somebody who may not even write
+            // Anything else is a wish, of somebody who may not even write.
+            if let Err(Error::NoSpace | Error::QuotaExceeded) = open.allocate(self.allocation).await {
+                return Err(Status::DISK_FULL);
             }
         }
         Ok(())

@@ -183,11 +183,11 @@ fn grant(
     }
     let mut asked = wanted.access.without(AccessMask::MAXIMUM_ALLOWED);
     if wanted.access.has(AccessMask::MAXIMUM_ALLOWED) {
-        asked = asked | max;
+        asked |= max;
     }
     let mut needed = asked;
     if overwrites {
-        needed = needed | AccessMask::WRITE_DATA;
+        needed |= AccessMask::WRITE_DATA;
     }
     match needed.without(max) {
         AccessMask(0) => Ok(asked),
