@@ -72,11 +72,23 @@ impl Server {
 
     /// As [`Server::run`]; the words turn SMB on.
     pub(crate) fn run_with_smb(top: &Path, words: &[&str]) -> Self {
+        Self::run_program_with_smb(Command::new(PROGRAM), top, words)
+    }
+
+    /// As [`Server::start_with_smb`], with so many descriptors and no more.
+    pub(crate) fn start_with_descriptors(limit: u32, top: &Path, share: &Path) -> Self {
+        let mut program = Command::new("prlimit");
+        program.arg(format!("--nofile={limit}")).arg(PROGRAM);
+        let folder = format!("share={}", share.display());
+        Self::run_program_with_smb(program, top, &[&folder, "--nfs-port", "off", "--smb-port", "0"])
+    }
+
+    fn run_program_with_smb(program: Command, top: &Path, words: &[&str]) -> Self {
         let (name, password) = USER;
         let account = format!("[[user]]\nname = \"{name}\"\nuid = 1000\n");
         std::fs::write(top.join("fourfold.toml"), account).unwrap();
         let user = format!("{name}:{password}");
-        Self::run(top, &[words, &["--user", &user]].concat())
+        Self::run_program(program, top, &[words, &["--user", &user]].concat())
     }
 
     /// With these words after `serve`.

@@ -226,8 +226,9 @@ impl Context {
             return Err(Status::INTERNAL_ERROR); // as Windows says: what follows would wait for ever
         }
         let earlier = self.waiting.lock().take();
-        let ticket = earlier
-            .unwrap_or_else(|| self.connection.requests.wait(self.header.message_id, self.header.session_id));
+        let (message_id, session_id) = (self.header.message_id, self.header.session_id);
+        let ticket = earlier.or_else(|| self.connection.requests.wait_for_others(message_id, session_id));
+        let ticket = ticket.ok_or(Status::INSUFFICIENT_RESOURCES)?;
         self.tell_pending(ticket.id);
         let result = tokio::select! {
             biased;

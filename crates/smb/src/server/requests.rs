@@ -6,6 +6,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+/// The most requests of one connection that wait for other clients, as in other servers. A client that lets everything wait
+/// could otherwise not say any more that it waits no longer.
+const MOST: usize = 512;
+
 /// Requests of one connection that wait: each has been told so, with its number.
 #[derive(Default)]
 pub(super) struct Requests {
@@ -34,7 +38,13 @@ pub(super) struct Ticket {
 }
 
 impl Requests {
-    /// Another one that waits. There can be no more of them than the client has credits.
+    /// Another one that waits for other clients. `None` when too many do.
+    pub(super) fn wait_for_others(self: &Arc<Self>, message_id: u64, session_id: u64) -> Option<Ticket> {
+        let is_full = self.table.lock().waiting.len() >= MOST;
+        (!is_full).then(|| self.wait(message_id, session_id))
+    }
+
+    /// Another one that waits, for the disk: there can be no more of them than a connection has messages in the making.
     pub(super) fn wait(self: &Arc<Self>, message_id: u64, session_id: u64) -> Ticket {
         let mut table = self.table.lock();
         table.next += 1;

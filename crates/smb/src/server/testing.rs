@@ -23,7 +23,7 @@ use wire::Writer;
 
 use super::connection::{Connection, Served};
 use super::context::poll_once;
-use super::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions, chain};
+use super::{Config, Service, Share, ShareKind, ShareOptions, chain};
 use crate::client::{Answer, Client, Credentials, How, Link, Offer, Request, Session, SetUp};
 use crate::wire::create::{self, Disposition, Impersonation, ShareAccess};
 use crate::wire::create_context::RawContext;

@@ -11,8 +11,10 @@ mod greedy;
 mod identities;
 mod idle;
 mod killed;
+mod limits;
 mod people;
 mod requests;
+mod signals;
 mod stalled;
 
 pub(crate) use client::Smb;
