@@ -10,6 +10,7 @@ use vfs::state::{BreakNotice, ClientId};
 use super::durable::Durables;
 use super::leases::{Cache, Key};
 use super::replay::Creations;
+use super::session::Session;
 
 /// A client, told by the GUID that it sends.
 pub(super) struct Client {
@@ -19,6 +20,8 @@ pub(super) struct Client {
     pub(super) id: ClientId,
     /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
     caches: Mutex<HashMap<Key, Weak<Cache>>>,
+    /// Its sessions, the oldest first.
+    sessions: Mutex<Vec<Weak<Session>>>,
     /// What its numbered CREATEs have come to.
     pub(super) creations: Creations,
     /// Opens that have lost their session.
@@ -34,10 +37,23 @@ impl Client {
             guid,
             id: ClientId::unused(),
             caches: Mutex::default(),
+            sessions: Mutex::default(),
             creations: Creations::default(),
             durables,
             notices: OnceLock::new(),
         })
+    }
+
+    /// It has another session.
+    pub(super) fn add_session(&self, session: &Arc<Session>) {
+        let mut sessions = self.sessions.lock();
+        sessions.retain(|session| session.strong_count() > 0);
+        sessions.push(Arc::downgrade(session));
+    }
+
+    /// Its sessions, the oldest first.
+    pub(super) fn sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Where to tell it of breaks.

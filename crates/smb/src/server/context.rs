@@ -232,11 +232,23 @@ impl Context {
         self.tell_pending(ticket.id);
         let result = tokio::select! {
             biased;
-            ready = future => Ok(ready),
-            () = ticket.cancelled() => Err(Status::CANCELLED),
+            ready = future.as_mut() => Ok(ready),
+            () = ticket.cancelled() => match ticket.is_orphaned() && self.may_be_asked_for_again() {
+                true => Ok(future.await),
+                false => Err(Status::CANCELLED),
+            },
         };
         *self.waiting.lock() = Some(ticket); // of which the client has been told
         result
+    }
+
+    /// Whether a client that has lost this connection may ask for the outcome over another one: MS-SMB2 3.2.5.1.6 has it
+    /// send such requests again.
+    fn may_be_asked_for_again(&self) -> bool {
+        let another = |session: &Arc<Session>| {
+            session.connections().iter().any(|connection| !Arc::ptr_eq(connection, &self.connection))
+        };
+        self.header.command == Command::CREATE && self.session().is_ok_and(another)
     }
 
     /// Tells the client that the answer will take a while, once. What the chain has answered so far goes first.

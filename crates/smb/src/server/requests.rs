@@ -85,6 +85,11 @@ impl Requests {
 }
 
 impl Ticket {
+    /// Whether its connection is over, so that nobody can have cancelled it.
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.requests.table.lock().over
+    }
+
     /// Returns when the request is cancelled.
     pub(super) async fn cancelled(&self) {
         self.cancelled.notified().await;

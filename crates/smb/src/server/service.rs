@@ -151,6 +151,7 @@ impl Service {
         if sessions.len() >= MAX_SESSIONS {
             return false;
         }
+        session.client().add_session(&session);
         sessions.insert(session.id, session);
         true
     }

@@ -172,6 +172,11 @@ impl Session {
         self.channels.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// Whether its client can be told anything.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connections().iter().any(|connection| connection.channel(self.id).is_some())
+    }
+
     /// Lets go of everything it has.
     pub(super) fn end(&self) {
         self.trees.clear();

@@ -88,6 +88,7 @@ impl Open {
         if !self.is_data {
             return Ok(()); // they have no space of their own
         }
+        self.recall(Cause::Truncate).await;
         self.on_data(move |node, caller| node.allocate(caller, length)).await
     }
 

@@ -12,6 +12,7 @@ use crate::server::context::Reply;
 use crate::server::durable::Durables;
 use crate::server::open::Open;
 use crate::server::output::Output;
+use crate::server::session::Session;
 use crate::wire::Status;
 use crate::wire::create_context::values;
 use crate::wire::header::{Command, Flags, Header};
@@ -133,7 +134,8 @@ impl Cache {
             changing.epoch
         };
         let opens = self.opens();
-        if opens.iter().any(|open| tell(open, &self.notification(open, notice, epoch))) || !notice.needs_ack {
+        let tell = |open: &Arc<Open>| self.tell(open, &self.notification(open, notice, epoch));
+        if opens.iter().any(tell) || !notice.needs_ack {
             return;
         }
         for open in opens {
@@ -142,6 +144,21 @@ impl Cache {
             {
                 let _ = held.lease.acknowledge(Caching::NONE); // whoever was first has answered
             }
+        }
+    }
+
+    /// An oplock's client hears of it in the session of the open; a lease's over the oldest connection that it has: the
+    /// lease is the client's, whichever sessions share it. False when it cannot be told.
+    fn tell(&self, open: &Open, notification: &Notification) -> bool {
+        let tell = |session: Arc<Session>| {
+            send(&session, session.requires_encryption() || open.tree.require_encryption, notification)
+        };
+        let Some(session) = open.session.upgrade().filter(|session| session.is_connected()) else {
+            return false;
+        };
+        match (self.kind, self.client.upgrade()) {
+            (Kind::Lease { .. }, Some(client)) => client.sessions().into_iter().any(tell),
+            _ => tell(session),
         }
     }
 
@@ -182,20 +199,19 @@ impl Drop for Cache {
     }
 }
 
-/// Sends a notification over one of an open's connections. False when it has none.
-fn tell(open: &Open, notification: &Notification) -> bool {
-    let Some(session) = open.session.upgrade() else { return false };
+/// Sends a notification over one of a session's connections. False when it has none.
+fn send(session: &Session, sealed: bool, notification: &Notification) -> bool {
     let header = Header {
+        status: Status::SUCCESS,
         credit_charge: 0,
         credits: 0,
         flags: Flags::RESPONSE,
         ..Header::request(Command::OPLOCK_BREAK, Notification::MESSAGE_ID)
     };
-    let header = Header { status: Status::SUCCESS, ..header };
     let body = Reply::encoded(|w| notification.encode(w)).body;
     session.connections().iter().any(|connection| {
-        let sealed = session.requires_encryption() || open.tree.require_encryption;
-        let mut output = Output::new(connection.channel(session.id).filter(|_| sealed));
+        let Some(channel) = connection.channel(session.id) else { return false };
+        let mut output = Output::new(Some(channel).filter(|_| sealed));
         output.push(&header, &body, None, None);
         connection.send(output)
     })
