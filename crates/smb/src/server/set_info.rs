@@ -5,6 +5,8 @@ mod moving;
 mod removal;
 mod security;
 mod size;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::Ordering;
 

@@ -69,7 +69,7 @@ fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMas
         }
     }
     if caller.uid == found.attributes.uid {
-        more = more | AccessMask::WRITE_OWNER | AccessMask::READ_EA | AccessMask::WRITE_EA;
+        more |= AccessMask::WRITE_OWNER | AccessMask::READ_EA | AccessMask::WRITE_EA;
     }
     more
 }

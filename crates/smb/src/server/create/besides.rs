@@ -4,6 +4,7 @@ use vfs::acl::{AclChange, CreateAcl, Who};
 use vfs::{Caller, Error};
 use wire::Reader;
 
+use crate::server::mac::aces::{self, Taken};
 use crate::server::security;
 use crate::server::set_info::ea_status;
 use crate::wire::Status;
@@ -17,18 +18,25 @@ pub(super) struct Besides {
     acl: AclChange,
     eas: Vec<FullEa>,
     allocation: u64,
+    /// What a Mac's list of entries says of the mode.
+    mode: Option<u32>,
 }
 
 impl Besides {
     /// What these create contexts say, MS-SMB2 2.2.13.2.
-    pub(super) fn of(contexts: &[AskedContext<'_>]) -> Result<Self, Status> {
+    pub(super) fn of(contexts: &[AskedContext<'_>], is_mac: bool) -> Result<Self, Status> {
         let mut asked = Self::default();
         for context in contexts {
             match context {
                 AskedContext::SecurityDescriptor(bytes) => {
-                    let descriptor =
+                    let mut descriptor =
                         SecurityDescriptor::decode(bytes).map_err(|_| Status::INVALID_SECURITY_DESCR)?;
+                    let said = is_mac.then(|| aces::take(&mut descriptor));
                     asked.acl = security::change(&descriptor, parts(&descriptor))?;
+                    if let Some(Taken { mode, is_list }) = said {
+                        asked.mode = mode;
+                        asked.acl.entries = asked.acl.entries.filter(|_| is_list);
+                    }
                 }
                 AskedContext::EaBuffer(bytes) => {
                     asked.eas =
@@ -44,6 +52,11 @@ impl Besides {
     /// The ACL that it is made with, if not the one that it inherits.
     pub(super) fn entries(&self) -> Option<CreateAcl> {
         self.acl.entries.clone().map(|entries| CreateAcl { entries })
+    }
+
+    /// The mode that it is made with, if not the usual one.
+    pub(super) fn mode(&self) -> Option<u32> {
+        self.mode.map(|mode| mode & 0o777)
     }
 
     /// Whoever makes a file owns it.

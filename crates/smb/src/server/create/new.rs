@@ -46,9 +46,10 @@ pub(super) async fn make(
     let parent = resolved.parent(caller)?;
     let folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
     let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
-    let besides = Besides::of(&wanted.asked)?;
+    let besides = Besides::of(&wanted.asked, context.is_mac())?;
     besides.may_own(caller)?;
     let acl = besides.entries();
+    let mode = besides.mode().unwrap_or(mode);
     let made = volume.create_with_acl(&wanted.actor, &parent, &resolved.name, (kind, mode), acl.as_ref());
     let made = match made {
         Err(Error::Exists | Error::LeaseRecall) => return Err(Missed::again()),

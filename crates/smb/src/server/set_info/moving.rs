@@ -116,7 +116,8 @@ fn stream_of(file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
         return Err(Status::INVALID_PARAMETER);
     }
     let Some((&COLON, name)) = wanted.name.split_first() else {
-        return if file.open.is_data() { Ok(None) } else { Err(Status::INVALID_PARAMETER) };
+        // Windows takes it for a rename of the file below, which is open.
+        return if file.open.is_data() { Ok(None) } else { Err(Status::SHARING_VIOLATION) };
     };
     if file.open.is_data() {
         return Err(Status::INVALID_PARAMETER);
