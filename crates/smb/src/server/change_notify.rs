@@ -1,6 +1,8 @@
 //! CHANGE_NOTIFY, MS-SMB2 3.3.5.19 and MS-FSA 2.1.5.11.
 
 mod changes;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use self::watch::Told;

@@ -146,7 +146,8 @@ impl Durables {
     pub(super) fn keep(self: &Arc<Self>, session: &Session, which: impl Fn(&Open) -> bool) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         for open in session.opens.take(|open| which(open) && may_come_back(open)) {
-            let Some(timeout) = open.durable.get().map(|durable| durable.timeout) else { continue };
+            let durable = || open.durable.get().map(|durable| durable.timeout);
+            let Some(timeout) = open.resilience().or_else(durable) else { continue };
             let (table, persistent) = (Arc::downgrade(self), open.key.persistent);
             let timer = Timer(runtime.spawn(async move {
                 tokio::time::sleep(timeout).await;
@@ -201,7 +202,9 @@ impl Durables {
 /// Whether an open is kept when its session is lost: not when it has not answered a break until then.
 fn may_come_back(open: &Open) -> bool {
     let held = open.held.get().filter(|_| open.durable.get().is_some());
-    held.is_some_and(|held| !held.lease.is_breaking() && held.lease.caching().contains(Caching::HANDLE))
+    open.resilience().is_some()
+        || held
+            .is_some_and(|held| !held.lease.is_breaking() && held.lease.caching().contains(Caching::HANDLE))
 }
 
 /// Gives a client back what it had open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
@@ -216,17 +219,21 @@ pub(super) fn reconnect(
     let volume = context.tree()?.volume()?;
     let fits = |lost: &Lost| {
         let open = &lost.open;
-        let known = open.durable.get().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-        let held = open.held.get().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let made_as = match open.durable.get() {
+            Some(durable) => durable.create_guid,
+            None => open.resilience().map(|_| None).ok_or(Status::OBJECT_NAME_NOT_FOUND)?,
+        };
         // Who comes back the old way need not know the number; who has none says zeros.
-        let same = create_guid.is_none_or(|guid| known.create_guid.unwrap_or_default() == guid);
+        let same = create_guid.is_none_or(|guid| made_as.unwrap_or_default() == guid);
         let same = same && Arc::ptr_eq(open.tree.volume()?, volume);
-        let key = match held.cache.kind() {
-            Kind::Oplock => None, // which any client of the user's may come back for
-            Kind::Lease { .. } if !Arc::ptr_eq(&held.client, &client) => {
+        let key = match open.held.get().map(|held| (held, held.cache.kind())) {
+            None if open.resilience().is_none() => return Err(Status::OBJECT_NAME_NOT_FOUND),
+            // Any client of the user's may come back for these.
+            None | Some((_, Kind::Oplock)) => None,
+            Some((held, Kind::Lease { .. })) if !Arc::ptr_eq(&held.client, &client) => {
                 return Err(Status::OBJECT_NAME_NOT_FOUND);
             }
-            Kind::Lease { .. } => Some(held.cache.key()),
+            Some((held, Kind::Lease { .. })) => Some(held.cache.key()),
         };
         if !same || key != lease.map(|lease| lease.key.0) {
             return Err(Status::OBJECT_NAME_NOT_FOUND);

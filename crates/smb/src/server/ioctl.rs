@@ -7,6 +7,8 @@ mod object;
 mod pipe;
 mod ranges;
 mod reparse;
+#[cfg(test)]
+mod tests;
 
 use bytes::Bytes;
 use wire::{Reader, Writer};
@@ -112,6 +114,7 @@ async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
         Code::DUPLICATE_EXTENTS_TO_FILE | Code::DUPLICATE_EXTENTS_TO_FILE_EX => {
             copy::duplicate(asked, &open).await
         }
+        Code::LMR_REQUEST_RESILIENCY => connection::resiliency(asked, &open),
         Code::SRV_ENUMERATE_SNAPSHOTS => snapshots(asked, &open),
         Code::SET_SPARSE => ranges::set_sparse(asked, &open),
         Code::SET_ZERO_DATA => ranges::zero(asked, &open).await,

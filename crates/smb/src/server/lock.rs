@@ -1,6 +1,8 @@
 //! LOCK, MS-SMB2 3.3.5.14.
 
 mod sequence;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -54,7 +56,9 @@ fn is_folder(file: &File) -> bool {
 fn sequences_count(context: &Context, open: &Open) -> bool {
     let Some(negotiated) = context.connection.negotiated() else { return false };
     let multi_channel = negotiated.server_capabilities.has(Capabilities::MULTI_CHANNEL);
-    open.durable.get().is_some() || (negotiated.dialect.is_v3() && multi_channel)
+    open.durable.get().is_some()
+        || open.resilience().is_some()
+        || (negotiated.dialect.is_v3() && multi_channel)
 }
 
 /// MS-SMB2 3.3.5.14.1: one after the other; what has been unlocked stays so when the next fails.

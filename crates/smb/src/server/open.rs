@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -46,6 +47,8 @@ pub(super) struct Open {
     pub(super) held: OnceLock<Held>,
     /// It may come back after its session is lost.
     pub(super) durable: OnceLock<Durable>,
+    /// How long it waits for its client whatever it caches; 0: as long as `durable` says.
+    pub(super) resilient_ms: AtomicU32,
     /// Its CREATE had a number, by which it is known when it comes again.
     pub(super) number: OnceLock<Number>,
     /// The number of the channel that it is used over, 3.x.
@@ -101,6 +104,7 @@ impl Open {
             what,
             held: OnceLock::new(),
             durable: OnceLock::new(),
+            resilient_ms: AtomicU32::new(0),
             number: OnceLock::new(),
             sequence: Arc::default(),
         }
@@ -119,6 +123,14 @@ impl Open {
         match &self.what {
             What::Pipe(pipe) => Ok(pipe),
             What::File(_) => Err(Status::INVALID_DEVICE_REQUEST),
+        }
+    }
+
+    /// How long it waits for its client, if it does so whatever it caches: MS-SMB2 3.3.1.10, IsResilient.
+    pub(super) fn resilience(&self) -> Option<Duration> {
+        match self.resilient_ms.load(Ordering::Relaxed) {
+            0 => None,
+            ms => Some(Duration::from_millis(ms.into())),
         }
     }
 

@@ -1,6 +1,8 @@
 //! A client's end of a named pipe.
 
 mod host;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,13 +1,21 @@
-//! VALIDATE_NEGOTIATE_INFO, MS-SMB2 3.3.5.15.12.
+//! VALIDATE_NEGOTIATE_INFO and LMR_REQUEST_RESILIENCY, MS-SMB2 3.3.5.15.12 and 3.3.5.15.9.
+
+use std::sync::atomic::Ordering;
+
+use vfs::Kind;
 
 use super::{Asked, Output};
 use crate::server::config::Dialect;
 use crate::server::context::{Context, Failure};
 use crate::server::negotiate::{Negotiated, choose};
+use crate::server::open::Open;
 use crate::wire::Status;
-use crate::wire::fsctl::negotiate::{ValidateRequest, ValidateResponse};
+use crate::wire::fsctl::negotiate::{Resiliency, ValidateRequest, ValidateResponse};
 use crate::wire::values::Dialect as Revision;
 
+/// How long an open waits for its client at most, and when the client does not say.
+const MAX_RESILIENCY_MS: u32 = 300_000;
+const RESILIENCY_MS: u32 = 120_000;
 /// How long the response is.
 const RESPONSE_LEN: usize = 24;
 
@@ -29,6 +37,22 @@ pub(super) fn validate(asked: &Asked<'_>) -> Result<Output, Failure> {
         dialect: negotiated.dialect.number(),
     };
     Ok(Output::encoded(|w| response.encode(w)))
+}
+
+/// Lets an open outlive its connection, whatever it may cache.
+pub(super) fn resiliency(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+    let negotiated = asked.context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    let file = open.file()?;
+    if negotiated.dialect < Dialect::V2_1 || file.open.node().kind() != Kind::File {
+        return Err(Status::INVALID_DEVICE_REQUEST.into());
+    }
+    let timeout_ms = match Resiliency::decode(&mut asked.input())?.timeout_ms {
+        0 => RESILIENCY_MS,
+        asked if asked <= MAX_RESILIENCY_MS => asked,
+        _ => return Err(Status::INVALID_PARAMETER.into()),
+    };
+    open.resilient_ms.store(timeout_ms, Ordering::Relaxed);
+    Ok(Output::none())
 }
 
 fn agrees(context: &Context, negotiated: &Negotiated, said: &ValidateRequest) -> bool {
