@@ -59,11 +59,15 @@ impl Besides {
         self.mode.map(|mode| mode & 0o777)
     }
 
-    /// Whoever makes a file owns it.
+    /// Whoever makes a file owns it, and his groups are whose he says they are.
     pub(super) fn may_own(&self, caller: &Caller) -> Result<(), Status> {
         match self.acl.owner {
-            Some(Who::User(uid)) if uid != caller.uid && caller.uid != 0 => Err(Status::INVALID_OWNER),
-            _ => Ok(()),
+            _ if caller.uid == 0 => Ok(()),
+            Some(Who::User(uid)) if uid != caller.uid => Err(Status::INVALID_OWNER),
+            _ => match self.acl.group {
+                Some(Who::Group(gid)) if !caller.in_group(gid) => Err(Status::INVALID_OWNER),
+                _ => Ok(()),
+            },
         }
     }
 

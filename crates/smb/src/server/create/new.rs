@@ -75,6 +75,7 @@ pub(super) async fn make(
     };
     let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
     if let Err(status) = besides.give(&open).await {
+        drop(open);
         volume.remove(&wanted.actor, &parent, &resolved.name, made.found.attributes.kind)?;
         return Err(status.into());
     }

@@ -100,6 +100,10 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
     let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
     let (caller, folder) = (context.caller()?, place.folder(context)?);
     may_add(volume, &caller, &folder, Kind::File)?;
+    // A client need not have opened it for that, but a file that is not his to change gets no names from anybody.
+    if !volume.rights(&caller, &file.open.found()?, None)?.contains(Rights::WRITE_ATTRIBUTES) {
+        return Err(Status::ACCESS_DENIED.into());
+    }
     if let Some(there) = &place.0.found {
         if there.object.key() == file.open.node().key() && place.1 == place.0.name {
             return Ok(());

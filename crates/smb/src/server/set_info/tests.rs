@@ -211,6 +211,29 @@ async fn a_move_replaces_only_what_may_be_replaced() {
     assert_eq!(name[4..], expected);
 }
 
+/// MS-FSA 2.1.5.15.6.
+#[tokio::test]
+async fn another_name_is_given_to_files_and_by_who_may_change_them() {
+    let service = service();
+    let mut ada = User::new(&service).await;
+    let mut bob = User::with(&service, &Offer::default(), BOB, "share").await;
+    let (file, folder) = (ada.make("file", b"abc").await, folder(&mut ada, "folder").await);
+    let link = |name: &str| {
+        let name = name.encode_utf16().collect();
+        encoded(|w| Target { replace_if_exists: false, root_directory: 0, name }.encode(w))
+    };
+    assert_eq!(set(&mut ada, folder, FileClass::LINK, &link("x")).await, Status::FILE_IS_A_DIRECTORY);
+    assert_eq!(set(&mut ada, file, FileClass::LINK, &link("folder")).await, Status::OBJECT_NAME_COLLISION);
+    let reads = |create: &mut crate::wire::create::Request<'_>| {
+        create.desired_access = AccessMask::READ_ATTRIBUTES.0;
+        create.disposition = Disposition::OPEN;
+    };
+    let seen = bob.open("file", reads).await.unwrap().file;
+    assert_eq!(set(&mut bob, seen, FileClass::LINK, &link("his")).await, Status::ACCESS_DENIED);
+    assert_eq!(set(&mut ada, file, FileClass::LINK, &link("other")).await, Status::SUCCESS);
+    assert_eq!(standard(&mut ada, file).await.number_of_links, 2);
+}
+
 /// MS-FSA 2.1.5.15.11: STATUS_ACCESS_DENIED when a child is open.
 #[tokio::test]
 async fn a_folder_stays_while_something_in_it_is_open() {
