@@ -37,8 +37,9 @@ pub(super) fn shown(kind: Kind, dos: DosAttributes) -> FileAttributes {
     }
 }
 
-/// The same of a file whose name begins with a dot: UNIX programs do not show it, so clients need not either.
-pub(super) fn with_dot(shown: FileAttributes) -> FileAttributes {
+/// The same of a file that is hidden by its name: UNIX programs do not show what begins with a dot, so clients need not
+/// either.
+pub(super) fn hidden(shown: FileAttributes) -> FileAttributes {
     FileAttributes(shown.0 & !FileAttributes::NORMAL.0) | FileAttributes::HIDDEN
 }
 
@@ -70,8 +71,8 @@ pub(super) struct Facts {
     pub(super) metadata: Metadata,
     /// The size of the stream that is open.
     pub(super) size: u64,
-    /// Its name begins with a dot.
-    has_dot: bool,
+    /// Its name says so.
+    is_hidden: bool,
     /// The time of the last change of attributes, as this client sees it.
     pub(super) changed: NtTime,
 }
@@ -84,15 +85,15 @@ impl Facts {
         let found = Found { object: file.open.node().clone(), attributes };
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
         let metadata = file.open.volume().metadata(&found, None)?;
-        let has_dot = file.open.place().is_some_and(|(_, name)| name.first() == Some(&b'.'));
+        let is_hidden = file.open.place().is_some_and(|(_, name)| file.hiding.marks(&name));
         let changed = file.changed_at(&attributes);
-        Ok(Self { attributes, metadata, size, has_dot, changed })
+        Ok(Self { attributes, metadata, size, is_hidden, changed })
     }
 
     /// The attributes that clients see.
     pub(super) fn file_attributes(&self) -> FileAttributes {
         let shown = shown(self.attributes.kind, self.metadata.dos);
-        if self.has_dot { with_dot(shown) } else { shown }
+        if self.is_hidden { hidden(shown) } else { shown }
     }
 
     /// The number by which a client knows it. Macs remember files by it, for longer than the host keeps it to one file, so

@@ -1,6 +1,6 @@
 //! Names that listings leave out, and names that they mark as hidden.
 
-use vfs::names::Folding;
+use vfs::names::{Folding, windows_view};
 
 use super::config::ShareOptions;
 use crate::wire::fscc::EntryName;
@@ -39,6 +39,22 @@ impl Hiding {
     }
 }
 
+impl Hiding {
+    /// Whether clients are told that a file of this stored name is hidden: it begins with a dot, or listings leave it out
+    /// and it was opened by its name.
+    pub(super) fn marks(&self, stored: &[u8]) -> bool {
+        match std::str::from_utf8(stored) {
+            Ok(name) if name.is_ascii() => {
+                begins_with_dot(EntryName::Utf8(name)) || self.hides(EntryName::Utf8(name))
+            }
+            _ => {
+                let units = windows_view(stored);
+                begins_with_dot(EntryName::Units(&units)) || self.hides(EntryName::Units(&units))
+            }
+        }
+    }
+}
+
 /// Whether UNIX programs do not show it unless asked to. Clients are told that it is hidden.
 pub(super) fn begins_with_dot(name: EntryName<'_>) -> bool {
     match name {
@@ -63,6 +79,7 @@ mod tests {
         assert!(hides(&plain, ".AppleDouble") && !hides(&plain, ".profile") && !hides(&plain, "a.tmp"));
         let told = hiding(&["*.tmp", "lost+found"], &["keep.tmp", ".appledouble"]);
         assert!(hides(&told, "a.TMP") && hides(&told, "lost+found"));
+        assert!(told.marks(b"a.tmp") && told.marks(b".x") && !told.marks(b"keep.tmp"));
         assert!(!hides(&told, "keep.tmp") && !hides(&told, ".AppleDouble") && hides(&told, ".AppleDB"));
     }
 

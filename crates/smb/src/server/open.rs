@@ -14,6 +14,7 @@ use vfs::{Actor, Attributes, Beside, Caller, Kind, Payload, SetAttributes, SetTi
 
 use super::change_notify::Watched;
 use super::durable::Durable;
+use super::hiding::Hiding;
 use super::leases::Held;
 use super::lock::LockSequences;
 use super::pipe_end::PipeEnd;
@@ -67,6 +68,8 @@ pub(super) enum What {
 pub(super) struct File {
     /// As the tree has it.
     pub(super) open: vfs::Open,
+    /// Which names its share hides.
+    pub(super) hiding: Arc<Hiding>,
     /// Where FilePositionInformation says it is: kept for the client, used by nobody.
     pub(super) position: AtomicU64,
     /// The path by which the client knows it, without a backslash in front.
@@ -187,9 +190,10 @@ impl Opens {
 
 impl File {
     /// A file as the client begins with it.
-    pub(super) fn new(open: vfs::Open, path: &[u16], mode: ModeFlags) -> Self {
+    pub(super) fn new(open: vfs::Open, path: &[u16], mode: ModeFlags, hiding: Arc<Hiding>) -> Self {
         Self {
             open,
+            hiding,
             position: AtomicU64::new(0),
             path: Mutex::new(path.into()),
             scan: Mutex::default(),

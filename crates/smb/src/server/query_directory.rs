@@ -195,7 +195,7 @@ impl Walk<'_> {
         let attributes = &rich.details.attributes;
         let mut shown = facts::shown(attributes.kind, rich.dos);
         if begins_with_dot(name) {
-            shown = facts::with_dot(shown);
+            shown = facts::hidden(shown);
         }
         let facts =
             self.facts(attributes, rich.created, shown, facts::ea_size_of(rich.ea_count, rich.ea_bytes));

@@ -15,7 +15,7 @@ pub(super) struct Tree {
     /// What its user may do at most: `FILE_ALL_ACCESS`, or without writing.
     pub(super) read_only: bool,
     /// Names that its listings leave out.
-    pub(super) hiding: Hiding,
+    pub(super) hiding: Arc<Hiding>,
     /// Requests must be encrypted.
     pub(super) require_encryption: bool,
 }
@@ -23,7 +23,7 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn new(id: u32, share: Arc<Share>) -> Self {
         let (read_only, require_encryption) = (share.options.read_only, share.options.require_encryption);
-        let hiding = Hiding::new(&share.options);
+        let hiding = Arc::new(Hiding::new(&share.options));
         Self { id, share, read_only, hiding, require_encryption }
     }
 

@@ -105,7 +105,7 @@ impl Place {
         share("files", "files", "");
         share("guests", "guests", "guests = true");
         for slot in 1..=SLOTS {
-            share(&format!("main{slot}"), &format!("share{slot}"), "");
+            share(&format!("main{slot}"), &format!("share{slot}"), "hide = [\"hidefile\"]");
             share(&format!("plain{slot}"), &format!("share{slot}"), "mac-sidecars = false");
             share(
                 &format!("time{slot}"),
