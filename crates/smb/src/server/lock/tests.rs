@@ -107,7 +107,7 @@ async fn a_lock_that_waits_can_be_cancelled_and_leaves_nothing() {
     let interim = ada.told_to_wait(id).await;
     let mut cancel = ada.request(Command::CANCEL, |w| cancel::Request.encode(w));
     cancel.header.id = interim.header.id;
-    cancel.header.flags = cancel.header.flags | crate::wire::header::Flags::ASYNC;
+    cancel.header.flags |= crate::wire::header::Flags::ASYNC;
     ada.start_chain(vec![cancel]).await;
     assert_eq!(ada.answer(id).await.status(), Status::CANCELLED);
     assert_eq!(lock(&mut ada, first, &[element(0, 5, Flags::UNLOCK)]).await, Status::SUCCESS);

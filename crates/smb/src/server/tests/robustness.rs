@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::server::Service;
-use crate::server::testing::{ADA, BOB, Loop, open_request, read_request, write_request};
+use crate::server::testing::{ADA, BOB, Loop, open_request, read_request, volume, write_request};
 use crate::wire::{FileKey, InfoType, cancel, close, flush, lock, logoff, query_directory, tree_disconnect};
 use std::sync::Arc;
 use wire::Writer;
@@ -117,8 +117,12 @@ async fn provoke(service: &Arc<Service>, ada: &mut User, file: &mut FileKey, fra
     if status(&mut ada.client, open, How::Signed(&ada.session)).await != Some(Status::SUCCESS) {
         *ada = User::new(service).await;
         // What waited over the lost connection lets go when it hears of that.
-        for _ in 0..16 {
-            tokio::task::yield_now().await;
+        let state = volume(service, "share").state().clone();
+        for _ in 0..1000 {
+            if state.opens(None, 1).is_empty() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
         *file = ada.make("notes", b"abc").await;
     }
