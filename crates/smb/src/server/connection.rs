@@ -150,6 +150,7 @@ impl Connection {
     /// The connection is over: what only it kept alive ends.
     fn end(&self) {
         self.requests.end();
+        self.ended.lock().clear();
         let channels: Vec<_> = self.channels.write().drain().map(|(_, channel)| channel).collect();
         for channel in channels {
             let session = &channel.session;

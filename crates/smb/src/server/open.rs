@@ -147,6 +147,8 @@ impl Open {
 #[derive(Default)]
 pub(super) struct Opens {
     table: RwLock<HashMap<u64, Arc<Open>>>,
+    /// The session has ended; written under the table's lock.
+    is_over: AtomicBool,
 }
 
 impl Opens {
@@ -155,9 +157,12 @@ impl Opens {
         self.table.read().get(&key.volatile).filter(|open| open.key == key).cloned()
     }
 
-    /// One more. Refused when there are too many.
+    /// One more. Refused when there are too many, and when the session has ended while it was opened.
     pub(super) fn add(&self, open: Arc<Open>) -> Result<(), Status> {
         let mut table = self.table.write();
+        if self.is_over.load(Ordering::Relaxed) {
+            return Err(Status::USER_SESSION_DELETED);
+        }
         if table.len() >= MAX_OPENS {
             return Err(Status::TOO_MANY_OPENED_FILES);
         }
@@ -175,6 +180,15 @@ impl Opens {
         let mut table = self.table.write();
         let keys: Vec<u64> = table.iter().filter(|(_, open)| which(open)).map(|(key, _)| *key).collect();
         keys.iter().filter_map(|key| table.remove(key)).collect()
+    }
+
+    /// No more of them, now and later.
+    pub(super) fn end(&self) {
+        let mut table = self.table.write();
+        self.is_over.store(true, Ordering::Relaxed);
+        let ended = std::mem::take(&mut *table);
+        drop(table);
+        drop(ended); // what they held may be waited for by others, who then look for their own
     }
 
     /// All of them.

@@ -8,6 +8,9 @@ use crate::wire::Status;
 use crate::wire::read::{Head, Request};
 use crate::wire::security::AccessMask;
 
+/// Offsets are signed where files are read, MS-FSA 2.1.5.3.
+const MAX_END: u64 = i64::MAX as u64;
+
 pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
     context.may_transfer(request.length)?;
@@ -20,6 +23,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
         What::File(file) => file,
         What::Pipe(_) => return super::pipe_end::read(context, open, request.length as usize).await,
     };
+    if request.offset.checked_add(request.length.into()).is_none_or(|end| end > MAX_END) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
     let data = file.read(request.offset, request.length as usize).await?;
     if data.len() < request.minimum_count as usize || (data.is_empty() && request.length > 0) {
         return Err(Status::END_OF_FILE.into());

@@ -180,7 +180,7 @@ impl Session {
     /// Lets go of everything it has.
     pub(super) fn end(&self) {
         self.trees.clear();
-        drop(self.opens.take(|_| true));
+        self.opens.end();
     }
 
     /// For `status`.

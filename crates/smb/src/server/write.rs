@@ -8,6 +8,11 @@ use crate::wire::Status;
 use crate::wire::security::AccessMask;
 use crate::wire::write::{Flags, Request, Response};
 
+/// MAXFILESIZE of MS-FSA 2.1.5.4: 16 TiB less 64 KiB.
+const MAX_FILE_SIZE: u64 = 0xFFF_FFFF_0000;
+/// Offsets are signed where files are written.
+const MAX_OFFSET: u64 = i64::MAX as u64;
+
 pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
     let length = request.data.len() as u32;
@@ -21,6 +26,10 @@ pub(super) async fn run(context: &Context) -> Outcome {
     match &open.what {
         What::Pipe(pipe) => pipe.write(&data)?,
         What::File(file) => {
+            let end = request.offset.checked_add(length.into()).filter(|_| request.offset <= MAX_OFFSET);
+            if end.is_none_or(|end| length > 0 && end > MAX_FILE_SIZE) {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
             let through = file.writes_through() || request.flags.has(Flags::WRITE_THROUGH);
             let stability = if through { Stability::File } else { Stability::Unstable };
             file.write(request.offset, data, stability).await?;

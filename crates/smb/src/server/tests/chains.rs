@@ -187,3 +187,32 @@ async fn a_thousand_requests_may_come_in_one_frame() {
         assert!(statuses(&mut ada, chain).await.iter().all(|status| *status == Status::SUCCESS));
     }
 }
+
+/// MS-FSA 2.1.5.3 and 2.1.5.4.
+#[tokio::test]
+async fn ranges_end_where_files_can() {
+    let mut ada = User::new(&service()).await;
+    let file = ada.make("notes", b"abc").await;
+    let most = i64::MAX as u64;
+    for (offset, length, expected) in [
+        (3, 0, Ok(vec![])),
+        (most, 0, Ok(vec![])),
+        (most - 1, 1, Err(Status::END_OF_FILE)),
+        (most, 1, Err(Status::INVALID_PARAMETER)),
+        (most + 1, 0, Err(Status::INVALID_PARAMETER)),
+        (u64::MAX, 0, Err(Status::INVALID_PARAMETER)),
+        (u64::MAX, 2, Err(Status::INVALID_PARAMETER)),
+    ] {
+        assert_eq!(ada.read(file, offset, length).await, expected, "{offset:#x}, {length}");
+    }
+    for (offset, data, expected) in [
+        (most, &b""[..], Status::SUCCESS),
+        (most, b"x", Status::INVALID_PARAMETER),
+        (most + 1, b"", Status::INVALID_PARAMETER),
+        (u64::MAX, b"xy", Status::INVALID_PARAMETER),
+        (0xFFF_FFFF_0000, b"", Status::SUCCESS),
+        (0xFFF_FFFF_0000, b"x", Status::INVALID_PARAMETER),
+    ] {
+        assert_eq!(ada.write(file, offset, data).await, expected, "{offset:#x}");
+    }
+}

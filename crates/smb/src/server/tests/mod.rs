@@ -7,6 +7,7 @@ mod robustness;
 mod sealing;
 mod sessions;
 mod signing;
+mod waiting;
 
 use super::testing::{User, connect, service, service_with};
 use crate::client::{Answer, Client, Credentials, How, Link, Offer, Request, SetUp};
