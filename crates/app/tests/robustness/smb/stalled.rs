@@ -83,6 +83,31 @@ fn whoever_waits_for_data_is_told_so_after_half_a_second() {
     assert_eq!(smb.read(ill, 0, 100).unwrap(), b"ILL");
 }
 
+/// The same where a call that never waits does so after all: the thread itself is stuck.
+#[test]
+fn whoever_waits_for_a_stuck_thread_is_told_so_too() {
+    let server = Stalling::start(Limits::default());
+    let mut smb = Smb::enter(server.smb_port);
+    let (well, ill, id) = files(&server, &mut smb);
+    for request in requests(&smb, ill) {
+        let command = request.header.command;
+        let stalled = Stalled::begin(&server.disk, id);
+        let begun = Instant::now();
+        let message = smb.start(request).unwrap();
+        server.until_waiting(1);
+        println!("stuck");
+        let interim = smb.told_to_wait(message);
+        let waited = begun.elapsed();
+        println!("{command:?}: told to wait after {waited:?}");
+        assert!((NOT_BEFORE..TOLD_WITHIN).contains(&waited), "{command:?}: {waited:?}");
+        works_in_time(&mut smb, well, "the same connection");
+        drop(stalled);
+        let answer = smb.answer(message).unwrap();
+        let ids = (answer.status(), answer.header.async_id());
+        assert_eq!(ids, (Status::SUCCESS, interim.header.async_id()), "{command:?}");
+    }
+}
+
 #[test]
 fn other_files_are_served_over_other_connections_and_the_same() {
     let server = Stalling::start(Limits::default());
