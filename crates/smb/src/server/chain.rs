@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use conn::Reply as Frame;
 use parking_lot::Mutex;
+use vfs::Payload;
 
 use super::admit::{self, Origin};
 use super::connection::{Connection, unseal};
@@ -166,8 +167,11 @@ impl Chain {
     }
 
     fn respond(&self, context: &Context, charge: u16, outcome: Outcome) {
-        let reply = outcome.unwrap_or_else(|failure| refusal(&failure));
+        let mut reply = outcome.unwrap_or_else(|failure| refusal(&failure));
         let mut output = self.output.lock();
+        if !output.has_room(reply.body.len() + reply.data.as_ref().map_or(0, Payload::len)) {
+            reply = refusal(&Status::INSUFFICIENT_RESOURCES.into());
+        }
         let request = &context.header;
         let (id, credits) = match output.async_id.take() {
             Some(id) => (Id::Async(id), 0),

@@ -7,6 +7,7 @@ use vfs::Payload;
 
 use super::crypto::preauth::Preauth;
 use super::session::Channel;
+use crate::wire::frame;
 use crate::wire::header::Header;
 use crate::wire::transform::Transform;
 use wire::Writer;
@@ -15,6 +16,12 @@ use wire::Writer;
 const PREFIX: usize = 4;
 /// Frames of at least this many bytes live in buffers that are used again.
 const LARGE: usize = 64 * 1024;
+
+/// Responses longer than [`SMALL`] go no further than this in one frame, whose prefix can say 16 MiB: so the small ones that
+/// a client's credits pay for always fit behind them.
+const MOST: usize = 15 << 20;
+/// An error response, and more.
+const SMALL: usize = 96;
 
 /// The responses of a chain so far.
 pub(super) struct Output {
@@ -56,6 +63,12 @@ impl Output {
     /// Another frame that is sealed as this one is.
     pub(super) fn beside(&self) -> Self {
         Self::new(self.sealer.clone())
+    }
+
+    /// Whether a response with so many bytes behind its header still fits the frame.
+    pub(super) fn has_room(&self, length: usize) -> bool {
+        let so_far = self.bytes.len() + self.data.as_ref().map_or(0, Payload::len);
+        length + Header::LEN <= SMALL || so_far + length <= MOST
     }
 
     /// Adds a response.
@@ -137,7 +150,7 @@ impl Output {
             sealer.seal(&mut bytes[PREFIX..]).map_err(drop)?;
         }
         let length = bytes.len() - PREFIX + data.as_ref().map_or(0, Payload::len) + tail;
-        // A response is never as long as the 16 MiB that the prefix can say: MAX_TRANSACT is half of that.
+        debug_assert!(length <= frame::MESSAGE_LIMIT, "has_room was not asked");
         bytes[..PREFIX].copy_from_slice(&(length as u32).to_be_bytes());
         Ok(Some(Frame { head: bytes, body: data, tail }))
     }

@@ -36,7 +36,7 @@ impl Blocking {
     pub(crate) fn frame(&mut self) -> io::Result<Vec<u8>> {
         let mut prefix = [0; frame::PREFIX_LEN];
         self.0.read_exact(&mut prefix)?;
-        let mut message = vec![0; u32::from_be_bytes(prefix) as usize];
+        let mut message = vec![0; frame::decode(prefix).expect("a prefix of direct TCP")];
         self.0.read_exact(&mut message)?;
         Ok(message)
     }

@@ -101,9 +101,6 @@ fn one_of_each(smb: &Smb, file: FileKey, folder: FileKey) -> Vec<(Request, usize
     all
 }
 
-/// What refuses everything so far.
-const NOT_BUILT: [Command; 1] = [Command::SET_INFO];
-
 /// A client with an open file and an open folder.
 struct Prepared {
     smb: Smb,
@@ -120,9 +117,7 @@ impl Prepared {
     }
 
     fn all(&self) -> Vec<(Request, usize)> {
-        let mut all = one_of_each(&self.smb, self.file, self.folder);
-        all.retain(|(request, _)| !NOT_BUILT.contains(&request.header.command));
-        all
+        one_of_each(&self.smb, self.file, self.folder)
     }
 
     /// The status of a request; one that waits is cancelled. No request ends the connection.
