@@ -81,11 +81,21 @@ impl Place {
         Ok((running, port))
     }
 
-    /// `fourfold serve` over them.
+    /// `fourfold serve` for smbtorture, without guests: strangers are to be refused.
     pub fn ours(&self) -> Result<(Running, u16)> {
-        let (port, state) = (process::free_port()?, self.folder.join("state"));
-        let settings = self.folder.join("fourfold.toml");
-        fs::write(&settings, self.settings())?;
+        self.serve("fourfold", &self.shares_for_smbtorture())
+    }
+
+    /// `fourfold serve` for other clients, with guests.
+    pub fn ours_for_clients(&self) -> Result<(Running, u16)> {
+        let shares = [self.share("files", "files", ""), self.share("guests", "guests", "guests = true")];
+        self.serve("fourfold-clients", &shares.concat())
+    }
+
+    fn serve(&self, name: &str, text: &str) -> Result<(Running, u16)> {
+        let (port, state) = (process::free_port()?, self.folder.join(name));
+        let settings = state.with_extension("toml");
+        fs::write(&settings, text)?;
         for (user, uid) in UIDS {
             server::add_user(&state, user.name, user.password, *uid)?;
         }
@@ -93,27 +103,28 @@ impl Place {
         Ok((running, port))
     }
 
-    fn settings(&self) -> String {
-        let mut text = String::new();
-        let mut share = |name: &str, folder: &str, more: &str| {
-            let path = self.folder.join(folder);
-            text.push_str(&format!(
-                "[[share]]\nname = \"{name}\"\npath = \"{}\"\nprotocols = [\"smb\"]\n{more}\n",
-                path.display()
-            ));
+    /// A share as settings.
+    fn share(&self, name: &str, folder: &str, more: &str) -> String {
+        let path = self.folder.join(folder);
+        format!(
+            "[[share]]\nname = \"{name}\"\npath = \"{}\"\nprotocols = [\"smb\"]\n{more}\n",
+            path.display()
+        )
+    }
+
+    fn shares_for_smbtorture(&self) -> String {
+        let slot = |slot: usize| {
+            let share = |name: &str, folder: &str, more| {
+                self.share(&format!("{name}{slot}"), &format!("{folder}{slot}"), more)
+            };
+            [
+                share("main", "share", "hide = [\"hidefile\"]"),
+                share("plain", "share", "mac-sidecars = false"),
+                share("time", "time", "time-machine = true\ntime-machine-size = 32768"),
+            ]
+            .concat()
         };
-        share("files", "files", "");
-        share("guests", "guests", "guests = true");
-        for slot in 1..=SLOTS {
-            share(&format!("main{slot}"), &format!("share{slot}"), "hide = [\"hidefile\"]");
-            share(&format!("plain{slot}"), &format!("share{slot}"), "mac-sidecars = false");
-            share(
-                &format!("time{slot}"),
-                &format!("time{slot}"),
-                "time-machine = true\ntime-machine-size = 32768",
-            );
-        }
-        text
+        (1..=SLOTS).map(slot).collect()
     }
 
     /// Where smbtorture finds smbd; `main` is the name of the ordinary shares, without the slot's number.
