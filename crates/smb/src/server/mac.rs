@@ -74,11 +74,8 @@ fn describe(tree: &Tree, kind: Kind, fields: Fields, model: &str) -> Result<Serv
 
 fn server_caps(tree: &Tree, kind: Kind) -> Result<Caps, Status> {
     let listings = if kind == Kind::NewMac { Caps::READ_DIR_ATTR_V2 } else { Caps::READ_DIR_ATTR };
-    let volume = tree.volume()?;
-    let listings = if volume.keeps_streams() { listings } else { Caps::NONE };
-    let caps = listings | Caps::OSX_COPYFILE | Caps::NFS_ACE;
-    // A Mac judges by the mode what it may do: it must be the whole truth.
-    Ok(if volume.has_acls()? { caps } else { caps | Caps::UNIX_BASED })
+    let listings = if tree.volume()?.keeps_streams() { listings } else { Caps::NONE };
+    Ok(listings | Caps::OSX_COPYFILE | Caps::NFS_ACE | Caps::UNIX_BASED)
 }
 
 /// Files are not named by number (`RESOLVE_ID`): Macs see none, as the host uses its numbers again.

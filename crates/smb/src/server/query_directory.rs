@@ -155,7 +155,7 @@ impl Walk<'_> {
                 let created = attributes.created.unwrap_or(attributes.modified);
                 let shown = facts::shown(Kind::Folder, Default::default());
                 let facts = self.facts(&attributes, created, shown, 0);
-                let mac = self.mac.as_ref().map(|mac| mac.of_dots(&attributes));
+                let mac = self.mac.as_ref().map(|mac| mac.of_dots());
                 let entry = Entry { facts, name: EntryName::Utf8(name), short_name: &[], mac: mac.as_ref() };
                 if !self.listing.push(w, &entry) {
                     self.full = true;
@@ -238,8 +238,6 @@ impl Walk<'_> {
 struct MacView {
     /// It knows the second form.
     second: bool,
-    /// Modes say everything.
-    modes: bool,
     /// What the caller may do to the folder.
     above: Rights,
 }
@@ -250,8 +248,7 @@ impl MacView {
         if form != Form::IdBoth || !context.is_mac() {
             return Ok(None);
         }
-        let modes = !context.tree()?.volume()?.has_acls()?;
-        Ok(Some(Self { second: context.mac() == mac::Kind::NewMac, modes, above: Rights::NONE }))
+        Ok(Some(Self { second: context.mac() == mac::Kind::NewMac, above: Rights::NONE }))
     }
 
     fn of(
@@ -267,39 +264,30 @@ impl MacView {
         let added = rich.finder_info.date_added().unwrap_or(rich.created);
         let info = rich.finder_info.as_bytes();
         let is_folder = attributes.kind == Kind::Folder;
+        let rights = if tree.read_only { rights.without(Rights::CHANGING) } else { rights };
         Ok(MacAttributes {
+            maximal_access: AccessMask(rights.0),
+            version: self.version(rich.plain),
             resource_fork_len: rich.fork_len,
             finder_info: ShortFinderInfo::new(info, is_folder, time::to_2000(Some(added))),
-            ..self.plain(tree, rights, attributes, rich.plain)
+            // A Mac judges by the mode what it may do. Of a file with an ACL that is not the whole truth.
+            mode: if rich.has_acl { 0 } else { mac::posix_mode(attributes) },
         })
     }
 
     /// Of the folder itself and the one above it, of which a Mac asks nothing here.
-    fn of_dots(&self, attributes: &vfs::Attributes) -> MacAttributes {
+    fn of_dots(&self) -> MacAttributes {
         MacAttributes {
             maximal_access: AccessMask(self.above.0),
             version: self.version(false),
             resource_fork_len: 0,
             finder_info: ShortFinderInfo::default(),
-            mode: self.mode(attributes),
-        }
-    }
-
-    fn plain(&self, tree: &Tree, rights: Rights, attributes: &vfs::Attributes, plain: bool) -> MacAttributes {
-        let rights = if tree.read_only { rights.without(Rights::CHANGING) } else { rights };
-        MacAttributes {
-            maximal_access: AccessMask(rights.0),
-            version: self.version(plain),
-            ..self.of_dots(attributes)
+            mode: 0,
         }
     }
 
     fn version(&self, has_no_xattrs: bool) -> Version {
         if self.second { Version::V2 { has_no_xattrs } } else { Version::V1 }
-    }
-
-    fn mode(&self, attributes: &vfs::Attributes) -> u16 {
-        if self.modes { mac::posix_mode(attributes) } else { 0 }
     }
 }
 

@@ -149,6 +149,26 @@ async fn a_listing_tells_a_mac_access_mode_fork_and_finder_info() {
 }
 
 #[tokio::test]
+async fn a_mode_that_is_not_the_whole_truth_is_not_told() {
+    let service = service();
+    let mut ada = mac(&service).await;
+    let file = ada.make("notes", b"abc").await;
+    ada.close(file).await;
+    assert_eq!(entry(&mut ada, "notes").await.mac.unwrap().mode, 0o100_644);
+    let volume = crate::server::testing::volume(&service, "share");
+    let root = volume.root().unwrap();
+    let found = volume.lookup(&vfs::Caller::root(), &root.object, b"notes").unwrap();
+    let party = vfs::state::Party::client(vfs::state::ClientId::unused());
+    let list = vec![vfs::acl::Entry::allow(vfs::acl::Who::Everyone, vfs::acl::Rights::READ_DATA)];
+    let entries = Some(vfs::acl::Entries { list, ..Default::default() });
+    let change = vfs::acl::AclChange { entries, ..Default::default() };
+    volume.set_acl(&vfs::Actor::new(vfs::Caller::root(), party), &found, &change).unwrap();
+    let seen = entry(&mut ada, "notes").await.mac.unwrap();
+    assert_eq!(seen.mode, 0);
+    assert!(!seen.maximal_access.has(AccessMask::WRITE_DATA));
+}
+
+#[tokio::test]
 async fn names_with_a_dot_are_marked_as_hidden() {
     let service = service();
     let mut ada = User::new(&service).await;
