@@ -79,7 +79,7 @@ pub(super) async fn rename(
     }
     let moved = file.open.rename_to(&folder, name, mode);
     context.wait(moved).await?.map_err(rename_status)?;
-    file.moved_to(&wanted.name);
+    file.moved_to(without_root(&wanted.name));
     Ok(())
 }
 
@@ -150,9 +150,14 @@ impl Place {
     }
 }
 
+/// Some clients begin the name with a backslash (Samba's, for links), and Windows does not mind.
+fn without_root(name: &[u16]) -> &[u16] {
+    name.strip_prefix(&[u16::from(b'\\')]).unwrap_or(name)
+}
+
 fn resolve(context: &Context, name: &[u16]) -> Result<Place, Status> {
     let tree = context.tree()?;
-    let path = Path::parse(name)?;
+    let path = Path::parse(without_root(name))?;
     if path.stream.is_some() || path.data || path.folder {
         return Err(Status::OBJECT_NAME_INVALID);
     }
