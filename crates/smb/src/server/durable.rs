@@ -4,6 +4,9 @@
 //! everything it holds in the tree, until its client comes back for it, its time is over, or what it caches must be
 //! given back: it cannot answer, so it is closed.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

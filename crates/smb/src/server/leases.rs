@@ -10,6 +10,8 @@
 //! ```
 
 mod cache;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -1,0 +1,115 @@
+use crate::client::Offer;
+use crate::server::testing::{ADA, User, open_request, service};
+use crate::wire::Status;
+use crate::wire::create::Response;
+use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::response::Context as Answered;
+use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
+use crate::wire::header::Command;
+use crate::wire::oplock_break::{Lease as Acknowledged, LeaseNotification, Notification, NotificationFlags};
+use crate::wire::oplock_break::{Oplock, Request};
+use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
+
+const R: LeaseState = LeaseState::READ;
+const RH: LeaseState = LeaseState(3);
+const RWH: LeaseState = LeaseState(7);
+
+fn key(of: u8) -> LeaseKey {
+    LeaseKey([of; 16])
+}
+
+async fn lease(user: &mut User, name: &str, of: u8, state: LeaseState) -> Result<Response<'static>, Status> {
+    let v2 = Some(LeaseV2 { parent_key: LeaseKey::default(), epoch: 7 });
+    let lease = Lease { key: key(of), state, flags: LeaseFlags::NONE, v2 };
+    let ask = |request: &mut crate::wire::create::Request<'_>| {
+        request.oplock_level = OplockLevel::LEASE;
+        request.contexts = vec![Asked::Lease(lease).encode()];
+    };
+    user.open(name, ask).await
+}
+
+fn granted(response: &Response<'_>) -> Lease {
+    let answers = response.contexts.iter().map(|raw| Answered::decode(raw).unwrap());
+    let lease = |answer| if let Answered::Lease(lease) = answer { Some(lease) } else { None };
+    answers.filter_map(lease).next().unwrap()
+}
+
+async fn acknowledge(user: &mut User, request: Request) -> Status {
+    user.call(Command::OPLOCK_BREAK, |w| request.encode(w)).await.status()
+}
+
+async fn told(user: &mut User) -> Notification {
+    Notification::decode(&user.notified().await.message).unwrap()
+}
+
+/// Somebody else's machine.
+async fn another(service: &std::sync::Arc<crate::server::Service>) -> User {
+    User::with(service, &Offer { guid: [9; 16], ..Offer::default() }, ADA, "share").await
+}
+
+// MS-SMB2 3.3.4.6 and 3.3.5.22.1.
+#[tokio::test]
+async fn who_opens_what_has_an_oplock_waits_until_it_is_given_back() {
+    let service = service();
+    let (mut holder, mut other) = (User::new(&service).await, another(&service).await);
+    let held = holder.open("notes", |request| request.oplock_level = OplockLevel::BATCH).await.unwrap();
+    assert_eq!(held.oplock_level, OplockLevel::BATCH);
+    let opening = other.start(Command::CREATE, |w| open_request("notes").encode(w)).await;
+    other.told_to_wait(opening).await;
+    let broken = Oplock { level: OplockLevel::II, file: held.file };
+    assert_eq!(told(&mut holder).await, Notification::Oplock(broken));
+    assert_eq!(acknowledge(&mut holder, Request::Oplock(broken)).await, Status::SUCCESS);
+    assert_eq!(other.answer(opening).await.status(), Status::SUCCESS);
+    assert_ne!(acknowledge(&mut holder, Request::Oplock(broken)).await, Status::SUCCESS);
+}
+
+// MS-SMB2 3.3.4.7 and 3.3.5.22.2.
+#[tokio::test]
+async fn a_lease_is_broken_with_its_epoch_and_acknowledged_once_and_not_for_more() {
+    let service = service();
+    let (mut holder, mut other) = (User::new(&service).await, another(&service).await);
+    let held = granted(&lease(&mut holder, "notes", 1, RWH).await.unwrap());
+    assert_eq!((held.state, held.v2.unwrap().epoch), (RWH, 8));
+    let opening = other.start(Command::CREATE, |w| open_request("notes").encode(w)).await;
+    let notification = LeaseNotification {
+        new_epoch: 9,
+        flags: NotificationFlags::ACK_REQUIRED,
+        key: key(1),
+        current_state: RWH,
+        new_state: RH,
+    };
+    assert_eq!(told(&mut holder).await, Notification::Lease(notification));
+    let answer = |state| Request::Lease(Acknowledged { key: key(1), state });
+    assert_eq!(acknowledge(&mut holder, answer(RWH)).await, Status::REQUEST_NOT_ACCEPTED);
+    let again = granted(&lease(&mut holder, "notes", 1, R).await.unwrap());
+    assert_eq!((again.state, again.flags), (RWH, LeaseFlags::BREAK_IN_PROGRESS));
+    assert_eq!(acknowledge(&mut holder, answer(RH)).await, Status::SUCCESS);
+    assert_eq!(other.answer(opening).await.status(), Status::SUCCESS);
+    assert_eq!(acknowledge(&mut holder, answer(RH)).await, Status::UNSUCCESSFUL);
+    let nobodys = Request::Lease(Acknowledged { key: key(2), state: RH });
+    assert_eq!(acknowledge(&mut holder, nobodys).await, Status::OBJECT_NAME_NOT_FOUND);
+}
+
+// MS-SMB2 3.3.5.9.8.
+#[tokio::test]
+async fn a_lease_key_is_one_files() {
+    let service = service();
+    let mut user = User::new(&service).await;
+    lease(&mut user, "notes", 1, RWH).await.unwrap();
+    assert_eq!(lease(&mut user, "others", 1, RWH).await.unwrap_err(), Status::INVALID_PARAMETER);
+    assert_eq!(granted(&lease(&mut user, "others", 2, RWH).await.unwrap()).state, RWH);
+    let mut other = another(&service).await;
+    assert_eq!(granted(&lease(&mut other, "more", 1, RWH).await.unwrap()).state, RWH);
+}
+
+#[tokio::test]
+async fn what_a_client_does_with_the_key_of_its_lease_does_not_break_it() {
+    let service = service();
+    let mut user = User::new(&service).await;
+    let first = lease(&mut user, "notes", 1, RWH).await.unwrap();
+    let second = lease(&mut user, "notes", 1, RWH).await.unwrap();
+    assert_eq!(user.write(second.file, 0, b"abc").await, Status::SUCCESS);
+    assert_eq!(granted(&second).state, RWH);
+    assert_eq!(user.close(first.file).await, Status::SUCCESS);
+    assert_eq!(granted(&lease(&mut user, "notes", 1, R).await.unwrap()).state, RWH);
+}
