@@ -15,13 +15,17 @@ use ::smb::wire::change_notify::{self, CompletionFilter};
 use ::smb::wire::create::{Disposition, Options, Request, ShareAccess};
 use ::smb::wire::create_context::request::Context;
 use ::smb::wire::create_context::values::{Lease, LeaseFlags};
+use ::smb::wire::fscc::FileClass;
+use ::smb::wire::fscc::file_info::Disposition as Disposal;
+use ::smb::wire::fscc::file_name::Target;
 use ::smb::wire::fscc::notify::{self, Action};
 use ::smb::wire::oplock_break::{self, Notification, NotificationFlags, Oplock};
 use ::smb::wire::security::AccessMask;
-use ::smb::wire::{Command, FileKey, LeaseKey, LeaseState, OplockLevel, Status, lock};
+use ::smb::wire::{Command, FileKey, InfoType, LeaseKey, LeaseState, OplockLevel, Status, lock, set_info};
 use nfs::wire::nlm::Stat;
 use nfs::wire::v3::types::{Sattr3, Status as NfsStatus};
 use nfs::wire::v3::write::StableHow;
+use wire::Writer;
 
 use super::client::{Smb, ok};
 use crate::client::Client;
@@ -341,6 +345,57 @@ fn a_file_deleted_over_smb_goes_with_its_last_open_and_nfs_sees_it_until_then() 
     assert_eq!(scene.nfs.lookup(&root, "notes"), Err(NfsStatus::NOENT));
     assert_eq!(scene.reads(0), Err(NfsStatus::STALE));
     assert!(!scene.share.join("notes").exists());
+}
+
+/// SET_INFO of a file, MS-SMB2 2.2.39.
+fn set(
+    smb: &mut Smb,
+    file: FileKey,
+    class: FileClass,
+    encode: impl FnOnce(&mut Writer),
+) -> Result<(), Status> {
+    let mut data = Writer::new();
+    encode(&mut data);
+    let data = data.into_bytes();
+    let request = set_info::Request {
+        info_type: InfoType::FILE,
+        information_class: class.0,
+        additional_information: 0,
+        file,
+        data: &data,
+    };
+    ok(&smb.call(Command::SET_INFO, |w| request.encode(w)))
+}
+
+#[test]
+fn a_deletion_that_is_taken_back_leaves_the_file() {
+    let mut scene = Scene::new();
+    let file = scene.open(|_| ());
+    for delete_pending in [true, false] {
+        let set =
+            set(&mut scene.smb, file, FileClass::DISPOSITION, |w| Disposal { delete_pending }.encode(w));
+        assert_eq!(set, Ok(()));
+        assert_eq!(scene.reads(0), Ok(()));
+    }
+    scene.smb.close(file).unwrap();
+    assert_eq!(scene.reads(0), Ok(()));
+}
+
+#[test]
+fn a_file_renamed_over_smb_keeps_its_handle_and_the_one_in_its_place_is_gone() {
+    let mut scene = Scene::new();
+    let root = scene.root.clone();
+    let other = scene.nfs.create(&root, "other").unwrap();
+    let file = scene.open(|_| ());
+    let target =
+        Target { replace_if_exists: true, root_directory: 0, name: "Other".encode_utf16().collect() };
+    assert_eq!(set(&mut scene.smb, file, FileClass::RENAME, |w| target.encode(w)), Ok(()));
+    assert_eq!(scene.nfs.lookup(&root, "other").as_ref(), Ok(&scene.handle));
+    assert_eq!(scene.nfs.lookup(&root, "notes"), Err(NfsStatus::NOENT));
+    assert_eq!(scene.nfs.content(&scene.handle).unwrap(), CONTENT);
+    assert_eq!(scene.nfs.getattr(&other).err(), Some(NfsStatus::STALE));
+    assert_eq!(scene.nfs.names(&root).unwrap().iter().filter(|name| *name == "other").count(), 1);
+    assert_eq!(scene.smb.content(file).unwrap(), CONTENT);
 }
 
 #[test]
