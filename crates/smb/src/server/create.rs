@@ -21,6 +21,7 @@ use vfs::state::Party;
 use vfs::{Actor, Error, Volume};
 
 pub(super) use self::access::{maximal, wanted as wanted_access};
+pub(super) use self::links::shown_target;
 pub(super) use self::path::{Path, shown_stream, stream_name};
 pub(super) use self::stream::{INFO, RESOURCE, named};
 use super::app_instance::Instance;

@@ -84,16 +84,7 @@ fn spliced(path: &[Vec<u8>], at: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
 fn stopped(context: &Context, after: &[Vec<u8>], target: &[u8]) -> Failure {
     let unparsed: usize = after.iter().map(|name| (windows_view(name).len() + 1) * 2).sum();
     let relative = !target.starts_with(b"/");
-    let mut name = Vec::new();
-    for (at, part) in target.split(|byte| *byte == b'/').enumerate() {
-        if at > 0 {
-            name.push(u16::from(b'\\'));
-        }
-        match part {
-            b"." | b".." => name.extend(part.iter().map(|byte| u16::from(*byte))),
-            part => name.extend(windows_view(part)),
-        }
-    }
+    let name = shown_target(target);
     let link = Symlink {
         unparsed_path_length: u16::try_from(unparsed).unwrap_or(u16::MAX),
         relative,
@@ -104,6 +95,16 @@ fn stopped(context: &Context, after: &[Vec<u8>], target: &[u8]) -> Failure {
     link.encode(&mut w);
     let contexts = context.connection.negotiated().is_some_and(|agreed| agreed.dialect.has_error_contexts());
     Failure { status: Status::STOPPED_ON_SYMLINK, body: error::Response::of(w.into_bytes(), contexts) }
+}
+
+/// A link's target as clients see it: each component as the names of files are, with backslashes between them.
+pub(in crate::server) fn shown_target(target: &[u8]) -> Vec<u16> {
+    let component = |name: &[u8]| match name {
+        b"." | b".." => name.iter().copied().map(u16::from).collect(),
+        name => windows_view(name),
+    };
+    let components: Vec<Vec<u16>> = target.split(|byte| *byte == b'/').map(component).collect();
+    components.join(&u16::from(b'\\'))
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Symbolic links, as reparse points: MS-FSA 2.1.5.10.19, 2.1.5.10.12 and 2.1.5.10.34.
 
 use vfs::backend::{Found, NewKind};
-use vfs::names::{from_windows_view, windows_view};
+use vfs::names::from_windows_view;
 use vfs::{Actor, Caller, Kind};
 use wire::Writer;
 
 use super::{Asked, Output};
 use crate::server::context::Failure;
+use crate::server::create::shown_target;
 use crate::server::open::{File, Open};
 use crate::wire::Status;
 use crate::wire::fscc::reparse::{Nfs, Reparse, SymlinkFlags, Tag};
@@ -25,7 +26,7 @@ pub(super) fn read(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     }
     let target = file.open.node().read_link()?;
     let relative = !target.starts_with(b"/");
-    let name = shown(&target);
+    let name = shown_target(&target);
     let flags = if relative { SymlinkFlags::RELATIVE } else { SymlinkFlags::NONE };
     let link = Reparse::Symlink { substitute_name: name.clone(), print_name: name, flags };
     let mut w = Writer::new();
@@ -87,16 +88,6 @@ fn replace(file: &File, new: NewKind<'_>, mode: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A target as clients see it: each component as the names of files are, with backslashes between them.
-fn shown(target: &[u8]) -> Vec<u16> {
-    let component = |name: &[u8]| match name {
-        b"." | b".." => name.iter().copied().map(u16::from).collect(),
-        name => windows_view(name),
-    };
-    let components: Vec<Vec<u16>> = target.split(|byte| *byte == b'/').map(component).collect();
-    components.join(&u16::from(b'\\'))
-}
-
 /// A target as it is stored.
 fn stored(name: &[u16]) -> Result<Vec<u8>, Status> {
     let is_separator = |unit: &u16| *unit == u16::from(b'\\') || *unit == u16::from(b'/');
@@ -122,9 +113,9 @@ mod tests {
 
     #[test]
     fn targets_have_backslashes_between_names_for_clients() {
-        assert_eq!(shown(b"../a/b"), units("..\\a\\b"));
+        assert_eq!(shown_target(b"../a/b"), units("..\\a\\b"));
         assert_eq!(stored(&units("..\\a\\b")), Ok(b"../a/b".to_vec()));
-        assert_eq!(shown(b"/etc"), units("\\etc"));
+        assert_eq!(shown_target(b"/etc"), units("\\etc"));
     }
 
     #[test]
