@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use admin::settings::{Arguments, Severity};
-use admin::{Access, ClientMatch, Port, Protocol, Settings, Squash};
+use admin::{Access, ClientMatch, Encryption, Port, Protocol, Settings, Squash};
 
 /// Loads `text` as `fourfold.toml` in a folder that has the folders `a`, `a/b`, `c` and the file `f`.
 fn load(text: &str, flags: &[(&str, &str)], shares: &[&str]) -> Result<Settings, Vec<String>> {
@@ -236,9 +236,23 @@ fn what_is_not_set_has_its_default() {
     let share = &settings.shares[0];
     assert_eq!(share.protocols, [Protocol::Nfs, Protocol::Smb, Protocol::Afp]);
     assert!(share.mac_sidecars && !share.read_only && !share.guests && !share.device_nodes);
+    assert_eq!((server.smb_signing_required, server.smb_encryption), (false, Encryption::Optional));
+    assert!(!share.encryption_required && !share.time_machine && share.time_machine_size.is_none());
+    assert_eq!(share.comment, "");
     let rule = share.rule_for("203.0.113.9:1023".parse().unwrap()).unwrap();
     assert_eq!((rule.access, rule.squash, rule.secure), (Access::ReadWrite, Squash::Root, false));
     assert_eq!((rule.anon_uid, rule.anon_gid), (65534, 65534));
+}
+
+#[test]
+fn what_must_be_encrypted_cannot_be_where_encryption_is_off() {
+    let written =
+        |server: &str| format!("{SHARE}encryption = \"required\"\n[server]\nsmb-encryption = \"{server}\"\n");
+    let settings = load(&written("optional"), &[], &[]).unwrap();
+    assert!(settings.shares[0].encryption_required);
+    let expected = "fourfold.toml:6:1: error: `smb-encryption` is \"off\", and the share \"A\" requires encryption; \
+                    write `smb-encryption = \"optional\"`, or take `encryption` of the share away";
+    assert_eq!(errors(&written("off")), [expected]);
 }
 
 #[test]
