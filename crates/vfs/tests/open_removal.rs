@@ -292,3 +292,27 @@ fn scenes_are_of_both_backends() {
     let [memory, host]: [Scene; 2] = scenes();
     assert!(memory.dir.is_none() && host.dir.is_some());
 }
+
+#[tokio::test]
+async fn finder_info_opened_as_a_stream_goes_and_the_file_stays() {
+    for scene in scenes() {
+        let file = scene.file("a");
+        let info = || OpenOptions { stream: Stream::Info, ..at(&scene.root, "a") };
+        let none = scene.volume.open(&client(1), &file, info()).await;
+        assert_eq!(none.unwrap_err(), Error::NoSuchAttribute);
+        let made = OpenOptions { create: true, ..info() };
+        let open = scene.volume.open(&client(1), &file, made).await.unwrap();
+        // 60 bytes: signature, version, reserved, no backup time, Finder info, ProDOS, reserved.
+        let mut bytes = b"AFP\0\0\0\x01\0\0\0\0\0\x80\0\0\0TEXTttxt".to_vec();
+        bytes.resize(60, 0);
+        write(&open, 0, &bytes).await.unwrap();
+        assert_eq!((open.size().await, read(&open, 0, 99).await), (Ok(60), bytes));
+        open.truncate(1).await.unwrap();
+        assert_eq!(open.truncate(61).await, Err(Error::FileTooLarge));
+        assert_eq!(scene.volume.metadata(&file, None).unwrap().finder_info.file_type(), *b"TEXT");
+        open.remove_on_close(true).await.unwrap();
+        drop(open);
+        assert!(scene.volume.metadata(&file, None).unwrap().finder_info.is_none());
+        assert_eq!(scene.names(), ["a"]);
+    }
+}
