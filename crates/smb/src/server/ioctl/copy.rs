@@ -104,8 +104,9 @@ async fn piece(source: &File, target: &File, chunk: &Chunk) -> Result<(), Status
     if end > source.open.size().await? {
         return Err(Status::INVALID_VIEW_SIZE);
     }
-    let copied =
-        target.open.copy_from(&source.open, chunk.source_offset, chunk.target_offset, length).await?;
+    let copied = target
+        .changing(target.open.copy_from(&source.open, chunk.source_offset, chunk.target_offset, length))
+        .await?;
     if copied == length { Ok(()) } else { Err(Status::INVALID_VIEW_SIZE) }
 }
 

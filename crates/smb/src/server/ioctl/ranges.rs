@@ -50,7 +50,7 @@ pub(super) async fn zero(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
     is_file(file)?;
     open.require(AccessMask::WRITE_DATA)?;
     let (offset, end) = (range.file_offset as u64, range.beyond_final_zero as u64);
-    file.open.punch(offset, end - offset).await?;
+    file.changing(file.open.punch(offset, end - offset)).await?;
     Ok(Output::none())
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn trim(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
     for range in &trim.ranges {
         let end = range.offset.checked_add(range.length).ok_or(Status::INVALID_PARAMETER)?;
         let end = end.min(file.open.size().await?);
-        file.open.punch(range.offset, end.saturating_sub(range.offset)).await?;
+        file.changing(file.open.punch(range.offset, end.saturating_sub(range.offset))).await?;
     }
     let response = TrimResponse { ranges_processed: trim.ranges.len() as u32 };
     match asked.room() {
