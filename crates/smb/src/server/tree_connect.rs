@@ -28,6 +28,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
     if !may_enter(&share, &user) {
         return Err(Status::ACCESS_DENIED.into());
     }
+    if let ShareKind::Disk { volume, .. } = &share.kind {
+        volume.root().map_err(|_| Status::BAD_NETWORK_NAME)?; // its folder has vanished
+    }
     let require_encryption = share.options.require_encryption;
     if require_encryption && session.sealer.is_none() {
         return Err(Status::ACCESS_DENIED.into()); // its dialect cannot

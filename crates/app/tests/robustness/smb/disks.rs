@@ -144,6 +144,7 @@ fn a_vanished_folder_is_said_and_disturbs_no_other_share() {
         );
     }
     smb.close(file).unwrap();
+    assert_eq!(smb.connect_tree("share"), Err(Status::BAD_NETWORK_NAME));
     smb.tree = smb.connect_tree("second").unwrap();
     let file = smb.open("notes", to_read).unwrap();
     assert_eq!(smb.content(file).unwrap(), b"abc");
