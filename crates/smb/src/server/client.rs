@@ -14,8 +14,6 @@ use super::session::Session;
 
 /// A client, told by the GUID that it sends.
 pub(super) struct Client {
-    /// All zeros before 2.1.
-    pub(super) guid: [u8; 16],
     /// In the tree's tables.
     pub(super) id: ClientId,
     /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
@@ -32,9 +30,8 @@ pub(super) struct Client {
 
 impl Client {
     /// A client that has not been seen.
-    pub(super) fn new(guid: [u8; 16], durables: Arc<Durables>) -> Arc<Self> {
+    pub(super) fn new(durables: Arc<Durables>) -> Arc<Self> {
         Arc::new(Self {
-            guid,
             id: ClientId::unused(),
             caches: Mutex::default(),
             sessions: Mutex::default(),

@@ -10,8 +10,6 @@
 //! What connections share is in [`Service`]: the table of sessions, the clients with their leases, the shares. A
 //! connection has its own sequence window and dialect; a session its keys, trees and opens.
 
-#![allow(dead_code, reason = "being built")]
-
 mod admit;
 mod app_instance;
 mod chain;

@@ -55,11 +55,6 @@ impl Output {
         }
     }
 
-    /// Whether nothing has been answered, or all of it has left.
-    pub(super) fn is_empty(&self) -> bool {
-        self.responses.is_empty()
-    }
-
     /// Another frame that is sealed as this one is.
     pub(super) fn beside(&self) -> Self {
         Self::new(self.sealer.clone())

@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::SystemTime;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -29,7 +28,6 @@ pub struct Service {
     pub(super) short_names: ShortNames,
     /// Opens of applications that may move to other clients.
     pub(super) instances: Instances,
-    started: SystemTime,
     next_file: AtomicU64,
     /// Tells the keys of opens without a lease from the keys that clients make up.
     salt: u64,
@@ -58,7 +56,6 @@ impl Service {
             durables: Arc::default(),
             short_names: ShortNames::default(),
             instances: Instances::default(),
-            started: SystemTime::now(),
             next_file: AtomicU64::new(1),
             salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),
         })
@@ -72,11 +69,6 @@ impl Service {
     /// Takes over new settings. Those who are connected keep their trees; new ones are asked for by the new settings.
     pub fn set_config(&self, config: Config) {
         *self.config.write() = Arc::new(config);
-    }
-
-    /// When it began.
-    pub(super) fn started(&self) -> SystemTime {
-        self.started
     }
 
     /// The share of this name.
@@ -111,14 +103,14 @@ impl Service {
     pub(super) fn client(&self, connection: &Connection) -> Arc<Client> {
         let guid = connection.negotiated().map_or([0; 16], |negotiated| negotiated.client_guid);
         if guid == [0; 16] {
-            return Client::new(guid, self.durables.clone());
+            return Client::new(self.durables.clone());
         }
         let mut clients = self.clients.lock();
         if let Some(client) = clients.get(&guid).and_then(Weak::upgrade) {
             return client;
         }
         clients.retain(|_, client| client.strong_count() > 0);
-        let client = Client::new(guid, self.durables.clone());
+        let client = Client::new(self.durables.clone());
         clients.insert(guid, Arc::downgrade(&client));
         client
     }

@@ -183,31 +183,6 @@ impl SealingKey {
             Key::Ccm(key) => key.decrypt(ccm_nonce(nonce), header, buffer, tag),
         }
     }
-
-    /// Decrypts `encrypted`, which stays as it is, into `plain` of the same length: for received messages, which are
-    /// shared.
-    ///
-    /// # Errors
-    /// The tag is not that of `header` and `encrypted`, or the lengths differ. What is in `plain` then means nothing.
-    pub(crate) fn decrypt(
-        &self,
-        nonce: &[u8; NONCE_LENGTH],
-        header: &[u8],
-        encrypted: &[u8],
-        tag: &[u8; TAG_LENGTH],
-        plain: &mut [u8],
-    ) -> Result<(), Forged> {
-        if let Key::Gcm(key) = &self.0 {
-            let header = Aad::from(header);
-            let opened = key.open_separate_gather(gcm_nonce(nonce), header, encrypted, tag, plain);
-            return opened.map_err(|_| Forged);
-        }
-        if plain.len() != encrypted.len() {
-            return Err(Forged);
-        }
-        plain.copy_from_slice(encrypted);
-        self.decrypt_in_place(nonce, header, plain, tag)
-    }
 }
 
 impl std::fmt::Debug for Sealer {
@@ -325,9 +300,8 @@ mod tests {
             let tag = prepared.encrypt_in_place(&nonce, &key, &mut buffer);
             let end = [&buffer[buffer.len() - 8..], &tag].concat();
             assert_eq!(end, hex(expected), "{cipher:?}, {length}");
-            let mut again = vec![0; buffer.len()];
-            assert_eq!(prepared.decrypt(&nonce, &key, &buffer, &tag, &mut again), Ok(()));
-            assert_eq!(again, plain);
+            assert_eq!(prepared.decrypt_in_place(&nonce, &key, &mut buffer, &tag), Ok(()));
+            assert_eq!(buffer, plain);
         }
     }
 
@@ -338,7 +312,7 @@ mod tests {
             let (nonce, mut buffer) = ([7; 16], [5; 40]);
             let tag = prepared.encrypt_in_place(&nonce, &[2; 32], &mut buffer);
             let open = |header: &[u8], sealed: &[u8], tag: &[u8; 16]| {
-                prepared.decrypt(&nonce, header, sealed, tag, &mut vec![0; sealed.len()])
+                prepared.decrypt_in_place(&nonce, header, &mut sealed.to_vec(), tag)
             };
             assert_eq!(open(&[2; 32], &buffer, &tag), Ok(()));
             for at in 0..16 {
@@ -348,7 +322,6 @@ mod tests {
                 assert_eq!(open(&[2; 32], &sealed, &tag), Err(Forged));
                 assert_eq!(open(&[2; 32], &buffer, &wrong), Err(Forged));
             }
-            assert_eq!(prepared.decrypt(&nonce, &[2; 32], &buffer, &tag, &mut [0; 39]), Err(Forged));
         }
     }
 
