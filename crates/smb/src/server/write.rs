@@ -8,10 +8,9 @@ use crate::wire::Status;
 use crate::wire::security::AccessMask;
 use crate::wire::write::{Flags, Request, Response};
 
-/// MAXFILESIZE of MS-FSA 2.1.5.4: 16 TiB less 64 KiB.
-const MAX_FILE_SIZE: u64 = 0xFFF_FFFF_0000;
-/// Offsets are signed where files are written.
-const MAX_OFFSET: u64 = i64::MAX as u64;
+/// Offsets are signed where files are written, MS-FSA 2.1.5.4. Its MAXFILESIZE is that of one file system, 16 TiB; ours are the
+/// host's to say.
+const MAX_END: u64 = i64::MAX as u64;
 
 pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
@@ -26,8 +25,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     match &open.what {
         What::Pipe(pipe) => pipe.write(&data)?,
         What::File(file) => {
-            let end = request.offset.checked_add(length.into()).filter(|_| request.offset <= MAX_OFFSET);
-            if end.is_none_or(|end| length > 0 && end > MAX_FILE_SIZE) {
+            if request.offset.checked_add(length.into()).is_none_or(|end| end > MAX_END) {
                 return Err(Status::INVALID_PARAMETER.into());
             }
             let through = file.writes_through() || request.flags.has(Flags::WRITE_THROUGH);

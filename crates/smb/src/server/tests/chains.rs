@@ -210,8 +210,7 @@ async fn ranges_end_where_files_can() {
         (most, b"x", Status::INVALID_PARAMETER),
         (most + 1, b"", Status::INVALID_PARAMETER),
         (u64::MAX, b"xy", Status::INVALID_PARAMETER),
-        (0xFFF_FFFF_0000, b"", Status::SUCCESS),
-        (0xFFF_FFFF_0000, b"x", Status::INVALID_PARAMETER),
+        (1 << 45, b"x", Status::SUCCESS), // 32 TiB: as large as the host's file system lets files be
     ] {
         assert_eq!(ada.write(file, offset, data).await, expected, "{offset:#x}");
     }
