@@ -4,12 +4,13 @@ use wire::{Reader, Writer};
 
 use crate::client::Offer;
 use crate::server::testing::{ADA, User, service};
+use crate::wire::create_context::request::Context as Asked;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::copy::{Chunk, CopyChunk, CopyChunkResponse, ResumeKey};
-use crate::wire::fsctl::negotiate::{ValidateRequest, ValidateResponse};
+use crate::wire::fsctl::negotiate::{Resiliency, ValidateRequest, ValidateResponse};
 use crate::wire::fsctl::ranges::{AllocatedRange, SetSparse, ZeroData};
 use crate::wire::ioctl::{Request, Response};
-use crate::wire::{Command, Dialect, FileKey, Status};
+use crate::wire::{Command, Dialect, FileKey, Status, create};
 
 /// Sends a control code with this input; answers the status and the output.
 async fn control(
@@ -161,4 +162,23 @@ async fn there_are_no_referrals_and_what_nobody_knows_is_refused() {
         Status::FS_DRIVER_REQUIRED
     );
     assert_eq!(control(&mut ada, Code(0x0009_FFFC), file, 0, |_| ()).await.0, Status::INVALID_DEVICE_REQUEST);
+}
+
+// MS-SMB2 3.3.5.15.9 and 3.3.5.9.7.
+#[tokio::test]
+async fn a_resilient_open_waits_for_its_client_without_any_cache() {
+    let service = service();
+    let mut ada = User::new(&service).await;
+    let file = ada.make("notes", b"abc").await;
+    let code = Code::LMR_REQUEST_RESILIENCY;
+    let too_long = Resiliency { timeout_ms: 300_001 };
+    assert_eq!(control(&mut ada, code, file, 0, |w| too_long.encode(w)).await.0, Status::INVALID_PARAMETER);
+    let asked = Resiliency { timeout_ms: 10_000 };
+    assert_eq!(control(&mut ada, code, file, 0, |w| asked.encode(w)).await.0, Status::SUCCESS);
+    drop(ada);
+    let mut ada = User::new(&service).await;
+    let back =
+        |request: &mut create::Request<'_>| request.contexts = vec![Asked::DurableReconnect(file).encode()];
+    let again = ada.open("notes", back).await.unwrap().file;
+    assert_eq!(ada.read(again, 0, 9).await.unwrap(), b"abc");
 }
