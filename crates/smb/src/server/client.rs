@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -11,6 +12,11 @@ use super::durable::Durables;
 use super::leases::{Cache, Key};
 use super::replay::Creations;
 use super::session::Session;
+
+/// A client has to know of an open before it is told to give back what it may cache of it: its answer is waited for so
+/// often, and so long each time.
+const MOST_WAITS: usize = 50;
+const WAIT: Duration = Duration::from_millis(2);
 
 /// A client, told by the GUID that it sends.
 pub(super) struct Client {
@@ -93,6 +99,12 @@ async fn listen(client: Weak<Client>, mut notices: mpsc::UnboundedReceiver<Break
     while let Some(notice) = notices.recv().await {
         let Some(client) = client.upgrade() else { return };
         if let Some(cache) = notice.party.key.and_then(|key| client.cache(&key)) {
+            for _ in 0..MOST_WAITS {
+                if !cache.is_unheard_of() {
+                    break;
+                }
+                tokio::time::sleep(WAIT).await;
+            }
             cache.told(&notice, &client.durables);
         }
     }

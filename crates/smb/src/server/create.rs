@@ -29,6 +29,7 @@ use super::context::{Context, Failure, Outcome};
 use super::durable::Wish;
 use super::open::{Open, What};
 use super::replay::Begun;
+use super::sequence::Sequence;
 use super::tree::Tree;
 use super::{durable, leases};
 use crate::wire::Status;
@@ -216,6 +217,7 @@ fn astray(wanted: &Wanted<'_>, at: usize, why: Error) -> Failure {
 /// A new open of the client's, known from now on.
 pub(super) fn register(context: &Context, open: Open) -> Result<Arc<Open>, Status> {
     let open = Arc::new(open);
+    *context.counted.lock() = Some(Sequence::born(&open.sequence));
     context.session()?.opens.add(open.clone())?;
     debug_assert!(matches!(open.what, What::File(_) | What::Pipe(_)));
     Ok(open)

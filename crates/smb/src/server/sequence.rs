@@ -18,6 +18,8 @@ pub(super) struct Sequence {
     now: u32,
     /// Under way, of earlier numbers.
     earlier: u32,
+    /// The request that made the open is still to be answered.
+    unborn: bool,
 }
 
 /// A request that is counted until this is dropped.
@@ -25,12 +27,25 @@ pub(super) struct Sequence {
 pub(super) struct Counted {
     sequence: Arc<Mutex<Sequence>>,
     number: u16,
+    birth: bool,
 }
 
 impl Sequence {
     /// That of an open which a request with this header makes.
     pub(super) fn beginning(number: u16) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self { current: number, ..Self::default() }))
+    }
+
+    /// Counts the request that makes the open.
+    pub(super) fn born(sequence: &Arc<Mutex<Self>>) -> Counted {
+        let mut this = sequence.lock();
+        (this.now, this.unborn) = (this.now + 1, true);
+        Counted { sequence: sequence.clone(), number: this.current, birth: true }
+    }
+
+    /// Whether the client has yet to hear of the open.
+    pub(super) fn is_unborn(&self) -> bool {
+        self.unborn
     }
 
     /// Counts a request, if it may be executed.
@@ -51,13 +66,14 @@ impl Sequence {
             return Err(Status::FILE_NOT_AVAILABLE);
         }
         this.now += 1;
-        Ok(Some(Counted { sequence: sequence.clone(), number }))
+        Ok(Some(Counted { sequence: sequence.clone(), number, birth: false }))
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
         let mut sequence = self.sequence.lock();
+        sequence.unborn &= !self.birth;
         match sequence.current == self.number {
             true => sequence.now = sequence.now.saturating_sub(1),
             false => sequence.earlier = sequence.earlier.saturating_sub(1),

@@ -122,6 +122,12 @@ impl Cache {
         self.changing.lock().opens.iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// Whether the client has been answered no CREATE of it yet.
+    pub(in crate::server) fn is_unheard_of(&self) -> bool {
+        let opens = self.opens();
+        !opens.is_empty() && opens.iter().all(|open| open.sequence.lock().is_unborn())
+    }
+
     /// The tree says that something must be given back: the client is told, MS-SMB2 3.3.4.6 and 3.3.4.7. One that
     /// cannot be told has lost its opens, as it does not keep what it would have to give back.
     pub(in crate::server) fn told(&self, notice: &BreakNotice, durables: &Durables) {
