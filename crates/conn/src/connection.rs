@@ -146,6 +146,8 @@ pub struct Limits {
     pub patience: Duration,
     /// How long a message may take to arrive in full.
     pub unfinished: Duration,
+    /// File data for a client on this machine is copied into the socket, not sent from the page cache.
+    pub copies_for_local: bool,
 }
 
 impl Default for Limits {
@@ -155,6 +157,7 @@ impl Default for Limits {
             in_the_making: 256,
             patience: Duration::from_secs(60),
             unfinished: Duration::from_secs(60),
+            copies_for_local: true,
         }
     }
 }
@@ -204,7 +207,7 @@ pub async fn serve<P: Protocol>(
     let (half, write) = stream.into_split();
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,
-        outbox: Arc::new(Outbox::new(write)),
+        outbox: Arc::new(Outbox::new(write, limits.copies_for_local)),
         limits,
         counters: peer.counters.clone(),
         watchdog,

