@@ -1,6 +1,7 @@
 //! The machine at the other end, whichever connection it uses: MS-SMB2 3.3.1.16.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ use super::session::Session;
 const MOST_WAITS: usize = 50;
 const WAIT: Duration = Duration::from_millis(2);
 
+type Notices = Mutex<mpsc::UnboundedReceiver<BreakNotice>>;
+
 /// A client, told by the GUID that it sends.
 pub(super) struct Client {
     /// In the tree's tables.
@@ -31,7 +34,7 @@ pub(super) struct Client {
     /// Opens that have lost their session.
     pub(super) durables: Arc<Durables>,
     /// Where the tree says what is to be given back. Somebody listens once something is cached.
-    notices: OnceLock<mpsc::UnboundedSender<BreakNotice>>,
+    notices: OnceLock<(mpsc::UnboundedSender<BreakNotice>, Arc<Notices>)>,
 }
 
 impl Client {
@@ -63,10 +66,11 @@ impl Client {
     pub(super) fn notices(self: &Arc<Self>) -> mpsc::UnboundedSender<BreakNotice> {
         let listen = || {
             let (sender, receiver) = mpsc::unbounded_channel();
-            tokio::spawn(listen(Arc::downgrade(self), receiver));
-            sender
+            let receiver = Arc::new(Mutex::new(receiver));
+            tokio::spawn(listen(Arc::downgrade(self), receiver.clone()));
+            (sender, receiver)
         };
-        self.notices.get_or_init(listen).clone()
+        self.notices.get_or_init(listen).0.clone()
     }
 
     /// The cache of this name.
@@ -95,17 +99,37 @@ impl Client {
 }
 
 /// Passes on what the tree says, for as long as the client, or anything in its caches, is there.
-async fn listen(client: Weak<Client>, mut notices: mpsc::UnboundedReceiver<BreakNotice>) {
-    while let Some(notice) = notices.recv().await {
+async fn listen(client: Weak<Client>, notices: Arc<Notices>) {
+    while let Some(notice) = poll_fn(|context| notices.lock().poll_recv(context)).await {
         let Some(client) = client.upgrade() else { return };
-        if let Some(cache) = notice.party.key.and_then(|key| client.cache(&key)) {
+        client.pass_on(notice);
+    }
+}
+
+impl Client {
+    /// Passes on what the tree has said until now: before anything else is answered.
+    pub(super) fn deliver(self: &Arc<Self>) {
+        let Some((_, notices)) = self.notices.get() else { return };
+        let next = || notices.lock().try_recv().ok();
+        while let Some(notice) = next() {
+            self.pass_on(notice);
+        }
+    }
+
+    fn pass_on(self: &Arc<Self>, notice: BreakNotice) {
+        let Some(cache) = notice.party.key.and_then(|key| self.cache(&key)) else { return };
+        if !cache.is_unheard_of() {
+            return cache.told(&notice, &self.durables);
+        }
+        let durables = self.durables.clone();
+        tokio::spawn(async move {
             for _ in 0..MOST_WAITS {
+                tokio::time::sleep(WAIT).await;
                 if !cache.is_unheard_of() {
                     break;
                 }
-                tokio::time::sleep(WAIT).await;
             }
-            cache.told(&notice, &client.durables);
-        }
+            cache.told(&notice, &durables);
+        });
     }
 }

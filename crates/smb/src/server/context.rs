@@ -222,6 +222,7 @@ impl Context {
         if let Some(ready) = poll_once(future.as_mut()) {
             return Ok(ready);
         }
+        self.service().tell_clients();
         if !self.last && self.header.command == Command::CHANGE_NOTIFY {
             return Err(Status::INTERNAL_ERROR); // as Windows says: what follows would wait for ever
         }

@@ -115,6 +115,12 @@ impl Service {
         client
     }
 
+    /// Tells clients what they have to give back by now.
+    pub(super) fn tell_clients(&self) {
+        let clients: Vec<_> = self.clients.lock().values().filter_map(Weak::upgrade).collect();
+        clients.iter().for_each(Client::deliver);
+    }
+
     /// A number for a session that no other has, and that nobody guesses. Of 32 bits, as there are clients that keep
     /// no more of it.
     pub(super) fn unused_session_id(&self) -> u64 {
