@@ -17,8 +17,8 @@ pub const BOB: User = User { name: "bob", password: "geheim" };
 /// Unix users that no other account of this machine has: Samba maps users both ways.
 const UIDS: &[(User, u32)] = &[(ADA, 61001), (BOB, 61002)];
 
-/// How many suites run at the same time.
-const SLOTS: usize = 2;
+/// How many suites run at the same time: the long ones mostly wait.
+const SLOTS: usize = 3;
 
 #[derive(Debug)]
 pub struct Place {
@@ -28,10 +28,11 @@ pub struct Place {
 impl Place {
     pub fn new() -> Result<Self> {
         let place = Self { folder: process::fresh_folder("interop-smb")? };
-        for name in ["share1", "share2", "time1", "time2", "files", "guests"] {
-            fs::create_dir_all(place.folder.join(name))?;
+        let slots = (1..=SLOTS).flat_map(|slot| [format!("share{slot}"), format!("time{slot}")]);
+        for name in slots.chain(["files".into(), "guests".into()]) {
+            fs::create_dir_all(place.folder.join(&name))?;
             if process::is_root() {
-                chown(place.folder.join(name), Some(UIDS[0].1), Some(UIDS[0].1))?;
+                chown(place.folder.join(&name), Some(UIDS[0].1), Some(UIDS[0].1))?;
             }
         }
         if isolate::is_isolated() {
