@@ -1,15 +1,27 @@
 //! What happened in a folder, as clients are told it: MS-FSCC 2.7.1.
 
+use vfs::Kind;
 use vfs::events::{Happened, Name, Seen};
 use vfs::names::windows_view;
 
+use crate::wire::change_notify::CompletionFilter;
 use crate::wire::fscc::notify::{Action, Change};
 
 /// Adds the records of one change. What moves within a folder has two, an old name and a new; what moves to another folder
-/// goes here and comes there, as far as either is watched.
-pub(super) fn of(seen: &Seen, all: &mut Vec<Change>) {
+/// goes here and comes there, as far as either is watched. Who watches attributes is told of a file that moves, too, as
+/// Windows does (not of a folder).
+pub(super) fn of(seen: &Seen, wanted: CompletionFilter, all: &mut Vec<Change>) {
     let change = &seen.change;
     let now = || seen.at.as_ref().map(|folders| path(folders, &change.name));
+    let is_folder = change.of == Kind::Folder;
+    let name = if is_folder { CompletionFilter::DIR_NAME } else { CompletionFilter::FILE_NAME };
+    if !matches!(change.what, Happened::Modified(_)) && !wanted.has(name) {
+        // It came for the sake of attributes only.
+        if !is_folder && is_moved(&change.what) && tells_of_moves(wanted) {
+            all.extend(now().map(|name| Change { action: Action::MODIFIED, name }));
+        }
+        return;
+    }
     let mut add = |action, name: Option<Vec<u16>>| all.extend(name.map(|name| Change { action, name }));
     match &change.what {
         Happened::Created => add(Action::ADDED, now()),
@@ -20,8 +32,20 @@ pub(super) fn of(seen: &Seen, all: &mut Vec<Change>) {
             let stays = *old_folder == change.folder;
             add(if stays { Action::RENAMED_OLD_NAME } else { Action::REMOVED }, before);
             add(if stays { Action::RENAMED_NEW_NAME } else { Action::ADDED }, now());
+            if !is_folder && tells_of_moves(wanted) {
+                add(Action::MODIFIED, now());
+            }
         }
     }
+}
+
+fn is_moved(what: &Happened) -> bool {
+    matches!(what, Happened::Renamed { .. })
+}
+
+/// Whether a file that moves counts as modified.
+pub(super) fn tells_of_moves(wanted: CompletionFilter) -> bool {
+    wanted.has(CompletionFilter::ATTRIBUTES) || wanted.has(CompletionFilter::CREATION)
 }
 
 /// From the watched folder on.
@@ -34,12 +58,21 @@ fn path(folders: &[Name], name: &Name) -> Vec<u16> {
 mod tests {
     use std::sync::Arc;
 
+    use vfs::FileId;
     use vfs::events::Change as Happening;
-    use vfs::{FileId, Kind};
 
     use super::*;
 
     fn told(what: Happened, at: Option<&[&str]>, was: Option<&[&str]>) -> Vec<(Action, String)> {
+        told_to(CompletionFilter::FILE_NAME, what, at, was)
+    }
+
+    fn told_to(
+        wanted: CompletionFilter,
+        what: Happened,
+        at: Option<&[&str]>,
+        was: Option<&[&str]>,
+    ) -> Vec<(Action, String)> {
         let names = |names: &[&str]| names.iter().map(|name| Name::from(name.as_bytes())).collect();
         let change = Happening {
             folder: FileId(2),
@@ -51,7 +84,7 @@ mod tests {
         };
         let seen = Seen { change: Arc::new(change), at: at.map(names), was: was.map(names) };
         let mut all = Vec::new();
-        of(&seen, &mut all);
+        of(&seen, wanted, &mut all);
         all.into_iter().map(|change| (change.action, String::from_utf16_lossy(&change.name))).collect()
     }
 
@@ -72,6 +105,19 @@ mod tests {
             (Action::RENAMED_NEW_NAME, "a\\new\u{F022}".into()),
         ];
         assert_eq!(told(renamed(2), Some(&["a"]), Some(&["a"])), expected);
+    }
+
+    /// What Windows does, as smbtorture's smb2.notify.mask-change has it.
+    #[test]
+    fn who_watches_attributes_is_told_of_files_that_move() {
+        let modified = vec![(Action::MODIFIED, "new\u{F022}".to_owned())];
+        let attributes = CompletionFilter::ATTRIBUTES;
+        assert_eq!(told_to(attributes, renamed(2), Some(&[]), Some(&[])), modified);
+        assert_eq!(told_to(attributes, Happened::Created, Some(&[]), None), []);
+        let both = CompletionFilter(attributes.0 | CompletionFilter::FILE_NAME.0);
+        let actions: Vec<_> =
+            told_to(both, renamed(2), Some(&[]), Some(&[])).iter().map(|(a, _)| *a).collect();
+        assert_eq!(actions, [Action::RENAMED_OLD_NAME, Action::RENAMED_NEW_NAME, Action::MODIFIED]);
     }
 
     #[test]

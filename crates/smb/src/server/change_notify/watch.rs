@@ -28,6 +28,7 @@ pub(super) struct Watch {
     watching: tokio::sync::Mutex<Watching>,
     /// The first request's: no later one gets more at once.
     room: usize,
+    wanted: CompletionFilter,
     closed: AtomicBool,
     closing: Notify,
 }
@@ -85,6 +86,7 @@ impl Watch {
         Ok(Self {
             watching: tokio::sync::Mutex::new(watching),
             room,
+            wanted: request.completion_filter,
             closed: AtomicBool::new(false),
             closing: Notify::new(),
         })
@@ -111,7 +113,7 @@ impl Watch {
         let mut event = watching.next().await;
         loop {
             match event {
-                Event::Changed(seen) => changes::of(&seen, &mut changes),
+                Event::Changed(seen) => changes::of(&seen, self.wanted, &mut changes),
                 Event::Overflowed => return too_many(&mut watching),
                 Event::Going if changes.is_empty() => return Told::Going,
                 Event::Going => {} // seen by the next request, which asks whether the folder goes
@@ -151,5 +153,6 @@ fn aspects(filter: CompletionFilter) -> Aspects {
         (CompletionFilter::STREAM_WRITE, Aspects::STREAM),
     ];
     let chosen = wanted.into_iter().filter(|(bit, _)| filter.has(*bit));
-    chosen.fold(Aspects(0), |all, (_, aspects)| all.union(aspects))
+    let moves = if changes::tells_of_moves(filter) { Aspects::FILE_NAME } else { Aspects(0) };
+    chosen.fold(moves, |all, (_, aspects)| all.union(aspects))
 }
