@@ -8,8 +8,8 @@ use crate::wire::change_notify::CompletionFilter;
 use crate::wire::fscc::notify::{Action, Change};
 
 /// Adds the records of one change. What moves within a folder has two, an old name and a new; what moves to another folder
-/// goes here and comes there, as far as either is watched. Who watches attributes is told of a file that moves, too, as
-/// Windows does (not of a folder).
+/// goes here and comes there, as far as either is watched. Who watches attributes and no names is told that a file
+/// that moves is modified, as Windows does.
 pub(super) fn of(seen: &Seen, wanted: CompletionFilter, all: &mut Vec<Change>) {
     let change = &seen.change;
     let now = || seen.at.as_ref().map(|folders| path(folders, &change.name));
@@ -32,9 +32,6 @@ pub(super) fn of(seen: &Seen, wanted: CompletionFilter, all: &mut Vec<Change>) {
             let stays = *old_folder == change.folder;
             add(if stays { Action::RENAMED_OLD_NAME } else { Action::REMOVED }, before);
             add(if stays { Action::RENAMED_NEW_NAME } else { Action::ADDED }, now());
-            if !is_folder && tells_of_moves(wanted) {
-                add(Action::MODIFIED, now());
-            }
         }
     }
 }
@@ -109,7 +106,7 @@ mod tests {
 
     /// What Windows does, as smbtorture's smb2.notify.mask-change has it.
     #[test]
-    fn who_watches_attributes_is_told_of_files_that_move() {
+    fn who_watches_attributes_and_no_names_is_told_of_files_that_move() {
         let modified = vec![(Action::MODIFIED, "new\u{F022}".to_owned())];
         let attributes = CompletionFilter::ATTRIBUTES;
         assert_eq!(told_to(attributes, renamed(2), Some(&[]), Some(&[])), modified);
@@ -117,7 +114,7 @@ mod tests {
         let both = CompletionFilter(attributes.0 | CompletionFilter::FILE_NAME.0);
         let actions: Vec<_> =
             told_to(both, renamed(2), Some(&[]), Some(&[])).iter().map(|(a, _)| *a).collect();
-        assert_eq!(actions, [Action::RENAMED_OLD_NAME, Action::RENAMED_NEW_NAME, Action::MODIFIED]);
+        assert_eq!(actions, [Action::RENAMED_OLD_NAME, Action::RENAMED_NEW_NAME]); // smb2.notify.rec
     }
 
     #[test]
