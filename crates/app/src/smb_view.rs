@@ -1,5 +1,6 @@
 //! The SMB server as part of the program: settings in, status out.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -8,13 +9,15 @@ use admin::control::{SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, UnixAccounts};
 use conn::{Server, Watchdog};
-use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
+use smb::server::{
+    Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
+};
 use tokio::sync::watch;
 
 use crate::bind::Bound;
 use crate::here;
 use crate::running::{Current, View};
-use crate::volumes::Volumes;
+use crate::volumes::{Volumes, owner};
 
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -131,10 +134,31 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
     }))
 }
 
+/// Says who the owners of opens, locks and leases are.
+fn name_owners(sessions: &[SessionInfo], status: &mut Status) {
+    let people: HashMap<String, String> = sessions
+        .iter()
+        .map(|session| {
+            let name = if session.user.is_empty() { "nobody" } else { &session.user };
+            let from = session.peers.first().map_or(String::new(), |peer| format!(" at {}", peer.ip()));
+            (owner(session.client), format!("{name}{from}"))
+        })
+        .collect();
+    let opens = status.opens.iter_mut().map(|open| &mut open.owner);
+    let locks = status.locks.iter_mut().map(|lock| &mut lock.owner);
+    let leases = status.leases.iter_mut().map(|lease| &mut lease.owner);
+    for owner in opens.chain(locks).chain(leases) {
+        if let Some(person) = people.get(owner) {
+            owner.clone_from(person);
+        }
+    }
+}
+
 impl View for SmbView {
     fn report(&self, status: &mut Status) {
         let now = SystemTime::now();
         let sessions = self.service.sessions();
+        name_owners(&sessions, status);
         status.sessions.extend(self.connections.peers().iter().map(|peer| {
             let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
             SessionStatus {

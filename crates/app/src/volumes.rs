@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use admin::control::{LockStatus, OpenStatus, Status};
+use admin::control::{LeaseStatus, LockStatus, OpenStatus, Status};
 use admin::{Settings, ShareSettings};
 use anyhow::Context;
 use parking_lot::Mutex;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::index::{self, Index};
-use vfs::state::{LockKind, Modes};
-use vfs::{Volume, VolumeOptions};
+use vfs::state::{Caching, ClientId, LockKind, Modes};
+use vfs::{FileId, Volume, VolumeOptions};
 
 use crate::privileges;
 use crate::running::{Current, View};
@@ -87,25 +87,47 @@ impl View for Volumes {
     }
 }
 
-/// What is open and locked in one share. Files are told by their inode numbers, which `find -inum` finds.
+/// What is open, locked and cached in one share. Files are told by their names, and by their inode numbers, which
+/// `find -inum` finds.
 fn held(share: &str, volume: &Volume, status: &mut Status) {
+    let file = |id: FileId| match volume.open_name(id) {
+        Some(name) => format!("{} (inode {})", String::from_utf8_lossy(&name), id.0),
+        None => format!("inode {}", id.0),
+    };
     let modes = |modes: Modes| {
         let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
         letters.into_iter().filter(|(mode, _)| modes.meets(*mode)).map(|(_, letter)| letter).collect()
     };
-    status.opens.extend(volume.state().opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
+    let caching = |caching: Caching| {
+        let letters = [(Caching::READ, 'r'), (Caching::WRITE, 'w'), (Caching::HANDLE, 'h')];
+        letters.into_iter().filter(|(bit, _)| caching.meets(*bit)).map(|(_, letter)| letter).collect()
+    };
+    let state = volume.state();
+    status.opens.extend(state.opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
         share: share.into(),
-        file: format!("inode {}", open.file.0),
-        owner: format!("client {}", open.client.0),
+        file: file(open.file),
+        owner: owner(open.client),
         access: modes(open.access),
         deny: modes(open.deny),
     }));
-    status.locks.extend(volume.state().ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
+    status.locks.extend(state.ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
         share: share.into(),
-        file: format!("inode {}", range.file.0),
-        owner: format!("client {}", range.lock.owner.client.0),
+        file: file(range.file),
+        owner: owner(range.lock.owner.client),
         start: range.lock.range.start(),
         length: range.lock.range.length().unwrap_or(0),
         exclusive: range.lock.kind == LockKind::Exclusive,
     }));
+    status.leases.extend(state.leases(MOST_SHOWN).into_iter().map(|lease| LeaseStatus {
+        share: share.into(),
+        file: file(lease.file),
+        owner: owner(lease.client),
+        caching: caching(lease.held),
+        recalled: lease.breaking,
+    }));
+}
+
+/// A client, until its protocol says who that is.
+pub(crate) fn owner(client: ClientId) -> String {
+    format!("client {}", client.0)
 }

@@ -21,7 +21,9 @@ use crate::pool::Pool;
 use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
-use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Payload, Result, SetAttributes, names};
+use crate::{
+    Access, Attributes, Caller, Error, FileId, HostKey, Kind, Payload, Result, SetAttributes, names,
+};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
 pub type Node = Arc<dyn Object>;
@@ -152,6 +154,11 @@ impl Volume {
     /// Who has what open, locked and leased.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The name of a file that somebody has open, for people to look at.
+    pub fn open_name(&self, file: FileId) -> Option<Arc<[u8]>> {
+        self.places.name_of(file)
     }
 
     /// Who wants to know of changes.

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
+use vfs::state::ClientId;
 
 use super::app_instance::Instances;
 use super::client::Client;
@@ -37,6 +38,8 @@ pub struct Service {
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "named in full")]
 pub struct SessionInfo {
+    /// The client in the tree's tables.
+    pub client: ClientId,
     pub user: String,
     pub peers: Vec<std::net::SocketAddr>,
     pub dialect: &'static str,

@@ -186,6 +186,7 @@ impl Session {
     /// For `status`.
     pub(super) fn info(&self) -> SessionInfo {
         SessionInfo {
+            client: self.client_id(),
             user: self.user().name.clone(),
             peers: self.connections().iter().map(|connection| connection.peer.address).collect(),
             dialect: self.dialect.name(),

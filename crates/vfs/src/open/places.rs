@@ -67,6 +67,13 @@ impl Places {
         place
     }
 
+    /// The name of a file that is open, as one of its opens knows it.
+    pub(crate) fn name_of(&self, file: FileId) -> Option<Arc<[u8]>> {
+        let files = self.files.lock();
+        let place = files.places.get(&file)?.iter().find_map(Weak::upgrade)?;
+        Some(place.now().1)
+    }
+
     /// A file was moved. Called while its old and its new place are still claimed. Who opened it by another of its
     /// names still has that.
     pub(crate) fn moved(&self, file: FileId, from: (FileId, &[u8]), folder: &Node, name: &[u8]) {

@@ -152,6 +152,11 @@ impl Style {
 }
 
 impl LeaseEntry {
+    /// Whether its holder has been told to give something back.
+    pub(super) fn is_breaking(&self) -> bool {
+        self.breaking.is_some()
+    }
+
     /// Whether what this party does ends the lease: of its own only those that only steps hold.
     pub(super) fn minds(&self, by: Party) -> bool {
         self.party != by || (self.style == Style::Steps && self.held == Caching::READ)

@@ -42,7 +42,7 @@ pub use opens::{Concern, Modes, OpenGuard, OpenRequest};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
 pub use recall::{Cause, Recall, Settled};
 pub use removals::Last;
-pub use status::{OpenInfo, RangeInfo, Totals};
+pub use status::{LeaseInfo, OpenInfo, RangeInfo, Totals};
 pub use waiters::{Cancelled, Locked, WaitId, Waiter};
 
 use crate::FileId;

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::leases::Caching;
 use super::ledger::Resource;
 use super::opens::Modes;
 use super::range::Lock;
@@ -33,6 +34,21 @@ pub struct RangeInfo {
     pub stream: Stream,
     /// The lock.
     pub lock: Lock,
+}
+
+/// A lease, for people to look at.
+#[derive(Debug, Clone)]
+pub struct LeaseInfo {
+    /// Which file.
+    pub file: FileId,
+    /// Which stream of it.
+    pub stream: Stream,
+    /// Who has it.
+    pub client: ClientId,
+    /// What its holder may keep to itself.
+    pub held: Caching,
+    /// It is being taken back.
+    pub breaking: bool,
 }
 
 /// How much is held on a volume.
@@ -78,6 +94,23 @@ impl State {
             Some(file) => _ = self.table.look(file, |entry| add(file, entry)),
             None => self.table.look_at_all(add),
         }
+        found
+    }
+
+    /// Up to `most` leases that are worth anything, in no order.
+    pub fn leases(&self, most: usize) -> Vec<LeaseInfo> {
+        let mut found = Vec::new();
+        self.table.look_at_all(|file, entry| {
+            let held = entry.leases.iter().filter(|lease| lease.held != Caching::NONE);
+            found.extend(held.take(most - found.len()).map(|lease| LeaseInfo {
+                file,
+                stream: lease.stream.clone(),
+                client: lease.party.client,
+                held: lease.held,
+                breaking: lease.is_breaking(),
+            }));
+            found.len() < most
+        });
         found
     }
 
