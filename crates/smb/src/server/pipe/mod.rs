@@ -1,7 +1,7 @@
 //! Named pipes of IPC$: the RPC interfaces through which clients ask what the server shares, what it is called, and whose
 //! numbers they see.
 //!
-//! A [`Pipe`] is one client's open of one pipe: bytes written go to an [`Association`], its answers wait to be read. The
+//! A [`Pipe`] is one client's open of one pipe: bytes written go to an association, its answers wait to be read. The
 //! pipe is in message mode: one write may be a message, a part of one or several; a read never returns more than one.
 
 mod association;
