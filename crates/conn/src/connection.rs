@@ -324,7 +324,7 @@ impl<P: Protocol> Connection<P> {
     /// Answers a message on this thread as far as it goes without waiting. Gives the reading side back, unless the
     /// watchdog has found this thread stuck and moved it.
     fn answer(&self, message: BytesMut, reading: Reading) -> Option<Reading> {
-        self.outbox.choose_place(reading.buffer.is_empty());
+        self.outbox.choose_place(reading.buffer.is_empty(), message.len());
         let subject = self.protocol.subject(&message);
         if let Some(turns) = self.watchdog.stuck().turns(subject) {
             self.answer_elsewhere(message, turns);
