@@ -11,9 +11,8 @@ use crate::state::{Cause, Range, Recall, Stream, Totals, Who};
 use crate::volume::Actor;
 use crate::{Error, FileId, Result, Volume};
 
-/// How long the holder of a lease may take to give it back before it is taken. Some clients wait 35 s for any answer:
-/// those who wait for the holder have theirs before that.
-pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(30);
+/// How long the holder of a lease may take to give it back before it is taken.
+pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
 impl Volume {
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
