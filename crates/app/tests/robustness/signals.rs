@@ -18,7 +18,7 @@ fn settings(top: &Path, shares: &[&str]) {
 }
 
 /// Asks until the answer is this one.
-fn until<T: PartialEq + std::fmt::Debug>(expected: &T, mut ask: impl FnMut() -> T) {
+pub(crate) fn until<T: PartialEq + std::fmt::Debug>(expected: &T, mut ask: impl FnMut() -> T) {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let answer = ask();

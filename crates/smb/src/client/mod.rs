@@ -10,6 +10,7 @@
 mod chain;
 mod link;
 mod login;
+mod requests;
 mod session;
 
 use std::collections::{HashMap, VecDeque};
@@ -21,6 +22,7 @@ use wire::{Malformed, Writer};
 pub use self::chain::{Answer, How, Proof, Request};
 pub use self::link::{Link, Tcp};
 pub use self::login::{Credentials, SetUp};
+pub use self::requests::{open_request, read_request};
 pub use self::session::Session;
 use crate::server::crypto::preauth::PreauthHash;
 use crate::wire::negotiate::{self, Response};

@@ -25,10 +25,11 @@ use super::connection::{Connection, Served};
 use super::context::poll_once;
 use super::{Config, Service, Share, ShareKind, ShareOptions, chain};
 use crate::client::{Answer, Client, Credentials, How, Link, Offer, Request, Session, SetUp};
-use crate::wire::create::{self, Disposition, Impersonation, ShareAccess};
+pub(crate) use crate::client::{open_request, read_request};
+use crate::wire::create::{self, ShareAccess};
 use crate::wire::create_context::RawContext;
 use crate::wire::security::AccessMask;
-use crate::wire::{Command, FileKey, OplockLevel, Status, close, read, tree_connect, write};
+use crate::wire::{Command, FileKey, Status, close, read, tree_connect, write};
 
 /// How long a test waits for what should be there at once.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -363,34 +364,6 @@ fn owned(response: create::Response<'_>) -> create::Response<'static> {
         })
         .collect();
     create::Response { contexts, ..response }
-}
-
-/// A CREATE that opens or makes a file.
-pub(crate) fn open_request(name: &str) -> create::Request<'static> {
-    create::Request {
-        oplock_level: OplockLevel::NONE,
-        impersonation: Impersonation::IMPERSONATION,
-        desired_access: (AccessMask::FILE_READ | AccessMask::FILE_WRITE | AccessMask::DELETE).0,
-        file_attributes: 0,
-        share_access: ShareAccess::READ | ShareAccess::WRITE | ShareAccess::DELETE,
-        disposition: Disposition::OPEN_IF,
-        options: create::Options::NONE,
-        name: name.encode_utf16().collect(),
-        contexts: Vec::new(),
-    }
-}
-
-/// A READ.
-pub(crate) fn read_request(file: FileKey, offset: u64, length: u32) -> read::Request {
-    read::Request {
-        flags: read::Flags::NONE,
-        length,
-        offset,
-        file,
-        minimum_count: 0,
-        channel: 0,
-        remaining_bytes: 0,
-    }
 }
 
 /// A WRITE, without its data.

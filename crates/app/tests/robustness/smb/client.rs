@@ -9,9 +9,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use ::smb::client::{self, Answer, Credentials, Error, How, Link, Offer, Request, Session, SetUp};
-use ::smb::wire::create::{self, Disposition, Impersonation, ShareAccess};
+pub(crate) use ::smb::client::{open_request, read_request};
+use ::smb::wire::create::{self, Disposition};
 use ::smb::wire::security::AccessMask;
-use ::smb::wire::{Command, FileKey, OplockLevel, Status, close, flush, frame, read, tree_connect, write};
+use ::smb::wire::{Command, FileKey, Status, close, flush, frame, read, tree_connect, write};
 use wire::Writer;
 
 use crate::server::USER;
@@ -283,32 +284,4 @@ pub(crate) fn ok(answer: &Answer) -> Result<(), Status> {
 /// What so many bytes cost, MS-SMB2 3.2.4.1.5.
 pub(crate) fn charge(length: usize) -> u16 {
     length.div_ceil(1 << 16).max(1) as u16
-}
-
-/// A CREATE that opens or makes a file.
-pub(crate) fn open_request(name: &str) -> create::Request<'static> {
-    create::Request {
-        oplock_level: OplockLevel::NONE,
-        impersonation: Impersonation::IMPERSONATION,
-        desired_access: (AccessMask::FILE_READ | AccessMask::FILE_WRITE | AccessMask::DELETE).0,
-        file_attributes: 0,
-        share_access: ShareAccess::READ | ShareAccess::WRITE | ShareAccess::DELETE,
-        disposition: Disposition::OPEN_IF,
-        options: create::Options::NONE,
-        name: name.encode_utf16().collect(),
-        contexts: Vec::new(),
-    }
-}
-
-/// A READ.
-pub(crate) fn read_request(file: FileKey, offset: u64, length: u32) -> read::Request {
-    read::Request {
-        flags: read::Flags::NONE,
-        length,
-        offset,
-        file,
-        minimum_count: 0,
-        channel: 0,
-        remaining_bytes: 0,
-    }
 }

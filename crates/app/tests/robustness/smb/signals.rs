@@ -1,7 +1,7 @@
 //! SIGHUP and SIGTERM while clients of SMB are connected.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::smb::wire::Status;
 use ::smb::wire::create::Disposition;
@@ -9,25 +9,13 @@ use rustix::process::Signal;
 
 use super::Smb;
 use crate::server::{Server, USER, folder, open_to_all};
+use crate::signals::until;
 
 fn settings(top: &Path, shares: &[&str]) {
     let share = |name: &&str| format!("[[share]]\nname = \"{name}\"\npath = \"{name}\"\n");
     let account = format!("[[user]]\nname = \"{}\"\nuid = 1000\n", USER.0);
     let text: String = shares.iter().map(share).chain([account]).collect();
     std::fs::write(top.join("fourfold.toml"), text).unwrap();
-}
-
-/// Asks until the answer is this one.
-fn until<T: PartialEq + std::fmt::Debug>(expected: &T, mut ask: impl FnMut() -> T) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    loop {
-        let answer = ask();
-        if answer == *expected {
-            return;
-        }
-        assert!(Instant::now() < deadline, "still {answer:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
