@@ -1,0 +1,1 @@
+//! A client for session tests and measurements.

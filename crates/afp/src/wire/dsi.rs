@@ -1,0 +1,151 @@
+//! Data Stream Interface: AFP's frames on TCP, Apple Filing Protocol Programming Guide, "Data Stream Interface".
+
+use wire::{Malformed, Reader, Writer};
+
+/// What a frame is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Command(pub u8);
+
+impl Command {
+    pub const CLOSE_SESSION: Self = Self(1);
+    pub const COMMAND: Self = Self(2);
+    pub const GET_STATUS: Self = Self(3);
+    pub const OPEN_SESSION: Self = Self(4);
+    pub const TICKLE: Self = Self(5);
+    pub const WRITE: Self = Self(6);
+    pub const ATTENTION: Self = Self(8);
+}
+
+/// The 16 bytes before each frame's payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// 0 for requests, 1 for replies.
+    pub is_reply: bool,
+    pub command: Command,
+    /// Chosen by whoever asks, per direction.
+    pub id: u16,
+    /// In a WRITE request: where in the payload the data begin. In a reply: the result. Else 0.
+    pub code: u32,
+    /// Bytes of payload.
+    pub length: u32,
+}
+
+impl Header {
+    /// Bytes on the wire.
+    pub const LEN: usize = 16;
+
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let is_reply = match r.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Malformed),
+        };
+        let header = Self {
+            is_reply,
+            command: Command(r.u8()?),
+            id: r.u16_be()?,
+            code: r.u32_be()?,
+            length: r.u32_be()?,
+        };
+        r.skip(4)?; // reserved
+        Ok(header)
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(u8::from(self.is_reply));
+        w.u8(self.command.0);
+        w.u16_be(self.id);
+        w.u32_be(self.code);
+        w.u32_be(self.length);
+        w.u32_be(0);
+    }
+}
+
+/// Options of OpenSession, both ways: type, length, value. Those of unknown types are passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// The most bytes of a request that the server takes.
+    pub request_quantum: Option<u32>,
+    /// The most bytes of an attention that the client takes.
+    pub attention_quantum: Option<u32>,
+    /// How many replies the server remembers.
+    pub replay_cache: Option<u32>,
+}
+
+impl Options {
+    const REQUEST_QUANTUM: u8 = 0;
+    const ATTENTION_QUANTUM: u8 = 1;
+    const REPLAY_CACHE: u8 = 2;
+
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut options = Self::default();
+        while r.remaining() > 0 {
+            let (kind, length) = (r.u8()?, usize::from(r.u8()?));
+            let value = r.take(length)?;
+            let number = value.first_chunk().filter(|_| length == 4).map(|bytes| u32::from_be_bytes(*bytes));
+            match kind {
+                Self::REQUEST_QUANTUM => options.request_quantum = number,
+                Self::ATTENTION_QUANTUM => options.attention_quantum = number,
+                Self::REPLAY_CACHE => options.replay_cache = number,
+                _ => {}
+            }
+        }
+        Ok(options)
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let all = [
+            (Self::REQUEST_QUANTUM, self.request_quantum),
+            (Self::ATTENTION_QUANTUM, self.attention_quantum),
+            (Self::REPLAY_CACHE, self.replay_cache),
+        ];
+        for (kind, value) in all {
+            let Some(value) = value else { continue };
+            w.u8(kind);
+            w.u8(4);
+            w.u32_be(value);
+        }
+    }
+}
+
+/// What an attention tells the client, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attention(pub u16);
+
+impl Attention {
+    /// The server goes down, in the minutes that the low bits say.
+    pub const SHUTDOWN: u16 = 0x8000;
+    pub const CRASH: u16 = 0x4000;
+    /// FPGetSrvrMsg has something to say.
+    pub const MESSAGE: u16 = 0x2000;
+    pub const DONT_RECONNECT: u16 = 0x1000;
+    /// With [`Attention::NOTIFY`]: what a volume holds has changed.
+    pub const VOLUME_CHANGED: u16 = 0x0001;
+    /// A notification: both bits together.
+    pub const NOTIFY: u16 = 0x3000;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_sixteen_bytes() {
+        // AFP Programming Guide, DSI header: flags, command, id, code, length, reserved. A reply "object not found" without payload.
+        let bytes = [1, 2, 0, 7, 0xff, 0xff, 0xec, 0x66, 0, 0, 0, 0, 0, 0, 0, 0];
+        let header = Header::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(header.code as i32, -5018);
+        assert_eq!((header.is_reply, header.command, header.id), (true, Command::COMMAND, 7));
+        let mut w = Writer::new();
+        header.encode(&mut w);
+        assert_eq!(w.into_bytes(), bytes);
+    }
+
+    #[test]
+    fn options_of_unknown_types_are_passed_over() {
+        let bytes = [9, 1, 0, 1, 4, 0, 0, 4, 0];
+        let options = Options::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(options, Options { attention_quantum: Some(1024), ..Options::default() });
+        assert!(Options::decode(&mut Reader::new(&bytes[..8])).is_err());
+    }
+}

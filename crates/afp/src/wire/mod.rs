@@ -1,0 +1,12 @@
+//! Messages as bytes. Everything is big-endian.
+//!
+//! A family of commands has the same file name here and in `server`.
+
+#![allow(missing_docs, reason = "fields are named as in the Apple Filing Protocol Reference")]
+
+pub mod dsi;
+pub mod path;
+pub mod result_code;
+
+pub use path::Path;
+pub use result_code::ResultCode;

@@ -1,0 +1,123 @@
+//! Pathnames, Apple Filing Protocol Programming Guide, "Paths".
+
+use wire::{Malformed, Reader, Writer};
+
+/// A path as a client sends it: from a folder that the command names, down and up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Path<'a> {
+    /// 1 short names, 2 long names (MacRoman), 3 UTF-8. Others decode, as long names do.
+    pub kind: u8,
+    /// Which script the client thinks the name is in. Only with UTF-8.
+    pub hint: u32,
+    /// Names, with NUL bytes between them.
+    pub bytes: &'a [u8],
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// To the folder above.
+    Up,
+    /// To the entry of this name, never empty.
+    Down(&'a [u8]),
+}
+
+impl<'a> Path<'a> {
+    pub const SHORT: u8 = 1;
+    pub const LONG: u8 = 2;
+    pub const UTF8: u8 = 3;
+    /// The hint of names that are Unicode anyway.
+    pub const HINT_UTF8: u32 = 0x0800_0103;
+
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let kind = r.u8()?;
+        if kind != Self::UTF8 {
+            let length = usize::from(r.u8()?);
+            return Ok(Self { kind, hint: 0, bytes: r.take(length)? });
+        }
+        let hint = r.u32_be()?;
+        let length = usize::from(r.u16_be()?);
+        Ok(Self { kind, hint, bytes: r.take(length)? })
+    }
+
+    /// Names longer than their length field are cut: who makes paths knows how long they may be.
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(self.kind);
+        if self.kind == Self::UTF8 {
+            let length = self.bytes.len().min(usize::from(u16::MAX));
+            w.u32_be(self.hint);
+            w.u16_be(length as u16);
+            w.put(&self.bytes[..length]);
+        } else {
+            let length = self.bytes.len().min(usize::from(u8::MAX));
+            w.u8(length as u8);
+            w.put(&self.bytes[..length]);
+        }
+    }
+
+    /// A path of UTF-8 names.
+    pub fn utf8(bytes: &'a [u8]) -> Self {
+        Self { kind: Self::UTF8, hint: Self::HINT_UTF8, bytes }
+    }
+
+    /// A path of long names.
+    pub fn long(bytes: &'a [u8]) -> Self {
+        Self { kind: Self::LONG, hint: 0, bytes }
+    }
+
+    /// Whether it leads nowhere but where it starts.
+    pub fn is_empty(&self) -> bool {
+        self.steps().next().is_none()
+    }
+
+    /// The path step by step. One NUL is a separator, wherever it is; each further one of a run leads up.
+    pub fn steps(&self) -> impl Iterator<Item = Step<'a>> + use<'a> {
+        let mut rest = self.bytes;
+        let mut ups = false;
+        std::iter::from_fn(move || {
+            if !ups && rest.first() == Some(&0) {
+                (rest, ups) = (&rest[1..], true);
+            }
+            if ups && rest.first() == Some(&0) {
+                rest = &rest[1..];
+                return Some(Step::Up);
+            }
+            ups = false;
+            let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            rest = after;
+            (!name.is_empty()).then_some(Step::Down(name))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Step::{Down, Up};
+    use super::*;
+
+    fn steps(bytes: &[u8]) -> Vec<Step<'_>> {
+        Path::long(bytes).steps().collect()
+    }
+
+    #[test]
+    fn names_are_separated_by_one_nul_and_each_further_one_leads_up() {
+        assert_eq!(steps(b""), []);
+        assert_eq!(steps(b"\0"), []);
+        assert_eq!(steps(b"a\0b"), [Down(b"a"), Down(b"b")]);
+        assert_eq!(steps(b"\0a\0b\0"), [Down(b"a"), Down(b"b")]);
+        assert_eq!(steps(b"\0\0a"), [Up, Down(b"a")]);
+        assert_eq!(steps(b"a\0\0\0b"), [Down(b"a"), Up, Up, Down(b"b")]);
+        assert_eq!(steps(b"a\0\0"), [Down(b"a"), Up]);
+    }
+
+    #[test]
+    fn a_utf8_path_has_a_hint_and_a_long_length() {
+        let bytes = [3, 8, 0, 1, 3, 0, 2, b'a', b'b', b'c'];
+        let mut r = Reader::new(&bytes);
+        let path = Path::decode(&mut r).unwrap();
+        assert_eq!((path, r.rest()), (Path::utf8(b"ab"), &b"c"[..]));
+        assert!(Path::decode(&mut Reader::new(&bytes[..8])).is_err());
+        assert_eq!(Path::decode(&mut Reader::new(&[2, 1, b'x'])).unwrap(), Path::long(b"x"));
+    }
+}
