@@ -38,7 +38,7 @@ impl Header {
         let is_reply = match r.u8()? {
             0 => false,
             1 => true,
-            _ => return Err(Malformed),
+            _ => return Err(Malformed("a DSI frame that is neither request nor reply")),
         };
         let header = Self {
             is_reply,
