@@ -4,9 +4,11 @@
 
 #![allow(missing_docs, reason = "fields are named as in the Apple Filing Protocol Reference")]
 
+pub mod bitmap;
 pub mod dsi;
 pub mod path;
 pub mod result_code;
 
+pub use bitmap::{DirBitmap, FileBitmap, VolumeBitmap};
 pub use path::Path;
 pub use result_code::ResultCode;

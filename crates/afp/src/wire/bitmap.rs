@@ -1,0 +1,166 @@
+//! Which parameters of a volume, file or folder a message carries, Apple Filing Protocol Reference, "AFP File Bitmap",
+//! "AFP Directory Bitmap", "AFP Volume Bitmap".
+//!
+//! Parameters are packed in the order of their bits. Names come after all others; in their place stands where, counted
+//! from the first parameter.
+
+macro_rules! bitmap {
+    ($(#[$doc:meta])* $name:ident { $($(#[$bit_doc:meta])* $bit:ident = $number:literal, $size:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $name(pub u16);
+
+        impl $name {
+            $($(#[$bit_doc])* pub const $bit: Self = Self(1 << $number);)*
+
+            /// No parameter.
+            pub const NONE: Self = Self(0);
+            /// All that the reference defines.
+            pub const ALL: Self = Self(0 $(| 1 << $number)*);
+
+            /// Whether all of `other` are in it.
+            pub const fn contains(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// Whether any of `other` is in it.
+            pub const fn intersects(self, other: Self) -> bool {
+                self.0 & other.0 != 0
+            }
+
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+
+            /// Those that are in both.
+            pub const fn and(self, other: Self) -> Self {
+                Self(self.0 & other.0)
+            }
+
+            /// Those that are in one of them.
+            pub const fn or(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+
+            /// Those that are not in `other`.
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+
+            /// Those that the reference does not define.
+            pub const fn unknown(self) -> Self {
+                self.without(Self::ALL)
+            }
+
+            /// Bytes of the parameters, where they lead to names not counting the names.
+            pub const fn fixed_len(self) -> usize {
+                0 $(+ if self.0 & (1 << $number) != 0 { $size } else { 0 })*
+            }
+        }
+
+        impl std::ops::BitOr for $name {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                self.or(other)
+            }
+        }
+    };
+}
+
+bitmap! {
+    /// Parameters of a volume.
+    VolumeBitmap {
+        ATTRIBUTES = 0, 2;
+        SIGNATURE = 1, 2;
+        CREATED = 2, 4;
+        MODIFIED = 3, 4;
+        BACKUP = 4, 4;
+        ID = 5, 2;
+        BYTES_FREE = 6, 4;
+        BYTES_TOTAL = 7, 4;
+        /// Where the name is: a Pascal string.
+        NAME = 8, 2;
+        /// As a 64-bit number, AFP 2.2 and later.
+        EXTENDED_FREE = 9, 8;
+        /// As a 64-bit number, AFP 2.2 and later.
+        EXTENDED_TOTAL = 10, 8;
+        BLOCK_SIZE = 11, 4;
+    }
+}
+
+bitmap! {
+    /// Parameters of a file.
+    FileBitmap {
+        ATTRIBUTES = 0, 2;
+        PARENT_ID = 1, 4;
+        CREATED = 2, 4;
+        MODIFIED = 3, 4;
+        BACKUP = 4, 4;
+        FINDER_INFO = 5, 32;
+        /// Where the name is: a Pascal string.
+        LONG_NAME = 6, 2;
+        /// Where the name is: a Pascal string.
+        SHORT_NAME = 7, 2;
+        FILE_NUMBER = 8, 4;
+        DATA_LENGTH = 9, 4;
+        RESOURCE_LENGTH = 10, 4;
+        /// As a 64-bit number, AFP 3.
+        EXTENDED_DATA_LENGTH = 11, 8;
+        LAUNCH_LIMIT = 12, 2;
+        /// AFP 3: where the name is (hint, length, UTF-8), and four bytes of padding. AFP 2: six bytes of ProDOS information.
+        UTF8_NAME = 13, 6;
+        /// As a 64-bit number, AFP 3.
+        EXTENDED_RESOURCE_LENGTH = 14, 8;
+        /// User, group, mode, and what the user may do; AFP 3.
+        UNIX_PRIVILEGES = 15, 16;
+    }
+}
+
+bitmap! {
+    /// Parameters of a folder.
+    DirBitmap {
+        ATTRIBUTES = 0, 2;
+        PARENT_ID = 1, 4;
+        CREATED = 2, 4;
+        MODIFIED = 3, 4;
+        BACKUP = 4, 4;
+        FINDER_INFO = 5, 32;
+        /// Where the name is: a Pascal string.
+        LONG_NAME = 6, 2;
+        /// Where the name is: a Pascal string.
+        SHORT_NAME = 7, 2;
+        DIR_ID = 8, 4;
+        OFFSPRING_COUNT = 9, 2;
+        OWNER_ID = 10, 4;
+        GROUP_ID = 11, 4;
+        ACCESS_RIGHTS = 12, 4;
+        /// AFP 3: where the name is (hint, length, UTF-8), and four bytes of padding. AFP 2: six bytes of ProDOS information.
+        UTF8_NAME = 13, 6;
+        /// User, group, mode, and what the user may do; AFP 3.
+        UNIX_PRIVILEGES = 15, 16;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_the_sizes_of_the_reference() {
+        // FPGetVolParms: attributes, signature, three dates, id, two sizes, the name's offset, two long sizes, block size.
+        assert_eq!(VolumeBitmap(0x0fff).fixed_len(), 2 + 2 + 12 + 2 + 8 + 2 + 16 + 4);
+        // FPGetFileDirParms, what a Mac of AFP 3 asks of each file: attributes, parent, dates, Finder information, number,
+        // fork lengths, UTF-8 name, UNIX privileges.
+        assert_eq!(FileBitmap(0xe93f).fixed_len(), 2 + 4 + 12 + 32 + 4 + 8 + 6 + 8 + 16);
+        // And of each folder: id, offspring count, owner, group, access rights in place of the fork lengths.
+        assert_eq!(DirBitmap(0xbf3f).fixed_len(), 2 + 4 + 12 + 32 + 4 + 2 + 4 + 4 + 4 + 6 + 16);
+    }
+
+    #[test]
+    fn bits_without_a_meaning_are_unknown() {
+        assert_eq!(VolumeBitmap(0xffff).unknown(), VolumeBitmap(0xf000));
+        assert_eq!(FileBitmap(0xffff).unknown(), FileBitmap::NONE);
+        assert_eq!(DirBitmap(0xffff).unknown(), DirBitmap(0x4000));
+    }
+}
