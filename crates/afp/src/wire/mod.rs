@@ -5,10 +5,16 @@
 #![allow(missing_docs, reason = "fields are named as in the Apple Filing Protocol Reference")]
 
 pub mod bitmap;
+pub mod directory;
 pub mod dsi;
+pub mod file;
 pub mod path;
 pub mod result_code;
+pub mod set_parameters;
+pub mod strings;
+pub mod volume;
 
 pub use bitmap::{DirBitmap, FileBitmap, VolumeBitmap};
 pub use path::Path;
 pub use result_code::ResultCode;
+pub use set_parameters::{SetParameters, UnixPrivileges};

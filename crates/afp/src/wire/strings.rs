@@ -1,0 +1,31 @@
+//! Strings that messages are made of.
+
+use wire::{Malformed, Reader, Writer};
+
+/// A Pascal string: a byte with its length, its bytes.
+pub fn pascal<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    let length = usize::from(r.u8()?);
+    r.take(length)
+}
+
+/// Writes one; what is longer than 255 bytes is cut: who makes strings knows how long they may be.
+pub fn put_pascal(w: &mut Writer, bytes: &[u8]) {
+    let length = bytes.len().min(usize::from(u8::MAX));
+    w.u8(length as u8);
+    w.put(&bytes[..length]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pascal_string_has_its_length_before_it() {
+        let mut r = Reader::new(b"\x02abc");
+        assert_eq!((pascal(&mut r), r.rest()), (Ok(&b"ab"[..]), &b"c"[..]));
+        assert!(pascal(&mut Reader::new(b"\x03ab")).is_err());
+        let mut w = Writer::new();
+        put_pascal(&mut w, &[b'x'; 300]);
+        assert_eq!((w.len(), w.as_bytes()[0]), (256, 255));
+    }
+}
