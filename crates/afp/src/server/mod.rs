@@ -1,1 +1,31 @@
 //! The server's side.
+//!
+//! ```text
+//! conn ─► connection.rs ─► dispatch.rs ─► command files ─► vfs
+//!         DSI frames        one match on    volume.rs, file.rs, fork.rs, enumerate.rs …:
+//!         who is there      the command     each command: request in, reply out
+//! ```
+//!
+//! What connections share is in [`Service`]: the sessions, the shares. A session has its volumes and forks; it outlives its
+//! connection where its client may come back.
+
+mod config;
+mod connection;
+mod dispatch;
+mod ids;
+mod limits;
+mod names;
+mod open_volume;
+mod params;
+mod request;
+mod result_code;
+mod rights;
+mod service;
+mod session;
+mod target;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use config::{Config, Logins, Share, ShareOptions, Version};
+pub use connection::serve_stream;
+pub use service::{Service, SessionInfo};

@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "fields are named as in the Apple Filing Protocol Reference")]
 
 pub mod bitmap;
+pub mod command;
 pub mod directory;
 pub mod dsi;
 pub mod file;

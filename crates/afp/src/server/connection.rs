@@ -1,0 +1,232 @@
+//! One TCP connection: DSI frames in and out, Apple Filing Protocol Programming Guide, "Data Stream Interface".
+
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::{Buf, Bytes, BytesMut};
+use conn::{Answer, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use wire::{Reader, Writer};
+
+use super::config::Version;
+use super::dispatch;
+use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, QUANTUM};
+use super::request::{Outcome, Reply};
+use super::service::Service;
+use super::session::{Session, User};
+use crate::wire::ResultCode;
+use crate::wire::dsi::{Command, Header, Options};
+
+/// A connection.
+pub(super) struct Connection {
+    pub(super) service: Arc<Service>,
+    pub(super) peer: Peer,
+    to_client: OnceLock<ToClient>,
+    stage: Mutex<Stage>,
+    /// Somebody has logged in: longer messages are received.
+    logged_in: AtomicBool,
+    /// Numbers what the server asks the client.
+    next_id: AtomicU16,
+    /// Tells its forks from those of others where the watchdog counts them.
+    number: u64,
+}
+
+/// How far a client has come.
+enum Stage {
+    /// Connected.
+    Fresh,
+    /// A DSI session is open, and nobody has logged in.
+    Open,
+    /// Somebody has.
+    LoggedIn(Arc<Session>),
+    /// Over.
+    Closed,
+}
+
+/// Serves one connection until either side ends it.
+pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
+    let limits = Limits { copies_for_local: false, ..Limits::default() };
+    let connection = Connection::new(service, peer.clone());
+    conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
+}
+
+impl Connection {
+    /// A connection of which nothing is known.
+    pub(super) fn new(service: Arc<Service>, peer: Peer) -> Arc<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Self {
+            service,
+            peer,
+            to_client: OnceLock::new(),
+            stage: Mutex::new(Stage::Fresh),
+            logged_in: AtomicBool::new(false),
+            next_id: AtomicU16::new(0),
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    /// Who has logged in.
+    pub(super) fn session(&self) -> Option<Arc<Session>> {
+        match &*self.stage.lock() {
+            Stage::LoggedIn(session) => Some(session.clone()),
+            Stage::Fresh | Stage::Open | Stage::Closed => None,
+        }
+    }
+
+    /// Somebody has proved who they are.
+    pub(super) fn log_in(self: &Arc<Self>, version: Version, user: User) -> Result<Arc<Session>, ResultCode> {
+        let mut stage = self.stage.lock();
+        if !matches!(*stage, Stage::Open) {
+            return Err(ResultCode::USER_ALREADY_LOGGED_ON);
+        }
+        let session = self.service.begin_session(version, user)?;
+        session.connect(self);
+        *stage = Stage::LoggedIn(session.clone());
+        self.logged_in.store(true, Ordering::Relaxed);
+        Ok(session)
+    }
+
+    /// The client has logged out. It may close the connection, or log in as somebody else.
+    pub(super) fn log_out(&self) {
+        let mut stage = self.stage.lock();
+        let was = std::mem::replace(&mut *stage, Stage::Open);
+        self.logged_in.store(false, Ordering::Relaxed);
+        drop(stage);
+        if let Stage::LoggedIn(session) = was {
+            self.service.end_session(&session);
+        }
+    }
+
+    /// Asks the client something, or tells it. Answers whether the connection was still there.
+    pub(super) fn tell(&self, command: Command, payload: &[u8]) -> bool {
+        let Some(to_client) = self.to_client.get() else { return false };
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let header = Header { is_reply: false, command, id, code: 0, length: payload.len() as u32 };
+        let mut w = Writer::new();
+        header.encode(&mut w);
+        w.put(payload);
+        to_client.send(Frame { head: w.into_bytes(), body: None, tail: 0 })
+    }
+
+    /// Ends the connection.
+    pub(super) fn close(&self) {
+        if let Some(to_client) = self.to_client.get() {
+            to_client.close();
+        }
+    }
+
+    /// One whole message.
+    async fn answer(self: Arc<Self>, mut message: BytesMut) -> Option<Frame> {
+        let header = Header::decode(&mut Reader::new(&message)).ok()?;
+        message.advance(Header::LEN);
+        let payload = message.freeze();
+        if header.is_reply {
+            return None; // to an attention: nothing depends on it
+        }
+        let outcome = match header.command {
+            Command::TICKLE => return None,
+            Command::GET_STATUS => Ok(Reply::empty()),
+            Command::OPEN_SESSION => self.open_session(&payload),
+            Command::CLOSE_SESSION => {
+                self.end();
+                self.close();
+                return None;
+            }
+            Command::COMMAND => dispatch::run(&self, payload, Bytes::new()).await,
+            Command::WRITE => self.write(header, payload).await,
+            _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+        };
+        Some(framed(header, outcome))
+    }
+
+    fn open_session(&self, payload: &[u8]) -> Outcome {
+        let _asked = Options::decode(&mut Reader::new(payload))?;
+        let mut stage = self.stage.lock();
+        if !matches!(*stage, Stage::Fresh) {
+            return Err(ResultCode::PARAM_ERROR);
+        }
+        *stage = Stage::Open;
+        let options = Options { request_quantum: Some(QUANTUM), ..Options::default() };
+        Ok(Reply::encoded(|w| options.encode(w)))
+    }
+
+    /// A command with data behind it: the header says where they begin.
+    async fn write(self: &Arc<Self>, header: Header, mut payload: Bytes) -> Outcome {
+        let at = header.code as usize;
+        if at > payload.len() {
+            return Err(ResultCode::PARAM_ERROR);
+        }
+        let data = payload.split_off(at);
+        dispatch::run(self, payload, data).await
+    }
+
+    /// The connection is over.
+    fn end(&self) {
+        let was = std::mem::replace(&mut *self.stage.lock(), Stage::Closed);
+        if let Stage::LoggedIn(session) = was {
+            self.service.session_lost(&session);
+        }
+    }
+
+    /// Whether a DSI session is open.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(*self.stage.lock(), Stage::Open | Stage::LoggedIn(_))
+    }
+}
+
+/// A reply with its header in front.
+fn framed(request: Header, outcome: Outcome) -> Frame {
+    let (code, reply) = match outcome {
+        Ok(reply) => (reply.code.unwrap_or(ResultCode::NO_ERROR), reply),
+        Err(code) => (code, Reply::empty()),
+    };
+    let length = reply.head.len() + reply.data.as_ref().map_or(0, vfs::Payload::len);
+    let header =
+        Header { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
+    let mut w = Writer::onto(Vec::with_capacity(Header::LEN + reply.head.len()));
+    header.encode(&mut w);
+    w.put(&reply.head);
+    Frame { head: w.into_bytes(), body: reply.data, tail: 0 }
+}
+
+/// The connection as `conn` sees it.
+pub(super) struct Served(pub(super) Arc<Connection>);
+
+impl Protocol for Served {
+    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+        let Some(header) = bytes.get(..Header::LEN) else { return Ok(None) };
+        let header = Header::decode(&mut Reader::new(header)).map_err(|_| "not a frame of DSI")?;
+        let most = match self.0.logged_in.load(Ordering::Relaxed) {
+            true => QUANTUM as usize + MAX_AROUND,
+            false => MAX_BEFORE_LOGIN,
+        };
+        match header.length as usize {
+            length if length > most => Err("a message longer than any that is served"),
+            length => Ok(Some(Header::LEN + length)),
+        }
+    }
+
+    fn answer(&self, message: BytesMut) -> Answer {
+        Box::pin(self.0.clone().answer(message))
+    }
+
+    fn began(&self, client: ToClient) {
+        let _ = self.0.to_client.set(client); // a connection begins once
+    }
+
+    fn ended(&self) {
+        self.0.end();
+    }
+
+    /// The fork that a command is about, where that can be seen.
+    fn subject(&self, message: &[u8]) -> u64 {
+        let is_about_fork = |command| dispatch::is_about_fork(command);
+        match message.get(Header::LEN..Header::LEN + 4) {
+            Some(&[command, _, high, low]) if is_about_fork(command) => {
+                self.0.number << 16 | u64::from(u16::from_be_bytes([high, low]))
+            }
+            _ => 0,
+        }
+    }
+}

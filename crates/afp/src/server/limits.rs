@@ -1,0 +1,14 @@
+//! What clients can grow, and how far.
+
+/// The most bytes of a request or reply after login: what OpenSession calls the server's request quantum.
+pub(super) const QUANTUM: u32 = 1 << 20;
+/// What comes around the data of the largest write.
+pub(super) const MAX_AROUND: usize = 64 * 1024;
+/// The longest message of a client that has not logged in.
+pub(super) const MAX_BEFORE_LOGIN: usize = 8 * 1024;
+/// Sessions at a time.
+pub(super) const MAX_SESSIONS: usize = 16_384;
+/// Volumes that a session has open.
+pub(super) const MAX_VOLUMES: usize = 1024;
+/// Folders of a share whose places are remembered.
+pub(super) const MAX_PLACES: usize = 65_536;

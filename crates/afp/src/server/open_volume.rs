@@ -1,0 +1,75 @@
+//! Volumes that a session has open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use vfs::Volume;
+
+use super::config::Share;
+use super::limits::MAX_VOLUMES;
+use crate::wire::ResultCode;
+
+/// A volume as one session has it open.
+pub(super) struct OpenVolume {
+    /// What the session calls it.
+    pub(super) id: u16,
+    /// What it is.
+    pub(super) share: Arc<Share>,
+}
+
+impl OpenVolume {
+    /// The tree.
+    pub(super) fn tree(&self) -> &Arc<Volume> {
+        &self.share.volume
+    }
+
+    /// Refuses changes where nobody may make any.
+    pub(super) fn may_change(&self) -> Result<(), ResultCode> {
+        let is_locked = self.share.options.read_only || self.tree().is_read_only();
+        if is_locked { Err(ResultCode::VOLUME_LOCKED) } else { Ok(()) }
+    }
+}
+
+/// A session's open volumes.
+#[derive(Default)]
+pub(super) struct Volumes {
+    open: RwLock<BTreeMap<u16, Arc<OpenVolume>>>,
+}
+
+impl Volumes {
+    /// The one with this number.
+    pub(super) fn find(&self, id: u16) -> Option<Arc<OpenVolume>> {
+        self.open.read().get(&id).cloned()
+    }
+
+    /// Opens a share. One that is open already is the same volume.
+    pub(super) fn open(&self, share: &Arc<Share>) -> Result<Arc<OpenVolume>, ResultCode> {
+        let mut open = self.open.write();
+        if let Some(volume) = open.values().find(|volume| volume.share.name == share.name) {
+            return Ok(volume.clone());
+        }
+        if open.len() >= MAX_VOLUMES {
+            return Err(ResultCode::MISC_ERROR);
+        }
+        let id = (1..).find(|id| !open.contains_key(id)).ok_or(ResultCode::MISC_ERROR)?;
+        let volume = Arc::new(OpenVolume { id, share: share.clone() });
+        open.insert(id, volume.clone());
+        Ok(volume)
+    }
+
+    /// Closes one.
+    pub(super) fn close(&self, id: u16) -> Option<Arc<OpenVolume>> {
+        self.open.write().remove(&id)
+    }
+
+    /// Closes all.
+    pub(super) fn close_all(&self) {
+        self.open.write().clear();
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<OpenVolume>> {
+        self.open.read().values().cloned().collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! One command with everything found out about it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use vfs::{Actor, Caller, Payload};
+use wire::{Reader, Writer};
+
+use super::config::Version;
+use super::open_volume::OpenVolume;
+use super::session::Session;
+use crate::wire::ResultCode;
+
+/// A command of somebody who has logged in.
+pub(super) struct Request {
+    /// Whose.
+    pub(super) session: Arc<Session>,
+    /// Its number.
+    pub(super) command: u8,
+    /// What follows the number.
+    pub(super) body: Bytes,
+    /// The data of a DSI write.
+    pub(super) data: Bytes,
+}
+
+/// What is answered when it went well, or when there is something to say although it did not.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    /// The result; 0 if not said otherwise.
+    pub(super) code: Option<ResultCode>,
+    /// The reply's parameters.
+    pub(super) head: Vec<u8>,
+    /// Data after them.
+    pub(super) data: Option<Payload>,
+}
+
+/// How a command went. An error alone is a reply without parameters.
+pub(super) type Outcome = Result<Reply, ResultCode>;
+
+impl Reply {
+    /// Nothing but "well".
+    pub(super) fn empty() -> Self {
+        Self::default()
+    }
+
+    /// These parameters.
+    pub(super) fn encoded(encode: impl FnOnce(&mut Writer)) -> Self {
+        let mut w = Writer::new();
+        encode(&mut w);
+        Self { head: w.into_bytes(), ..Self::default() }
+    }
+
+    /// The same with another result than "well".
+    pub(super) fn with(self, code: ResultCode) -> Self {
+        Self { code: Some(code), ..self }
+    }
+}
+
+impl Request {
+    /// What follows the command's number.
+    pub(super) fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.body)
+    }
+
+    /// The volume with this number, if the session has it open.
+    pub(super) fn volume(&self, id: u16) -> Result<Arc<OpenVolume>, ResultCode> {
+        self.session.volumes.find(id).ok_or(ResultCode::PARAM_ERROR)
+    }
+
+    /// As whom things are done.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.session.user.caller
+    }
+
+    /// The same, for what locks and leases stand against.
+    pub(super) fn actor(&self) -> Actor {
+        self.session.actor()
+    }
+
+    /// What the client speaks.
+    pub(super) fn version(&self) -> Version {
+        self.session.version
+    }
+}

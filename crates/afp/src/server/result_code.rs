@@ -1,0 +1,51 @@
+use vfs::Error;
+use vfs::index::IndexError;
+
+use crate::wire::ResultCode;
+
+impl From<Error> for ResultCode {
+    /// The one place where a fact of the tree becomes a result, Apple Filing Protocol Reference, "AFP Result Codes".
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound | Error::Stale => Self::OBJECT_NOT_FOUND,
+            Error::Exists => Self::OBJECT_EXISTS,
+            Error::NotFolder | Error::IsFolder | Error::IsLink | Error::NotLink => Self::OBJECT_TYPE_ERROR,
+            Error::NotEmpty => Self::DIR_NOT_EMPTY,
+            Error::NotPermitted | Error::AccessDenied => Self::ACCESS_DENIED,
+            Error::ReadOnly => Self::VOLUME_LOCKED,
+            Error::NoSpace | Error::QuotaExceeded | Error::FileTooLarge => Self::DISK_FULL,
+            Error::NameTooLong | Error::InvalidName | Error::Invalid => Self::PARAM_ERROR,
+            Error::CrossVolume => Self::DIFFERENT_VOLUMES,
+            Error::TooManyLinks | Error::Io => Self::MISC_ERROR,
+            Error::Busy | Error::BeingRemoved => Self::FILE_BUSY,
+            Error::NotSupported => Self::CALL_NOT_SUPPORTED,
+            // A recall that a command did not wait for, or has waited for in vain.
+            Error::WouldBlock | Error::LeaseRecall => Self::FILE_BUSY,
+            Error::RangeLocked => Self::LOCK_ERROR,
+            Error::ShareConflict => Self::DENY_CONFLICT,
+            Error::NoSuchAttribute => Self::ITEM_NOT_FOUND,
+            Error::TooMany => Self::NO_MORE_LOCKS,
+        }
+    }
+}
+
+impl From<IndexError> for ResultCode {
+    fn from(error: IndexError) -> Self {
+        tracing::warn!(%error, "the index failed");
+        match error {
+            // No file more can be numbered: as if the disk were full.
+            IndexError::Exhausted | IndexError::TooMany => Self::DISK_FULL,
+            IndexError::TooLong => Self::PARAM_ERROR,
+            IndexError::InUse { .. }
+            | IndexError::Newer { .. }
+            | IndexError::Damaged { .. }
+            | IndexError::Disk { .. } => Self::MISC_ERROR,
+        }
+    }
+}
+
+impl From<wire::Malformed> for ResultCode {
+    fn from(_: wire::Malformed) -> Self {
+        Self::PARAM_ERROR
+    }
+}

@@ -1,0 +1,66 @@
+//! Access rights and UNIX privileges, Apple Filing Protocol Reference, "Access Rights Bitmap" and "FPUnixPrivs".
+
+use vfs::backend::Found;
+use vfs::{Access, Attributes, Caller, Kind, Volume};
+
+use crate::wire::ResultCode;
+
+const SEARCH: u32 = 1;
+const SEE_FILES: u32 = 2;
+const MAKE_CHANGES: u32 = 4;
+/// In the caller's own byte: it is the owner.
+const OWNER: u32 = 0x80;
+
+/// The rights of owner, group, everybody and the caller: one byte each, the owner's lowest.
+pub(super) fn access_rights(tree: &Volume, caller: &Caller, of: &Found) -> Result<u32, ResultCode> {
+    let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
+    let own = granted(tree.access(caller, of, all)?);
+    let mode = of.attributes.mode;
+    let is_owner = caller.uid == of.attributes.uid || caller.uid == 0;
+    let own = own | if is_owner { OWNER } else { 0 };
+    Ok(own << 24 | of_bits(mode) << 16 | of_bits(mode >> 3) << 8 | of_bits(mode >> 6))
+}
+
+fn granted(access: Access) -> u32 {
+    let bit = |want: Access, bit| if access.contains(want) { bit } else { 0 };
+    bit(Access::EXECUTE, SEARCH) | bit(Access::READ, SEE_FILES) | bit(Access::WRITE, MAKE_CHANGES)
+}
+
+/// Three bits of a mode.
+fn of_bits(mode: u32) -> u32 {
+    let bit = |has: u32, bit| if mode & has != 0 { bit } else { 0 };
+    bit(1, SEARCH) | bit(4, SEE_FILES) | bit(2, MAKE_CHANGES)
+}
+
+/// The three bits of a mode that rights amount to.
+pub(super) fn to_bits(rights: u32) -> u32 {
+    let bit = |has: u32, bit| if rights & has != 0 { bit } else { 0 };
+    bit(SEARCH, 1) | bit(SEE_FILES, 4) | bit(MAKE_CHANGES, 2)
+}
+
+/// A mode with its kind, as UNIX privileges have it.
+pub(super) fn unix_mode(attributes: &Attributes) -> u32 {
+    let kind = match attributes.kind {
+        Kind::File => 0o100_000,
+        Kind::Folder => 0o040_000,
+        Kind::Link => 0o120_000,
+        Kind::Fifo => 0o010_000,
+        Kind::Socket => 0o140_000,
+        Kind::CharDevice => 0o020_000,
+        Kind::BlockDevice => 0o060_000,
+    };
+    kind | attributes.mode
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_search_see_files_and_make_changes() {
+        assert_eq!(of_bits(0o7), 7);
+        assert_eq!(of_bits(0o5), SEARCH | SEE_FILES);
+        assert_eq!(of_bits(0o2), MAKE_CHANGES);
+        assert!((0..8).all(|bits| to_bits(of_bits(bits)) == bits));
+    }
+}

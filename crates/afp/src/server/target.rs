@@ -1,0 +1,134 @@
+//! What a command's folder and path lead to.
+
+use std::sync::OnceLock;
+
+use vfs::backend::Found;
+use vfs::index::CatalogId;
+use vfs::{Beside, Caller, Kind};
+
+use super::ids::Place;
+use super::open_volume::OpenVolume;
+use crate::wire::path::Step;
+use crate::wire::{Path, ResultCode};
+
+/// Where a path leads: to something that is there, or to where it would be.
+pub(super) struct Target {
+    found: Option<Found>,
+    /// Where it is: `None` for the volume's own folder. Found out when it is asked for, where the path was empty.
+    place: OnceLock<Option<Place>>,
+}
+
+/// A point on the way.
+enum At {
+    /// Above the volume's own folder, where there is nothing but that.
+    Above,
+    Folder(Found),
+}
+
+impl OpenVolume {
+    /// Follows a path from the folder with this number.
+    pub(super) fn resolve(
+        &self,
+        caller: &Caller,
+        folder: u32,
+        path: &Path<'_>,
+    ) -> Result<Target, ResultCode> {
+        let mut at = match CatalogId(folder) {
+            CatalogId::PARENT_OF_ROOT => At::Above,
+            CatalogId(id) => At::Folder(self.folder(id)?),
+        };
+        let mut steps = path.steps().peekable();
+        while let Some(step) = steps.next() {
+            at = match (at, step) {
+                (At::Folder(folder), Step::Up) if self.is_root(&folder) => At::Above,
+                (At::Folder(folder), Step::Up) => At::Folder(self.tree().parent(&folder)?),
+                (At::Above, Step::Down(name)) if self.is_named(path.kind, name) => {
+                    At::Folder(self.tree().root()?)
+                }
+                (At::Above, Step::Up | Step::Down(_)) => return Err(ResultCode::OBJECT_NOT_FOUND),
+                (At::Folder(folder), Step::Down(name)) => {
+                    let entry = self.entry(caller, &folder, path.kind, name)?;
+                    if steps.peek().is_none() {
+                        let place = Place { folder, name: entry.name };
+                        return Ok(Target { found: entry.found, place: OnceLock::from(Some(place)) });
+                    }
+                    match entry.found.filter(|found| found.attributes.kind == Kind::Folder) {
+                        Some(found) => At::Folder(found),
+                        None => return Err(ResultCode::OBJECT_NOT_FOUND),
+                    }
+                }
+            };
+        }
+        match at {
+            At::Above => Err(ResultCode::OBJECT_NOT_FOUND),
+            At::Folder(found) => Ok(Target { found: Some(found), place: OnceLock::new() }),
+        }
+    }
+}
+
+impl Target {
+    /// Something that is there.
+    pub(super) fn at(found: Found, place: Option<Place>) -> Self {
+        Self { found: Some(found), place: OnceLock::from(place) }
+    }
+
+    /// What is there.
+    pub(super) fn found(&self) -> Result<&Found, ResultCode> {
+        self.found.as_ref().ok_or(ResultCode::OBJECT_NOT_FOUND)
+    }
+
+    /// The same, if there is anything.
+    pub(super) fn existing(&self) -> Option<&Found> {
+        self.found.as_ref()
+    }
+
+    /// What is there if it is a folder.
+    pub(super) fn folder(&self) -> Result<&Found, ResultCode> {
+        let found = self.found()?;
+        if is_folder(found) { Ok(found) } else { Err(ResultCode::OBJECT_TYPE_ERROR) }
+    }
+
+    /// What is there if it is a file, or what clients see as one.
+    pub(super) fn file(&self) -> Result<&Found, ResultCode> {
+        let found = self.found()?;
+        if is_folder(found) { Err(ResultCode::OBJECT_TYPE_ERROR) } else { Ok(found) }
+    }
+
+    /// The folder that it is in, or would be, and its stored name there; `None` for the volume's own folder.
+    pub(super) fn place(&self, volume: &OpenVolume) -> Result<Option<&Place>, ResultCode> {
+        if let Some(place) = self.place.get() {
+            return Ok(place.as_ref());
+        }
+        let place = volume.place_of_folder(self.found()?)?;
+        Ok(self.place.get_or_init(|| place).as_ref())
+    }
+
+    /// The same for what cannot be done to the volume's own folder.
+    pub(super) fn place_below(&self, volume: &OpenVolume) -> Result<&Place, ResultCode> {
+        self.place(volume)?.ok_or(ResultCode::ACCESS_DENIED)
+    }
+
+    /// Its number.
+    pub(super) fn id(&self, volume: &OpenVolume) -> Result<CatalogId, ResultCode> {
+        volume.id_of(&self.found()?.object.key())
+    }
+
+    /// The number of the folder that it is in.
+    pub(super) fn parent_id(&self, volume: &OpenVolume) -> Result<CatalogId, ResultCode> {
+        match self.place(volume)? {
+            Some(place) => volume.id_of(&place.folder.object.key()),
+            None => Ok(CatalogId::PARENT_OF_ROOT),
+        }
+    }
+}
+
+impl Place {
+    /// The same as `vfs` wants it.
+    pub(super) fn beside(&self) -> Beside<'_> {
+        Beside { folder: &self.folder.object, name: &self.name }
+    }
+}
+
+pub(super) fn is_folder(found: &Found) -> bool {
+    found.attributes.kind == Kind::Folder
+}

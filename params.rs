@@ -1,0 +1,400 @@
+//! What clients are told of a file or folder, packed as a bitmap asks: Apple Filing Protocol Reference, "AFP File Bitmap",
+//! "AFP Directory Bitmap".
+
+use vfs::backend::Found;
+use vfs::index::CatalogId;
+use vfs::mac::{FileBits, FinderFlags, FinderInfo, Metadata};
+use vfs::state::Stream;
+use vfs::{Attributes, Caller, HostKey, Kind, Time, Volume};
+use wire::Writer;
+
+use super::config::Version;
+use super::names;
+use super::open_volume::OpenVolume;
+use super::rights;
+use super::target::{Target, is_folder};
+use crate::wire::bitmap::{DirBitmap, FileBitmap};
+use crate::wire::{Path, ResultCode};
+
+/// Somebody has the data fork open, or the folder mounted: computed.
+const DATA_OPEN: u16 = 0x0008;
+/// Somebody has the resource fork open: computed.
+const RESOURCE_OPEN: u16 = 0x0010;
+
+/// Which parameters a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) file: FileBitmap,
+    pub(super) dir: DirBitmap,
+}
+
+/// Everything about a file or folder that parameters are made of. What is not asked for need not be right.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Facts<'a> {
+    pub(super) key: HostKey,
+    pub(super) attributes: Attributes,
+    pub(super) id: CatalogId,
+    pub(super) parent: CatalogId,
+    /// The stored name; of the volume's own folder the volume's.
+    pub(super) name: &'a [u8],
+    pub(super) created: Time,
+    pub(super) backup: Option<Time>,
+    /// With the date it came into its folder.
+    pub(super) finder_info: FinderInfo,
+    pub(super) bits: FileBits,
+    pub(super) fork_len: u64,
+    /// Entries of a folder.
+    pub(super) offspring: u32,
+    /// See [`rights::access_rights`].
+    pub(super) rights: u32,
+}
+
+impl Wanted {
+    /// Refuses bits that the client's version does not have.
+    pub(super) fn check(self, version: Version) -> Result<Self, ResultCode> {
+        let (mut file, mut dir) = (FileBitmap::ALL, DirBitmap::ALL);
+        if !version.is_3() {
+            file = file.without(
+                FileBitmap::EXTENDED_DATA_LENGTH
+                    | FileBitmap::EXTENDED_RESOURCE_LENGTH
+                    | FileBitmap::UNIX_PRIVILEGES,
+            );
+            dir = dir.without(DirBitmap::UNIX_PRIVILEGES);
+        }
+        match self.file.without(file).is_empty() && self.dir.without(dir).is_empty() {
+            true => Ok(self),
+            false => Err(ResultCode::BITMAP_ERROR),
+        }
+    }
+
+    /// Whether anything is asked that is neither the host's attribute nor a number or name.
+    pub(super) fn needs_metadata(self, is_folder: bool) -> bool {
+        match is_folder {
+            true => self.dir.intersects(
+                DirBitmap::ATTRIBUTES | DirBitmap::CREATED | DirBitmap::BACKUP | DirBitmap::FINDER_INFO,
+            ),
+            false => self.file.intersects(
+                FileBitmap::ATTRIBUTES | FileBitmap::CREATED | FileBitmap::BACKUP | FileBitmap::FINDER_INFO,
+            ),
+        }
+    }
+
+    pub(super) fn needs_fork_len(self) -> bool {
+        self.file.intersects(FileBitmap::RESOURCE_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH)
+    }
+
+    pub(super) fn needs_rights(self, is_folder: bool) -> bool {
+        match is_folder {
+            true => self.dir.intersects(DirBitmap::ACCESS_RIGHTS | DirBitmap::UNIX_PRIVILEGES),
+            false => self.file.intersects(FileBitmap::UNIX_PRIVILEGES),
+        }
+    }
+
+    fn needs_parent(self, is_folder: bool) -> bool {
+        match is_folder {
+            true => {
+                self.needs_metadata(true)
+                    || self.dir.intersects(
+                        DirBitmap::PARENT_ID
+                            | DirBitmap::LONG_NAME
+                            | DirBitmap::SHORT_NAME
+                            | DirBitmap::UTF8_NAME,
+                    )
+            }
+            false => true,
+        }
+    }
+}
+
+/// Appends the parameters of what a path has led to. Answers whether it is a folder.
+pub(super) fn put_target(
+    volume: &OpenVolume,
+    caller: &Caller,
+    version: Version,
+    target: &Target,
+    wanted: Wanted,
+    w: &mut Writer,
+) -> Result<bool, ResultCode> {
+    let found = target.found()?;
+    let is_folder = is_folder(found);
+    let tree = volume.tree();
+    let key = found.object.key();
+    let id = volume.id_of(&key)?;
+    let place = if wanted.needs_parent(is_folder) { target.place(volume)? } else { None };
+    let parent = match place {
+        Some(place) => volume.id_of(&place.folder.object.key())?,
+        None => CatalogId::PARENT_OF_ROOT,
+    };
+    if is_folder && let Some(place) = place {
+        volume.saw_folder(id, parent, &place.name);
+    }
+    let metadata = match wanted.needs_metadata(is_folder) {
+        true => tree.metadata(found, place.map(|place| place.beside()))?,
+        false => Metadata::default(),
+    };
+    let fork_len = match place {
+        Some(place) if !is_folder && wanted.needs_fork_len() => tree.fork_len(found, place.beside())?,
+        _ => 0,
+    };
+    let offspring = match is_folder && wanted.dir.intersects(DirBitmap::OFFSPRING_COUNT) {
+        true => offspring(tree, found)?,
+        false => 0,
+    };
+    let rights =
+        if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };
+    let facts = Facts {
+        key,
+        attributes: found.attributes,
+        id,
+        parent,
+        name: place.map_or(volume.share.name.as_bytes(), |place| &place.name),
+        created: Volume::created(&found.attributes, &metadata),
+        backup: metadata.times.backup,
+        finder_info: metadata.finder_info_with_date(),
+        bits: metadata.bits,
+        fork_len,
+        offspring,
+        rights,
+    };
+    put(volume, version, &facts, wanted, w);
+    Ok(is_folder)
+}
+
+/// How many entries a folder has that clients see.
+fn offspring(tree: &Volume, folder: &Found) -> Result<u32, ResultCode> {
+    let (mut count, mut cookie) = (0, 0);
+    loop {
+        let Ok(page) = tree.list(&Caller::root(), folder, cookie) else { return Ok(count) };
+        count += page.named().count() as u32;
+        match page.entries().last() {
+            Some(last) if !page.complete => cookie = last.cookie,
+            _ => return Ok(count),
+        }
+    }
+}
+
+/// Appends parameters. Offsets of names count from where this begins.
+pub(super) fn put(volume: &OpenVolume, version: Version, facts: &Facts<'_>, wanted: Wanted, w: &mut Writer) {
+    let mut names = Names { from: w.len(), long: None, short: None, utf8: None };
+    match facts.attributes.kind {
+        Kind::Folder => put_dir(volume, version, facts, wanted.dir, &mut names, w),
+        _ => put_file(volume, version, facts, wanted.file, &mut names, w),
+    }
+    names.put(facts, w);
+}
+
+/// Where the offsets of names stand, until the names are appended.
+struct Names {
+    from: usize,
+    long: Option<usize>,
+    short: Option<usize>,
+    utf8: Option<usize>,
+}
+
+impl Names {
+    /// Room for an offset.
+    fn later(w: &mut Writer) -> Option<usize> {
+        let at = w.len();
+        w.u16_be(0);
+        Some(at)
+    }
+
+    fn put(&self, facts: &Facts<'_>, w: &mut Writer) {
+        for at in [self.long, self.short].into_iter().flatten() {
+            self.here(at, w);
+            // Nobody has used names of the form 8.3 since AFP 2.0: a short name is the long one.
+            let name = names::long_name(facts.name, facts.id);
+            w.u8(name.len() as u8);
+            w.put(&name);
+        }
+        if let Some(at) = self.utf8 {
+            self.here(at, w);
+            let name = names::utf8_name(facts.name);
+            w.u32_be(Path::HINT_UTF8);
+            w.u16_be(name.len() as u16);
+            w.put(name.as_bytes());
+        }
+    }
+
+    fn here(&self, at: usize, w: &mut Writer) {
+        let offset = (w.len() - self.from) as u16;
+        w.patch_u16_be(at, offset);
+    }
+}
+
+/// What is packed alike for files and folders, up to the names: bits 0 to 5.
+fn put_common(volume: &OpenVolume, facts: &Facts<'_>, wanted: FileBitmap, w: &mut Writer) {
+    if wanted.contains(FileBitmap::ATTRIBUTES) {
+        w.u16_be(attributes(volume, facts));
+    }
+    if wanted.contains(FileBitmap::PARENT_ID) {
+        w.u32_be(facts.parent.0);
+    }
+    if wanted.contains(FileBitmap::CREATED) {
+        w.u32_be(date(Some(facts.created)));
+    }
+    if wanted.contains(FileBitmap::MODIFIED) {
+        w.u32_be(date(Some(facts.attributes.modified)));
+    }
+    if wanted.contains(FileBitmap::BACKUP) {
+        w.u32_be(date(facts.backup));
+    }
+    if wanted.contains(FileBitmap::FINDER_INFO) {
+        w.put(finder_info(facts).as_bytes());
+    }
+}
+
+fn put_file(
+    volume: &OpenVolume,
+    version: Version,
+    facts: &Facts<'_>,
+    wanted: FileBitmap,
+    names: &mut Names,
+    w: &mut Writer,
+) {
+    put_common(volume, facts, wanted, w);
+    if wanted.contains(FileBitmap::LONG_NAME) {
+        names.long = Names::later(w);
+    }
+    if wanted.contains(FileBitmap::SHORT_NAME) {
+        names.short = Names::later(w);
+    }
+    if wanted.contains(FileBitmap::FILE_NUMBER) {
+        w.u32_be(facts.id.0);
+    }
+    let data_len = facts.attributes.size;
+    if wanted.contains(FileBitmap::DATA_LENGTH) {
+        w.u32_be(length_32(version, data_len));
+    }
+    if wanted.contains(FileBitmap::RESOURCE_LENGTH) {
+        w.u32_be(length_32(version, facts.fork_len));
+    }
+    if wanted.contains(FileBitmap::EXTENDED_DATA_LENGTH) {
+        w.u64_be(data_len);
+    }
+    if wanted.contains(FileBitmap::LAUNCH_LIMIT) {
+        w.u16_be(0);
+    }
+    if wanted.contains(FileBitmap::UTF8_NAME) {
+        put_utf8_or_prodos(version, facts, names, w);
+    }
+    if wanted.contains(FileBitmap::EXTENDED_RESOURCE_LENGTH) {
+        w.u64_be(facts.fork_len);
+    }
+    if wanted.contains(FileBitmap::UNIX_PRIVILEGES) {
+        put_unix(facts, w);
+    }
+}
+
+fn put_dir(
+    volume: &OpenVolume,
+    version: Version,
+    facts: &Facts<'_>,
+    wanted: DirBitmap,
+    names: &mut Names,
+    w: &mut Writer,
+) {
+    put_common(volume, facts, FileBitmap(wanted.0), w);
+    if wanted.contains(DirBitmap::LONG_NAME) {
+        names.long = Names::later(w);
+    }
+    if wanted.contains(DirBitmap::SHORT_NAME) {
+        names.short = Names::later(w);
+    }
+    if wanted.contains(DirBitmap::DIR_ID) {
+        w.u32_be(facts.id.0);
+    }
+    if wanted.contains(DirBitmap::OFFSPRING_COUNT) {
+        w.u16_be(u16::try_from(facts.offspring).unwrap_or(u16::MAX));
+    }
+    if wanted.contains(DirBitmap::OWNER_ID) {
+        w.u32_be(facts.attributes.uid);
+    }
+    if wanted.contains(DirBitmap::GROUP_ID) {
+        w.u32_be(facts.attributes.gid);
+    }
+    if wanted.contains(DirBitmap::ACCESS_RIGHTS) {
+        w.u32_be(facts.rights);
+    }
+    if wanted.contains(DirBitmap::UTF8_NAME) {
+        put_utf8_or_prodos(version, facts, names, w);
+    }
+    if wanted.contains(DirBitmap::UNIX_PRIVILEGES) {
+        put_unix(facts, w);
+    }
+}
+
+fn put_utf8_or_prodos(version: Version, facts: &Facts<'_>, names: &mut Names, w: &mut Writer) {
+    if version.is_3() {
+        names.utf8 = Names::later(w);
+        w.u32_be(0);
+        return;
+    }
+    // ProDOS: file type, auxiliary type, two reserved bytes. A folder is of type $0F, a text of $04, all else $00
+    // (ProDOS technical reference, appendix B).
+    let file_type = match facts.attributes.kind {
+        Kind::Folder => 0x0f,
+        _ if facts.finder_info.file_type() == *b"TEXT" => 0x04,
+        _ => 0,
+    };
+    w.u8(file_type);
+    w.zeros(1);
+    w.u16_be(if file_type == 0x0f { 0x0002 } else { 0 }); // of folders as AppleShare servers have it, byte-swapped $0200
+    w.zeros(2);
+}
+
+fn put_unix(facts: &Facts<'_>, w: &mut Writer) {
+    w.u32_be(facts.attributes.uid);
+    w.u32_be(facts.attributes.gid);
+    w.u32_be(rights::unix_mode(&facts.attributes));
+    w.u32_be(facts.rights);
+}
+
+/// The attribute word, with what is computed of it.
+fn attributes(volume: &OpenVolume, facts: &Facts<'_>) -> u16 {
+    let mut bits = facts.bits.0 & !(DATA_OPEN | RESOURCE_OPEN);
+    let flags = facts.finder_info.flags();
+    if flags.contains(FinderFlags::IS_INVISIBLE) {
+        bits |= FileBits::INVISIBLE.0;
+    }
+    if facts.attributes.kind == Kind::Folder {
+        return bits;
+    }
+    if flags.contains(FinderFlags::IS_SHARED) {
+        bits |= FileBits::MULTI_USER.0;
+    }
+    bits | open_bits(volume, &facts.attributes)
+}
+
+fn open_bits(volume: &OpenVolume, attributes: &Attributes) -> u16 {
+    const MOST: usize = 64;
+    let state = volume.tree().state();
+    if state.quiet(attributes.id) {
+        return 0;
+    }
+    state.opens(Some(attributes.id), MOST).iter().fold(0, |bits, open| match open.stream {
+        Stream::Data => bits | DATA_OPEN,
+        Stream::Resource => bits | RESOURCE_OPEN,
+        _ => bits,
+    })
+}
+
+/// Finder information; a symbolic link has the type and creator by which Macs know one.
+fn finder_info(facts: &Facts<'_>) -> FinderInfo {
+    let mut info = facts.finder_info;
+    if facts.attributes.kind == Kind::Link {
+        info.set_type(*b"slnk", *b"rhap");
+    }
+    info
+}
+
+/// A date as clients have it: seconds since 2000.
+pub(super) fn date(time: Option<Time>) -> u32 {
+    vfs::mac::time::to_2000(time) as u32
+}
+
+/// A length in 32 bits: the largest that old clients take where it is larger.
+pub(super) fn length_32(version: Version, length: u64) -> u32 {
+    let most = if version.is_3() { u32::MAX } else { i32::MAX as u32 };
+    u32::try_from(length).unwrap_or(most).min(most)
+}
