@@ -70,6 +70,14 @@ impl Writer {
         self.bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
     }
 
+    /// Overwrites the two bytes at `at` with a big-endian value.
+    ///
+    /// # Panics
+    /// When fewer than `at + 2` bytes have been written: a mistake of the caller, never of a peer.
+    pub fn patch_u16_be(&mut self, at: usize, value: u16) {
+        self.bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    }
+
     /// Overwrites the two bytes at `at` with a little-endian value.
     ///
     /// # Panics

@@ -24,16 +24,8 @@ pub enum Version {
 
 impl Version {
     /// All of them, oldest first.
-    pub const ALL: [Self; 8] = [
-        Self::V2_1,
-        Self::V2_2,
-        Self::V2_3,
-        Self::V3_0,
-        Self::V3_1,
-        Self::V3_2,
-        Self::V3_3,
-        Self::V3_4,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::V2_1, Self::V2_2, Self::V2_3, Self::V3_0, Self::V3_1, Self::V3_2, Self::V3_3, Self::V3_4];
 
     /// What it is called on the wire.
     pub fn name(self) -> &'static str {

@@ -15,6 +15,7 @@ use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, QUANTUM};
 use super::request::{Outcome, Reply};
 use super::service::Service;
 use super::session::{Session, User};
+use super::status;
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, Header, Options};
 
@@ -126,7 +127,7 @@ impl Connection {
         }
         let outcome = match header.command {
             Command::TICKLE => return None,
-            Command::GET_STATUS => Ok(Reply::empty()),
+            Command::GET_STATUS => status::run(&self.service),
             Command::OPEN_SESSION => self.open_session(&payload),
             Command::CLOSE_SESSION => {
                 self.end();
@@ -182,8 +183,7 @@ fn framed(request: Header, outcome: Outcome) -> Frame {
         Err(code) => (code, Reply::empty()),
     };
     let length = reply.head.len() + reply.data.as_ref().map_or(0, vfs::Payload::len);
-    let header =
-        Header { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
+    let header = Header { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
     let mut w = Writer::onto(Vec::with_capacity(Header::LEN + reply.head.len()));
     header.encode(&mut w);
     w.put(&reply.head);

@@ -6,6 +6,10 @@ use bytes::{Buf, Bytes};
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
+use super::{
+    acl, attribute, desktop, directory, enumerate, file, fork, id, identity, lock, login, search,
+    session_control, status, volume,
+};
 use crate::wire::ResultCode;
 use crate::wire::command;
 
@@ -18,23 +22,79 @@ pub(super) async fn run(connection: &Arc<Connection>, mut body: Bytes, data: Byt
         return Err(ResultCode::PARAM_ERROR);
     }
     let command = body.get_u8();
+    if command == command::GET_SRVR_INFO {
+        return status::run(&connection.service);
+    }
     let Some(session) = connection.session() else {
-        return before_login(connection, command, body).await;
+        return Box::pin(login::before(connection, command, &body)).await;
     };
     let request = Request { session, command, body, data };
-    after_login(connection, request).await
-}
-
-/// What may be said before anybody has logged in.
-async fn before_login(_connection: &Arc<Connection>, command: u8, _body: Bytes) -> Outcome {
     match command {
-        command::LOGIN | command::LOGIN_EXT | command::LOGIN_CONT => Err(ResultCode::BAD_UAM),
-        _ => Err(ResultCode::USER_NOT_AUTH),
-    }
-}
-
-async fn after_login(_connection: &Arc<Connection>, request: Request) -> Outcome {
-    match request.command {
+        // What moves data is not boxed: it is most of what there is to do.
+        command::OPEN_FORK
+        | command::CLOSE_FORK
+        | command::READ
+        | command::READ_EXT
+        | command::WRITE
+        | command::WRITE_EXT
+        | command::GET_FORK_PARMS
+        | command::SET_FORK_PARMS
+        | command::FLUSH_FORK
+        | command::SYNC_FORK => fork::run(&request).await,
+        command::OPEN_VOL
+        | command::CLOSE_VOL
+        | command::GET_VOL_PARMS
+        | command::SET_VOL_PARMS
+        | command::FLUSH
+        | command::SYNC_DIR => Box::pin(volume::run(&request)).await,
+        command::GET_FILE_DIR_PARMS
+        | command::SET_FILE_DIR_PARMS
+        | command::SET_FILE_PARMS
+        | command::CREATE_FILE
+        | command::DELETE
+        | command::RENAME
+        | command::MOVE_AND_RENAME
+        | command::COPY_FILE
+        | command::EXCHANGE_FILES => Box::pin(file::run(&request)).await,
+        command::SET_DIR_PARMS | command::CREATE_DIR | command::OPEN_DIR | command::CLOSE_DIR => {
+            Box::pin(directory::run(&request)).await
+        }
+        command::ENUMERATE | command::ENUMERATE_EXT | command::ENUMERATE_EXT2 => {
+            Box::pin(enumerate::run(&request)).await
+        }
+        command::CAT_SEARCH | command::CAT_SEARCH_EXT => Box::pin(search::run(&request)).await,
+        command::CREATE_ID | command::RESOLVE_ID | command::DELETE_ID => Box::pin(id::run(&request)).await,
+        command::BYTE_RANGE_LOCK | command::BYTE_RANGE_LOCK_EXT => Box::pin(lock::run(&request)).await,
+        command::OPEN_DT
+        | command::CLOSE_DT
+        | command::ADD_ICON
+        | command::GET_ICON
+        | command::GET_ICON_INFO
+        | command::ADD_APPL
+        | command::REMOVE_APPL
+        | command::GET_APPL
+        | command::ADD_COMMENT
+        | command::GET_COMMENT
+        | command::REMOVE_COMMENT => Box::pin(desktop::run(&request)).await,
+        command::GET_EXT_ATTR
+        | command::SET_EXT_ATTR
+        | command::REMOVE_EXT_ATTR
+        | command::LIST_EXT_ATTRS => Box::pin(attribute::run(&request)).await,
+        command::GET_ACL | command::SET_ACL | command::ACCESS => Box::pin(acl::run(&request)).await,
+        command::GET_USER_INFO | command::MAP_ID | command::MAP_NAME => {
+            Box::pin(identity::run(&request)).await
+        }
+        command::GET_SRVR_PARMS
+        | command::GET_SRVR_MSG
+        | command::GET_SESSION_TOKEN
+        | command::DISCONNECT_OLD_SESSION
+        | command::ZZZ => Box::pin(session_control::run(&request)).await,
+        command::LOGIN
+        | command::LOGIN_EXT
+        | command::LOGIN_CONT
+        | command::LOGOUT
+        | command::CHANGE_PASSWORD
+        | command::GET_AUTH_METHODS => Box::pin(login::after(connection, command, &request.body)).await,
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }

@@ -9,22 +9,37 @@
 //! What connections share is in [`Service`]: the sessions, the shares. A session has its volumes and forks; it outlives its
 //! connection where its client may come back.
 
+mod acl;
+mod attribute;
 mod config;
 mod connection;
+mod desktop;
+mod directory;
 mod dispatch;
+mod enumerate;
+mod file;
+mod fork;
+mod id;
+mod identity;
 mod ids;
 mod limits;
+mod lock;
+mod login;
 mod names;
 mod open_volume;
 mod params;
 mod request;
 mod result_code;
 mod rights;
+mod search;
 mod service;
 mod session;
+mod session_control;
+mod status;
 mod target;
 #[cfg(test)]
 pub(crate) mod testing;
+mod volume;
 
 pub use config::{Config, Logins, Share, ShareOptions, Version};
 pub use connection::serve_stream;

@@ -140,8 +140,7 @@ pub(super) fn put_target(
         true => offspring(tree, found)?,
         false => 0,
     };
-    let rights =
-        if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };
+    let rights = if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };
     let facts = Facts {
         key,
         attributes: found.attributes,

@@ -1,0 +1,11 @@
+//! Access control lists, Apple Filing Protocol Reference, FPGetACL, FPSetACL, FPAccess.
+
+use super::request::{Outcome, Request};
+use crate::wire::ResultCode;
+
+/// Runs a command of this family.
+pub(super) async fn run(request: &Request) -> Outcome {
+    match request.command {
+        _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+    }
+}

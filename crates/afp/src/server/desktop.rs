@@ -1,0 +1,11 @@
+//! The desktop database and comments, Apple Filing Protocol Reference, FPOpenDT, FPAddIcon, FPAddComment …
+
+use super::request::{Outcome, Request};
+use crate::wire::ResultCode;
+
+/// Runs a command of this family.
+pub(super) async fn run(request: &Request) -> Outcome {
+    match request.command {
+        _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+    }
+}

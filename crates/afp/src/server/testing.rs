@@ -1,0 +1,256 @@
+//! Clients for tests of commands: a server on volumes in memory, without sockets. Frames go to the connection as `conn`
+//! hands them over, and what comes back is taken apart.
+//!
+//! ```text
+//! let server = Server::new();
+//! let mut ada = server.log_in(ADA, Version::V3_4);          // no password asked: logins have tests of their own
+//! let reply = ada.call(command::FLUSH, |w| { w.u8(0); w.u16_be(volume); }).await;
+//! assert_eq!(reply.code, ResultCode::NO_ERROR);
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, SystemTime};
+
+use auth::{Account, Accounts, Identity, Refusal, UnixAccounts};
+use bytes::BytesMut;
+use conn::{Peer, Protocol, ToClient};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use vfs::backend::memory::Memory;
+use vfs::index::Index;
+use vfs::{Caller, Time, Volume, VolumeOptions};
+use wire::{Reader, Writer};
+
+use super::config::{Config, Share, ShareOptions, Version};
+use super::connection::{Connection, Served};
+use super::service::Service;
+use super::session::{Session, User};
+use crate::wire::ResultCode;
+use crate::wire::dsi::{Command, Header};
+
+/// How long a test waits for what should be there at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The accounts of [`Server`], with their passwords and numbers.
+pub(crate) const ADA: (&str, &str, u32) = ("ada", "Passwort", 1000);
+pub(crate) const BOB: (&str, &str, u32) = ("bob", "hidden", 1001);
+
+struct People(Vec<Account>);
+
+impl Accounts for People {
+    fn find(&self, name: &str) -> Option<Account> {
+        self.0.iter().find(|account| account.name == name).cloned()
+    }
+
+    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
+        let knows = [ADA, BOB].iter().any(|(user, theirs, _)| (*user, *theirs) == (name, password));
+        let account = self.find(name).ok_or(Refusal::Unknown)?;
+        if knows { Ok(account) } else { Err(Refusal::WrongPassword) }
+    }
+}
+
+fn account((name, password, uid): (&str, &str, u32)) -> Account {
+    Account {
+        name: name.into(),
+        identity: Identity { uid, gid: 100, groups: vec![] },
+        disabled: false,
+        secrets: vec![auth::Secret::Nt(auth::nt_hash(password))],
+    }
+}
+
+/// A server with the shares "share", "guests" (guests may use it) and "readonly".
+pub(crate) struct Server {
+    pub(crate) service: Arc<Service>,
+    /// Where the numbers of files are kept, for as long as the server lives.
+    _state: tempfile::TempDir,
+}
+
+impl Server {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| ())
+    }
+
+    /// The same with other settings.
+    pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let index = Index::open(state.path()).unwrap();
+        let plain = ShareOptions::default;
+        let shares = vec![
+            share(&index, "share", plain()),
+            share(&index, "guests", ShareOptions { guests: true, ..plain() }),
+            share(&index, "readonly", ShareOptions { read_only: true, ..plain() }),
+        ];
+        let people = Arc::new(People(vec![account(ADA), account(BOB)]));
+        let mut config = Config::new(shares, people);
+        config.signature = *b"a test signature";
+        config.guest = Some(Identity { uid: 65_534, gid: 65_534, groups: vec![] });
+        config.unix = Arc::new(UnixAccounts::parse(
+            "ada:x:1000:100::/:\nbob:x:1001:100::/:\n",
+            "users:x:100:\nstaff:x:50:ada\n",
+        ));
+        change(&mut config);
+        Self { service: Service::new(config), _state: state }
+    }
+
+    /// The volume of a share, to look at or change what clients see.
+    pub(crate) fn volume(&self, share: &str) -> Arc<Volume> {
+        self.service.share(|one| one.name == share).unwrap().volume.clone()
+    }
+
+    /// Somebody connects, and opens a DSI session.
+    pub(crate) fn connect(&self) -> Client {
+        Client::new(&self.service)
+    }
+
+    /// Somebody connects and is logged in, without proving anything.
+    pub(crate) fn log_in(&self, (name, _, uid): (&str, &str, u32), version: Version) -> Client {
+        self.log_in_as(User { name: Some(name.into()), caller: Caller::new(uid, 100, &[]) }, version)
+    }
+
+    /// The same as a guest.
+    pub(crate) fn log_in_guest(&self, version: Version) -> Client {
+        self.log_in_as(User { name: None, caller: Caller::new(65_534, 65_534, &[]) }, version)
+    }
+
+    fn log_in_as(&self, user: User, version: Version) -> Client {
+        let mut client = self.connect();
+        let opened = client.open_session_now();
+        assert_eq!(opened.code, ResultCode::NO_ERROR);
+        client.connection.log_in(version, user).unwrap();
+        client
+    }
+}
+
+/// An empty share in memory, which everybody may write to.
+pub(crate) fn share(index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
+    let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
+    let root = volume.root().unwrap().object.key();
+    let catalogue = index.catalogue(index.volume(name).unwrap(), root).unwrap();
+    let created = Time { secs: 1_500_000_000, nanos: 0 };
+    Share::new(name, (volume, catalogue), *b"a volume's uuid!", created, options)
+}
+
+/// What the server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) code: ResultCode,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Answer {
+    /// The payload of what must have gone well.
+    pub(crate) fn well(self) -> Vec<u8> {
+        assert_eq!(self.code, ResultCode::NO_ERROR);
+        self.payload
+    }
+}
+
+/// A client's connection to a server in the same process. Dropped, it is lost.
+pub(crate) struct Client {
+    pub(super) connection: Arc<Connection>,
+    /// What the server sends without being asked, as whole frames; `None` when it closes.
+    pub(crate) told: UnboundedReceiver<Option<Vec<u8>>>,
+    next_id: u16,
+}
+
+impl Client {
+    fn new(service: &Arc<Service>) -> Self {
+        static PORT: AtomicU16 = AtomicU16::new(1);
+        let address = ([192, 0, 2, 1], PORT.fetch_add(1, Ordering::Relaxed)).into();
+        let peer = Peer { address, since: SystemTime::now(), counters: Arc::default() };
+        let connection = Connection::new(service.clone(), peer);
+        let (sender, told) = unbounded_channel();
+        Served(connection.clone()).began(ToClient::of(move |reply| {
+            sender.send(reply.map(|reply| reply.into_bytes().expect("data in memory"))).is_ok()
+        }));
+        Self { connection, told, next_id: 1 }
+    }
+
+    /// Who is logged in.
+    pub(super) fn session(&self) -> Arc<Session> {
+        self.connection.session().expect("somebody is logged in")
+    }
+
+    /// Sends a frame; the answer, if there is one.
+    pub(crate) async fn frame(&mut self, command: Command, code: u32, payload: &[u8]) -> Option<Answer> {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        let header = Header { is_reply: false, command, id, code, length: payload.len() as u32 };
+        let mut w = Writer::new();
+        header.encode(&mut w);
+        w.put(payload);
+        let bytes = w.into_bytes();
+        let served = Served(self.connection.clone());
+        assert_eq!(served.message_length(&bytes), Ok(Some(bytes.len())));
+        let answer = served.answer(BytesMut::from(&bytes[..]));
+        let reply = tokio::time::timeout(PATIENCE, answer).await.expect("an answer in time")?;
+        let reply = reply.into_bytes().unwrap();
+        let header = Header::decode(&mut Reader::new(&reply)).unwrap();
+        assert!(header.is_reply && header.command == command && header.id == id);
+        assert_eq!(header.length as usize, reply.len() - Header::LEN);
+        Some(Answer { code: ResultCode(header.code as i32), payload: reply[Header::LEN..].to_vec() })
+    }
+
+    /// Opens a DSI session.
+    pub(crate) async fn open_session(&mut self) -> Answer {
+        self.frame(Command::OPEN_SESSION, 0, &[]).await.unwrap()
+    }
+
+    /// The same where nothing can be waited for.
+    fn open_session_now(&mut self) -> Answer {
+        let mut opening = Box::pin(self.open_session());
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match opening.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(answer) => answer,
+            std::task::Poll::Pending => panic!("opening a session waits for nothing"),
+        }
+    }
+
+    /// A command: its number, then what `body` writes.
+    pub(crate) async fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> Answer {
+        let mut w = Writer::new();
+        w.u8(number);
+        body(&mut w);
+        self.frame(Command::COMMAND, 0, w.as_bytes()).await.unwrap()
+    }
+
+    /// A command with data behind it (DSI write).
+    pub(crate) async fn call_with_data(
+        &mut self,
+        number: u8,
+        body: impl FnOnce(&mut Writer),
+        data: &[u8],
+    ) -> Answer {
+        let mut w = Writer::new();
+        w.u8(number);
+        body(&mut w);
+        let at = w.len() as u32;
+        w.put(data);
+        self.frame(Command::WRITE, at, w.as_bytes()).await.unwrap()
+    }
+
+    /// Opens a share, without asking; its number.
+    pub(crate) fn open_volume(&self, name: &str) -> u16 {
+        let session = self.session();
+        let share = session.service.share(|share| share.name == name).unwrap();
+        session.volumes.open(&share).unwrap().id
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        Served(self.connection.clone()).ended();
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_answered_before_a_session_is_open_nor_before_a_login() {
+    let server = Server::new();
+    let mut client = server.connect();
+    assert_eq!(client.call(10, |w| w.zeros(3)).await.code, ResultCode::SESSION_CLOSED);
+    client.open_session().await.well();
+    assert_eq!(client.call(10, |w| w.zeros(3)).await.code, ResultCode::USER_NOT_AUTH);
+    let mut ada = server.log_in(ADA, Version::V3_4);
+    assert_eq!(ada.call(250, |_| ()).await.code, ResultCode::CALL_NOT_SUPPORTED);
+    assert_eq!(ada.frame(Command::COMMAND, 0, &[]).await.unwrap().code, ResultCode::PARAM_ERROR);
+}
