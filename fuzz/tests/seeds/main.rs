@@ -8,6 +8,7 @@ use nfs::wire::xdr::Encode;
 use wire::Writer;
 
 mod acl;
+mod afp_forks;
 mod company;
 mod mac;
 mod names;
@@ -42,7 +43,8 @@ fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> See
 fn seeds_are_committed_as_the_encoders_write_them() {
     let nfs = [company::seeds(), v3::requests(), v3::replies()];
     let smb = [smb_info::seeds(), smb_login::seeds(), smb_pipes::seeds(), smb_messages::seeds()];
-    let all = nfs.into_iter().chain(smb).chain([mac::seeds(), names::seeds(), acl::seeds()]);
+    let afp = [afp_forks::seeds()];
+    let all = nfs.into_iter().chain(smb).chain(afp).chain([mac::seeds(), names::seeds(), acl::seeds()]);
     for seed in all.flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(seed.target).join(seed.name);

@@ -9,6 +9,8 @@ pub mod command;
 pub mod directory;
 pub mod dsi;
 pub mod file;
+pub mod fork;
+pub mod lock;
 pub mod path;
 pub mod result_code;
 pub mod set_parameters;

@@ -1,0 +1,358 @@
+//! Forks of files: opening, reading, writing, Apple Filing Protocol Reference, FPOpenFork to FPSyncFork.
+//!
+//! Requests decode from just behind the command byte. What a client sends behind its last field is let pass. Offsets and
+//! lengths are signed; the commands whose names end in Ext have 64 bits of them, the others 32.
+
+use wire::{Malformed, Reader, Writer};
+
+use super::{FileBitmap, Path};
+
+/// How many bits offsets and lengths have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// FPRead, FPWrite, FPByteRangeLock.
+    Bits32,
+    /// FPReadExt, FPWriteExt, FPByteRangeLockExt.
+    Bits64,
+}
+
+impl Width {
+    pub(super) fn decode(self, r: &mut Reader<'_>) -> Result<i64, Malformed> {
+        match self {
+            Self::Bits32 => Ok(r.i32_be()?.into()),
+            Self::Bits64 => r.i64_be(),
+        }
+    }
+
+    /// What does not fit is cut: who makes requests knows what they can say.
+    pub(super) fn encode(self, value: i64, w: &mut Writer) {
+        match self {
+            Self::Bits32 => w.i32_be(value as i32),
+            Self::Bits64 => w.i64_be(value),
+        }
+    }
+}
+
+/// What a client will do to a fork, and what it denies to others meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct AccessMode(pub u16);
+
+impl AccessMode {
+    pub const READ: Self = Self(0x01);
+    pub const WRITE: Self = Self(0x02);
+    pub const DENY_READ: Self = Self(0x10);
+    pub const DENY_WRITE: Self = Self(0x20);
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl std::ops::BitOr for AccessMode {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// FPOpenFork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFork<'a> {
+    /// The resource fork, not the data fork.
+    pub resource: bool,
+    pub volume: u16,
+    pub folder: u32,
+    /// Parameters of the file that the reply is to carry.
+    pub bitmap: FileBitmap,
+    pub access: AccessMode,
+    pub path: Path<'a>,
+}
+
+impl<'a> OpenFork<'a> {
+    const RESOURCE: u8 = 0x80;
+
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Ok(Self {
+            resource: r.u8()? & Self::RESOURCE != 0,
+            volume: r.u16_be()?,
+            folder: r.u32_be()?,
+            bitmap: FileBitmap(r.u16_be()?),
+            access: AccessMode(r.u16_be()?),
+            path: Path::decode(r)?,
+        })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(if self.resource { Self::RESOURCE } else { 0 });
+        w.u16_be(self.volume);
+        w.u32_be(self.folder);
+        w.u16_be(self.bitmap.0);
+        w.u16_be(self.access.0);
+        self.path.encode(w);
+    }
+}
+
+/// The reply to FPOpenFork. It comes with a deny conflict, too; its fork is then 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenForkReply<'a> {
+    pub bitmap: FileBitmap,
+    /// By this the client names the fork from now on.
+    pub fork: u16,
+    /// As the bitmap says.
+    pub parameters: &'a [u8],
+}
+
+impl<'a> OpenForkReply<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Ok(Self { bitmap: FileBitmap(r.u16_be()?), fork: r.u16_be()?, parameters: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_be(self.bitmap.0);
+        w.u16_be(self.fork);
+        w.put(self.parameters);
+    }
+}
+
+/// The request of FPCloseFork, FPFlushFork and FPSyncFork: which fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OneFork {
+    pub fork: u16,
+}
+
+impl OneFork {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(1)?; // pad
+        Ok(Self { fork: r.u16_be()? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.fork);
+    }
+}
+
+/// FPRead and FPReadExt. The reply is the data alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    pub fork: u16,
+    pub offset: i64,
+    /// The most bytes to read.
+    pub count: i64,
+    /// Which bits of a byte are compared with `newline`. 0: no byte ends the read. Only in FPRead.
+    pub newline_mask: u8,
+    /// Behind this byte the read ends.
+    pub newline: u8,
+}
+
+impl Read {
+    pub fn decode(width: Width, r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(1)?; // pad
+        let (fork, offset, count) = (r.u16_be()?, width.decode(r)?, width.decode(r)?);
+        let (newline_mask, newline) = match width {
+            Width::Bits32 => (r.u8()?, r.u8()?),
+            Width::Bits64 => (0, 0),
+        };
+        Ok(Self { fork, offset, count, newline_mask, newline })
+    }
+
+    pub fn encode(&self, width: Width, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.fork);
+        width.encode(self.offset, w);
+        width.encode(self.count, w);
+        if width == Width::Bits32 {
+            w.u8(self.newline_mask);
+            w.u8(self.newline);
+        }
+    }
+}
+
+/// FPWrite and FPWriteExt. The data follow, where the frame says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Write {
+    /// `offset` counts from the end of the fork.
+    pub from_end: bool,
+    pub fork: u16,
+    pub offset: i64,
+    /// How many bytes to write.
+    pub count: i64,
+}
+
+impl Write {
+    /// In the flags of FPWrite and FPByteRangeLock.
+    pub(super) const FROM_END: u8 = 0x80;
+
+    pub fn decode(width: Width, r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            from_end: r.u8()? & Self::FROM_END != 0,
+            fork: r.u16_be()?,
+            offset: width.decode(r)?,
+            count: width.decode(r)?,
+        })
+    }
+
+    pub fn encode(&self, width: Width, w: &mut Writer) {
+        w.u8(if self.from_end { Self::FROM_END } else { 0 });
+        w.u16_be(self.fork);
+        width.encode(self.offset, w);
+        width.encode(self.count, w);
+    }
+}
+
+/// The reply to FPWrite and FPWriteExt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteReply {
+    /// Where the first byte is behind those that were written.
+    pub end: i64,
+}
+
+impl WriteReply {
+    pub fn decode(width: Width, r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self { end: width.decode(r)? })
+    }
+
+    pub fn encode(&self, width: Width, w: &mut Writer) {
+        width.encode(self.end, w);
+    }
+}
+
+/// FPGetForkParms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GetForkParms {
+    pub fork: u16,
+    pub bitmap: FileBitmap,
+}
+
+impl GetForkParms {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(1)?; // pad
+        Ok(Self { fork: r.u16_be()?, bitmap: FileBitmap(r.u16_be()?) })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.fork);
+        w.u16_be(self.bitmap.0);
+    }
+}
+
+/// The reply to FPGetForkParms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GetForkParmsReply<'a> {
+    pub bitmap: FileBitmap,
+    /// As the bitmap says.
+    pub parameters: &'a [u8],
+}
+
+impl<'a> GetForkParmsReply<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Ok(Self { bitmap: FileBitmap(r.u16_be()?), parameters: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_be(self.bitmap.0);
+        w.put(self.parameters);
+    }
+}
+
+/// FPSetForkParms: how long the fork is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetForkParms {
+    pub fork: u16,
+    /// Which length.
+    pub bitmap: FileBitmap,
+    /// Has 64 bits when the bitmap names an extended length.
+    pub length: i64,
+}
+
+impl SetForkParms {
+    const EXTENDED: FileBitmap = FileBitmap::EXTENDED_DATA_LENGTH.or(FileBitmap::EXTENDED_RESOURCE_LENGTH);
+
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(1)?; // pad
+        let (fork, bitmap) = (r.u16_be()?, FileBitmap(r.u16_be()?));
+        Ok(Self { fork, bitmap, length: Self::width(bitmap).decode(r)? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.fork);
+        w.u16_be(self.bitmap.0);
+        Self::width(self.bitmap).encode(self.length, w);
+    }
+
+    fn width(bitmap: FileBitmap) -> Width {
+        if bitmap.intersects(Self::EXTENDED) { Width::Bits64 } else { Width::Bits32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks that `bytes`, laid out by hand from the reference, are `value`, and that none of them can be left out.
+    macro_rules! laid_out {
+        ($type:ty, $bytes:expr, $value:expr $(, $width:expr)?) => {{
+            let (bytes, value): (&[u8], $type) = ($bytes, $value);
+            assert_eq!(<$type>::decode($($width,)? &mut Reader::new(bytes)), Ok(value));
+            let mut w = Writer::new();
+            value.encode($($width,)? &mut w);
+            assert_eq!(w.as_bytes(), bytes);
+        }};
+    }
+
+    #[test]
+    fn a_fork_is_opened_by_volume_folder_and_path() {
+        let bytes = b"\x80\0\x01\0\0\0\x02\x04\x42\0\x33\x02\x05notes";
+        let open = OpenFork {
+            resource: true,
+            volume: 1,
+            folder: 2,
+            bitmap: FileBitmap::PARENT_ID.or(FileBitmap::LONG_NAME).or(FileBitmap::RESOURCE_LENGTH),
+            access: AccessMode(0x33),
+            path: Path::long(b"notes"),
+        };
+        // The reference's bitmap: bits 1, 6 and 10.
+        laid_out!(OpenFork<'_>, bytes, open);
+        assert!(open.access.contains(AccessMode::READ | AccessMode::DENY_WRITE));
+        laid_out!(
+            OpenForkReply<'_>,
+            b"\0\x01\0\x07\0\x20",
+            OpenForkReply { bitmap: FileBitmap::ATTRIBUTES, fork: 7, parameters: b"\0\x20" }
+        );
+        laid_out!(OneFork, b"\0\0\x07", OneFork { fork: 7 });
+    }
+
+    #[test]
+    fn a_read_of_32_bits_has_a_newline_and_one_of_64_has_none() {
+        let short = Read { fork: 7, offset: 0x0102_0304, count: 4096, newline_mask: 0x7f, newline: 13 };
+        laid_out!(Read, b"\0\0\x07\x01\x02\x03\x04\0\0\x10\0\x7f\x0d", short, Width::Bits32);
+        let long = Read { offset: 1 << 32, newline_mask: 0, newline: 0, ..short };
+        laid_out!(Read, b"\0\0\x07\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\x10\0", long, Width::Bits64);
+    }
+
+    #[test]
+    fn offsets_of_32_bits_are_signed() {
+        let write = Write { from_end: true, fork: 7, offset: -2, count: 3 };
+        laid_out!(Write, b"\x80\0\x07\xff\xff\xff\xfe\0\0\0\x03", write, Width::Bits32);
+        let write = Write { from_end: false, offset: 5 << 32, ..write };
+        laid_out!(Write, b"\0\0\x07\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0\x03", write, Width::Bits64);
+        laid_out!(WriteReply, b"\0\0\0\x09", WriteReply { end: 9 }, Width::Bits32);
+        laid_out!(WriteReply, b"\0\0\0\x01\0\0\0\x09", WriteReply { end: (1 << 32) + 9 }, Width::Bits64);
+    }
+
+    #[test]
+    fn a_length_has_as_many_bits_as_its_parameter() {
+        let (data, resource) = (FileBitmap::DATA_LENGTH, FileBitmap::EXTENDED_RESOURCE_LENGTH);
+        laid_out!(GetForkParms, b"\0\0\x07\x02\0", GetForkParms { fork: 7, bitmap: data });
+        let reply = GetForkParmsReply { bitmap: data, parameters: b"\0\0\0\x03" };
+        laid_out!(GetForkParmsReply<'_>, b"\x02\0\0\0\0\x03", reply);
+        let short = SetForkParms { fork: 7, bitmap: data, length: 3 };
+        laid_out!(SetForkParms, b"\0\0\x07\x02\0\0\0\0\x03", short);
+        let long = SetForkParms { fork: 7, bitmap: resource, length: 1 << 33 };
+        laid_out!(SetForkParms, b"\0\0\x07\x40\0\0\0\0\x02\0\0\0\0", long);
+        assert!(SetForkParms::decode(&mut Reader::new(b"\0\0\x07\x40\0\0\0\0\x02")).is_err());
+    }
+}
