@@ -8,6 +8,7 @@
 //! * `cargo test --manifest-path fuzz/Cargo.toml` replays the corpus, on stable Rust.
 
 pub mod acl;
+pub mod afp_files;
 pub mod afp_forks;
 pub mod mac;
 pub mod names;
@@ -23,6 +24,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("afp_forks", afp_forks::forks),
+    ("afp_files", afp_files::messages),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),

@@ -85,7 +85,7 @@ impl<'a> SetParms<'a> {
         let (volume, folder, bitmap) = (r.u16_be()?, r.u32_be()?, r.u16_be()?);
         let place = Place { volume, folder, path: Path::decode(r)? };
         // To an even offset; the command's number comes before what is read here.
-        if (r.position() - start) % 2 == 0 && r.remaining() > 0 {
+        if (r.position() - start).is_multiple_of(2) && r.remaining() > 0 {
             r.skip(1)?;
         }
         Ok(Self { place, bitmap, set: SetParameters::decode(r, bitmap)? })
@@ -98,7 +98,7 @@ impl<'a> SetParms<'a> {
         w.u32_be(self.place.folder);
         w.u16_be(self.bitmap);
         self.place.path.encode(w);
-        if (w.len() - start) % 2 == 0 {
+        if (w.len() - start).is_multiple_of(2) {
             w.u8(0);
         }
         self.set.encode(w);

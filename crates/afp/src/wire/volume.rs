@@ -21,7 +21,7 @@ impl<'a> OpenVol<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         r.skip(1)?; // padding
         let (bitmap, name) = (VolumeBitmap(r.u16_be()?), pascal(r)?);
-        if name.len() % 2 == 0 && r.remaining() > 0 {
+        if name.len().is_multiple_of(2) && r.remaining() > 0 {
             r.skip(1)?; // to an even offset: the name begins after four bytes and has its length before it
         }
         // Cut short, a password is none.
@@ -34,7 +34,7 @@ impl<'a> OpenVol<'a> {
         w.u16_be(self.bitmap.0);
         put_pascal(w, self.name);
         let Some(password) = self.password else { return };
-        if self.name.len() % 2 == 0 {
+        if self.name.len().is_multiple_of(2) {
             w.u8(0);
         }
         w.put(&password);
