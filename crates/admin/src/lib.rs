@@ -7,7 +7,7 @@ pub mod settings;
 mod state;
 
 pub use settings::{
-    Access, Arguments, ClientMatch, ClientRule, Diagnostic, Encryption, LogFormat, Port, Ports, Protocol,
-    ServerSettings, Settings, ShareSettings, Squash, UserSettings,
+    Access, AfpLogin, Arguments, Bonjour, ClientMatch, ClientRule, Diagnostic, Encryption, LogFormat, Port,
+    Ports, Protocol, ServerSettings, Settings, ShareSettings, Squash, UserSettings,
 };
 pub use state::{State, StateError};

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use admin::settings::{Arguments, Severity};
-use admin::{Access, ClientMatch, Encryption, Port, Protocol, Settings, Squash};
+use admin::{Access, AfpLogin, Bonjour, ClientMatch, Encryption, Port, Protocol, Settings, Squash};
 
 /// Loads `text` as `fourfold.toml` in a folder that has the folders `a`, `a/b`, `c` and the file `f`.
 fn load(text: &str, flags: &[(&str, &str)], shares: &[&str]) -> Result<Settings, Vec<String>> {
@@ -223,6 +223,46 @@ fn a_share_inside_another_is_accepted_and_said() {
         ]
     );
     assert!(settings.notes.iter().all(|note| note.severity == Severity::Note));
+}
+
+#[test]
+fn afp_logins_that_give_something_away_are_only_there_when_named_and_said() {
+    let with = |server: &str| load(&format!("[server]\n{server}\n{SHARE}"), &[], &[]).unwrap();
+    assert_eq!(with("").server.afp_logins, [AfpLogin::Dhx2, AfpLogin::Srp]);
+    assert!(with("").notes.is_empty());
+    let settings = with("afp-logins = [\"cleartext\", \"dhx2\"]");
+    assert_eq!(settings.server.afp_logins, [AfpLogin::Dhx2, AfpLogin::Cleartext]);
+    let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "fourfold.toml:2:1: note: AFP logins by \"cleartext\": who listens on the network reads the password; keep it \
+          to networks you trust"
+        ]
+    );
+    assert!(with("afp-logins = [\"cleartext\"]\nafp-port = \"off\"").notes.is_empty());
+    assert_eq!(AfpLogin::ALL.iter().filter(|login| login.gives_away().is_some()).count(), 4);
+}
+
+#[test]
+fn ids_of_other_servers_are_taken_over_as_they_are_written() {
+    let id = Some(*b"\x15\x73\x97\x4f\x0a\xbd\x69\xcc\xc4\x0a\x85\x19\xb6\x81\xa0\xe1");
+    let text = format!(
+        "[server]\nafp-signature = \"1573974f0abd69ccc40a8519b681a0e1\"\n{SHARE}\
+         volume-id = \"1573974F-0ABD-69CC-C40A-8519B681A0E1\"\n"
+    );
+    let settings = load(&text, &[], &[]).unwrap();
+    assert_eq!((settings.server.afp_signature, settings.shares[0].volume_id), (id, id));
+    let lines = errors(&format!("{SHARE}volume-id = \"1573\"\n"));
+    assert!(lines[0].contains("must be 32 hexadecimal digits"), "{lines:?}");
+}
+
+#[test]
+fn bonjour_announces_what_others_reach_unless_it_is_told_otherwise() {
+    let with = |flags: &[(&str, &str)]| load(SHARE, flags, &[]).unwrap().server.bonjour;
+    assert_eq!(with(&[]), Bonjour::Auto);
+    assert_eq!(with(&[("bonjour", "on")]), Bonjour::On);
+    assert_eq!(with(&[("bonjour", "off")]), Bonjour::Off);
 }
 
 #[test]

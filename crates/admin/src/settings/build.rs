@@ -9,8 +9,8 @@ use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::kind::Port;
 use super::model::{
-    Access, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings, ShareSettings,
-    Squash, UserSettings,
+    Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
+    ShareSettings, Squash, UserSettings,
 };
 use super::section::Section;
 use super::share;
@@ -70,6 +70,7 @@ fn build(
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
     let none_written = sections.shares.is_empty() && arguments.shares.is_empty();
     let shares = share::all(arguments, &beside, sections.shares, findings);
+    check_afp_logins(&server, &settings, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::check_state(&settings.state, server.place_of("state"), &shares, findings);
     if none_written && !findings.refused() {
@@ -99,6 +100,15 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             Some("required") => Encryption::Required,
             _ => Encryption::Optional,
         },
+        afp_logins: afp_logins(server),
+        afp_change_password: server.bool("afp-change-password"),
+        afp_signature: server.identity("afp-signature"),
+        bonjour: match server.text("bonjour").as_deref() {
+            Some("on") => Bonjour::On,
+            Some("off") => Bonjour::Off,
+            _ => Bonjour::Auto,
+        },
+        bonjour_name: server.text("bonjour-name").filter(|name| !name.trim().is_empty()),
         log_format: match server.text("log-format").as_deref() {
             Some("json") => LogFormat::Json,
             _ => LogFormat::Text,
@@ -108,6 +118,11 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
         grace_period: Duration::from_secs(server.number("grace-period").unwrap_or_default()),
     }
+}
+
+fn afp_logins(server: &Section) -> Vec<AfpLogin> {
+    let words = server.texts("afp-logins");
+    AfpLogin::ALL.into_iter().filter(|login| words.iter().any(|word| word == login.word())).collect()
 }
 
 fn ports(server: &Section) -> Ports {
@@ -147,6 +162,18 @@ fn check_ports(server: &Section, findings: &mut Findings) {
             let what = format!("`{key}` is {number}, which `{other}-port` has already");
             findings.error(server.place_of(&key), what, "write another port, 0 for any free one, or \"off\"");
         }
+    }
+}
+
+/// Logins that give something away are allowed, since old Macs have no others, but nobody should turn them on unknowing.
+fn check_afp_logins(server: &Section, settings: &ServerSettings, findings: &mut Findings) {
+    if settings.ports.afp == Port::Off {
+        return;
+    }
+    for login in &settings.afp_logins {
+        let Some(why) = login.gives_away() else { continue };
+        let what = format!("AFP logins by {:?}: {why}", login.word());
+        findings.note(server.place_of("afp-logins"), what, "keep it to networks you trust");
     }
 }
 
@@ -205,6 +232,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         encryption_required: section.text("encryption").as_deref() == Some("required"),
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
+        volume_id: section.identity("volume-id"),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
         hide: section.texts("hide"),

@@ -32,6 +32,8 @@ pub enum Kind {
     Text,
     /// A list of texts.
     Texts,
+    /// Sixteen bytes as hexadecimal digits, with or without hyphens.
+    Identity,
     /// A list of IP addresses.
     Addresses,
     /// An address, a network or `"*"`, or a list of them.
@@ -137,6 +139,7 @@ impl Kind {
             Self::SomeOf(words) => format!("a list of {}", quoted(words)),
             Self::Text => "one line of text of at most 256 characters".into(),
             Self::Texts => "a list of texts".into(),
+            Self::Identity => "32 hexadecimal digits, with or without hyphens".into(),
             Self::Addresses => "a list of IP addresses".into(),
             Self::Clients => {
                 "an IP address, a network such as \"192.168.1.0/24\", or \"*\" for everyone".into()
@@ -211,6 +214,7 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
         (Kind::Path, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => Ok(Value::Text(t.clone())),
         (Kind::Text, Raw::Text(t)) if is_line(t) => Ok(Value::Text(t.clone())),
+        (Kind::Identity, Raw::Text(t)) if identity(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::ShareName, Raw::Text(t)) if is_share_name(t) => Ok(Value::Text(t.clone())),
         (Kind::AccountName, Raw::Text(t)) if auth::is_account_name(t) => Ok(Value::Text(t.clone())),
         _ => Err(None),
@@ -270,6 +274,11 @@ fn better_client(text: &str) -> Option<String> {
 /// What fits where clients show a comment.
 fn is_line(text: &str) -> bool {
     text.chars().count() <= 256 && !text.chars().any(char::is_control)
+}
+
+/// The bytes of a [`Kind::Identity`].
+pub(super) fn identity(text: &str) -> Option<[u8; 16]> {
+    auth::hex::decode(&text.replace('-', ""))
 }
 
 /// A name that is one component of a path, on every protocol, and that no SMB client treats specially.

@@ -27,8 +27,8 @@ pub use diagnostic::{Diagnostic, Place, Severity};
 pub use flags::Arguments;
 pub use kind::{ClientMatch, Kind, Port};
 pub use model::{
-    Access, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings, ShareSettings,
-    Squash, UserSettings,
+    Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
+    ShareSettings, Squash, UserSettings,
 };
 pub use page::{PAGE_TITLE, page};
 pub use table::{Live, SETTINGS, Setting, Table, setting};

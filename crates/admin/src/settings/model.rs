@@ -37,6 +37,16 @@ pub struct ServerSettings {
     pub smb_signing_required: bool,
     /// Whether SMB clients encrypt.
     pub smb_encryption: Encryption,
+    /// How people log in over AFP.
+    pub afp_logins: Vec<AfpLogin>,
+    /// AFP clients may change their account's password.
+    pub afp_change_password: bool,
+    /// By what AFP clients tell servers apart; `None`: the server's own id.
+    pub afp_signature: Option<[u8; 16]>,
+    /// Whether the shares are announced.
+    pub bonjour: Bonjour,
+    /// The name that is announced; `None`: the host's.
+    pub bonjour_name: Option<String>,
     /// How log lines look.
     pub log_format: LogFormat,
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
@@ -141,6 +151,66 @@ pub enum Encryption {
     Required,
 }
 
+/// How people with an account log in over AFP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfpLogin {
+    /// DHX2: the password, under a key agreed on.
+    Dhx2,
+    /// SRP: a proof of the password.
+    Srp,
+    /// DHX: as DHX2, under a key too short for today.
+    Dhx,
+    /// The password as it is.
+    Cleartext,
+    /// A DES challenge.
+    Randnum,
+    /// Two of them, one each way.
+    TwoWayRandnum,
+}
+
+impl AfpLogin {
+    /// All of them, the better ones first.
+    pub const ALL: [Self; 6] =
+        [Self::Dhx2, Self::Srp, Self::Dhx, Self::Cleartext, Self::Randnum, Self::TwoWayRandnum];
+
+    /// The word used in settings.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Dhx2 => "dhx2",
+            Self::Srp => "srp",
+            Self::Dhx => "dhx",
+            Self::Cleartext => "cleartext",
+            Self::Randnum => "randnum",
+            Self::TwoWayRandnum => "2-way-randnum",
+        }
+    }
+
+    /// What somebody who listens on the network gets from it; `None`: nothing.
+    #[must_use]
+    pub fn gives_away(self) -> Option<&'static str> {
+        match self {
+            Self::Dhx2 | Self::Srp => None,
+            Self::Dhx => Some("who listens on the network can compute the key, and read the password"),
+            Self::Cleartext => Some("who listens on the network reads the password"),
+            Self::Randnum | Self::TwoWayRandnum => {
+                Some("who listens on the network finds the first eight characters of the password in hours")
+            }
+        }
+    }
+}
+
+/// Whether the shares are announced by Bonjour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bonjour {
+    /// Where other machines can reach them.
+    Auto,
+    /// They are, on this machine at least.
+    On,
+    /// They are not.
+    Off,
+}
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
@@ -175,6 +245,8 @@ pub struct ShareSettings {
     pub time_machine: bool,
     /// How large it is said to be to those that do, in bytes; `None`: as large as it is.
     pub time_machine_size: Option<u64>,
+    /// By what Time Machine remembers it; `None`: what the state folder has.
+    pub volume_id: Option<[u8; 16]>,
     /// SMB and AFP tell `a` from `A`; NFS always does.
     pub case_sensitive: bool,
     /// `._name` is answered from, and absorbed into, the file's own Mac metadata.

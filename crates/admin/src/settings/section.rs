@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::diagnostic::{Findings, Place};
-use super::kind::{ClientMatch, Port, Raw, Value, Wrong, accept};
+use super::kind::{ClientMatch, Port, Raw, Value, Wrong, accept, identity};
 use super::table::{SETTINGS, Setting, Table, setting};
 
 /// One `[server]`, `[[share]]`, `[[share.client]]` or `[[user]]`.
@@ -67,6 +67,10 @@ impl Section {
 
     pub(super) fn text(&self, key: &str) -> Option<String> {
         if let Some(Value::Text(text)) = self.value(key) { Some(text) } else { None }
+    }
+
+    pub(super) fn identity(&self, key: &str) -> Option<[u8; 16]> {
+        self.text(key).and_then(|text| identity(&text))
     }
 
     pub(super) fn texts(&self, key: &str) -> Vec<String> {

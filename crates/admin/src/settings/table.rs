@@ -140,6 +140,9 @@ const fn port(key: &'static str, standard: &'static str, unset: &'static str) ->
     new(Table::Server, key, Kind::Port, standard).without_default(unset).restart().flag(key, "PORT")
 }
 
+/// The values of `afp-logins`.
+pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
+
 use Kind::{Addresses, Bool, Clients, Number, OneOf, Path, Size, SomeOf, Texts};
 use Table::{Client, Server, Share, User};
 
@@ -182,6 +185,32 @@ pub static SETTINGS: &[Setting] = &[
     new(Server, "smb-encryption", OneOf(&["off", "optional", "required"]), "\"optional\"").says(
         "Whether SMB clients may, or must, encrypt all that they send.",
         "Required keeps out guests, and clients before SMB 3.0. See `encryption` of a share, too.",
+    ),
+    new(Server, "afp-logins", SomeOf(AFP_LOGINS), "[\"dhx2\", \"srp\"]").says(
+        "How people with an account may log in over AFP.",
+        "`dhx2` and `srp` are for Mac OS X. Older Macs need one of the others, and each of them gives \
+         something away: `cleartext` sends the password as it is; `randnum` and `2-way-randnum` use its first eight \
+         characters and a cipher that is searched in hours; the key that `dhx` agrees on can be computed by who listens. \
+         Name them where you trust the network. Guests are a matter of `guests`.",
+    ),
+    new(Server, "afp-change-password", Bool, "false").says(
+        "People may change the password of their account from a Mac, over AFP.",
+        "It counts for every protocol. Accounts of `--user` cannot be changed.",
+    ),
+    new(Server, "afp-signature", Kind::Identity, "\"00112233445566778899AABBCCDDEEFF\"")
+        .without_default("the server's own, made once and kept in the state folder")
+        .says(
+            "The 16 bytes by which Macs tell AFP servers apart, and their aliases find this one again.",
+            "Set it only to take over from another server: Netatalk keeps its own in `afp_signature.conf`.",
+        ),
+    new(Server, "bonjour", OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
+        "Whether the shares are announced by Bonjour (mDNS), so that Macs list the server: auto, on or off.",
+        "\"auto\" announces what other machines can reach. \"on\" announces a server that listens on this machine only, too, \
+         to this machine.",
+    ),
+    new(Server, "bonjour-name", Kind::Text, "\"Studio\"").without_default("the host's name").says(
+        "The server's name as Macs list it, and as AFP clients are told it.",
+        "It may have spaces and is cut to 58 bytes. Where another machine has the same, a number is added.",
     ),
     new(Server, "log-format", OneOf(&["text", "json"]), "\"text\"")
         .restart()
@@ -242,6 +271,12 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "time-machine-size", Size, "\"2 TiB\"")
         .without_default("all of the disk")
         .says("How large the share is said to be to Macs that back up to it.", ""),
+    new(Share, "volume-id", Kind::Identity, "\"00112233-4455-6677-8899-AABBCCDDEEFF\"")
+        .without_default("the share's own, made once and kept in the state folder")
+        .says(
+            "The id by which Time Machine remembers the share.",
+            "Set it only to take over from another server: Netatalk keeps its own in `afp_voluuid.conf`.",
+        ),
     new(Share, "case-sensitive", Bool, "false").says(
         "SMB and AFP clients tell \"a\" from \"A\".",
         "NFS clients always do. When it is false, two names that differ only in case both stay reachable.",

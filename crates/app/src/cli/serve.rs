@@ -49,6 +49,8 @@ pub(crate) struct Serve {
     #[arg(long)]
     portmap_port: Option<String>,
     #[arg(long)]
+    bonjour: Option<String>,
+    #[arg(long)]
     log_format: Option<String>,
     /// Account for this run; other users of this machine can see the password while the server runs
     #[arg(long = "user", value_name = "NAME:PASSWORD")]
@@ -70,6 +72,7 @@ impl Serve {
             ("iscsi-port", &self.iscsi_port),
             ("admin-port", &self.admin_port),
             ("portmap-port", &self.portmap_port),
+            ("bonjour", &self.bonjour),
             ("log-format", &self.log_format),
         ];
         let switches = [("read-only", self.read_only), ("guest", self.guest)];
