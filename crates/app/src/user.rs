@@ -17,12 +17,23 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        User::Add { named, uid, password_stdin } => add(&state, named, *uid, *password_stdin)?,
-        User::Passwd { named, password_stdin } => passwd(&state, named, *password_stdin)?,
+        User::Add { named, uid, password_stdin, legacy_password } => {
+            add(&state, named, *uid, Typed { from_stdin: *password_stdin, legacy: *legacy_password })?;
+        }
+        User::Passwd { named, password_stdin, legacy_password } => {
+            passwd(&state, named, Typed { from_stdin: *password_stdin, legacy: *legacy_password })?;
+        }
         User::Remove { named } => remove(&state, named)?,
         User::List { json, .. } => list(&state, *json)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How a password comes, and how it is kept.
+struct Typed {
+    from_stdin: bool,
+    /// With the part that the oldest Macs need.
+    legacy: bool,
 }
 
 fn place(command: &User) -> &Where {
@@ -33,7 +44,7 @@ fn place(command: &User) -> &Where {
 }
 
 /// What can be known before the password is typed is said before.
-fn add(state: &Path, named: &Named, uid: Option<u32>, from_stdin: bool) -> anyhow::Result<()> {
+fn add(state: &Path, named: &Named, uid: Option<u32>, typed: Typed) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
     }
@@ -41,17 +52,23 @@ fn add(state: &Path, named: &Named, uid: Option<u32>, from_stdin: bool) -> anyho
     if AccountFile::read(state)?.find(&named.name).is_some() {
         return Err(auth::Error::Exists(named.name.clone()).into());
     }
-    let password = password::read(&named.name, from_stdin)?;
-    AccountFile::edit(state, |file| file.add(&named.name, uid, &password))?;
+    let password = password::read(&named.name, typed.from_stdin)?;
+    AccountFile::edit(state, |file| {
+        file.add(&named.name, uid, &password)?;
+        if typed.legacy { file.keep_legacy_password(&named.name, &password) } else { Ok(()) }
+    })?;
     println!("{}: made; acts as {}", named.name, acts_as(&named.name, uid, &UnixAccounts::system()));
     tell_server(state);
     Ok(())
 }
 
-fn passwd(state: &Path, named: &Named, from_stdin: bool) -> anyhow::Result<()> {
+fn passwd(state: &Path, named: &Named, typed: Typed) -> anyhow::Result<()> {
     require(state, &named.name)?;
-    let password = password::read(&named.name, from_stdin)?;
-    AccountFile::edit(state, |file| file.set_password(&named.name, &password))?;
+    let password = password::read(&named.name, typed.from_stdin)?;
+    AccountFile::edit(state, |file| {
+        file.set_password(&named.name, &password)?;
+        if typed.legacy { file.keep_legacy_password(&named.name, &password) } else { Ok(()) }
+    })?;
     println!("{}: has another password", named.name);
     tell_server(state);
     Ok(())

@@ -99,6 +99,22 @@ fn accounts_are_made_changed_listed_and_removed_without_showing_a_password() {
 }
 
 #[test]
+fn what_old_macs_need_of_a_password_is_kept_when_asked_for_and_until_it_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let has = |words: &[&str]| {
+        let words: Vec<&str> =
+            ["user"].iter().chain(words).chain(&["ada", "--state", "s"]).copied().collect();
+        assert_eq!(run(folder.path(), &words, "pässword\n").status.code(), Some(0));
+        let state = auth::AccountFile::read(&folder.path().join("s")).unwrap();
+        let legacy = |secret: &auth::Secret| Some(secret) == auth::Secret::legacy("pässword").as_ref();
+        state.accounts[0].secrets.iter().any(legacy)
+    };
+    assert!(!has(&["add"]));
+    assert!(has(&["passwd", "--legacy-password"]));
+    assert!(!has(&["passwd"]));
+}
+
+#[test]
 fn status_without_a_server_ends_with_3_and_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), &["status", "--state", "s"], "");

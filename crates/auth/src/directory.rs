@@ -1,7 +1,8 @@
 //! The accounts a running server knows, each with the Unix user it acts as.
 
 use crate::file::{AccountFile, Error, Record};
-use crate::secret::Secret;
+use crate::secret::{LEGACY, Secret};
+use crate::srp::Verifier;
 use crate::unix::UnixAccounts;
 
 /// As whom a request acts on the host.
@@ -53,6 +54,12 @@ pub trait Accounts: Send + Sync {
         self.find(name).or_else(|| self.find(&name.to_lowercase()))
     }
 
+    /// Whether every account that can log in has a verifier for logins that do not send the password. Clients
+    /// choose how to log in before they say as whom, so what not all can use had better not be offered.
+    fn all_have_verifiers(&self) -> bool {
+        false
+    }
+
     /// Verifies a password that the peer sent. Slow by intent: call it where blocking is allowed.
     ///
     /// # Errors
@@ -65,6 +72,18 @@ impl Account {
     #[must_use]
     pub fn nt_hash(&self) -> Option<&[u8; 16]> {
         self.secrets.iter().find_map(|s| if let Secret::Nt(hash) = s { Some(hash) } else { None })
+    }
+
+    /// The verifier for logins that do not send the password, if the account has one.
+    #[must_use]
+    pub fn verifier(&self) -> Option<&Verifier> {
+        self.secrets.iter().find_map(|s| if let Secret::Srp(verifier) = s { Some(&**verifier) } else { None })
+    }
+
+    /// The start of the password itself, if it was asked for that it be kept.
+    #[must_use]
+    pub fn legacy(&self) -> Option<&[u8; LEGACY]> {
+        self.secrets.iter().find_map(|s| if let Secret::Legacy(bytes) = s { Some(bytes) } else { None })
     }
 
     fn knows(&self, password: &str) -> bool {
@@ -86,7 +105,7 @@ impl Directory {
     /// The accounts of the file. `own` is who the server runs as: an account without a Unix user acts as it.
     #[must_use]
     pub fn new(file: &AccountFile, unix: UnixAccounts, own: Identity) -> Self {
-        let decoy = Secret::all_of("").and_then(|secrets| secrets.into_iter().next());
+        let decoy = Secret::slow("");
         let mut directory = Self { accounts: Vec::new(), unix, own, decoy };
         for record in &file.accounts {
             directory.put(record);
@@ -108,7 +127,7 @@ impl Directory {
     ) -> Result<(), Error> {
         let known = self.accounts.iter().find(|account| account.name == name);
         let secrets = match password {
-            Some(password) => Secret::all_of(password).ok_or(Error::NoRandomness)?,
+            Some(password) => Secret::all_of(name, password).ok_or(Error::NoRandomness)?,
             None => known.map(|account| account.secrets.clone()).unwrap_or_default(),
         };
         let uid = uid.or(known.map(|account| account.identity.uid));
@@ -162,6 +181,11 @@ impl Accounts for Directory {
         let mut alike = self.accounts.iter().filter(|account| account.name.to_lowercase() == lower);
         let only = || alike.next().filter(|_| alike.next().is_none()).cloned();
         self.find(name).or_else(only)
+    }
+
+    fn all_have_verifiers(&self) -> bool {
+        let can_log_in = |account: &&Account| !account.disabled && !account.secrets.is_empty();
+        self.accounts.iter().filter(can_log_in).all(|account| account.verifier().is_some())
     }
 
     fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
@@ -240,5 +264,18 @@ mod tests {
         directory.set("new", None, false, None).unwrap();
         assert_eq!(directory.verify("new", ""), Err(Refusal::WrongPassword));
         assert_eq!(*directory.find("ada").unwrap().nt_hash().unwrap(), crate::nt_hash("typed"));
+    }
+
+    #[test]
+    fn verifiers_are_offered_only_when_all_who_can_log_in_have_one() {
+        let mut directory = directory();
+        assert!(directory.all_have_verifiers());
+        directory.set("new", None, false, None).unwrap(); // has no password at all
+        assert!(directory.all_have_verifiers());
+        let old = Secret::slow("four").unwrap();
+        directory.put(&Record { name: "old".into(), uid: None, disabled: false, secrets: vec![old] });
+        assert!(!directory.all_have_verifiers());
+        directory.set("old", None, true, None).unwrap();
+        assert!(directory.all_have_verifiers());
     }
 }

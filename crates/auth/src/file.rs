@@ -79,6 +79,11 @@ pub enum Error {
     /// A password must have at least one character.
     #[error("the password is empty; type one")]
     EmptyPassword,
+    /// Old Macs have not all of its characters.
+    #[error(
+        "the password has characters that old Macs cannot type; choose others, or leave out --legacy-password"
+    )]
+    NotMacRoman,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers for the password's salt")]
     NoRandomness,
@@ -154,7 +159,7 @@ impl AccountFile {
         if self.find(name).is_some() {
             return Err(Error::Exists(name.into()));
         }
-        let secrets = secrets(password)?;
+        let secrets = secrets(name, password)?;
         self.accounts.push(Record { name: name.into(), uid, disabled: false, secrets });
         Ok(())
     }
@@ -164,9 +169,34 @@ impl AccountFile {
     /// # Errors
     /// There is no such account, or the password is empty.
     pub fn set_password(&mut self, name: &str, password: &str) -> Result<(), Error> {
-        let fresh = secrets(password)?;
+        let fresh = secrets(name, password)?;
         let account = self.accounts.iter_mut().find(|a| a.name == name);
         account.ok_or_else(|| Error::Missing(name.into()))?.secrets = fresh;
+        Ok(())
+    }
+
+    /// As [`Self::set_password`], for whoever has the account: an administrator's wish that the old Macs' part of
+    /// the password be kept stands.
+    ///
+    /// # Errors
+    /// There is no such account, or the password is empty, or old Macs cannot type it although they must.
+    pub fn change_password(&mut self, name: &str, password: &str) -> Result<(), Error> {
+        let is_legacy = |secret: &Secret| matches!(secret, Secret::Legacy(_));
+        let wanted = self.find(name).is_some_and(|account| account.secrets.iter().any(is_legacy));
+        self.set_password(name, password)?;
+        if wanted { self.keep_legacy_password(name, password) } else { Ok(()) }
+    }
+
+    /// Keeps, beside everything else, what Macs before Mac OS 8.6 need of the password: its start, as it is.
+    ///
+    /// # Errors
+    /// There is no such account, or those Macs cannot type the password.
+    pub fn keep_legacy_password(&mut self, name: &str, password: &str) -> Result<(), Error> {
+        let secret = Secret::legacy(password).ok_or(Error::NotMacRoman)?;
+        let account = self.accounts.iter_mut().find(|a| a.name == name);
+        let secrets = &mut account.ok_or_else(|| Error::Missing(name.into()))?.secrets;
+        secrets.retain(|secret| !matches!(secret, Secret::Legacy(_)));
+        secrets.push(secret);
         Ok(())
     }
 
@@ -219,11 +249,11 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Record>, Error> {
     Ok(written.account.into_iter().map(Record::from).collect())
 }
 
-fn secrets(password: &str) -> Result<Vec<Secret>, Error> {
+fn secrets(name: &str, password: &str) -> Result<Vec<Secret>, Error> {
     if password.is_empty() {
         return Err(Error::EmptyPassword);
     }
-    Secret::all_of(password).ok_or(Error::NoRandomness)
+    Secret::all_of(name, password).ok_or(Error::NoRandomness)
 }
 
 /// Held while the accounts change; the system lets go of it when the process ends, however it ends.
@@ -259,6 +289,24 @@ mod tests {
         let text = std::fs::read_to_string(state.path().join("accounts.toml")).unwrap();
         assert!(text.starts_with("format = 1\n"), "{text}");
         assert!(!text.contains("\"one\"") && !text.contains("\"two\""));
+    }
+
+    #[test]
+    fn the_old_macs_part_of_a_password_is_kept_only_when_asked_for() {
+        let has = |file: &AccountFile| {
+            let secrets = &file.find("ada").unwrap().secrets;
+            secrets.iter().any(|secret| matches!(secret, Secret::Legacy(_)))
+        };
+        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        file.add("ada", None, "one").unwrap();
+        file.change_password("ada", "two").unwrap();
+        assert!(!has(&file));
+        file.keep_legacy_password("ada", "two").unwrap();
+        file.change_password("ada", "three").unwrap();
+        assert!(has(&file) && file.find("ada").unwrap().secrets.contains(&Secret::legacy("three").unwrap()));
+        assert!(matches!(file.change_password("ada", "✓"), Err(Error::NotMacRoman)));
+        file.set_password("ada", "four").unwrap();
+        assert!(!has(&file));
     }
 
     #[test]

@@ -6,13 +6,16 @@
 mod directory;
 pub mod durable;
 mod file;
+mod guesses;
 pub mod hex;
 mod name;
 mod secret;
+pub mod srp;
 mod unix;
 
 pub use directory::{Account, Accounts, Directory, Identity, Refusal};
 pub use file::{AccountFile, Error, Record};
+pub use guesses::Guesses;
 pub use name::is_account_name;
-pub use secret::{Secret, nt_hash};
+pub use secret::{LEGACY, Secret, nt_hash};
 pub use unix::{UnixAccounts, UnixGroup, UnixUser};

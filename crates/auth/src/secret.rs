@@ -7,6 +7,7 @@ use md4::{Digest, Md4};
 use serde::{Deserialize, Serialize};
 
 use crate::hex;
+use crate::srp::{self, Verifier};
 
 /// What is kept of a password for one kind of login.
 #[derive(Clone, PartialEq, Eq)]
@@ -15,9 +16,16 @@ pub enum Secret {
     Argon2(String),
     /// The NT hash, for challenge and response (MS-NLMP 3.3.1). It is as good as the password: keep it secret.
     Nt([u8; 16]),
+    /// A verifier for logins that do not send the password (RFC 5054). It goes with the account's name.
+    Srp(Box<Verifier>),
+    /// The first eight bytes of the password itself, for Macs before Mac OS 8.6 and Apple IIs. Only kept when asked for.
+    Legacy([u8; LEGACY]),
     /// Of a kind this version does not know; kept as it is.
     Unknown(Stored),
 }
+
+/// As much of a password as the oldest Macs send.
+pub const LEGACY: usize = 8;
 
 /// A secret as it stands in the file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,18 +41,39 @@ impl std::fmt::Debug for Secret {
         match self {
             Self::Argon2(_) => f.write_str("Argon2(…)"),
             Self::Nt(_) => f.write_str("Nt(…)"),
+            Self::Srp(_) => f.write_str("Srp(…)"),
+            Self::Legacy(_) => f.write_str("Legacy(…)"),
             Self::Unknown(stored) => write!(f, "Unknown({}, …)", stored.kind),
         }
     }
 }
 
 impl Secret {
-    /// Every secret that this version keeps of a password. `None` when there is no randomness for the salt.
+    /// Every secret that this version keeps of an account's password without being asked. `None` when there is no
+    /// randomness for the salts.
     #[must_use]
-    pub fn all_of(password: &str) -> Option<Vec<Self>> {
+    pub fn all_of(name: &str, password: &str) -> Option<Vec<Self>> {
+        let slow = Self::slow(password)?;
+        let mut salt = [0; srp::SALT];
+        getrandom::fill(&mut salt).ok()?;
+        let verifier = Box::new(Verifier::of(name, password, salt));
+        Some(vec![slow, Self::Nt(nt_hash(password)), Self::Srp(verifier)])
+    }
+
+    /// The salted slow hash alone.
+    pub(crate) fn slow(password: &str) -> Option<Self> {
         let hash: argon2::password_hash::phc::PasswordHash =
             Argon2::default().hash_password(password.as_bytes()).ok()?;
-        Some(vec![Self::Argon2(hash.to_string()), Self::Nt(nt_hash(password))])
+        Some(Self::Argon2(hash.to_string()))
+    }
+
+    /// The start of a password as old Macs send it: MacRoman, with zeros behind. `None` if they cannot type it.
+    #[must_use]
+    pub fn legacy(password: &str) -> Option<Self> {
+        let (encoded, _, unmappable) = encoding_rs::MACINTOSH.encode(password);
+        let mut bytes = [0; LEGACY];
+        bytes.iter_mut().zip(encoded.iter()).for_each(|(byte, typed)| *byte = *typed);
+        (!unmappable).then_some(Self::Legacy(bytes))
     }
 
     /// Whether `password` is the one this was made of; `None` when this kind cannot tell. Slow by intent.
@@ -60,6 +89,10 @@ impl Secret {
         match self {
             Self::Argon2(hash) => stored("argon2", hash.clone()),
             Self::Nt(hash) => stored("nt-hash", hex::encode(hash)),
+            Self::Srp(verifier) => {
+                stored("srp", format!("{}:{}", hex::encode(&verifier.salt), hex::encode(&verifier.value)))
+            }
+            Self::Legacy(bytes) => stored("legacy", hex::encode(bytes)),
             Self::Unknown(stored) => stored.clone(),
         }
     }
@@ -67,13 +100,18 @@ impl Secret {
     pub(crate) fn load(stored: Stored) -> Self {
         match (stored.kind.as_str(), stored.version) {
             ("argon2", 1) => Self::Argon2(stored.value),
-            ("nt-hash", 1) => match hex::decode(&stored.value) {
-                Some(hash) => Self::Nt(hash),
-                None => Self::Unknown(stored),
-            },
+            ("nt-hash", 1) => hex::decode(&stored.value).map_or(Self::Unknown(stored), Self::Nt),
+            ("srp", 1) => verifier(&stored.value).map_or(Self::Unknown(stored), Self::Srp),
+            ("legacy", 1) => hex::decode(&stored.value).map_or(Self::Unknown(stored), Self::Legacy),
             _ => Self::Unknown(stored),
         }
     }
+}
+
+/// As [`Secret::store`] writes it: salt and value.
+fn verifier(text: &str) -> Option<Box<Verifier>> {
+    let (salt, value) = text.split_once(':')?;
+    Some(Box::new(Verifier { salt: hex::decode(salt)?, value: hex::decode(value)? }))
 }
 
 /// NTOWF of NTLM: MD4 of the password in UTF-16LE (MS-NLMP 3.3.1).
@@ -95,19 +133,33 @@ mod tests {
 
     #[test]
     fn a_password_is_verified_by_its_slow_hash_after_a_round_trip() {
-        let secrets = Secret::all_of("hunter2 ✓").unwrap();
+        let secrets = Secret::all_of("ada", "hunter2 ✓").unwrap();
         let loaded: Vec<Secret> = secrets.iter().map(|s| Secret::load(s.store())).collect();
         assert_eq!(loaded, secrets);
         assert_eq!(loaded[0].verifies("hunter2 ✓"), Some(true));
         assert_eq!(loaded[0].verifies("hunter2"), Some(false));
         assert_eq!(loaded[1].verifies("hunter2 ✓"), None);
+        assert!(
+            matches!(&loaded[2], Secret::Srp(kept) if **kept == Verifier::of("ada", "hunter2 ✓", kept.salt))
+        );
     }
 
     #[test]
     fn the_same_password_has_another_salt_each_time_and_is_not_shown() {
-        let (a, b) = (Secret::all_of("x").unwrap(), Secret::all_of("x").unwrap());
-        assert_ne!(a[0], b[0]);
-        assert_eq!(format!("{a:?}"), "[Argon2(…), Nt(…)]");
+        let (a, b) = (Secret::all_of("ada", "x").unwrap(), Secret::all_of("ada", "x").unwrap());
+        assert!(a[0] != b[0] && a[2] != b[2]);
+        assert_eq!(format!("{a:?}"), "[Argon2(…), Nt(…), Srp(…)]");
+    }
+
+    #[test]
+    fn what_old_macs_send_of_a_password_is_its_first_eight_bytes_in_macroman() {
+        // Inside Macintosh, "Roman Character Set": é is 0x8e, the dagger 0xa0.
+        assert!(matches!(Secret::legacy("é†"), Some(Secret::Legacy([0x8e, 0xa0, 0, 0, 0, 0, 0, 0]))));
+        let Some(Secret::Legacy(long)) = Secret::legacy("longer than eight") else { panic!() };
+        assert_eq!(&long, b"longer t");
+        assert!(Secret::legacy("✓").is_none());
+        let kept = Secret::Legacy(long);
+        assert!(Secret::load(kept.store()) == kept && format!("{kept:?}") == "Legacy(…)");
     }
 
     #[test]

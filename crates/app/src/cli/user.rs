@@ -24,6 +24,9 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Take the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
+        /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
+        #[arg(long)]
+        legacy_password: bool,
     },
     /// Give an account another password
     #[command(after_help = "Examples:
@@ -37,6 +40,9 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Take the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
+        /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
+        #[arg(long)]
+        legacy_password: bool,
     },
     /// Remove an account; its files stay
     #[command(after_help = "Examples:
