@@ -4,6 +4,8 @@
 
 #![allow(missing_docs, reason = "fields are named as in the Apple Filing Protocol Reference")]
 
+pub mod acl;
+pub mod attribute;
 pub mod bitmap;
 pub mod command;
 pub mod directory;
@@ -11,6 +13,9 @@ pub mod dsi;
 pub mod file;
 pub mod fork;
 pub mod lock;
+pub mod desktop;
+pub mod dsi;
+mod padding;
 pub mod path;
 pub mod result_code;
 pub mod set_parameters;

@@ -1,0 +1,290 @@
+//! Access control lists, Apple Filing Protocol Reference, FPGetACL, FPSetACL, FPAccess, and "ACL Structures".
+
+use wire::{Malformed, Reader, Writer};
+
+use super::Path;
+use super::padding::{pad_to_even, skip_to_even};
+
+/// Somebody, as a directory service knows them.
+pub type Uuid = [u8; 16];
+
+/// What of a file's security is read or set, "File Security Bitmap".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bitmap(pub u16);
+
+impl Bitmap {
+    pub const OWNER: Self = Self(1);
+    pub const GROUP: Self = Self(2);
+    pub const ACL: Self = Self(4);
+    /// FPSetACL: the ACL goes.
+    pub const REMOVE_ACL: Self = Self(8);
+    /// FPSetACL: what the folder above passes on comes with it.
+    pub const INHERIT: Self = Self(16);
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// One entry of an ACL, "kauth_ace".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ace {
+    pub who: Uuid,
+    /// [`Ace::PERMIT`] or [`Ace::DENY`], and what becomes of it inside a folder.
+    pub flags: u32,
+    pub rights: u32,
+}
+
+impl Ace {
+    pub const LEN: usize = 24;
+
+    /// Which of the flags say the kind.
+    pub const KIND: u32 = 0xf;
+    pub const PERMIT: u32 = 1;
+    pub const DENY: u32 = 2;
+    pub const INHERITED: u32 = 0x10;
+    pub const FILE_INHERIT: u32 = 0x20;
+    pub const DIRECTORY_INHERIT: u32 = 0x40;
+    pub const LIMIT_INHERIT: u32 = 0x80;
+    pub const ONLY_INHERIT: u32 = 0x100;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self { who: r.array()?, flags: r.u32_be()?, rights: r.u32_be()? })
+    }
+
+    fn encode(&self, w: &mut Writer) {
+        w.put(&self.who);
+        w.u32_be(self.flags);
+        w.u32_be(self.rights);
+    }
+}
+
+/// An ACL, "kauth_acl".
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Acl {
+    pub flags: u32,
+    /// In the order in which they count.
+    pub entries: Vec<Ace>,
+}
+
+impl Acl {
+    /// What the folder above would pass on is not wanted.
+    pub const NO_INHERIT: u32 = 0x2_0000;
+
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (count, flags) = (usize::try_from(r.u32_be()?).unwrap_or(usize::MAX), r.u32_be()?);
+        if r.remaining() / Ace::LEN < count {
+            return Err(Malformed("fewer entries than announced"));
+        }
+        let entries: Result<_, _> = (0..count).map(|_| Ace::decode(r)).collect();
+        Ok(Self { flags, entries: entries? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u32_be(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+        w.u32_be(self.flags);
+        self.entries.iter().for_each(|entry| entry.encode(w));
+    }
+}
+
+/// Owner, group and ACL, as far as a bitmap says that they are there. What FPSetACL sets, and the reply to FPGetACL.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Security {
+    pub owner: Option<Uuid>,
+    pub group: Option<Uuid>,
+    pub acl: Option<Acl>,
+}
+
+impl Security {
+    fn decode(bitmap: Bitmap, r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let owner = bitmap.contains(Bitmap::OWNER).then(|| r.array()).transpose()?;
+        let group = bitmap.contains(Bitmap::GROUP).then(|| r.array()).transpose()?;
+        let acl = bitmap.contains(Bitmap::ACL).then(|| Acl::decode(r)).transpose()?;
+        Ok(Self { owner, group, acl })
+    }
+
+    fn encode(&self, w: &mut Writer) {
+        self.owner.iter().chain(&self.group).for_each(|who| w.put(who));
+        self.acl.iter().for_each(|acl| acl.encode(w));
+    }
+
+    /// The bits of what is there.
+    fn bitmap(&self) -> u16 {
+        let bit = |is_there, bit: Bitmap| if is_there { bit.0 } else { 0 };
+        bit(self.owner.is_some(), Bitmap::OWNER)
+            | bit(self.group.is_some(), Bitmap::GROUP)
+            | bit(self.acl.is_some(), Bitmap::ACL)
+    }
+}
+
+/// FPGetACL, request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Get<'a> {
+    pub volume: u16,
+    pub directory: u32,
+    pub bitmap: Bitmap,
+    /// The longest reply; 0 if the client does not mind.
+    pub max_reply: u32,
+    pub path: Path<'a>,
+}
+
+impl<'a> Get<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        let (volume, directory, bitmap) = (r.u16_be()?, r.u32_be()?, Bitmap(r.u16_be()?));
+        Ok(Self { volume, directory, bitmap, max_reply: r.u32_be()?, path: Path::decode(r)? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.volume);
+        w.u32_be(self.directory);
+        w.u16_be(self.bitmap.0);
+        w.u32_be(self.max_reply);
+        self.path.encode(w);
+    }
+}
+
+/// FPGetACL, reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply(pub Security);
+
+impl Reply {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let bitmap = Bitmap(r.u16_be()?);
+        Security::decode(bitmap, r).map(Self)
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_be(self.0.bitmap());
+        self.0.encode(w);
+    }
+}
+
+/// FPSetACL, request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set<'a> {
+    pub volume: u16,
+    pub directory: u32,
+    /// [`Bitmap::REMOVE_ACL`] and [`Bitmap::INHERIT`]; the others are where their values are.
+    pub bitmap: Bitmap,
+    pub path: Path<'a>,
+    pub security: Security,
+}
+
+impl<'a> Set<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        let (volume, directory, bitmap) = (r.u16_be()?, r.u32_be()?, Bitmap(r.u16_be()?));
+        let path = Path::decode(r)?;
+        skip_to_even(r)?;
+        Ok(Self { volume, directory, bitmap, path, security: Security::decode(bitmap, r)? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let start = w.len();
+        let values = Bitmap::OWNER.0 | Bitmap::GROUP.0 | Bitmap::ACL.0;
+        w.u8(0);
+        w.u16_be(self.volume);
+        w.u32_be(self.directory);
+        w.u16_be(self.bitmap.0 & !values | self.security.bitmap());
+        self.path.encode(w);
+        pad_to_even(w, start);
+        self.security.encode(w);
+    }
+}
+
+/// FPAccess, request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access<'a> {
+    pub volume: u16,
+    pub directory: u32,
+    /// Whom the client asks for: itself.
+    pub who: Uuid,
+    /// All that it wants to do.
+    pub rights: u32,
+    pub path: Path<'a>,
+}
+
+impl<'a> Access<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        let (volume, directory) = (r.u16_be()?, r.u32_be()?);
+        r.skip(2)?; // a bitmap, reserved
+        Ok(Self { volume, directory, who: r.array()?, rights: r.u32_be()?, path: Path::decode(r)? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.volume);
+        w.u32_be(self.directory);
+        w.u16_be(0);
+        w.put(&self.who);
+        w.u32_be(self.rights);
+        self.path.encode(w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The layouts are those of the request and reply blocks of the Apple Filing Protocol Reference.
+
+    const WHO: Uuid = *b"0123456789abcdef";
+
+    fn acl() -> Acl {
+        Acl { flags: 0, entries: vec![Ace { who: WHO, flags: Ace::PERMIT | Ace::INHERITED, rights: 6 }] }
+    }
+
+    #[test]
+    fn security_is_asked_for_and_answered_by_bitmap() {
+        let bytes = b"\0\0\x01\0\0\0\x02\0\x07\0\0\x10\0\x02\x01f";
+        let get = Get { volume: 1, directory: 2, bitmap: Bitmap(7), max_reply: 4096, path: Path::long(b"f") };
+        assert_eq!(Get::decode(&mut Reader::new(bytes)), Ok(get));
+        let mut w = Writer::new();
+        get.encode(&mut w);
+        assert_eq!(w.as_bytes(), bytes);
+
+        let bytes = b"\0\x060123456789abcdef\0\0\0\x01\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
+        let reply = Reply(Security { owner: None, group: Some(WHO), acl: Some(acl()) });
+        assert_eq!(Reply::decode(&mut Reader::new(bytes)), Ok(reply.clone()));
+        let mut w = Writer::new();
+        reply.encode(&mut w);
+        assert_eq!(w.as_bytes(), bytes);
+    }
+
+    #[test]
+    fn security_is_set_from_an_even_offset_on() {
+        // 14 bytes with the command before the ACL: nothing is padded.
+        let bytes = b"\0\0\x01\0\0\0\x02\0\x14\x02\x02fi\0\0\0\x01\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
+        let security = Security { acl: Some(acl()), ..Security::default() };
+        let bitmap = Bitmap(Bitmap::ACL.0 | Bitmap::INHERIT.0);
+        let set = Set { volume: 1, directory: 2, bitmap, path: Path::long(b"fi"), security };
+        assert_eq!(Set::decode(&mut Reader::new(bytes)), Ok(set.clone()));
+        let mut w = Writer::new();
+        set.encode(&mut w);
+        assert_eq!(w.as_bytes(), bytes);
+
+        let removing = b"\0\0\x01\0\0\0\x02\0\x08\x02\x01f\0";
+        let set = Set::decode(&mut Reader::new(removing)).unwrap();
+        assert_eq!((set.bitmap, set.security), (Bitmap::REMOVE_ACL, Security::default()));
+        assert!(Set::decode(&mut Reader::new(&removing[..12])).is_ok(), "nothing is left to be padded");
+    }
+
+    #[test]
+    fn an_acl_has_no_more_entries_than_there_are_bytes_for() {
+        let bytes = b"\xff\xff\xff\xff\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
+        assert!(Acl::decode(&mut Reader::new(bytes)).is_err());
+    }
+
+    #[test]
+    fn access_is_asked_for_by_uuid_and_rights() {
+        let bytes = b"\0\0\x01\0\0\0\x02\0\x000123456789abcdef\0\0\0\x06\x02\x01f";
+        let access = Access { volume: 1, directory: 2, who: WHO, rights: 6, path: Path::long(b"f") };
+        assert_eq!(Access::decode(&mut Reader::new(bytes)), Ok(access));
+        let mut w = Writer::new();
+        access.encode(&mut w);
+        assert_eq!(w.as_bytes(), bytes);
+    }
+}
