@@ -9,6 +9,7 @@
 
 pub mod acl;
 pub mod afp_files;
+pub mod afp_extras;
 pub mod afp_forks;
 pub mod mac;
 pub mod names;
@@ -23,6 +24,8 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    ("afp_attributes", afp_extras::attributes),
+    ("afp_desktop", afp_extras::desktop),
     ("afp_forks", afp_forks::forks),
     ("afp_files", afp_files::messages),
     ("mac_apple_double", mac::apple_double),

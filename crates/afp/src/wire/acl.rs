@@ -257,7 +257,8 @@ mod tests {
     #[test]
     fn security_is_set_from_an_even_offset_on() {
         // 14 bytes with the command before the ACL: nothing is padded.
-        let bytes = b"\0\0\x01\0\0\0\x02\0\x14\x02\x02fi\0\0\0\x01\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
+        let bytes =
+            b"\0\0\x01\0\0\0\x02\0\x14\x02\x02fi\0\0\0\x01\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
         let security = Security { acl: Some(acl()), ..Security::default() };
         let bitmap = Bitmap(Bitmap::ACL.0 | Bitmap::INHERIT.0);
         let set = Set { volume: 1, directory: 2, bitmap, path: Path::long(b"fi"), security };

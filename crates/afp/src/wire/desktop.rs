@@ -5,6 +5,7 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::padding::{pad_to_even, skip_to_even};
+use super::strings::{pascal, put_pascal};
 use super::{FileBitmap, Path};
 
 /// A creator or a type: four bytes.
@@ -325,14 +326,11 @@ pub struct Comment<'a>(pub &'a [u8]);
 
 impl<'a> Comment<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let length = r.u8()?;
-        r.take(length.into()).map(Self)
+        pascal(r).map(Self)
     }
 
     pub fn encode(&self, w: &mut Writer) {
-        let length = u8::try_from(self.0.len()).unwrap_or(u8::MAX);
-        w.u8(length);
-        w.put(&self.0[..length.into()]);
+        put_pascal(w, self.0);
     }
 }
 
