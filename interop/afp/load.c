@@ -3,6 +3,8 @@
  *
  *   load WORKLOAD --port N --share NAME --user NAME --password TEXT [--host H] and the options of ../load.h
  *
+ * The user `guest` logs in as one.
+ *
  *   read      PREFIX.<client> from 0 to size, passes times (FPReadExt)    write    the same, overwriting (FPWriteExt)
  *   random    block bytes at random offsets below size, for seconds       small    as read, wrapping, for seconds
  *   create    count files: FPCreateFile, FPOpenFork, FPWriteExt block bytes, FPCloseFork
@@ -210,10 +212,14 @@ static void log_in(struct work *w)
     memcpy(secret, password, strlen(password) < 8 ? strlen(password) : 8);
     number(&m, LOGIN, 1);
     pascal(&m, "AFP3.3");
-    pascal(&m, "Cleartxt Passwrd");
-    pascal(&m, user);
-    even(&m);
-    put(&m, secret, sizeof secret);
+    if (!strcmp(user, "guest")) {
+        pascal(&m, "No User Authent");
+    } else {
+        pascal(&m, "Cleartxt Passwrd");
+        pascal(&m, user);
+        even(&m);
+        put(&m, secret, sizeof secret);
+    }
     if ((result = call(w, DSI_COMMAND, &m, NULL, 0, &got)) != NO_ERROR) {
         fprintf(stderr, "FPLogin: %d\n", result);
         exit(2);

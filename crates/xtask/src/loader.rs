@@ -1,4 +1,4 @@
-//! Compiles our C programs against libnfs and libsmb2, and runs them.
+//! Compiles our C programs, some against libnfs and libsmb2, and runs them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,6 +34,13 @@ pub fn compile_smb(given: Option<&Path>) -> Result<Option<PathBuf>> {
     let Some(options) = options else { return Ok(None) };
     cc(&from, &program, &options).context("with libsmb2")?;
     Ok(Some(program))
+}
+
+/// The program `interop/afp/load.c`, which needs nobody's library.
+pub fn compile_afp() -> Result<PathBuf> {
+    let (from, program) = (process::root().join("interop/afp/load.c"), program("afp-load")?);
+    cc(&from, &program, &[])?;
+    Ok(program)
 }
 
 /// The compiler's options for a folder as `make install` or a build leaves it.

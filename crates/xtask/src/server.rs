@@ -105,9 +105,15 @@ fn serve(args: &[&str], state: &Path) -> Result<(Running, Vec<String>)> {
 
 /// Makes an account in a state folder.
 pub fn add_user(state: &Path, name: &str, password: &str, uid: u32) -> Result<()> {
+    add_user_with(state, name, password, uid, &[])
+}
+
+/// The same with more options.
+pub fn add_user_with(state: &Path, name: &str, password: &str, uid: u32, more: &[&str]) -> Result<()> {
     let (state, uid) = (state.to_string_lossy(), uid.to_string());
     let mut child = Command::new(binary())
         .args(["user", "add", name, "--uid", &uid, "--state", &state, "--password-stdin"])
+        .args(more)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()

@@ -1,6 +1,7 @@
-//! `cargo xtask compare nfs | smb`: ours beside the peer from Debian's packages, on the same folder and file system, driven by
+//! `cargo xtask compare nfs | smb | afp`: ours beside the peer, on the same folder and file system, driven by
 //! the same load program in alternating runs with a warm cache.
 
+mod afp;
 mod folder;
 mod nfs;
 mod report;
@@ -8,7 +9,7 @@ mod rows;
 mod smb;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
@@ -20,7 +21,7 @@ use rows::{Group, Row};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs or smb
+    /// nfs, smb or afp
     protocol: Protocol,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
@@ -46,12 +47,16 @@ pub struct Args {
     /// smb: libsmb2's headers and libsmb2.a, where pkg-config does not know of it (Debian has libsmb2-dev from 13 on)
     #[arg(long, value_name = "DIR")]
     libsmb2: Option<PathBuf>,
+    /// afp: Netatalk's afpd, version 4, with its libraries where it was installed (Debian has netatalk from 13 on)
+    #[arg(long, value_name = "FILE")]
+    afpd: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Protocol {
     Nfs,
     Smb,
+    Afp,
 }
 
 /// Who is measured.
@@ -81,6 +86,8 @@ impl serde::Serialize for Who {
 pub struct Place {
     pub load: PathBuf,
     pub folder: PathBuf,
+    /// The peer's program, where that is not simply installed.
+    pub peer: Option<PathBuf>,
 }
 
 /// A server that runs.
@@ -95,6 +102,7 @@ impl Protocol {
         match self {
             Self::Nfs => nfs::PACKAGES,
             Self::Smb => smb::PACKAGES,
+            Self::Afp => &[],
         }
     }
 
@@ -102,6 +110,7 @@ impl Protocol {
         match self {
             Self::Nfs => nfs::groups(),
             Self::Smb => smb::groups(),
+            Self::Afp => afp::groups(),
         }
     }
 
@@ -109,13 +118,16 @@ impl Protocol {
         match self {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
+            Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
         }
     }
 
-    fn start(self, folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
+    fn start(self, place: &Place, who: Who, apart: &str) -> Result<Contestant> {
+        let folder = &place.folder;
         match self {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(folder, who, apart),
+            Self::Afp => afp::start(place, who, apart),
         }
     }
 }
@@ -225,7 +237,7 @@ impl Bench {
     }
 
     fn start(&self, who: Who, apart: &str) -> Result<Contestant> {
-        self.protocol.start(&self.place.folder, who, apart)
+        self.protocol.start(&self.place, who, apart)
     }
 
     fn run_group(&self, group: &Group, who: Who, server: &Contestant, round: usize) -> Result<Vec<Sample>> {

@@ -15,7 +15,7 @@ const PEERS: &[&str] = &["ganesha"];
 
 /// Makes the files that all rows use.
 pub fn place() -> Result<Place> {
-    Ok(Place { load: loader::compile("load")?, folder: folder::prepare(UID)? })
+    Ok(Place { load: loader::compile("load")?, folder: folder::prepare(UID)?, peer: None })
 }
 
 /// Starts a server whose own files are apart from those of others of its kind.

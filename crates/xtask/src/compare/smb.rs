@@ -49,7 +49,7 @@ pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
     samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
     let folder = folder::prepare(UID)?;
     folder::prepare_mac(&folder, UID)?;
-    Ok(Place { load, folder })
+    Ok(Place { load, folder, peer: None })
 }
 
 /// Starts a server whose own files are apart from those of others of its kind.

@@ -1,0 +1,200 @@
+//! AFP: the rows and bars of issue 4, beside Netatalk's afpd.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::rows::{Bar, Group, Row, Unit};
+use super::{Contestant, Place, Who, folder};
+use crate::process::Running;
+use crate::samba::{self, User};
+use crate::{isolate, loader, process, server};
+
+const ADA: User = User { name: "ada", password: "secret" };
+/// A Unix user that no other account of this machine has.
+const UID: u32 = 61002;
+
+/// afpd as its makers leave it, but for the size of requests: its default, 1 MiB with the header, takes no write of 1 MiB.
+const NETATALK: &[&str] = &["netatalk"];
+
+/// Makes the files that all rows use.
+pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
+    if !isolate::is_isolated() {
+        bail!("as root only, and where namespaces may be made: afpd needs its accounts as Unix users");
+    }
+    let peer = afpd.map(Path::to_path_buf).or_else(|| process::find("afpd"));
+    if peer.is_none() && !only_ours {
+        eprintln!(
+            "Netatalk's afpd is missing. Debian 13 has it: apt-get install netatalk. Before that, build version 4 from its \
+             source and say where it is: --afpd PREFIX/sbin/afpd; or measure ours alone: --only ours"
+        );
+        std::process::exit(2);
+    }
+    let load = loader::compile_afp()?;
+    samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
+    let folder = folder::prepare(UID)?;
+    folder::prepare_mac(&folder, UID)?;
+    Ok(Place { load, folder, peer })
+}
+
+/// Starts a server whose own files are apart from those of others of its kind. Ada logs in to ours; afpd, which knows Unix
+/// users' passwords only, has her as its guest.
+pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
+    let port = process::free_port()?;
+    let (running, user) = match who {
+        Who::Ours => (ours(&place.folder, port, apart)?, ADA.name),
+        Who::Peer(_) => (afpd(place, port, apart)?, "guest"),
+    };
+    let port = port.to_string();
+    let reach = ["--port", &port, "--share", "share", "--user", user, "--password", ADA.password];
+    Ok(Contestant { running, reach: reach.iter().map(|&text| text.to_owned()).collect() })
+}
+
+fn ours(folder: &Path, port: u16, apart: &str) -> Result<Running> {
+    let state = process::fresh_folder(&format!("compare/state{apart}"))?;
+    let settings = state.with_extension("toml");
+    let text = format!(
+        "[server]\nafp-logins = [\"cleartext\"]\nbonjour = false\n\n[[share]]\nname = \"share\"\npath = \"{}\"\nprotocols = [\"afp\"]\n",
+        folder.display()
+    );
+    std::fs::write(&settings, text)?;
+    server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
+    server::ours_with_settings(&settings, &state, &["--afp-port", &port.to_string()])
+}
+
+fn afpd(place: &Place, port: u16, apart: &str) -> Result<Running> {
+    let program = place.peer.as_ref().context("no afpd")?;
+    let state = process::fresh_folder(&format!("compare/netatalk{apart}"))?;
+    let (config, modules) = (state.join("afp.conf"), modules(program)?);
+    let text = format!(
+        "[Global]\nafp port = {port}\nafp listen = 127.0.0.1\nuam path = {}\nuam list = uams_guest.so\nguest account = {}\n\
+         cnid scheme = sqlite\nvol dbpath = {state}\nsignature = 0123456789abcdef\nlog file = {state}/afpd.log\n\
+         log level = default:warn\nzeroconf = no\nserver quantum = 2097152\nmax connections = 3000\n\n\
+         [share]\npath = {}\nvolume name = share\nea = sys\n",
+        modules.display(),
+        ADA.name,
+        place.folder.display(),
+        state = state.display()
+    );
+    std::fs::write(&config, text)?;
+    let config = config.to_string_lossy();
+    let log = process::log_file(&state.join("afpd.out"))?;
+    let mut running = Running::start(program, &["-d", "-F", &config], Stdio::null(), log)?;
+    process::wait_for_port(&mut running, port, Duration::from_secs(20))
+        .with_context(|| format!("afpd does not start; see {}", state.display()))?;
+    Ok(running)
+}
+
+/// The folder of afpd's login modules: below the prefix that it was installed to.
+fn modules(afpd: &Path) -> Result<PathBuf> {
+    let prefix = afpd.parent().and_then(Path::parent).context("afpd is in no prefix")?;
+    let mut libraries = vec![prefix.join("lib/netatalk"), prefix.join("lib64/netatalk")];
+    libraries.extend(
+        std::fs::read_dir(prefix.join("lib"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|e| e.path().join("netatalk")),
+    );
+    let found = libraries.into_iter().find(|folder| folder.join("uams_guest.so").exists());
+    found.with_context(|| format!("there is no netatalk/uams_guest.so below {}/lib", prefix.display()))
+}
+
+pub fn groups() -> Vec<Group> {
+    let mut groups: Vec<Group> = IDLE.iter().cloned().map(Group::fresh).collect();
+    for rows in [READS, WRITES, SMALL] {
+        groups.extend(Group::singles(rows));
+    }
+    groups.push(Group::new(FILES.to_vec()));
+    groups.extend(Group::singles(LISTS));
+    groups.push(Group::last(DELETES));
+    groups
+}
+
+const fn row(name: &'static str, unit: Unit, (file, args): (&'static str, &'static str), bar: Bar) -> Row {
+    Row { name, unit, file, args, peers: NETATALK, bar: Some(bar) }
+}
+
+const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(1.0) };
+
+const IDLE: &[Row] = &[row(
+    "idle session memory, 500",
+    Unit::Memory,
+    ("idle", "idle --count 500"),
+    Bar::AtMost(32.0 * 1024.0),
+)];
+
+/// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice.
+const READS: &[Row] = &[
+    row("read 1 GiB 1 client q1", Unit::Bytes, ("one", "read --size 1073741824"), STREAM),
+    row("read 1 GiB 1 client q4", Unit::Bytes, ("one", "read --size 1073741824 --depth 4"), STREAM),
+    row("read 5 clients q1", Unit::Bytes, ("many", "read --clients 5 --size 268435456 --passes 2"), STREAM),
+    row(
+        "read 5 clients q4",
+        Unit::Bytes,
+        ("many", "read --clients 5 --size 268435456 --passes 2 --depth 4"),
+        STREAM,
+    ),
+    row("read 10 clients q1", Unit::Bytes, ("many", "read --clients 10 --size 268435456 --passes 2"), STREAM),
+    row(
+        "read 10 clients q4",
+        Unit::Bytes,
+        ("many", "read --clients 10 --size 268435456 --passes 2 --depth 4"),
+        STREAM,
+    ),
+];
+
+const WRITES: &[Row] = &[
+    row("write 1 GiB 1 client q1", Unit::Bytes, ("one", "write --size 1073741824"), STREAM),
+    row("write 1 GiB 1 client q4", Unit::Bytes, ("one", "write --size 1073741824 --depth 4"), STREAM),
+    row("write 5 clients q1", Unit::Bytes, ("many", "write --clients 5 --size 268435456 --passes 2"), STREAM),
+    row(
+        "write 5 clients q4",
+        Unit::Bytes,
+        ("many", "write --clients 5 --size 268435456 --passes 2 --depth 4"),
+        STREAM,
+    ),
+    row(
+        "write 10 clients q1",
+        Unit::Bytes,
+        ("many", "write --clients 10 --size 268435456 --passes 2"),
+        STREAM,
+    ),
+    row(
+        "write 10 clients q4",
+        Unit::Bytes,
+        ("many", "write --clients 10 --size 268435456 --passes 2 --depth 4"),
+        STREAM,
+    ),
+];
+
+const SMALL: &[Row] = &[
+    row(
+        "read 1 KiB q1",
+        Unit::Ops,
+        ("one", "small --block 1024 --size 104857600 --seconds 1.5"),
+        Bar::speed(1.0),
+    ),
+    row(
+        "random read 4 KiB q32",
+        Unit::Ops,
+        ("one", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
+        Bar::speed(1.0),
+    ),
+];
+
+const FILES: &[Row] = &[
+    row("create+write 4 KiB+close", Unit::Ops, ("new", "create --block 4096 --count 2000"), Bar::speed(2.0)),
+    row("stat", Unit::Ops, ("new", "stat --count 2000"), Bar::speed(2.0)),
+];
+
+const DELETES: &[Row] = &[row("delete", Unit::Ops, ("new", "remove --count 2000"), Bar::speed(2.0))];
+
+const LISTS: &[Row] = &[row(
+    "list 10,000 with Finder info",
+    Unit::Ops,
+    ("mac", "list --block 65536 --count 10000 --passes 10"),
+    Bar::speed(5.0),
+)];
