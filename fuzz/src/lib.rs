@@ -8,8 +8,8 @@
 //! * `cargo test --manifest-path fuzz/Cargo.toml` replays the corpus, on stable Rust.
 
 pub mod acl;
-pub mod afp_files;
 pub mod afp_extras;
+pub mod afp_files;
 pub mod afp_forks;
 pub mod mac;
 pub mod names;
