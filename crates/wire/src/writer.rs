@@ -125,5 +125,7 @@ mod tests {
         w.patch_u16_le(2, 0x0304);
         w.patch_u32_le(4, 0x0506_0708);
         assert_eq!(w.as_bytes(), [0, 0, 4, 3, 8, 7, 6, 5]);
+        w.patch_u16_be(0, 0x0a0b);
+        assert_eq!(w.as_bytes()[..4], [10, 11, 4, 3]);
     }
 }

@@ -17,6 +17,8 @@ pub mod lock;
 mod padding;
 pub mod path;
 pub mod result_code;
+pub mod server_info;
+pub mod session;
 pub mod set_parameters;
 pub mod strings;
 pub mod volume;
