@@ -11,6 +11,7 @@ pub mod acl;
 pub mod afp_extras;
 pub mod afp_files;
 pub mod afp_forks;
+pub mod afp_session;
 pub mod mac;
 pub mod names;
 pub mod nfs;
@@ -28,6 +29,9 @@ pub const TARGETS: &[Target] = &[
     ("afp_desktop", afp_extras::desktop),
     ("afp_forks", afp_forks::forks),
     ("afp_files", afp_files::messages),
+    ("afp_frames", afp_session::frames),
+    ("afp_server_info", afp_session::server_info),
+    ("afp_session", afp_session::messages),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),
