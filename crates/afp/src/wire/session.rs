@@ -148,7 +148,7 @@ impl<'a> GetSessionToken<'a> {
         r.skip(1)?; // padding
         let kind = TokenKind(r.u16_be()?);
         if r.remaining() == 0 {
-            return Ok(Self { kind, time: None, id: &[] });
+            return Ok(Self { kind, time: kind.has_time().then_some(0), id: &[] });
         }
         let length = r.u32_be()?;
         let time = if kind.has_time() { Some(r.u32_be()?) } else { None };
