@@ -1,1 +1,270 @@
-//! A client for session tests and measurements.
+//! A client for session tests and measurements: blocking, one question after another, or several under way where a caller
+//! sends them before it receives. It shares its codecs with the server: it drives, and proves nothing about bytes.
+//!
+//! ```no_run
+//! use afp::client::{Client, Login};
+//! let stream = std::net::TcpStream::connect("127.0.0.1:548").unwrap();
+//! let mut client = Client::open(stream).unwrap();
+//! client.log_in("AFP3.4", &Login::Cleartext { name: "ada", password: "secret" }).unwrap();
+//! let share = client.open_volume("share").unwrap();
+//! let file = client.create(share, "notes").unwrap();
+//! # let _ = file;
+//! ```
+
+mod files;
+mod forks;
+
+use std::io::{self, Read, Write};
+
+use wire::{Reader, Writer};
+
+pub use self::files::ROOT;
+pub use self::forks::ForkId;
+use crate::wire::dsi::{Command, Header, Options};
+use crate::wire::strings::{pascal, put_pascal};
+use crate::wire::volume::OpenVol;
+use crate::wire::{Path, ResultCode, VolumeBitmap, command};
+
+/// A stream of bytes to a server.
+pub trait Link: Read + Write {}
+
+impl<T: Read + Write> Link for T {}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The connection.
+    #[error("the connection: {0}")]
+    Io(#[from] io::Error),
+    /// The server says no.
+    #[error("the server says {0:?}")]
+    Refused(ResultCode),
+    /// The server answers something that is not of the protocol.
+    #[error("not an answer: {0}")]
+    Malformed(#[from] wire::Malformed),
+}
+
+impl Error {
+    /// What the server said, if it has said anything.
+    #[must_use]
+    pub fn code(&self) -> Option<ResultCode> {
+        match self {
+            Self::Refused(code) => Some(*code),
+            Self::Io(_) | Self::Malformed(_) => None,
+        }
+    }
+}
+
+/// What a call gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// How to log in.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "named in full")]
+pub enum Login<'a> {
+    Guest,
+    Cleartext { name: &'a str, password: &'a str },
+}
+
+/// A frame from the server.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// Its header.
+    pub header: Header,
+    /// What follows it.
+    pub payload: Vec<u8>,
+}
+
+impl Frame {
+    /// What a reply says of how it went.
+    #[must_use]
+    pub fn code(&self) -> ResultCode {
+        ResultCode(self.header.code as i32)
+    }
+
+    /// The payload of what went well.
+    ///
+    /// # Errors
+    /// The server refused.
+    pub fn well(self) -> Result<Vec<u8>> {
+        match self.code() {
+            ResultCode::NO_ERROR => Ok(self.payload),
+            code => Err(Error::Refused(code)),
+        }
+    }
+}
+
+/// A client.
+pub struct Client<L> {
+    link: L,
+    next_id: u16,
+    /// What the server said when the session was opened.
+    pub options: Options,
+    /// What it has said unasked: attentions and tickles.
+    pub unasked: Vec<Frame>,
+}
+
+/// The most frames that the server says unasked and that are kept.
+const MAX_UNASKED: usize = 1024;
+
+impl<L: Link> Client<L> {
+    /// A client that has said nothing yet.
+    pub fn new(link: L) -> Self {
+        Self { link, next_id: 1, options: Options::default(), unasked: Vec::new() }
+    }
+
+    /// Opens a DSI session.
+    ///
+    /// # Errors
+    /// See [`Error`], as for all below.
+    pub fn open(link: L) -> Result<Self> {
+        let mut client = Self::new(link);
+        let mut w = Writer::new();
+        Options { attention_quantum: Some(1024), ..Options::default() }.encode(&mut w);
+        let answer = client.ask(Command::OPEN_SESSION, 0, w.as_bytes())?.well()?;
+        client.options = Options::decode(&mut Reader::new(&answer))?;
+        Ok(client)
+    }
+
+    /// The stream, to do what no client should.
+    pub fn link(&mut self) -> &mut L {
+        &mut self.link
+    }
+
+    /// Sends a frame; its id.
+    pub fn send(&mut self, command: Command, code: u32, payload: &[u8]) -> Result<u16> {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        let header = Header { is_reply: false, command, id, code, length: payload.len() as u32 };
+        let mut w = Writer::new();
+        header.encode(&mut w);
+        w.put(payload);
+        self.link.write_all(w.as_bytes())?;
+        Ok(id)
+    }
+
+    /// The next reply. Keeps what the server says unasked, and answers nothing to it.
+    pub fn receive(&mut self) -> Result<Frame> {
+        loop {
+            let frame = self.receive_any()?;
+            if frame.header.is_reply {
+                return Ok(frame);
+            }
+            if self.unasked.len() < MAX_UNASKED {
+                self.unasked.push(frame);
+            }
+        }
+    }
+
+    /// The next frame of any kind.
+    pub fn receive_any(&mut self) -> Result<Frame> {
+        let mut header = [0; Header::LEN];
+        self.link.read_exact(&mut header)?;
+        let header = Header::decode(&mut Reader::new(&header))?;
+        let mut payload = Vec::new();
+        let length = u64::from(header.length);
+        if (&mut self.link).take(length).read_to_end(&mut payload)? as u64 != length {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(Frame { header, payload })
+    }
+
+    /// Sends a frame and waits for its answer.
+    pub fn ask(&mut self, command: Command, code: u32, payload: &[u8]) -> Result<Frame> {
+        let id = self.send(command, code, payload)?;
+        let answer = self.receive()?;
+        match answer.header.id == id {
+            true => Ok(answer),
+            false => Err(wire::Malformed("an answer to another question").into()),
+        }
+    }
+
+    /// A command: its number, then what `body` writes.
+    pub fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> Result<Frame> {
+        self.ask(Command::COMMAND, 0, message(number, body).as_bytes())
+    }
+
+    /// A command with data behind it (DSI write).
+    pub fn call_with_data(
+        &mut self,
+        number: u8,
+        body: impl FnOnce(&mut Writer),
+        data: &[u8],
+    ) -> Result<Frame> {
+        let mut w = message(number, body);
+        let at = w.len() as u32;
+        w.put(data);
+        self.ask(Command::WRITE, at, w.as_bytes())
+    }
+
+    /// The block of server information (DSI GetStatus).
+    pub fn status(&mut self) -> Result<Vec<u8>> {
+        self.ask(Command::GET_STATUS, 0, &[])?.well()
+    }
+
+    /// Logs in.
+    pub fn log_in(&mut self, version: &str, login: &Login<'_>) -> Result<()> {
+        self.call(command::LOGIN, |w| {
+            put_pascal(w, version.as_bytes());
+            match login {
+                Login::Guest => put_pascal(w, b"No User Authent"),
+                Login::Cleartext { name, password } => cleartext(name, password, w),
+            }
+        })?
+        .well()
+        .map(drop)
+    }
+
+    /// Opens a volume; its number.
+    pub fn open_volume(&mut self, name: &str) -> Result<u16> {
+        let request = OpenVol { bitmap: VolumeBitmap::ID, name: name.as_bytes(), password: None };
+        let reply = self.call(command::OPEN_VOL, |w| request.encode(w))?.well()?;
+        let mut r = Reader::new(&reply);
+        r.skip(2)?;
+        Ok(r.u16_be()?)
+    }
+
+    /// The names of the volumes that this user may see.
+    pub fn volumes(&mut self) -> Result<Vec<Vec<u8>>> {
+        let reply = self.call(command::GET_SRVR_PARMS, |w| w.u8(0))?.well()?;
+        let mut r = Reader::new(&reply);
+        r.skip(4)?; // the server's time
+        let count = r.u8()?;
+        let mut names = Vec::new();
+        for _ in 0..count {
+            r.skip(1)?; // flags
+            names.push(pascal(&mut r)?.to_vec());
+        }
+        Ok(names)
+    }
+
+    /// Says that it is there (DSI tickle).
+    pub fn tickle(&mut self) -> Result<()> {
+        self.send(Command::TICKLE, 0, &[]).map(drop)
+    }
+}
+
+/// A path of one UTF-8 name, or several with NUL bytes between them.
+fn path(name: &str) -> Path<'_> {
+    Path::utf8(name.as_bytes())
+}
+
+fn message(number: u8, body: impl FnOnce(&mut Writer)) -> Writer {
+    let mut w = Writer::new();
+    w.u8(number);
+    body(&mut w);
+    w
+}
+
+/// The user name, a byte to come to an even offset, eight bytes of password.
+fn cleartext(name: &str, password: &str, w: &mut Writer) {
+    put_pascal(w, b"Cleartxt Passwrd");
+    put_pascal(w, name.as_bytes());
+    if w.len() % 2 != 0 {
+        w.u8(0);
+    }
+    let mut bytes = [0; 8];
+    let length = password.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&password.as_bytes()[..length]);
+    w.put(&bytes);
+}
