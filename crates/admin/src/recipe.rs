@@ -25,6 +25,8 @@ pub struct Reachable {
     pub nfs: Option<Reach>,
     /// SMB: address and port.
     pub smb: Option<(IpAddr, u16)>,
+    /// AFP: address and port.
+    pub afp: Option<(IpAddr, u16)>,
 }
 
 /// The client a line is for.
@@ -54,13 +56,15 @@ pub fn shares(shares: &[ShareSettings], reach: Reachable) -> Vec<ShareStatus> {
         .map(|share| {
             let smb = reach.smb.filter(|_| shown(share, Protocol::Smb));
             let nfs = reach.nfs.filter(|_| shown(share, Protocol::Nfs));
+            let afp = reach.afp.filter(|_| shown(share, Protocol::Afp));
             let smb = smb.map(|(host, port)| smb_lines(&share.name, host, port));
+            let afp = afp.map(|(host, port)| afp_lines(&share.name, host, port));
             let nfs = nfs.map(|reach| lines(share, reach));
             ShareStatus {
                 name: share.name.clone(),
                 path: share.path.clone(),
                 read_only: share.read_only,
-                mounts: smb.into_iter().chain(nfs).flatten().collect(),
+                mounts: smb.into_iter().chain(afp).chain(nfs).flatten().collect(),
             }
         })
         .collect()
@@ -76,13 +80,7 @@ fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
         line,
         why: why.map(Into::into),
     };
-    let at = match host {
-        IpAddr::V4(v4) => v4.to_string(),
-        IpAddr::V6(v6) => format!("[{v6}]"),
-    };
-    let encoded: String = share.bytes().map(percent_encoded).collect();
-    let colon_port = if port == SMB_PORT { String::new() } else { format!(":{port}") };
-    let mac = line("macOS", format!("open smb://{at}{colon_port}/{encoded}"), None);
+    let mac = line("macOS", format!("open {}", url("smb", share, host, (port, SMB_PORT))), None);
     let windows = match port {
         SMB_PORT => line("Windows", format!(r"\\{}\{share}", unc_host(host)), None),
         _ => line(
@@ -95,6 +93,41 @@ fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
     let (from, to) = (quote(&format!("//{host}/{share}")), quote(&format!("/mnt/{share}")));
     let linux = format!("sudo mount -t cifs -o username=NAME{port_option} {from} {to}");
     vec![mac, windows, line("Linux", linux, None)]
+}
+
+/// The standard port of AFP.
+const AFP_PORT: u16 = 548;
+
+fn afp_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
+    let line = |client: &str, line: String, why: Option<&str>| MountLine {
+        protocol: Protocol::Afp,
+        client: client.into(),
+        line,
+        why: why.map(Into::into),
+    };
+    let mac = line("macOS", format!("open {}", url("afp", share, host, (port, AFP_PORT))), None);
+    // Macs before Mac OS X have no IPv6.
+    let IpAddr::V4(host) = host else { return vec![mac] };
+    let chooser = "Chooser, AppleShare, Server IP Address...:";
+    let classic = match port {
+        AFP_PORT => line("classic", format!("{chooser} {host}"), None),
+        _ => {
+            let why = "without a port a Mac asks port 548, which only root can give it";
+            line("classic", format!("{chooser} {host}:{port}"), Some(why))
+        }
+    };
+    vec![mac, classic]
+}
+
+/// The address of a share; with its port where that is not the standard one.
+fn url(scheme: &str, share: &str, host: IpAddr, (port, standard): (u16, u16)) -> String {
+    let at = match host {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("[{v6}]"),
+    };
+    let colon_port = if port == standard { String::new() } else { format!(":{port}") };
+    let encoded: String = share.bytes().map(percent_encoded).collect();
+    format!("{scheme}://{at}{colon_port}/{encoded}")
 }
 
 /// An IPv6 address has colons, which a UNC path cannot: it is written as a name of `ipv6-literal.net`, which Windows
@@ -221,6 +254,21 @@ mod tests {
         assert_eq!(other[0].line, "open smb://[fd00::1]:10445/A");
         assert_eq!(other[1].line, r"net use \\fd00--1.ipv6-literal.net\A /TCPPORT:10445");
         assert!(other[2].line.contains("port=10445") && other[1].why.is_some());
+    }
+
+    #[test]
+    fn afp_is_shown_as_an_address_for_macos_and_as_what_to_type_in_the_chooser_for_older_macs() {
+        let lines = |port| -> Vec<String> {
+            afp_lines("My Work", HOST, port).into_iter().map(|line| line.line).collect()
+        };
+        let chooser = "Chooser, AppleShare, Server IP Address...: 192.168.1.10";
+        assert_eq!(lines(548), ["open afp://192.168.1.10/My%20Work", chooser]);
+        assert_eq!(
+            lines(10548),
+            ["open afp://192.168.1.10:10548/My%20Work".to_owned(), format!("{chooser}:10548")]
+        );
+        assert!(afp_lines("A", HOST, 10548)[1].why.as_ref().is_some_and(|why| why.contains("548")));
+        assert_eq!(afp_lines("A", "fd00::1".parse().unwrap(), 548).len(), 1);
     }
 
     #[test]

@@ -6,6 +6,9 @@ use admin::Settings;
 use auth::{AccountFile, Directory, Identity, UnixAccounts};
 use rustix::process::{getegid, geteuid, getgroups};
 
+/// As whom guests act: nobody.
+pub(crate) const GUEST: u32 = 65_534;
+
 /// Reads them all anew, for the start and for each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
     let file = AccountFile::read(state)?;

@@ -9,7 +9,7 @@ use admin::{Port, Protocol, Settings};
 use crate::running::Current;
 
 /// The protocols this build serves.
-pub(crate) const BUILT: &[Protocol] = &[Protocol::Nfs, Protocol::Smb, Protocol::Portmap];
+pub(crate) const BUILT: &[Protocol] = &[Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Portmap];
 
 /// Prints the shares, what is missing, and `ready`, at once: a script may wait for the last line.
 pub(crate) fn ready(current: &Current, shares: &[ShareStatus]) -> std::io::Result<()> {
@@ -20,23 +20,34 @@ pub(crate) fn ready(current: &Current, shares: &[ShareStatus]) -> std::io::Resul
     out.flush()
 }
 
-/// Said when SMB is served and nobody can log in.
-const NOBODY: &str = "nobody can log in over SMB yet: give an account with --user NAME:PASSWORD, keep one with \
-                      `fourfold user add NAME`, or let everybody in with --guest";
+/// Said when nobody can log in: over what, and what to do about it.
+fn nobody(over: &str) -> String {
+    format!(
+        "nobody can log in over {over} yet: give an account with --user NAME:PASSWORD, keep one with \
+         `fourfold user add NAME`, or let everybody in with --guest"
+    )
+}
+
+/// The protocols with a login that show some share, when none of these shares lets guests in.
+fn without_guests(settings: &Settings) -> Vec<&'static str> {
+    let with_login = [Protocol::Smb, Protocol::Afp];
+    let closed = |protocol: &Protocol| {
+        let mut shares = settings.shares.iter().filter(|share| share.protocols.contains(protocol)).peekable();
+        settings.server.ports.of(*protocol) != Port::Off
+            && shares.peek().is_some()
+            && !shares.any(|share| share.guests)
+    };
+    with_login.into_iter().filter(closed).map(Protocol::title).collect()
+}
 
 fn text(settings: &Settings, anybody: bool, shares: &[ShareStatus]) -> String {
     let mut text = String::new();
     for share in shares {
         let _ = share.write_mounts(&mut text); // writing to a String cannot fail
     }
-    let smb = |share: &&admin::ShareSettings| share.protocols.contains(&Protocol::Smb);
-    let mut smb_shares = settings.shares.iter().filter(smb).peekable();
-    if settings.server.ports.smb != Port::Off
-        && smb_shares.peek().is_some()
-        && !anybody
-        && !smb_shares.any(|share| share.guests)
-    {
-        let _ = writeln!(text, "{NOBODY}");
+    let closed = without_guests(settings);
+    if !anybody && !closed.is_empty() {
+        let _ = writeln!(text, "{}", nobody(&closed.join(" or ")));
     }
     if let Some(missing) = missing(settings) {
         let _ = writeln!(text, "{missing}");
@@ -71,17 +82,21 @@ mod tests {
 
     #[test]
     fn ready_is_the_last_line_and_protocols_that_are_missing_are_said() {
-        assert_eq!(text(&settings(&[]), true, &[]), "not available in this build: AFP and iSCSI\nready\n");
-        let one = settings(&[("smb-port", "off"), ("afp-port", "0"), ("iscsi-port", "off")]);
-        assert_eq!(text(&one, false, &[]), "not available in this build: AFP\nready\n");
+        assert_eq!(text(&settings(&[]), true, &[]), "not available in this build: iSCSI\nready\n");
+        let one = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "0")]);
+        assert_eq!(text(&one, false, &[]), "not available in this build: iSCSI\nready\n");
         let none = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "off")]);
         assert_eq!(text(&none, false, &[]), "ready\n");
     }
 
     #[test]
     fn who_has_no_account_yet_is_told_how_to_get_one() {
-        let quiet = [("afp-port", "off"), ("iscsi-port", "off")];
-        assert_eq!(text(&settings(&quiet), false, &[]), format!("{NOBODY}\nready\n"));
+        let quiet = [("iscsi-port", "off")];
+        let over = |over: &str| format!("{}\nready\n", nobody(over));
+        assert_eq!(text(&settings(&quiet), false, &[]), over("SMB or AFP"));
+        assert_eq!(text(&settings(&quiet), true, &[]), "ready\n");
+        let one = [("iscsi-port", "off"), ("smb-port", "off")];
+        assert_eq!(text(&settings(&one), false, &[]), over("AFP"));
         let mut guests = settings(&quiet);
         guests.shares[0].guests = true;
         assert_eq!(text(&guests, false, &[]), "ready\n");

@@ -1,8 +1,9 @@
 //! Where, and as whom, the program was started.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use admin::{Diagnostic, Settings};
+use admin::{Diagnostic, ServerSettings, Settings};
 use anyhow::Context;
 
 use crate::cli::Where;
@@ -26,4 +27,22 @@ pub(crate) fn state(place: &Where) -> anyhow::Result<Result<PathBuf, Vec<Diagnos
 pub(crate) fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() { "localhost".into() } else { name.trim().into() }
+}
+
+/// What kind of machine Macs show it as: an icon of theirs goes with it.
+pub(crate) const MODEL: &str = "MacSamba";
+
+/// What people read as the server's name: the set one, else the host's without its domain.
+pub(crate) fn server_name(settings: &ServerSettings) -> String {
+    let host = || host_name().split('.').next().unwrap_or_default().to_owned();
+    settings.bonjour_name.clone().unwrap_or_else(host)
+}
+
+/// Where a server that listens on these addresses can be reached: of "every address" those that the host has now.
+pub(crate) fn reachable(listen: &[IpAddr]) -> Vec<IpAddr> {
+    let own = if_addrs::get_if_addrs().unwrap_or_default();
+    let own: Vec<IpAddr> = own.iter().filter(|one| !one.is_loopback()).map(if_addrs::Interface::ip).collect();
+    let all_of = |any: &IpAddr| own.iter().copied().filter(|ip| ip.is_ipv4() == any.is_ipv4()).collect();
+    let of = |ip: &IpAddr| if ip.is_unspecified() { all_of(ip) } else { vec![*ip] };
+    listen.iter().flat_map(of).collect()
 }

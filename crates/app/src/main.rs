@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout)] // a program may print
 
 mod accounts;
+mod afp_view;
 mod announce;
 mod bind;
 mod check;

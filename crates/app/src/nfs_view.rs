@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use admin::control::{SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
@@ -12,7 +12,7 @@ use nfs::server::{Company, Export, HandleSecret, Places, Portmap, Service, Socke
 use tokio::sync::watch;
 
 use crate::bind::Bound;
-use crate::running::{Current, View};
+use crate::running::{Current, View, all_ended};
 use crate::volumes::Volumes;
 use crate::{bind, exports, here};
 
@@ -122,14 +122,7 @@ impl NfsView {
     /// Waits until every connection has ended.
     pub(crate) async fn stopped(&self) {
         nfs::server::withdraw(&self.service).await;
-        const LOOK_EVERY: Duration = Duration::from_millis(10);
-        const MOST_LOOKS: usize = 200;
-        for _ in 0..MOST_LOOKS {
-            if self.connections.peers().is_empty() {
-                return;
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
+        all_ended(&self.connections).await;
     }
 
     fn exports(&self, settings: &Settings) -> anyhow::Result<Vec<Export>> {

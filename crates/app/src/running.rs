@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use admin::control::{ListenerStatus, Report, ShareStatus, Status};
 use admin::recipe::{self, Reachable};
@@ -25,6 +25,18 @@ pub(crate) trait View: Send + Sync {
 
     /// Takes new settings over without dropping anyone; gives back lines worth saying.
     fn reload(&self, current: &Arc<Current>) -> Vec<String>;
+}
+
+/// Waits until every connection of a protocol has ended, for two seconds at most.
+pub(crate) async fn all_ended(connections: &conn::Server) {
+    const LOOK_EVERY: Duration = Duration::from_millis(10);
+    const MOST_LOOKS: usize = 200;
+    for _ in 0..MOST_LOOKS {
+        if connections.peers().is_empty() {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// The server.

@@ -1,17 +1,20 @@
 //! `fourfold serve`: shares folders until told to stop.
 
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use admin::control::{self, ListenerStatus, Report};
 use admin::recipe::{self, Reach, Reachable};
-use admin::{Arguments, Protocol, Settings};
+use admin::{Arguments, Protocol, ServerSettings, Settings};
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use vfs::index::Index;
 
+use crate::afp_view::AfpView;
+use crate::bind::Bound;
 use crate::cli::Serve;
 use crate::nfs_view::NfsView;
 use crate::running::{Current, Running, View};
@@ -61,26 +64,23 @@ async fn serve_until_stopped(
     index: Index,
 ) -> anyhow::Result<()> {
     let (stop, stopping) = watch::channel(false);
-    let mut signals = Signals::new()?;
-    let nfs_bound = bind::open(&settings.server, Protocol::Nfs, true, here::privileged())?;
-    let smb_bound = bind::open(&settings.server, Protocol::Smb, false, here::privileged())?;
-    let bound = [(Protocol::Nfs, &nfs_bound), (Protocol::Smb, &smb_bound)];
-    let listeners =
-        bound.into_iter().flat_map(|(protocol, bound)| listeners(protocol, bound.as_ref())).collect();
-    let smb_port = smb_bound.as_ref().map(|bound| bound.port);
-    let port = nfs_bound.as_ref().map(|bound| bound.port);
+    let accounts_changed = Arc::new(Notify::new());
+    let mut orders = Orders::new(accounts_changed.clone())?;
+    let bound = Bounds::open(&settings.server)?;
+    let listeners = bound.listeners();
     let accounts = accounts::read(state.path(), &settings)?;
     let current = Arc::new(Current { settings, accounts });
 
     let volumes = Volumes::new(index);
+    let ports = bound.ports();
     let nfs = NfsView::new(&current, state, volumes.clone())?;
     let smb = SmbView::new(&current, state, volumes.clone())?;
-    let found = nfs.serve(nfs_bound, &current.settings.server, stopping.clone()).await;
-    smb.serve(smb_bound, &stopping);
-    let host = recipe::address(&current.settings.server.listen);
-    let nfs_reach = port.map(|port| Reach { host, port, locks_found: found, secure: false });
-    let reach = Reachable { nfs: nfs_reach, smb: smb_port.map(|port| (host, port)) };
-    let views: Vec<Arc<dyn View>> = vec![volumes.clone(), nfs.clone(), smb.clone()];
+    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, accounts_changed)?;
+    let locks_found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
+    smb.serve(bound.smb, &stopping);
+    afp.serve(bound.afp, &stopping);
+    let reach = ports.reachable(&current.settings.server.listen, locks_found);
+    let views: Vec<Arc<dyn View>> = vec![volumes.clone(), nfs.clone(), smb.clone(), afp.clone()];
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
@@ -90,7 +90,7 @@ async fn serve_until_stopped(
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
     }
     notify(&[sd_notify::NotifyState::Ready]);
-    while let Ordered::Reload = signals.next().await {
+    while let Ordered::Reload = orders.next().await {
         reload(running.clone()).await;
     }
     tracing::info!("stopping");
@@ -98,12 +98,61 @@ async fn serve_until_stopped(
     control.abort();
     control::remove(state.path());
     stop.send_replace(true);
+    afp.stopped().await;
     smb.stopped().await;
     nfs.stopped().await;
     Ok(())
 }
 
-fn listeners(protocol: Protocol, bound: Option<&bind::Bound>) -> Vec<ListenerStatus> {
+/// The listeners of every protocol that is on.
+struct Bounds {
+    nfs: Option<Bound>,
+    smb: Option<Bound>,
+    afp: Option<Bound>,
+}
+
+impl Bounds {
+    fn open(settings: &ServerSettings) -> anyhow::Result<Self> {
+        let open = |protocol, udp| bind::open(settings, protocol, udp, here::privileged());
+        Ok(Self {
+            nfs: open(Protocol::Nfs, true)?,
+            smb: open(Protocol::Smb, false)?,
+            afp: open(Protocol::Afp, false)?,
+        })
+    }
+
+    fn listeners(&self) -> Vec<ListenerStatus> {
+        let all = [(Protocol::Nfs, &self.nfs), (Protocol::Smb, &self.smb), (Protocol::Afp, &self.afp)];
+        all.into_iter().flat_map(|(protocol, bound)| listeners(protocol, bound.as_ref())).collect()
+    }
+
+    fn ports(&self) -> Ports {
+        let port = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.port);
+        Ports { nfs: port(&self.nfs), smb: port(&self.smb), afp: port(&self.afp) }
+    }
+}
+
+/// The ports that were bound.
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    nfs: Option<u16>,
+    smb: Option<u16>,
+    afp: Option<u16>,
+}
+
+impl Ports {
+    /// What clients are told. `locks_found`: kernels find the lock service.
+    fn reachable(self, listen: &[IpAddr], locks_found: bool) -> Reachable {
+        let host = recipe::address(listen);
+        Reachable {
+            nfs: self.nfs.map(|port| Reach { host, port, locks_found, secure: false }),
+            smb: self.smb.map(|port| (host, port)),
+            afp: self.afp.map(|port| (host, port)),
+        }
+    }
+}
+
+fn listeners(protocol: Protocol, bound: Option<&Bound>) -> Vec<ListenerStatus> {
     let Some(bound) = bound else { return Vec::new() };
     let tcp = bound.tcp.iter().map(|tcp| ("tcp", tcp.local_addr()));
     let udp = bound.udp.iter().map(|udp| ("udp", udp.local_addr()));
@@ -155,24 +204,28 @@ enum Ordered {
     Stop,
 }
 
-struct Signals {
+/// Where orders come from.
+struct Orders {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
+    accounts_changed: Arc<Notify>,
 }
 
-impl Signals {
-    fn new() -> std::io::Result<Self> {
+impl Orders {
+    fn new(accounts_changed: Arc<Notify>) -> std::io::Result<Self> {
         Ok(Self {
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            accounts_changed,
         })
     }
 
     async fn next(&mut self) -> Ordered {
         tokio::select! {
             _ = self.hangup.recv() => Ordered::Reload,
+            () = self.accounts_changed.notified() => Ordered::Reload,
             _ = self.terminate.recv() => Ordered::Stop,
             _ = self.interrupt.recv() => Ordered::Stop,
         }

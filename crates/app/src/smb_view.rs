@@ -1,28 +1,24 @@
 //! The SMB server as part of the program: settings in, status out.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use admin::control::{SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, UnixAccounts};
 use conn::{Server, Watchdog};
-use smb::server::{
-    Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
-};
+use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
 use tokio::sync::watch;
 
+use crate::accounts::GUEST;
 use crate::bind::Bound;
 use crate::here;
-use crate::running::{Current, View};
-use crate::volumes::{Volumes, owner};
+use crate::running::{Current, View, all_ended};
+use crate::volumes::{Volumes, name_owners};
 
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
-/// As whom guests act: nobody.
-const GUEST: u32 = 65_534;
 
 /// The SMB server.
 pub(crate) struct SmbView {
@@ -64,14 +60,7 @@ impl SmbView {
 
     /// Waits until every connection has ended.
     pub(crate) async fn stopped(&self) {
-        const LOOK_EVERY: Duration = Duration::from_millis(10);
-        const MOST_LOOKS: usize = 200;
-        for _ in 0..MOST_LOOKS {
-            if self.connections.peers().is_empty() {
-                return;
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
+        all_ended(&self.connections).await;
     }
 }
 
@@ -100,7 +89,7 @@ fn config(current: &Arc<Current>, guid: [u8; 16], volumes: &Volumes) -> anyhow::
         newest: Dialect::V3_1_1,
         session_lifetime: None,
         listens_on: settings.server.listen.clone(),
-        model: "MacSamba".into(),
+        model: here::MODEL.into(),
     })
 }
 
@@ -134,31 +123,15 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
     }))
 }
 
-/// Says who the owners of opens, locks and leases are.
-fn name_owners(sessions: &[SessionInfo], status: &mut Status) {
-    let people: HashMap<String, String> = sessions
-        .iter()
-        .map(|session| {
-            let name = if session.user.is_empty() { "nobody" } else { &session.user };
-            let from = session.peers.first().map_or(String::new(), |peer| format!(" at {}", peer.ip()));
-            (owner(session.client), format!("{name}{from}"))
-        })
-        .collect();
-    let opens = status.opens.iter_mut().map(|open| &mut open.owner);
-    let locks = status.locks.iter_mut().map(|lock| &mut lock.owner);
-    let leases = status.leases.iter_mut().map(|lease| &mut lease.owner);
-    for owner in opens.chain(locks).chain(leases) {
-        if let Some(person) = people.get(owner) {
-            owner.clone_from(person);
-        }
-    }
-}
-
 impl View for SmbView {
     fn report(&self, status: &mut Status) {
         let now = SystemTime::now();
         let sessions = self.service.sessions();
-        name_owners(&sessions, status);
+        let people = sessions.iter().map(|session| {
+            let name = if session.user.is_empty() { "nobody" } else { &session.user };
+            (session.client, name.to_owned(), session.peers.first().map(|peer| peer.ip()))
+        });
+        name_owners(people, status);
         status.sessions.extend(self.connections.peers().iter().map(|peer| {
             let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
             SessionStatus {

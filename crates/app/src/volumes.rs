@@ -1,6 +1,7 @@
 //! The shared folders, each opened once for all protocols.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use admin::{Settings, ShareSettings};
 use anyhow::Context;
 use parking_lot::Mutex;
 use vfs::backend::host::{Host, HostOptions};
-use vfs::index::{self, Index};
+use vfs::index::{self, Catalogue, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::{FileId, Volume, VolumeOptions};
 
@@ -45,6 +46,18 @@ impl Volumes {
     /// Who the share's volume is, for ever.
     pub(crate) fn identity(&self, share: &ShareSettings) -> anyhow::Result<index::Volume> {
         self.index.volume(&share.name).context("the index in the state folder failed")
+    }
+
+    /// By what Macs remember the share: the settings say, else who the volume is.
+    pub(crate) fn mac_id(&self, share: &ShareSettings) -> anyhow::Result<[u8; 16]> {
+        share.volume_id.map_or_else(|| Ok(self.identity(share)?.id), Ok)
+    }
+
+    /// The 32-bit numbers of the share's files.
+    pub(crate) fn catalogue(&self, share: &ShareSettings, volume: &Volume) -> anyhow::Result<Catalogue> {
+        let root = volume.root().context("the folder cannot be looked at")?.object.key();
+        let catalogue = self.index.catalogue(self.identity(share)?, root);
+        catalogue.context("the index in the state folder failed")
     }
 
     /// The share's volume; the same one as before when nothing about its folder has changed.
@@ -127,7 +140,28 @@ fn held(share: &str, volume: &Volume, status: &mut Status) {
     }));
 }
 
+/// Says who the owners of opens, locks and leases are: a client, its user, and from where.
+pub(crate) fn name_owners(
+    people: impl Iterator<Item = (ClientId, String, Option<IpAddr>)>,
+    status: &mut Status,
+) {
+    let people: HashMap<String, String> = people
+        .map(|(client, name, from)| {
+            let from = from.map_or(String::new(), |ip| format!(" at {ip}"));
+            (owner(client), format!("{name}{from}"))
+        })
+        .collect();
+    let opens = status.opens.iter_mut().map(|open| &mut open.owner);
+    let locks = status.locks.iter_mut().map(|lock| &mut lock.owner);
+    let leases = status.leases.iter_mut().map(|lease| &mut lease.owner);
+    for owner in opens.chain(locks).chain(leases) {
+        if let Some(person) = people.get(owner) {
+            owner.clone_from(person);
+        }
+    }
+}
+
 /// A client, until its protocol says who that is.
-pub(crate) fn owner(client: ClientId) -> String {
+fn owner(client: ClientId) -> String {
     format!("client {}", client.0)
 }

@@ -1,0 +1,204 @@
+//! The AFP server as part of the program: settings in, status out.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use admin::control::{SessionStatus, Status};
+use admin::{AfpLogin, Protocol, Settings, ShareSettings};
+use afp::server::{Config, Logins, Service, Share, ShareOptions};
+use auth::{AccountFile, Identity, UnixAccounts};
+use conn::{Server, Watchdog};
+use tokio::sync::{Notify, watch};
+
+use crate::accounts::GUEST;
+use crate::bind::Bound;
+use crate::here;
+use crate::running::{Current, View, all_ended};
+use crate::volumes::{Volumes, name_owners};
+
+/// Connections at a time.
+const MOST_CONNECTIONS: usize = 16_384;
+
+/// The AFP server.
+pub(crate) struct AfpView {
+    service: Arc<Service>,
+    connections: Arc<Server>,
+    watchdog: Arc<Watchdog>,
+    told: Told,
+}
+
+/// What its settings are made from besides the settings.
+struct Told {
+    volumes: Arc<Volumes>,
+    /// The state folder, where accounts are kept.
+    state: PathBuf,
+    server_id: [u8; 16],
+    /// The port that it listens on.
+    port: Option<u16>,
+    /// Somebody has changed a password.
+    accounts_changed: Arc<Notify>,
+}
+
+impl AfpView {
+    /// A server for the shares of these settings. `accounts_changed` hears of it when somebody changes a password.
+    pub(crate) fn new(
+        current: &Arc<Current>,
+        state: &admin::State,
+        volumes: Arc<Volumes>,
+        port: Option<u16>,
+        accounts_changed: Arc<Notify>,
+    ) -> anyhow::Result<Arc<Self>> {
+        let (state, server_id) = (state.path().to_owned(), *state.server_id());
+        let told = Told { volumes, state, server_id, port, accounts_changed };
+        Ok(Arc::new(Self {
+            service: Service::new(told.config(current)?),
+            connections: Server::new(MOST_CONNECTIONS),
+            watchdog: Watchdog::start(),
+            told,
+        }))
+    }
+
+    /// Answers on these listeners until told to stop.
+    pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+        for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
+            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
+            let serve = move |stream, peer| {
+                afp::server::serve_stream(service.clone(), stream, peer, watchdog.clone())
+            };
+            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
+        }
+    }
+
+    /// Waits until every connection has ended.
+    pub(crate) async fn stopped(&self) {
+        all_ended(&self.connections).await;
+    }
+}
+
+impl Told {
+    fn config(&self, current: &Current) -> anyhow::Result<Config> {
+        let settings = &current.settings;
+        let server = &settings.server;
+        let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp));
+        let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
+        let guests = shares.iter().any(|share| share.options.guests);
+        let change = server.afp_change_password.then(|| {
+            let (state, changed) = (self.state.clone(), self.accounts_changed.clone());
+            Arc::new(move |name: &str, password: &str| change_password(&state, &changed, name, password)) as _
+        });
+        Ok(Config {
+            signature: server.afp_signature.unwrap_or(self.server_id),
+            name: here::server_name(server),
+            guest: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
+            unix: Arc::new(UnixAccounts::system()),
+            logins: logins(&server.afp_logins),
+            change_password: change,
+            addresses: self.port.map(|port| addresses(&server.listen, port)).unwrap_or_default(),
+            ..Config::new(shares, Arc::new(current.accounts.clone()))
+        })
+    }
+
+    fn share(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Share>> {
+        let volume = self.volumes.open(share, settings)?;
+        let catalogue = self.volumes.catalogue(share, &volume)?;
+        let uuid = self.volumes.mac_id(share)?;
+        let unix = UnixAccounts::system();
+        let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
+        let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
+        let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
+        let options = ShareOptions {
+            read_only: share.read_only,
+            case_sensitive: share.case_sensitive,
+            guests: share.guests,
+            users: share.users.clone(),
+            groups,
+            time_machine: share.time_machine,
+            size_limit: share.time_machine_size.filter(|_| share.time_machine),
+            hide: share.hide.clone(),
+            show: share.show.clone(),
+            ..ShareOptions::default()
+        };
+        Ok(Share::new(&share.name, (volume, catalogue), uuid, created, options))
+    }
+}
+
+fn logins(chosen: &[AfpLogin]) -> Logins {
+    let on = |login| chosen.contains(&login);
+    Logins {
+        dhx2: on(AfpLogin::Dhx2),
+        srp: on(AfpLogin::Srp),
+        dhx: on(AfpLogin::Dhx),
+        randnum: on(AfpLogin::Randnum),
+        two_way_randnum: on(AfpLogin::TwoWayRandnum),
+        cleartext: on(AfpLogin::Cleartext),
+    }
+}
+
+/// Keeps somebody's new password. An account of the command line alone has nowhere to keep one.
+fn change_password(state: &Path, changed: &Notify, name: &str, password: &str) -> bool {
+    let edit = || AccountFile::edit(state, |accounts| accounts.change_password(name, password));
+    match vfs::backend::host::as_ourselves(edit) {
+        Ok(Ok(())) => {
+            changed.notify_one();
+            tracing::info!(account = name, "a password was changed over AFP");
+            true
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(account = name, %error, "a password cannot be changed");
+            false
+        }
+        Err(error) => {
+            tracing::warn!(account = name, %error, "a password cannot be changed");
+            false
+        }
+    }
+}
+
+/// Where clients can reach the server: what it listens on, and of "every address" those that the host has now.
+fn addresses(listen: &[IpAddr], port: u16) -> Vec<SocketAddr> {
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for ip in here::reachable(listen) {
+        let address = SocketAddr::new(ip, port);
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
+impl View for AfpView {
+    fn report(&self, status: &mut Status) {
+        let now = SystemTime::now();
+        let sessions = self.service.sessions();
+        let user = |user: &Option<String>| user.clone().unwrap_or_else(|| "guest".into());
+        let people = sessions
+            .iter()
+            .map(|session| (session.client, user(&session.user), session.peer.map(|peer| peer.ip())));
+        name_owners(people, status);
+        status.sessions.extend(self.connections.peers().iter().map(|peer| {
+            let session = sessions.iter().find(|session| session.peer == Some(peer.address));
+            SessionStatus {
+                protocol: Protocol::Afp,
+                peer: peer.address,
+                user: session.map(|session| user(&session.user)),
+                since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
+                requests: peer.counters.requests.load(Ordering::Relaxed),
+                bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
+                bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
+            }
+        }));
+    }
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        match self.told.config(current) {
+            Ok(config) => {
+                self.service.set_config(config);
+                Vec::new()
+            }
+            Err(error) => vec![format!("the AFP shares stay as they were: {error:#}")],
+        }
+    }
+}
