@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::IndexError;
+use super::desktop::Desktop;
 use super::ledger::Ledger;
 use super::writer::Core;
 use crate::HostKey;
@@ -69,6 +70,11 @@ impl Catalogue {
     /// The file is deleted: its id no longer resolves, and is never given again.
     pub fn forget(&self, key: &HostKey) -> Result<(), IndexError> {
         if *key == self.root { Ok(()) } else { self.core.books.forget(&self.ledger, key) }
+    }
+
+    /// The icons and applications of the volume. The first time it looks how many there are.
+    pub fn desktop(&self) -> Result<Desktop, IndexError> {
+        Ok(Desktop::new(Arc::clone(&self.core), self.core.books.desk(self.ledger.tag())?))
     }
 
     #[cfg(test)]

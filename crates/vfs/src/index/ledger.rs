@@ -54,6 +54,11 @@ impl Ledger {
         }
     }
 
+    /// Which volume's.
+    pub(super) fn tag(&self) -> VolumeTag {
+        self.tag
+    }
+
     /// The file's id; on first sight the next number.
     pub(super) fn id(&self, store: &Store, key: &HostKey) -> Result<Attempt<CatalogId>, IndexError> {
         let mut row = self.ids.lock(key);

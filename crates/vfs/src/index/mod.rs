@@ -6,6 +6,7 @@
 //!   one thread, in batches. A crash loses at most the assignments of the last [`Options::interval`], never the fact
 //!   that their numbers are used: such a file gets a new number.
 //! * **Volumes**: the identity of each share, by its name.
+//! * **Desktops**: icons and applications of each volume, as Macs before OS X want them kept.
 //! * **Peers**: the hosts to be told of a restart.
 //! * **Boot epoch**: how often this index was opened.
 //!
@@ -18,6 +19,7 @@
 //! ```
 
 mod catalogue;
+pub mod desktop;
 pub mod durable;
 mod error;
 mod ledger;
@@ -36,10 +38,11 @@ use std::time::Duration;
 use redb::ReadableTable;
 
 use crate::HostKey;
-use store::{META, Store};
+use store::{DESKTOP, META, Store};
 use writer::Core;
 
 pub use catalogue::{CatalogId, Catalogue};
+pub use desktop::Desktop;
 pub use error::IndexError;
 pub use peers::{Peer, Peers};
 pub use volumes::{VOLUME_NAME_MAX, Volume, VolumeTag};
@@ -126,6 +129,7 @@ impl Index {
 
 fn count_boot(store: &Store) -> Result<u64, IndexError> {
     store.write(|transaction| {
+        transaction.open_table(DESKTOP)?; // an older program's index has none
         let mut meta = transaction.open_table(META)?;
         let epoch = meta.get("boot epoch")?.map_or(0, |epoch| epoch.value()) + 1;
         meta.insert("boot epoch", epoch)?;

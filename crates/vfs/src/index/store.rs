@@ -23,6 +23,8 @@ pub(super) const RESERVED: TableDefinition<'_, u32, u64> = TableDefinition::new(
 pub(super) const IDS: TableDefinition<'_, (u32, &[u8]), u32> = TableDefinition::new("ids");
 /// (volume tag, catalogue id) → host key.
 pub(super) const KEYS: TableDefinition<'_, (u32, u32), &[u8]> = TableDefinition::new("keys");
+/// (volume tag, key) → icon or application of a volume, see `desktop.rs`.
+pub(super) const DESKTOP: TableDefinition<'_, (u32, &[u8]), &[u8]> = TableDefinition::new("desktop");
 /// Monitored host → what its monitor wants back.
 pub(super) const PEERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("peers");
 
@@ -123,6 +125,7 @@ fn make_tables(transaction: &WriteTransaction) -> Result<(), redb::Error> {
     transaction.open_table(IDS)?;
     transaction.open_table(KEYS)?;
     transaction.open_table(PEERS)?;
+    transaction.open_table(DESKTOP)?;
     transaction.open_table(META)?.insert("format", FORMAT)?;
     Ok(())
 }

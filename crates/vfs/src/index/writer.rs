@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::desktop::Desk;
 use super::ledger::{Attempt, Ledger};
 use super::store::Store;
 use super::{CatalogId, IndexError, Options, VolumeTag};
@@ -44,7 +45,8 @@ pub(super) struct Books {
     pub(super) store: Store,
     options: Options,
     ledgers: Mutex<HashMap<VolumeTag, Arc<Ledger>>>,
-    /// Rows of all ledgers that are not on the disk yet.
+    desks: Mutex<HashMap<VolumeTag, Arc<Desk>>>,
+    /// Rows of all ledgers and desks that are not on the disk yet.
     waiting: AtomicUsize,
     /// One batch at a time, or an older change of a row could overwrite a newer one.
     writing: Mutex<()>,
@@ -58,6 +60,7 @@ impl Books {
             store,
             options,
             ledgers: Mutex::default(),
+            desks: Mutex::default(),
             waiting: AtomicUsize::new(0),
             writing: Mutex::default(),
             failed: AtomicBool::new(false),
@@ -74,6 +77,17 @@ impl Books {
         let ledger = Arc::new(Ledger::open(&self.store, tag, &self.options)?);
         ledgers.insert(tag, Arc::clone(&ledger));
         Ok(ledger)
+    }
+
+    /// The one desk of the volume.
+    pub(super) fn desk(&self, tag: VolumeTag) -> Result<Arc<Desk>, IndexError> {
+        let mut desks = self.desks.lock();
+        if let Some(desk) = desks.get(&tag) {
+            return Ok(Arc::clone(desk));
+        }
+        let desk = Arc::new(Desk::open(self, tag)?);
+        desks.insert(tag, Arc::clone(&desk));
+        Ok(desk)
     }
 
     /// The file's id. Waits for the disk only when more ids are asked for than it can keep up with.
@@ -115,12 +129,12 @@ impl Books {
 
     /// When the queue is full, the caller writes it. Threads that pass this at the same moment add a row or two each
     /// above the limit, no more.
-    fn make_room(&self) -> Result<(), IndexError> {
+    pub(super) fn make_room(&self) -> Result<(), IndexError> {
         let is_full = || self.waiting.load(Ordering::Relaxed) >= self.options.queue;
         if is_full() { self.write_now(is_full) } else { Ok(()) }
     }
 
-    fn added(&self, rows: usize) {
+    pub(super) fn added(&self, rows: usize) {
         let before = self.waiting.fetch_add(rows, Ordering::Relaxed);
         if before < self.options.batch && before + rows >= self.options.batch {
             self.alarm.ring();
@@ -135,14 +149,19 @@ impl Books {
         }
         let ledgers: Vec<_> = self.ledgers.lock().values().cloned().collect();
         let batches: Vec<_> = ledgers.iter().map(|ledger| (ledger, ledger.batch())).collect();
-        if batches.iter().all(|(_, batch)| batch.is_empty()) {
+        let desks: Vec<_> = self.desks.lock().values().cloned().collect();
+        let rows: Vec<_> = desks.iter().map(|desk| (desk, desk.batch())).collect();
+        if batches.iter().all(|(_, batch)| batch.is_empty()) && rows.iter().all(|(_, batch)| batch.is_empty())
+        {
             return Ok(());
         }
         self.store.write(|transaction| {
-            batches.iter().try_for_each(|(ledger, batch)| ledger.write(batch, transaction))
+            batches.iter().try_for_each(|(ledger, batch)| ledger.write(batch, transaction))?;
+            rows.iter().try_for_each(|(desk, batch)| desk.write(batch, transaction))
         })?;
-        let fewer = batches.iter().map(|(ledger, batch)| ledger.written(batch)).sum();
-        self.waiting.fetch_sub(fewer, Ordering::Relaxed);
+        let fewer: usize = batches.iter().map(|(ledger, batch)| ledger.written(batch)).sum();
+        let fewer_rows: usize = rows.iter().map(|(desk, batch)| desk.written(batch)).sum();
+        self.waiting.fetch_sub(fewer + fewer_rows, Ordering::Relaxed);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 mod crash;
 mod damage;
+mod desktop;
 
 use std::collections::HashSet;
 use std::path::Path;
