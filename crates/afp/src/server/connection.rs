@@ -12,6 +12,7 @@ use wire::{Reader, Writer};
 use super::config::Version;
 use super::dispatch;
 use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, QUANTUM};
+use super::login;
 use super::request::{Outcome, Reply};
 use super::service::Service;
 use super::session::{Session, User};
@@ -27,6 +28,8 @@ pub(super) struct Connection {
     stage: Mutex<Stage>,
     /// Somebody has logged in: longer messages are received.
     logged_in: AtomicBool,
+    /// A login under way.
+    pub(super) pending: login::Pending,
     /// Numbers what the server asks the client.
     next_id: AtomicU16,
     /// Tells its forks from those of others where the watchdog counts them.
@@ -62,6 +65,7 @@ impl Connection {
             to_client: OnceLock::new(),
             stage: Mutex::new(Stage::Fresh),
             logged_in: AtomicBool::new(false),
+            pending: login::Pending::default(),
             next_id: AtomicU16::new(0),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
         })
@@ -213,6 +217,7 @@ impl Protocol for Served {
 
     fn began(&self, client: ToClient) {
         let _ = self.0.to_client.set(client); // a connection begins once
+        login::watch(&self.0);
     }
 
     fn ended(&self) {

@@ -1,17 +1,90 @@
 //! Logins, Apple Filing Protocol Reference, FPLogin, FPLoginExt, FPLoginCont, FPChangePassword, FPGetAuthMethods, FPLogout.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
+use auth::Identity;
 use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use vfs::Caller;
+use wire::Reader;
 
+use super::config::{Config, Version};
 use super::connection::Connection;
-use super::request::Outcome;
+use super::request::{Outcome, Reply};
+use super::session::User;
+use super::uam::{self, Exchange, Judge, Method, Step};
+use crate::wire::login::{AuthMethods, Continue, Login, LoginCont, LoginExt};
 use crate::wire::{ResultCode, command};
 
+/// A client that has not logged in by then is disconnected.
+const MAX_TIME: Duration = Duration::from_secs(60);
+/// So many steps of logins are worked on at a time: each takes a processor, and some 19 MiB.
+const MAX_AT_WORK: usize = 4;
+
+/// What logins of all connections share.
+pub(super) struct Gate {
+    at_work: Arc<Semaphore>,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self { at_work: Arc::new(Semaphore::new(MAX_AT_WORK)) }
+    }
+}
+
+/// The login of a connection: one at a time.
+#[derive(Default)]
+pub(super) struct Pending(Mutex<State>);
+
+#[derive(Default)]
+enum State {
+    #[default]
+    None,
+    /// A step is being worked on.
+    Busy,
+    /// The client's next step is awaited.
+    Awaited(Attempt),
+}
+
+/// A login between two steps.
+struct Attempt {
+    login: Underway,
+    exchange: Exchange,
+}
+
+/// A login that has begun.
+struct Underway {
+    version: Version,
+    /// As typed.
+    user: String,
+    /// What the client has to say with the next step.
+    id: u16,
+}
+
+/// What a login begins with.
+struct Start<'a> {
+    version: &'a [u8],
+    uam: &'a [u8],
+    user: &'a [u8],
+    info: &'a [u8],
+}
+
 /// What may be said before anybody has logged in.
-pub(super) async fn before(_connection: &Arc<Connection>, number: u8, _body: &Bytes) -> Outcome {
+pub(super) async fn before(connection: &Arc<Connection>, number: u8, body: &Bytes) -> Outcome {
+    let r = &mut Reader::new(body);
     match number {
-        command::LOGIN | command::LOGIN_EXT | command::LOGIN_CONT => Err(ResultCode::BAD_UAM),
+        command::LOGIN => {
+            let Login { version, uam, user, info } = Login::decode(r)?;
+            begin(connection, Start { version, uam, user, info }).await
+        }
+        command::LOGIN_EXT => {
+            let LoginExt { version, uam, user, info, .. } = LoginExt::decode(r)?;
+            begin(connection, Start { version, uam, user, info }).await
+        }
+        command::LOGIN_CONT => go_on(connection, LoginCont::decode(r)?).await,
+        command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
         _ => Err(ResultCode::USER_NOT_AUTH),
     }
 }
@@ -21,8 +94,150 @@ pub(super) async fn after(connection: &Arc<Connection>, number: u8, _body: &Byte
     match number {
         command::LOGOUT => {
             connection.log_out();
-            Ok(super::request::Reply::empty())
+            Ok(Reply::empty())
         }
+        command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
         _ => Err(ResultCode::USER_ALREADY_LOGGED_ON),
     }
 }
+
+/// FPGetAuthMethods: the same everywhere.
+fn methods(config: &Config) -> Reply {
+    let uams = Method::offered(config).into_iter().map(Method::name).collect();
+    Reply::encoded(|w| AuthMethods { flags: 0, uams }.encode(w))
+}
+
+/// FPLogin, FPLoginExt.
+async fn begin(connection: &Arc<Connection>, start: Start<'_>) -> Outcome {
+    let config = connection.service.config();
+    let version = Version::of(start.version).ok_or(ResultCode::BAD_VERSION)?;
+    let method = Method::named(start.uam, &config).ok_or(ResultCode::BAD_UAM)?;
+    if method == Method::Guest {
+        let identity = config.guest.as_ref().ok_or(ResultCode::BAD_UAM)?;
+        connection.log_in(version, User { name: None, caller: caller(identity) })?;
+        return Ok(Reply::empty());
+    }
+    let (turn, _) = connection.pending.take()?;
+    let user = uam::typed(start.user);
+    wait(connection, &config, &user).await?;
+    let (name, info) = (user.clone(), start.info.to_vec());
+    let step = work_on(connection, &config, move |judge| uam::start(method, &name, &info, judge)).await;
+    conclude(connection, turn, Underway { version, user, id: 0 }, step)
+}
+
+/// FPLoginCont.
+async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome {
+    let (turn, attempt) = connection.pending.take()?;
+    let attempt = attempt.filter(|attempt| attempt.login.id == request.id).ok_or(ResultCode::PARAM_ERROR)?;
+    let (exchange, info) = (attempt.exchange, request.info.to_vec());
+    let config = connection.service.config();
+    let step = work_on(connection, &config, move |judge| exchange.next(&info, judge)).await;
+    conclude(connection, turn, attempt.login, step)
+}
+
+/// Has a step done where it may take its time.
+async fn work_on(
+    connection: &Connection,
+    config: &Arc<Config>,
+    work: impl FnOnce(&Judge<'_>) -> uam::Outcome + Send + 'static,
+) -> uam::Outcome {
+    let at_work = connection.service.gate.at_work.clone();
+    let _place = at_work.acquire_owned().await.map_err(|_| ResultCode::MISC_ERROR)?;
+    let config = config.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        let random = |bytes: &mut [u8]| getrandom::fill(bytes).is_ok();
+        work(&Judge { accounts: &*config.accounts, random: &random })
+    });
+    done.await.unwrap_or(Err(ResultCode::MISC_ERROR))
+}
+
+/// Who has guessed often waits.
+async fn wait(connection: &Connection, config: &Config, user: &str) -> Result<(), ResultCode> {
+    let place = connection.peer.address.ip();
+    match config.guesses.wait(place, user, Instant::now()) {
+        Some(Duration::ZERO) => Ok(()),
+        Some(wait) => {
+            tokio::time::sleep(wait).await;
+            Ok(())
+        }
+        None => Err(ResultCode::USER_NOT_AUTH),
+    }
+}
+
+/// Answers a step.
+fn conclude(connection: &Arc<Connection>, turn: Turn<'_>, login: Underway, step: uam::Outcome) -> Outcome {
+    let config = connection.service.config();
+    let peer = connection.peer.address;
+    match step {
+        Ok(Step::Continue(info, exchange)) => {
+            let id = exchange.id_after(login.id);
+            turn.give_back(Attempt { login: Underway { id, ..login }, exchange });
+            let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
+            Ok(reply.with(ResultCode::AUTH_CONTINUE))
+        }
+        Ok(Step::Done(account, head)) => {
+            config.guesses.succeeded(&login.user);
+            let user = User { caller: caller(&account.identity), name: Some(account.name) };
+            connection.log_in(login.version, user)?;
+            Ok(Reply { head, ..Reply::default() })
+        }
+        Err(code) => {
+            if code == ResultCode::USER_NOT_AUTH {
+                config.guesses.failed(peer.ip(), &login.user, Instant::now());
+                tracing::info!(%peer, user = login.user, "login refused");
+            }
+            Err(code)
+        }
+    }
+}
+
+fn caller(identity: &Identity) -> Caller {
+    Caller::new(identity.uid, identity.gid, &identity.groups)
+}
+
+/// Disconnects a client that does not log in.
+pub(super) fn watch(connection: &Arc<Connection>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let connection = Arc::downgrade(connection);
+    runtime.spawn(async move {
+        tokio::time::sleep(MAX_TIME).await;
+        if let Some(connection) = Weak::upgrade(&connection)
+            && connection.session().is_none()
+        {
+            connection.close();
+        }
+    });
+}
+
+impl Pending {
+    /// Begins to work on a step: nobody else does until the turn is dropped. The login it belongs to, if one has begun.
+    fn take(&self) -> Result<(Turn<'_>, Option<Attempt>), ResultCode> {
+        match std::mem::replace(&mut *self.0.lock(), State::Busy) {
+            State::None => Ok((Turn(self), None)),
+            State::Awaited(attempt) => Ok((Turn(self), Some(attempt))),
+            State::Busy => Err(ResultCode::PARAM_ERROR), // no client says two things at once
+        }
+    }
+}
+
+/// The right to work on a login.
+struct Turn<'a>(&'a Pending);
+
+impl Turn<'_> {
+    /// There is a next step.
+    fn give_back(self, attempt: Attempt) {
+        *self.0.0.lock() = State::Awaited(attempt);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.0.lock();
+        if matches!(*state, State::Busy) {
+            *state = State::None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,7 @@ mod status;
 mod target;
 #[cfg(test)]
 pub(crate) mod testing;
+mod uam;
 mod volume;
 
 pub use config::{Config, Logins, Share, ShareOptions, Version};

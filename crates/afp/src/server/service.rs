@@ -8,6 +8,7 @@ use vfs::state::ClientId;
 
 use super::config::{Config, Share, Version};
 use super::limits::MAX_SESSIONS;
+use super::login;
 use super::session::{Session, User};
 use crate::wire::ResultCode;
 
@@ -16,6 +17,7 @@ pub struct Service {
     config: RwLock<Arc<Config>>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     next_session: AtomicU64,
+    pub(super) gate: login::Gate,
 }
 
 /// A session as `status` shows it.
@@ -38,6 +40,7 @@ impl Service {
             config: RwLock::new(Arc::new(config)),
             sessions: Mutex::default(),
             next_session: AtomicU64::new(1),
+            gate: login::Gate::default(),
         })
     }
 

@@ -15,6 +15,19 @@ pub fn put_pascal(w: &mut Writer, bytes: &[u8]) {
     w.put(&bytes[..length]);
 }
 
+/// The same with a length of two bytes.
+pub fn long_string<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    let length = usize::from(r.u16_be()?);
+    r.take(length)
+}
+
+/// Writes one, cut after 65,535 bytes.
+pub fn put_long_string(w: &mut Writer, bytes: &[u8]) {
+    let length = bytes.len().min(usize::from(u16::MAX));
+    w.u16_be(length as u16);
+    w.put(&bytes[..length]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,123 @@
+use wire::Writer;
+
+use super::super::config::Logins;
+use super::super::testing::{ADA, Answer, Client, Server};
+use super::*;
+use crate::wire::login::{CLEARTXT_PASSWRD, NO_USER_AUTHENT};
+
+/// A server with every method switched on.
+fn server() -> Server {
+    Server::with(|config| {
+        config.logins = Logins {
+            dhx2: true,
+            srp: true,
+            dhx: true,
+            randnum: true,
+            two_way_randnum: true,
+            cleartext: true,
+        };
+    })
+}
+
+async fn connected(server: &Server) -> Client {
+    let mut client = server.connect();
+    client.open_session().await.well();
+    client
+}
+
+async fn log_in(client: &mut Client, uam: &[u8], user: &[u8], info: &[u8]) -> Answer {
+    let login = Login { version: b"AFP3.4", uam, user, info };
+    client.call(command::LOGIN, |w| login.encode(w)).await
+}
+
+fn cleartext(password: &str) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..password.len()].copy_from_slice(password.as_bytes());
+    bytes
+}
+
+#[tokio::test]
+async fn guests_come_in_where_the_settings_let_them() {
+    let mut client = connected(&server()).await;
+    assert_eq!(log_in(&mut client, NO_USER_AUTHENT, b"", b"").await.well(), b"");
+    assert_eq!(client.session().user.name, None);
+
+    let mut client = connected(&Server::with(|config| config.guest = None)).await;
+    assert_eq!(log_in(&mut client, NO_USER_AUTHENT, b"", b"").await.code, ResultCode::BAD_UAM);
+}
+
+#[tokio::test]
+async fn a_password_in_clear_is_verified_only_where_that_is_switched_on() {
+    let mut client = connected(&server()).await;
+    let (name, right) = (ADA.0.as_bytes(), cleartext(ADA.1));
+    let wrong = log_in(&mut client, CLEARTXT_PASSWRD, name, &cleartext("wrong")).await;
+    let unknown = log_in(&mut client, CLEARTXT_PASSWRD, b"nobody", &right).await;
+    assert_eq!((wrong.code, &wrong), (ResultCode::USER_NOT_AUTH, &unknown));
+    log_in(&mut client, CLEARTXT_PASSWRD, name, &right).await.well();
+    assert_eq!(client.session().user.name.as_deref(), Some("ada"));
+
+    let mut client = connected(&Server::new()).await;
+    assert_eq!(log_in(&mut client, CLEARTXT_PASSWRD, name, &right).await.code, ResultCode::BAD_UAM);
+}
+
+#[tokio::test]
+async fn a_version_is_one_of_the_known_strings_exactly() {
+    let mut client = connected(&server()).await;
+    for version in [&b"AFP3.5"[..], b"AFP3", b"afp3.4", b"AFP3.4 ", b""] {
+        let login = Login { version, uam: NO_USER_AUTHENT, user: b"", info: b"" };
+        let answer = client.call(command::LOGIN, |w| login.encode(w)).await;
+        assert_eq!(answer.code, ResultCode::BAD_VERSION);
+    }
+    let answer = log_in(&mut client, b"No such method", b"ada", b"").await;
+    assert_eq!(answer.code, ResultCode::BAD_UAM);
+}
+
+#[tokio::test]
+async fn after_a_logout_somebody_else_may_log_in() {
+    let mut client = connected(&server()).await;
+    log_in(&mut client, NO_USER_AUTHENT, b"", b"").await.well();
+    let twice = log_in(&mut client, NO_USER_AUTHENT, b"", b"").await;
+    assert_eq!(twice.code, ResultCode::USER_ALREADY_LOGGED_ON);
+    client.call(command::LOGOUT, |w: &mut Writer| w.u8(0)).await.well();
+    assert_eq!(client.call(command::FLUSH, |w| w.zeros(3)).await.code, ResultCode::USER_NOT_AUTH);
+    log_in(&mut client, CLEARTXT_PASSWRD, b"ADA", &cleartext(ADA.1)).await;
+}
+
+#[tokio::test]
+async fn a_step_that_nothing_came_before_is_refused() {
+    let mut client = connected(&server()).await;
+    let answer = client.call(command::LOGIN_CONT, |w| LoginCont { id: 1, info: b"x" }.encode(w)).await;
+    assert_eq!(answer.code, ResultCode::PARAM_ERROR);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_log_in_is_disconnected_after_a_minute() {
+    let server = server();
+    let (mut idle, mut guest) = (connected(&server).await, connected(&server).await);
+    log_in(&mut guest, NO_USER_AUTHENT, b"", b"").await.well();
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert_eq!(idle.told.try_recv(), Ok(None));
+    assert!(guest.told.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_guesses_waits() {
+    let mut client = connected(&server()).await;
+    for _ in 0..6 {
+        let began = tokio::time::Instant::now();
+        log_in(&mut client, CLEARTXT_PASSWRD, b"ada", &cleartext("guess")).await;
+        assert!(began.elapsed() < Duration::from_millis(300));
+    }
+    let began = tokio::time::Instant::now();
+    log_in(&mut client, CLEARTXT_PASSWRD, b"ada", &cleartext(ADA.1)).await.well();
+    assert!(began.elapsed() >= Duration::from_millis(499));
+}
+
+#[tokio::test]
+async fn methods_are_listed_to_anybody() {
+    let mut client = connected(&server()).await;
+    let body = b"\0\0\0\x03\0\0";
+    let reply = client.call(command::GET_AUTH_METHODS, |w| w.put(body)).await.well();
+    let methods = AuthMethods::decode(&mut Reader::new(&reply)).unwrap();
+    assert!(methods.uams.contains(&NO_USER_AUTHENT));
+}

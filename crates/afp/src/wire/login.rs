@@ -1,0 +1,293 @@
+//! Logging in and out, Apple Filing Protocol Reference, FPLogin, FPLoginExt, FPLoginCont, FPLogout, FPChangePassword,
+//! FPGetAuthMethods.
+//!
+//! Requests are read and written from just after the command's number. Where a field begins at an even place, places are
+//! counted from that number.
+
+use wire::{Malformed, Reader, Writer};
+
+use super::Path;
+use super::padding::{pad_to_even, skip_to_even};
+use super::strings::{long_string, pascal, put_long_string, put_pascal};
+
+/// Who comes without an account.
+pub const NO_USER_AUTHENT: &[u8] = b"No User Authent";
+/// The password as it is, at most eight characters.
+pub const CLEARTXT_PASSWRD: &[u8] = b"Cleartxt Passwrd";
+/// A random number encrypted with DES.
+pub const RANDNUM_EXCHANGE: &[u8] = b"Randnum exchange";
+/// The same both ways.
+pub const TWO_WAY_RANDNUM_EXCHANGE: &[u8] = b"2-Way Randnum exchange";
+/// Diffie-Hellman over 128 bits.
+pub const DHCAST128: &[u8] = b"DHCAST128";
+/// Diffie-Hellman over a group of the server's choice.
+pub const DHX2: &[u8] = b"DHX2";
+/// Secure Remote Password.
+pub const SRP: &[u8] = b"SRP";
+
+/// FPLogin, request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Login<'a> {
+    pub version: &'a [u8],
+    /// Its letters' case does not count.
+    pub uam: &'a [u8],
+    /// In MacRoman. The start of what is the method's own, which all methods with accounts share; empty for guests.
+    pub user: &'a [u8],
+    /// The method's own, after that.
+    pub info: &'a [u8],
+}
+
+impl<'a> Login<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let (version, uam) = (pascal(r)?, pascal(r)?);
+        let user = if r.remaining() > 0 { pascal(r)? } else { &[] };
+        skip_to_even(r)?;
+        Ok(Self { version, uam, user, info: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let start = w.len();
+        put_pascal(w, self.version);
+        put_pascal(w, self.uam);
+        if !self.user.is_empty() || !self.info.is_empty() {
+            put_pascal(w, self.user);
+            pad_to_even(w, start);
+            w.put(self.info);
+        }
+    }
+}
+
+/// FPLoginExt, request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoginExt<'a> {
+    /// None is known.
+    pub flags: u16,
+    pub version: &'a [u8],
+    pub uam: &'a [u8],
+    /// In UTF-8.
+    pub user: &'a [u8],
+    /// The folder of Open Directory that the account is in. Empty for all.
+    pub directory: &'a [u8],
+    /// The method's own.
+    pub info: &'a [u8],
+}
+
+impl<'a> LoginExt<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        let (flags, version, uam) = (r.u16_be()?, pascal(r)?, pascal(r)?);
+        let (user, directory) = (name(r)?, name(r)?);
+        skip_to_even(r)?;
+        Ok(Self { flags, version, uam, user, directory, info: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let start = w.len();
+        w.u8(0);
+        w.u16_be(self.flags);
+        put_pascal(w, self.version);
+        put_pascal(w, self.uam);
+        put_name(w, self.user);
+        put_name(w, self.directory);
+        pad_to_even(w, start);
+        w.put(self.info);
+    }
+}
+
+/// FPLoginCont, request: the next step of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoginCont<'a> {
+    /// As the server said.
+    pub id: u16,
+    pub info: &'a [u8],
+}
+
+impl<'a> LoginCont<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        Ok(Self { id: r.u16_be()?, info: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.id);
+        w.put(self.info);
+    }
+}
+
+/// The reply to any step of a login after which there is another (the result is AUTH_CONTINUE).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Continue<'a> {
+    /// To be said with the next step.
+    pub id: u16,
+    pub info: &'a [u8],
+}
+
+impl<'a> Continue<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Ok(Self { id: r.u16_be()?, info: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_be(self.id);
+        w.put(self.info);
+    }
+}
+
+/// FPChangePassword, request. Methods of more than one step send it for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangePassword<'a> {
+    pub uam: &'a [u8],
+    /// In MacRoman. Empty from AFP 3.0 on: it is who has logged in.
+    pub user: &'a [u8],
+    /// The method's own.
+    pub info: &'a [u8],
+}
+
+impl<'a> ChangePassword<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        let uam = pascal(r)?;
+        skip_to_even(r)?;
+        let user = if r.remaining() > 0 { pascal(r)? } else { &[] };
+        skip_to_even(r)?;
+        Ok(Self { uam, user, info: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        let start = w.len();
+        w.u8(0);
+        put_pascal(w, self.uam);
+        pad_to_even(w, start);
+        put_pascal(w, self.user);
+        pad_to_even(w, start);
+        w.put(self.info);
+    }
+}
+
+/// FPGetAuthMethods, request: how people of a folder of Open Directory log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GetAuthMethods<'a> {
+    /// None is known.
+    pub flags: u16,
+    pub directory: &'a [u8],
+}
+
+impl<'a> GetAuthMethods<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        Ok(Self { flags: r.u16_be()?, directory: name(r)? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.flags);
+        put_name(w, self.directory);
+    }
+}
+
+/// FPGetAuthMethods, reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthMethods<'a> {
+    /// None is known.
+    pub flags: u16,
+    /// At most 255.
+    pub uams: Vec<&'a [u8]>,
+}
+
+impl<'a> AuthMethods<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let (flags, count) = (r.u16_be()?, r.u8()?);
+        let uams = (0..count).map(|_| pascal(r)).collect::<Result<_, _>>()?;
+        Ok(Self { flags, uams })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_be(self.flags);
+        w.u8(self.uams.len() as u8);
+        self.uams.iter().take(usize::from(u8::MAX)).for_each(|uam| put_pascal(w, uam));
+    }
+}
+
+/// An AFPName without a text encoding hint: its kind, its length in two bytes (or one, if it is not UTF-8), its bytes.
+fn name<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    match r.u8()? {
+        Path::UTF8 => long_string(r),
+        _ => pascal(r),
+    }
+}
+
+fn put_name(w: &mut Writer, bytes: &[u8]) {
+    w.u8(Path::UTF8);
+    put_long_string(w, bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(encode: impl FnOnce(&mut Writer)) -> Vec<u8> {
+        let mut w = Writer::new();
+        encode(&mut w);
+        w.into_bytes()
+    }
+
+    #[test]
+    fn a_login_names_the_version_the_method_and_the_user_who_is_padded_to_an_even_place() {
+        // AFP Programming Guide, "Cleartext Password": counted from the command's number, the password is at 30 both times.
+        let padded = b"\x06AFP3.4\x10Cleartxt Passwrd\x03ada\0secret\0\0";
+        let bytes = b"\x06AFP3.4\x10Cleartxt Passwrd\x04johnsecret\0\0";
+        let login = Login { version: b"AFP3.4", uam: CLEARTXT_PASSWRD, user: b"ada", info: b"secret\0\0" };
+        for (bytes, login) in [(&padded[..], login), (&bytes[..], Login { user: b"john", ..login })] {
+            assert_eq!(Login::decode(&mut Reader::new(bytes)), Ok(login));
+            assert_eq!(written(|w| login.encode(w)), bytes);
+        }
+    }
+
+    #[test]
+    fn a_guests_login_ends_with_the_method() {
+        let bytes = b"\x06AFP2.2\x0fNo User Authent";
+        let login = Login { version: b"AFP2.2", uam: NO_USER_AUTHENT, user: b"", info: b"" };
+        assert_eq!(Login::decode(&mut Reader::new(bytes)), Ok(login));
+        assert_eq!(written(|w| login.encode(w)), bytes);
+    }
+
+    #[test]
+    fn an_extended_login_names_the_user_in_utf8_and_where_the_account_is() {
+        let bytes = b"\0\0\0\x06AFP3.4\x03SRP\x03\0\x03ada\x03\0\0\0\x01";
+        let padded = b"\0\0\0\x06AFP3.4\x04DHX2\x03\0\x03ada\x03\0\0\0";
+        let login = LoginExt {
+            flags: 0,
+            version: b"AFP3.4",
+            uam: SRP,
+            user: b"ada",
+            directory: b"",
+            info: b"\0\x01",
+        };
+        let other = LoginExt { uam: DHX2, info: b"", ..login };
+        for (bytes, login) in [(&bytes[..], login), (&padded[..], other)] {
+            assert_eq!(LoginExt::decode(&mut Reader::new(bytes)), Ok(login));
+            assert_eq!(written(|w| login.encode(w)), bytes);
+        }
+    }
+
+    #[test]
+    fn a_change_of_a_password_names_nobody_from_afp_3_on() {
+        let three = b"\0\x04DHX2\0\0\0ab";
+        let two = b"\0\x04DHX2\0\x03adaab";
+        let change = ChangePassword { uam: DHX2, user: b"", info: b"ab" };
+        for (bytes, change) in [(&three[..], change), (&two[..], ChangePassword { user: b"ada", ..change })] {
+            assert_eq!(ChangePassword::decode(&mut Reader::new(bytes)), Ok(change));
+            assert_eq!(written(|w| change.encode(w)), bytes);
+        }
+    }
+
+    #[test]
+    fn methods_are_listed_with_their_count() {
+        let methods = AuthMethods { flags: 0, uams: vec![DHX2, SRP] };
+        let bytes = b"\0\0\x02\x04DHX2\x03SRP";
+        assert_eq!(written(|w| methods.encode(w)), bytes);
+        assert_eq!(AuthMethods::decode(&mut Reader::new(bytes)), Ok(methods));
+        assert!(AuthMethods::decode(&mut Reader::new(b"\0\0\xff\0")).is_err());
+    }
+}
