@@ -1,6 +1,6 @@
 //! One TCP connection: DSI frames in and out, Apple Filing Protocol Programming Guide, "Data Stream Interface".
 
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -32,8 +32,6 @@ pub(super) struct Connection {
     pub(super) pending: login::Pending,
     /// Numbers what the server asks the client.
     next_id: AtomicU16,
-    /// Tells its forks from those of others where the watchdog counts them.
-    number: u64,
 }
 
 /// How far a client has come.
@@ -58,7 +56,6 @@ pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, 
 impl Connection {
     /// A connection of which nothing is known.
     pub(super) fn new(service: Arc<Service>, peer: Peer) -> Arc<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(1);
         Arc::new(Self {
             service,
             peer,
@@ -67,7 +64,6 @@ impl Connection {
             logged_in: AtomicBool::new(false),
             pending: login::Pending::default(),
             next_id: AtomicU16::new(0),
-            number: NUMBER.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -224,14 +220,14 @@ impl Protocol for Served {
         self.0.end();
     }
 
-    /// The fork that a command is about, where that can be seen.
+    /// The file of the fork that a command is about, where that can be seen.
     fn subject(&self, message: &[u8]) -> u64 {
-        let is_about_fork = |command| dispatch::is_about_fork(command);
-        match message.get(Header::LEN..Header::LEN + 4) {
-            Some(&[command, _, high, low]) if is_about_fork(command) => {
-                self.0.number << 16 | u64::from(u16::from_be_bytes([high, low]))
-            }
-            _ => 0,
+        let Some(&[command, _, high, low]) = message.get(Header::LEN..Header::LEN + 4) else { return 0 };
+        if !dispatch::is_about_fork(command) {
+            return 0;
         }
+        let number = u16::from_be_bytes([high, low]);
+        let fork = self.0.session().and_then(|session| session.forks.find(number).ok());
+        fork.map_or(0, |fork| fork.file().0)
     }
 }

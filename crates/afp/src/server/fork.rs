@@ -1,11 +1,48 @@
 //! Open forks, Apple Filing Protocol Reference, FPOpenFork, FPRead, FPWrite …
 
-use super::request::{Outcome, Request};
+mod open;
+mod parameters;
+mod read;
+mod table;
+#[cfg(test)]
+pub(super) mod tests;
+mod write;
+
+pub(super) use self::table::{Fork, Forks};
+use super::request::{Outcome, Reply, Request};
 use crate::wire::ResultCode;
+use crate::wire::command;
+use crate::wire::fork::{OneFork, Width};
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
+        command::READ => read::run(request, Width::Bits32).await,
+        command::READ_EXT => read::run(request, Width::Bits64).await,
+        command::WRITE => write::run(request, Width::Bits32).await,
+        command::WRITE_EXT => write::run(request, Width::Bits64).await,
+        command::OPEN_FORK => Box::pin(open::run(request)).await,
+        command::CLOSE_FORK => close(request),
+        command::GET_FORK_PARMS => parameters::read(request),
+        command::SET_FORK_PARMS => Box::pin(parameters::set(request)).await,
+        command::FLUSH_FORK | command::SYNC_FORK => Box::pin(sync(request)).await,
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
+}
+
+/// FPCloseFork. What the fork held is given back, once commands that still use it have ended.
+fn close(request: &Request) -> Outcome {
+    let wanted = OneFork::decode(&mut request.reader())?;
+    request.session.forks.close(wanted.fork)?;
+    Ok(Reply::empty())
+}
+
+/// FPFlushFork and FPSyncFork: both put the fork on the disk.
+async fn sync(request: &Request) -> Outcome {
+    let wanted = OneFork::decode(&mut request.reader())?;
+    let fork = request.session.forks.find(wanted.fork)?;
+    if let Some(open) = fork.open() {
+        open.sync().await?;
+    }
+    Ok(Reply::empty())
 }

@@ -12,3 +12,7 @@ pub(super) const MAX_SESSIONS: usize = 16_384;
 pub(super) const MAX_VOLUMES: usize = 1024;
 /// Folders of a share whose places are remembered.
 pub(super) const MAX_PLACES: usize = 65_536;
+/// Forks that a session has open.
+pub(super) const MAX_FORKS: usize = 8192;
+/// The most bytes that one command reads. Who asks for more gets so many.
+pub(super) const MAX_READ: u64 = 4 << 20;

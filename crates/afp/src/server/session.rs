@@ -9,6 +9,7 @@ use vfs::{Actor, Caller};
 
 use super::config::{Share, Version};
 use super::connection::Connection;
+use super::fork::Forks;
 use super::open_volume::Volumes;
 use super::service::Service;
 
@@ -42,6 +43,7 @@ pub(super) struct Session {
     /// When it began.
     pub(super) started: Instant,
     pub(super) volumes: Volumes,
+    pub(super) forks: Forks,
     /// Who it is in the tree's tables.
     pub(super) client: ClientId,
     connection: Mutex<Weak<Connection>>,
@@ -56,6 +58,7 @@ impl Session {
             user,
             started: Instant::now(),
             volumes: Volumes::default(),
+            forks: Forks::default(),
             client: ClientId::unused(),
             connection: Mutex::default(),
         })
@@ -78,6 +81,7 @@ impl Session {
 
     /// It is over: what it has open is given back.
     pub(super) fn end(&self) {
+        self.forks.end();
         self.volumes.close_all();
     }
 }

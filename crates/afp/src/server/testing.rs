@@ -16,6 +16,7 @@ use auth::{Account, Accounts, Identity, Refusal, UnixAccounts};
 use bytes::BytesMut;
 use conn::{Peer, Protocol, ToClient};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use vfs::backend::Backend;
 use vfs::backend::memory::Memory;
 use vfs::index::Index;
 use vfs::{Caller, Time, Volume, VolumeOptions};
@@ -72,11 +73,20 @@ impl Server {
 
     /// The same with other settings.
     pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::on_with(Arc::new(Memory::ticking()), change)
+    }
+
+    /// The same with another disk under "share".
+    pub(crate) fn on(disk: Arc<dyn Backend>) -> Self {
+        Self::on_with(disk, |_| ())
+    }
+
+    fn on_with(disk: Arc<dyn Backend>, change: impl FnOnce(&mut Config)) -> Self {
         let state = tempfile::tempdir().unwrap();
         let index = Index::open(state.path()).unwrap();
         let plain = ShareOptions::default;
         let shares = vec![
-            share(&index, "share", plain()),
+            share_on(disk, &index, "share", plain()),
             share(&index, "guests", ShareOptions { guests: true, ..plain() }),
             share(&index, "readonly", ShareOptions { read_only: true, ..plain() }),
         ];
@@ -123,7 +133,12 @@ impl Server {
 
 /// An empty share in memory, which everybody may write to.
 pub(crate) fn share(index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
-    let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
+    share_on(Arc::new(Memory::ticking()), index, name, options)
+}
+
+/// The same on a disk.
+fn share_on(disk: Arc<dyn Backend>, index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
+    let volume = Arc::new(Volume::new(disk, VolumeOptions::default()));
     let root = volume.root().unwrap().object.key();
     let catalogue = index.catalogue(index.volume(name).unwrap(), root).unwrap();
     let created = Time { secs: 1_500_000_000, nanos: 0 };

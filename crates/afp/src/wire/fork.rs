@@ -24,6 +24,11 @@ impl Width {
         }
     }
 
+    /// Whether a value fits.
+    pub fn can_say(self, value: i64) -> bool {
+        self == Self::Bits64 || i32::try_from(value).is_ok()
+    }
+
     /// What does not fit is cut: who makes requests knows what they can say.
     pub(super) fn encode(self, value: i64, w: &mut Writer) {
         match self {

@@ -104,6 +104,17 @@ impl Open {
         self.cut(size).await
     }
 
+    /// The same, but only cutting is stopped by others' locks: letting it grow changes no byte that anybody could have
+    /// locked and read.
+    pub async fn resize(&self, size: u64) -> Result<()> {
+        self.require(Modes::WRITE)?;
+        if size < self.size().await? {
+            return self.cut(size).await;
+        }
+        self.recall(Cause::Truncate).await;
+        self.cut_now(size).await
+    }
+
     /// Cuts off everything, whatever the stream was opened for and whoever has locked a part of it: for protocols that
     /// empty what they open. Their deny modes have been looked at when it was opened.
     pub async fn empty(&self) -> Result<()> {

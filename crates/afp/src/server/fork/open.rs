@@ -1,0 +1,180 @@
+//! FPOpenFork.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use vfs::backend::Found;
+use vfs::mac::FileBits;
+use vfs::state::{Modes, Stream};
+use vfs::{Error, Kind, OpenOptions};
+use wire::Writer;
+
+use super::table::{Content, Fork};
+use crate::server::ids::Place;
+use crate::server::open_volume::OpenVolume;
+use crate::server::params::{self, Wanted};
+use crate::server::request::{Outcome, Reply, Request};
+use crate::server::target::Target;
+use crate::wire::fork::{AccessMode, OpenFork, OpenForkReply};
+use crate::wire::{DirBitmap, FileBitmap, ResultCode};
+
+/// Fork lengths that a client of AFP 2 can be told, and where it can read and write.
+const MOST_BEFORE_3: u64 = i32::MAX as u64;
+
+pub(super) async fn run(request: &Request) -> Outcome {
+    let wanted = OpenFork::decode(&mut request.reader())?;
+    let volume = request.volume(wanted.volume)?;
+    if wanted.access.contains(AccessMode::WRITE) {
+        volume.may_change()?;
+    }
+    let target = volume.resolve(request.caller(), wanted.folder, &wanted.path)?;
+    let (found, place) = (target.file()?, target.place_below(&volume)?);
+    let parameters = parameters(request, wanted.bitmap, wanted.resource)?;
+    if !request.session.forks.has_room() {
+        return Err(ResultCode::TOO_MANY_FILES_OPEN);
+    }
+    let opened = match is_locked(&volume, found, place, wanted.access)? {
+        true => Err(ResultCode::OBJECT_LOCKED),
+        false => open(request, &volume, &wanted, found, place).await,
+    };
+    let fork = match opened {
+        Ok(Opened { fork, waited: false }) => return opened_as(request, &wanted, fork, &target, parameters),
+        Ok(Opened { fork, waited: true }) => {
+            let target = fork.target()?; // somebody may have written what they had in their cache
+            return opened_as(request, &wanted, fork, &target, parameters);
+        }
+        Err(code @ (ResultCode::DENY_CONFLICT | ResultCode::OBJECT_LOCKED)) => (0, code),
+        Err(other) => return Err(other),
+    };
+    let (number, code) = fork;
+    Ok(reply(request, &volume, number, &target, parameters)?.with(code))
+}
+
+/// The fork is the client's.
+fn opened_as(
+    request: &Request,
+    wanted: &OpenFork<'_>,
+    fork: Fork,
+    target: &Target,
+    parameters: Wanted,
+) -> Outcome {
+    let volume = fork.volume.clone();
+    debug_assert_eq!(volume.id, wanted.volume);
+    let mut reply = reply(request, &volume, 0, target, parameters)?;
+    let number = request.session.forks.add(fork)?;
+    reply.head[2..4].copy_from_slice(&number.to_be_bytes());
+    Ok(reply)
+}
+
+fn reply(
+    request: &Request,
+    volume: &OpenVolume,
+    fork: u16,
+    target: &Target,
+    parameters: Wanted,
+) -> Result<Reply, ResultCode> {
+    let mut w = Writer::new();
+    OpenForkReply { bitmap: parameters.file, fork, parameters: &[] }.encode(&mut w);
+    if !parameters.file.is_empty() {
+        params::put_target(volume, request.caller(), request.version(), target, parameters, &mut w)?;
+    }
+    Ok(Reply { head: w.into_bytes(), ..Reply::empty() })
+}
+
+/// What may be asked of an open fork: not the length of the other one.
+pub(super) fn parameters(
+    request: &Request,
+    bitmap: FileBitmap,
+    resource: bool,
+) -> Result<Wanted, ResultCode> {
+    if bitmap.intersects(lengths(!resource)) {
+        return Err(ResultCode::BITMAP_ERROR);
+    }
+    Wanted { file: bitmap, dir: DirBitmap::NONE }.check(request.version())
+}
+
+/// The two lengths of a fork.
+pub(super) fn lengths(resource: bool) -> FileBitmap {
+    match resource {
+        true => FileBitmap::RESOURCE_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH,
+        false => FileBitmap::DATA_LENGTH | FileBitmap::EXTENDED_DATA_LENGTH,
+    }
+}
+
+/// Whether somebody has locked the file against changes, with the Finder for example.
+fn is_locked(
+    volume: &OpenVolume,
+    found: &Found,
+    place: &Place,
+    access: AccessMode,
+) -> Result<bool, ResultCode> {
+    if !access.contains(AccessMode::WRITE) {
+        return Ok(false);
+    }
+    let metadata = volume.tree().metadata(found, Some(place.beside()))?;
+    Ok(metadata.bits.contains(FileBits::WRITE_INHIBIT))
+}
+
+struct Opened {
+    fork: Fork,
+    /// Others had to be waited for.
+    waited: bool,
+}
+
+async fn open(
+    request: &Request,
+    volume: &Arc<OpenVolume>,
+    wanted: &OpenFork<'_>,
+    found: &Found,
+    place: &Place,
+) -> Result<Opened, ResultCode> {
+    let (content, waited) = match found.attributes.kind {
+        Kind::Link => (link(wanted, found, place)?, false),
+        Kind::File => {
+            let (access, deny) = modes(wanted.access);
+            let stream = if wanted.resource { Stream::Resource } else { Stream::Data };
+            let place = Some(place.beside());
+            let options = OpenOptions { stream, deny, place, ..OpenOptions::data(access) };
+            let actor = request.actor();
+            let mut opening = pin!(volume.tree().open(&actor, found, options));
+            let at_once = opening.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let (opened, waited) = match at_once {
+                Poll::Ready(opened) => (opened, false),
+                Poll::Pending => (opening.await, true),
+            };
+            (Content::File(opened.map_err(refusal)?), waited)
+        }
+        _ => return Err(ResultCode::OBJECT_TYPE_ERROR),
+    };
+    let fork = Fork { volume: volume.clone(), resource: wanted.resource, access: wanted.access, content };
+    let transfers = fork.access.contains(AccessMode::READ) || fork.access.contains(AccessMode::WRITE);
+    if transfers && !request.version().is_3() && fork.size().await? > MOST_BEFORE_3 {
+        return Err(ResultCode::MISC_ERROR); // rather than a part of it
+    }
+    Ok(Opened { fork, waited })
+}
+
+fn refusal(error: Error) -> ResultCode {
+    match error {
+        Error::TooMany => ResultCode::TOO_MANY_FILES_OPEN,
+        other => other.into(),
+    }
+}
+
+/// A symbolic link as a client sees it: a file that says where it leads.
+fn link(wanted: &OpenFork<'_>, found: &Found, place: &Place) -> Result<Content, ResultCode> {
+    if wanted.access.contains(AccessMode::WRITE) {
+        return Err(ResultCode::ACCESS_DENIED);
+    }
+    let leads_to = if wanted.resource { Vec::new() } else { found.object.read_link()? };
+    Ok(Content::Link { found: found.clone(), place: place.clone(), leads_to })
+}
+
+fn modes(mode: AccessMode) -> (Modes, Modes) {
+    let bit = |has, bit| if mode.contains(has) { bit } else { Modes::NONE };
+    (
+        bit(AccessMode::READ, Modes::READ).union(bit(AccessMode::WRITE, Modes::WRITE)),
+        bit(AccessMode::DENY_READ, Modes::READ).union(bit(AccessMode::DENY_WRITE, Modes::WRITE)),
+    )
+}

@@ -1,0 +1,43 @@
+//! FPRead and FPReadExt.
+
+use vfs::Payload;
+
+use crate::server::limits::MAX_READ;
+use crate::server::request::{Outcome, Reply, Request};
+use crate::wire::ResultCode;
+use crate::wire::fork::{AccessMode, Read, Width};
+
+pub(super) async fn run(request: &Request, width: Width) -> Outcome {
+    let wanted = Read::decode(width, &mut request.reader())?;
+    let fork = request.session.forks.find(wanted.fork)?;
+    fork.require(AccessMode::READ)?;
+    let (Ok(offset), Ok(count)) = (u64::try_from(wanted.offset), u64::try_from(wanted.count)) else {
+        return Err(ResultCode::PARAM_ERROR);
+    };
+    if count == 0 {
+        return Ok(Reply::empty());
+    }
+    let count = count.min(MAX_READ) as usize;
+    let data = fork.read(offset, count).await?;
+    let end = data.len() < count;
+    if wanted.newline_mask != 0 {
+        return up_to_newline(data, end, &wanted);
+    }
+    Ok(with_data(data, end))
+}
+
+/// The data; at the end of the fork there are fewer than were asked for, and the result says so.
+fn with_data(data: Payload, end: bool) -> Reply {
+    let reply = Reply { data: Some(data), ..Reply::empty() };
+    if end { reply.with(ResultCode::EOF_ERROR) } else { reply }
+}
+
+/// The data up to the first newline, which is among them.
+fn up_to_newline(data: Payload, end: bool, wanted: &Read) -> Outcome {
+    let mut bytes = Vec::with_capacity(data.len());
+    data.append_to(&mut bytes)?;
+    let newline = bytes.iter().position(|byte| byte & wanted.newline_mask == wanted.newline);
+    let Some(at) = newline else { return Ok(with_data(Payload::Bytes(bytes), end)) };
+    bytes.truncate(at + 1);
+    Ok(with_data(Payload::Bytes(bytes), false))
+}
