@@ -11,6 +11,7 @@ pub mod acl;
 pub mod afp_extras;
 pub mod afp_files;
 pub mod afp_forks;
+pub mod afp_listing;
 pub mod afp_session;
 pub mod mac;
 pub mod names;
@@ -30,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("afp_forks", afp_forks::forks),
     ("afp_files", afp_files::messages),
     ("afp_frames", afp_session::frames),
+    ("afp_listing", afp_listing::listing),
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
     ("mac_apple_double", mac::apple_double),

@@ -11,6 +11,7 @@ mod acl;
 mod afp_extras;
 mod afp_files;
 mod afp_forks;
+mod afp_listing;
 mod afp_session;
 mod company;
 mod mac;
@@ -46,7 +47,13 @@ fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> See
 fn seeds_are_committed_as_the_encoders_write_them() {
     let nfs = [company::seeds(), v3::requests(), v3::replies()];
     let smb = [smb_info::seeds(), smb_login::seeds(), smb_pipes::seeds(), smb_messages::seeds()];
-    let afp = [afp_extras::seeds(), afp_files::seeds(), afp_forks::seeds(), afp_session::seeds()];
+    let afp = [
+        afp_extras::seeds(),
+        afp_files::seeds(),
+        afp_forks::seeds(),
+        afp_listing::seeds(),
+        afp_session::seeds(),
+    ];
     let all = nfs.into_iter().chain(smb).chain(afp).chain([mac::seeds(), names::seeds(), acl::seeds()]);
     for seed in all.flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);

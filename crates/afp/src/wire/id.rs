@@ -1,0 +1,109 @@
+//! Files by their numbers. Apple Filing Protocol Reference, FPCreateID (whose request is
+//! [`super::directory::OfPlace`]), FPDeleteID, FPResolveID.
+
+use wire::{Malformed, Reader, Writer};
+
+use super::FileBitmap;
+
+/// FPCreateID, reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileId(pub u32);
+
+impl FileId {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self(r.u32_be()?))
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u32_be(self.0);
+    }
+}
+
+/// FPDeleteID, request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeleteId {
+    pub volume: u16,
+    pub id: u32,
+}
+
+impl DeleteId {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        Ok(Self { volume: r.u16_be()?, id: r.u32_be()? })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.volume);
+        w.u32_be(self.id);
+    }
+}
+
+/// FPResolveID, request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResolveId {
+    pub volume: u16,
+    pub id: u32,
+    /// Wanted of the file.
+    pub bitmap: FileBitmap,
+}
+
+impl ResolveId {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(1)?; // padding
+        Ok(Self { volume: r.u16_be()?, id: r.u32_be()?, bitmap: FileBitmap(r.u16_be()?) })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u8(0);
+        w.u16_be(self.volume);
+        w.u32_be(self.id);
+        w.u16_be(self.bitmap.0);
+    }
+}
+
+/// FPResolveID, reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolved<'a> {
+    pub bitmap: FileBitmap,
+    pub parameters: &'a [u8],
+}
+
+impl<'a> Resolved<'a> {
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Ok(Self { bitmap: FileBitmap(r.u16_be()?), parameters: r.rest() })
+    }
+
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_be(self.bitmap.0);
+        w.put(self.parameters);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_by_volume_and_number() {
+        let bytes = b"\0\0\x01\0\0\0\x11\x01\x02";
+        let resolve = ResolveId { volume: 1, id: 17, bitmap: FileBitmap(0x0102) };
+        let mut w = Writer::new();
+        resolve.encode(&mut w);
+        assert_eq!((ResolveId::decode(&mut Reader::new(bytes)), w.as_bytes()), (Ok(resolve), &bytes[..]));
+        let delete = DeleteId { volume: 1, id: 17 };
+        let mut w = Writer::new();
+        delete.encode(&mut w);
+        assert_eq!((DeleteId::decode(&mut Reader::new(bytes)), w.as_bytes()), (Ok(delete), &bytes[..7]));
+    }
+
+    #[test]
+    fn what_was_resolved_has_the_bitmap_before_it() {
+        let bytes = b"\x01\0\0\0\0\x11";
+        let resolved = Resolved { bitmap: FileBitmap::FILE_NUMBER, parameters: b"\0\0\0\x11" };
+        let mut w = Writer::new();
+        resolved.encode(&mut w);
+        assert_eq!((Resolved::decode(&mut Reader::new(bytes)), w.as_bytes()), (Ok(resolved), &bytes[..]));
+        assert_eq!(FileId::decode(&mut Reader::new(&bytes[2..])), Ok(FileId(17)));
+    }
+}
