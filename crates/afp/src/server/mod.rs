@@ -19,6 +19,7 @@ mod dispatch;
 mod enumerate;
 mod file;
 mod fork;
+mod icon;
 mod id;
 mod identity;
 mod ids;

@@ -1,9 +1,127 @@
 //! What the server says of itself before anybody logs in, Apple Filing Protocol Reference, FPGetSrvrInfo.
 
+use std::net::SocketAddr;
+
+use vfs::index::CatalogId;
+use vfs::names;
+
+use super::config::{Config, Version};
+use super::icon::ICON;
+use super::names::LONG_NAME;
 use super::request::{Outcome, Reply};
 use super::service::Service;
+use crate::wire::server_info::{Address, ServerInfo, flags};
+
+/// The port that an address without one means.
+const PORT: u16 = 548;
+/// Addresses told: old clients have little room for the whole block.
+const MAX_ADDRESSES: usize = 16;
 
 /// The block of server information.
-pub(super) fn run(_service: &Service) -> Outcome {
-    Ok(Reply::empty())
+pub(super) fn run(service: &Service) -> Outcome {
+    let config = service.config();
+    let name = names::short_view(config.name.as_bytes(), CatalogId::ROOT.0, LONG_NAME);
+    let utf8_name = names::mac_view(config.name.as_bytes());
+    let info = ServerInfo {
+        machine_type: config.machine_type.as_bytes(),
+        versions: Version::ALL.into_iter().map(|version| version.name().as_bytes()).collect(),
+        uams: uams(&config),
+        icon: Some(&ICON),
+        flags: flags(&config),
+        name: &name,
+        signature: Some(config.signature),
+        addresses: addresses(&config.addresses),
+        directory_names: Vec::new(),
+        utf8_name: Some(utf8_name.as_bytes()),
+    };
+    Ok(Reply { head: info.encode(), ..Reply::default() })
+}
+
+/// What the server can do.
+fn flags(config: &Config) -> u16 {
+    let always = flags::COPY_FILE
+        | flags::SERVER_MESSAGES
+        | flags::SIGNATURE
+        | flags::TCP
+        | flags::NOTIFICATIONS
+        | flags::RECONNECT
+        | flags::DIRECTORY_SERVICES // without it no client sends names of users as UTF-8
+        | flags::UTF8_NAME
+        | flags::UUIDS
+        | flags::EXTENDED_SLEEP
+        | flags::SUPER_CLIENT;
+    let passwords = if config.change_password.is_some() { flags::CHANGE_PASSWORD } else { 0 };
+    always | passwords
+}
+
+/// The methods to log in by: clients choose the strongest that they know.
+fn uams(config: &Config) -> Vec<&'static [u8]> {
+    let logins = &config.logins;
+    let all: [(bool, &[u8]); 7] = [
+        (logins.srp, b"SRP"),
+        (logins.dhx2, b"DHX2"),
+        (logins.dhx, b"DHCAST128"),
+        (logins.two_way_randnum, b"2-Way Randnum exchange"),
+        (logins.randnum, b"Randnum exchange"),
+        (logins.cleartext, b"Cleartxt Passwrd"),
+        (config.guest.is_some(), b"No User Authent"),
+    ];
+    all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
+}
+
+/// Where the server is, in the words of the protocol.
+fn addresses(known: &[SocketAddr]) -> Vec<Address<'static>> {
+    let reachable = known.iter().filter(|address| !address.ip().is_unspecified() && address.port() != 0);
+    let told = reachable.map(|address| match address {
+        SocketAddr::V4(v4) if v4.port() == PORT => Address::Ipv4(*v4.ip()),
+        SocketAddr::V4(v4) => Address::Ipv4Port(*v4),
+        SocketAddr::V6(v6) if v6.port() == PORT => Address::Ipv6(*v6.ip()),
+        SocketAddr::V6(v6) => Address::Ipv6Port(*v6.ip(), v6.port()),
+    });
+    told.take(MAX_ADDRESSES).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Server;
+    use super::*;
+    use crate::wire::command;
+    use crate::wire::dsi::Command;
+
+    #[tokio::test]
+    async fn anybody_is_told_who_the_server_is_without_a_session() {
+        let server = Server::with(|config| {
+            config.name = "Zoë's Büro".into();
+            config.addresses =
+                ["192.0.2.7:548", "[2001:db8::7]:5480", "0.0.0.0:548"].map(|a| a.parse().unwrap()).into();
+        });
+        let mut client = server.connect();
+        let status = client.frame(Command::GET_STATUS, 0, &[]).await.unwrap().well();
+        let info = ServerInfo::decode(&status).unwrap();
+        assert_eq!(info.name, b"Zo\x91's B\x9fro"); // MacRoman: ë is 0x91, ü 0x9F
+        assert_eq!(info.utf8_name, Some("Zoe\u{308}'s Bu\u{308}ro".as_bytes()));
+        assert_eq!(info.signature, Some(*b"a test signature"));
+        let v4 = Address::Ipv4([192, 0, 2, 7].into());
+        assert_eq!(info.addresses, [v4, Address::Ipv6Port("2001:db8::7".parse().unwrap(), 5480)]);
+        assert!(info.versions.contains(&&b"AFPVersion 2.1"[..]) && info.versions.contains(&&b"AFP3.4"[..]));
+        assert_eq!(info.uams, [&b"SRP"[..], b"DHX2", b"No User Authent"]);
+        // Copy, messages, signature, TCP, notifications, reconnect, directories, UTF-8, UUIDs, sleep, super client.
+        assert_eq!(info.flags, 0x8ff9);
+        client.open_session().await.well();
+        assert_eq!(client.call(command::GET_SRVR_INFO, |_| ()).await.well(), status);
+    }
+
+    #[tokio::test]
+    async fn what_is_told_fits_old_clients() {
+        let server = Server::with(|config| {
+            config.name = "a name of a server that is far too long for MacRoman".into();
+            config.addresses = (0..100).map(|port| ([192, 0, 2, 7], 6000 + port).into()).collect();
+            config.change_password = Some(std::sync::Arc::new(|_, _| true));
+        });
+        let status = server.connect().frame(Command::GET_STATUS, 0, &[]).await.unwrap().well();
+        let info = ServerInfo::decode(&status).unwrap();
+        assert!(info.name.len() <= 31 && info.addresses.len() == 16);
+        assert_eq!(info.flags, 0x8ffb);
+        assert!(status.len() < 1400, "{}", status.len());
+    }
 }
