@@ -26,11 +26,15 @@ const MAX_AT_WORK: usize = 4;
 /// What logins of all connections share.
 pub(super) struct Gate {
     at_work: Arc<Semaphore>,
+    /// What is made up for accounts that are not there is made of this.
+    decoy: [u8; 16],
 }
 
 impl Default for Gate {
     fn default() -> Self {
-        Self { at_work: Arc::new(Semaphore::new(MAX_AT_WORK)) }
+        let mut decoy = [0; 16];
+        let _ = getrandom::fill(&mut decoy); // without it no login goes on, either
+        Self { at_work: Arc::new(Semaphore::new(MAX_AT_WORK)), decoy }
     }
 }
 
@@ -143,10 +147,10 @@ async fn work_on(
 ) -> uam::Outcome {
     let at_work = connection.service.gate.at_work.clone();
     let _place = at_work.acquire_owned().await.map_err(|_| ResultCode::MISC_ERROR)?;
-    let config = config.clone();
+    let (config, decoy) = (config.clone(), connection.service.gate.decoy);
     let done = tokio::task::spawn_blocking(move || {
         let random = |bytes: &mut [u8]| getrandom::fill(bytes).is_ok();
-        work(&Judge { accounts: &*config.accounts, random: &random })
+        work(&Judge { accounts: &*config.accounts, random: &random, decoy: &decoy })
     });
     done.await.unwrap_or(Err(ResultCode::MISC_ERROR))
 }

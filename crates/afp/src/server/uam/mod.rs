@@ -9,22 +9,38 @@
 //! A name that nobody has and a password that is wrong are told apart neither by the answer, nor by the step it comes at,
 //! nor by the time it takes.
 
+mod change;
+mod cipher;
 mod cleartext;
+mod dhx;
+mod dhx2;
+mod group;
+mod randnum;
+mod sealed;
+mod srp;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 
 use auth::{Account, Accounts};
 use vfs::names;
 
+use self::sealed::Sealed;
 use super::config::Config;
 use crate::wire::{ResultCode, login};
 
 /// A method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
+    Dhx2,
+    Srp,
+    Dhx,
+    TwoWayRandnum,
+    Randnum,
+    Cleartext,
     /// Without an account.
     Guest,
-    Cleartext,
 }
 
 /// What the machines ask.
@@ -32,6 +48,8 @@ pub(super) struct Judge<'a> {
     pub(super) accounts: &'a dyn Accounts,
     /// Fills with random bytes, if there are any.
     pub(super) random: &'a dyn Fn(&mut [u8]) -> bool,
+    /// Known to nobody: what is made of it for accounts that are not there is always the same.
+    pub(super) decoy: &'a [u8],
 }
 
 /// How far a login is.
@@ -46,24 +64,43 @@ pub(super) enum Step {
 pub(super) type Outcome = Result<Step, ResultCode>;
 
 /// A login of several steps between two of them.
-pub(super) enum Exchange {}
+pub(super) enum Exchange {
+    Dhx2Offered(dhx2::Offered, String),
+    Dhx2(Sealed, String),
+    Srp(Box<srp::Offered>),
+    Dhx(Sealed, String),
+    Randnum(randnum::Challenged),
+}
 
 impl Method {
-    const ALL: [Self; 2] = [Self::Guest, Self::Cleartext];
+    /// The best first.
+    const ALL: [Self; 7] =
+        [Self::Dhx2, Self::Srp, Self::Dhx, Self::TwoWayRandnum, Self::Randnum, Self::Cleartext, Self::Guest];
 
     /// What it is called.
     pub(super) fn name(self) -> &'static [u8] {
         match self {
-            Self::Guest => login::NO_USER_AUTHENT,
+            Self::Dhx2 => login::DHX2,
+            Self::Srp => login::SRP,
+            Self::Dhx => login::DHCAST128,
+            Self::TwoWayRandnum => login::TWO_WAY_RANDNUM_EXCHANGE,
+            Self::Randnum => login::RANDNUM_EXCHANGE,
             Self::Cleartext => login::CLEARTXT_PASSWRD,
+            Self::Guest => login::NO_USER_AUTHENT,
         }
     }
 
-    /// Whether the settings have it.
+    /// Whether the settings have it, and it is of use: clients take what they think best before they say who logs in, so
+    /// what some account cannot use is not offered.
     fn is_on(self, config: &Config) -> bool {
         match self {
-            Self::Guest => config.guest.is_some(),
+            Self::Dhx2 => config.logins.dhx2,
+            Self::Srp => config.logins.srp && config.accounts.all_have_verifiers(),
+            Self::Dhx => config.logins.dhx,
+            Self::TwoWayRandnum => config.logins.two_way_randnum,
+            Self::Randnum => config.logins.randnum,
             Self::Cleartext => config.logins.cleartext,
+            Self::Guest => config.guest.is_some(),
         }
     }
 
@@ -80,25 +117,65 @@ impl Method {
 
 /// The first step. Guests have none.
 pub(super) fn start(method: Method, user: &str, info: &[u8], judge: &Judge<'_>) -> Outcome {
-    match method {
-        Method::Guest => Err(ResultCode::PARAM_ERROR),
-        Method::Cleartext => cleartext::start(user, info, judge),
-    }
+    let (reply, exchange) = match method {
+        Method::Guest => return Err(ResultCode::PARAM_ERROR),
+        Method::Cleartext => return cleartext::start(user, info, judge),
+        Method::Dhx2 => {
+            let (reply, offered) = dhx2::Offered::new(judge)?;
+            (reply, Exchange::Dhx2Offered(offered, user.into()))
+        }
+        Method::Srp => {
+            let (reply, offered) = srp::start(user, judge)?;
+            (reply, Exchange::Srp(Box::new(offered)))
+        }
+        Method::Dhx => {
+            let (reply, sealed) = dhx::agree(info, judge)?;
+            (reply, Exchange::Dhx(sealed, user.into()))
+        }
+        Method::TwoWayRandnum | Method::Randnum => {
+            let (reply, challenged) = randnum::start(user, method == Method::TwoWayRandnum, judge)?;
+            (reply, Exchange::Randnum(challenged))
+        }
+    };
+    Ok(Step::Continue(reply, exchange))
 }
 
 impl Exchange {
     /// The next step.
-    pub(super) fn next(self, _info: &[u8], _judge: &Judge<'_>) -> Outcome {
-        match self {}
+    pub(super) fn next(self, info: &[u8], judge: &Judge<'_>) -> Outcome {
+        match self {
+            Self::Dhx2Offered(offered, user) => {
+                let (reply, sealed) = offered.agree(info, judge)?;
+                Ok(Step::Continue(reply, Self::Dhx2(sealed, user)))
+            }
+            Self::Dhx2(sealed, user) => judge.verify_one(&user, sealed.open(info, 1, dhx2::PASSWORD)?),
+            Self::Srp(offered) => offered.next(info),
+            Self::Dhx(sealed, user) => judge.verify_one(&user, sealed.open(info, 1, dhx::PASSWORD)?),
+            Self::Randnum(challenged) => challenged.next(info),
+        }
     }
 
     /// The number that the next step has, after that of the last one.
     pub(super) fn id_after(&self, last: u16) -> u16 {
-        last.wrapping_add(1)
+        match self {
+            Self::Srp(_) => 0, // its clients say nothing else
+            _ => last.wrapping_add(1),
+        }
     }
 }
 
 impl Judge<'_> {
+    fn random<const N: usize>(&self) -> Result<[u8; N], ResultCode> {
+        let mut bytes = [0; N];
+        if (self.random)(&mut bytes) { Ok(bytes) } else { Err(ResultCode::MISC_ERROR) }
+    }
+
+    /// The first of these passwords.
+    fn verify_one(&self, user: &str, passwords: Vec<Vec<u8>>) -> Outcome {
+        let password = passwords.first().ok_or(ResultCode::PARAM_ERROR)?;
+        Ok(Step::Done(self.verify(user, &typed(password))?, Vec::new()))
+    }
+
     /// The account of this name and password.
     fn verify(&self, user: &str, password: &str) -> Result<Account, ResultCode> {
         let account = self.accounts.find_in_any_case(user);
@@ -128,17 +205,4 @@ fn composed(bytes: &[u8]) -> String {
 /// Whether two secrets are the same, in time that does not depend on them.
 fn are_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_typed_ends_at_the_first_zero_and_may_be_macroman() {
-        assert_eq!(typed(b"abc\0def"), "abc");
-        assert_eq!(typed("a\u{308}".as_bytes()), "\u{e4}");
-        assert_eq!(typed(&[b'k', 0x8a, b's', b'e']), "k\u{e4}se"); // Inside Macintosh, "Roman Character Set"
-        assert_eq!(typed(b""), "");
-    }
 }

@@ -1,0 +1,34 @@
+//! `DHCAST128`, also called DHX: the password, encrypted with a key that both sides agree on. Mac OS 8 and 9. The group is of
+//! 128 bits, which keeps out only who merely listens, and not for long. Apple Filing Protocol Programming Guide,
+//! "Diffie-Hellman Key Exchange".
+//!
+//! ```text
+//! client                                  server
+//! Ma                           ─►
+//!                              ◄─  Mb, {nonce, 16 zeros}
+//! {nonce + 1, password}        ─►
+//! ```
+
+use crypto_bigint::{Odd, U128};
+
+use super::Judge;
+use super::cipher::{Cipher, KEY};
+use super::group::{EXPONENT, Group};
+use super::sealed::{NONCE, Sealed};
+use crate::wire::ResultCode;
+
+const GROUP: Group<{ U128::LIMBS }> =
+    Group::new(Odd::<U128>::from_be_hex("ba2873dfb06057d43f2024744ceee75b"), 7);
+/// Bytes of a password.
+pub(super) const PASSWORD: usize = 64;
+
+/// The only message that the client is sent, and what opens the answer.
+pub(super) fn agree(info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed), ResultCode> {
+    let theirs = info.get(..KEY).ok_or(ResultCode::PARAM_ERROR)?;
+    let (secret, nonce) = (judge.random::<EXPONENT>()?, judge.random::<NONCE>()?);
+    let shared = GROUP.shared(theirs, &secret).and_then(|shared| shared.try_into().ok());
+    let cipher = Cipher::new(shared.ok_or(ResultCode::USER_NOT_AUTH)?);
+    let mut reply = GROUP.public(&secret);
+    reply.extend(cipher.seal(&[nonce, [0; NONCE]].concat()));
+    Ok((reply, Sealed::new(cipher, nonce)))
+}

@@ -1,0 +1,65 @@
+//! `DHX2`: the password, encrypted with a key that both sides agree on. What Mac OS X uses where it can. Apple Filing Protocol
+//! Programming Guide, "Diffie-Hellman Key Exchange 2".
+//!
+//! ```text
+//! client                                  server
+//! nothing                      ─►
+//!                              ◄─  g, length, p, Ma                      Offered
+//! Mb, {nonce}                  ─►
+//!                              ◄─  {nonce + 1, server's nonce}           Sealed
+//! {server's nonce + 1, password} ─►
+//! ```
+
+use crypto_bigint::{Odd, U1024};
+use md5::{Digest, Md5};
+use wire::Writer;
+
+use super::Judge;
+use super::cipher::Cipher;
+use super::group::{EXPONENT, Group};
+use super::sealed::{NONCE, Sealed, next};
+use crate::wire::ResultCode;
+
+/// The second group of RFC 2409 (6.2): a safe prime of the length that Netatalk's have, which all Macs know to work with.
+const GROUP: Group<{ U1024::LIMBS }> = Group::new(
+    Odd::<U1024>::from_be_hex(concat!(
+        "ffffffffffffffffc90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74",
+        "020bbea63b139b22514a08798e3404ddef9519b3cd3a431b302b0a6df25f1437",
+        "4fe1356d6d51c245e485b576625e7ec6f44c42e9a637ed6b0bff5cb6f406b7ed",
+        "ee386bfb5a899fa5ae9f24117c4b1fe649286651ece65381ffffffffffffffff",
+    )),
+    2,
+);
+const LEN: usize = Group::<{ U1024::LIMBS }>::LEN;
+/// Bytes of a password.
+pub(super) const PASSWORD: usize = 256;
+
+/// The client knows the group and the server's number.
+pub(super) struct Offered {
+    secret: [u8; EXPONENT],
+}
+
+impl Offered {
+    pub(super) fn new(judge: &Judge<'_>) -> Result<(Vec<u8>, Self), ResultCode> {
+        let secret = judge.random()?;
+        let mut w = Writer::new();
+        w.u32_be(GROUP.generator);
+        w.u16_be(LEN as u16);
+        w.put(&GROUP.prime());
+        w.put(&GROUP.public(&secret));
+        Ok((w.into_bytes(), Self { secret }))
+    }
+
+    /// The client's number and nonce.
+    pub(super) fn agree(self, info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed), ResultCode> {
+        let (theirs, nonce) = info.split_at_checked(LEN).ok_or(ResultCode::PARAM_ERROR)?;
+        let nonce = nonce.get(..NONCE).ok_or(ResultCode::PARAM_ERROR)?;
+        let shared = GROUP.shared(theirs, &self.secret).ok_or(ResultCode::USER_NOT_AUTH)?;
+        let cipher = Cipher::new(Md5::digest(shared).into());
+        let mut answer = [0; NONCE];
+        answer.copy_from_slice(&cipher.open(nonce));
+        let own = judge.random()?;
+        let reply = cipher.seal(&[next(answer), own].concat());
+        Ok((reply, Sealed::new(cipher, own)))
+    }
+}

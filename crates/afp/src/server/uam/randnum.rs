@@ -1,0 +1,54 @@
+//! `Randnum exchange` and `2-Way Randnum exchange`: who knows the password encrypts a random number with it. System 6 and 7.
+//! Apple Filing Protocol Programming Guide, "Random Number Exchange", "Two-Way Random Number Exchange".
+//!
+//! The server must know the password itself, at least its first eight bytes.
+
+use auth::{Account, LEGACY};
+use des::Des;
+use des::cipher::{BlockCipherEncrypt, KeyInit};
+
+use super::{Judge, Outcome, Step, are_equal};
+use crate::wire::ResultCode;
+
+/// The client has the number.
+pub(super) struct Challenged {
+    both_ways: bool,
+    number: [u8; 8],
+    key: [u8; LEGACY],
+    /// Whose the key is, if it is anybody's.
+    account: Option<Account>,
+}
+
+/// Whom nobody can be, or nobody this way, gets a number too.
+pub(super) fn start(
+    user: &str,
+    both_ways: bool,
+    judge: &Judge<'_>,
+) -> Result<(Vec<u8>, Challenged), ResultCode> {
+    let (number, decoy) = (judge.random()?, judge.random()?);
+    let account = judge.accounts.find_in_any_case(user);
+    let account = account.filter(|account| account.legacy().is_some() && !account.disabled);
+    let key = account.as_ref().and_then(Account::legacy).copied().unwrap_or(decoy);
+    let key = if both_ways { key.map(|byte| byte << 1) } else { key };
+    Ok((number.to_vec(), Challenged { both_ways, number, key, account }))
+}
+
+impl Challenged {
+    /// The client's answer, and its own number if it wants to know who we are.
+    pub(super) fn next(self, info: &[u8]) -> Outcome {
+        let (answer, theirs) = info.split_first_chunk::<8>().ok_or(ResultCode::PARAM_ERROR)?;
+        let is_right = are_equal(answer, &self.encrypted(self.number));
+        let account = self.account.as_ref().filter(|_| is_right).ok_or(ResultCode::USER_NOT_AUTH)?;
+        let reply = match self.both_ways {
+            true => self.encrypted(*theirs.first_chunk().ok_or(ResultCode::PARAM_ERROR)?).to_vec(),
+            false => Vec::new(),
+        };
+        Ok(Step::Done(account.clone(), reply))
+    }
+
+    fn encrypted(&self, number: [u8; 8]) -> [u8; 8] {
+        let mut block = number.into();
+        Des::new(&self.key.into()).encrypt_block(&mut block);
+        block.into()
+    }
+}

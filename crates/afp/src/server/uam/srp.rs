@@ -1,0 +1,136 @@
+//! `SRP`: Secure Remote Password, which Time Capsules and OS X use; the password never leaves the client. Apple published
+//! nothing of it. This is what its clients and servers were seen to send (as Netatalk's server and client have it):
+//! SRP-6a of RFC 5054 with a key and proofs of its own.
+//!
+//! ```text
+//! client                                  server
+//! 1                            ─►
+//!                              ◄─  2, N, g, salt, B                      Offered
+//! 3, A, M1                     ─►
+//!                              ◄─  4, M2
+//! ```
+//!
+//! Whether leading zeros of A count in M1 is not known, so either is right; B has none.
+
+use auth::Account;
+use auth::srp::{GENERATOR, LEN, SALT, Server, modulus};
+use sha1::{Digest, Sha1};
+use wire::{Malformed, Reader, Writer};
+
+use super::{Judge, Outcome, Step, are_equal};
+use crate::wire::ResultCode;
+
+/// What each message begins with. The number of the group stands where the second's would.
+const GROUP: u16 = 2;
+const CLIENT_PROOF: u16 = 3;
+const SERVER_PROOF: u16 = 4;
+/// Bytes of a hash, and so of a proof.
+const PROOF: usize = 20;
+/// Bytes of the key.
+const KEY: usize = 40;
+/// Tries to find a number without a leading zero: one in 256 has one.
+const TRIES: usize = 16;
+
+/// The client has what it needs for its proof.
+pub(super) struct Offered {
+    user: String,
+    salt: [u8; SALT],
+    server: Server,
+    /// Whose the verifier is, if it is anybody's.
+    account: Option<Account>,
+}
+
+/// Whom nobody can be, or nobody this way, gets a salt too, always the same.
+pub(super) fn start(user: &str, judge: &Judge<'_>) -> Result<(Vec<u8>, Offered), ResultCode> {
+    let account = judge.accounts.find(user).filter(|account| !account.disabled);
+    let decoy = stretched::<{ SALT + LEN }>(&[judge.decoy, user.as_bytes()]);
+    let (salt, value) = decoy.split_first_chunk().ok_or(ResultCode::MISC_ERROR)?;
+    let mut salt: [u8; SALT] = *salt;
+    let mut value: [u8; LEN] = *value.first_chunk().ok_or(ResultCode::MISC_ERROR)?;
+    if let Some(verifier) = account.as_ref().and_then(Account::verifier) {
+        (salt, value) = (verifier.salt, verifier.value);
+    }
+    let account = account.filter(|account| account.verifier().is_some());
+    let server = server(&value, judge)?;
+    let reply = offer(&salt, server.public());
+    Ok((reply, Offered { user: user.into(), salt, server, account }))
+}
+
+/// One whose number has no leading zero.
+fn server(value: &[u8; LEN], judge: &Judge<'_>) -> Result<Server, ResultCode> {
+    for _ in 0..TRIES {
+        let server = Server::new(value, &judge.random()?);
+        if server.public()[0] != 0 {
+            return Ok(server);
+        }
+    }
+    Err(ResultCode::MISC_ERROR)
+}
+
+fn offer(salt: &[u8], public: &[u8]) -> Vec<u8> {
+    let mut w = Writer::new();
+    w.u16_be(GROUP);
+    for value in [&modulus()[..], &[GENERATOR], salt, public] {
+        w.u16_be(value.len() as u16);
+        w.put(value);
+    }
+    w.into_bytes()
+}
+
+impl Offered {
+    /// The client's number and proof.
+    pub(super) fn next(self, info: &[u8]) -> Outcome {
+        let (number, proof) = read(info)?;
+        let secret = self.server.secret(number).ok_or(ResultCode::USER_NOT_AUTH)?;
+        let key: [u8; KEY] = stretched(&[stripped(&secret)]);
+        let forms = [stripped(number), number];
+        let proven = forms.into_iter().find(|form| are_equal(proof, &self.proof(form, &key)));
+        let (Some(account), Some(form)) = (self.account, proven) else {
+            return Err(ResultCode::USER_NOT_AUTH);
+        };
+        let mut w = Writer::new();
+        w.u16_be(SERVER_PROOF);
+        w.u16_be(PROOF as u16);
+        w.put(&sha1(&[form, proof, &key]));
+        Ok(Step::Done(account, w.into_bytes()))
+    }
+
+    /// M1.
+    fn proof(&self, number: &[u8], key: &[u8]) -> [u8; PROOF] {
+        let (prime, generator) = (sha1(&[&modulus()]), sha1(&[&[GENERATOR]]));
+        let group: Vec<u8> = prime.iter().zip(generator).map(|(a, b)| a ^ b).collect();
+        let user = sha1(&[self.user.as_bytes()]);
+        sha1(&[&group, &user, &self.salt, number, self.server.public(), key])
+    }
+}
+
+fn read(info: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let mut r = Reader::new(info);
+    if r.u16_be()? != CLIENT_PROOF {
+        return Err(Malformed("a step of SRP that is not the second"));
+    }
+    let length = usize::from(r.u16_be()?);
+    let number = r.take(length)?;
+    let length = usize::from(r.u16_be()?);
+    Ok((number, r.take(length)?))
+}
+
+/// Without leading zeros; zero is one of them.
+fn stripped(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros.min(number.len().saturating_sub(1))..]
+}
+
+/// MGF1 with SHA-1, RFC 8017, B.2.1.
+fn stretched<const N: usize>(seed: &[&[u8]]) -> [u8; N] {
+    let mut out = [0; N];
+    for (counter, chunk) in (0_u32..).zip(out.chunks_mut(PROOF)) {
+        let block = sha1(&[seed, &[&counter.to_be_bytes()]].concat());
+        chunk.copy_from_slice(&block[..chunk.len()]);
+    }
+    out
+}
+
+fn sha1(parts: &[&[u8]]) -> [u8; PROOF] {
+    parts.iter().fold(Sha1::new(), |hash, part| hash.chain_update(part)).finalize().into()
+}
