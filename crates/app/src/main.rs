@@ -5,6 +5,7 @@ mod accounts;
 mod afp_view;
 mod announce;
 mod bind;
+mod bonjour;
 mod check;
 mod cli;
 mod exit;

@@ -15,6 +15,7 @@ use vfs::index::Index;
 
 use crate::afp_view::AfpView;
 use crate::bind::Bound;
+use crate::bonjour::BonjourView;
 use crate::cli::Serve;
 use crate::nfs_view::NfsView;
 use crate::running::{Current, Running, View};
@@ -80,7 +81,9 @@ async fn serve_until_stopped(
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);
     let reach = ports.reachable(&current.settings.server.listen, locks_found);
-    let views: Vec<Arc<dyn View>> = vec![volumes.clone(), nfs.clone(), smb.clone(), afp.clone()];
+    let bonjour = BonjourView::start(&current, volumes.clone(), ports);
+    let views: Vec<Arc<dyn View>> =
+        vec![volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), bonjour.clone()];
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
@@ -97,6 +100,7 @@ async fn serve_until_stopped(
     notify(&[sd_notify::NotifyState::Stopping]);
     control.abort();
     control::remove(state.path());
+    bonjour.stopped().await;
     stop.send_replace(true);
     afp.stopped().await;
     smb.stopped().await;
@@ -134,10 +138,10 @@ impl Bounds {
 
 /// The ports that were bound.
 #[derive(Debug, Clone, Copy)]
-struct Ports {
-    nfs: Option<u16>,
-    smb: Option<u16>,
-    afp: Option<u16>,
+pub(crate) struct Ports {
+    pub(crate) nfs: Option<u16>,
+    pub(crate) smb: Option<u16>,
+    pub(crate) afp: Option<u16>,
 }
 
 impl Ports {

@@ -17,10 +17,12 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path) -> Self {
-        let flags = ["--listen", "127.0.0.1", "--nfs-port", "0", "--portmap-port", "off", "--state", "state"];
+        let ports = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--portmap-port", "off"];
+        let flags = ["--listen", "127.0.0.1", "--state", "state"];
         let mut child = Command::new(PROGRAM)
             .arg("serve")
             .args(flags)
+            .args(ports)
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

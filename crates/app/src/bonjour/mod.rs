@@ -1,0 +1,94 @@
+//! Bonjour: the server announces by multicast DNS (RFC 6762) what it serves, so that Macs, and others who ask, list it.
+
+mod services;
+mod voice;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admin::ShareSettings;
+use admin::control::Status;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::running::{Current, View};
+use crate::serve::Ports;
+use crate::volumes::Volumes;
+use services::Announcement;
+use voice::Voice;
+
+/// How long the last words may take.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
+
+/// What announces the server.
+pub(crate) struct BonjourView {
+    volumes: Arc<Volumes>,
+    ports: Ports,
+    /// What is to be announced, and the task that does; gone once it has stopped.
+    speaker: Mutex<Option<(watch::Sender<Option<Announcement>>, JoinHandle<()>)>>,
+}
+
+impl BonjourView {
+    /// Begins to announce what these settings say, at the ports that were bound.
+    pub(crate) fn start(current: &Current, volumes: Arc<Volumes>, ports: Ports) -> Arc<Self> {
+        let (wanted, changes) = watch::channel(None);
+        let speaker = Mutex::new(Some((wanted, tokio::spawn(speak(changes)))));
+        let view = Arc::new(Self { volumes, ports, speaker });
+        view.want(current);
+        view
+    }
+
+    fn want(&self, current: &Current) {
+        // When the index fails, the protocols say so.
+        let id = |share: &ShareSettings| self.volumes.mac_id(share).ok();
+        let announcement = Announcement::of(&current.settings, self.ports, id);
+        if let Some((wanted, _)) = &*self.speaker.lock() {
+            wanted.send_if_modified(|now| {
+                let differs = *now != announcement;
+                *now = announcement;
+                differs
+            });
+        }
+    }
+
+    /// Says goodbye, so that the server leaves the lists of others at once.
+    pub(crate) async fn stopped(&self) {
+        let Some((wanted, task)) = self.speaker.lock().take() else { return };
+        drop(wanted);
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, task).await; // or without a goodbye
+    }
+}
+
+impl View for BonjourView {
+    fn report(&self, _: &mut Status) {}
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        self.want(current);
+        Vec::new()
+    }
+}
+
+/// Announces what is wanted until nobody can want anything any more.
+async fn speak(mut wanted: watch::Receiver<Option<Announcement>>) {
+    let mut voice: Option<Voice> = None;
+    loop {
+        tokio::select! {
+            changed = wanted.changed() => {
+                if let Some(voice) = voice.take() {
+                    voice.goodbye().await;
+                }
+                if changed.is_err() {
+                    return;
+                }
+                let announcement = wanted.borrow_and_update().clone();
+                voice = announcement.and_then(Voice::raise);
+            }
+            () = Voice::until_conflict(voice.as_ref()) => {
+                if let Some(old) = voice.take() {
+                    voice = old.under_another_name().await;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The multicast DNS responder, for one announcement under one name.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+
+use if_addrs::Interface;
+use mdns_sd::{DaemonEvent, IfKind, IfPredicate, RRType, Receiver, ServiceDaemon, ServiceInfo, TxtProperty};
+use socket2::{Domain, Socket, Type};
+
+use super::services::{Announcement, Service};
+use crate::here;
+
+/// Where multicast DNS is spoken.
+const PORT: u16 = 5353;
+/// Names that are tried: this many machines have the same.
+const MOST_NAMES: u32 = 99;
+/// Its own name for the host, where another program answers for the host's.
+const BESIDE: &str = "-fourfold";
+
+/// A responder that answers.
+pub(super) struct Voice {
+    daemon: ServiceDaemon,
+    events: Receiver<DaemonEvent>,
+    announcement: Announcement,
+    /// How many names were tried, with this one.
+    tries: u32,
+}
+
+impl Voice {
+    /// Announces this; `None` when that cannot be done, which has been logged.
+    pub(super) fn raise(announcement: Announcement) -> Option<Self> {
+        Self::try_name(announcement, 1)
+    }
+
+    fn try_name(announcement: Announcement, tries: u32) -> Option<Self> {
+        let host = match who_has_the_port() {
+            Ok(Company::Alone) => host_label(&here::host_name(), ""),
+            Ok(Company::Others) => {
+                if tries == 1 {
+                    tracing::info!(
+                        "another program speaks multicast DNS on this machine; Bonjour shares its port"
+                    );
+                }
+                host_label(&here::host_name(), BESIDE)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "nothing is announced by Bonjour: UDP port {PORT} cannot be shared");
+                return None;
+            }
+        };
+        match Self::speak(&announcement, &host, tries) {
+            Ok((daemon, events)) => Some(Self { daemon, events, announcement, tries }),
+            Err(error) => {
+                tracing::warn!(%error, "nothing is announced by Bonjour");
+                None
+            }
+        }
+    }
+
+    fn speak(
+        announcement: &Announcement,
+        host: &str,
+        tries: u32,
+    ) -> mdns_sd::Result<(ServiceDaemon, Receiver<DaemonEvent>)> {
+        let (listen, loopback) = (announcement.listen.clone(), announcement.loopback);
+        let wanted = IfKind::Predicate(IfPredicate::new(move |interface: &Interface| {
+            (loopback || !interface.is_loopback()) && listens_on(&listen, interface.ip())
+        }));
+        let daemon = ServiceDaemon::new()?;
+        let events = daemon.monitor()?;
+        daemon.disable_interface(IfKind::All)?;
+        daemon.enable_interface(wanted.clone())?;
+        let name = numbered(&announcement.name, tries);
+        for service in &announcement.services {
+            let mut info = info(service, &name, host)?;
+            info.set_interfaces(vec![wanted.clone()]);
+            daemon.register(info)?;
+        }
+        tracing::info!(name, services = announcement.services.len(), "announced by Bonjour");
+        Ok((daemon, events))
+    }
+
+    /// Waits until another machine turns out to have a name of ours. Without a voice, for ever.
+    pub(super) async fn until_conflict(voice: Option<&Self>) {
+        let Some(voice) = voice else { return std::future::pending().await };
+        while let Ok(event) = voice.events.recv_async().await {
+            match event {
+                // The library has found another name for the host, for all services at once.
+                DaemonEvent::NameChange(change) if matches!(change.rr_type, RRType::A | RRType::AAAA) => {
+                    tracing::info!(
+                        was = change.original,
+                        now = change.new_name,
+                        "another machine has the host's name"
+                    );
+                }
+                DaemonEvent::NameChange(_) => return,
+                DaemonEvent::Error(error) => tracing::warn!(%error, "Bonjour"),
+                _ => {}
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// All services under the next name: the library would rename those alone that another machine has, too, but Macs
+    /// take services of one name as one server.
+    pub(super) async fn under_another_name(self) -> Option<Self> {
+        let (announcement, tries) = (self.announcement.clone(), self.tries + 1);
+        self.goodbye().await;
+        if tries > MOST_NAMES {
+            tracing::warn!(
+                name = announcement.name,
+                "nothing is announced by Bonjour: all its names are taken"
+            );
+            return None;
+        }
+        tracing::info!(
+            name = announcement.name,
+            "another machine is announced by this name; a number is added"
+        );
+        Self::try_name(announcement, tries)
+    }
+
+    /// Takes everything back.
+    pub(super) async fn goodbye(self) {
+        if let Ok(done) = self.daemon.shutdown() {
+            let _ = done.recv_async().await; // the thread ends either way
+        }
+    }
+}
+
+/// Who else speaks multicast DNS on this machine.
+enum Company {
+    Alone,
+    Others,
+}
+
+/// Whether the port is free, or shared; an error when it is neither.
+fn who_has_the_port() -> io::Result<Company> {
+    let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
+    if UdpSocket::bind(address).is_ok() {
+        return Ok(Company::Alone);
+    }
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    Ok(Company::Others)
+}
+
+/// Whether a server that listens on these addresses can be reached at that one.
+fn listens_on(listen: &[IpAddr], ip: IpAddr) -> bool {
+    listen
+        .iter()
+        .any(|address| *address == ip || (address.is_unspecified() && address.is_ipv4() == ip.is_ipv4()))
+}
+
+fn info(service: &Service, name: &str, host: &str) -> mdns_sd::Result<ServiceInfo> {
+    let kind = format!("{}.local.", service.kind);
+    let text: Vec<TxtProperty> = service.text.iter().map(TxtProperty::from).collect();
+    let none: &[IpAddr] = &[];
+    let info = ServiceInfo::new(&kind, &service.instance(name), host, none, service.port, text)?;
+    Ok(info.enable_addr_auto())
+}
+
+/// `Studio`, `Studio (2)`, `Studio (3)`.
+fn numbered(name: &str, tries: u32) -> String {
+    if tries == 1 { name.to_owned() } else { format!("{name} ({tries})") }
+}
+
+/// The host's name in the domain of multicast DNS: its first label, in the characters that a host name may have.
+fn host_label(host: &str, more: &str) -> String {
+    const MOST_LABEL: usize = 63;
+    /// Room for the number that the library adds where two hosts have one name: `-12`.
+    const NUMBER_ROOM: usize = 4;
+    let first = host.split('.').next().unwrap_or_default();
+    let plain: String = first.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let plain = if plain.is_empty() { "fourfold" } else { &plain };
+    let most = MOST_LABEL - NUMBER_ROOM - more.len();
+    format!("{}{more}.local.", &plain[..plain.len().min(most)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hosts_label_has_only_what_host_names_may_have_and_room_for_a_number() {
+        assert_eq!(host_label("nas.example.com", ""), "nas.local.");
+        assert_eq!(host_label("nas", BESIDE), "nas-fourfold.local.");
+        assert_eq!(host_label("_ü_", ""), "fourfold.local.");
+        assert_eq!(host_label(&"x".repeat(64), BESIDE).len(), 59 + ".local.".len());
+    }
+
+    #[test]
+    fn every_address_means_those_of_its_family_alone() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(listens_on(&[ip("0.0.0.0")], ip("192.0.2.1")));
+        assert!(!listens_on(&[ip("0.0.0.0")], ip("2001:db8::1")));
+        assert!(listens_on(&[ip("192.0.2.1")], ip("192.0.2.1")));
+        assert!(!listens_on(&[ip("192.0.2.1")], ip("192.0.2.2")));
+    }
+
+    #[test]
+    fn the_first_name_has_no_number() {
+        assert_eq!([1, 2, 13].map(|tries| numbered("A", tries)), ["A", "A (2)", "A (13)"]);
+    }
+}
