@@ -260,7 +260,7 @@ fn message(number: u8, body: impl FnOnce(&mut Writer)) -> Writer {
 fn cleartext(name: &str, password: &str, w: &mut Writer) {
     put_pascal(w, b"Cleartxt Passwrd");
     put_pascal(w, name.as_bytes());
-    if w.len() % 2 != 0 {
+    if !w.len().is_multiple_of(2) {
         w.u8(0);
     }
     let mut bytes = [0; 8];

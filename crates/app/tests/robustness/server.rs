@@ -21,6 +21,7 @@ pub(crate) struct Server {
     /// Of NFS.
     pub(crate) port: u16,
     pub(crate) smb_port: u16,
+    pub(crate) afp_port: u16,
 }
 
 /// Who may log in to a server that was started with SMB, with which password.
@@ -70,9 +71,26 @@ impl Server {
         Self::run_with_smb(top, &[&folder, "--nfs-port", "0", "--smb-port", &smb_port.to_string()])
     }
 
+    /// Shares `share` over AFP as well as NFS and SMB, to the same user.
+    pub(crate) fn start_with_afp(top: &Path, share: &Path) -> Self {
+        Self::start_with_afp_on(top, share, 0)
+    }
+
+    /// With AFP on this port.
+    pub(crate) fn start_with_afp_on(top: &Path, share: &Path, afp_port: u16) -> Self {
+        let folder = format!("share={}", share.display());
+        let port = afp_port.to_string();
+        Self::run_with_afp(top, &[&folder, "--nfs-port", "0", "--smb-port", "0", "--afp-port", &port])
+    }
+
+    /// As [`Server::run`]; the words turn AFP on.
+    pub(crate) fn run_with_afp(top: &Path, words: &[&str]) -> Self {
+        Self::run_program_with_users(Command::new(PROGRAM), top, words)
+    }
+
     /// As [`Server::run`]; the words turn SMB on.
     pub(crate) fn run_with_smb(top: &Path, words: &[&str]) -> Self {
-        Self::run_program_with_smb(Command::new(PROGRAM), top, words)
+        Self::run_program_with_users(Command::new(PROGRAM), top, words)
     }
 
     /// As [`Server::start_with_smb`], with so many descriptors and no more.
@@ -80,12 +98,14 @@ impl Server {
         let mut program = Command::new("prlimit");
         program.arg(format!("--nofile={limit}")).arg(PROGRAM);
         let folder = format!("share={}", share.display());
-        Self::run_program_with_smb(program, top, &[&folder, "--nfs-port", "off", "--smb-port", "0"])
+        Self::run_program_with_users(program, top, &[&folder, "--nfs-port", "off", "--smb-port", "0"])
     }
 
-    fn run_program_with_smb(program: Command, top: &Path, words: &[&str]) -> Self {
+    fn run_program_with_users(program: Command, top: &Path, words: &[&str]) -> Self {
         let (name, password) = USER;
-        let account = format!("[[user]]\nname = \"{name}\"\nuid = 1000\n");
+        let account = format!(
+            "[server]\nafp-logins = [\"cleartext\"]\n\n[[user]]\nname = \"{name}\"\nuid = 1000\n"
+        );
         std::fs::write(top.join("fourfold.toml"), account).unwrap();
         let user = format!("{name}:{password}");
         Self::run_program(program, top, &[words, &["--user", &user]].concat())
@@ -111,7 +131,8 @@ impl Server {
             .args(words)
             .args(["--listen", "127.0.0.1", "--portmap-port", "off"])
             .args(if words.contains(&"--smb-port") { &[][..] } else { &["--smb-port", "off"] })
-            .args(["--afp-port", "off", "--iscsi-port", "off", "--state", "state"])
+            .args(if words.contains(&"--afp-port") { &[][..] } else { &["--afp-port", "off"] })
+            .args(["--iscsi-port", "off", "--state", "state"])
             .current_dir(top)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -121,20 +142,21 @@ impl Server {
         let stdout = child.stdout.take().unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
-            let (mut port, mut smb_port) = (0, 0);
+            let (mut port, mut smb_port, mut afp_port) = (0, 0, 0);
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 port = port_in(&line).unwrap_or(port);
-                smb_port = smb_port_in(&line).unwrap_or(smb_port);
+                smb_port = address_port_in(&line, "smb").unwrap_or(smb_port);
+                afp_port = address_port_in(&line, "afp").unwrap_or(afp_port);
                 if line == "ready" {
-                    let _ = tell.send((port, smb_port)); // the test may be over
+                    let _ = tell.send((port, smb_port, afp_port)); // the test may be over
                 }
             }
         });
-        let Ok((port, smb_port)) = told.recv_timeout(PATIENCE) else {
+        let Ok((port, smb_port, afp_port)) = told.recv_timeout(PATIENCE) else {
             let _ = child.kill();
             panic!("not ready: {}", std::fs::read_to_string(top.join("log")).unwrap_or_default());
         };
-        Self { child, port, smb_port }
+        Self { child, port, smb_port, afp_port }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -175,8 +197,8 @@ impl Drop for Server {
 }
 
 /// The port in a line with a Mac's address of a share.
-fn smb_port_in(line: &str) -> Option<u16> {
-    let (_, rest) = line.split_once("open smb://127.0.0.1:")?;
+fn address_port_in(line: &str, scheme: &str) -> Option<u16> {
+    let (_, rest) = line.split_once(&format!("open {scheme}://127.0.0.1:"))?;
     rest.split('/').next()?.parse().ok()
 }
 

@@ -1,0 +1,47 @@
+//! Passwords that are guessed.
+
+use std::time::{Duration, Instant};
+
+use ::afp::client::{Client, Login};
+use ::afp::wire::ResultCode;
+
+use super::client::{Afp, connect};
+use crate::server::{Server, USER, folder};
+
+/// One try; the answer, and how long it took.
+fn guess(port: u16, name: &str, password: &str) -> (ResultCode, Duration) {
+    let mut client = Client::open(connect(port).unwrap()).unwrap();
+    let begun = Instant::now();
+    let refused = client.log_in("AFP3.4", &Login::Cleartext { name, password }).unwrap_err();
+    (refused.code().expect("an answer"), begun.elapsed())
+}
+
+#[test]
+fn guesses_are_answered_ever_more_slowly_and_nobody_is_locked_out() {
+    let (top, share) = folder();
+    let server = Server::start_with_afp(top.path(), &share);
+    let port = server.afp_port;
+    let mut inside = Afp::enter(port);
+    let first = guess(port, USER.0, "wrong");
+    assert_eq!(first.0, ResultCode::USER_NOT_AUTH); // Apple Filing Protocol Reference, FPLogin
+    let begun = Instant::now();
+    let mut last = first.1;
+    for number in 0..9 {
+        let (code, took) = guess(port, USER.0, &format!("wrong{number}"));
+        assert_eq!(code, ResultCode::USER_NOT_AUTH);
+        last = took;
+    }
+    println!("the first guess took {:?}, the tenth {last:?}, all {:?}", first.1, begun.elapsed());
+    assert!(last > first.1 + Duration::from_millis(400), "{last:?} after {:?}", first.1);
+    inside.parameters_of_root();
+    Afp::enter(port).parameters_of_root(); // who knows the password comes in
+}
+
+#[test]
+fn who_is_unknown_is_told_the_same_as_who_is_wrong() {
+    let (top, share) = folder();
+    let server = Server::start_with_afp(top.path(), &share);
+    let (unknown, wrong) = (guess(server.afp_port, "nobody-here", "x"), guess(server.afp_port, USER.0, "x"));
+    println!("unknown: {unknown:?}, wrong: {wrong:?}");
+    assert_eq!(unknown.0, wrong.0);
+}
