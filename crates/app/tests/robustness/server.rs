@@ -103,9 +103,8 @@ impl Server {
 
     fn run_program_with_users(program: Command, top: &Path, words: &[&str]) -> Self {
         let (name, password) = USER;
-        let account = format!(
-            "[server]\nafp-logins = [\"cleartext\"]\n\n[[user]]\nname = \"{name}\"\nuid = 1000\n"
-        );
+        let account =
+            format!("[server]\nafp-logins = [\"cleartext\"]\n\n[[user]]\nname = \"{name}\"\nuid = 1000\n");
         std::fs::write(top.join("fourfold.toml"), account).unwrap();
         let user = format!("{name}:{password}");
         Self::run_program(program, top, &[words, &["--user", &user]].concat())

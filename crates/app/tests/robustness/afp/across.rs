@@ -47,7 +47,7 @@ fn afp_info(finder_info: &[u8; 32]) -> Vec<u8> {
 
 fn set(afp: &mut Afp, name: &str, parameters: SetParameters) {
     let place = Place { volume: afp.volume, folder: ROOT, path: Path::utf8(name.as_bytes()) };
-    let request = SetParms { place, bitmap: parameters.bitmap(), parameters };
+    let request = SetParms { place, bitmap: parameters.bitmap(), set: parameters };
     afp.client.call(command::SET_FILE_DIR_PARMS, |w| request.encode(w)).unwrap().well().unwrap();
 }
 
@@ -147,11 +147,7 @@ fn a_range_locked_over_afp_is_locked_over_smb_and_nfs() {
     let Scene { mut afp, mut smb, mut nfs, root, .. } = scene();
     let fork = afp.client.open_data(afp.volume, "notes").unwrap();
     let lock = ByteRangeLock { unlock: false, from_end: false, fork: fork.0, offset: 1, length: 2 };
-    afp.client
-        .call(command::BYTE_RANGE_LOCK_EXT, |w| lock.encode(Width::Bits64, w))
-        .unwrap()
-        .well()
-        .unwrap();
+    afp.client.call(command::BYTE_RANGE_LOCK_EXT, |w| lock.encode(Width::Bits64, w)).unwrap().well().unwrap();
     let file = smb.open("notes", |request| {
         request.disposition = Disposition::OPEN;
         request.share_access = ShareAccess(7);

@@ -71,7 +71,8 @@ fn a_share_served_read_only_can_be_read_and_no_more() {
     std::fs::write(share.join("notes"), b"abc").unwrap();
     std::fs::set_permissions(share.join("notes"), PermissionsExt::from_mode(0o666)).unwrap();
     let words = format!("share={}", share.display());
-    let server = Server::run_with_afp(top.path(), &[&words, "--nfs-port", "off", "--afp-port", "0", "--read-only"]);
+    let server =
+        Server::run_with_afp(top.path(), &[&words, "--nfs-port", "off", "--afp-port", "0", "--read-only"]);
     let mut afp = Afp::enter(server.afp_port);
     let volume = afp.volume;
     assert_eq!(afp.content("notes", false).unwrap(), b"abc");

@@ -26,7 +26,11 @@ fn header(flags: u8, command: u8, code: u32, length: u32) -> Vec<u8> {
 #[test]
 fn bytes_that_are_no_frame_end_their_connection() {
     beside_a_neighbour("other bytes", 8 * MIB, |port| {
-        for bytes in [&b"GET / HTTP/1.1\r\nHost: fourfold\r\n\r\n"[..], b"\xFESMB\x40\0\0\0\0\0\0\0\0\0\0\0\0", &[2; 16]] {
+        for bytes in [
+            &b"GET / HTTP/1.1\r\nHost: fourfold\r\n\r\n"[..],
+            b"\xFESMB\x40\0\0\0\0\0\0\0\0\0\0\0\0",
+            &[2; 16],
+        ] {
             let mut stream = connect(port).unwrap();
             let _ = stream.write_all(bytes); // it may end in the middle
             assert!(is_closed_within(&mut stream, SOON), "{bytes:?}");
@@ -38,7 +42,9 @@ fn bytes_that_are_no_frame_end_their_connection() {
 fn a_frame_longer_than_any_that_is_served_ends_its_connection_at_its_header() {
     beside_a_neighbour("announced lengths", 8 * MIB, |port| {
         for length in [64 * 1024, 1 << 20, 0x7FFF_FFFF, 0x8000_0000, u32::MAX] {
-            for command in [Command::COMMAND, Command::WRITE, Command::OPEN_SESSION, Command::GET_STATUS, Command(77)] {
+            for command in
+                [Command::COMMAND, Command::WRITE, Command::OPEN_SESSION, Command::GET_STATUS, Command(77)]
+            {
                 let mut stream = connect(port).unwrap();
                 stream.write_all(&header(0, command.0, 0, length)).unwrap();
                 assert!(is_closed_within(&mut stream, SOON), "{command:?} of {length} bytes before login");
@@ -88,8 +94,13 @@ fn every_frame_of_random_bytes_is_answered_or_ends_its_connection() {
         let mut random = Random::new(0x5eed_0030);
         for round in 0..300 {
             let length = random.below(300);
-            let frame = [header((round % 3) as u8, random.below(12) as u8, random.next() as u32, length as u32), random.bytes(length)].concat();
-            let mut client = if round % 2 == 0 { Client::new(connect(port).unwrap()) } else { Afp::enter(port).client };
+            let frame = [
+                header((round % 3) as u8, random.below(12) as u8, random.next() as u32, length as u32),
+                random.bytes(length),
+            ]
+            .concat();
+            let mut client =
+                if round % 2 == 0 { Client::new(connect(port).unwrap()) } else { Afp::enter(port).client };
             client.link().write_all(&frame).unwrap();
             let _ = client.link().shutdown(std::net::Shutdown::Write);
             assert!(is_closed_within(client.link(), SOON), "round {round}");

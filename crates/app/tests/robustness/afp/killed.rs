@@ -67,7 +67,10 @@ fn verify(share: &Path, afp: &mut Afp, promised: &Promised) {
         assert!(content == expected, "{name}: promised bytes differ");
     }
     if promised.fork > 0 {
-        assert!(afp.content(name, true).unwrap() == block(promised.seed, 0), "{name}: its resource fork differs");
+        assert!(
+            afp.content(name, true).unwrap() == block(promised.seed, 0),
+            "{name}: its resource fork differs"
+        );
     }
 }
 
@@ -131,7 +134,11 @@ fn save(afp: &mut Afp, number: u32) -> Result<(), Error> {
         afp.client.close(fork)?;
     }
     let request = ::afp::wire::file::ExchangeFiles {
-        one: ::afp::wire::directory::Place { volume, folder: ROOT, path: ::afp::wire::Path::utf8(b"document") },
+        one: ::afp::wire::directory::Place {
+            volume,
+            folder: ROOT,
+            path: ::afp::wire::Path::utf8(b"document"),
+        },
         other_folder: ROOT,
         other_path: ::afp::wire::Path::utf8(temporary.as_bytes()),
     };

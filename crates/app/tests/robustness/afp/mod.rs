@@ -40,7 +40,10 @@ fn beside_a_neighbour(what: &str, growth: u64, hostile: impl FnOnce(u16)) {
     let grown = server.memory().saturating_sub(before);
     drop(stop);
     let answers = reading.join().expect("the neighbour was served");
-    println!("{what}: the server grew by {:.1} MiB; the neighbour got {answers} answers", grown as f64 / MIB as f64);
+    println!(
+        "{what}: the server grew by {:.1} MiB; the neighbour got {answers} answers",
+        grown as f64 / MIB as f64
+    );
     assert!(grown <= growth, "{what}: grew by {grown} bytes");
     Afp::enter(port).parameters_of_root();
 }

@@ -1,8 +1,8 @@
 //! Commands of every number, cut short, with wrong bits, with hostile names and numbers, in a session that is in order.
 
 use ::afp::client::{Client, ROOT};
-use ::afp::wire::dsi::Command;
 use ::afp::wire::directory::{OfPlace, Place};
+use ::afp::wire::dsi::Command;
 use ::afp::wire::file::GetFileDirParms;
 use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, command};
 use wire::Writer;
@@ -70,17 +70,36 @@ fn hostile_paths_lead_nowhere_but_into_the_share() {
         let nuls = [0; 20_000];
         let deep = b"a\0".repeat(10_000);
         let names: [&[u8]; 18] = [
-            b"..", b".", b"../../etc/passwd", b"/etc/passwd", b"a/../../b", b":", b"a:b", b"\0\0\0\0etc", &nuls, &long, &deep,
-            b"\xff\xfe", b"\xc0\xaf", b"\xed\xa0\x80", b"nul\0\0..\0\0etc", b"._x", b"#000002", b"#FFFFFFFF",
+            b"..",
+            b".",
+            b"../../etc/passwd",
+            b"/etc/passwd",
+            b"a/../../b",
+            b":",
+            b"a:b",
+            b"\0\0\0\0etc",
+            &nuls,
+            &long,
+            &deep,
+            b"\xff\xfe",
+            b"\xc0\xaf",
+            b"\xed\xa0\x80",
+            b"nul\0\0..\0\0etc",
+            b"._x",
+            b"#000002",
+            b"#FFFFFFFF",
         ];
         for folder in [0, 1, ROOT, 3, 16, 17, 0x7FFF_FFFF, 0x8000_0000, u32::MAX] {
             for name in names {
                 for kind in [0, 1, 2, 3, 4, 255] {
                     let path = Path { kind, hint: 0x0800_0103, bytes: name };
                     let place = Place { volume: afp.volume, folder, path };
-                    let ask = GetFileDirParms { place, files: FileBitmap::FILE_NUMBER, folders: DirBitmap::DIR_ID };
+                    let ask =
+                        GetFileDirParms { place, files: FileBitmap::FILE_NUMBER, folders: DirBitmap::DIR_ID };
                     afp.client.call(command::GET_FILE_DIR_PARMS, |w| ask.encode(w)).unwrap();
-                    for number in [command::DELETE, command::CREATE_DIR, command::CREATE_FILE, command::OPEN_DIR] {
+                    for number in
+                        [command::DELETE, command::CREATE_DIR, command::CREATE_FILE, command::OPEN_DIR]
+                    {
                         afp.client.call(number, |w| OfPlace { place }.encode(w)).unwrap();
                     }
                 }
@@ -122,13 +141,18 @@ fn forks_of_others_are_nobodys() {
         let (mut ada, mut bob) = (Afp::enter(port), Afp::enter(port));
         let forks: Vec<_> = (0..20).map(|number| ada.make(&format!("mine {number}"), b"secret")).collect();
         for number in (0..2000_u16).chain(u16::MAX - 100..=u16::MAX) {
-            for command in [command::READ, command::FLUSH_FORK, command::CLOSE_FORK, command::GET_FORK_PARMS] {
+            for command in [command::READ, command::FLUSH_FORK, command::CLOSE_FORK, command::GET_FORK_PARMS]
+            {
                 let answer = bob.client.call(command, |w| {
                     w.u8(0);
                     w.u16_be(number);
                     w.zeros(12);
                 });
-                assert_eq!(answer.unwrap().code(), ResultCode::PARAM_ERROR, "command {command}, fork {number}");
+                assert_eq!(
+                    answer.unwrap().code(),
+                    ResultCode::PARAM_ERROR,
+                    "command {command}, fork {number}"
+                );
             }
         }
         assert!(forks.into_iter().all(|fork| ada.client.read(fork, 0, 10).unwrap() == b"secret"));
@@ -145,9 +169,11 @@ fn absurd_counts_cost_nothing() {
         }
         for number in [command::ENUMERATE, command::ENUMERATE_EXT, command::ENUMERATE_EXT2] {
             for count in [0, 1, 0x7FFF, u16::MAX] {
-                for (start, most) in [(0, 0), (1, 1), (1, u32::MAX), (u32::MAX, u32::MAX), (0x7FFF_FFFF, 100)] {
+                for (start, most) in [(0, 0), (1, 1), (1, u32::MAX), (u32::MAX, u32::MAX), (0x7FFF_FFFF, 100)]
+                {
                     let volume = afp.volume;
-                    let answer = afp.client.call(number, |w| enumerate(w, number, volume, (count, start, most)));
+                    let answer =
+                        afp.client.call(number, |w| enumerate(w, number, volume, (count, start, most)));
                     let answer = answer.unwrap();
                     assert!(answer.payload.len() <= 2 << 20);
                 }
