@@ -29,6 +29,7 @@ mod login;
 mod names;
 mod open_volume;
 mod params;
+mod patience;
 mod request;
 mod result_code;
 mod rights;
@@ -41,6 +42,7 @@ mod target;
 #[cfg(test)]
 pub(crate) mod testing;
 mod uam;
+mod uuid;
 mod volume;
 
 pub use config::{Config, Logins, Share, ShareOptions, Version};

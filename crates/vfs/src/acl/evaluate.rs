@@ -42,5 +42,5 @@ pub(super) fn evaluate(entries: &[Entry], seeker: &Seeker<'_>) -> Rights {
             EntryKind::Deny => taken = taken.union(entry.rights.without(given)),
         }
     }
-    given
+    given.without(Rights::FROM_MODE)
 }

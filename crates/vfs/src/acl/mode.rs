@@ -19,6 +19,11 @@ pub(super) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
     }
 }
 
+/// The entries that say what a mode says.
+pub fn entries_of_mode(mode: u32, is_folder: bool) -> Vec<Entry> {
+    Classes::of_mode(mode).entries(is_folder)
+}
+
 /// What three bits of a mode give.
 pub(super) fn rights_of(bits: u32, is_folder: bool) -> Rights {
     let bit = |bit, rights| if bits & bit != 0 { rights } else { Rights::NONE };

@@ -1,8 +1,9 @@
 //! An ACL read, changed, and asked what it lets somebody do.
 
+use super::inherit::{Heir, entries_of};
 use super::mode::{derive, rights_of, summary};
 use super::stored::{ATTRIBUTE, Stored};
-use super::{Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, server};
+use super::{Acl, AclChange, Entries, Entry, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, server};
 use crate::backend::{Found, Object, XattrMode};
 use crate::permission::by_mode;
 use crate::state::Cause;
@@ -27,6 +28,13 @@ impl Volume {
     /// Whether an ACL that somebody has set counts for a file, and not its mode.
     pub fn has_stored_acl(&self, of: &Found) -> Result<bool> {
         Ok(self.stored_acl(of)?.is_some())
+    }
+
+    /// The entries that a folder's ACL passes on to something in it.
+    pub fn passed_on(&self, folder: &Found, to: &Attributes) -> Result<Vec<Entry>> {
+        let Some(above) = self.stored_acl(folder)? else { return Ok(Vec::new()) };
+        let heir = Heir { is_folder: to.kind == Kind::Folder, uid: to.uid, gid: to.gid };
+        Ok(entries_of(None, Some(&above.entries), heir).map_or_else(Vec::new, |entries| entries.list))
     }
 
     /// Everything that the caller may do to a file. Without `parent`, the folder it is in, what that adds is left out:

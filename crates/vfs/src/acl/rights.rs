@@ -38,6 +38,9 @@ impl Rights {
     pub const SYNCHRONIZE: Self = Self(0x10_0000);
     /// All of them.
     pub const ALL: Self = Self(0x1f_01ff);
+    /// No right, but a mark of an entry: it stands for what the mode says beside an ACL, for those whose ACLs come before a
+    /// mode and do not replace it. They do not see such an entry.
+    pub const FROM_MODE: Self = Self(0x40_0000);
     /// Those that change something.
     pub const CHANGING: Self = Self(0xd_0156);
 
