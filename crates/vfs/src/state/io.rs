@@ -66,7 +66,8 @@ impl State {
             return Ok(());
         }
         let binds = table.policy.advisory_binds_io;
-        table.look(file, |entry| entry.check_io(stream, &who, range, write, binds)).unwrap_or(Ok(()))
+        let check = |entry: &Entry| entry.check_io(stream, &who, range, write, binds);
+        self.with_way(file, who.client, || table.look(file, check).unwrap_or(Ok(())))
     }
 
     /// Whether the stream may be cut or grown to `length`: what lies beyond counts as written.
@@ -80,7 +81,7 @@ impl State {
             return Ok(());
         }
         let check = |entry: &Entry| entry.check_deny(&Stream::Data, &who, Modes::DELETE);
-        self.table.look(file, check).unwrap_or(Ok(()))
+        self.with_way(file, who.client, || self.table.look(file, check).unwrap_or(Ok(())))
     }
 }
 

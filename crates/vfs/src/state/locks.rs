@@ -29,7 +29,11 @@ impl State {
     ///
     /// Break others' leases first ([`State::break_for`] with `Cause::Lock`): they may have locks we were not told of.
     pub fn lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<(), Refused> {
-        self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted))
+        let lock = || self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted));
+        match lock() {
+            Err(Refused::Blocked(_)) if self.make_way(file, wanted.owner.client) => lock(),
+            answer => answer,
+        }
     }
 
     /// Gives back a range. Answers whether anything was held: a mandatory lock must be named exactly, of advisory

@@ -15,6 +15,7 @@
 //!
 //! The order of locks is shard, then ledger; two shards are never held together, and none across an await.
 
+mod absent;
 mod io;
 mod leases;
 mod ledger;
@@ -34,6 +35,7 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use absent::{Absence, GiveWay};
 pub use io::Who;
 pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;

@@ -149,10 +149,11 @@ impl State {
     /// A reservation without an open is the same thing: keep the guard for as long as it lasts. What others keep in
     /// caches is another matter: [`State::open_and_recall`].
     pub fn open(&self, file: FileId, stream: Stream, request: OpenRequest) -> Result<OpenGuard> {
-        let id = self.table.with(file, |entry| {
+        let open = |entry: &mut Entry| {
             entry.verdict(&stream, &request)?;
             entry.add_open(&self.table, &stream, &request)
-        })?;
+        };
+        let id = self.with_way(file, request.party.client, || self.table.with(file, open))?;
         Ok(self.guard(file, stream, id, request.party))
     }
 
@@ -220,7 +221,7 @@ impl OpenGuard {
 
     /// Changes access and denials, or leaves both as they are when others stand against it.
     pub fn change(&self, access: Modes, deny: Modes) -> Result<()> {
-        self.state.table.with(self.file, |entry| {
+        let change = |entry: &mut Entry| {
             if entry.share_conflict(&self.stream.read(), access, deny, Some(self.id)) {
                 return Err(Error::ShareConflict);
             }
@@ -228,7 +229,8 @@ impl OpenGuard {
             let own = own.expect("an open stays in its table until its guard drops");
             (own.access, own.deny) = (access, deny);
             Ok(())
-        })
+        };
+        self.state.with_way(self.file, self.client(), || self.state.table.with(self.file, change))
     }
 }
 

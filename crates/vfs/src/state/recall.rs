@@ -115,7 +115,8 @@ impl State {
     ) -> Result<OpenGuard> {
         let mut opener = None;
         for tried in 0..MOST_TRIES {
-            match self.try_open(file, &stream, request, tried > 0)? {
+            let attempt = || self.try_open(file, &stream, request, tried > 0);
+            match self.with_way(file, request.party.client, attempt)? {
                 Ok(open) => return Ok(open),
                 Err(recall) => {
                     opener.get_or_insert_with(|| Opener::new(self, file));

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::absent::Absent;
 use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
 use super::opens::Open;
@@ -20,6 +21,7 @@ pub(super) struct Table {
     shards: Box<[Shard]>,
     pub(super) ledger: Ledger,
     pub(super) policy: Policy,
+    pub(super) absent: Absent,
     next: AtomicU64,
 }
 
@@ -74,7 +76,8 @@ impl Entry {
 impl Table {
     pub(super) fn new(policy: Policy, limits: Limits) -> Self {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        Self { shards, ledger: Ledger::new(limits), policy, next: AtomicU64::new(1) }
+        let (absent, next) = (Absent::default(), AtomicU64::new(1));
+        Self { shards, ledger: Ledger::new(limits), policy, absent, next }
     }
 
     /// A number never given out before.

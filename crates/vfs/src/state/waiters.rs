@@ -41,6 +41,9 @@ impl State {
     /// first, so that sharers who keep coming do not starve one who wants the range alone.
     pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<Locked, Refused> {
         let ledger = &self.table.ledger;
+        if self.test(file, stream, &wanted).is_some() {
+            self.make_way(file, wanted.owner.client);
+        }
         self.table.with(file, |entry| {
             if !entry.must_wait(stream, &wanted, entry.queue.len()) {
                 return entry.lock(ledger, stream, &wanted).map(|()| Locked::Now);

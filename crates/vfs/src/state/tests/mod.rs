@@ -1,5 +1,6 @@
 //! What one client holds and another meets, through [`State`] alone: no file, clock or socket.
 
+mod absent;
 mod leases;
 mod limits;
 mod matrix;
