@@ -72,6 +72,7 @@ impl View for BonjourView {
 /// Announces what is wanted until nobody can want anything any more.
 async fn speak(mut wanted: watch::Receiver<Option<Announcement>>) {
     let mut voice: Option<Voice> = None;
+    let mut host = None;
     loop {
         tokio::select! {
             changed = wanted.changed() => {
@@ -82,7 +83,10 @@ async fn speak(mut wanted: watch::Receiver<Option<Announcement>>) {
                     return;
                 }
                 let announcement = wanted.borrow_and_update().clone();
-                voice = announcement.and_then(Voice::raise);
+                if announcement.is_some() && host.is_none() {
+                    host = voice::host();
+                }
+                voice = announcement.zip(host.as_ref()).and_then(|(what, host)| Voice::raise(what, host));
             }
             () = Voice::until_conflict(voice.as_ref()) => {
                 if let Some(old) = voice.take() {

@@ -22,34 +22,21 @@ pub(super) struct Voice {
     daemon: ServiceDaemon,
     events: Receiver<DaemonEvent>,
     announcement: Announcement,
+    /// What the host is called.
+    host: String,
     /// How many names were tried, with this one.
     tries: u32,
 }
 
 impl Voice {
-    /// Announces this; `None` when that cannot be done, which has been logged.
-    pub(super) fn raise(announcement: Announcement) -> Option<Self> {
-        Self::try_name(announcement, 1)
+    /// Announces this, from the host of this name; `None` when that cannot be done, which has been logged.
+    pub(super) fn raise(announcement: Announcement, host: &str) -> Option<Self> {
+        Self::try_name(announcement, host.to_owned(), 1)
     }
 
-    fn try_name(announcement: Announcement, tries: u32) -> Option<Self> {
-        let host = match who_has_the_port() {
-            Ok(Company::Alone) => host_label(&here::host_name(), ""),
-            Ok(Company::Others) => {
-                if tries == 1 {
-                    tracing::info!(
-                        "another program speaks multicast DNS on this machine; Bonjour shares its port"
-                    );
-                }
-                host_label(&here::host_name(), BESIDE)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "nothing is announced by Bonjour: UDP port {PORT} cannot be shared");
-                return None;
-            }
-        };
+    fn try_name(announcement: Announcement, host: String, tries: u32) -> Option<Self> {
         match Self::speak(&announcement, &host, tries) {
-            Ok((daemon, events)) => Some(Self { daemon, events, announcement, tries }),
+            Ok((daemon, events)) => Some(Self { daemon, events, announcement, host, tries }),
             Err(error) => {
                 tracing::warn!(%error, "nothing is announced by Bonjour");
                 None
@@ -104,7 +91,8 @@ impl Voice {
     /// All services under the next name: the library would rename those alone that another machine has, too, but Macs
     /// take services of one name as one server.
     pub(super) async fn under_another_name(self) -> Option<Self> {
-        let (announcement, tries) = (self.announcement.clone(), self.tries + 1);
+        let (announcement, host) = (self.announcement.clone(), self.host.clone());
+        let tries = self.tries + 1;
         self.goodbye().await;
         if tries > MOST_NAMES {
             tracing::warn!(
@@ -117,13 +105,30 @@ impl Voice {
             name = announcement.name,
             "another machine is announced by this name; a number is added"
         );
-        Self::try_name(announcement, tries)
+        Self::try_name(announcement, host, tries)
     }
 
     /// Takes everything back.
     pub(super) async fn goodbye(self) {
         if let Ok(done) = self.daemon.shutdown() {
             let _ = done.recv_async().await; // the thread ends either way
+        }
+    }
+}
+
+/// What to call the host: as it is called, unless another program on this machine answers for that name, and would
+/// have to take it back whenever we do. Asked once, as our own responder would be taken for another program. `None` when
+/// nothing can be announced, which has been logged.
+pub(super) fn host() -> Option<String> {
+    match who_has_the_port() {
+        Ok(Company::Alone) => Some(host_label(&here::host_name(), "")),
+        Ok(Company::Others) => {
+            tracing::info!("another program speaks multicast DNS on this machine; Bonjour shares its port");
+            Some(host_label(&here::host_name(), BESIDE))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "nothing is announced by Bonjour: UDP port {PORT} cannot be shared");
+            None
         }
     }
 }
