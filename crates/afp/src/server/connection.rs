@@ -13,6 +13,7 @@ use super::config::Version;
 use super::dispatch;
 use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, QUANTUM};
 use super::login;
+use super::password;
 use super::request::{Outcome, Reply};
 use super::service::Service;
 use super::session::{Session, User};
@@ -29,7 +30,9 @@ pub(super) struct Connection {
     /// Somebody has logged in: longer messages are received.
     logged_in: AtomicBool,
     /// A login under way.
-    pub(super) pending: login::Pending,
+    pub(super) pending: login::Pending<login::Attempt>,
+    /// A change of a password under way.
+    pub(super) changing: login::Pending<password::Change>,
     /// Numbers what the server asks the client.
     next_id: AtomicU16,
 }
@@ -63,6 +66,7 @@ impl Connection {
             stage: Mutex::new(Stage::Fresh),
             logged_in: AtomicBool::new(false),
             pending: login::Pending::default(),
+            changing: login::Pending::default(),
             next_id: AtomicU16::new(0),
         })
     }

@@ -94,7 +94,9 @@ pub(super) async fn run(connection: &Arc<Connection>, mut body: Bytes, data: Byt
         | command::LOGIN_CONT
         | command::LOGOUT
         | command::CHANGE_PASSWORD
-        | command::GET_AUTH_METHODS => Box::pin(login::after(connection, command, &request.body)).await,
+        | command::GET_AUTH_METHODS => {
+            Box::pin(login::after(connection, &request.session, command, &request.body)).await
+        }
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }

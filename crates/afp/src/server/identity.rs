@@ -1,11 +1,240 @@
 //! Who is who, Apple Filing Protocol Reference, FPGetUserInfo, FPMapID, FPMapName.
+//!
+//! Users and groups are those of the host, by number. Their UUIDs are those that macOS gives local accounts, and so does
+//! Netatalk: the number behind a constant. Whoever is not the host's has a number and no name.
 
-use super::request::{Outcome, Request};
-use crate::wire::ResultCode;
+use auth::UnixAccounts;
+
+use super::config::Version;
+use super::request::{Outcome, Reply, Request};
+use super::uam;
+use crate::wire::identity::{GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Uuid, Whom};
+use crate::wire::{ResultCode, command};
+
+/// The most bytes of a name in MacRoman.
+const SHORT_NAME: usize = 255;
+/// Before the number of a user in its UUID: FFFFEEEE-DDDD-CCCC-BBBB-AAAA.
+const USER: [u8; 12] = [0xff, 0xff, 0xee, 0xee, 0xdd, 0xdd, 0xcc, 0xcc, 0xbb, 0xbb, 0xaa, 0xaa];
+/// Before that of a group: ABCDEFAB-CDEF-ABCD-EFAB-CDEF.
+const GROUP: [u8; 12] = [0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef];
+
+/// A user or group of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Id {
+    User(u32),
+    Group(u32),
+}
+
+impl Id {
+    pub(super) fn uuid(self) -> Uuid {
+        let (head, number) = match self {
+            Self::User(number) => (USER, number),
+            Self::Group(number) => (GROUP, number),
+        };
+        let mut uuid = [0; 16];
+        uuid[..12].copy_from_slice(&head);
+        uuid[12..].copy_from_slice(&number.to_be_bytes());
+        uuid
+    }
+
+    /// Whose UUID this is, if it is one of ours.
+    pub(super) fn of(uuid: &Uuid) -> Option<Self> {
+        let (head, number) = uuid.split_first_chunk::<12>()?;
+        let number = u32::from_be_bytes(*number.first_chunk()?);
+        match *head {
+            USER => Some(Self::User(number)),
+            GROUP => Some(Self::Group(number)),
+            _ => None,
+        }
+    }
+
+    fn name(self, unix: &UnixAccounts) -> Option<&str> {
+        match self {
+            Self::User(number) => unix.user_numbered(number).map(|user| &*user.name),
+            Self::Group(number) => unix.group_numbered(number).map(|group| &*group.name),
+        }
+    }
+}
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
+        command::GET_USER_INFO => user_info(request, GetUserInfo::decode(&mut request.reader())?),
+        command::MAP_ID => map_id(request, MapId::decode(&mut request.reader())?),
+        command::MAP_NAME => map_name(request, MapName::decode(&mut request.reader())?),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+    }
+}
+
+/// FPGetUserInfo.
+fn user_info(request: &Request, asked: GetUserInfo) -> Outcome {
+    let GetUserInfo { flags, bitmap, .. } = asked;
+    if flags & GetUserInfo::THIS_USER == 0 {
+        return Err(ResultCode::PARAM_ERROR);
+    }
+    if bitmap.0 & !(UserBitmap::USER_ID | UserBitmap::GROUP_ID | UserBitmap::UUID) != 0 {
+        return Err(ResultCode::BITMAP_ERROR);
+    }
+    let caller = request.caller();
+    let info = UserInfo {
+        user: bitmap.has(UserBitmap::USER_ID).then_some(caller.uid),
+        group: bitmap.has(UserBitmap::GROUP_ID).then_some(caller.gid),
+        uuid: bitmap.has(UserBitmap::UUID).then(|| Id::User(caller.uid).uuid()),
+    };
+    Ok(Reply::encoded(|w| info.encode(w)))
+}
+
+/// FPMapID. The number 0 is nobody in particular, and has an empty name.
+fn map_id(request: &Request, asked: MapId) -> Outcome {
+    check(
+        request.version(),
+        asked.subfunction >= MapId::USER_TO_UTF8,
+        asked.subfunction >= MapId::USER_UUID_TO_UTF8,
+    )?;
+    let unix = &request.session.service.config().unix;
+    let id = match (asked.subfunction, asked.whom) {
+        (MapId::USER_TO_NAME | MapId::USER_TO_UTF8, Whom::Number(number)) => Id::User(number),
+        (MapId::GROUP_TO_NAME | MapId::GROUP_TO_UTF8, Whom::Number(number)) => Id::Group(number),
+        (MapId::USER_UUID_TO_UTF8 | MapId::GROUP_UUID_TO_UTF8, Whom::Uuid(uuid)) => {
+            return uuid_mapped(unix, &uuid);
+        }
+        _ => return Err(ResultCode::PARAM_ERROR),
+    };
+    let name = match id {
+        Id::User(0) | Id::Group(0) => "",
+        _ => id.name(unix).ok_or(ResultCode::ITEM_NOT_FOUND)?,
+    };
+    Ok(Reply::encoded(|w| match asked.subfunction {
+        MapId::USER_TO_NAME | MapId::GROUP_TO_NAME => MappedId::Name(&short(name)).encode(w),
+        _ => MappedId::Utf8(name.as_bytes()).encode(w),
+    }))
+}
+
+/// Either subfunction tells of users and groups alike.
+fn uuid_mapped(unix: &UnixAccounts, uuid: &Uuid) -> Outcome {
+    let id = Id::of(uuid).ok_or(ResultCode::ITEM_NOT_FOUND)?;
+    let name = id.name(unix).ok_or(ResultCode::ITEM_NOT_FOUND)?.as_bytes();
+    let (is_group, number) = match id {
+        Id::User(number) => (false, number),
+        Id::Group(number) => (true, number),
+    };
+    Ok(Reply::encoded(|w| MappedId::OfUuid { is_group, number, name }.encode(w)))
+}
+
+/// FPMapName.
+fn map_name(request: &Request, asked: MapName<'_>) -> Outcome {
+    let is_short = matches!(asked.subfunction, MapName::NAME_TO_USER | MapName::NAME_TO_GROUP);
+    check(request.version(), !is_short, asked.subfunction >= MapName::UTF8_TO_USER_UUID)?;
+    let unix = &request.session.service.config().unix;
+    let name = uam::typed(asked.name);
+    let user = || unix.user(&name).map(|user| Id::User(user.uid));
+    let group = || unix.group(&name).map(|group| Id::Group(group.gid));
+    let id = match asked.subfunction {
+        _ if name.is_empty() => return Err(ResultCode::PARAM_ERROR),
+        MapName::UTF8_TO_USER | MapName::NAME_TO_USER | MapName::UTF8_TO_USER_UUID => user(),
+        MapName::UTF8_TO_GROUP | MapName::NAME_TO_GROUP | MapName::UTF8_TO_GROUP_UUID => group(),
+        _ => return Err(ResultCode::PARAM_ERROR),
+    };
+    let id = id.ok_or(ResultCode::ITEM_NOT_FOUND)?;
+    let whom = match (asked.subfunction, id) {
+        (MapName::UTF8_TO_USER_UUID | MapName::UTF8_TO_GROUP_UUID, id) => Whom::Uuid(id.uuid()),
+        (_, Id::User(number) | Id::Group(number)) => Whom::Number(number),
+    };
+    Ok(Reply::encoded(|w| whom.encode_mapped(w)))
+}
+
+/// UTF-8 came with AFP 3.0, UUIDs with 3.2.
+fn check(version: Version, is_utf8: bool, has_uuid: bool) -> Result<(), ResultCode> {
+    let known = (!is_utf8 || version.is_3()) && (!has_uuid || version >= Version::V3_2);
+    if known { Ok(()) } else { Err(ResultCode::PARAM_ERROR) }
+}
+
+fn short(name: &str) -> Vec<u8> {
+    vfs::names::short_view(name.as_bytes(), 0, SHORT_NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ADA, Answer, Client, Server};
+    use super::*;
+    use wire::Reader;
+
+    async fn mapped(client: &mut Client, subfunction: u8, whom: Whom) -> Answer {
+        client.call(command::MAP_ID, |w| MapId { subfunction, whom }.encode(w)).await
+    }
+
+    async fn named(client: &mut Client, subfunction: u8, name: &[u8]) -> Answer {
+        client.call(command::MAP_NAME, |w| MapName { subfunction, name }.encode(w)).await
+    }
+
+    #[tokio::test]
+    async fn who_asks_is_told_their_numbers_and_uuid() {
+        let mut ada = Server::new().log_in(ADA, Version::V3_4);
+        let reply = ada.call(command::GET_USER_INFO, |w| w.put(&[1, 0, 0, 0, 0, 0, 7])).await.well();
+        // Number 1000 behind FFFFEEEE-DDDD-CCCC-BBBB-AAAA, as Netatalk's uuid.c and macOS have it.
+        let uuid =
+            [&[0xff, 0xff, 0xee, 0xee, 0xdd, 0xdd, 0xcc, 0xcc, 0xbb, 0xbb, 0xaa, 0xaa][..], &[0, 0, 3, 0xe8]];
+        assert_eq!(reply, [&[0, 7, 0, 0, 3, 0xe8, 0, 0, 0, 100][..], &uuid.concat()].concat());
+        let other = ada.call(command::GET_USER_INFO, |w| w.put(&[0, 0, 0, 0, 5, 0, 1])).await;
+        assert_eq!(other.code, ResultCode::PARAM_ERROR);
+        let unknown = ada.call(command::GET_USER_INFO, |w| w.put(&[1, 0, 0, 0, 0, 0, 9])).await;
+        assert_eq!(unknown.code, ResultCode::BITMAP_ERROR);
+    }
+
+    #[tokio::test]
+    async fn numbers_have_names_and_names_numbers() {
+        let mut ada = Server::new().log_in(ADA, Version::V3_4);
+        for (subfunction, number, expected) in [
+            (MapId::USER_TO_NAME, 1001, &b"\x03bob"[..]),
+            (MapId::GROUP_TO_NAME, 50, b"\x05staff"),
+            (MapId::USER_TO_UTF8, 1000, b"\0\x03ada"),
+            (MapId::GROUP_TO_UTF8, 100, b"\0\x05users"),
+            (MapId::USER_TO_NAME, 0, b"\0"),
+            (MapId::GROUP_TO_UTF8, 0, b"\0\0"),
+        ] {
+            assert_eq!(mapped(&mut ada, subfunction, Whom::Number(number)).await.well(), expected);
+        }
+        let nobody = mapped(&mut ada, MapId::USER_TO_NAME, Whom::Number(4242)).await;
+        assert_eq!(nobody.code, ResultCode::ITEM_NOT_FOUND);
+        for (subfunction, name, expected) in [
+            (MapName::UTF8_TO_USER, &b"bob"[..], 1001_u32),
+            (MapName::UTF8_TO_GROUP, b"staff", 50),
+            (MapName::NAME_TO_USER, b"ada", 1000),
+            (MapName::NAME_TO_GROUP, b"users", 100),
+        ] {
+            assert_eq!(named(&mut ada, subfunction, name).await.well(), expected.to_be_bytes());
+        }
+        assert_eq!(named(&mut ada, MapName::NAME_TO_USER, b"nobody").await.code, ResultCode::ITEM_NOT_FOUND);
+        assert_eq!(named(&mut ada, MapName::NAME_TO_USER, b"").await.code, ResultCode::PARAM_ERROR);
+        assert_eq!(named(&mut ada, 9, b"ada").await.code, ResultCode::PARAM_ERROR);
+    }
+
+    #[tokio::test]
+    async fn uuids_lead_to_users_and_groups_and_back() {
+        let mut ada = Server::new().log_in(ADA, Version::V3_2);
+        let uuid = named(&mut ada, MapName::UTF8_TO_GROUP_UUID, b"staff").await.well();
+        assert_eq!(auth::hex::encode(&uuid), "abcdefabcdefabcdefabcdef00000032");
+        let mut r = Reader::new(&uuid);
+        let whom = Whom::decode_mapped(MapName::UTF8_TO_GROUP_UUID, &mut r).unwrap();
+        for subfunction in [MapId::USER_UUID_TO_UTF8, MapId::GROUP_UUID_TO_UTF8] {
+            assert_eq!(mapped(&mut ada, subfunction, whom).await.well(), b"\0\0\0\x02\0\0\0\x32\0\x05staff");
+        }
+        let foreign = mapped(&mut ada, MapId::USER_UUID_TO_UTF8, Whom::Uuid([1; 16])).await;
+        assert_eq!(foreign.code, ResultCode::ITEM_NOT_FOUND);
+    }
+
+    #[tokio::test]
+    async fn versions_before_them_know_neither_utf8_nor_uuids() {
+        let server = Server::new();
+        let mut old = server.log_in(ADA, Version::V2_2);
+        assert_eq!(
+            mapped(&mut old, MapId::USER_TO_UTF8, Whom::Number(1000)).await.code,
+            ResultCode::PARAM_ERROR
+        );
+        assert_eq!(named(&mut old, MapName::UTF8_TO_USER, b"ada").await.code, ResultCode::PARAM_ERROR);
+        let mut newer = server.log_in(ADA, Version::V3_1);
+        named(&mut newer, MapName::UTF8_TO_USER, b"ada").await.well();
+        let uuid = named(&mut newer, MapName::UTF8_TO_USER_UUID, b"ada").await;
+        assert_eq!(uuid.code, ResultCode::PARAM_ERROR);
     }
 }

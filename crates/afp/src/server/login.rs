@@ -1,4 +1,4 @@
-//! Logins, Apple Filing Protocol Reference, FPLogin, FPLoginExt, FPLoginCont, FPChangePassword, FPGetAuthMethods, FPLogout.
+//! Logins, Apple Filing Protocol Reference, FPLogin, FPLoginExt, FPLoginCont, FPGetAuthMethods, FPLogout.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -12,10 +12,11 @@ use wire::Reader;
 
 use super::config::{Config, Version};
 use super::connection::Connection;
+use super::password;
 use super::request::{Outcome, Reply};
-use super::session::User;
+use super::session::{Session, User};
 use super::uam::{self, Exchange, Judge, Method, Step};
-use crate::wire::login::{AuthMethods, Continue, Login, LoginCont, LoginExt};
+use crate::wire::login::{AuthMethods, ChangePassword, Continue, Login, LoginCont, LoginExt};
 use crate::wire::{ResultCode, command};
 
 /// A client that has not logged in by then is disconnected.
@@ -38,22 +39,19 @@ impl Default for Gate {
     }
 }
 
-/// The login of a connection: one at a time.
-#[derive(Default)]
-pub(super) struct Pending(Mutex<State>);
+/// The login of a connection, or its change of a password: one at a time.
+pub(super) struct Pending<T>(Mutex<State<T>>);
 
-#[derive(Default)]
-enum State {
-    #[default]
+enum State<T> {
     None,
     /// A step is being worked on.
     Busy,
     /// The client's next step is awaited.
-    Awaited(Attempt),
+    Awaited(T),
 }
 
 /// A login between two steps.
-struct Attempt {
+pub(super) struct Attempt {
     login: Underway,
     exchange: Exchange,
 }
@@ -94,13 +92,22 @@ pub(super) async fn before(connection: &Arc<Connection>, number: u8, body: &Byte
 }
 
 /// The same commands from somebody who has.
-pub(super) async fn after(connection: &Arc<Connection>, number: u8, _body: &Bytes) -> Outcome {
+pub(super) async fn after(
+    connection: &Arc<Connection>,
+    session: &Session,
+    number: u8,
+    body: &Bytes,
+) -> Outcome {
     match number {
         command::LOGOUT => {
             connection.log_out();
             Ok(Reply::empty())
         }
         command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
+        command::CHANGE_PASSWORD => {
+            let request = ChangePassword::decode(&mut Reader::new(body))?;
+            password::change(connection, session, request).await
+        }
         _ => Err(ResultCode::USER_ALREADY_LOGGED_ON),
     }
 }
@@ -140,11 +147,11 @@ async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome 
 }
 
 /// Has a step done where it may take its time.
-async fn work_on(
+pub(super) async fn work_on<T: Send + 'static>(
     connection: &Connection,
     config: &Arc<Config>,
-    work: impl FnOnce(&Judge<'_>) -> uam::Outcome + Send + 'static,
-) -> uam::Outcome {
+    work: impl FnOnce(&Judge<'_>) -> Result<T, ResultCode> + Send + 'static,
+) -> Result<T, ResultCode> {
     let at_work = connection.service.gate.at_work.clone();
     let _place = at_work.acquire_owned().await.map_err(|_| ResultCode::MISC_ERROR)?;
     let (config, decoy) = (config.clone(), connection.service.gate.decoy);
@@ -156,7 +163,7 @@ async fn work_on(
 }
 
 /// Who has guessed often waits.
-async fn wait(connection: &Connection, config: &Config, user: &str) -> Result<(), ResultCode> {
+pub(super) async fn wait(connection: &Connection, config: &Config, user: &str) -> Result<(), ResultCode> {
     let place = connection.peer.address.ip();
     match config.guesses.wait(place, user, Instant::now()) {
         Some(Duration::ZERO) => Ok(()),
@@ -169,9 +176,13 @@ async fn wait(connection: &Connection, config: &Config, user: &str) -> Result<()
 }
 
 /// Answers a step.
-fn conclude(connection: &Arc<Connection>, turn: Turn<'_>, login: Underway, step: uam::Outcome) -> Outcome {
+fn conclude(
+    connection: &Arc<Connection>,
+    turn: Turn<'_, Attempt>,
+    login: Underway,
+    step: uam::Outcome,
+) -> Outcome {
     let config = connection.service.config();
-    let peer = connection.peer.address;
     match step {
         Ok(Step::Continue(info, exchange)) => {
             let id = exchange.id_after(login.id);
@@ -186,12 +197,18 @@ fn conclude(connection: &Arc<Connection>, turn: Turn<'_>, login: Underway, step:
             Ok(Reply { head, ..Reply::default() })
         }
         Err(code) => {
-            if code == ResultCode::USER_NOT_AUTH {
-                config.guesses.failed(peer.ip(), &login.user, Instant::now());
-                tracing::info!(%peer, user = login.user, "login refused");
-            }
+            refused(connection, &config, &login.user, code);
             Err(code)
         }
+    }
+}
+
+/// Remembers a wrong guess.
+pub(super) fn refused(connection: &Connection, config: &Config, user: &str, code: ResultCode) {
+    if code == ResultCode::USER_NOT_AUTH {
+        let peer = connection.peer.address;
+        config.guesses.failed(peer.ip(), user, Instant::now());
+        tracing::info!(%peer, user, "wrong name or password");
     }
 }
 
@@ -213,28 +230,34 @@ pub(super) fn watch(connection: &Arc<Connection>) {
     });
 }
 
-impl Pending {
-    /// Begins to work on a step: nobody else does until the turn is dropped. The login it belongs to, if one has begun.
-    fn take(&self) -> Result<(Turn<'_>, Option<Attempt>), ResultCode> {
+impl<T> Default for Pending<T> {
+    fn default() -> Self {
+        Self(Mutex::new(State::None))
+    }
+}
+
+impl<T> Pending<T> {
+    /// Begins to work on a step: nobody else does until the turn is dropped. What it belongs to, if that has begun.
+    pub(super) fn take(&self) -> Result<(Turn<'_, T>, Option<T>), ResultCode> {
         match std::mem::replace(&mut *self.0.lock(), State::Busy) {
             State::None => Ok((Turn(self), None)),
-            State::Awaited(attempt) => Ok((Turn(self), Some(attempt))),
+            State::Awaited(begun) => Ok((Turn(self), Some(begun))),
             State::Busy => Err(ResultCode::PARAM_ERROR), // no client says two things at once
         }
     }
 }
 
-/// The right to work on a login.
-struct Turn<'a>(&'a Pending);
+/// The right to work on it.
+pub(super) struct Turn<'a, T>(&'a Pending<T>);
 
-impl Turn<'_> {
+impl<T> Turn<'_, T> {
     /// There is a next step.
-    fn give_back(self, attempt: Attempt) {
-        *self.0.0.lock() = State::Awaited(attempt);
+    pub(super) fn give_back(self, begun: T) {
+        *self.0.0.lock() = State::Awaited(begun);
     }
 }
 
-impl Drop for Turn<'_> {
+impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         if matches!(*state, State::Busy) {

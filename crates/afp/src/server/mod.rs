@@ -29,6 +29,7 @@ mod login;
 mod names;
 mod open_volume;
 mod params;
+mod password;
 mod patience;
 mod request;
 mod result_code;

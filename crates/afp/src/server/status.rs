@@ -10,6 +10,7 @@ use super::icon::ICON;
 use super::names::LONG_NAME;
 use super::request::{Outcome, Reply};
 use super::service::Service;
+use super::uam::Method;
 use crate::wire::server_info::{Address, ServerInfo, flags};
 
 /// The port that an address without one means.
@@ -25,7 +26,7 @@ pub(super) fn run(service: &Service) -> Outcome {
     let info = ServerInfo {
         machine_type: config.machine_type.as_bytes(),
         versions: Version::ALL.into_iter().map(|version| version.name().as_bytes()).collect(),
-        uams: uams(&config),
+        uams: Method::offered(&config).into_iter().map(Method::name).collect(),
         icon: Some(&ICON),
         flags: flags(&config),
         name: &name,
@@ -52,21 +53,6 @@ fn flags(config: &Config) -> u16 {
         | flags::SUPER_CLIENT;
     let passwords = if config.change_password.is_some() { flags::CHANGE_PASSWORD } else { 0 };
     always | passwords
-}
-
-/// The methods to log in by: clients choose the strongest that they know.
-fn uams(config: &Config) -> Vec<&'static [u8]> {
-    let logins = &config.logins;
-    let all: [(bool, &[u8]); 7] = [
-        (logins.srp, b"SRP"),
-        (logins.dhx2, b"DHX2"),
-        (logins.dhx, b"DHCAST128"),
-        (logins.two_way_randnum, b"2-Way Randnum exchange"),
-        (logins.randnum, b"Randnum exchange"),
-        (logins.cleartext, b"Cleartxt Passwrd"),
-        (config.guest.is_some(), b"No User Authent"),
-    ];
-    all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect()
 }
 
 /// Where the server is, in the words of the protocol.
@@ -104,7 +90,7 @@ mod tests {
         let v4 = Address::Ipv4([192, 0, 2, 7].into());
         assert_eq!(info.addresses, [v4, Address::Ipv6Port("2001:db8::7".parse().unwrap(), 5480)]);
         assert!(info.versions.contains(&&b"AFPVersion 2.1"[..]) && info.versions.contains(&&b"AFP3.4"[..]));
-        assert_eq!(info.uams, [&b"SRP"[..], b"DHX2", b"No User Authent"]);
+        assert_eq!(info.uams, [&b"DHX2"[..], b"No User Authent"]);
         // Copy, messages, signature, TCP, notifications, reconnect, directories, UTF-8, UUIDs, sleep, super client.
         assert_eq!(info.flags, 0x8ff9);
         client.open_session().await.well();

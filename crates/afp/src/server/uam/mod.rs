@@ -9,7 +9,7 @@
 //! A name that nobody has and a password that is wrong are told apart neither by the answer, nor by the step it comes at,
 //! nor by the time it takes.
 
-mod change;
+pub(super) mod change;
 mod cipher;
 mod cleartext;
 mod dhx;
@@ -177,7 +177,7 @@ impl Judge<'_> {
     }
 
     /// The account of this name and password.
-    fn verify(&self, user: &str, password: &str) -> Result<Account, ResultCode> {
+    pub(super) fn verify(&self, user: &str, password: &str) -> Result<Account, ResultCode> {
         let account = self.accounts.find_in_any_case(user);
         let name = account.as_ref().map_or(user, |account| &account.name);
         self.accounts.verify(name, password).map_err(|_| ResultCode::USER_NOT_AUTH)

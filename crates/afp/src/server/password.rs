@@ -1,0 +1,83 @@
+//! Changes of a password by whoever has it, Apple Filing Protocol Reference, FPChangePassword.
+
+use std::sync::Arc;
+
+use wire::Reader;
+
+use super::connection::Connection;
+use super::login::{refused, wait, work_on};
+use super::request::{Outcome, Reply};
+use super::session::Session;
+use super::uam::change::{self, Step};
+use super::uam::{self, Method};
+use crate::wire::ResultCode;
+use crate::wire::login::{ChangePassword, Continue};
+
+/// A change between two steps.
+pub(super) struct Change {
+    /// What the client has to say with the next step.
+    id: u16,
+    rest: change::Change,
+}
+
+/// FPChangePassword. Each step comes as one; those after the first begin with the number that the server gave.
+pub(super) async fn change(
+    connection: &Arc<Connection>,
+    session: &Session,
+    request: ChangePassword<'_>,
+) -> Outcome {
+    let config = connection.service.config();
+    let keep = config.change_password.clone().ok_or(ResultCode::CALL_NOT_SUPPORTED)?;
+    let name = session.user.name.clone().ok_or(ResultCode::ACCESS_DENIED)?;
+    let method = Method::named(request.uam, &config).ok_or(ResultCode::BAD_UAM)?;
+    let named = uam::typed(request.user);
+    if !named.is_empty() && !named.eq_ignore_ascii_case(&name) {
+        return Err(ResultCode::PARAM_ERROR);
+    }
+    let (turn, begun) = connection.changing.take()?;
+    let info = request.info.to_vec();
+    let step = match begun.filter(|change| says(&info, change.id)) {
+        Some(Change { id, rest }) => {
+            let step = work_on(connection, &config, move |judge| rest.next(&info[2..], judge)).await;
+            (id, step)
+        }
+        None => {
+            wait(connection, &config, &name).await?;
+            (0, work_on(connection, &config, move |judge| change::start(method, &info, judge)).await)
+        }
+    };
+    let (new, old) = match step {
+        (id, Ok(Step::Continue(info, rest))) => {
+            let id = id.wrapping_add(1);
+            turn.give_back(Change { id, rest });
+            let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
+            return Ok(reply.with(ResultCode::AUTH_CONTINUE));
+        }
+        (_, Ok(Step::Passwords { new, old })) => (new, old),
+        (_, Err(code)) => {
+            refused(connection, &config, &name, code);
+            return Err(code);
+        }
+    };
+    let user = name.clone();
+    let kept = work_on(connection, &config, move |judge| {
+        judge.verify(&user, &old)?;
+        check(&new, &old)?;
+        if keep(&user, &new) { Ok(()) } else { Err(ResultCode::ACCESS_DENIED) }
+    });
+    let kept = kept.await.inspect_err(|code| refused(connection, &config, &name, *code));
+    kept.map(|()| Reply::empty())
+}
+
+/// Whether a step names this one.
+fn says(info: &[u8], id: u16) -> bool {
+    Reader::new(info).u16_be() == Ok(id)
+}
+
+fn check(new: &str, old: &str) -> Result<(), ResultCode> {
+    match new {
+        "" => Err(ResultCode::PASSWORD_TOO_SHORT),
+        _ if new == old => Err(ResultCode::PASSWORD_SAME),
+        _ => Ok(()),
+    }
+}
