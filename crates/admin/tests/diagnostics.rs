@@ -258,6 +258,17 @@ fn ids_of_other_servers_are_taken_over_as_they_are_written() {
 }
 
 #[test]
+fn an_afp_password_has_at_most_eight_characters_as_old_macs_know_them() {
+    let with = |text: &str| load(&format!("{SHARE}afp-password = {text:?}\n"), &[], &[]);
+    assert_eq!(with("plans").unwrap().shares[0].afp_password, Some(*b"plans\0\0\0"));
+    assert_eq!(with("12345678").unwrap().shares[0].afp_password, Some(*b"12345678"));
+    for wrong in ["", "123456789", "größe"] {
+        assert!(with(wrong).unwrap_err()[0].contains("must be 1 to 8 characters of ASCII"), "{wrong}");
+    }
+    assert_eq!(load(SHARE, &[], &[]).unwrap().shares[0].afp_password, None);
+}
+
+#[test]
 fn bonjour_announces_what_others_reach_unless_it_is_told_otherwise() {
     let with = |flags: &[(&str, &str)]| load(SHARE, flags, &[]).unwrap().server.bonjour;
     assert_eq!(with(&[]), Bonjour::Auto);

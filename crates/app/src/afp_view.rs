@@ -117,9 +117,9 @@ impl Told {
             groups,
             time_machine: share.time_machine,
             size_limit: share.time_machine_size.filter(|_| share.time_machine),
+            password: share.afp_password,
             hide: share.hide.clone(),
             show: share.show.clone(),
-            ..ShareOptions::default()
         };
         Ok(Share::new(&share.name, (volume, catalogue), uuid, created, options))
     }

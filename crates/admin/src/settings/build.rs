@@ -233,6 +233,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
         volume_id: section.identity("volume-id"),
+        afp_password: section.text("afp-password").and_then(|text| super::kind::volume_password(&text)),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
         hide: section.texts("hide"),

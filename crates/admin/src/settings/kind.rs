@@ -34,6 +34,8 @@ pub enum Kind {
     Texts,
     /// Sixteen bytes as hexadecimal digits, with or without hyphens.
     Identity,
+    /// The password of an AFP volume.
+    VolumePassword,
     /// A list of IP addresses.
     Addresses,
     /// An address, a network or `"*"`, or a list of them.
@@ -139,6 +141,7 @@ impl Kind {
             Self::SomeOf(words) => format!("a list of {}", quoted(words)),
             Self::Text => "one line of text of at most 256 characters".into(),
             Self::Texts => "a list of texts".into(),
+            Self::VolumePassword => "1 to 8 characters of ASCII".into(),
             Self::Identity => "32 hexadecimal digits, with or without hyphens".into(),
             Self::Addresses => "a list of IP addresses".into(),
             Self::Clients => {
@@ -214,6 +217,7 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
         (Kind::Path, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => Ok(Value::Text(t.clone())),
         (Kind::Text, Raw::Text(t)) if is_line(t) => Ok(Value::Text(t.clone())),
+        (Kind::VolumePassword, Raw::Text(t)) if volume_password(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::Identity, Raw::Text(t)) if identity(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::ShareName, Raw::Text(t)) if is_share_name(t) => Ok(Value::Text(t.clone())),
         (Kind::AccountName, Raw::Text(t)) if auth::is_account_name(t) => Ok(Value::Text(t.clone())),
@@ -274,6 +278,14 @@ fn better_client(text: &str) -> Option<String> {
 /// What fits where clients show a comment.
 fn is_line(text: &str) -> bool {
     text.chars().count() <= 256 && !text.chars().any(char::is_control)
+}
+
+/// The bytes of a [`Kind::VolumePassword`], filled up with NUL as they travel.
+pub(super) fn volume_password(text: &str) -> Option<[u8; 8]> {
+    let mut bytes = [0; 8];
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    bytes.get_mut(..text.len()).filter(|_| plain)?.copy_from_slice(text.as_bytes());
+    Some(bytes)
 }
 
 /// The bytes of a [`Kind::Identity`].

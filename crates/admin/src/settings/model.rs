@@ -247,6 +247,8 @@ pub struct ShareSettings {
     pub time_machine_size: Option<u64>,
     /// By what Time Machine remembers it; `None`: what the state folder has.
     pub volume_id: Option<[u8; 16]>,
+    /// What AFP clients are asked when they open it.
+    pub afp_password: Option<[u8; 8]>,
     /// SMB and AFP tell `a` from `A`; NFS always does.
     pub case_sensitive: bool,
     /// `._name` is answered from, and absorbed into, the file's own Mac metadata.

@@ -277,6 +277,11 @@ pub static SETTINGS: &[Setting] = &[
             "The id by which Time Machine remembers the share.",
             "Set it only to take over from another server: Netatalk keeps its own in `afp_voluuid.conf`.",
         ),
+    new(Share, "afp-password", Kind::VolumePassword, "\"plans\"").without_default("none").says(
+        "What AFP clients are asked when they open the share, beside the account's password.",
+        "Everybody's is the same, and it travels as it is: it keeps honest people apart. Who may read the settings file \
+         sees it.",
+    ),
     new(Share, "case-sensitive", Bool, "false").says(
         "SMB and AFP clients tell \"a\" from \"A\".",
         "NFS clients always do. When it is false, two names that differ only in case both stay reachable.",
