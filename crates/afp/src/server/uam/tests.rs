@@ -1,4 +1,236 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use auth::srp::Verifier;
+use auth::{Identity, Refusal, Secret, hex};
+use wire::Reader;
+
 use super::*;
+use crate::wire::command;
+use crate::wire::login::{Continue, Login, LoginCont, LoginExt};
+
+/// What somebody else's client and this server said to each other.
+const RECORDED: &str = include_str!("recorded.txt");
+const PASSWORD: &str = "Geheim42";
+
+/// "tester" alone, and perhaps without being allowed in.
+struct People {
+    disabled: bool,
+}
+
+impl Accounts for People {
+    fn find(&self, name: &str) -> Option<Account> {
+        let salt = RECORDED.lines().find_map(|line| line.strip_prefix("salt "));
+        let verifier = Verifier::of("tester", PASSWORD, hex::decode(salt.unwrap()).unwrap());
+        let secrets = vec![Secret::Srp(Box::new(verifier)), Secret::legacy(PASSWORD).unwrap()];
+        let identity = Identity { uid: 1000, gid: 100, groups: vec![] };
+        (name == "tester").then(|| Account { name: name.into(), identity, disabled: self.disabled, secrets })
+    }
+
+    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
+        let account = self.find(name).ok_or(Refusal::Unknown)?;
+        match password == PASSWORD {
+            false => Err(Refusal::WrongPassword),
+            true if account.disabled => Err(Refusal::Disabled),
+            true => Ok(account),
+        }
+    }
+}
+
+/// A recorded login.
+struct Recording {
+    method: Method,
+    random: Vec<Vec<u8>>,
+    /// What the client said, and what it was answered.
+    steps: Vec<(Vec<u8>, i32, Vec<u8>)>,
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    hex.as_bytes()
+        .chunks(2)
+        .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
+        .collect()
+}
+
+fn recording(method: Method) -> Recording {
+    let name = str::from_utf8(method.name()).unwrap();
+    let lines = RECORDED.lines().skip_while(|line| line.strip_prefix("method ") != Some(name)).skip(1);
+    let mut recording = Recording { method, random: Vec::new(), steps: Vec::new() };
+    let mut said = Vec::new();
+    for line in lines.take_while(|line| !line.starts_with("method ")) {
+        match line.split_once(' ').unwrap() {
+            ("random", hex) => recording.random.push(bytes(hex)),
+            ("client", hex) => said = bytes(hex),
+            (_, reply) => {
+                let (code, hex) = reply.split_once(' ').unwrap_or((reply, ""));
+                recording.steps.push((said.clone(), code.parse().unwrap(), bytes(hex)));
+            }
+        }
+    }
+    assert!(!recording.steps.is_empty());
+    recording
+}
+
+/// How a login ended, and what was answered on the way.
+struct Played {
+    result: Result<Account, ResultCode>,
+    answers: Vec<(i32, Vec<u8>)>,
+}
+
+/// Plays the client's side of a recording, to these people, as this user.
+fn play(recording: &Recording, people: &People, user: &str) -> Played {
+    let drawn = Mutex::new(recording.random.iter().cloned().collect::<VecDeque<_>>());
+    let random = |bytes: &mut [u8]| {
+        let drawn = drawn.lock().unwrap().pop_front();
+        drawn.is_some_and(|drawn| bytes.len() == drawn.len() && (bytes.copy_from_slice(&drawn), true).1)
+    };
+    let judge = Judge { accounts: people, random: &random, decoy: b"decoy" };
+    let mut answers = Vec::new();
+    let (mut exchange, mut id) = (None::<Exchange>, 0);
+    for (said, _, _) in &recording.steps {
+        let outcome = match exchange.take() {
+            None => start(recording.method, user, &first_info(said), &judge),
+            Some(exchange) => {
+                let request = LoginCont::decode(&mut Reader::new(&said[1..])).unwrap();
+                assert_eq!(request.id, id);
+                exchange.next(request.info, &judge)
+            }
+        };
+        match outcome {
+            Ok(Step::Continue(info, next)) => {
+                id = next.id_after(id);
+                let mut w = wire::Writer::new();
+                Continue { id, info: &info }.encode(&mut w);
+                answers.push((-5001, w.into_bytes()));
+                exchange = Some(next);
+            }
+            Ok(Step::Done(account, info)) => {
+                answers.push((0, info));
+                return Played { result: Ok(account), answers };
+            }
+            Err(code) => return Played { result: Err(code), answers },
+        }
+    }
+    panic!("the client said nothing more");
+}
+
+/// The method's own part of the first command.
+fn first_info(said: &[u8]) -> Vec<u8> {
+    let r = &mut Reader::new(&said[1..]);
+    match said[0] {
+        command::LOGIN => {
+            let login = Login::decode(r).unwrap();
+            assert_eq!(login.user, b"tester");
+            login.info.to_vec()
+        }
+        _ => {
+            let login = LoginExt::decode(r).unwrap();
+            assert_eq!((login.user, login.directory), (&b"tester"[..], &b""[..]));
+            login.info.to_vec()
+        }
+    }
+}
+
+const WITH_ACCOUNTS: [Method; 6] =
+    [Method::Dhx2, Method::Srp, Method::Dhx, Method::TwoWayRandnum, Method::Randnum, Method::Cleartext];
+
+#[test]
+fn somebody_elses_client_is_let_in_and_answered_as_it_took_it() {
+    for method in WITH_ACCOUNTS {
+        let recording = recording(method);
+        let played = play(&recording, &People { disabled: false }, "tester");
+        assert_eq!(played.result.unwrap().name, "tester");
+        let recorded: Vec<_> =
+            recording.steps.iter().map(|(_, code, reply)| (*code, reply.clone())).collect();
+        assert_eq!(played.answers, recorded, "{method:?}");
+    }
+}
+
+#[test]
+fn who_is_unknown_disabled_or_wrong_is_refused_at_the_same_step_with_the_same_code() {
+    for method in WITH_ACCOUNTS {
+        let recording = recording(method);
+        let steps = recording.steps.len() - 1;
+        let people = People { disabled: false };
+        let refused = |played: Played| {
+            assert_eq!(played.result.unwrap_err(), ResultCode::USER_NOT_AUTH, "{method:?}");
+            assert_eq!(played.answers.len(), steps, "{method:?}");
+            played.answers.iter().map(|(_, reply)| reply.len()).collect::<Vec<_>>()
+        };
+        let mut lengths = vec![refused(play(&recording, &people, "nobody"))];
+        lengths.push(refused(play(&recording, &People { disabled: true }, "tester")));
+        let mut wrong = recording;
+        let (said, _, _) = wrong.steps.last_mut().unwrap();
+        let at = said.len() - if method == Method::TwoWayRandnum { 9 } else { 1 };
+        said[at] ^= 2;
+        // The password ends in zeros that count for nothing, but its first block and the nonce do.
+        if matches!(method, Method::Dhx2 | Method::Dhx) {
+            said[20] ^= 2;
+        }
+        lengths.push(refused(play(&wrong, &people, "tester")));
+        lengths.dedup();
+        assert_eq!(lengths.len(), 1, "{method:?}");
+    }
+}
+
+#[test]
+fn an_unknown_name_has_the_same_salt_each_time() {
+    let recording = recording(Method::Srp);
+    let people = People { disabled: false };
+    let salt = |user| play(&recording, &people, user).answers[0].1[203..219].to_vec();
+    assert_eq!(salt("nobody"), salt("nobody"));
+    assert_ne!(salt("nobody"), salt("somebody"));
+    assert_eq!(hex::encode(&salt("tester")), "90120da9b6d95119349e9c9109a5da5a");
+}
+
+#[test]
+fn numbers_of_a_client_that_would_make_the_key_known_are_refused() {
+    let people = People { disabled: false };
+    for (method, step, at, length) in
+        [(Method::Dhx2, 1, 4, 128), (Method::Dhx, 0, 26, 16), (Method::Srp, 1, 8, 192)]
+    {
+        let prime = match method {
+            Method::Dhx2 => recording(method).steps[0].2[8..136].to_vec(),
+            Method::Dhx => bytes("ba2873dfb06057d43f2024744ceee75b"),
+            _ => auth::srp::modulus().to_vec(),
+        };
+        let mut numbers = vec![vec![0; length], prime.clone()];
+        if method != Method::Srp {
+            let one = [vec![0; length - 1], vec![1]].concat();
+            let minus_one = [&prime[..length - 1], &[prime[length - 1] - 1]].concat();
+            numbers.extend([one, minus_one, vec![0xff; length]]);
+        }
+        for number in numbers {
+            let mut recording = recording(method);
+            recording.steps[step].0[at..at + length].copy_from_slice(&number);
+            let played = play(&recording, &people, "tester");
+            assert_eq!(played.result.unwrap_err(), ResultCode::USER_NOT_AUTH, "{method:?} {number:?}");
+            assert_eq!(played.answers.len(), step);
+        }
+    }
+}
+
+#[test]
+fn any_step_cut_short_is_refused() {
+    let people = People { disabled: false };
+    for method in WITH_ACCOUNTS {
+        let whole = recording(method);
+        for step in 1..whole.steps.len() {
+            for length in (4..whole.steps[step].0.len()).step_by(9) {
+                let mut cut = recording(method);
+                cut.steps[step].0.truncate(length);
+                assert!(play(&cut, &people, "tester").result.is_err(), "{method:?} {step} {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_bytes_more_than_a_login_by_dhx2_needs_are_passed_over() {
+    let mut recording = recording(Method::Dhx2);
+    recording.steps[2].0.extend([0; 10]);
+    assert!(play(&recording, &People { disabled: false }, "tester").result.is_ok());
+}
 
 #[test]
 fn what_was_typed_ends_at_the_first_zero_and_may_be_macroman() {
