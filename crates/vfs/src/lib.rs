@@ -5,6 +5,7 @@
 pub mod acl;
 mod attributes;
 pub mod backend;
+mod bundles;
 mod busy;
 mod caller;
 mod changed;

@@ -280,6 +280,12 @@ impl Volume {
         Ok(Change { before, after: node.attributes()? })
     }
 
+    /// Puts everything written to any file of the volume on the disk.
+    pub async fn sync_all(&self) -> Result<()> {
+        let (root, backend) = (self.backend.root()?.object.id(), self.backend.clone());
+        self.pool.run(root, move || backend.sync()).await
+    }
+
     /// Changes attributes.
     pub fn set_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<Change> {
         let (node, before) = (&of.object, self.may_change(of)?);

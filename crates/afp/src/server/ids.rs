@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use vfs::backend::Found;
 use vfs::index::CatalogId;
-use vfs::{Caller, HostKey, Kind};
+use vfs::{Caller, HostKey, Kind, Time};
 
 use super::limits::MAX_PLACES;
 use super::open_volume::OpenVolume;
@@ -16,9 +16,22 @@ use crate::wire::ResultCode;
 #[derive(Default)]
 pub(super) struct Places {
     known: Mutex<HashMap<u32, (u32, Arc<[u8]>)>>,
+    /// When clients last changed anything, as far as they were told.
+    changed: Mutex<Time>,
 }
 
 impl Places {
+    /// When clients last changed anything in the share.
+    pub(super) fn changed(&self) -> Time {
+        *self.changed.lock()
+    }
+
+    /// Something was changed at this time.
+    pub(super) fn note_change(&self, at: Time) {
+        let mut changed = self.changed.lock();
+        *changed = at.max(*changed);
+    }
+
     fn find(&self, id: CatalogId) -> Option<(CatalogId, Arc<[u8]>)> {
         self.known.lock().get(&id.0).map(|(parent, name)| (CatalogId(*parent), name.clone()))
     }

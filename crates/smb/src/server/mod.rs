@@ -57,7 +57,6 @@ mod status;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
-mod time_machine;
 mod tree;
 mod tree_connect;
 mod tree_disconnect;

@@ -355,6 +355,8 @@ pub trait Backend: Send + Sync {
     fn own_user(&self) -> u32 {
         0
     }
+    /// Puts everything written to any file on the disk.
+    fn sync(&self) -> Result<()>;
     /// Lets go of what nobody has used lately. Called every few seconds.
     fn tend(&self) {}
 }

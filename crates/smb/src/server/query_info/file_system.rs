@@ -5,7 +5,6 @@ use wire::Writer;
 use super::Answer;
 use crate::server::config::{Share, ShareKind};
 use crate::server::context::{Context, Failure};
-use crate::server::time_machine;
 use crate::wire::Status;
 use crate::wire::fscc::FsClass;
 use crate::wire::fscc::fs_info::{
@@ -20,6 +19,8 @@ const SECTOR: u32 = 512;
 const NAME: &str = "NTFS";
 /// Longest name, in characters.
 const LONGEST_NAME: u32 = 255;
+/// What space is counted in where the site has limited it.
+const LIMITED_UNIT: u32 = 1024;
 
 /// What Windows wants room for before an answer that ends with a name: its structure with the padding.
 const VOLUME_LEN: usize = 24;
@@ -107,9 +108,9 @@ fn units(share: &Share, volume: &vfs::Volume) -> Result<(u64, u64, u32), Status>
         let unit = space.block_size.max(SECTOR);
         return Ok((space.total / u64::from(unit), space.available / u64::from(unit), unit));
     };
-    let left = limit.saturating_sub(time_machine::used(volume)?);
-    let unit = u64::from(time_machine::UNIT);
-    Ok((space.total.min(limit) / unit, space.available.min(left) / unit, time_machine::UNIT))
+    let left = limit.saturating_sub(volume.used_by_bundles()?);
+    let unit = u64::from(LIMITED_UNIT);
+    Ok((space.total.min(limit) / unit, space.available.min(left) / unit, LIMITED_UNIT))
 }
 
 fn attributes(share: &Share) -> FsAttributes {

@@ -91,6 +91,19 @@ impl Backend for Faulty {
         self.inner.space()
     }
 
+    fn sync(&self) -> Result<()> {
+        self.shared.plan.enter(Call::Sync, None)?;
+        if let Some(unsynced) = &self.shared.unsynced {
+            for key in unsynced.keys() {
+                match self.inner.by_key(&key) {
+                    Err(crate::Error::Stale) => {}
+                    found => unsynced.flush(&*found?.object)?,
+                }
+            }
+        }
+        self.inner.sync()
+    }
+
     fn limits(&self) -> Limits {
         self.inner.limits()
     }

@@ -19,6 +19,10 @@ impl Unsynced {
         self.files.lock().clear();
     }
 
+    pub(super) fn keys(&self) -> Vec<HostKey> {
+        self.files.lock().keys().copied().collect()
+    }
+
     pub(super) fn has(&self, key: &HostKey) -> bool {
         self.files.lock().contains_key(key)
     }

@@ -157,6 +157,10 @@ impl Backend for Host {
         })
     }
 
+    fn sync(&self) -> Result<()> {
+        rustix::fs::syncfs(&self.shared.root).map_err(fact)
+    }
+
     fn limits(&self) -> Limits {
         self.shared.limits
     }

@@ -109,6 +109,10 @@ impl Backend for Memory {
         Ok(Space { total, free, available: free, files, files_free: files - used, block_size: PAGE as u32 })
     }
 
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn limits(&self) -> Limits {
         self.store.lock().limits
     }

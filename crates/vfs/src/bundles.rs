@@ -2,26 +2,26 @@
 //! `bands` are files of one size, which `Info.plist` names. A bundle takes what its bands may come to take, so that
 //! counting them is enough.
 
-use vfs::backend::{Found, Wait};
-use vfs::{Access, Caller, Kind, Node, Volume};
+use crate::backend::{Found, Wait};
+use crate::{Access, Caller, Kind, Node, Result, Volume};
 
 /// What the name of a bundle ends with.
 const BUNDLE: &[u8] = b".sparsebundle";
 /// The longest property list that is looked at.
 const MOST_READ: usize = 64 * 1024;
-/// What such shares are counted in.
-pub(super) const UNIT: u32 = 1024;
 
-/// Bytes that all bundles in the share's folder take.
-pub(super) fn used(volume: &Volume) -> vfs::Result<u64> {
-    let root = volume.root()?;
-    let mut bundles = Vec::new();
-    each_name(volume, &root, &mut |name| {
-        if name.ends_with(BUNDLE) {
-            bundles.push(name.to_vec());
-        }
-    })?;
-    Ok(bundles.iter().filter_map(|name| used_by(volume, &root.object, name)).sum())
+impl Volume {
+    /// Bytes that all bundles in the share's folder take.
+    pub fn used_by_bundles(&self) -> Result<u64> {
+        let root = self.root()?;
+        let mut bundles = Vec::new();
+        each_name(self, &root, &mut |name| {
+            if name.ends_with(BUNDLE) {
+                bundles.push(name.to_vec());
+            }
+        })?;
+        Ok(bundles.iter().filter_map(|name| used_by(self, &root.object, name)).sum())
+    }
 }
 
 /// Nothing is known of what is no bundle, or not yet.
@@ -36,7 +36,7 @@ fn used_by(volume: &Volume, root: &Node, name: &[u8]) -> Option<u64> {
     count.checked_mul(size)
 }
 
-fn each_name(volume: &Volume, folder: &Found, see: &mut impl FnMut(&[u8])) -> vfs::Result<()> {
+fn each_name(volume: &Volume, folder: &Found, see: &mut impl FnMut(&[u8])) -> Result<()> {
     let mut cookie = 0;
     loop {
         let page = volume.list(&Caller::root(), folder, cookie)?;
@@ -48,7 +48,7 @@ fn each_name(volume: &Volume, folder: &Found, see: &mut impl FnMut(&[u8])) -> vf
     }
 }
 
-fn read(list: &Found) -> vfs::Result<Vec<u8>> {
+fn read(list: &Found) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     list.object.prepare(&Caller::root(), &list.attributes, Access::READ, true)?;
     list.object.read_at(0, MOST_READ, &mut bytes, Wait::Allowed)?;
@@ -65,9 +65,13 @@ fn band_size(list: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::server::testing::{User, service, volume};
-    use crate::wire::create::Options;
+    use crate::backend::memory::Memory;
+    use crate::backend::{NewKind, Stability};
+    use crate::state::{ClientId, Party};
+    use crate::{Actor, VolumeOptions};
 
     #[test]
     fn the_size_of_a_band_is_in_the_property_list() {
@@ -80,16 +84,23 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_bundle_takes_its_bands_whether_they_are_full_or_not() {
-        let service = service();
-        let mut ada = User::new(&service).await;
-        for folder in ["b.sparsebundle", "b.sparsebundle\\bands", "empty.sparsebundle"] {
-            ada.open(folder, |create| create.options = Options::DIRECTORY_FILE).await.unwrap();
+    #[test]
+    fn a_bundle_takes_its_bands_whether_they_are_full_or_not() {
+        let volume = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
+        let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
+        let make = |folder: &Found, name: &str, kind| {
+            volume.create(&actor, folder, name.as_bytes(), kind, 0o755).unwrap().found
+        };
+        let root = volume.root().unwrap();
+        let bundle = make(&root, "b.sparsebundle", NewKind::Folder);
+        make(&root, "empty.sparsebundle", NewKind::Folder);
+        let list = make(&bundle, "Info.plist", NewKind::File).object;
+        let text = b"<key>band-size</key><integer>8192</integer>";
+        list.write_at(&actor.caller, 0, text, Stability::Unstable).unwrap();
+        let bands = make(&bundle, "bands", NewKind::Folder);
+        for band in ["0", "a1"] {
+            make(&bands, band, NewKind::File);
         }
-        ada.make("b.sparsebundle\\Info.plist", b"<key>band-size</key><integer>8192</integer>").await;
-        ada.make("b.sparsebundle\\bands\\0", b"").await;
-        ada.make("b.sparsebundle\\bands\\a1", b"some").await;
-        assert_eq!(used(&volume(&service, "share")), Ok(16_384));
+        assert_eq!(volume.used_by_bundles(), Ok(16_384));
     }
 }
