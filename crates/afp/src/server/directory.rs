@@ -1,11 +1,70 @@
-//! Folders, Apple Filing Protocol Reference, FPCreateDir, FPOpenDir …
+//! Folders, Apple Filing Protocol Reference, FPCreateDir, FPOpenDir, FPCloseDir, FPSetDirParms. Folders have numbers for ever
+//! (the volume's signature says so), so there is nothing to open or close.
 
-use super::request::{Outcome, Request};
-use crate::wire::ResultCode;
+use vfs::Access;
+use vfs::backend::NewKind;
+
+use super::file::to_change;
+use super::patience::patiently;
+use super::request::{Outcome, Reply, Request};
+use super::set_parameters;
+use crate::wire::directory::{CloseDir, DirId, OfPlace};
+use crate::wire::{ResultCode, command};
+
+/// What a new folder's mode is, until the client sets another: everybody may see what is in it.
+const FOLDER_MODE: u32 = 0o755;
+/// Where there is nothing but the volume's own folder.
+const PARENT_OF_ROOT: u32 = 1;
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
+        command::CREATE_DIR => create(request).await,
+        command::OPEN_DIR => open(request),
+        command::CLOSE_DIR => close(request),
+        command::SET_DIR_PARMS => set_parameters::run(request).await,
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
+}
+
+/// FPCreateDir.
+async fn create(request: &Request) -> Outcome {
+    let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &place)?;
+    if target.existing().is_some() {
+        return Err(ResultCode::OBJECT_EXISTS);
+    }
+    let at = target.place_below(&volume)?;
+    let (actor, tree) = (request.actor(), volume.tree());
+    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, FOLDER_MODE)).await?;
+    volume.share.places.note_change(made.folder.after.modified);
+    let id = volume.id_of(&made.found.object.key())?;
+    volume.saw_folder(id, volume.id_of(&at.folder.object.key())?, &at.name);
+    Ok(Reply::encoded(|w| DirId(id.0).encode(w)))
+}
+
+/// FPOpenDir: the folder's number, for who may pass through it.
+fn open(request: &Request) -> Outcome {
+    let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
+    let volume = request.volume(place.volume)?;
+    if place.folder == PARENT_OF_ROOT && place.path.is_empty() {
+        return Err(ResultCode::PARAM_ERROR);
+    }
+    let target = volume.resolve(request.caller(), place.folder, &place.path)?;
+    let folder = target.folder()?;
+    if !volume.tree().access(request.caller(), folder, Access::EXECUTE)?.contains(Access::EXECUTE) {
+        return Err(ResultCode::ACCESS_DENIED);
+    }
+    let id = target.id(&volume)?;
+    if let Some(at) = target.place(&volume)? {
+        volume.saw_folder(id, volume.id_of(&at.folder.object.key())?, &at.name);
+    }
+    Ok(Reply::encoded(|w| DirId(id.0).encode(w)))
+}
+
+/// FPCloseDir.
+fn close(request: &Request) -> Outcome {
+    let CloseDir { volume, .. } = CloseDir::decode(&mut request.reader())?;
+    request.volume(volume)?;
+    Ok(Reply::empty())
 }

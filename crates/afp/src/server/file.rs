@@ -1,11 +1,134 @@
-//! Files and folders by their paths, Apple Filing Protocol Reference, FPGetFileDirParms, FPCreateFile, FPDelete …
+//! Files, and what is done to files and folders alike: Apple Filing Protocol Reference, FPGetFileDirParms, FPCreateFile,
+//! FPDelete; moving, copying and exchanging have files of their own.
 
-use super::request::{Outcome, Request};
-use crate::wire::ResultCode;
+use std::sync::Arc;
+
+use vfs::Kind;
+use vfs::backend::{Found, NewKind};
+use vfs::mac::FileBits;
+use vfs::state::Cause;
+use wire::Writer;
+
+use super::open_volume::OpenVolume;
+use super::params::{Wanted, put_target};
+use super::patience::patiently;
+use super::request::{Outcome, Reply, Request};
+use super::target::{Target, is_folder};
+use super::{ids, set_parameters};
+use crate::wire::directory::{OfPlace, Place};
+use crate::wire::file::{CreateFile, FileDirParms, GetFileDirParms};
+use crate::wire::{ResultCode, command};
+
+mod copying;
+mod moving;
+#[cfg(test)]
+mod tests;
+
+/// What a new file's mode is, until the client sets another: everybody may read it.
+const FILE_MODE: u32 = 0o644;
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
+        command::GET_FILE_DIR_PARMS => parameters(request),
+        command::SET_FILE_DIR_PARMS | command::SET_FILE_PARMS => set_parameters::run(request).await,
+        command::CREATE_FILE => create(request).await,
+        command::DELETE => delete(request).await,
+        command::RENAME => moving::rename(request).await,
+        command::MOVE_AND_RENAME => moving::move_and_rename(request).await,
+        command::COPY_FILE => copying::copy(request).await,
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
+}
+
+/// FPGetFileDirParms.
+fn parameters(request: &Request) -> Outcome {
+    let GetFileDirParms { place, files, folders } = GetFileDirParms::decode(&mut request.reader())?;
+    let volume = request.volume(place.volume)?;
+    let wanted = Wanted { file: files, dir: folders }.check(request.version())?;
+    let target = volume.resolve(request.caller(), place.folder, &place.path)?;
+    let mut w = Writer::new();
+    FileDirParms::encode_head(files, folders, is_folder(target.found()?), &mut w);
+    put_target(&volume, request.caller(), request.version(), &target, wanted, &mut w)?;
+    Ok(Reply { head: w.into_bytes(), ..Reply::default() })
+}
+
+/// FPCreateFile. A hard create makes anew what is there, unless it is open or may not be removed.
+async fn create(request: &Request) -> Outcome {
+    let CreateFile { is_hard, place } = CreateFile::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &place)?;
+    if let Some(there) = target.existing() {
+        if is_folder(there) {
+            return Err(ResultCode::OBJECT_TYPE_ERROR);
+        }
+        if !is_hard {
+            return Err(ResultCode::OBJECT_EXISTS);
+        }
+        remove(request, &volume, &target).await?;
+    }
+    let at = target.place_below(&volume)?;
+    let actor = request.actor();
+    let tree = volume.tree();
+    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, FILE_MODE)).await?;
+    volume.share.places.note_change(made.folder.after.modified);
+    Ok(Reply::empty())
+}
+
+/// FPDelete.
+async fn delete(request: &Request) -> Outcome {
+    let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &place)?;
+    remove(request, &volume, &target).await?;
+    Ok(Reply::empty())
+}
+
+/// The volume, and where the path leads: for what changes something there.
+pub(super) fn to_change(
+    request: &Request,
+    place: &Place<'_>,
+) -> Result<(Arc<OpenVolume>, Target), ResultCode> {
+    let volume = request.volume(place.volume)?;
+    volume.may_change()?;
+    let target = volume.resolve(request.caller(), place.folder, &place.path)?;
+    Ok((volume, target))
+}
+
+/// Removes a file that nobody has open, or an empty folder. Its number is never given again.
+async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Result<(), ResultCode> {
+    let found = target.found()?;
+    let at = target.place_below(volume)?;
+    refuse_inhibited(volume, found, at, FileBits::DELETE_INHIBIT)?;
+    refuse_open(request, volume, found).await?;
+    let (actor, tree) = (request.actor(), volume.tree());
+    let kind = if is_folder(found) { Kind::Folder } else { Kind::File };
+    let gone = patiently(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;
+    let gone =
+        gone.map_err(|code| if code == ResultCode::DENY_CONFLICT { ResultCode::FILE_BUSY } else { code })?;
+    volume.share.places.note_change(gone.after.modified);
+    if is_folder(found) || found.attributes.links <= 1 {
+        volume.share.catalogue.forget(&found.object.key())?;
+    }
+    Ok(())
+}
+
+/// Whether one of its attributes forbids this.
+fn refuse_inhibited(
+    volume: &OpenVolume,
+    found: &Found,
+    at: &ids::Place,
+    bit: FileBits,
+) -> Result<(), ResultCode> {
+    let metadata = volume.tree().metadata(found, Some(at.beside()))?;
+    if metadata.bits.contains(bit) { Err(ResultCode::OBJECT_LOCKED) } else { Ok(()) }
+}
+
+/// Whether anybody has the file open, who would not close it when asked.
+async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> Result<(), ResultCode> {
+    let (tree, id) = (volume.tree(), found.object.id());
+    if is_folder(found) || tree.state().quiet(id) {
+        return Ok(());
+    }
+    let actor = request.actor();
+    patiently(|| tree.recall(&actor, id, Cause::Remove)).await?;
+    if tree.state().opens(Some(id), 1).is_empty() { Ok(()) } else { Err(ResultCode::FILE_BUSY) }
 }

@@ -38,6 +38,7 @@ mod search;
 mod service;
 mod session;
 mod session_control;
+mod set_parameters;
 mod status;
 mod target;
 #[cfg(test)]

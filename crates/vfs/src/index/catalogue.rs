@@ -77,6 +77,15 @@ impl Catalogue {
         Ok(Desktop::new(Arc::clone(&self.core), self.core.books.desk(self.ledger.tag())?))
     }
 
+    /// The two files change ids, on the disk before this returns: after their contents have changed places, so that to who
+    /// knows files by their ids the contents moved, not the files.
+    pub fn exchange(&self, one: &HostKey, other: &HostKey) -> Result<(), IndexError> {
+        if [one, other].contains(&&self.root) || one == other {
+            return Ok(());
+        }
+        self.core.books.exchange(&self.ledger, one, other)
+    }
+
     #[cfg(test)]
     pub(super) fn rows_remembered(&self) -> usize {
         self.ledger.rows_remembered()

@@ -101,6 +101,17 @@ impl Ledger {
         Ok(row.change(*key, None) + self.keys.lock(&id).change(id, None))
     }
 
+    /// Gives each of two files the other's id. Returns how many rows more wait to be written than before.
+    pub(super) fn exchange(&self, (one, other): (&HostKey, &HostKey), ids: (CatalogId, CatalogId)) -> usize {
+        let rows = [(one, ids.1), (other, ids.0)];
+        rows.into_iter()
+            .map(|(key, id)| {
+                let waiting = self.ids.lock(key).change(*key, Some(id));
+                waiting + self.keys.lock(&id).change(id, Some(*key))
+            })
+            .sum()
+    }
+
     /// Whether it is time to reserve more numbers.
     pub(super) fn is_low(&self) -> bool {
         self.numbers.lock().is_low()

@@ -117,6 +117,16 @@ impl Books {
         Ok(())
     }
 
+    /// Exchanges the ids of two files, on the disk.
+    pub(super) fn exchange(&self, ledger: &Ledger, one: &HostKey, other: &HostKey) -> Result<(), IndexError> {
+        let ids = (self.id(ledger, one)?, self.id(ledger, other)?);
+        {
+            let _one = self.writing.lock(); // so that no batch has half of it
+            self.added(ledger.exchange((one, other), ids));
+        }
+        self.flush()
+    }
+
     /// Writes everything that waits.
     pub(super) fn flush(&self) -> Result<(), IndexError> {
         self.write_now(|| true)

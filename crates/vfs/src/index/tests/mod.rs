@@ -89,6 +89,27 @@ fn a_forgotten_id_resolves_to_nothing_and_is_never_given_again() {
 }
 
 #[test]
+fn exchanged_ids_are_on_the_disk_when_it_is_done() {
+    let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let index = open(folder.path(), quiet());
+    let ids = catalogue(&index);
+    let (one, other) = (id(&ids, 1), id(&ids, 2));
+    ids.exchange(&key(1), &key(2)).unwrap();
+    ids.exchange(&key(1), &key(1)).unwrap();
+    let check = |ids: &Catalogue| {
+        assert_eq!((id(ids, 1), id(ids, 2)), (other, one));
+        assert_eq!(ids.resolve(CatalogId(one)).unwrap(), Some(key(2)));
+        assert_eq!(ids.resolve(CatalogId(other)).unwrap(), Some(key(1)));
+    };
+    check(&ids);
+    // As after a crash: what the disk has while the index is still open.
+    std::fs::copy(folder.path().join("index.redb"), copy.path().join("index.redb")).unwrap();
+    check(&catalogue(&open(copy.path(), quiet())));
+    ids.exchange(&key(2), &key(3)).unwrap(); // one that had no id yet
+    assert_eq!(id(&ids, 3), one);
+}
+
+#[test]
 fn the_root_is_never_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let ids = catalogue(&open(folder.path(), quiet()));

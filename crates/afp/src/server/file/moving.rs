@@ -1,0 +1,123 @@
+//! Moving and renaming, Apple Filing Protocol Reference, FPRename and FPMoveAndRename. What is moved keeps its number, and
+//! who has it open keeps it open.
+
+use vfs::backend::{Found, RenameMode};
+use vfs::index::CatalogId;
+use vfs::mac::FileBits;
+use vfs::{Error, names as any_names};
+
+use super::super::ids::Place;
+use super::super::names;
+use super::super::open_volume::OpenVolume;
+use super::super::patience::patiently;
+use super::super::request::{Outcome, Reply, Request};
+use super::super::target::is_folder;
+use super::{refuse_inhibited, to_change};
+use crate::wire::file::{MoveAndRename, Rename};
+use crate::wire::path::Step;
+use crate::wire::{Path, ResultCode};
+
+/// FPRename.
+pub(super) async fn rename(request: &Request) -> Outcome {
+    let Rename { place, new_name } = Rename::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &place)?;
+    let found = target.found()?;
+    let at = target.place(&volume)?.ok_or(ResultCode::CANT_RENAME)?;
+    let name = single(&new_name)?.ok_or(ResultCode::PARAM_ERROR)?;
+    relocate(request, &volume, (found, at), &at.folder, Some((new_name.kind, name))).await
+}
+
+/// FPMoveAndRename.
+pub(super) async fn move_and_rename(request: &Request) -> Outcome {
+    let MoveAndRename { from, to_folder, to_path, new_name } = MoveAndRename::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &from)?;
+    let found = target.found()?;
+    let at = target.place(&volume)?.ok_or(ResultCode::CANT_MOVE)?;
+    let to = volume.resolve(request.caller(), to_folder, &to_path)?;
+    let name = single(&new_name)?.map(|name| (new_name.kind, name));
+    relocate(request, &volume, (found, at), to.folder()?, name).await
+}
+
+/// The one name that a path is; `None` if it is empty.
+pub(super) fn single<'a>(path: &Path<'a>) -> Result<Option<&'a [u8]>, ResultCode> {
+    let mut steps = path.steps();
+    match (steps.next(), steps.next()) {
+        (None, _) => Ok(None),
+        (Some(Step::Down(name)), None) => Ok(Some(name)),
+        _ => Err(ResultCode::PARAM_ERROR),
+    }
+}
+
+/// Moves something into a folder; without a new name it keeps its own.
+async fn relocate(
+    request: &Request,
+    volume: &OpenVolume,
+    (found, at): (&Found, &Place),
+    to: &Found,
+    new_name: Option<(u8, &[u8])>,
+) -> Outcome {
+    refuse_inhibited(volume, found, at, FileBits::RENAME_INHIBIT)?;
+    let stays_in = to.object.key() == at.folder.object.key();
+    let name = match new_name {
+        Some((kind, sent)) => free_name(request, volume, (found, stays_in), to, (kind, sent))?,
+        None => None,
+    };
+    let name = name.as_deref().unwrap_or(&at.name);
+    if stays_in && name == at.name {
+        return Ok(Reply::empty());
+    }
+    if new_name.is_none() {
+        refuse_taken(request, volume, to, name)?;
+    }
+    let (actor, tree) = (request.actor(), volume.tree());
+    let moved = patiently(|| {
+        let moved = tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep);
+        // The host says of a folder that is to go into itself, or below, that this cannot be.
+        moved.map_err(|error| if error == Error::ShareConflict { Error::Busy } else { error })
+    });
+    let invalid_is_cant_move = |code| match code {
+        ResultCode::PARAM_ERROR if is_folder(found) => ResultCode::CANT_MOVE,
+        other => other,
+    };
+    let (from, to_change) = moved.await.map_err(invalid_is_cant_move)?;
+    volume.share.places.note_change(from.after.modified.max(to_change.after.modified));
+    if is_folder(found) {
+        let id = volume.id_of(&found.object.key())?;
+        volume.saw_folder(id, volume.id_of(&to.object.key())?, name);
+    }
+    Ok(Reply::empty())
+}
+
+/// The stored form of the new name; `None` when it is what the thing is called already, in other words. Refused when it is
+/// another one's, also if only case tells them apart and that does not count here.
+fn free_name(
+    request: &Request,
+    volume: &OpenVolume,
+    (found, stays_in): (&Found, bool),
+    to: &Found,
+    (kind, sent): (u8, &[u8]),
+) -> Result<Option<Vec<u8>>, ResultCode> {
+    let there = volume.entry(request.caller(), to, kind, sent)?;
+    let Some(taken) = there.found else { return Ok(Some(there.name)) };
+    if !stays_in || taken.object.key() != found.object.key() {
+        return Err(ResultCode::OBJECT_EXISTS);
+    }
+    if any_names::parse_mangled(sent).map(CatalogId) == Some(volume.id_of(&found.object.key())?) {
+        return Ok(None);
+    }
+    Ok(Some(any_names::for_storage(&names::stored(kind, sent)?).into_owned()))
+}
+
+/// Refuses a stored name that something in the folder has.
+pub(super) fn refuse_taken(
+    request: &Request,
+    volume: &OpenVolume,
+    folder: &Found,
+    name: &[u8],
+) -> Result<(), ResultCode> {
+    match volume.tree().lookup_folded(request.caller(), folder, name, volume.share.folding()) {
+        Ok(_) => Err(ResultCode::OBJECT_EXISTS),
+        Err(Error::NotFound) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

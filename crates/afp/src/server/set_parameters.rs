@@ -1,0 +1,237 @@
+//! Setting parameters of files and folders, Apple Filing Protocol Reference, FPSetFileParms, FPSetDirParms, FPSetFileDirParms.
+
+use vfs::mac::time::from_2000;
+use vfs::mac::{FileBits, FinderFlags, FinderInfo, Metadata};
+use vfs::{Error, Kind, SetAttributes, SetTime};
+
+use super::config::Version;
+use super::file::to_change;
+use super::open_volume::OpenVolume;
+use super::patience::patiently;
+use super::request::{Outcome, Reply, Request};
+use super::rights::to_bits;
+use super::target::{Target, is_folder};
+use crate::wire::directory::SetParms;
+use crate::wire::{DirBitmap, ResultCode, SetParameters, UnixPrivileges, command};
+
+mod links;
+#[cfg(test)]
+mod tests;
+
+/// In an attribute word that is set: the other bits are to be set; without it they are to be cleared.
+const SET: u16 = 0x8000;
+/// Bits that clients may set of files and of folders; others are computed, or nobody's to set.
+const OF_FILES: u16 = 0x0001 | 0x0002 | 0x0004 | 0x0020 | 0x0040 | 0x0080 | 0x0100;
+const OF_FOLDERS: u16 = 0x0001 | 0x0004 | 0x0040 | 0x0080 | 0x0100;
+
+/// Runs one of the three.
+pub(super) async fn run(request: &Request) -> Outcome {
+    let SetParms { place, bitmap, set } = SetParms::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &place)?;
+    let found = match request.command {
+        command::SET_FILE_PARMS => target.file()?,
+        command::SET_DIR_PARMS => target.folder()?,
+        _ => target.found()?,
+    };
+    let is_folder = is_folder(found);
+    check(DirBitmap(bitmap), is_folder, request.version())?;
+    if links::is_to_be_link(found, &set) {
+        links::make(request, &volume, &target).await?;
+        return Ok(Reply::empty());
+    }
+    if found.attributes.kind != Kind::Link {
+        describe(request, &volume, &target, &set).await?;
+        change_mode(request, &volume, &target, &set).await?;
+    }
+    change_times(request, &volume, &target, &set).await?;
+    Ok(Reply::empty())
+}
+
+/// Refuses parameters that cannot be set, or not of this.
+fn check(bitmap: DirBitmap, is_folder: bool, version: Version) -> Result<(), ResultCode> {
+    let mut may = SetParameters::SETTABLE;
+    if !is_folder {
+        may = may.without(DirBitmap::OWNER_ID | DirBitmap::GROUP_ID | DirBitmap::ACCESS_RIGHTS);
+    }
+    // The bit of ProDOS information is that of the UTF-8 name in AFP 3, which renaming sets.
+    let other = if version.is_3() { DirBitmap::UTF8_NAME } else { DirBitmap::UNIX_PRIVILEGES };
+    if may.without(other).contains(bitmap) { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
+}
+
+/// What is kept with a file for Macs.
+async fn describe(
+    request: &Request,
+    volume: &OpenVolume,
+    target: &Target,
+    set: &SetParameters,
+) -> Result<(), ResultCode> {
+    let says_something = set.attributes.is_some()
+        || set.created.is_some()
+        || set.backup.is_some()
+        || set.finder_info.is_some()
+        || set.prodos.is_some();
+    if !says_something {
+        return Ok(());
+    }
+    let found = target.found()?;
+    let at = target.place(volume)?.map(|place| place.beside());
+    let (actor, is_folder) = (request.actor(), is_folder(found));
+    patiently(|| {
+        volume.tree().change_metadata(&actor, found, at, |metadata| change(metadata, set, is_folder))
+    })
+    .await
+}
+
+fn change(metadata: &mut Metadata, set: &SetParameters, is_folder: bool) {
+    if let Some(created) = set.created {
+        metadata.times.created = from_2000(created);
+    }
+    if let Some(backup) = set.backup {
+        metadata.times.backup = from_2000(backup);
+    }
+    if let Some(bytes) = set.finder_info {
+        let mut info = FinderInfo::new(bytes);
+        if is_folder {
+            // A folder is shared by being a share, not by its Finder information.
+            info.set_flags(info.flags().with(FinderFlags::IS_SHARED, false));
+        }
+        metadata.set_finder_info(info);
+    }
+    if let Some(prodos) = set.prodos.filter(|_| !is_folder) {
+        let mut info = metadata.finder_info;
+        info.set_type(mac_type(prodos), *b"pdos");
+        metadata.set_finder_info(info);
+    }
+    if let Some(word) = set.attributes {
+        set_bits(metadata, word, is_folder);
+    }
+}
+
+fn set_bits(metadata: &mut Metadata, word: u16, is_folder: bool) {
+    let changed = FileBits(word & if is_folder { OF_FOLDERS } else { OF_FILES });
+    let on = word & SET != 0;
+    // The flags of the Finder information say the same.
+    let mut info = metadata.finder_info;
+    if changed.contains(FileBits::MULTI_USER) {
+        info.set_flags(info.flags().with(FinderFlags::IS_SHARED, on));
+        metadata.finder_info = info;
+    }
+    let hidden = FileBits::INVISIBLE;
+    let before = metadata.bits.with(hidden, metadata.is_hidden());
+    metadata.set_bits(before.with(changed, on));
+}
+
+/// The Mac type of a ProDOS file type and auxiliary type: text is TEXT, others `p` with the three bytes (Inside AppleTalk,
+/// "Mapping ProDOS file types").
+fn mac_type([kind, _, low, high, ..]: [u8; 6]) -> [u8; 4] {
+    if kind == 0x04 { *b"TEXT" } else { [b'p', kind, high, low] }
+}
+
+/// Owner, group and mode.
+async fn change_mode(
+    request: &Request,
+    volume: &OpenVolume,
+    target: &Target,
+    set: &SetParameters,
+) -> Result<(), ResultCode> {
+    let found = target.found()?;
+    let actor = request.actor();
+    let now = found.object.attributes()?;
+    let owners = SetAttributes {
+        uid: set.owner.filter(|uid| *uid != now.uid),
+        gid: set.group.filter(|gid| *gid != now.gid),
+        ..SetAttributes::default()
+    };
+    if !owners.is_empty() {
+        patiently(|| volume.tree().set_attributes(&actor, found, &owners)).await?;
+    }
+    if let Some(unix) = set.unix {
+        set_unix_owner(request, volume, target, &unix).await?;
+    }
+    let mode = match (set.access_rights, set.unix) {
+        (_, Some(unix)) => Some(unix.mode & 0o7777),
+        (Some(rights), None) => Some(now.mode & 0o7000 | mode_of(rights)),
+        (None, None) => None,
+    };
+    let Some(mode) = mode.filter(|mode| *mode != found.object.attributes().map_or(!0, |now| now.mode)) else {
+        return Ok(());
+    };
+    let changes = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
+    patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await.map(drop)
+}
+
+/// Owner and group as UNIX privileges have them come with every change of the mode, from Macs that may know other numbers
+/// than we do: whoever may not give the file away has not asked for that.
+async fn set_unix_owner(
+    request: &Request,
+    volume: &OpenVolume,
+    target: &Target,
+    unix: &UnixPrivileges,
+) -> Result<(), ResultCode> {
+    let found = target.found()?;
+    let now = found.object.attributes()?;
+    let actor = request.actor();
+    let uid = (unix.user != now.uid).then_some(unix.user);
+    let gid = (unix.group != now.gid).then_some(unix.group);
+    for changes in
+        [SetAttributes { uid, ..SetAttributes::default() }, SetAttributes { gid, ..SetAttributes::default() }]
+    {
+        if changes.is_empty() {
+            continue;
+        }
+        let changed = patiently(|| match volume.tree().set_attributes(&actor, found, &changes) {
+            Err(Error::NotPermitted | Error::AccessDenied | Error::Invalid) => Ok(()),
+            other => other.map(drop),
+        });
+        changed.await?;
+    }
+    Ok(())
+}
+
+/// The permission bits that access rights amount to: a byte each for the caller, everybody, group and owner.
+fn mode_of(rights: u32) -> u32 {
+    to_bits(rights & 0xff) << 6 | to_bits(rights >> 8 & 0xff) << 3 | to_bits(rights >> 16 & 0xff)
+}
+
+/// The modification date: as said, else now where something else was changed; and that of the folder it is in, where what
+/// that shows has changed.
+async fn change_times(
+    request: &Request,
+    volume: &OpenVolume,
+    target: &Target,
+    set: &SetParameters,
+) -> Result<(), ResultCode> {
+    let found = target.found()?;
+    let folder = is_folder(found);
+    // Before AFP 3 the attributes of a file are set by what copies it, dates and all.
+    let attributes_count = folder || request.version().is_3();
+    let changes_something = (set.attributes.is_some() && attributes_count)
+        || set.created.is_some()
+        || set.backup.is_some()
+        || set.finder_info.is_some()
+        || set.access_rights.is_some()
+        || set.unix.is_some();
+    let modified = match set.modified.and_then(from_2000) {
+        Some(time) => SetTime::To(time),
+        None if changes_something => SetTime::Now,
+        None => SetTime::Keep,
+    };
+    let actor = request.actor();
+    if modified != SetTime::Keep {
+        let changes = SetAttributes { modified, ..SetAttributes::default() };
+        let change = patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await;
+        match (change, modified) {
+            (Ok(change), _) => volume.share.places.note_change(change.after.changed),
+            (Err(code), SetTime::To(_)) => return Err(code),
+            (Err(_), _) => {} // who may change its mode may not always touch it
+        }
+    }
+    let shows = set.attributes.is_some_and(|word| word & FileBits::INVISIBLE.0 != 0);
+    if (shows || (set.unix.is_some() && !folder))
+        && let Some(at) = target.place(volume)?
+    {
+        let changes = SetAttributes { modified: SetTime::Now, ..SetAttributes::default() };
+        let _ = volume.tree().set_attributes(&actor, &at.folder, &changes); // may be another one's folder
+    }
+    Ok(())
+}

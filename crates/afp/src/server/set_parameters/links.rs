@@ -1,0 +1,61 @@
+//! How a Mac makes a symbolic link: it makes a file, writes the target into it, and sets its type and creator to those of
+//! links. Apple Filing Protocol Reference, FPSetFileParms has nothing of that; it is what Macs do.
+
+use vfs::backend::{Found, NewKind, RenameMode, Wait};
+use vfs::{Access, Error, Kind};
+
+use super::super::open_volume::OpenVolume;
+use super::super::patience::patiently;
+use super::super::request::Request;
+use super::super::target::Target;
+use crate::wire::{ResultCode, SetParameters};
+
+/// The longest target, in bytes.
+const LONGEST_TARGET: u64 = 4095;
+const LINK: &[u8; 8] = b"slnkrhap";
+/// What is between a file and the link that takes its place is called so for a moment.
+const TEMPORARY: &str = ".fourfold-link";
+
+/// Whether a file is to become a link.
+pub(super) fn is_to_be_link(found: &Found, set: &SetParameters) -> bool {
+    found.attributes.kind == Kind::File && set.finder_info.is_some_and(|info| info.starts_with(LINK))
+}
+
+/// Puts a link with what the file says in the file's place. It has the file's number: to the Mac it is that file.
+pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target) -> Result<(), ResultCode> {
+    let found = target.file()?;
+    let at = target.place_below(volume)?;
+    let (tree, actor) = (volume.tree(), request.actor());
+    let leads_to = content(request, volume, found)?;
+    let temporary = format!("{TEMPORARY}-{}", found.object.id().0);
+    let new = NewKind::Link(&leads_to);
+    let link = patiently(|| tree.create(&actor, &at.folder, temporary.as_bytes(), new, 0o777)).await?.found;
+    let (from, to) = ((&at.folder, temporary.as_bytes()), (&at.folder, &at.name[..]));
+    let placed = patiently(|| tree.rename(&actor, from, to, RenameMode::Replace)).await;
+    if let Err(code) = placed {
+        let _ = tree.remove(&actor, &at.folder, temporary.as_bytes(), Kind::Link);
+        return Err(code);
+    }
+    let catalogue = &volume.share.catalogue;
+    catalogue.exchange(&found.object.key(), &link.object.key())?;
+    catalogue.forget(&found.object.key())?;
+    Ok(())
+}
+
+/// What the file says, without the NUL byte at its end that some write.
+fn content(request: &Request, volume: &OpenVolume, found: &Found) -> Result<Vec<u8>, ResultCode> {
+    let now = Found { attributes: found.object.attributes()?, object: found.object.clone() };
+    if !(1..=LONGEST_TARGET).contains(&now.attributes.size) {
+        return Err(ResultCode::MISC_ERROR);
+    }
+    if !volume.tree().access(request.caller(), &now, Access::READ)?.contains(Access::READ) {
+        return Err(ResultCode::ACCESS_DENIED);
+    }
+    now.object.prepare(request.caller(), &now.attributes, Access::READ, true)?;
+    let mut bytes = Vec::new();
+    now.object.read_at(0, LONGEST_TARGET as usize, &mut bytes, Wait::Allowed)?;
+    if bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    if bytes.is_empty() || bytes.contains(&0) { Err(Error::Invalid.into()) } else { Ok(bytes) }
+}
