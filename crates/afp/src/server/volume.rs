@@ -49,10 +49,11 @@ fn open(request: &Request) -> Outcome {
     reply(request, &volume, bitmap)
 }
 
-/// FPCloseVol.
+/// FPCloseVol. Its forks are closed, too.
 fn close(request: &Request) -> Outcome {
     let OfVolume { volume } = OfVolume::decode(&mut request.reader())?;
     request.session.volumes.close(volume).ok_or(ResultCode::PARAM_ERROR)?;
+    request.session.forks.close_volume(volume);
     Ok(Reply::empty())
 }
 
