@@ -48,8 +48,10 @@ pub fn messages(input: &[u8]) {
 /// What was decoded is what the bitmap says, or nothing.
 fn set_parms(message: &[u8]) {
     stable!(message, SetParms<'_>);
-    if let Ok(parms) = SetParms::decode(&mut Reader::new(message)) {
-        assert!([0, parms.bitmap].contains(&parms.set.bitmap()));
-        parms.place.path.steps().for_each(drop);
+    let Ok(parms) = SetParms::decode(&mut Reader::new(message)) else { return };
+    parms.place.path.steps().for_each(drop);
+    if let Ok(set) = parms.set() {
+        assert!([0, parms.bitmap].contains(&set.bitmap()));
+        assert!(parms.parameters.starts_with(&set.to_bytes()));
     }
 }

@@ -58,7 +58,9 @@ fn places() -> Vec<Seed> {
         prodos: Some([0; 6]),
         ..SetParameters::default()
     };
-    let parms = |place, set: SetParameters| SetParms { place, bitmap: set.bitmap(), set };
+    let parms = |place, set: SetParameters, w: &mut Writer| {
+        SetParms { place, bitmap: set.bitmap(), parameters: &set.to_bytes() }.encode(w)
+    };
     let get = GetFileDirParms { place: UTF8, files: FileBitmap::ALL, folders: DirBitmap::ALL };
     let (files, folders) = (FileBitmap::FILE_NUMBER, DirBitmap::DIR_ID);
     let found = FileDirParms { files, folders, is_folder: true, parameters: b"\0\0\0\x11" };
@@ -66,8 +68,8 @@ fn places() -> Vec<Seed> {
         seed("delete", 6, |w| OfPlace { place: LONG }.encode(w)),
         seed("close_dir", 7, |w| CloseDir { volume: 1, folder: 17 }.encode(w)),
         seed("dir_id", 8, |w| DirId(17).encode(w)),
-        seed("set_parms", 9, |w| parms(UTF8, set).encode(w)),
-        seed("set_folder", 9, |w| parms(LONG, folder).encode(w)),
+        seed("set_parms", 9, |w| parms(UTF8, set, w)),
+        seed("set_folder", 9, |w| parms(LONG, folder, w)),
         seed("get_file_dir_parms", 10, |w| get.encode(w)),
         seed("file_dir_parms", 11, |w| found.encode(w)),
         seed("create_file", 12, |w| CreateFile { is_hard: true, place: UTF8 }.encode(w)),

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use vfs::Kind;
 use vfs::backend::{Found, NewKind};
 use vfs::mac::FileBits;
 use vfs::state::Cause;
+use vfs::{Error, Kind};
 use wire::Writer;
 
 use super::open_volume::OpenVolume;
@@ -102,8 +102,10 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
     let (actor, tree) = (request.actor(), volume.tree());
     let kind = if is_folder(found) { Kind::Folder } else { Kind::File };
     let gone = patiently(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;
-    let gone =
-        gone.map_err(|code| if code == ResultCode::DENY_CONFLICT { ResultCode::FILE_BUSY } else { code })?;
+    let gone = gone.map_err(|error| match error {
+        Error::ShareConflict => ResultCode::FILE_BUSY,
+        other => other.into(),
+    })?;
     volume.share.places.note_change(gone.after.modified);
     if is_folder(found) || found.attributes.links <= 1 {
         volume.share.catalogue.forget(&found.object.key())?;

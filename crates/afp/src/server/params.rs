@@ -52,7 +52,8 @@ pub(super) struct Facts<'a> {
 impl Wanted {
     /// Refuses bits that the client's version does not have.
     pub(super) fn check(self, version: Version) -> Result<Self, ResultCode> {
-        let (mut file, mut dir) = (FileBitmap::ALL, DirBitmap::ALL);
+        // How often an application may run at once is nothing that a server of files knows.
+        let (mut file, mut dir) = (FileBitmap::ALL.without(FileBitmap::LAUNCH_LIMIT), DirBitmap::ALL);
         if !version.is_3() {
             file = file.without(
                 FileBitmap::EXTENDED_DATA_LENGTH

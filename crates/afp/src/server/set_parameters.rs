@@ -26,15 +26,16 @@ const OF_FOLDERS: u16 = 0x0001 | 0x0004 | 0x0040 | 0x0080 | 0x0100;
 
 /// Runs one of the three.
 pub(super) async fn run(request: &Request) -> Outcome {
-    let SetParms { place, bitmap, set } = SetParms::decode(&mut request.reader())?;
-    let (volume, target) = to_change(request, &place)?;
+    let parms = SetParms::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &parms.place)?;
     let found = match request.command {
         command::SET_FILE_PARMS => target.file()?,
         command::SET_DIR_PARMS => target.folder()?,
         _ => target.found()?,
     };
     let is_folder = is_folder(found);
-    check(DirBitmap(bitmap), is_folder, request.version())?;
+    check(DirBitmap(parms.bitmap), is_folder, request.version())?;
+    let set = parms.set()?;
     if links::is_to_be_link(found, &set) {
         links::make(request, &volume, &target).await?;
         return Ok(Reply::empty());
@@ -76,10 +77,9 @@ async fn describe(
     let found = target.found()?;
     let at = target.place(volume)?.map(|place| place.beside());
     let (actor, is_folder) = (request.actor(), is_folder(found));
-    patiently(|| {
-        volume.tree().change_metadata(&actor, found, at, |metadata| change(metadata, set, is_folder))
-    })
-    .await
+    let tree = volume.tree();
+    let describe = || tree.change_metadata(&actor, found, at, |metadata| change(metadata, set, is_folder));
+    Ok(patiently(describe).await?)
 }
 
 fn change(metadata: &mut Metadata, set: &SetParameters, is_folder: bool) {
@@ -157,7 +157,8 @@ async fn change_mode(
         return Ok(());
     };
     let changes = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
-    patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await.map(drop)
+    patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await?;
+    Ok(())
 }
 
 /// Owner and group as UNIX privileges have them come with every change of the mode, from Macs that may know other numbers
@@ -222,7 +223,7 @@ async fn change_times(
         let change = patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await;
         match (change, modified) {
             (Ok(change), _) => volume.share.places.note_change(change.after.changed),
-            (Err(code), SetTime::To(_)) => return Err(code),
+            (Err(error), SetTime::To(_)) => return Err(error.into()),
             (Err(_), _) => {} // who may change its mode may not always touch it
         }
     }

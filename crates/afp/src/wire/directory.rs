@@ -74,8 +74,8 @@ pub struct SetParms<'a> {
     pub place: Place<'a>,
     /// What is set, as the client says.
     pub bitmap: u16,
-    /// Of a bitmap with parameters that cannot be set all `None`.
-    pub set: SetParameters,
+    /// What the bitmap says: see [`SetParms::set`].
+    pub parameters: &'a [u8],
 }
 
 impl<'a> SetParms<'a> {
@@ -88,7 +88,12 @@ impl<'a> SetParms<'a> {
         if (r.position() - start).is_multiple_of(2) && r.remaining() > 0 {
             r.skip(1)?;
         }
-        Ok(Self { place, bitmap, set: SetParameters::decode(r, bitmap)? })
+        Ok(Self { place, bitmap, parameters: r.rest() })
+    }
+
+    /// What is set. Of a bitmap with parameters that cannot be set nothing is.
+    pub fn set(&self) -> Result<SetParameters, Malformed> {
+        SetParameters::decode(&mut Reader::new(self.parameters), self.bitmap)
     }
 
     pub fn encode(&self, w: &mut Writer) {
@@ -101,7 +106,7 @@ impl<'a> SetParms<'a> {
         if (w.len() - start).is_multiple_of(2) {
             w.u8(0);
         }
-        self.set.encode(w);
+        w.put(self.parameters);
     }
 }
 
@@ -131,7 +136,8 @@ mod tests {
             let request = [&head, padding, b"\x80\x01"].concat();
             let set = SetParameters { attributes: Some(0x8001), ..SetParameters::default() };
             let place = Place { volume: 1, folder: 2, path: Path::long(name) };
-            let parms = SetParms { place, bitmap: 1, set };
+            let parms = SetParms { place, bitmap: 1, parameters: b"\x80\x01" };
+            assert_eq!(parms.set(), Ok(set));
             assert_eq!(SetParms::decode(&mut Reader::new(&request)), Ok(parms));
             assert_eq!(bytes(|w| parms.encode(w)), request);
         }

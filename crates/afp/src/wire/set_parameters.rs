@@ -100,6 +100,13 @@ impl SetParameters {
         self.unix.iter().for_each(|unix| unix.encode(w));
     }
 
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut w = Writer::new();
+        self.encode(&mut w);
+        w.into_bytes()
+    }
+
     /// The bitmap of what is set.
     pub fn bitmap(&self) -> u16 {
         let bit = |is_set, bit| if is_set { bit } else { DirBitmap::NONE };

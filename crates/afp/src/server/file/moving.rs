@@ -70,16 +70,13 @@ async fn relocate(
         refuse_taken(request, volume, to, name)?;
     }
     let (actor, tree) = (request.actor(), volume.tree());
-    let moved = patiently(|| {
-        let moved = tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep);
-        // The host says of a folder that is to go into itself, or below, that this cannot be.
-        moved.map_err(|error| if error == Error::ShareConflict { Error::Busy } else { error })
-    });
-    let invalid_is_cant_move = |code| match code {
-        ResultCode::PARAM_ERROR if is_folder(found) => ResultCode::CANT_MOVE,
-        other => other,
-    };
-    let (from, to_change) = moved.await.map_err(invalid_is_cant_move)?;
+    let moved = patiently(|| tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep)).await;
+    let (from, to_change) = moved.map_err(|error| match error {
+        // What the host says of a folder that is to go into itself, or below.
+        Error::Invalid if is_folder(found) => ResultCode::CANT_MOVE,
+        Error::ShareConflict => ResultCode::FILE_BUSY,
+        other => other.into(),
+    })?;
     volume.share.places.note_change(from.after.modified.max(to_change.after.modified));
     if is_folder(found) {
         let id = volume.id_of(&found.object.key())?;

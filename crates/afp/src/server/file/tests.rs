@@ -1,1 +1,264 @@
+use crate::server::config::Version;
+use crate::server::testing::{ADA, BOB, Client, Server};
+use crate::wire::directory::{DirId, OfPlace, Place};
+use crate::wire::file::{CopyFile, CreateFile, FileDirParms, GetFileDirParms, MoveAndRename, Rename};
+use crate::wire::{DirBitmap, FileBitmap, Path, ResultCode, command};
+use wire::Reader;
 
+mod moving;
+
+const ROOT: u32 = 2;
+
+fn at(volume: u16, folder: u32, name: &str) -> Place<'_> {
+    Place { volume, folder, path: Path::utf8(name.as_bytes()) }
+}
+
+/// What a Mac does to the files of a volume, with the result's number.
+impl Client {
+    async fn create_file(&mut self, volume: u16, folder: u32, name: &str, is_hard: bool) -> i32 {
+        let create = CreateFile { is_hard, place: at(volume, folder, name) };
+        self.call(command::CREATE_FILE, |w| create.encode(w)).await.code.0
+    }
+
+    async fn create_dir(&mut self, volume: u16, folder: u32, name: &str) -> Result<u32, i32> {
+        let answer =
+            self.call(command::CREATE_DIR, |w| OfPlace { place: at(volume, folder, name) }.encode(w)).await;
+        match answer.code {
+            ResultCode::NO_ERROR => Ok(DirId::decode(&mut Reader::new(&answer.payload)).unwrap().0),
+            code => Err(code.0),
+        }
+    }
+
+    async fn delete(&mut self, volume: u16, folder: u32, name: &str) -> i32 {
+        self.call(command::DELETE, |w| OfPlace { place: at(volume, folder, name) }.encode(w)).await.code.0
+    }
+
+    async fn rename(&mut self, volume: u16, folder: u32, name: &str, new: &str) -> i32 {
+        let rename = Rename { place: at(volume, folder, name), new_name: Path::utf8(new.as_bytes()) };
+        self.call(command::RENAME, |w| rename.encode(w)).await.code.0
+    }
+
+    async fn move_to(&mut self, volume: u16, from: (u32, &str), to: (u32, &str), new: &str) -> i32 {
+        let moved = MoveAndRename {
+            from: at(volume, from.0, from.1),
+            to_folder: to.0,
+            to_path: Path::utf8(to.1.as_bytes()),
+            new_name: Path::utf8(new.as_bytes()),
+        };
+        self.call(command::MOVE_AND_RENAME, |w| moved.encode(w)).await.code.0
+    }
+
+    async fn copy_file(&mut self, from: Place<'_>, to: Place<'_>, new: &str) -> i32 {
+        let copy = CopyFile { from, to, new_name: Path::utf8(new.as_bytes()) };
+        self.call(command::COPY_FILE, |w| copy.encode(w)).await.code.0
+    }
+
+    /// Whether it is a folder, and its parameters.
+    async fn get(&mut self, place: Place<'_>, files: u16, folders: u16) -> Result<(bool, Vec<u8>), i32> {
+        let get = GetFileDirParms { place, files: FileBitmap(files), folders: DirBitmap(folders) };
+        let answer = self.call(command::GET_FILE_DIR_PARMS, |w| get.encode(w)).await;
+        if answer.code != ResultCode::NO_ERROR {
+            return Err(answer.code.0);
+        }
+        let got = FileDirParms::decode(&mut Reader::new(&answer.payload)).unwrap();
+        assert_eq!((got.files.0, got.folders.0), (files, folders));
+        Ok((got.is_folder, got.parameters.to_vec()))
+    }
+
+    /// The number of a file or folder: bit 8 of either bitmap.
+    async fn id(&mut self, volume: u16, folder: u32, name: &str) -> Result<u32, i32> {
+        let (_, parameters) = self.get(at(volume, folder, name), 0x100, 0x100).await?;
+        Ok(u32::from_be_bytes(parameters.try_into().unwrap()))
+    }
+}
+
+fn volume() -> (Server, Client, u16) {
+    let server = Server::new();
+    let ada = server.log_in(ADA, Version::V3_4);
+    let volume = ada.open_volume("share");
+    (server, ada, volume)
+}
+
+#[tokio::test]
+async fn files_and_folders_come_and_go_with_the_results_of_the_reference() {
+    let (_server, mut ada, v) = volume();
+    assert_eq!(ada.create_file(v, ROOT, "a", false).await, 0);
+    assert_eq!(ada.create_file(v, ROOT, "A", false).await, -5017, "case does not count");
+    let dir = ada.create_dir(v, ROOT, "d").await.unwrap();
+    assert_eq!(ada.create_dir(v, ROOT, "d").await, Err(-5017));
+    assert_eq!(ada.create_dir(v, ROOT, "a").await, Err(-5017));
+    assert_eq!(ada.create_file(v, ROOT, "d", false).await, -5025);
+    assert_eq!(ada.create_file(v, dir, "", false).await, -5025);
+    assert_eq!(ada.create_file(v, dir, "none\0b", false).await, -5018);
+    assert_eq!(ada.create_file(v, 0, "b", false).await, -5019);
+    assert_eq!(ada.create_file(v, 4711, "b", false).await, -5018);
+    assert_eq!(ada.create_file(v + 7, ROOT, "b", false).await, -5019);
+    assert_eq!(ada.create_file(v, dir, "b", false).await, 0);
+    assert_eq!(ada.delete(v, ROOT, "d").await, -5007);
+    assert_eq!(ada.delete(v, dir, "b").await, 0);
+    assert_eq!(ada.delete(v, dir, "").await, 0);
+    assert_eq!(ada.delete(v, ROOT, "d").await, -5018);
+    assert_eq!(ada.create_file(v, dir, "b", false).await, -5018);
+    assert_eq!(ada.delete(v, ROOT, "").await, -5000);
+    let read_only = ada.open_volume("readonly");
+    assert_eq!(ada.create_file(read_only, ROOT, "a", false).await, -5031);
+    assert_eq!(ada.delete(read_only, ROOT, "a").await, -5031);
+}
+
+#[tokio::test]
+async fn numbers_are_never_given_again() {
+    let (_server, mut ada, v) = volume();
+    ada.create_file(v, ROOT, "a", false).await;
+    let first = ada.id(v, ROOT, "a").await.unwrap();
+    ada.delete(v, ROOT, "a").await;
+    ada.create_file(v, ROOT, "a", false).await;
+    let second = ada.id(v, ROOT, "a").await.unwrap();
+    assert!(second > first && first >= 17);
+    // A hard create makes the file anew.
+    assert_eq!(ada.create_file(v, ROOT, "a", true).await, 0);
+    assert!(ada.id(v, ROOT, "a").await.unwrap() > second);
+}
+
+#[tokio::test]
+async fn a_file_that_is_open_is_busy() {
+    let (server, mut ada, v) = volume();
+    ada.create_file(v, ROOT, "a", false).await;
+    let open = command::OPEN_FORK;
+    // FPOpenFork: data fork, volume, folder, bitmap, read and write, long name.
+    let fork = ada
+        .call(open, |w| {
+            w.u8(0);
+            w.u16_be(v);
+            w.u32_be(ROOT);
+            w.u16_be(0);
+            w.u16_be(3);
+            Path::long(b"a").encode(w);
+        })
+        .await
+        .well();
+    let mut bob = server.log_in(BOB, Version::V3_4);
+    let theirs = bob.open_volume("share");
+    for (client, v) in [(&mut bob, theirs), (&mut ada, v)] {
+        assert_eq!(client.delete(v, ROOT, "a").await, -5010);
+        assert_eq!(client.create_file(v, ROOT, "a", false).await, -5017);
+        assert_eq!(client.create_file(v, ROOT, "a", true).await, -5010);
+    }
+    assert_eq!(ada.rename(v, ROOT, "a", "b").await, 0, "but it can be renamed");
+    ada.call(command::CLOSE_FORK, |w| {
+        w.u8(0);
+        w.put(&fork[2..4]);
+    })
+    .await
+    .well();
+    assert_eq!(ada.delete(v, ROOT, "b").await, 0);
+}
+
+#[tokio::test]
+async fn parameters_come_with_what_it_is_and_in_the_order_of_their_bits() {
+    let (_server, mut ada, v) = volume();
+    let dir = ada.create_dir(v, ROOT, "d").await.unwrap();
+    ada.create_file(v, dir, "file", false).await;
+    let id = ada.id(v, dir, "file").await.unwrap();
+    // Files: parent 1, long name 6, number 8, data length 9; folders: parent 1, number 8, offspring 9.
+    let (is_folder, got) = ada.get(at(v, dir, "file"), 0x342, 0x302).await.unwrap();
+    let expected = [&dir.to_be_bytes()[..], &[0, 14], &id.to_be_bytes(), &[0; 4], b"\x04file"].concat();
+    assert_eq!((is_folder, got), (false, expected));
+    let (is_folder, got) = ada.get(at(v, ROOT, "d"), 0x342, 0x302).await.unwrap();
+    assert_eq!((is_folder, got), (true, [&ROOT.to_be_bytes()[..], &dir.to_be_bytes(), &[0, 1]].concat()));
+    // The volume's folder is in folder 1, under the volume's name.
+    let (_, got) = ada.get(at(v, 1, "share"), 0, 0x102).await.unwrap();
+    assert_eq!(got, [0, 0, 0, 1, 0, 0, 0, 2]);
+    assert_eq!(ada.get(at(v, 1, ""), 0, 0x102).await, Err(-5018));
+    assert_eq!(ada.get(at(v, ROOT, "none"), 1, 1).await, Err(-5018));
+    assert_eq!(ada.get(at(v, ROOT, "d"), 0, 0xffff).await, Err(-5004));
+}
+
+#[tokio::test]
+async fn folders_are_opened_by_their_number() {
+    let (_server, mut ada, v) = volume();
+    let dir = ada.create_dir(v, ROOT, "d").await.unwrap();
+    ada.create_file(v, ROOT, "f", false).await;
+    let open = |folder, name| OfPlace { place: at(v, folder, name) };
+    let opened = ada.call(command::OPEN_DIR, |w| open(ROOT, "d").encode(w)).await.well();
+    assert_eq!(opened, dir.to_be_bytes());
+    for (folder, name, expected) in [(ROOT, "f", -5025), (ROOT, "x", -5018), (1, "", -5019)] {
+        let answer = ada.call(command::OPEN_DIR, |w| open(folder, name).encode(w)).await;
+        assert_eq!(answer.code.0, expected, "{folder} {name}");
+    }
+    ada.call(command::CLOSE_DIR, |w| {
+        w.u8(0);
+        w.u16_be(v);
+        w.u32_be(dir);
+    })
+    .await
+    .well();
+}
+
+#[tokio::test]
+async fn a_copy_has_all_that_the_file_has() {
+    let (server, mut ada, v) = volume();
+    let dir = ada.create_dir(v, ROOT, "d").await.unwrap();
+    ada.create_file(v, ROOT, "a", false).await;
+    let tree = server.volume("share");
+    let root = tree.root().unwrap();
+    let file = tree.lookup(&vfs::Caller::root(), &root.object, b"a").unwrap();
+    let actor = ada.session().actor();
+    file.object.write_at(&actor.caller, 0, b"data", vfs::backend::Stability::Unstable).unwrap();
+    let place = vfs::Beside { folder: &root.object, name: b"a" };
+    for (stream, bytes) in [
+        (vfs::state::Stream::Resource, &b"resources"[..]),
+        (vfs::state::Stream::Named("com.example.x".into()), b"value"),
+    ] {
+        let options = vfs::OpenOptions {
+            stream,
+            create: true,
+            place: Some(place),
+            ..vfs::OpenOptions::data(vfs::state::Modes(3))
+        };
+        let open = tree.open(&actor, &file, options).await.unwrap();
+        open.write_at(0, bytes.into(), vfs::backend::Stability::Unstable).await.unwrap();
+    }
+    tree.change_metadata(&actor, &file, Some(place), |metadata| {
+        metadata.comment = b"seen".to_vec();
+        metadata.set_finder_info(vfs::mac::FinderInfo::from_prefix(b"TEXTttxt"));
+    })
+    .unwrap();
+    assert_eq!(ada.copy_file(at(v, ROOT, "a"), at(v, ROOT, "d"), "").await, 0);
+    // Lengths of both forks; Finder information.
+    let (_, lengths) = ada.get(at(v, dir, "a"), 0x600, 0).await.unwrap();
+    assert_eq!(lengths, [0, 0, 0, 4, 0, 0, 0, 9]);
+    assert_eq!(ada.get(at(v, dir, "a"), 0x20, 0).await.unwrap().1[..8], *b"TEXTttxt");
+    assert_eq!(ada.get(at(v, dir, "a"), 8, 0).await, ada.get(at(v, ROOT, "a"), 8, 0).await);
+    let folder = tree.lookup(&vfs::Caller::root(), &root.object, b"d").unwrap();
+    let copy = tree.lookup(&vfs::Caller::root(), &folder.object, b"a").unwrap();
+    let place = vfs::Beside { folder: &folder.object, name: b"a" };
+    assert_eq!(tree.metadata(&copy, Some(place)).unwrap().comment, b"seen");
+    let streams = tree.streams(&actor, &copy, Some(place)).await.unwrap();
+    assert_eq!((&*streams[0].name, streams[0].len), (&b"com.example.x"[..], 5));
+    // And to another volume.
+    let other = ada.open_volume("guests");
+    assert_eq!(ada.copy_file(at(v, ROOT, "a"), at(other, ROOT, ""), "b").await, 0);
+    assert_eq!(ada.get(at(other, ROOT, "b"), 0x600, 0).await.unwrap().1, [0, 0, 0, 4, 0, 0, 0, 9]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_copied_is_told_as_the_reference_says() {
+    let (_server, mut ada, v) = volume();
+    ada.create_dir(v, ROOT, "d").await.unwrap();
+    ada.create_file(v, ROOT, "a", false).await;
+    ada.create_file(v, ROOT, "b", false).await;
+    let read_only = ada.open_volume("readonly");
+    for (from, to, name, expected) in [
+        (at(v, ROOT, "d"), at(v, ROOT, ""), "c", -5025),
+        (at(v, ROOT, "x"), at(v, ROOT, ""), "c", -5018),
+        (at(v, ROOT, "a"), at(v, ROOT, "b"), "c", -5025),
+        (at(v, ROOT, "a"), at(v, ROOT, "x"), "c", -5018),
+        (at(v, ROOT, "a"), at(v, ROOT, ""), "B", -5017),
+        (at(v, ROOT, "a"), at(v, ROOT, ""), "", -5017),
+        (at(v, ROOT, "a"), at(v, ROOT, ""), "d\0c", -5019),
+        (at(v, ROOT, "a"), at(v + 9, ROOT, ""), "c", -5019),
+        (at(v, ROOT, "a"), at(read_only, ROOT, ""), "c", -5031),
+    ] {
+        assert_eq!(ada.copy_file(from, to, name).await, expected, "{from:?} {to:?}");
+    }
+}

@@ -32,9 +32,9 @@ pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target
     let link = patiently(|| tree.create(&actor, &at.folder, temporary.as_bytes(), new, 0o777)).await?.found;
     let (from, to) = ((&at.folder, temporary.as_bytes()), (&at.folder, &at.name[..]));
     let placed = patiently(|| tree.rename(&actor, from, to, RenameMode::Replace)).await;
-    if let Err(code) = placed {
+    if let Err(error) = placed {
         let _ = tree.remove(&actor, &at.folder, temporary.as_bytes(), Kind::Link);
-        return Err(code);
+        return Err(error.into());
     }
     let catalogue = &volume.share.catalogue;
     catalogue.exchange(&found.object.key(), &link.object.key())?;
