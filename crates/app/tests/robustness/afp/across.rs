@@ -47,7 +47,7 @@ fn afp_info(finder_info: &[u8; 32]) -> Vec<u8> {
 
 fn set(afp: &mut Afp, name: &str, parameters: SetParameters) {
     let place = Place { volume: afp.volume, folder: ROOT, path: Path::utf8(name.as_bytes()) };
-    let request = SetParms { place, bitmap: parameters.bitmap(), set: parameters };
+    let request = SetParms { place, bitmap: parameters.bitmap(), parameters: &parameters.to_bytes() };
     afp.client.call(command::SET_FILE_DIR_PARMS, |w| request.encode(w)).unwrap().well().unwrap();
 }
 
