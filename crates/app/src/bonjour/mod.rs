@@ -25,15 +25,21 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 pub(crate) struct BonjourView {
     volumes: Arc<Volumes>,
     ports: Ports,
-    /// What is to be announced, and the task that does; gone once it has stopped.
-    speaker: Mutex<Option<(watch::Sender<Option<Announcement>>, JoinHandle<()>)>>,
+    /// Gone once it has stopped.
+    speaker: Mutex<Option<Speaker>>,
+}
+
+/// The task that announces, and where it looks for what it is to announce.
+struct Speaker {
+    wanted: watch::Sender<Option<Announcement>>,
+    task: JoinHandle<()>,
 }
 
 impl BonjourView {
     /// Begins to announce what these settings say, at the ports that were bound.
     pub(crate) fn start(current: &Current, volumes: Arc<Volumes>, ports: Ports) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
-        let speaker = Mutex::new(Some((wanted, tokio::spawn(speak(changes)))));
+        let speaker = Mutex::new(Some(Speaker { wanted, task: tokio::spawn(speak(changes)) }));
         let view = Arc::new(Self { volumes, ports, speaker });
         view.want(current);
         view
@@ -43,8 +49,8 @@ impl BonjourView {
         // When the index fails, the protocols say so.
         let id = |share: &ShareSettings| self.volumes.mac_id(share).ok();
         let announcement = Announcement::of(&current.settings, self.ports, id);
-        if let Some((wanted, _)) = &*self.speaker.lock() {
-            wanted.send_if_modified(|now| {
+        if let Some(speaker) = &*self.speaker.lock() {
+            speaker.wanted.send_if_modified(|now| {
                 let differs = *now != announcement;
                 *now = announcement;
                 differs
@@ -54,7 +60,7 @@ impl BonjourView {
 
     /// Says goodbye, so that the server leaves the lists of others at once.
     pub(crate) async fn stopped(&self) {
-        let Some((wanted, task)) = self.speaker.lock().take() else { return };
+        let Some(Speaker { wanted, task }) = self.speaker.lock().take() else { return };
         drop(wanted);
         let _ = tokio::time::timeout(GOODBYE_WITHIN, task).await; // or without a goodbye
     }
