@@ -12,6 +12,7 @@ pub mod afp_extras;
 pub mod afp_files;
 pub mod afp_forks;
 pub mod afp_listing;
+pub mod afp_login;
 pub mod afp_session;
 pub mod mac;
 pub mod names;
@@ -32,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("afp_files", afp_files::messages),
     ("afp_frames", afp_session::frames),
     ("afp_listing", afp_listing::listing),
+    ("afp_login", afp_login::messages),
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
     ("mac_apple_double", mac::apple_double),

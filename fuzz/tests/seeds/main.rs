@@ -12,6 +12,7 @@ mod afp_extras;
 mod afp_files;
 mod afp_forks;
 mod afp_listing;
+mod afp_login;
 mod afp_session;
 mod company;
 mod mac;
@@ -52,6 +53,7 @@ fn seeds_are_committed_as_the_encoders_write_them() {
         afp_files::seeds(),
         afp_forks::seeds(),
         afp_listing::seeds(),
+        afp_login::seeds(),
         afp_session::seeds(),
     ];
     let all = nfs.into_iter().chain(smb).chain(afp).chain([mac::seeds(), names::seeds(), acl::seeds()]);
