@@ -30,6 +30,7 @@ mod sidecars;
 pub mod state;
 pub mod streams;
 mod volume;
+mod whereabouts;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, SetAttributes, SetTime, Time};
 pub use caller::{Access, Caller};

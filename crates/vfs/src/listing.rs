@@ -10,6 +10,7 @@
 
 mod kept;
 mod names;
+mod offspring;
 mod rich;
 
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ use parking_lot::Mutex;
 
 pub(crate) use self::kept::Listings;
 pub(crate) use self::names::Name;
+use self::offspring::Counted;
 use self::rich::Facts;
 pub use self::rich::Rich;
 use crate::acl::server;
@@ -57,6 +59,8 @@ struct Known {
     details: Details,
     /// What richer listings show, once that was asked for.
     facts: Option<Facts>,
+    /// Of a folder: how many entries it has, once that was asked for.
+    offspring: Option<Box<Counted>>,
     epoch: u64,
 }
 
@@ -134,7 +138,7 @@ impl Page {
         }
         let listing = &*self.listing;
         let mut known = entry.details.lock();
-        self.forget_changed(entry, &mut known);
+        self.forget_changed(caller, entry, &mut known);
         if let Some(known) = &*known {
             return Ok(known.details);
         }
@@ -154,19 +158,40 @@ impl Page {
     }
 
     /// Forgets what was known of an entry, if it may not be so any more. Gives whether something was heard of it.
-    fn forget_changed(&self, entry: &Entry, known: &mut Option<Known>) -> bool {
+    fn forget_changed(&self, caller: &Caller, entry: &Entry, known: &mut Option<Known>) -> bool {
         let changed = self.listing.take_changed(&entry.name);
         let watched = self.listing.watched.load(Ordering::Acquire);
         if changed || !watched || known.as_ref().is_some_and(|known| known.epoch != self.epoch) {
             *known = None;
         }
+        if let Some(of_folder) = known.as_mut().filter(|known| known.details.attributes.kind == Kind::Folder)
+            && !self.refresh(caller, entry, of_folder)
+        {
+            *known = None;
+        }
         changed || !watched
+    }
+
+    /// A folder's times and links change with its entries, of which a watch on the folder above does not tell. False when
+    /// it cannot be asked, or is another one.
+    fn refresh(&self, caller: &Caller, entry: &Entry, known: &mut Known) -> bool {
+        let caller = if self.by_acl { server() } else { caller };
+        let asked = self.listing.folder.entry_attributes(caller, &entry.name);
+        let Ok(now) = asked.map(|now| Details { attributes: now, ..known.details }) else { return false };
+        let is_same = now.attributes.id == known.details.attributes.id;
+        known.details = now;
+        is_same
     }
 
     /// What is to be known of an entry from now on. Files with several names change unheard.
     fn to_keep(&self, entry: &Entry, details: Details, facts: Option<Facts>) -> Option<Known> {
         let one_name = details.attributes.links == 1 || details.attributes.kind == Kind::Folder;
-        (one_name && &*entry.name != b".").then_some(Known { details, facts, epoch: self.epoch })
+        (one_name && &*entry.name != b".").then_some(Known {
+            details,
+            facts,
+            offspring: None,
+            epoch: self.epoch,
+        })
     }
 }
 

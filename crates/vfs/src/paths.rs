@@ -148,7 +148,7 @@ fn check(name: &[u8]) -> Result<()> {
 }
 
 /// The name that a folder has in the one above it.
-fn name_in(above: &Node, folder: &Node) -> Result<Vec<u8>> {
+pub(crate) fn name_in(above: &Node, folder: &Node) -> Result<Vec<u8>> {
     let mut found = None;
     above.list(0, &mut |entry| {
         if entry.id == folder.id() && !matches!(entry.name, b"." | b"..") {

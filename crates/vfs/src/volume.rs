@@ -21,6 +21,7 @@ use crate::pool::Pool;
 use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
+use crate::whereabouts::Whereabouts;
 use crate::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, Payload, Result, SetAttributes, names,
 };
@@ -62,6 +63,7 @@ pub struct Volume {
     pub(crate) pool: Pool,
     pub(crate) acls: Known,
     pub(crate) changed: Changed,
+    pub(crate) whereabouts: Whereabouts,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -138,6 +140,7 @@ impl Volume {
             pool: Pool::default(),
             acls: Known::default(),
             changed: Changed::default(),
+            whereabouts: Whereabouts::default(),
         }
     }
 

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Found, NewKind, RenameMode, XattrMode};
-use vfs::mac::{DosAttributes, FinderInfo};
+use vfs::mac::{DosAttributes, FileBits, FinderInfo};
 use vfs::names::Folding;
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Beside, Caller, Error, Kind, Rich, Volume, VolumeOptions};
+use vfs::{Actor, Beside, Caller, Error, Kind, Rich, Time, Volume, VolumeOptions};
 
 struct Disk {
     dir: tempfile::TempDir,
@@ -194,6 +194,55 @@ fn rich_details_say_what_there_is_and_hear_of_changes() {
     assert_eq!(disk.rich(&other).details.attributes.links, 1);
     std::fs::hard_link(disk.path().join(&other), disk.path().join("link")).unwrap();
     assert_eq!(disk.rich(&other).details.attributes.links, 2);
+}
+
+#[test]
+fn rich_details_say_what_a_mac_set() {
+    let disk = Disk::new();
+    disk.fill(200);
+    let name = long(7);
+    let root = disk.root();
+    let file = disk.volume.lookup(&disk.me.caller, &root.object, name.as_bytes()).unwrap();
+    assert_eq!((disk.rich(&name).bits, disk.rich(&name).backup), (FileBits(0), None));
+    let place = Some(Beside { folder: &root.object, name: name.as_bytes() });
+    let backup = Some(Time { secs: 1_000_000_000, nanos: 0 });
+    disk.volume
+        .change_metadata(&disk.me, &file, place, |metadata| {
+            metadata.bits = FileBits::WRITE_INHIBIT;
+            metadata.times.backup = backup;
+        })
+        .unwrap();
+    let rich = disk.rich(&name);
+    assert_eq!((rich.bits, rich.backup, rich.plain), (FileBits::WRITE_INHIBIT, backup, false));
+}
+
+/// A watch on a folder does not tell of what happens in the folders in it.
+#[test]
+fn folders_in_a_kept_listing_are_as_they_are_now() {
+    let disk = Disk::new();
+    disk.fill(200);
+    std::fs::create_dir(disk.path().join("folder")).unwrap();
+    let count = |disk: &Disk| {
+        let page = disk.volume.list(&disk.me.caller, &disk.root(), 0).unwrap();
+        let entry = page.named().find(|entry| entry.name() == b"folder").unwrap();
+        let now = page.rich_details(&disk.me.caller, entry).unwrap().details.attributes;
+        disk.volume.offspring_of(&page, entry, &now).unwrap()
+    };
+    let was = disk.rich("folder").details.attributes;
+    assert_eq!(count(&disk), 0);
+    for round in 1..20 {
+        std::fs::write(disk.path().join(format!("folder/{round}")), b"").unwrap();
+        assert_eq!(count(&disk), round);
+        if round % 5 == 0 {
+            std::thread::sleep(Duration::from_millis(110));
+            assert_eq!((count(&disk), count(&disk)), (round, round));
+        }
+    }
+    let now = disk.rich("folder").details.attributes;
+    assert!(now.modified > was.modified, "{was:?} {now:?}");
+    let folder = disk.volume.lookup(&disk.me.caller, &disk.root().object, b"folder").unwrap();
+    assert_eq!(disk.volume.offspring(&folder), Ok(19));
+    assert_eq!(disk.volume.offspring(&disk.root()), Ok(201));
 }
 
 #[test]

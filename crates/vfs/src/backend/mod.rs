@@ -214,6 +214,10 @@ pub trait Object: Any + Send + Sync {
         };
         Ok(Glance { key: found.object.key(), attributes: found.attributes, xattrs })
     }
+    /// What the host says of an entry, without opening it.
+    fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
+        Ok(self.lookup(caller, name)?.attributes)
+    }
     /// An extended attribute of an entry, without opening it.
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
         self.lookup(caller, name)?.object.xattr(xattr)
@@ -332,6 +336,11 @@ pub trait Backend: Send + Sync {
     fn root(&self) -> Result<Found>;
     /// The file with this key, wherever it is by now; `Stale` when it is gone.
     fn by_key(&self, key: &HostKey) -> Result<Found>;
+    /// The stored names from the share's folder down to a file, as far as the host can say without looking: a hint, which
+    /// may be wrong.
+    fn path_hint(&self, _object: &dyn Object) -> Option<Vec<Vec<u8>>> {
+        None
+    }
     /// Space left, as this caller sees it.
     fn space(&self) -> Result<Space>;
     /// What the host can do.

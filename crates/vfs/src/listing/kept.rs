@@ -274,6 +274,25 @@ impl Listings {
         Some(state.listing.clone())
     }
 
+    /// How many entries a folder with these fresh attributes has, if its listing is kept.
+    pub(crate) fn kept_count(&self, folder: FileId, attributes: &Attributes) -> Option<u32> {
+        self.find(folder, attributes).map(|listing| listing.shown())
+    }
+
+    /// A kept folder that has this file among its entries, and the name.
+    pub(crate) fn entry_of(&self, file: FileId) -> Option<(Node, Name)> {
+        if !self.keeps_any() {
+            return None;
+        }
+        let kept: Vec<Arc<Folder>> = self.kept.lock().folders.values().cloned().collect();
+        let listings = kept.iter().map(|folder| folder.state.lock().listing.clone());
+        let found = listings.into_iter().find_map(|listing| {
+            let name = listing.entries.iter().find(|entry| entry.id == file)?.name.clone();
+            Some((listing.folder.clone(), name))
+        });
+        found.filter(|(_, name)| !matches!(&**name, b"." | b".."))
+    }
+
     /// Lists the whole folder and keeps it; `None` when it is too small or too large for that.
     fn build(
         &self,

@@ -6,7 +6,7 @@ use super::{Details, Entry, Listing, Page};
 use crate::acl::{POSIX, STORED_ACL, server};
 use crate::backend::Glance;
 use crate::mac::layout::sidecar_name;
-use crate::mac::{DosAttributes, FinderInfo, Metadata};
+use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata};
 use crate::streams::{self, File};
 use crate::{Caller, Error, Kind, Result, Time, old_attributes};
 
@@ -17,6 +17,10 @@ pub struct Rich {
     pub details: Details,
     /// DOS attributes.
     pub dos: DosAttributes,
+    /// Mac attributes.
+    pub bits: FileBits,
+    /// When it was last backed up, if anybody said so.
+    pub backup: Option<Time>,
     /// When it was made: [`crate::Volume::created`].
     pub created: Time,
     /// The 32 bytes, with the date it came into its folder; all zeros when there are none.
@@ -51,6 +55,8 @@ pub(super) struct Facts {
 #[derive(Default, PartialEq, Eq)]
 struct More {
     finder_info: FinderInfo,
+    bits: FileBits,
+    backup: Option<Time>,
     fork_len: u64,
     ea_count: u32,
     ea_bytes: u32,
@@ -65,7 +71,7 @@ impl Page {
         }
         let listing = &*self.listing;
         let mut known = entry.details.lock();
-        let changed = self.forget_changed(entry, &mut known);
+        let changed = self.forget_changed(caller, entry, &mut known);
         let stored = listing.streams.as_ref().map_or(0, |streams| streams.stored_changes());
         if let Some(known) = &*known
             && let Some(facts) = &known.facts
@@ -92,6 +98,8 @@ fn rich(details: Details, facts: &Facts) -> Rich {
     Rich {
         details,
         dos: facts.dos,
+        bits: more.bits,
+        backup: more.backup,
         created: facts.created.or(attributes.created).unwrap_or(earliest),
         finder_info: more.finder_info,
         fork_len: more.fork_len,
@@ -132,6 +140,8 @@ impl Listing {
         let eas = self.eas(caller, name, &glance)?;
         let more = More {
             finder_info: metadata.finder_info_with_date(),
+            bits: metadata.bits,
+            backup: metadata.times.backup,
             fork_len,
             ea_count: eas.len() as u32,
             ea_bytes: eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>() as u32,

@@ -74,6 +74,16 @@ impl Places {
         Some(place.now().1)
     }
 
+    /// Where a file is that is open, as one of its opens knows it.
+    pub(crate) fn place_of(&self, file: FileId) -> Option<(Node, Arc<[u8]>)> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let files = self.files.lock();
+        let place = files.places.get(&file)?.iter().find_map(Weak::upgrade)?;
+        Some(place.now())
+    }
+
     /// A file was moved. Called while its old and its new place are still claimed. Who opened it by another of its
     /// names still has that.
     pub(crate) fn moved(&self, file: FileId, from: (FileId, &[u8]), folder: &Node, name: &[u8]) {

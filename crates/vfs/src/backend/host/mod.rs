@@ -145,6 +145,14 @@ impl Backend for Host {
         Ok(found)
     }
 
+    fn path_hint(&self, object: &dyn Object) -> Option<Vec<Vec<u8>>> {
+        let object: &HostObject = object.as_any().downcast_ref()?;
+        let of = |path: String| rustix::fs::readlink(path, Vec::new()).ok().map(|path| path.into_bytes());
+        let (root, path) = (of(handle::as_path(self.shared.root.as_fd()))?, of(object.path())?);
+        let below = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root))?.strip_prefix(b"/")?;
+        Some(below.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect())
+    }
+
     fn space(&self) -> Result<Space> {
         let stat = rustix::fs::fstatvfs(&self.shared.root).map_err(fact)?;
         Ok(Space {

@@ -162,6 +162,11 @@ impl Object for HostObject {
         self.glance_at(caller, name)
     }
 
+    fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
+        self.shared.act_as(caller)?;
+        Ok(attributes_of(&super::stat_at(self.fd(), name)?, self.shared.device))
+    }
+
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
         self.xattr_at(caller, name, xattr)
     }

@@ -1,0 +1,90 @@
+//! How many entries a folder has that clients see.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Entry, Listing, Page, is_hidden};
+use crate::acl::server;
+use crate::backend::{Found, ListEntry};
+use crate::mac::layout::is_sidecar_name;
+use crate::streams::{STORE, Streams};
+use crate::volume::Node;
+use crate::{Attributes, Result, Time, Volume};
+
+/// How much later a change is sure to give a folder another time than one that it had before. Kernels stamp times by a
+/// clock that goes in steps of up to 10 ms.
+const NEXT_STEP: Duration = Duration::from_millis(100);
+
+/// A count, and of which state of the folder. It is believed once it was made again, after any change would have shown.
+pub(super) struct Counted {
+    count: u32,
+    version: (Time, Time),
+    first: Instant,
+    settled: bool,
+}
+
+impl Counted {
+    /// The next one, just counted.
+    fn again(before: Option<&Self>, count: u32, version: (Time, Time)) -> Self {
+        let first = before.filter(|before| before.version == version).map_or_else(Instant::now, |b| b.first);
+        Self { count, version, first, settled: first.elapsed() > NEXT_STEP }
+    }
+}
+
+impl Volume {
+    /// How many entries a folder has that listings show, `.` and `..` not counted; whoever asks.
+    pub fn offspring(&self, folder: &Found) -> Result<u32> {
+        self.hear();
+        match self.listings.kept_count(folder.object.id(), &folder.attributes) {
+            Some(count) => Ok(count),
+            None => count(self.streams.as_ref(), &folder.object),
+        }
+    }
+
+    /// The same of an entry of a page, which has these fresh attributes. Remembered as long as it is true.
+    pub fn offspring_of(&self, page: &Page, entry: &Entry, now: &Attributes) -> Result<u32> {
+        let version = (now.changed, now.modified);
+        if let Some(known) = &*entry.details.lock()
+            && let Some(counted) = known.offspring.as_deref()
+            && counted.settled
+            && counted.version == version
+        {
+            return Ok(counted.count);
+        }
+        if let Some(count) = self.listings.kept_count(now.id, now) {
+            return Ok(count);
+        }
+        let folder = page.listing.folder.lookup(server(), entry.name())?;
+        let count = count(self.streams.as_ref(), &folder.object)?;
+        if let Some(known) = &mut *entry.details.lock() {
+            let counted = Counted::again(known.offspring.as_deref(), count, version);
+            known.offspring = Some(Box::new(counted));
+        }
+        Ok(count)
+    }
+}
+
+impl Listing {
+    /// Entries without `.` and `..`.
+    pub(super) fn shown(&self) -> u32 {
+        let dots = self.entries.iter().filter(|entry| matches!(&*entry.name, b"." | b".."));
+        (self.entries.len() - dots.count()) as u32
+    }
+}
+
+/// By one listing of the host.
+fn count(streams: Option<&Arc<Streams>>, folder: &Node) -> Result<u32> {
+    let (mut count, mut doubtful) = (0, Vec::new());
+    folder.list(0, &mut |entry: ListEntry<'_>| {
+        match entry.name {
+            b"." | b".." => {}
+            name if streams.is_some() && (name == STORE || is_sidecar_name(name)) => {
+                doubtful.push(name.to_vec());
+            }
+            _ => count += 1,
+        }
+        true
+    })?;
+    let hides = |name: &[u8]| streams.is_some_and(|streams| is_hidden(streams, folder, name));
+    Ok(count + doubtful.iter().filter(|name| !hides(name)).count() as u32)
+}
