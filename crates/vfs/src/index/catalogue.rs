@@ -4,6 +4,7 @@ use std::sync::Arc;
 use super::IndexError;
 use super::desktop::Desktop;
 use super::ledger::Ledger;
+use super::places::KeptPlace;
 use super::writer::Core;
 use crate::HostKey;
 
@@ -84,6 +85,22 @@ impl Catalogue {
             return Ok(());
         }
         self.core.books.exchange(&self.ledger, one, other)
+    }
+
+    /// Keeps where a file is that a client keeps by its id: on the disk within
+    /// [`Options::interval`](super::Options::interval), until it moves or [`forget`](Self::forget) is called.
+    pub fn keep_place(&self, id: CatalogId, folder: CatalogId, name: &[u8]) -> Result<(), IndexError> {
+        self.core.books.keep_place(&self.ledger, id, KeptPlace { folder, name: name.into() })
+    }
+
+    /// Where a file was when that was kept last: a hint.
+    pub fn kept_place(&self, id: CatalogId) -> Result<Option<KeptPlace>, IndexError> {
+        self.ledger.kept_place(&self.core.books.store, id)
+    }
+
+    /// Nobody keeps the file by its id any more; it goes on to have it.
+    pub fn forget_place(&self, id: CatalogId) -> Result<(), IndexError> {
+        self.core.books.forget_place(&self.ledger, id)
     }
 
     #[cfg(test)]

@@ -1,6 +1,7 @@
 use parking_lot::Mutex;
 use redb::{ReadableTable, WriteTransaction};
 
+use super::places::{KeptPlace, Places, Rows};
 use super::shards::{Known, Shard, Shards};
 use super::store::{IDS, KEYS, RESERVED, Store};
 use super::{CatalogId, IndexError, Options, VolumeTag};
@@ -16,6 +17,7 @@ pub(super) struct Ledger {
     tag: VolumeTag,
     ids: Shards<HostKey, CatalogId>,
     keys: Shards<CatalogId, HostKey>,
+    places: Places,
     numbers: Mutex<Numbers>,
 }
 
@@ -49,6 +51,7 @@ impl Ledger {
                 tag,
                 ids: Shards::new(options.cached),
                 keys: Shards::new(options.cached),
+                places: Places::default(),
                 numbers: Mutex::new(Numbers { next, reserved: END.min(next + block), block }),
             }),
         }
@@ -98,7 +101,28 @@ impl Ledger {
     pub(super) fn forget(&self, store: &Store, key: &HostKey) -> Result<usize, IndexError> {
         let mut row = self.ids.lock(key);
         let Some(id) = self.find(store, &mut row, key)? else { return Ok(0) };
-        Ok(row.change(*key, None) + self.keys.lock(&id).change(id, None))
+        let rows = row.change(*key, None) + self.keys.lock(&id).change(id, None);
+        Ok(rows + self.places.forget(store, self.tag, id)?)
+    }
+
+    /// Keeps where a file is. Returns how many rows more wait to be written than before.
+    pub(super) fn keep_place(
+        &self,
+        store: &Store,
+        id: CatalogId,
+        place: KeptPlace,
+    ) -> Result<usize, IndexError> {
+        self.places.keep((store, self.tag), id, place)
+    }
+
+    /// Where a file was, if that was kept.
+    pub(super) fn kept_place(&self, store: &Store, id: CatalogId) -> Result<Option<KeptPlace>, IndexError> {
+        self.places.of(store, self.tag, id)
+    }
+
+    /// Keeps it no longer. Returns how many rows more wait to be written than before.
+    pub(super) fn forget_place(&self, store: &Store, id: CatalogId) -> Result<usize, IndexError> {
+        self.places.forget(store, self.tag, id)
     }
 
     /// Gives each of two files the other's id. Returns how many rows more wait to be written than before.
@@ -121,7 +145,7 @@ impl Ledger {
     pub(super) fn batch(&self) -> Batch {
         let ids = self.ids.waiting();
         let keys = self.keys.waiting();
-        Batch { ids, keys, reserve: self.numbers.lock().more() }
+        Batch { ids, keys, places: self.places.rows(), reserve: self.numbers.lock().more() }
     }
 
     /// Puts the batch into the database.
@@ -143,7 +167,7 @@ impl Ledger {
                 None => keys.remove((self.tag.0, id.0))?,
             };
         }
-        Ok(())
+        Places::write(&batch.places, self.tag, transaction)
     }
 
     /// The batch is on the disk. Returns how many rows fewer wait.
@@ -151,7 +175,7 @@ impl Ledger {
         if let Some(reserved) = batch.reserve {
             self.numbers.lock().reserved = reserved;
         }
-        self.ids.written(&batch.ids) + self.keys.written(&batch.keys)
+        self.ids.written(&batch.ids) + self.keys.written(&batch.keys) + self.places.written(&batch.places)
     }
 
     /// Gives the numbers back that were reserved and never given. Nobody may ask for one afterwards.
@@ -199,12 +223,13 @@ impl Ledger {
 pub(super) struct Batch {
     ids: Vec<(HostKey, Option<CatalogId>)>,
     keys: Vec<(CatalogId, Option<HostKey>)>,
+    places: Rows,
     reserve: Option<u64>,
 }
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.keys.is_empty() && self.reserve.is_none()
+        self.ids.is_empty() && self.keys.is_empty() && self.places.is_empty() && self.reserve.is_none()
     }
 }
 

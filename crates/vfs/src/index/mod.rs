@@ -5,6 +5,7 @@
 //!   disk knows to be taken *before* the first number of a block is given; which file has which is written behind, by
 //!   one thread, in batches. A crash loses at most the assignments of the last [`Options::interval`], never the fact
 //!   that their numbers are used: such a file gets a new number.
+//! * **Places** of files that clients keep by their ids: hints, written behind as well.
 //! * **Volumes**: the identity of each share, by its name.
 //! * **Desktops**: icons and applications of each volume, as Macs before OS X want them kept.
 //! * **Peers**: the hosts to be told of a restart.
@@ -24,6 +25,7 @@ pub mod durable;
 mod error;
 mod ledger;
 mod peers;
+mod places;
 mod shards;
 mod store;
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub use catalogue::{CatalogId, Catalogue};
 pub use desktop::Desktop;
 pub use error::IndexError;
 pub use peers::{Peer, Peers};
+pub use places::KeptPlace;
 pub use volumes::{VOLUME_NAME_MAX, Volume, VolumeTag};
 
 /// The limits of an index, and what it takes from outside.

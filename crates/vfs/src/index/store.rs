@@ -25,6 +25,9 @@ pub(super) const IDS: TableDefinition<'_, (u32, &[u8]), u32> = TableDefinition::
 pub(super) const KEYS: TableDefinition<'_, (u32, u32), &[u8]> = TableDefinition::new("keys");
 /// (volume tag, key) → icon or application of a volume, see `desktop.rs`.
 pub(super) const DESKTOP: TableDefinition<'_, (u32, &[u8]), &[u8]> = TableDefinition::new("desktop");
+/// (volume tag, catalogue id) → (the folder's id, name): where a file was. Made when there is the first; a program that
+/// does not know it leaves it alone.
+pub(super) const PLACES: TableDefinition<'_, (u32, u32), (u32, &[u8])> = TableDefinition::new("places");
 /// Monitored host → what its monitor wants back.
 pub(super) const PEERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("peers");
 

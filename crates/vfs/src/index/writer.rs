@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::desktop::Desk;
 use super::ledger::{Attempt, Ledger};
+use super::places::KeptPlace;
 use super::store::Store;
 use super::{CatalogId, IndexError, Options, VolumeTag};
 use crate::HostKey;
@@ -125,6 +126,25 @@ impl Books {
             self.added(ledger.exchange((one, other), ids));
         }
         self.flush()
+    }
+
+    /// Keeps where a file is.
+    pub(super) fn keep_place(
+        &self,
+        ledger: &Ledger,
+        id: CatalogId,
+        place: KeptPlace,
+    ) -> Result<(), IndexError> {
+        self.make_room()?;
+        self.added(ledger.keep_place(&self.store, id, place)?);
+        Ok(())
+    }
+
+    /// Keeps it no longer.
+    pub(super) fn forget_place(&self, ledger: &Ledger, id: CatalogId) -> Result<(), IndexError> {
+        self.make_room()?;
+        self.added(ledger.forget_place(&self.store, id)?);
+        Ok(())
     }
 
     /// Writes everything that waits.

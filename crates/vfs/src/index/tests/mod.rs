@@ -173,6 +173,61 @@ fn running_out_of_ids_is_an_error_and_what_is_known_stays() {
 }
 
 #[test]
+fn places_outlive_a_restart_until_they_are_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |folder, name: &[u8]| KeptPlace { folder: CatalogId(folder), name: name.into() };
+    let kept = |ids: &Catalogue, id| ids.kept_place(CatalogId(id)).unwrap();
+    {
+        let index = open(folder.path(), quiet());
+        let ids = catalogue(&index);
+        assert_eq!(kept(&ids, 17), None, "no table yet");
+        assert_eq!((id(&ids, 1), id(&ids, 2), id(&ids, 3)), (17, 18, 19));
+        for (file, name) in [(17, b"one"), (18, b"two"), (19, b"six")] {
+            ids.keep_place(CatalogId(file), CatalogId::ROOT, name).unwrap();
+        }
+        assert_eq!(kept(&ids, 17), Some(place(2, b"one")));
+        index.flush().unwrap();
+        ids.keep_place(CatalogId(17), CatalogId(30), b"moved").unwrap();
+        ids.forget(&key(2)).unwrap();
+        assert_eq!(kept(&ids, 18), None, "with its file");
+        assert!(matches!(
+            ids.keep_place(CatalogId(19), CatalogId(2), &[b'x'; 2000]),
+            Err(IndexError::TooLong)
+        ));
+    }
+    let index = open(folder.path(), quiet());
+    let ids = catalogue(&index);
+    assert_eq!((kept(&ids, 17), kept(&ids, 18)), (Some(place(30, b"moved")), None));
+    ids.forget_place(CatalogId(19)).unwrap();
+    assert_eq!((kept(&ids, 19), ids.resolve(CatalogId(19)).unwrap()), (None, Some(key(3))));
+    index.flush().unwrap();
+    assert_eq!(index.core.books.rows_waiting(), 0);
+    ids.keep_place(CatalogId(17), CatalogId(30), b"moved").unwrap();
+    assert_eq!(index.core.books.rows_waiting(), 0, "known already: nothing to write");
+}
+
+/// `cargo test --release -p vfs --lib speed_of_remembered -- --ignored --nocapture`
+#[test]
+#[ignore = "prints how fast"]
+#[allow(clippy::print_stdout, reason = "what it is for")]
+fn speed_of_remembered_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path(), quiet());
+    let ids = catalogue(&index);
+    let keys: Vec<HostKey> = (0..10_000).map(key).collect();
+    let each = |begun: Instant| begun.elapsed() / 10_000;
+    let begun = Instant::now();
+    assert!(keys.iter().all(|key| ids.catalog_id(key).is_ok()));
+    println!("first sight: {:?} each", each(begun));
+    for state in ["waiting", "written"] {
+        let begun = Instant::now();
+        assert!(keys.iter().all(|key| ids.remembered(key).is_some()));
+        println!("remembered, {state}: {:?} each", each(begun));
+        index.flush().unwrap();
+    }
+}
+
+#[test]
 fn memory_is_bounded_and_what_it_forgot_the_disk_knows() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { cached: 640, queue: 500, batch: 400, ..quiet() };

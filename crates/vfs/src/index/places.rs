@@ -1,0 +1,111 @@
+//! Where files are that clients keep by their ids (aliases do): the folder's id and the name, as of when somebody looked.
+//! Hints, so that such a file is found after a restart without a search; whoever uses one looks whether it is still true.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use redb::WriteTransaction;
+
+use super::store::{PLACES, Store};
+use super::{CatalogId, IndexError, VolumeTag};
+
+/// Where a file was: the folder that it was in, and its name there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPlace {
+    /// The folder's id.
+    pub folder: CatalogId,
+    /// The stored name.
+    pub name: Box<[u8]>,
+}
+
+/// The longest name that is kept, in bytes.
+const NAME_MAX: usize = 1024;
+
+/// Rows of a volume that wait to be written; `None` is one to be removed.
+#[derive(Default)]
+pub(super) struct Places {
+    waiting: Mutex<HashMap<CatalogId, Option<KeptPlace>>>,
+}
+
+pub(super) type Rows = Vec<(CatalogId, Option<KeptPlace>)>;
+
+impl Places {
+    /// Keeps a place. Returns how many rows more wait than before. Nothing is written when it is known already.
+    pub(super) fn keep(
+        &self,
+        (store, tag): (&Store, VolumeTag),
+        id: CatalogId,
+        place: KeptPlace,
+    ) -> Result<usize, IndexError> {
+        if place.name.len() > NAME_MAX {
+            return Err(IndexError::TooLong);
+        }
+        if self.of(store, tag, id)?.as_ref() == Some(&place) {
+            return Ok(0);
+        }
+        Ok(usize::from(self.waiting.lock().insert(id, Some(place)).is_none()))
+    }
+
+    /// Forgets one. Returns how many rows more wait than before.
+    pub(super) fn forget(&self, store: &Store, tag: VolumeTag, id: CatalogId) -> Result<usize, IndexError> {
+        if self.of(store, tag, id)?.is_none() {
+            return Ok(0);
+        }
+        Ok(usize::from(self.waiting.lock().insert(id, None).is_none()))
+    }
+
+    /// The place that was kept last.
+    pub(super) fn of(
+        &self,
+        store: &Store,
+        tag: VolumeTag,
+        id: CatalogId,
+    ) -> Result<Option<KeptPlace>, IndexError> {
+        if let Some(place) = self.waiting.lock().get(&id) {
+            return Ok(place.clone());
+        }
+        store.read(|transaction| {
+            let table = match transaction.open_table(PLACES) {
+                // An index from before there were places.
+                Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
+                other => other?,
+            };
+            let row = table.get((tag.0, id.0))?;
+            Ok(row.map(|row| {
+                let (folder, name) = row.value();
+                KeptPlace { folder: CatalogId(folder), name: name.into() }
+            }))
+        })
+    }
+
+    /// A copy of all rows that wait.
+    pub(super) fn rows(&self) -> Rows {
+        self.waiting.lock().iter().map(|(id, place)| (*id, place.clone())).collect()
+    }
+
+    pub(super) fn write(
+        rows: &Rows,
+        tag: VolumeTag,
+        transaction: &WriteTransaction,
+    ) -> Result<(), redb::Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut table = transaction.open_table(PLACES)?;
+        for (id, place) in rows {
+            match place {
+                Some(place) => table.insert((tag.0, id.0), (place.folder.0, &*place.name))?,
+                None => table.remove((tag.0, id.0))?,
+            };
+        }
+        Ok(())
+    }
+
+    /// The rows are in the database now: what did not change since no longer waits. Returns how many those are.
+    pub(super) fn written(&self, rows: &Rows) -> usize {
+        let mut waiting = self.waiting.lock();
+        rows.iter()
+            .filter(|(id, place)| waiting.get(id) == Some(place) && waiting.remove(id).is_some())
+            .count()
+    }
+}
