@@ -25,16 +25,19 @@ const MOST_SEARCHED: usize = 2_000_000;
 /// A search may take one part in so many of the time.
 const SEARCH_SHARE: u32 = 10;
 
+/// The key of a folder, and a name in it.
+type Seen = (HostKey, Box<[u8]>);
+
 /// Where files were last seen.
 #[derive(Default)]
 pub(crate) struct Whereabouts {
-    seen: Mutex<HashMap<FileId, (HostKey, Box<[u8]>)>>,
+    seen: Mutex<HashMap<FileId, Seen>>,
     /// The end of the last search, and the pause that it is worth. Locked while one goes on.
     searched: Mutex<Option<(Instant, Duration)>>,
 }
 
 impl Whereabouts {
-    fn of(&self, file: FileId) -> Option<(HostKey, Box<[u8]>)> {
+    fn of(&self, file: FileId) -> Option<Seen> {
         self.seen.lock().get(&file).cloned()
     }
 
