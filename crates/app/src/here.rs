@@ -38,10 +38,12 @@ pub(crate) fn server_name(settings: &ServerSettings) -> String {
     settings.bonjour_name.clone().unwrap_or_else(host)
 }
 
-/// Where a server that listens on these addresses can be reached: of "every address" those that the host has now.
+/// Where a server that listens on these addresses can be reached: of "every address" those that the host has now and
+/// that mean the same everywhere.
 pub(crate) fn reachable(listen: &[IpAddr]) -> Vec<IpAddr> {
     let own = if_addrs::get_if_addrs().unwrap_or_default();
-    let own: Vec<IpAddr> = own.iter().filter(|one| !one.is_loopback()).map(if_addrs::Interface::ip).collect();
+    let far = |one: &if_addrs::Interface| !one.is_loopback() && !one.is_link_local();
+    let own: Vec<IpAddr> = own.iter().filter(|one| far(one)).map(if_addrs::Interface::ip).collect();
     let all_of = |any: &IpAddr| own.iter().copied().filter(|ip| ip.is_ipv4() == any.is_ipv4()).collect();
     let of = |ip: &IpAddr| if ip.is_unspecified() { all_of(ip) } else { vec![*ip] };
     listen.iter().flat_map(of).collect()
