@@ -12,6 +12,7 @@ mod changed;
 mod coherence;
 mod error;
 pub mod events;
+mod exchange;
 mod folded;
 mod forks;
 pub mod index;

@@ -12,7 +12,7 @@ use crate::acl::{CreateAcl, Known, New, Rights};
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space, Stability, Wait};
 use crate::busy::Busy;
 use crate::changed::Changed;
-use crate::events::{Happened, Hub};
+use crate::events::{Aspects, Happened, Hub};
 use crate::listing::{Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
@@ -396,9 +396,14 @@ impl Volume {
         let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
         let replaced = self.concerned(actor, to.0, &new_name, Cause::Remove)?;
         let (source, target) = (&from.0.object, &to.0.object);
+        let exchanges = mode == RenameMode::Exchange;
+        let (leaves, comes) = match exchanges {
+            true => (What::Anything, What::Anything),
+            false => (What::MovedFrom, What::MovedTo),
+        };
         let own = self.locals.own(&[
-            (source.id(), &name, What::MovedFrom),
-            (target.id(), &new_name, What::MovedTo),
+            (source.id(), &name, leaves),
+            (target.id(), &new_name, comes),
             (source.id(), &sidecar_name(&name), What::Anything),
             (target.id(), &sidecar_name(&new_name), What::Anything),
         ]);
@@ -410,7 +415,7 @@ impl Volume {
                 found.iter().for_each(|found| self.places.moved(found.object.id(), from, folder, name));
             };
             moved(&moving, (source, &name), target, &new_name);
-            if mode == RenameMode::Exchange {
+            if exchanges {
                 moved(&replaced, (target, &new_name), source, &name);
             }
         })?;
@@ -418,7 +423,14 @@ impl Volume {
         if source.id() != target.id() {
             self.listing_changed(actor, source.id());
         }
-        if let Some(moving) = moving {
+        if exchanges {
+            // Both names are where they were: what has changed is what is behind them.
+            let now = [(to.0, &*new_name, &moving), (from.0, &*name, &replaced)];
+            for (folder, name, found) in now {
+                let what = Happened::Modified(Aspects::ALL);
+                found.iter().for_each(|found| self.entry_changed(actor, folder, name, found, what.clone()));
+            }
+        } else if let Some(moving) = moving {
             let (old_folder, old_name) = (source.id(), Arc::from(&*name));
             self.entry_changed(actor, to.0, &new_name, &moving, Happened::Renamed { old_folder, old_name });
         }

@@ -20,6 +20,7 @@ use crate::wire::file::{CreateFile, FileDirParms, GetFileDirParms};
 use crate::wire::{ResultCode, command};
 
 mod copying;
+mod exchanging;
 mod moving;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
         command::RENAME => moving::rename(request).await,
         command::MOVE_AND_RENAME => moving::move_and_rename(request).await,
         command::COPY_FILE => copying::copy(request).await,
+        command::EXCHANGE_FILES => exchanging::exchange(request).await,
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }

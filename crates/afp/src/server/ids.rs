@@ -65,6 +65,13 @@ impl OpenVolume {
         }
     }
 
+    /// Two files change numbers, on the disk when this is done.
+    pub(super) async fn exchange_ids(&self, one: HostKey, other: HostKey) -> Result<(), ResultCode> {
+        let catalogue = self.share.catalogue.clone();
+        let exchanged = tokio::task::spawn_blocking(move || catalogue.exchange(&one, &other)).await;
+        Ok(exchanged.map_err(|_| ResultCode::MISC_ERROR)??)
+    }
+
     /// The file or folder with a number.
     pub(super) fn found(&self, id: CatalogId) -> Result<Found, ResultCode> {
         let key = self.share.catalogue.resolve(id)?.ok_or(ResultCode::OBJECT_NOT_FOUND)?;

@@ -23,7 +23,7 @@ pub(crate) use self::creating::New;
 pub(crate) use self::enforce::server;
 pub(crate) use self::known::Known;
 pub use self::mode::entries_of_mode;
-pub(crate) use self::operations::POSIX;
+pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;
 pub(crate) use self::stored::ATTRIBUTE as STORED_ACL;
 

@@ -12,6 +12,9 @@ use crate::{Access, Actor, Attributes, Caller, Change, Error, Kind, Result, Rich
 /// Where the host keeps an ACL of its own kind.
 pub(crate) const POSIX: &[u8] = b"system.posix_acl_access";
 
+/// An attribute that says who may do what, by its name on the disk; `None` where the file has none.
+pub(crate) type RightsAttribute = (&'static [u8], Option<Vec<u8>>);
+
 impl Volume {
     /// Who may do what to a file: as stored, else as its mode says.
     pub fn acl(&self, of: &Found) -> Result<Acl> {
@@ -143,6 +146,37 @@ impl Volume {
             self.acls.forget(&now.object.key());
         }
         Ok(())
+    }
+
+    /// The attributes of a file that say who may do what, as they are on the disk.
+    pub(crate) fn rights_of_file(&self, of: &Found) -> Result<Vec<RightsAttribute>> {
+        [ATTRIBUTE, POSIX].into_iter().map(|name| Ok((name, there(of.object.xattr(name))?))).collect()
+    }
+
+    /// Gives a file the owner, group, mode and ACL that another one had, as far as the host lets the server.
+    pub(crate) fn put_rights_of_file(
+        &self,
+        of: &Found,
+        had: &Attributes,
+        rights: &[RightsAttribute],
+    ) -> Result<()> {
+        let changes = SetAttributes {
+            mode: (of.attributes.mode != had.mode).then_some(had.mode),
+            uid: (of.attributes.uid != had.uid).then_some(had.uid),
+            gid: (of.attributes.gid != had.gid).then_some(had.gid),
+            ..SetAttributes::default()
+        };
+        for (name, value) in rights {
+            let is = there(of.object.xattr(name))?;
+            match value {
+                _ if is == *value => {}
+                Some(value) => of.object.set_xattr(server(), name, value, XattrMode::Set)?,
+                None => there(of.object.remove_xattr(server(), name)).map(drop)?,
+            }
+        }
+        let changed = if changes.is_empty() { Ok(()) } else { of.object.set_attributes(server(), &changes) };
+        self.acls.forget(&of.object.key());
+        changed
     }
 
     /// As the server. The stored ACL comes first: it counts from when owner, group and mode are what it says.

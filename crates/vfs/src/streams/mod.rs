@@ -5,6 +5,7 @@
 //! ([`Caller::root`]), after the caller's right to the file has been checked.
 
 mod copies;
+mod described;
 mod elsewhere;
 mod fork;
 mod metadata;
@@ -23,6 +24,7 @@ use std::sync::atomic::AtomicU64;
 use parking_lot::Mutex;
 
 pub use self::copies::Besides;
+pub(crate) use self::described::Described;
 pub use self::fork::Fork;
 pub(crate) use self::metadata::{has_fork_or_moves, load_alone, load_from, names, store_alone, store_first};
 pub use self::named::StreamInfo;

@@ -1,7 +1,9 @@
 use crate::server::config::Version;
 use crate::server::testing::{ADA, BOB, Client, Server};
 use crate::wire::directory::{DirId, OfPlace, Place};
-use crate::wire::file::{CopyFile, CreateFile, FileDirParms, GetFileDirParms, MoveAndRename, Rename};
+use crate::wire::file::{
+    CopyFile, CreateFile, ExchangeFiles, FileDirParms, GetFileDirParms, MoveAndRename, Rename,
+};
 use crate::wire::{DirBitmap, FileBitmap, Path, ResultCode, command};
 use wire::Reader;
 
@@ -239,6 +241,41 @@ async fn a_copy_has_all_that_the_file_has() {
     let other = ada.open_volume("guests");
     assert_eq!(ada.copy_file(at(v, ROOT, "a"), at(other, ROOT, ""), "b").await, 0);
     assert_eq!(ada.get(at(other, ROOT, "b"), 0x600, 0).await.unwrap().1, [0, 0, 0, 4, 0, 0, 0, 9]);
+}
+
+#[tokio::test]
+async fn exchanged_files_keep_their_numbers_and_dates_and_open_forks_their_contents() {
+    let (server, mut ada, v) = volume();
+    let dir = ada.create_dir(v, ROOT, "d").await.unwrap();
+    ada.create_file(v, ROOT, "a", false).await;
+    ada.create_file(v, dir, "b", false).await;
+    let tree = server.volume("share");
+    let root = tree.root().unwrap();
+    let file = tree.lookup(&vfs::Caller::root(), &root.object, b"a").unwrap();
+    file.object.write_at(&vfs::Caller::root(), 0, b"blue", vfs::backend::Stability::Unstable).unwrap();
+    // Creation date, number; length of the data fork.
+    let stays = [ada.get(at(v, ROOT, "a"), 0x104, 0).await, ada.get(at(v, dir, "b"), 0x104, 0).await];
+    let exchange = |one, other_folder, other| ExchangeFiles {
+        one: at(v, ROOT, one),
+        other_folder,
+        other_path: Path::utf8(other),
+    };
+    for _ in 0..3 {
+        ada.call(command::EXCHANGE_FILES, |w| exchange("a", dir, b"b").encode(w)).await.well();
+    }
+    assert_eq!(ada.get(at(v, ROOT, "a"), 0x200, 0).await.unwrap().1, [0, 0, 0, 0]);
+    assert_eq!(ada.get(at(v, dir, "b"), 0x200, 0).await.unwrap().1, [0, 0, 0, 4]);
+    let now = [ada.get(at(v, ROOT, "a"), 0x104, 0).await, ada.get(at(v, dir, "b"), 0x104, 0).await];
+    assert_eq!(now, stays);
+    for (one, folder, other, expected) in [
+        ("a", ROOT, &b"a"[..], -5038),
+        ("a", ROOT, b"d", -5025),
+        ("x", ROOT, b"a", -5018),
+        ("a", dir, b"x", -5018),
+    ] {
+        let answer = ada.call(command::EXCHANGE_FILES, |w| exchange(one, folder, other).encode(w)).await;
+        assert_eq!(answer.code.0, expected, "{one}");
+    }
 }
 
 #[tokio::test]

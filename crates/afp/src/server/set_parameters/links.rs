@@ -36,9 +36,8 @@ pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target
         let _ = tree.remove(&actor, &at.folder, temporary.as_bytes(), Kind::Link);
         return Err(error.into());
     }
-    let catalogue = &volume.share.catalogue;
-    catalogue.exchange(&found.object.key(), &link.object.key())?;
-    catalogue.forget(&found.object.key())?;
+    volume.exchange_ids(found.object.key(), link.object.key()).await?;
+    volume.share.catalogue.forget(&found.object.key())?;
     Ok(())
 }
 
