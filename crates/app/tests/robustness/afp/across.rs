@@ -24,8 +24,8 @@ struct Scene {
     smb: Smb,
     nfs: Client,
     root: Vec<u8>,
-    _server: Server,
-    _top: tempfile::TempDir,
+    server: Server,
+    top: tempfile::TempDir,
 }
 
 /// One server, a client of each protocol, and a file that all know.
@@ -37,7 +37,7 @@ fn scene() -> Scene {
     let fork = afp.make("notes", b"data");
     afp.client.close(fork).unwrap();
     let root = nfs.root.clone();
-    Scene { afp, smb, nfs, root, _server: server, _top: top }
+    Scene { afp, smb, nfs, root, server, top }
 }
 
 /// AFP_AfpInfo of Windows' Services for Macintosh: signature, version, reserved, backup time, Finder info, ProDOS info.
@@ -65,7 +65,7 @@ fn stream(smb: &mut Smb, name: &str) -> Result<Vec<u8>, Status> {
 
 #[test]
 fn what_a_mac_writes_over_afp_is_seen_over_smb_and_nfs() {
-    let Scene { mut afp, mut smb, mut nfs, root, .. } = scene();
+    let Scene { mut afp, mut smb, mut nfs, root, server: _server, top: _top, .. } = scene();
     set(&mut afp, "notes", SetParameters { finder_info: Some(*FINDER_INFO), ..SetParameters::default() });
     let fork = afp.client.open_resource(afp.volume, "notes").unwrap();
     afp.client.write(fork, 0, FORK).unwrap();
@@ -84,7 +84,7 @@ fn what_a_mac_writes_over_afp_is_seen_over_smb_and_nfs() {
 
 #[test]
 fn what_is_written_over_smb_is_seen_over_afp() {
-    let Scene { mut afp, mut smb, .. } = scene();
+    let Scene { mut afp, mut smb, server: _server, top: _top, .. } = scene();
     for (name, content) in
         [("notes:AFP_AfpInfo", afp_info(FINDER_INFO)), ("notes:AFP_Resource", FORK.to_vec())]
     {
@@ -100,7 +100,7 @@ fn what_is_written_over_smb_is_seen_over_afp() {
 
 #[test]
 fn what_is_written_over_nfs_is_seen_over_afp() {
-    let Scene { mut afp, mut nfs, root, .. } = scene();
+    let Scene { mut afp, mut nfs, root, server: _server, top: _top, .. } = scene();
     let file = nfs.create(&root, "from UNIX: a name").unwrap();
     nfs.write(&file, 0, b"text", StableHow::FILE_SYNC).unwrap();
     assert_eq!(afp.content("from UNIX/ a name", false).unwrap(), b"text"); // what is `:` there is `/` to a Mac
@@ -111,7 +111,7 @@ fn what_is_written_over_nfs_is_seen_over_afp() {
 
 #[test]
 fn names_are_decomposed_for_macs_and_composed_for_others() {
-    let Scene { mut afp, mut nfs, root, .. } = scene();
+    let Scene { mut afp, mut nfs, root, server: _server, top: _top, .. } = scene();
     afp.client.create(afp.volume, "se\u{6e}\u{303}or").unwrap();
     assert!(nfs.names(&root).unwrap().contains(&"se\u{f1}or".to_owned()));
     let of = (afp.volume, ROOT, "se\u{f1}or");
@@ -121,7 +121,7 @@ fn names_are_decomposed_for_macs_and_composed_for_others() {
 
 #[test]
 fn a_deny_mode_of_afp_binds_smb_and_nfs_and_the_other_way_round() {
-    let Scene { mut afp, mut smb, mut nfs, root, .. } = scene();
+    let Scene { mut afp, mut smb, mut nfs, root, server: _server, top: _top, .. } = scene();
     let of = (afp.volume, ROOT, "notes");
     let deny = AccessMode(AccessMode::READ.0 | AccessMode::DENY_WRITE.0);
     let fork = afp.client.open_fork(of, false, deny).unwrap();
@@ -144,7 +144,7 @@ fn a_deny_mode_of_afp_binds_smb_and_nfs_and_the_other_way_round() {
 
 #[test]
 fn a_range_locked_over_afp_is_locked_over_smb_and_nfs() {
-    let Scene { mut afp, mut smb, mut nfs, root, .. } = scene();
+    let Scene { mut afp, mut smb, mut nfs, root, server: _server, top: _top, .. } = scene();
     let fork = afp.client.open_data(afp.volume, "notes").unwrap();
     let lock = ByteRangeLock { unlock: false, from_end: false, fork: fork.0, offset: 1, length: 2 };
     afp.client.call(command::BYTE_RANGE_LOCK_EXT, |w| lock.encode(Width::Bits64, w)).unwrap().well().unwrap();

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use ::afp::client::{Client, ForkId, Login, ROOT};
+use ::afp::client::{Client, Error, ForkId, Login, ROOT};
 use ::afp::wire::{DirBitmap, FileBitmap, ResultCode};
 
 use crate::server::USER;
@@ -47,11 +47,20 @@ impl Afp {
         Self::enter_with(port, "AFP3.4", "share")
     }
 
+    /// The same where the server may be about to end.
+    pub(crate) fn try_enter(port: u16) -> Result<Self, Error> {
+        Self::try_enter_with(port, "AFP3.4", "share")
+    }
+
     pub(crate) fn enter_with(port: u16, version: &str, share: &str) -> Self {
-        let mut client = Client::open(connect(port).unwrap()).unwrap();
-        client.log_in(version, &Login::Cleartext { name: USER.0, password: USER.1 }).unwrap();
-        let volume = client.open_volume(share).unwrap();
-        Self { client, volume }
+        Self::try_enter_with(port, version, share).unwrap()
+    }
+
+    fn try_enter_with(port: u16, version: &str, share: &str) -> Result<Self, Error> {
+        let mut client = Client::open(connect(port)?)?;
+        client.log_in(version, &Login::Cleartext { name: USER.0, password: USER.1 })?;
+        let volume = client.open_volume(share)?;
+        Ok(Self { client, volume })
     }
 
     /// A file with this content, open.

@@ -14,6 +14,8 @@ use crate::random::Random;
 /// Those that end the session, or leave it for another, by intent.
 const ENDS_THE_SESSION: &[u8] = &[command::LOGOUT, command::DISCONNECT_OLD_SESSION];
 
+const ANSWERED_TO_ALL: &[u8] = &[command::GET_SRVR_INFO, command::GET_AUTH_METHODS];
+
 const VERSIONS: &[&str] =
     &["AFPVersion 2.1", "AFP2.2", "AFP2.3", "AFPX03", "AFP3.1", "AFP3.2", "AFP3.3", "AFP3.4"];
 
@@ -21,7 +23,8 @@ const VERSIONS: &[&str] =
 fn every_command_of_every_short_length_is_answered_before_login() {
     beside_a_neighbour("commands before login", 16 * MIB, |port| {
         let mut random = Random::new(0x5eed_0031);
-        for number in 0..=255_u8 {
+        // All but what says what the server is, and how one logs in.
+        for number in (0..=255_u8).filter(|number| !ANSWERED_TO_ALL.contains(number)) {
             let mut client = Client::open(connect(port).unwrap()).unwrap();
             for length in (0..48).step_by(3) {
                 let message = [&[number][..], &random.bytes(length)].concat();
