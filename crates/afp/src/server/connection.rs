@@ -17,6 +17,7 @@ use super::password;
 use super::request::{Outcome, Reply};
 use super::service::Service;
 use super::session::{Session, User};
+use super::session_replies::REPLIES;
 use super::status;
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, Header, Options};
@@ -92,6 +93,23 @@ impl Connection {
         Ok(session)
     }
 
+    /// The client goes on with a session that it has had before, instead of the one that it has begun.
+    pub(super) fn take_over(self: &Arc<Self>, old: &Arc<Session>) -> Result<(), ResultCode> {
+        let mut stage = self.stage.lock();
+        let Stage::LoggedIn(begun) = &*stage else { return Err(ResultCode::SESSION_CLOSED) };
+        let begun = begun.clone();
+        let before = old.connect(self);
+        *stage = Stage::LoggedIn(old.clone());
+        drop(stage);
+        if let Some(before) = before {
+            before.leave();
+            before.close();
+        }
+        old.life.come_back();
+        self.service.end_session(&begun);
+        Ok(())
+    }
+
     /// The client has logged out. It may close the connection, or log in as somebody else.
     pub(super) fn log_out(&self) {
         let mut stage = self.stage.lock();
@@ -130,15 +148,22 @@ impl Connection {
             return None; // to an attention: nothing depends on it
         }
         let outcome = match header.command {
-            Command::TICKLE => return None,
+            Command::TICKLE => {
+                if let Some(session) = self.session() {
+                    session.life.hear();
+                }
+                return None;
+            }
             Command::GET_STATUS => status::run(&self.service),
             Command::OPEN_SESSION => self.open_session(&payload),
             Command::CLOSE_SESSION => {
-                self.end();
+                if let Some(session) = self.leave() {
+                    self.service.end_session(&session);
+                }
                 self.close();
                 return None;
             }
-            Command::COMMAND => dispatch::run(&self, payload, Bytes::new()).await,
+            Command::COMMAND => dispatch::run(&self, header.id, payload, Bytes::new()).await,
             Command::WRITE => self.write(header, payload).await,
             _ => Err(ResultCode::CALL_NOT_SUPPORTED),
         };
@@ -152,7 +177,11 @@ impl Connection {
             return Err(ResultCode::PARAM_ERROR);
         }
         *stage = Stage::Open;
-        let options = Options { request_quantum: Some(QUANTUM), ..Options::default() };
+        let options = Options {
+            request_quantum: Some(QUANTUM),
+            replay_cache: Some(REPLIES as u32),
+            ..Options::default()
+        };
         Ok(Reply::encoded(|w| options.encode(w)))
     }
 
@@ -163,14 +192,14 @@ impl Connection {
             return Err(ResultCode::PARAM_ERROR);
         }
         let data = payload.split_off(at);
-        dispatch::run(self, payload, data).await
+        dispatch::run(self, header.id, payload, data).await
     }
 
-    /// The connection is over.
-    fn end(&self) {
-        let was = std::mem::replace(&mut *self.stage.lock(), Stage::Closed);
-        if let Stage::LoggedIn(session) = was {
-            self.service.session_lost(&session);
+    /// The connection is over, by its client's wish or not. The session that was used over it.
+    fn leave(&self) -> Option<Arc<Session>> {
+        match std::mem::replace(&mut *self.stage.lock(), Stage::Closed) {
+            Stage::LoggedIn(session) => Some(session),
+            Stage::Fresh | Stage::Open | Stage::Closed => None,
         }
     }
 
@@ -221,7 +250,9 @@ impl Protocol for Served {
     }
 
     fn ended(&self) {
-        self.0.end();
+        if let Some(session) = self.0.leave() {
+            self.0.service.session_lost(&session, &self.0);
+        }
     }
 
     /// The file of the fork that a command is about, where that can be seen.

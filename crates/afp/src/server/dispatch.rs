@@ -6,15 +6,16 @@ use bytes::{Buf, Bytes};
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
+use super::session_replies::Known;
 use super::{
     acl, attribute, desktop, directory, enumerate, file, fork, id, identity, lock, login, search,
-    session_control, status, volume,
+    session_control, session_notices, status, volume,
 };
 use crate::wire::ResultCode;
 use crate::wire::command;
 
 /// Runs the command at the start of `body`.
-pub(super) async fn run(connection: &Arc<Connection>, mut body: Bytes, data: Bytes) -> Outcome {
+pub(super) async fn run(connection: &Arc<Connection>, id: u16, mut body: Bytes, data: Bytes) -> Outcome {
     if !connection.is_open() {
         return Err(ResultCode::SESSION_CLOSED);
     }
@@ -28,8 +29,26 @@ pub(super) async fn run(connection: &Arc<Connection>, mut body: Bytes, data: Byt
     let Some(session) = connection.session() else {
         return Box::pin(login::before(connection, command, &body)).await;
     };
-    let request = Request { session, command, body, data };
-    match command {
+    session.life.hear();
+    let request = Request { session: session.clone(), command, body, data };
+    let turn = loop {
+        match session.replies_to(id, command) {
+            None => break None,
+            Some(Known::New(turn)) => break Some(turn),
+            Some(Known::Answered(outcome)) => return outcome,
+            Some(Known::Underway) => Box::pin(session.life.replies.finished(id, command)).await,
+        }
+    };
+    let outcome = command_of(connection, &request).await;
+    if let Some(turn) = turn {
+        turn.finish(&outcome);
+    }
+    outcome
+}
+
+/// Does what is asked.
+async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome {
+    match request.command {
         // What moves data is not boxed: it is most of what there is to do.
         command::OPEN_FORK
         | command::CLOSE_FORK
@@ -40,13 +59,19 @@ pub(super) async fn run(connection: &Arc<Connection>, mut body: Bytes, data: Byt
         | command::GET_FORK_PARMS
         | command::SET_FORK_PARMS
         | command::FLUSH_FORK
-        | command::SYNC_FORK => fork::run(&request).await,
+        | command::SYNC_FORK => fork::run(request).await,
         command::OPEN_VOL
         | command::CLOSE_VOL
         | command::GET_VOL_PARMS
         | command::SET_VOL_PARMS
         | command::FLUSH
-        | command::SYNC_DIR => Box::pin(volume::run(&request)).await,
+        | command::SYNC_DIR => {
+            let outcome = Box::pin(volume::run(request)).await;
+            if request.command == command::OPEN_VOL {
+                session_notices::volumes_opened(&request.session);
+            }
+            outcome
+        }
         command::GET_FILE_DIR_PARMS
         | command::SET_FILE_DIR_PARMS
         | command::SET_FILE_PARMS
@@ -55,16 +80,16 @@ pub(super) async fn run(connection: &Arc<Connection>, mut body: Bytes, data: Byt
         | command::RENAME
         | command::MOVE_AND_RENAME
         | command::COPY_FILE
-        | command::EXCHANGE_FILES => Box::pin(file::run(&request)).await,
+        | command::EXCHANGE_FILES => Box::pin(file::run(request)).await,
         command::SET_DIR_PARMS | command::CREATE_DIR | command::OPEN_DIR | command::CLOSE_DIR => {
-            Box::pin(directory::run(&request)).await
+            Box::pin(directory::run(request)).await
         }
         command::ENUMERATE | command::ENUMERATE_EXT | command::ENUMERATE_EXT2 => {
-            Box::pin(enumerate::run(&request)).await
+            Box::pin(enumerate::run(request)).await
         }
-        command::CAT_SEARCH | command::CAT_SEARCH_EXT => Box::pin(search::run(&request)).await,
-        command::CREATE_ID | command::RESOLVE_ID | command::DELETE_ID => Box::pin(id::run(&request)).await,
-        command::BYTE_RANGE_LOCK | command::BYTE_RANGE_LOCK_EXT => Box::pin(lock::run(&request)).await,
+        command::CAT_SEARCH | command::CAT_SEARCH_EXT => Box::pin(search::run(request)).await,
+        command::CREATE_ID | command::RESOLVE_ID | command::DELETE_ID => Box::pin(id::run(request)).await,
+        command::BYTE_RANGE_LOCK | command::BYTE_RANGE_LOCK_EXT => Box::pin(lock::run(request)).await,
         command::OPEN_DT
         | command::CLOSE_DT
         | command::ADD_ICON
@@ -75,27 +100,27 @@ pub(super) async fn run(connection: &Arc<Connection>, mut body: Bytes, data: Byt
         | command::GET_APPL
         | command::ADD_COMMENT
         | command::GET_COMMENT
-        | command::REMOVE_COMMENT => Box::pin(desktop::run(&request)).await,
+        | command::REMOVE_COMMENT => Box::pin(desktop::run(request)).await,
         command::GET_EXT_ATTR
         | command::SET_EXT_ATTR
         | command::REMOVE_EXT_ATTR
-        | command::LIST_EXT_ATTRS => Box::pin(attribute::run(&request)).await,
-        command::GET_ACL | command::SET_ACL | command::ACCESS => Box::pin(acl::run(&request)).await,
+        | command::LIST_EXT_ATTRS => Box::pin(attribute::run(request)).await,
+        command::GET_ACL | command::SET_ACL | command::ACCESS => Box::pin(acl::run(request)).await,
         command::GET_USER_INFO | command::MAP_ID | command::MAP_NAME => {
-            Box::pin(identity::run(&request)).await
+            Box::pin(identity::run(request)).await
         }
         command::GET_SRVR_PARMS
         | command::GET_SRVR_MSG
         | command::GET_SESSION_TOKEN
         | command::DISCONNECT_OLD_SESSION
-        | command::ZZZ => Box::pin(session_control::run(&request)).await,
+        | command::ZZZ => Box::pin(session_control::run(request)).await,
         command::LOGIN
         | command::LOGIN_EXT
         | command::LOGIN_CONT
         | command::LOGOUT
         | command::CHANGE_PASSWORD
         | command::GET_AUTH_METHODS => {
-            Box::pin(login::after(connection, &request.session, command, &request.body)).await
+            Box::pin(login::after(connection, &request.session, request.command, &request.body)).await
         }
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }

@@ -8,6 +8,8 @@ pub(super) const MAX_AROUND: usize = 64 * 1024;
 pub(super) const MAX_BEFORE_LOGIN: usize = 8 * 1024;
 /// Sessions at a time.
 pub(super) const MAX_SESSIONS: usize = 16_384;
+/// Sessions whose clients are away.
+pub(super) const MAX_AWAY: usize = 1024;
 /// Volumes that a session has open.
 pub(super) const MAX_VOLUMES: usize = 1024;
 /// Folders of a share whose places are remembered.

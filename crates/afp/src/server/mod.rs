@@ -39,6 +39,11 @@ mod service;
 mod session;
 mod session_control;
 mod set_parameters;
+mod session_life;
+mod session_notices;
+mod session_pulse;
+mod session_replies;
+mod session_token;
 mod status;
 mod target;
 #[cfg(test)]

@@ -1,16 +1,24 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use vfs::state::ClientId;
 
 use super::config::{Config, Share, Version};
-use super::limits::MAX_SESSIONS;
+use super::connection::Connection;
+use super::limits::{MAX_AWAY, MAX_SESSIONS};
 use super::login;
 use super::session::{Session, User};
+use super::session_notices::Watched;
+use super::session_pulse::Due;
 use crate::wire::ResultCode;
+use crate::wire::dsi::Command;
+
+/// How often the sessions are looked after.
+const BEAT: Duration = Duration::from_secs(10);
 
 /// What all connections share.
 pub struct Service {
@@ -18,6 +26,14 @@ pub struct Service {
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     next_session: AtomicU64,
     pub(super) gate: login::Gate,
+    /// The administrator's last message.
+    message: RwLock<Option<Arc<str>>>,
+    /// Volumes watched for those who have them open.
+    pub(super) watched: Watched,
+    /// Somebody looks after the sessions.
+    is_tended: AtomicBool,
+    /// Nobody is let in any more.
+    is_stopping: AtomicBool,
 }
 
 /// A session as `status` shows it.
@@ -41,6 +57,10 @@ impl Service {
             sessions: Mutex::default(),
             next_session: AtomicU64::new(1),
             gate: login::Gate::default(),
+            message: RwLock::default(),
+            watched: Watched::default(),
+            is_tended: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
         })
     }
 
@@ -65,25 +85,121 @@ impl Service {
         version: Version,
         user: User,
     ) -> Result<Arc<Session>, ResultCode> {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Err(ResultCode::SERVER_GOING_DOWN);
+        }
+        self.make_room(MAX_SESSIONS);
+        let id = self.next_session.fetch_add(1, Ordering::Relaxed);
+        let session = Session::new(self, id, version, user);
         let mut sessions = self.sessions.lock();
         if sessions.len() >= MAX_SESSIONS {
             return Err(ResultCode::TOO_MANY_SESSIONS);
         }
-        let id = self.next_session.fetch_add(1, Ordering::Relaxed);
-        let session = Session::new(self, id, version, user);
         sessions.insert(id, session.clone());
+        drop(sessions);
+        self.tend();
         Ok(session)
     }
 
     /// A session is over.
     pub(super) fn end_session(&self, session: &Session) {
         self.sessions.lock().remove(&session.id);
-        session.end();
+        if session.life.end() {
+            session.end();
+        }
     }
 
-    /// A session's connection is lost.
-    pub(super) fn session_lost(&self, session: &Arc<Session>) {
-        self.end_session(session);
+    /// A session's connection is lost. One whose client can come back is kept for a while.
+    pub(super) fn session_lost(&self, session: &Arc<Session>, connection: &Connection) {
+        if !session.disconnect(connection) {
+            return; // its client is here already, over another one
+        }
+        if !session.life.can_come_back() || self.is_stopping.load(Ordering::Relaxed) {
+            return self.end_session(session);
+        }
+        session.go_away();
+        self.make_room_for_away();
+    }
+
+    /// Ends those who have been away longest when there are too many of them, or too many sessions at all.
+    fn make_room_for_away(&self) {
+        let away = self.away();
+        let surplus = away.len().saturating_sub(MAX_AWAY);
+        away.iter().take(surplus).for_each(|session| self.end_session(session));
+    }
+
+    fn make_room(&self, most: usize) {
+        if self.sessions.lock().len() >= most
+            && let Some(longest) = self.away().first()
+        {
+            self.end_session(longest);
+        }
+    }
+
+    /// Sessions whose clients are away, the longest first.
+    fn away(&self) -> Vec<Arc<Session>> {
+        let mut away = self.all_sessions();
+        away.retain(|session| session.connection().is_none());
+        away.sort_by_key(|session| (std::cmp::Reverse(session.life.time_away()), session.id));
+        away
+    }
+
+    /// The session with a number.
+    pub(super) fn session(&self, id: u64) -> Option<Arc<Session>> {
+        self.sessions.lock().get(&id).cloned()
+    }
+
+    /// Time has passed: tickles, and ends what is over.
+    pub(super) fn beat(&self, time: Duration) {
+        for session in self.all_sessions() {
+            let connection = session.connection();
+            match session.life.pass(time, connection.is_some()) {
+                Due::Nothing => {}
+                Due::Tickle => drop(connection.map(|connection| connection.tell(Command::TICKLE, &[]))),
+                Due::Close => {
+                    tracing::debug!(user = ?session.user.name, "a client has been silent for too long");
+                    session.close();
+                }
+                Due::End => {
+                    self.end_session(&session);
+                    session.close();
+                }
+            }
+        }
+    }
+
+    /// Looks after the sessions for as long as there are any: one timer for all of them.
+    fn tend(self: &Arc<Self>) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.is_tended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let service = Arc::downgrade(self);
+        runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(BEAT).await;
+                let Some(service) = service.upgrade() else { return };
+                service.beat(BEAT);
+                let sessions = service.sessions.lock();
+                if sessions.is_empty() {
+                    return service.is_tended.store(false, Ordering::Release);
+                }
+            }
+        });
+    }
+
+    /// The administrator's last message.
+    pub(super) fn message(&self) -> Option<Arc<str>> {
+        self.message.read().clone()
+    }
+
+    pub(super) fn set_message(&self, text: &str) {
+        *self.message.write() = Some(text.into());
+    }
+
+    /// Nobody is let in from now on.
+    pub(super) fn refuse_sessions(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
     }
 
     /// All of them.

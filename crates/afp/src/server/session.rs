@@ -10,8 +10,11 @@ use vfs::{Actor, Caller};
 use super::config::{Share, Version};
 use super::connection::Connection;
 use super::fork::Forks;
-use super::open_volume::Volumes;
+use super::open_volume::{OpenVolume, Volumes};
 use super::service::Service;
+use super::session_life::Life;
+use super::session_notices::Told;
+use super::session_replies::{self, Known};
 
 /// Who somebody is.
 #[derive(Debug, Clone)]
@@ -23,6 +26,11 @@ pub(super) struct User {
 }
 
 impl User {
+    /// Whether both are the same person.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.name == other.name && self.caller.uid == other.caller.uid
+    }
+
     /// Whether they may use a share at all.
     pub(super) fn may_enter(&self, share: &Share) -> bool {
         let options = &share.options;
@@ -40,12 +48,14 @@ pub(super) struct Session {
     pub(super) service: Arc<Service>,
     pub(super) version: Version,
     pub(super) user: User,
-    /// When it began.
-    pub(super) started: Instant,
     pub(super) volumes: Volumes,
     pub(super) forks: Forks,
     /// Who it is in the tree's tables.
     pub(super) client: ClientId,
+    /// What keeps it alive, and lets its client come back.
+    pub(super) life: Life,
+    /// What its client has been told unasked.
+    pub(super) told: Told,
     connection: Mutex<Weak<Connection>>,
 }
 
@@ -56,10 +66,11 @@ impl Session {
             service: service.clone(),
             version,
             user,
-            started: Instant::now(),
             volumes: Volumes::default(),
             forks: Forks::default(),
             client: ClientId::unused(),
+            life: Life::default(),
+            told: Told::default(),
             connection: Mutex::default(),
         })
     }
@@ -74,9 +85,51 @@ impl Session {
         self.connection.lock().upgrade()
     }
 
-    /// It is used over this connection from now on.
-    pub(super) fn connect(&self, connection: &Arc<Connection>) {
-        *self.connection.lock() = Arc::downgrade(connection);
+    /// It is used over this connection from now on. The one before, if it is still there.
+    pub(super) fn connect(&self, connection: &Arc<Connection>) -> Option<Arc<Connection>> {
+        std::mem::replace(&mut *self.connection.lock(), Arc::downgrade(connection)).upgrade()
+    }
+
+    /// A connection is over. Answers whether it was the one that the session is used over.
+    pub(super) fn disconnect(&self, connection: &Connection) -> bool {
+        let mut current = self.connection.lock();
+        let was_it = std::ptr::eq(current.as_ptr(), connection);
+        if was_it {
+            *current = Weak::new();
+        }
+        was_it
+    }
+
+    /// Ends its connection, if it has one.
+    pub(super) fn close(&self) {
+        if let Some(connection) = self.connection() {
+            connection.close();
+        }
+    }
+
+    /// What is known of a request, which may have been sent before.
+    pub(super) fn replies_to(&self, id: u16, number: u8) -> Option<Known<'_>> {
+        if self.version.is_3() && !session_replies::is_harmless(number) {
+            self.told.changes(Instant::now());
+        }
+        self.life.replies.begin(id, number)
+    }
+
+    /// Its client is away: what it has open goes on to bind others until it is in somebody's way.
+    pub(super) fn go_away(self: &Arc<Self>) {
+        let leave = || {
+            let away = |volume: Arc<OpenVolume>| {
+                let me = Arc::downgrade(self);
+                let give_way = move || {
+                    if let Some(session) = me.upgrade() {
+                        session.service.end_session(&session);
+                    }
+                };
+                volume.tree().state().leave(self.client, Arc::new(give_way))
+            };
+            self.volumes.all().into_iter().map(away).collect()
+        };
+        self.life.go_away(|| self.connection().is_some(), leave);
     }
 
     /// It is over: what it has open is given back.

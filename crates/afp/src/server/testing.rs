@@ -181,6 +181,16 @@ impl Client {
         Self { connection, told, next_id: 1 }
     }
 
+    /// The number of the next request.
+    pub(crate) fn next_id(&self) -> u16 {
+        self.next_id
+    }
+
+    /// Numbers the next request so.
+    pub(crate) fn set_next_id(&mut self, id: u16) {
+        self.next_id = id;
+    }
+
     /// Who is logged in.
     pub(super) fn session(&self) -> Arc<Session> {
         self.connection.session().expect("somebody is logged in")

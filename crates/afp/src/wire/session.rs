@@ -288,7 +288,8 @@ mod tests {
     #[test]
     fn a_token_is_asked_for_with_as_much_as_its_kind_has() {
         // The oldest form has no id; types 3 to 7 have a time between the id's length and the id.
-        let cases: [(u16, Option<u32>, &[u8], &[u8]); 4] = [
+        type Case = (u16, Option<u32>, &'static [u8], &'static [u8]);
+        let cases: [Case; 4] = [
             (0, None, b"", b"\0\0\0"),
             (1, None, b"abc", b"\0\0\x01\0\0\0\x03abc"),
             (3, Some(0x01020304), b"abc", b"\0\0\x03\0\0\0\x03\x01\x02\x03\x04abc"),

@@ -1,0 +1,159 @@
+//! How long a silent session lives, Apple Filing Protocol Programming Guide, "Detecting Disconnections". No clock: whoever has
+//! one says how much time has passed.
+//!
+//! ```text
+//!          FPZzz                        2 min of silence
+//! asleep ◄─────── awake, connected ─────────────────────► connection closed ─► away ─┬─ comes back ─► awake
+//!   │  a request ────►  tickled every 30 s                                           └─ AWAY ───────► over
+//!   └─ ASLEEP ─► over                       (an extended sleep ends only by FPZzz)
+//! ```
+
+use std::time::Duration;
+
+/// How often the server says that it is there.
+pub(super) const TICKLE_EVERY: Duration = Duration::from_secs(30);
+/// A client that is silent for so long is gone.
+pub(super) const SILENCE: Duration = Duration::from_secs(120);
+/// How long a client may sleep.
+pub(super) const ASLEEP: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a lost client that can come back is waited for. Long, as what it has is in nobody's way meanwhile.
+pub(super) const AWAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What there is to do for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    Nothing,
+    /// Tell the client that the server is there.
+    Tickle,
+    /// Close the connection: nobody is at its other end.
+    Close,
+    /// End the session.
+    End,
+}
+
+/// Whether a client sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Sleep {
+    #[default]
+    Awake,
+    /// Until its next request.
+    Light,
+    /// Until it says so.
+    Extended,
+}
+
+/// How long it is since something happened.
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    sleep: Sleep,
+    /// Since the client was heard, or fell asleep.
+    silent: Duration,
+    /// Since it was tickled.
+    untickled: Duration,
+    /// Since its connection was lost.
+    away: Duration,
+}
+
+impl Pulse {
+    /// Time has passed, in which the client was heard or not.
+    pub(super) fn pass(&mut self, time: Duration, heard: bool, connected: bool) -> Due {
+        self.silent = if heard { Duration::ZERO } else { self.silent + time };
+        self.away = if connected { Duration::ZERO } else { self.away + time };
+        if heard && self.sleep == Sleep::Light {
+            self.sleep = Sleep::Awake;
+        }
+        if self.is_asleep() {
+            return if self.silent >= ASLEEP { Due::End } else { Due::Nothing };
+        }
+        if !connected {
+            return if self.away >= AWAY { Due::End } else { Due::Nothing };
+        }
+        if self.silent >= SILENCE {
+            return Due::Close;
+        }
+        self.untickled += time;
+        if self.untickled < TICKLE_EVERY {
+            return Due::Nothing;
+        }
+        self.untickled = Duration::ZERO;
+        Due::Tickle
+    }
+
+    /// The client goes to sleep.
+    pub(super) fn fall_asleep(&mut self, extended: bool) {
+        self.sleep = if extended { Sleep::Extended } else { Sleep::Light };
+        self.silent = Duration::ZERO;
+    }
+
+    /// The client is there: it says so, or has come back.
+    pub(super) fn wake_up(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether the client is not to be told anything.
+    pub(super) fn is_asleep(&self) -> bool {
+        self.sleep != Sleep::Awake
+    }
+
+    /// How long it has been away.
+    pub(super) fn away(&self) -> Duration {
+        self.away
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_secs(10);
+
+    /// What comes due in so many steps, but nothing.
+    fn due(pulse: &mut Pulse, steps: u32, heard: bool, connected: bool) -> Vec<(u32, Due)> {
+        let all = (1..=steps).map(|step| (step, pulse.pass(STEP, heard, connected)));
+        all.filter(|(_, due)| *due != Due::Nothing).collect()
+    }
+
+    #[test]
+    fn a_client_is_tickled_every_thirty_seconds_and_given_up_after_two_minutes_of_silence() {
+        let due = due(&mut Pulse::default(), 12, false, true);
+        assert_eq!(due, [(3, Due::Tickle), (6, Due::Tickle), (9, Due::Tickle), (12, Due::Close)]);
+    }
+
+    #[test]
+    fn a_client_that_is_heard_is_kept_for_ever() {
+        let due = due(&mut Pulse::default(), 3000, true, true);
+        assert!(due.len() == 1000 && due.iter().all(|(_, due)| *due == Due::Tickle));
+    }
+
+    #[test]
+    fn a_sleeper_is_told_nothing_and_ends_after_its_time() {
+        let mut pulse = Pulse::default();
+        pulse.fall_asleep(true);
+        assert_eq!(due(&mut pulse, 24 * 360, false, true), [(24 * 360, Due::End)]);
+        let mut pulse = Pulse::default();
+        pulse.fall_asleep(true);
+        assert_eq!(
+            due(&mut pulse, 24 * 360, false, false),
+            [(24 * 360, Due::End)],
+            "its connection lost or not"
+        );
+    }
+
+    #[test]
+    fn light_sleep_ends_by_any_request_and_extended_sleep_by_its_own() {
+        let mut pulse = Pulse::default();
+        pulse.fall_asleep(false);
+        pulse.pass(STEP, true, true);
+        assert!(!pulse.is_asleep());
+        pulse.fall_asleep(true);
+        pulse.pass(STEP, true, true);
+        assert!(pulse.is_asleep());
+        pulse.wake_up();
+        assert_eq!(due(&mut pulse, 3, false, true), [(3, Due::Tickle)]);
+    }
+
+    #[test]
+    fn a_lost_client_is_waited_for_a_day() {
+        assert_eq!(due(&mut Pulse::default(), 24 * 360, false, false), [(24 * 360, Due::End)]);
+    }
+}
