@@ -40,6 +40,17 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// Beside Netatalk's test programs (`interop/afp/suite.rs`).
+pub const AFP_CLIENTS: &[Package] = &[
+    Package { name: "gvfs-backends", shows: "/usr/share/doc/gvfs-backends/copyright" },
+    Package { name: "libglib2.0-bin", shows: "/usr/bin/gio" },
+    Package { name: "dbus-daemon", shows: "/usr/bin/dbus-run-session" },
+    Package { name: "nmap", shows: "/usr/bin/nmap" },
+    Package { name: "tshark", shows: "/usr/bin/tshark" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
 /// For the load program, beside libsmb2.
 pub const SMB_LOAD: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },

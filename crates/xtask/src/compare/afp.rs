@@ -88,7 +88,7 @@ fn afpd(place: &Place, port: u16, apart: &str) -> Result<Running> {
 }
 
 /// The folder of afpd's login modules: below the prefix that it was installed to.
-fn modules(afpd: &Path) -> Result<PathBuf> {
+pub fn modules(afpd: &Path) -> Result<PathBuf> {
     let prefix = afpd.parent().and_then(Path::parent).context("afpd is in no prefix")?;
     let mut libraries = vec![prefix.join("lib/netatalk"), prefix.join("lib64/netatalk")];
     libraries.extend(

@@ -1,7 +1,7 @@
 //! `cargo xtask compare nfs | smb | afp`: ours beside the peer, on the same folder and file system, driven by
 //! the same load program in alternating runs with a warm cache.
 
-mod afp;
+pub mod afp;
 mod folder;
 mod nfs;
 mod report;

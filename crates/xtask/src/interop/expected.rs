@@ -99,6 +99,11 @@ impl Expected {
         self
     }
 
+    /// Whether the list has a line for it.
+    pub fn lists(&self, name: &str) -> bool {
+        self.listed.iter().any(|(listed, _)| listed == name)
+    }
+
     fn of(&self, name: &str) -> Option<&Expectation> {
         let listed =
             self.listed.iter().find(|(listed, _)| listed == name).map(|(_, expectation)| expectation);

@@ -1,6 +1,7 @@
 //! `cargo xtask interop`: other people's clients against a freshly started server. Each named outcome is compared with the
 //! committed list `interop/<protocol>/expected.toml`.
 
+mod afp;
 mod expected;
 mod nfs;
 mod nfs3_client;
@@ -16,20 +17,20 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb"];
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs or smb
+    /// nfs, smb or afp
     protocol: String,
-    /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), or of the other
-    /// clients (`smbclient`)
+    /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
+    /// versions of AFP (`FPRead 3.4`), or of the other clients (`smbclient`, `gvfs`)
     only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]
     no_build: bool,
     /// Test the peer instead of ours, as far as it goes, and print its outcomes: what does it do there? For smb, as well
-    /// as ours, and its outcomes become interop/smb/smbd.toml
+    /// as ours, and its outcomes become interop/smb/smbd.toml; for afp, interop/afp/netatalk.toml
     #[arg(long)]
     peer: bool,
     /// Print the list of outcomes in the form of expected.toml
@@ -51,13 +52,20 @@ pub struct Args {
     /// The folder of that share: it is emptied before each suite, and tests that look at it can
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Netatalk's afpd, for --peer (afp)
+    #[arg(long, value_name = "PATH")]
+    afpd: Option<PathBuf>,
+    /// The folder of another afp_spectest than Debian's (afp)
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Result<()> {
     match args.protocol.as_str() {
         "nfs" => run_nfs(args),
         "smb" => smb::run(args),
-        other => bail!("{other} has no interop tests yet; there are: nfs, smb"),
+        "afp" => afp::run(args),
+        other => bail!("{other} has no interop tests yet; there are: nfs, smb, afp"),
     }
 }
 

@@ -1,0 +1,177 @@
+//! Programs that people use: GNOME's gvfs, nmap's scripts, Netatalk's client; and Wireshark, which reads what was said.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::place::{PASSWORD, PERSON, Place};
+use crate::interop::outcome::Outcomes;
+use crate::process::Running;
+use crate::{isolate, process};
+
+const LIMIT: Duration = Duration::from_secs(240);
+/// The share that these programs use.
+const SHARE: &str = "files";
+
+/// The names by which they can be chosen.
+pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark"];
+
+/// Runs the chosen ones against the server on that port.
+pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Place, port: u16) -> Result<()> {
+    let capture = is_meant("wireshark").then(|| Capture::start(place, port));
+    if is_meant("gvfs") {
+        gvfs(outcomes, place)?;
+    }
+    if is_meant("nmap") {
+        nmap(outcomes, port);
+    }
+    if is_meant("afpcmd") {
+        afpcmd(outcomes, place, port)?;
+    }
+    match capture {
+        Some(Ok(capture)) => capture.judge(outcomes, port),
+        Some(Err(error)) => outcomes.skip("wireshark", &format!("{error:#}")),
+        None => {}
+    }
+    Ok(())
+}
+
+/// One of our shell scripts; its lines are outcomes of their own, its name says whether it came to its end.
+fn script(outcomes: &mut Outcomes, name: &str, around: &[&str], args: &[&str]) {
+    let mut text = String::new();
+    outcomes.run(name, &[around[0]], || {
+        let file = process::root().join(format!("interop/afp/{name}.sh"));
+        let file = file.to_string_lossy();
+        let command = [around, &["sh", &file], args].concat();
+        let output = process::output(command[0], &command[1..], LIMIT)?;
+        text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(text.lines().any(|line| line == "end"), "{}: {text} {}", output.status, said.trim());
+        Ok(())
+    });
+    outcomes.add_lines(name, &text);
+}
+
+/// Empties the share and makes a folder for the client's own files.
+fn fresh(place: &Place, name: &str) -> Result<(PathBuf, PathBuf)> {
+    let (share, work) = (place.folder.join(SHARE), place.folder.join(name));
+    for entry in fs::read_dir(&share)? {
+        let path = entry?.path();
+        if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
+    }
+    fs::create_dir_all(&work)?;
+    Ok((share, work))
+}
+
+/// gvfs goes to port 548 whatever the address says.
+fn gvfs(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
+    if !isolate::is_isolated() {
+        outcomes.skip(
+            "gvfs",
+            "it knows no other port than 548, which is free only in a network of our own (as root)",
+        );
+        return Ok(());
+    }
+    if !Path::new("/usr/lib/gvfs/gvfsd-afp").exists() && !Path::new("/usr/libexec/gvfsd-afp").exists() {
+        outcomes.skip("gvfs", "gvfs-backends is not installed");
+        return Ok(());
+    }
+    let (share, work) = fresh(place, "gvfs")?;
+    let (share, work) = (share.to_string_lossy(), work.to_string_lossy());
+    let (home, runtime) = (format!("HOME={work}"), format!("XDG_RUNTIME_DIR={work}"));
+    // Its daemons end with the process namespace.
+    let alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "env", &home, &runtime];
+    let bus = ["GVFS_DISABLE_FUSE=1", "LC_ALL=C.UTF-8", "dbus-run-session", "--"];
+    script(outcomes, "gvfs", &[&alone[..], &bus].concat(), &[PERSON, PASSWORD, SHARE, &share, &work]);
+    Ok(())
+}
+
+fn afpcmd(outcomes: &mut Outcomes, place: &Place, port: u16) -> Result<()> {
+    if process::find("afpcmd").is_none() {
+        outcomes.skip("afpcmd", "afpcmd (Netatalk's client, built from its source) is not on the path");
+        return Ok(());
+    }
+    if !process::is_root() {
+        outcomes.skip("afpcmd", "it leaves a daemon behind, which only root can shut in");
+        return Ok(());
+    }
+    let (share, work) = fresh(place, "afpcmd")?;
+    let alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let args =
+        [&port.to_string(), PERSON, PASSWORD, SHARE, &share.to_string_lossy(), &work.to_string_lossy()];
+    script(outcomes, "afpcmd", &alone, &args);
+    Ok(())
+}
+
+/// Scripts, and lines that each must print.
+const SCRIPTS: &[(&str, &[&str])] = &[
+    ("afp-serverinfo", &["Server Signature: ", "UTF8 Server Name: ", "AFP3.4", "DHX2", "UUIDs: true"]),
+    ("afp-showmount", &["files", "readonly", "Options: IsOwner"]),
+    ("afp-ls", &["information retrieved as ada", "first.txt", "drwxr-xr-x", "third"]),
+];
+
+fn nmap(outcomes: &mut Outcomes, port: u16) {
+    for (script, lines) in SCRIPTS {
+        outcomes.run(&format!("nmap: {script}"), &["nmap"], || {
+            let (port, forced) = (port.to_string(), format!("+{script}"));
+            let login = format!("afp.username={PERSON},afp.password={PASSWORD},ls.maxfiles=0,ls.maxdepth=1");
+            let args = ["-Pn", "-n", "-p", &port, "--script", &forced, "--script-args", &login, "127.0.0.1"];
+            let text = process::stdout_of("nmap", &args, LIMIT)?;
+            for line in *lines {
+                ensure!(text.contains(line), "no {line:?} in {text}");
+            }
+            Ok(())
+        });
+    }
+}
+
+/// What tshark records on the loopback device.
+struct Capture {
+    tshark: Running,
+    file: PathBuf,
+}
+
+impl Capture {
+    fn start(place: &Place, port: u16) -> Result<Self> {
+        ensure!(process::find("tshark").is_some(), "tshark is not installed");
+        ensure!(isolate::is_isolated(), "only a network of our own is listened to (as root)");
+        let file = place.folder.join("session.pcapng");
+        let (path, filter) = (file.to_string_lossy().into_owned(), format!("tcp port {port}"));
+        let log = process::log_file(&place.folder.join("tshark.log"))?;
+        let args = ["-i", "lo", "-q", "-w", &path, "-f", &filter];
+        let tshark = Running::start(process::find("tshark").context("tshark")?, &args, Stdio::null(), log)?;
+        for _ in 0..100 {
+            if file.exists() {
+                std::thread::sleep(Duration::from_millis(500));
+                return Ok(Self { tshark, file });
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        bail!("tshark does not record");
+    }
+
+    /// Wireshark calls nothing of what the server said malformed.
+    fn judge(self, outcomes: &mut Outcomes, port: u16) {
+        std::thread::sleep(Duration::from_secs(1)); // the last packets are on their way
+        drop(self.tshark);
+        let read = |filter: &str| {
+            let (file, layer) = (self.file.to_string_lossy(), format!("tcp.port=={port},dsi"));
+            process::stdout_of("tshark", &["-r", &file, "-d", &layer, "-Y", filter], LIMIT)
+        };
+        outcomes.run("wireshark: it understands the replies", &["tshark"], || {
+            let replies = read(&format!("afp && tcp.srcport == {port}"))?.lines().count();
+            ensure!(replies > 100, "only {replies} replies");
+            Ok(())
+        });
+        outcomes.run("wireshark: nothing is malformed", &["tshark"], || {
+            let bad =
+                read(&format!("(_ws.malformed || _ws.expert.severity == error) && tcp.srcport == {port}"))?;
+            let lines: Vec<&str> = bad.lines().take(5).collect();
+            ensure!(lines.is_empty(), "{} packets: {}", bad.lines().count(), lines.join("; "));
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,151 @@
+//! The folders, accounts and servers of one run.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::version::VERSIONS;
+use crate::process::{self, Running};
+use crate::{isolate, server};
+
+/// What all of them have; the test programs know one password for both users.
+pub const PASSWORD: &str = "secret";
+/// It as `crypt` keeps it, for afpd, which asks the host.
+const CRYPTED: &str =
+    "$6$fourfold$Q2ESwTqXTPHo3wlHoM/OSyKWP25G.XkX47tPoEN67ULukuXKI2g0sQokAvwGj/QWrkrfQi4CL1Vjxa5QrNm9f.";
+/// The users of the programs that people use.
+pub const PERSON: &str = "ada";
+/// Unix users that no other account of this machine has.
+const FIRST_UID: u32 = 61101;
+const GROUP: (&str, u32) = ("afptest", 61100);
+
+#[derive(Debug)]
+pub struct Place {
+    pub folder: PathBuf,
+    users: Vec<(String, u32)>,
+}
+
+impl Place {
+    pub fn new() -> Result<Self> {
+        let names = VERSIONS.iter().flat_map(|version| version.users()).chain([PERSON.to_owned()]);
+        let place =
+            Self { folder: process::fresh_folder("interop-afp")?, users: names.zip(FIRST_UID..).collect() };
+        if isolate::is_isolated() {
+            place.unix_users()?;
+        }
+        for (name, _) in place.shares() {
+            fs::create_dir_all(place.folder.join(&name))?;
+        }
+        // What the set Readonly wants to find.
+        fs::write(place.folder.join("readonly/first.txt"), "one\n")?;
+        fs::write(place.folder.join("readonly/second.txt"), "two\n")?;
+        fs::create_dir_all(place.folder.join("readonly/third"))?;
+        for (name, more) in place.shares() {
+            place.give_away(&place.folder.join(&name), more)?;
+        }
+        Ok(place)
+    }
+
+    /// Names of shares, and whether nobody may write there.
+    fn shares(&self) -> Vec<(String, bool)> {
+        let volumes = VERSIONS.iter().flat_map(|version| version.volumes()).map(|name| (name, false));
+        volumes.chain([("files".to_owned(), false), ("readonly".to_owned(), true)]).collect()
+    }
+
+    /// The group may write, and what is made inside belongs to it, as the tests' manual says.
+    fn give_away(&self, folder: &Path, read_only: bool) -> Result<()> {
+        if process::is_root() && !read_only {
+            let version = VERSIONS
+                .iter()
+                .find(|version| version.volumes().iter().any(|volume| folder.ends_with(volume)));
+            let owner = version.map_or(PERSON.to_owned(), |version| version.users()[0].clone());
+            let uid = self.users.iter().find(|(name, _)| *name == owner).map(|(_, uid)| *uid);
+            chown(folder, uid, Some(GROUP.1))?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o2775))?;
+        }
+        Ok(())
+    }
+
+    /// Gives this mount namespace the accounts as Unix users: members of one group, with passwords.
+    fn unix_users(&self) -> Result<()> {
+        let line = |file: &str, name: &str, id: u32| match file {
+            "passwd" => format!("{name}:x:{id}:{}::/nonexistent:/bin/sh\n", GROUP.1),
+            _ => format!("{name}:{CRYPTED}:20000:0:99999:7:::\n"),
+        };
+        for file in ["passwd", "shadow", "group"] {
+            let real = Path::new("/etc").join(file);
+            let mut text = fs::read_to_string(&real)?;
+            if file == "group" {
+                text.push_str(&format!("{}:x:{}:\n", GROUP.0, GROUP.1));
+            } else {
+                self.users.iter().for_each(|(name, uid)| text.push_str(&line(file, name, *uid)));
+            }
+            let copy = self.folder.join(file);
+            fs::write(&copy, text)?;
+            process::run("mount", &["--bind", &copy.to_string_lossy(), &real.to_string_lossy()])?;
+        }
+        Ok(())
+    }
+
+    /// gvfs knows no other port than AFP's own, which is free in a network of our own.
+    fn port() -> Result<u16> {
+        if isolate::is_isolated() { Ok(548) } else { process::free_port() }
+    }
+
+    /// `fourfold serve`, with all ways to log in.
+    pub fn ours(&self) -> Result<(Running, u16)> {
+        let (port, state) = (Self::port()?, self.folder.join("fourfold"));
+        let settings = state.with_extension("toml");
+        let mut text = SETTINGS.to_owned();
+        for (name, read_only) in self.shares() {
+            let path = self.folder.join(&name);
+            text.push_str(&format!(
+                "\n[[share]]\nname = \"{name}\"\npath = \"{}\"\nprotocols = [\"afp\"]\nguests = true\nread-only = {read_only}\n",
+                path.display()
+            ));
+        }
+        fs::write(&settings, text)?;
+        for (user, uid) in &self.users {
+            server::add_user_with(&state, user, PASSWORD, *uid, &["--legacy-password"])?;
+        }
+        let running = server::ours_with_settings(&settings, &state, &["--afp-port", &port.to_string()])?;
+        Ok((running, port))
+    }
+
+    /// Netatalk's afpd over the same folders.
+    pub fn peer(&self, afpd: &Path) -> Result<(Running, u16)> {
+        let (port, state) = (Self::port()?, self.folder.join("netatalk"));
+        fs::create_dir_all(&state)?;
+        let at = state.display();
+        let modules = crate::compare::afp::modules(afpd)?;
+        let mut text = format!(
+            "[Global]\nafp port = {port}\nafp listen = 127.0.0.1\nuam path = {}\nuam list = uams_passwd.so uams_guest.so \
+             uams_dhx_passwd.so uams_dhx2_passwd.so\nguest account = nobody\ncnid scheme = sqlite\nvol dbpath = {at}\n\
+             signature = 0123456789abcdef\nserver name = netatalk\nlog file = {at}/afpd.log\nlog level = default:note\nzeroconf = no\n",
+            modules.display()
+        );
+        for (name, read_only) in self.shares() {
+            let (path, read_only) = (self.folder.join(&name), if read_only { "yes" } else { "no" });
+            text.push_str(&format!(
+                "\n[{name}]\npath = {}\nvolume name = {name}\nea = sys\nread only = {read_only}\n",
+                path.display()
+            ));
+        }
+        let config = state.join("afp.conf");
+        fs::write(&config, text)?;
+        let log = process::log_file(&state.join("afpd.out"))?;
+        let mut running = Running::start(afpd, &["-d", "-F", &config.to_string_lossy()], Stdio::null(), log)?;
+        process::wait_for_port(&mut running, port, Duration::from_secs(20))
+            .with_context(|| format!("afpd does not start; see {at}"))?;
+        Ok((running, port))
+    }
+}
+
+const SETTINGS: &str = "[server]
+afp-logins = [\"dhx2\", \"srp\", \"dhx\", \"cleartext\", \"randnum\", \"2-way-randnum\"]
+bonjour = \"off\"
+";

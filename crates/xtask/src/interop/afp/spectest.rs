@@ -1,0 +1,207 @@
+//! Netatalk's `afp_spectest` and `afp_logintest`: each of their tests is an outcome of its own, for every version of AFP.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::place::{PASSWORD, PERSON};
+use super::suite::Suite;
+use super::version::Version;
+use crate::interop::outcome::Outcome;
+use crate::process;
+
+/// The name under which logintest's tests are listed beside spectest's sets.
+pub const LOGINTEST: &str = "Logintest";
+/// Waits for 12 minutes.
+pub const SLEEPING: &str = "FPzzz";
+/// The longest set takes half a minute.
+const LIMIT: Duration = Duration::from_secs(120);
+const SLEEPING_LIMIT: Duration = Duration::from_secs(1200);
+
+/// A server, and where its volumes' folders are.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    pub suite: &'a Suite,
+    pub port: u16,
+    pub folder: &'a Path,
+    /// What the programs write goes there.
+    pub logs: &'a Path,
+}
+
+/// What one set said in one version.
+#[derive(Debug)]
+pub struct Said {
+    pub version: Version,
+    pub set: String,
+    pub tests: Vec<(String, Outcome)>,
+    pub seconds: f64,
+}
+
+/// Runs all sets in all versions: the versions beside each other, with users and volumes of their own, since the tests mostly wait.
+pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<Vec<Said>> {
+    fs::create_dir_all(target.logs)?;
+    let said = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = versions
+            .iter()
+            .map(|&version| {
+                let said = &said;
+                scope.spawn(move || {
+                    for set in sets.iter().filter(|set| *set != LOGINTEST) {
+                        let one = run_set(target, version, set)?;
+                        said.lock().map(|mut said| said.push(one)).unwrap_or_default();
+                    }
+                    anyhow::Ok(())
+                })
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(Ok(())))
+    })?;
+    let mut said = said.into_inner().unwrap_or_default();
+    if sets.iter().any(|set| set == LOGINTEST) {
+        // One of its tests takes all the connections that a server gives.
+        for &version in versions {
+            said.push(run_set(target, version, LOGINTEST)?);
+        }
+    }
+    said.sort_by(|a: &Said, b: &Said| (&a.set, a.version).cmp(&(&b.set, b.version)));
+    Ok(said)
+}
+
+fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<Said> {
+    let start = Instant::now();
+    for volume in version.volumes() {
+        empty(&target.folder.join(volume))?;
+    }
+    let text =
+        output(&arguments(target, version, set), if set == SLEEPING { SLEEPING_LIMIT } else { LIMIT })?;
+    fs::write(log(target.logs, version, set), &text)?;
+    Ok(Said { version, set: set.to_owned(), tests: parse(&text), seconds: start.elapsed().as_secs_f64() })
+}
+
+/// Where the output of a set is kept.
+pub fn log(logs: &Path, version: Version, set: &str) -> PathBuf {
+    logs.join(format!("{set}-{}.log", version.name))
+}
+
+fn arguments(target: Target<'_>, version: Version, set: &str) -> Vec<String> {
+    let ([user, second_user], [volume, second_volume]) = (version.users(), version.volumes());
+    let path = target.folder.join(&volume).to_string_lossy().into_owned();
+    let port = target.port.to_string();
+    let common = ["-C", version.option, "-h", "127.0.0.1", "-p", &port, "-w", PASSWORD];
+    let (program, more) = match set {
+        LOGINTEST => ("afp_logintest", vec!["-u", PERSON]),
+        "Readonly" => ("afp_spectest", vec!["-u", PERSON, "-s", "readonly", "-f", set]),
+        // It wants to be alone.
+        SLEEPING => ("afp_spectest", vec!["-u", &user, "-s", &volume, "-f", set]),
+        _ => {
+            let volumes = ["-u", &user, "-d", &second_user, "-s", &volume, "-S", &second_volume];
+            ("afp_spectest", [&volumes[..], &["-c", &path, "-f", set]].concat())
+        }
+    };
+    let mut command = target.suite.command(program);
+    command.extend(common.iter().chain(&more).map(|text| (*text).to_owned()));
+    command
+}
+
+/// What a program writes until it ends or its time is over, both streams in the order in which they were written.
+fn output(command: &[String], limit: Duration) -> Result<String> {
+    let seconds = limit.as_secs().to_string();
+    let mut args = vec!["-c", "exec timeout -k 5 \"$0\" \"$@\" 2>&1", &seconds];
+    args.extend(command.iter().map(String::as_str));
+    let output = process::output("/bin/sh", &args, limit + Duration::from_secs(20))?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.code() == Some(124) {
+        text.push_str(&format!("\nended after {seconds} s\n"));
+    }
+    Ok(text)
+}
+
+fn empty(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_symlink() || !path.is_dir() { fs::remove_file(path)? } else { fs::remove_dir_all(path)? }
+    }
+    Ok(())
+}
+
+/// The results: lines `FPRead:test46: what it is about - PASSED`. Those of Netatalk 4.5 say before it where a test failed.
+fn parse(text: &str) -> Vec<(String, Outcome)> {
+    let (mut tests, mut said) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let Some((test, result)) =
+            line.rsplit_once(" - ").and_then(|(test, result)| Some((test, outcome(result)?)))
+        else {
+            said.extend(reason(line));
+            continue;
+        };
+        let name = test.split_once(": ").map_or(test, |(name, _)| name);
+        let result = match result {
+            Outcome::Fail(what) => Outcome::Fail(format!("{what}{}", said.concat())),
+            other => other,
+        };
+        tests.push((name.trim_start_matches('\t').to_owned(), result));
+        said.clear();
+    }
+    if text.contains("Login failed") {
+        tests.push(("log in".into(), Outcome::Fail("the login failed".into())));
+    } else if text.contains("Failed to connect") {
+        tests.push(("connect".into(), Outcome::Fail("nobody listens".into())));
+    }
+    tests
+}
+
+fn outcome(result: &str) -> Option<Outcome> {
+    if result.starts_with("PASSED") {
+        Some(Outcome::Pass)
+    } else if result.starts_with("FAILED") {
+        Some(Outcome::Fail("failed".into()))
+    } else if result.starts_with("NOT TESTED") {
+        Some(Outcome::Fail("its preparations failed".into()))
+    } else {
+        let why = result.strip_prefix("SKIPPED (")?;
+        Some(Outcome::Skip(why.trim_end().trim_end_matches(')').to_owned()))
+    }
+}
+
+/// ` at FPRead.c:46` of a line `*** ERROR: test_failed() called at .../FPRead.c:46 ***`.
+fn reason(line: &str) -> Option<String> {
+    let place = line.split("called at ").nth(1)?.trim_end_matches(" ***");
+    Some(format!(" at {}", place.rsplit('/').next().unwrap_or(place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From afp_spectest 4.5.1 against its own server.
+    const SAID: &str = "===================
+Executing testset: FPMapName_test
+
+*** ERROR: test_failed() called at ../netatalk/test/testsuite/FPMapName.c:82 ***
+FPMapName:test180: test Map Name - FAILED
+FPOpenFork:test151: too many open files - NOT TESTED
+FPWrite:test226: disk full error - SKIPPED (a smaller volume)
+FPOpenFork::test190: deny mode after file moved - PASSED
+Encoding:western - PASSED
+=====================
+  Passed:     2
+    FPMapName:test180: test Map Name
+";
+
+    #[test]
+    fn results_are_found_with_the_place_in_the_source() {
+        let fail = |why: &str| Outcome::Fail(why.into());
+        let expected = [
+            ("FPMapName:test180", fail("failed at FPMapName.c:82")),
+            ("FPOpenFork:test151", fail("its preparations failed")),
+            ("FPWrite:test226", Outcome::Skip("a smaller volume".into())),
+            ("FPOpenFork::test190", Outcome::Pass),
+            ("Encoding:western", Outcome::Pass),
+        ];
+        assert_eq!(parse(SAID), expected.map(|(name, outcome)| (name.to_owned(), outcome)));
+    }
+}

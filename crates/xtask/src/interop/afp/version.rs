@@ -1,0 +1,32 @@
+//! The versions of AFP that the test programs can speak.
+
+/// A version, by the option that chooses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    pub name: &'static str,
+    pub option: &'static str,
+}
+
+pub const VERSIONS: &[Version] = &[
+    Version { name: "2.1", option: "-1" },
+    Version { name: "2.2", option: "-2" },
+    Version { name: "3.0", option: "-3" },
+    Version { name: "3.1", option: "-4" },
+    Version { name: "3.2", option: "-5" },
+    Version { name: "3.3", option: "-6" },
+    Version { name: "3.4", option: "-7" },
+];
+
+impl Version {
+    /// The two users of the tests of this version, which run beside those of others.
+    pub fn users(self) -> [String; 2] {
+        let digits = self.name.replace('.', "");
+        [format!("ada{digits}"), format!("bob{digits}")]
+    }
+
+    /// The two volumes.
+    pub fn volumes(self) -> [String; 2] {
+        let digits = self.name.replace('.', "");
+        [format!("main{digits}"), format!("second{digits}")]
+    }
+}

@@ -1,0 +1,33 @@
+# One line per check on standard output: "pass NAME" or "fail NAME: WHY"; xtask compares them with what is expected.
+
+# check NAME COMMAND...: passes when the command succeeds, and fails with what it said.
+check() {
+    name=$1
+    shift
+    if said=$("$@" 2>&1); then
+        echo "pass $name"
+    else
+        echo "fail $name: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-200) (it ended with an error)"
+    fi
+}
+
+# refused COMMAND...: succeeds when the command does not.
+refused() {
+    if "$@"; then return 1; fi
+}
+
+# is WANTED COMMAND...: succeeds when the command prints that and nothing else.
+is() {
+    wanted=$1
+    shift
+    got=$("$@")
+    [ "$got" = "$wanted" ] || { echo "is '$got', not '$wanted'"; return 1; }
+}
+
+# says WANTED COMMAND...: succeeds when a line of what the command prints matches the pattern.
+says() {
+    wanted=$1
+    shift
+    got=$("$@" 2>&1)
+    printf '%s\n' "$got" | grep -q -e "$wanted" || { echo "no line '$wanted' in: $got"; return 1; }
+}

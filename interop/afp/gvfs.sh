@@ -1,0 +1,50 @@
+#!/bin/sh
+# GNOME's AFP client (gvfs), as its programs use it: started by xtask within dbus-run-session, in a network where the server has port 548.
+# gvfs.sh USER PASSWORD VOLUME FOLDER WORK: FOLDER is the volume's on the server, WORK an empty one for files of ours.
+. "$(dirname "$0")/checks.sh"
+user=$1 password=$2 volume=$3 folder=$4 work=$5
+at=afp://$user@127.0.0.1/$volume
+cd "$work" || exit 1
+head -c 300000 /dev/urandom > random
+printf abc > small
+: > empty
+
+gio() { timeout 20 gio "$@"; }
+mount_with() { printf '%s\n' "$1" | gio mount "$at"; }
+back() { rm -f back; gio copy "$at/$1" back && cmp "$2" back; }
+mode() { stat -c %a "$folder/$1"; }
+names() { gio list "$at/$1" | sort | tr '\n' ' '; }
+
+check "a wrong password is refused" refused mount_with wrong
+check "mount, with DHX2" mount_with "$password"
+check "put" gio copy random "$at/random"
+check "the server has it" cmp random "$folder/random"
+check "get" back random random
+check "a small file, there and back" eval 'gio copy small "$at/small" && back small small'
+check "an empty file, there and back" eval 'gio copy empty "$at/empty" && back empty empty'
+check "replace a file" eval 'gio copy small "$at/random" && back random small'
+check "a decomposed name is one with the composed" eval 'gio copy random "$at/grün" && cmp random "$(printf "$folder/gr\303\274n")"'
+check "list" is "empty grün random small " names ""
+check "a file made on the server is seen" eval 'printf local > "$folder/local"; chmod 666 "$folder/local"; printf local > local; back local local'
+check "make a folder" gio mkdir "$at/folder"
+check "rename" gio rename "$at/small" smaller
+check "move into the folder" gio move "$at/smaller" "$at/folder/moved"
+check "the server has it there" cmp small "$folder/folder/moved"
+check "copy within the volume" gio copy "$at/folder/moved" "$at/folder/copy"
+check "the copy is the same" back folder/copy small
+check "list the folder" is "copy moved " names folder
+check "size and type" says "size: *3" gio info "$at/folder/moved"
+check "a folder is a folder" says "standard::type: 2" gio info "$at/folder"
+check "set the mode" eval 'gio set -t uint32 "$at/folder/moved" unix::mode 416 && is 640 mode folder/moved'
+check "free space" says "filesystem::free: [1-9]" gio info -f "$at"
+check "a folder that is not empty is not removed" refused gio remove "$at/folder"
+check "remove files" gio remove "$at/folder/moved" "$at/folder/copy"
+check "remove the folder" gio remove "$at/folder"
+check "it is gone" test ! -e "$folder/folder"
+check "a name with a slash in the Finder's eyes" eval 'gio copy random "$at/a:b" && back a:b random'
+check "a long name" eval 'n=$(printf %0120d 7)ü; gio copy random "$at/$n" && back "$n" random'
+check "unmount" gio mount -u "$at"
+check "a guest mounts" gio mount -a "afp://127.0.0.1/$volume"
+check "a guest reads" eval 'chmod 644 "$folder/local"; rm -f back; gio copy "afp://127.0.0.1/$volume/local" back && cmp local back'
+check "browse, with the volumes listed" eval 'gio mount -a afp://127.0.0.1/ ; says "$volume" gio list afp://127.0.0.1/'
+echo end
