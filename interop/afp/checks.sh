@@ -1,13 +1,14 @@
 # One line per check on standard output: "pass NAME" or "fail NAME: WHY"; xtask compares them with what is expected.
 
-# check NAME COMMAND...: passes when the command succeeds, and fails with what it said.
+# check NAME COMMAND...: passes when the command succeeds, and fails with what it said, and left in the file `said`.
 check() {
     name=$1
     shift
     if said=$("$@" 2>&1); then
         echo "pass $name"
     else
-        echo "fail $name: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-200) (it ended with an error)"
+        more=$(tail -n 6 said 2> /dev/null)
+        echo "fail $name: it ended with an error; $(printf '%s' "$said $more" | tr '\n' ' ' | cut -c 1-300)"
     fi
 }
 
