@@ -18,8 +18,19 @@ afp() {
     *) url="afp://$user;AUTH=$login:$password@127.0.0.1:$port/$volume" ;;
     esac
     { printf '%s\n' "$@" disconnect; } | timeout 30 afpcmd ${version:+-f "$version"} "$url" 2>&1
+    daemon_ended
 }
-wrong() { printf 'ls\ndisconnect\n' | timeout 30 afpcmd "afp://$user;AUTH=$1:wrong@127.0.0.1:$port/$volume" 2>&1; }
+wrong() {
+    printf 'ls\ndisconnect\n' | timeout 30 afpcmd "afp://$user;AUTH=$1:wrong@127.0.0.1:$port/$volume" 2>&1
+    daemon_ended
+}
+# The next session would meet the daemon of the last one on its way out, which takes seconds.
+daemon_ended() {
+    for comm in $(grep -slx afpsld /proc/[0-9]*/comm); do
+        kill -9 "$(echo "$comm" | cut -d / -f 3)" 2> /dev/null
+    done
+    rm -f /tmp/afp_sl-*
+}
 
 for pair in dhx2:DHX2 srp:SRP dhx:DHCAST128 randnum:Randnum.Exchange randnum2:2-Way.Randnum.Exchange clrtxt:Cleartxt.Passwrd guest:No.User.Authent; do
     check "log in, ${pair%%:*}" says "server UAMs.*${pair#*:} (used)" afp "${pair%%:*}" status
