@@ -10,6 +10,7 @@ mod idle;
 mod killed;
 mod people;
 mod requests;
+mod signals;
 
 pub(crate) use client::Afp;
 

@@ -1,0 +1,82 @@
+//! Status, SIGHUP and SIGTERM while clients of AFP are connected.
+
+use std::path::Path;
+use std::process::Command;
+
+use ::afp::client::{Client, Login};
+use ::afp::wire::ResultCode;
+use admin::Protocol;
+use admin::control::Status;
+use rustix::process::Signal;
+
+use super::Afp;
+use super::client::connect;
+use crate::server::{Server, USER, folder, open_to_all};
+use crate::signals::until;
+
+fn settings(top: &Path, shares: &[&str]) {
+    let share = |name: &&str| format!("[[share]]\nname = \"{name}\"\npath = \"{name}\"\nguests = true\n");
+    let account = format!("[[user]]\nname = \"{}\"\nuid = 1000\n", USER.0);
+    let logins = "[server]\nafp-logins = [\"cleartext\"]\n".to_owned();
+    let text: String = [logins].into_iter().chain(shares.iter().map(share)).chain([account]).collect();
+    std::fs::write(top.join("fourfold.toml"), text).unwrap();
+}
+
+fn serve(top: &Path) -> Server {
+    let user = format!("{}:{}", USER.0, USER.1);
+    let ports = ["--nfs-port", "off", "--smb-port", "off", "--afp-port", "0"];
+    Server::run(top, &[&ports[..], &["--user", &user]].concat())
+}
+
+fn status(top: &Path) -> Status {
+    let fourfold = env!("CARGO_BIN_EXE_fourfold");
+    let output =
+        Command::new(fourfold).args(["status", "--json", "--state", "state"]).current_dir(top).output();
+    serde_json::from_slice(&output.unwrap().stdout).unwrap()
+}
+
+#[test]
+fn status_names_who_is_there_and_whose_what_is_open_is() {
+    let (top, _) = folder();
+    settings(top.path(), &["share"]);
+    let server = serve(top.path());
+    let mut afp = Afp::enter(server.afp_port);
+    afp.make("notes", b"abc");
+    let mut guest = Client::open(connect(server.afp_port).unwrap()).unwrap();
+    guest.log_in("AFP3.4", &Login::Guest).unwrap();
+    let status = status(top.path());
+    let users: Vec<(Protocol, Option<&str>)> =
+        status.sessions.iter().map(|session| (session.protocol, session.user.as_deref())).collect();
+    assert!(users.contains(&(Protocol::Afp, Some(USER.0))), "{users:?}");
+    assert!(users.contains(&(Protocol::Afp, Some("guest"))), "{users:?}");
+    let open = &status.opens[0];
+    assert_eq!((open.share.as_str(), open.owner.as_str()), ("share", "tester at 127.0.0.1"));
+    assert!(open.file.starts_with("notes "), "{}", open.file);
+}
+
+#[test]
+fn sighup_brings_and_takes_volumes_without_dropping_a_client() {
+    let (top, _) = folder();
+    let second = top.path().join("second");
+    std::fs::create_dir(&second).unwrap();
+    open_to_all(&second);
+    settings(top.path(), &["share"]);
+    let server = serve(top.path());
+    let mut afp = Afp::enter(server.afp_port);
+    let file = afp.make("notes", b"abc");
+    assert_eq!(afp.client.open_volume("second").unwrap_err().code(), Some(ResultCode::OBJECT_NOT_FOUND));
+
+    settings(top.path(), &["share", "second"]);
+    server.signal(Signal::HUP);
+    until(&true, || afp.client.open_volume("second").is_ok());
+    assert_eq!(afp.client.read(file, 0, 100).unwrap(), b"abc"); // the same connection, the same fork
+
+    settings(top.path(), &["second"]);
+    server.signal(Signal::HUP);
+    until(&true, || {
+        let mut other = Client::open(connect(server.afp_port).unwrap()).unwrap();
+        other.log_in("AFP3.4", &Login::Guest).unwrap();
+        other.open_volume("share").is_err()
+    });
+    assert_eq!(afp.client.read(file, 0, 100).unwrap(), b"abc"); // what is open stays so
+}
