@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use admin::control::{SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
 use afp::server::{Config, Logins, Service, Share, ShareOptions};
-use auth::{AccountFile, Identity, UnixAccounts};
+use auth::{AccountFile, Guesses, Identity, UnixAccounts};
 use conn::{Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
@@ -40,19 +40,22 @@ struct Told {
     port: Option<u16>,
     /// Somebody has changed a password.
     accounts_changed: Arc<Notify>,
+    /// Who guesses passwords, over all protocols.
+    guesses: Arc<Guesses>,
 }
 
 impl AfpView {
-    /// A server for the shares of these settings. `accounts_changed` hears of it when somebody changes a password.
+    /// A server for the shares of these settings. `accounts_changed` hears of it when somebody changes a password;
+    /// `guesses` are those of all protocols.
     pub(crate) fn new(
         current: &Arc<Current>,
         state: &admin::State,
         volumes: Arc<Volumes>,
         port: Option<u16>,
-        accounts_changed: Arc<Notify>,
+        (accounts_changed, guesses): (Arc<Notify>, Arc<Guesses>),
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
-        let told = Told { volumes, state, server_id, port, accounts_changed };
+        let told = Told { volumes, state, server_id, port, accounts_changed, guesses };
         Ok(Arc::new(Self {
             service: Service::new(told.config(current)?),
             connections: Server::new(MOST_CONNECTIONS),
@@ -95,6 +98,7 @@ impl Told {
             guest: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
             unix: Arc::new(UnixAccounts::system()),
             logins: logins(&server.afp_logins),
+            guesses: self.guesses.clone(),
             change_password: change,
             addresses: self.port.map(|port| addresses(&server.listen, port)).unwrap_or_default(),
             ..Config::new(shares, Arc::new(current.accounts.clone()))

@@ -74,9 +74,10 @@ async fn serve_until_stopped(
 
     let volumes = Volumes::new(index);
     let ports = bound.ports();
+    let guesses = Arc::new(auth::Guesses::default());
     let nfs = NfsView::new(&current, state, volumes.clone())?;
-    let smb = SmbView::new(&current, state, volumes.clone())?;
-    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, accounts_changed)?;
+    let smb = SmbView::new(&current, state, volumes.clone(), guesses.clone())?;
+    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, (accounts_changed, guesses))?;
     let locks_found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use admin::control::{SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
-use auth::{Identity, UnixAccounts};
+use auth::{Guesses, Identity, UnixAccounts};
 use conn::{Server, Watchdog};
 use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
 use tokio::sync::watch;
@@ -27,23 +27,26 @@ pub(crate) struct SmbView {
     watchdog: Arc<Watchdog>,
     volumes: Arc<Volumes>,
     guid: [u8; 16],
+    guesses: Arc<Guesses>,
 }
 
 impl SmbView {
-    /// A server for the shares of these settings.
+    /// A server for the shares of these settings. `guesses` are those of all protocols.
     pub(crate) fn new(
         current: &Arc<Current>,
         state: &admin::State,
         volumes: Arc<Volumes>,
+        guesses: Arc<Guesses>,
     ) -> anyhow::Result<Arc<Self>> {
         let guid = *state.server_id();
-        let service = Service::new(config(current, guid, &volumes)?);
+        let service = Service::new(config(current, guid, &volumes, &guesses)?);
         Ok(Arc::new(Self {
             service,
             connections: Server::new(MOST_CONNECTIONS),
             watchdog: Watchdog::start(),
             volumes,
             guid,
+            guesses,
         }))
     }
 
@@ -64,7 +67,12 @@ impl SmbView {
     }
 }
 
-fn config(current: &Arc<Current>, guid: [u8; 16], volumes: &Volumes) -> anyhow::Result<Config> {
+fn config(
+    current: &Arc<Current>,
+    guid: [u8; 16],
+    volumes: &Volumes,
+    guesses: &Arc<Guesses>,
+) -> anyhow::Result<Config> {
     let settings = &current.settings;
     let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Smb));
     let guests = settings.shares.iter().any(|share| share.guests);
@@ -79,6 +87,7 @@ fn config(current: &Arc<Current>, guid: [u8; 16], volumes: &Volumes) -> anyhow::
             identity: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
             unknown_users: guests,
         },
+        guesses: guesses.clone(),
         require_signing: settings.server.smb_signing_required,
         encryption: match settings.server.smb_encryption {
             admin::Encryption::Off => Encryption::Off,
@@ -147,7 +156,7 @@ impl View for SmbView {
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
-        match config(current, self.guid, &self.volumes) {
+        match config(current, self.guid, &self.volumes, &self.guesses) {
             Ok(config) => {
                 self.service.set_config(config);
                 Vec::new()

@@ -161,6 +161,19 @@ impl Exchange {
         }
     }
 
+    /// Who somebody says they are, if this message of theirs decides whether they are let in.
+    pub(super) fn claimed(&self, message: &[u8]) -> Option<String> {
+        if !matches!(self.state, State::Challenged(_)) {
+            return None;
+        }
+        let ntlm = match Token::decode(message).ok()? {
+            Token::Ntlm(ntlm) => ntlm,
+            Token::Resp(resp) => resp.response_token?,
+            Token::Init(_) => return None,
+        };
+        Authenticate::decode(ntlm).ok().map(|sent| text(sent.user)).filter(|user| !user.is_empty())
+    }
+
     fn begin(&mut self, init: NegTokenInit<'_>, judge: &Judge<'_>) -> Result<Step, Status> {
         let mut mechanisms = init.mech_types.iter();
         let is_preferred = mechanisms.next() == Some(NTLMSSP);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use vfs::Caller;
@@ -60,13 +60,42 @@ pub(super) async fn run(context: &Context) -> Outcome {
         id => id,
     };
     let entry = connection.logins.entry(id, negotiated, matches!(purpose, Purpose::New))?;
-    let result = step(context, &request, &entry, id, &purpose);
+    let claimed = entry.lock().exchange.claimed(request.security_buffer);
+    let result = match &claimed {
+        Some(user) => decide(context, &request, &entry, id, &purpose, user).await,
+        None => step(context, &request, &entry, id, &purpose),
+    };
     if !matches!(&result, Ok(reply) if reply.status == Status::MORE_PROCESSING_REQUIRED) {
         connection.logins.forget(id);
     }
     if let (Err(_), Purpose::Renewal(channel)) = (&result, &purpose) {
         // Whoever uses the session now is not who began it, or no longer is: it ends, 3.3.5.5.3.
         context.service().end_session(&channel.session);
+    }
+    result
+}
+
+/// A step after which it is known whether somebody is who they say. Who has guessed often waits for it.
+async fn decide(
+    context: &Context,
+    request: &Request<'_>,
+    entry: &Mutex<Entry>,
+    id: u64,
+    purpose: &Purpose,
+    user: &str,
+) -> Outcome {
+    let place = context.connection.peer.address.ip();
+    let guesses = context.service().config().guesses.clone();
+    match guesses.wait(place, user, Instant::now()) {
+        Some(Duration::ZERO) => {}
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => return Err(Status::LOGON_FAILURE.into()),
+    }
+    let result = step(context, request, entry, id, purpose);
+    match &result {
+        Err(Failure { status: Status::LOGON_FAILURE, .. }) => guesses.failed(place, user, Instant::now()),
+        Ok(_) => guesses.succeeded(user),
+        Err(_) => {}
     }
     result
 }

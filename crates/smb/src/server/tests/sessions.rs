@@ -34,6 +34,21 @@ async fn a_wrong_password_an_unknown_name_and_a_disabled_account_do_not_get_in()
     assert_eq!(service.sessions().len(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_guesses_passwords_waits() {
+    let service = service();
+    let mut client = connect(&service, &Offer::default()).await;
+    for _ in 0..6 {
+        let began = tokio::time::Instant::now();
+        let refused = client.log_in(&Credentials::new(ADA.0, "guess"), NEW).await;
+        assert_eq!(refusal(refused), Some(Status::LOGON_FAILURE));
+        assert!(began.elapsed() < Duration::from_millis(400));
+    }
+    let began = tokio::time::Instant::now();
+    assert!(client.log_in(&who(ADA), NEW).await.is_ok());
+    assert!(began.elapsed() >= Duration::from_millis(499));
+}
+
 #[tokio::test]
 async fn nobody_in_particular_enters_the_pipes_and_no_folder() {
     let service = service();
