@@ -45,6 +45,8 @@ pub const AFP_CLIENTS: &[Package] = &[
     Package { name: "gvfs-backends", shows: "/usr/share/doc/gvfs-backends/copyright" },
     Package { name: "libglib2.0-bin", shows: "/usr/bin/gio" },
     Package { name: "dbus-daemon", shows: "/usr/bin/dbus-run-session" },
+    Package { name: "avahi-daemon", shows: "/usr/sbin/avahi-daemon" },
+    Package { name: "avahi-utils", shows: "/usr/bin/avahi-browse" },
     Package { name: "nmap", shows: "/usr/bin/nmap" },
     Package { name: "tshark", shows: "/usr/bin/tshark" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },

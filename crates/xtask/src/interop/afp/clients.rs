@@ -1,4 +1,5 @@
-//! Programs that people use: GNOME's gvfs, nmap's scripts, Netatalk's client; and Wireshark, which reads what was said.
+//! Programs that people use: GNOME's gvfs, nmap's scripts, Netatalk's client, avahi; and Wireshark, which
+//! reads what was said.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::bonjour;
 use super::place::{PASSWORD, PERSON, Place};
 use crate::interop::outcome::Outcomes;
 use crate::process::Running;
@@ -17,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 const SHARE: &str = "files";
 
 /// The names by which they can be chosen.
-pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark"];
+pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark", "bonjour"];
 
 /// Runs the chosen ones against the server on that port.
 pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Place, port: u16) -> Result<()> {
@@ -30,6 +32,9 @@ pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Pla
     }
     if is_meant("afpcmd") {
         afpcmd(outcomes, place, port)?;
+    }
+    if is_meant("bonjour") {
+        bonjour::run(outcomes)?;
     }
     match capture {
         Some(Ok(capture)) => capture.judge(outcomes, port),

@@ -1,6 +1,7 @@
 //! AFP clients: Netatalk's test programs, and programs that people use.
 
 mod baseline;
+mod bonjour;
 mod clients;
 mod place;
 mod spectest;
@@ -42,7 +43,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let (_server, port) = place.ours()?;
     let mut verdict = Verdict::default();
-    if let Some((suite, target)) = target(suite.as_ref(), &place, port, &logs()) {
+    let logs = logs();
+    let target = target(suite.as_ref(), &place, port, &logs).filter(|_| !wanted.sets.is_empty());
+    if let Some((suite, target)) = target {
         let mut said = spectest::run(target, &wanted.versions, &wanted.sets)?;
         if args.ci {
             try_again(target, &mut said)?;
