@@ -44,6 +44,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
     let state = admin::State::open(&settings.server.state)?;
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
+    vfs::backend::host::give_back_large_memory();
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
     let processors = std::thread::available_parallelism().map_or(2, usize::from);

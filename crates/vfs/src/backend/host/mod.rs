@@ -10,11 +10,13 @@ mod folder;
 mod handle;
 mod identity;
 mod lost;
+mod memory;
 mod object;
 mod watch;
 mod xattr;
 
 pub use file::append;
+pub use memory::give_back_large_memory;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -166,7 +168,9 @@ impl Backend for Host {
     }
 
     fn sync(&self) -> Result<()> {
-        rustix::fs::syncfs(&self.shared.root).map_err(fact)
+        self.shared.act_as_ourselves()?;
+        let root = handle::reopen(self.shared.root.as_fd(), OFlags::RDONLY | OFlags::DIRECTORY)?; // ours only leads there
+        rustix::fs::syncfs(root).map_err(fact)
     }
 
     fn limits(&self) -> Limits {
