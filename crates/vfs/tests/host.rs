@@ -27,6 +27,12 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
+fn all_of_it_is_put_on_the_disk_when_asked() {
+    let (_dir, volume, _) = volume();
+    assert_eq!(run(volume.sync_all()), Ok(()));
+}
+
+#[test]
 fn a_file_is_made_written_read_and_found_by_its_key_after_a_rename() {
     let (dir, volume, caller) = volume();
     let root = volume.root().unwrap();

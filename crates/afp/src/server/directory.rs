@@ -7,12 +7,12 @@ use vfs::backend::NewKind;
 use super::file::to_change;
 use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
-use super::set_parameters;
+use super::{rights, set_parameters};
 use crate::wire::directory::{CloseDir, DirId, OfPlace};
 use crate::wire::{ResultCode, command};
 
-/// What a new folder's mode is, until the client sets another: everybody may see what is in it.
-const FOLDER_MODE: u32 = 0o755;
+/// What a new folder's mode may be; which of it depends on the folder that it is in.
+const FOLDER_MODE: u32 = 0o777;
 /// Where there is nothing but the volume's own folder.
 const PARENT_OF_ROOT: u32 = 1;
 
@@ -36,7 +36,8 @@ async fn create(request: &Request) -> Outcome {
     }
     let at = target.place_below(&volume)?;
     let (actor, tree) = (request.actor(), volume.tree());
-    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, FOLDER_MODE)).await?;
+    let mode = rights::mode_in(&at.folder, FOLDER_MODE);
+    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, mode)).await?;
     volume.share.places.note_change(made.folder.after.modified);
     let id = volume.id_of(&made.found.object.key())?;
     volume.saw_folder(id, volume.id_of(&at.folder.object.key())?, &at.name);

@@ -14,7 +14,7 @@ use super::params::{Wanted, put_target};
 use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::target::{Target, is_folder};
-use super::{ids, set_parameters};
+use super::{ids, rights, set_parameters};
 use crate::wire::directory::{OfPlace, Place};
 use crate::wire::file::{CreateFile, FileDirParms, GetFileDirParms};
 use crate::wire::{ResultCode, command};
@@ -25,8 +25,8 @@ mod moving;
 #[cfg(test)]
 mod tests;
 
-/// What a new file's mode is, until the client sets another: everybody may read it.
-const FILE_MODE: u32 = 0o644;
+/// What a new file's mode may be; which of it depends on the folder.
+const FILE_MODE: u32 = 0o666;
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
@@ -71,7 +71,8 @@ async fn create(request: &Request) -> Outcome {
     let at = target.place_below(&volume)?;
     let actor = request.actor();
     let tree = volume.tree();
-    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, FILE_MODE)).await?;
+    let mode = rights::mode_in(&at.folder, FILE_MODE);
+    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
     volume.share.places.note_change(made.folder.after.modified);
     Ok(Reply::empty())
 }

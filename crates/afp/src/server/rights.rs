@@ -38,6 +38,16 @@ pub(super) fn to_bits(rights: u32) -> u32 {
     bit(SEARCH, 1) | bit(SEE_FILES, 4) | bit(MAKE_CHANGES, 2)
 }
 
+/// The mode of what is made in a folder, until the client sets another: groups and everybody may do to it what they may
+/// do to the folder. The owner may do all.
+pub(super) fn mode_in(folder: &Found, most: u32) -> u32 {
+    inherited(folder.attributes.mode, most)
+}
+
+fn inherited(mode: u32, most: u32) -> u32 {
+    most & (mode | 0o700)
+}
+
 /// A mode with its kind, as UNIX privileges have it.
 pub(super) fn unix_mode(attributes: &Attributes) -> u32 {
     let kind = match attributes.kind {
@@ -55,6 +65,13 @@ pub(super) fn unix_mode(attributes: &Attributes) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_made_in_a_folder_is_as_open_as_the_folder() {
+        assert_eq!(inherited(0o2775, 0o666), 0o664);
+        assert_eq!(inherited(0o2775, 0o777), 0o775);
+        assert_eq!(inherited(0o500, 0o666), 0o600);
+    }
 
     #[test]
     fn rights_are_search_see_files_and_make_changes() {
