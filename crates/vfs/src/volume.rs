@@ -17,6 +17,7 @@ use crate::listing::{Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
 use crate::open::Places;
+use crate::permission::by_mode;
 use crate::pool::Pool;
 use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
@@ -209,6 +210,12 @@ impl Volume {
             None => to.object.access(caller, &to.attributes, want)?,
         };
         Ok(if self.options.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
+    }
+
+    /// The same of a file that has no ACL, by its attributes alone: for entries of a listing that says so.
+    pub fn access_by_mode(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Access {
+        let granted = by_mode(attributes, self.backend.effective(caller)).intersection(want);
+        if self.options.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted }
     }
 
     /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.

@@ -6,6 +6,7 @@ use vfs::index::Catalogue;
 use vfs::names::Folding;
 use vfs::{Time, Volume};
 
+use super::hiding::Hiding;
 use super::ids::Places;
 
 /// A version of the protocol, Apple Filing Protocol Reference, "AFP Version Strings".
@@ -139,6 +140,8 @@ pub struct Share {
     pub options: ShareOptions,
     /// Where folders were last seen.
     pub(super) places: Places,
+    /// Which names listings leave out.
+    pub(super) hiding: Hiding,
 }
 
 /// What the site decided about a share.
@@ -176,7 +179,8 @@ impl Share {
         options: ShareOptions,
     ) -> Arc<Self> {
         let name = name.into();
-        Arc::new(Self { name, volume, catalogue, uuid, created, options, places: Places::default() })
+        let (places, hiding) = (Places::default(), Hiding::new(&options));
+        Arc::new(Self { name, volume, catalogue, uuid, created, options, places, hiding })
     }
 
     /// Which differences between names count in it.

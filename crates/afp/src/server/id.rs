@@ -1,11 +1,111 @@
 //! Files by their numbers, Apple Filing Protocol Reference, FPCreateID, FPResolveID, FPDeleteID.
+//!
+//! Every file has a number for ever; "creating" one says that somebody keeps it, as aliases do. Then it is also kept where
+//! the file is, so that it is found at once after a restart.
 
-use super::request::{Outcome, Request};
-use crate::wire::ResultCode;
+use vfs::index::CatalogId;
+use vfs::{Error, Kind};
+use wire::Writer;
+
+use super::config::Version;
+use super::ids::Place;
+use super::open_volume::OpenVolume;
+use super::params::{Wanted, put_target};
+use super::request::{Outcome, Reply, Request};
+use super::target::Target;
+use crate::wire::bitmap::DirBitmap;
+use crate::wire::directory::OfPlace;
+use crate::wire::id::{DeleteId, FileId, ResolveId};
+use crate::wire::{ResultCode, command};
+
+#[cfg(test)]
+mod tests;
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
+        command::CREATE_ID => create(request),
+        command::RESOLVE_ID => resolve(request),
+        command::DELETE_ID => delete(request),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
+}
+
+/// FPCreateID. Who creates one that was created before is told so, and which it is.
+fn create(request: &Request) -> Outcome {
+    let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
+    let volume = request.volume(place.volume)?;
+    volume.may_change()?;
+    let target = volume.resolve(request.caller(), place.folder, &place.path)?;
+    target.file()?;
+    let id = target.id(&volume)?;
+    let is_new = volume.share.catalogue.kept_place(id)?.is_none();
+    keep(&volume, id, target.place_below(&volume)?)?;
+    let reply = Reply::encoded(|w| FileId(id.0).encode(w));
+    if is_new { Ok(reply) } else { Ok(reply.with(ResultCode::ID_EXISTS)) }
+}
+
+/// FPResolveID: parameters of the file, wherever it is by now.
+fn resolve(request: &Request) -> Outcome {
+    let ResolveId { volume, id, bitmap } = ResolveId::decode(&mut request.reader())?;
+    let volume = request.volume(volume)?;
+    let wanted = Wanted { file: bitmap, dir: DirBitmap::NONE }.check(request.version())?;
+    let target = reach(request, &volume, CatalogId(id)).map_err(|error| match error {
+        ResultCode::OBJECT_NOT_FOUND => ResultCode::ID_NOT_FOUND,
+        // As it was before and has been since Mac OS X.
+        ResultCode::OBJECT_TYPE_ERROR if request.version() >= Version::V3_0 => ResultCode::ID_NOT_FOUND,
+        other => other,
+    })?;
+    keep(&volume, CatalogId(id), target.place_below(&volume)?)?;
+    let mut w = Writer::new();
+    w.u16_be(bitmap.0);
+    put_target(&volume, request.caller(), request.version(), &target, wanted, &mut w)?;
+    Ok(Reply { head: w.into_bytes(), ..Reply::default() })
+}
+
+/// FPDeleteID: nobody keeps the file by its number any more. Of a file that is gone the number goes, too.
+fn delete(request: &Request) -> Outcome {
+    let DeleteId { volume, id } = DeleteId::decode(&mut request.reader())?;
+    let volume = request.volume(volume)?;
+    volume.may_change()?;
+    let (catalogue, id) = (&volume.share.catalogue, CatalogId(id));
+    match reach(request, &volume, id) {
+        Ok(_) => catalogue.forget_place(id)?,
+        Err(ResultCode::OBJECT_NOT_FOUND) => {
+            if let Some(key) = catalogue.resolve(id)? {
+                catalogue.forget(&key)?;
+            }
+            return Err(ResultCode::OBJECT_NOT_FOUND);
+        }
+        Err(other) => return Err(other),
+    }
+    Ok(Reply::empty())
+}
+
+fn keep(volume: &OpenVolume, id: CatalogId, at: &Place) -> Result<(), ResultCode> {
+    let folder = volume.id_of(&at.folder.object.key())?;
+    Ok(volume.share.catalogue.keep_place(id, folder, &at.name)?)
+}
+
+/// The file with a number, as somebody reaches it who may pass through the folder that it is in. `ID_NOT_FOUND`: there
+/// never was one, or its number is struck out. `OBJECT_NOT_FOUND`: it is gone.
+fn reach(request: &Request, volume: &OpenVolume, id: CatalogId) -> Result<Target, ResultCode> {
+    let key = volume.share.catalogue.resolve(id)?.ok_or(ResultCode::ID_NOT_FOUND)?;
+    let tree = volume.tree();
+    let found = tree.node(&key)?;
+    if found.attributes.kind == Kind::Folder {
+        return Err(ResultCode::OBJECT_TYPE_ERROR);
+    }
+    let kept = volume.share.catalogue.kept_place(id)?;
+    if let Some(kept) = kept
+        && let Ok(folder) = volume.found(kept.folder)
+    {
+        tree.saw(found.object.id(), &folder.object, &kept.name);
+    }
+    let (folder, name) = tree.place_of(&found)?;
+    let entry = tree.lookup(request.caller(), &folder.object, &name)?;
+    if entry.object.key() != key {
+        return Err(Error::Stale.into()); // it moved just now
+    }
+    Ok(Target::at(entry, Some(Place { folder, name })))
 }

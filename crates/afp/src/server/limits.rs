@@ -14,6 +14,12 @@ pub(super) const MAX_AWAY: usize = 1024;
 pub(super) const MAX_VOLUMES: usize = 1024;
 /// Folders of a share whose places are remembered.
 pub(super) const MAX_PLACES: usize = 65_536;
+/// Places in listings that a session remembers.
+pub(super) const MAX_LISTINGS: usize = 32;
+/// Searches that a session may go on with.
+pub(super) const MAX_SEARCHES: usize = 4;
+/// Folders that a search remembers to look into.
+pub(super) const MAX_FOLDERS_TO_SEARCH: usize = 16_384;
 /// Forks that a session has open.
 pub(super) const MAX_FORKS: usize = 8192;
 /// The most bytes that one command reads. Who asks for more gets so many.

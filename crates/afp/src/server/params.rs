@@ -351,7 +351,7 @@ fn put_unix(facts: &Facts<'_>, w: &mut Writer) {
 }
 
 /// The attribute word, with what is computed of it.
-fn attributes(volume: &OpenVolume, facts: &Facts<'_>) -> u16 {
+pub(super) fn attributes(volume: &OpenVolume, facts: &Facts<'_>) -> u16 {
     let mut bits = facts.bits.0 & !(DATA_OPEN | RESOURCE_OPEN);
     let flags = facts.finder_info.flags();
     if flags.contains(FinderFlags::IS_INVISIBLE) {
@@ -380,7 +380,7 @@ fn open_bits(volume: &OpenVolume, attributes: &Attributes) -> u16 {
 }
 
 /// Finder information; a symbolic link has the type and creator by which Macs know one.
-fn finder_info(facts: &Facts<'_>) -> FinderInfo {
+pub(super) fn finder_info(facts: &Facts<'_>) -> FinderInfo {
     let mut info = facts.finder_info;
     if facts.attributes.kind == Kind::Link {
         info.set_type(*b"slnk", *b"rhap");

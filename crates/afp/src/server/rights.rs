@@ -14,11 +14,20 @@ const OWNER: u32 = 0x80;
 /// The rights of owner, group, everybody and the caller: one byte each, the owner's lowest.
 pub(super) fn access_rights(tree: &Volume, caller: &Caller, of: &Found) -> Result<u32, ResultCode> {
     let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
-    let own = granted(tree.access(caller, of, all)?);
-    let mode = of.attributes.mode;
-    let is_owner = caller.uid == of.attributes.uid || caller.uid == 0;
+    Ok(word(caller, &of.attributes, tree.access(caller, of, all)?))
+}
+
+/// The same of an entry of a listing that has no ACL.
+pub(super) fn access_rights_by_mode(tree: &Volume, caller: &Caller, of: &Attributes) -> u32 {
+    let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
+    word(caller, of, tree.access_by_mode(caller, of, all))
+}
+
+fn word(caller: &Caller, of: &Attributes, own: Access) -> u32 {
+    let (own, mode) = (granted(own), of.mode);
+    let is_owner = caller.uid == of.uid || caller.uid == 0;
     let own = own | if is_owner { OWNER } else { 0 };
-    Ok(own << 24 | of_bits(mode) << 16 | of_bits(mode >> 3) << 8 | of_bits(mode >> 6))
+    own << 24 | of_bits(mode) << 16 | of_bits(mode >> 3) << 8 | of_bits(mode >> 6)
 }
 
 fn granted(access: Access) -> u32 {

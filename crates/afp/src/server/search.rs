@@ -1,11 +1,304 @@
-//! Searches, Apple Filing Protocol Reference, FPCatSearch, FPCatSearchExt.
+//! Searches, Apple Filing Protocol Reference, FPCatSearch, FPCatSearchExt: the tree is walked, folder by folder, from kept
+//! listings. A reply has what was found in a bounded time, and a position to go on from.
+//!
+//! ```text
+//! zeros ──► Search { root } ──► look ──► found enough, or long enough ──► position ──► (the client asks again) ──► look …
+//!                                └─► nothing left ──► EOF_ERROR
+//! ```
+//!
+//! Only folders that the searcher may list and pass are walked.
 
-use super::request::{Outcome, Request};
-use crate::wire::ResultCode;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use vfs::{Entry, HostKey, Page};
+use wire::Writer;
+
+use self::criteria::Criteria;
+use super::config::Version;
+use super::entries::Folder;
+use super::limits::{MAX_FOLDERS_TO_SEARCH, MAX_SEARCHES};
+use super::open_volume::OpenVolume;
+use super::params::Wanted;
+use super::request::{Outcome, Reply, Request};
+use crate::wire::bitmap::{DirBitmap, FileBitmap};
+use crate::wire::search::{self, Form};
+use crate::wire::{ResultCode, command};
+
+mod criteria;
+#[cfg(test)]
+mod tests;
+
+/// How long a request may look: old Macs do not wait for longer than a few seconds.
+const LONGEST: Duration = Duration::from_millis(500);
+/// How many entries are looked at between two looks at the clock.
+const BETWEEN_LOOKS: u32 = 64;
+/// Results end once they have so many bytes: clients have no way to say how many they have room for, and no server gave
+/// them more than an entry beyond this.
+const ENOUGH_BYTES: usize = 448;
+/// What FPCatSearch may tell of what it finds.
+const PLAIN: FileBitmap = FileBitmap(FileBitmap::PARENT_ID.0 | FileBitmap::LONG_NAME.0);
+
+/// The searches that a session may go on with.
+#[derive(Default)]
+pub(super) struct Searches {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u32,
+    waiting: VecDeque<(Position, Walk)>,
+}
+
+/// Where a search goes on: what it is called, and the volume that it is in. A client begins with zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Position {
+    serial: u32,
+    volume: u16,
+}
+
+impl Position {
+    fn decode(bytes: &[u8; 16]) -> Self {
+        let [a, b, c, d, e, f, ..] = *bytes;
+        Self { serial: u32::from_be_bytes([a, b, c, d]), volume: u16::from_be_bytes([e, f]) }
+    }
+
+    fn encode(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&self.serial.to_be_bytes());
+        bytes[4..6].copy_from_slice(&self.volume.to_be_bytes());
+        bytes
+    }
+}
+
+impl Searches {
+    /// The walk that goes on from here; nobody else does.
+    fn take(&self, position: Position) -> Option<Walk> {
+        let mut table = self.table.lock();
+        let at = table.waiting.iter().position(|(known, _)| *known == position)?;
+        table.waiting.remove(at).map(|(_, walk)| walk)
+    }
+
+    /// Keeps a walk; the one that waits longest gives way.
+    fn keep(&self, volume: u16, walk: Walk) -> Position {
+        let mut table = self.table.lock();
+        table.next = table.next.wrapping_add(1).max(1);
+        let position = Position { serial: table.next, volume };
+        if table.waiting.len() >= MAX_SEARCHES {
+            table.waiting.pop_front();
+        }
+        table.waiting.push_back((position, walk));
+        position
+    }
+
+    /// Forgets all.
+    pub(super) fn end(&self) {
+        self.table.lock().waiting.clear();
+    }
+}
+
+/// What is still to be looked into.
+struct Walk {
+    folders: VecDeque<Pending>,
+}
+
+/// A folder, from after a cookie on.
+#[derive(Clone, Copy)]
+struct Pending {
+    key: HostKey,
+    cookie: u64,
+    /// Its entries are still to be looked at.
+    entries: bool,
+    /// The folders among them are still to be walked.
+    folders: bool,
+}
+
+impl Pending {
+    fn new(key: HostKey) -> Self {
+        Self { key, cookie: 0, entries: true, folders: true }
+    }
+}
+
+impl Walk {
+    fn of(root: HostKey) -> Self {
+        Self { folders: VecDeque::from([Pending::new(root)]) }
+    }
+
+    /// Whether there is room for another folder.
+    fn has_room(&self) -> bool {
+        self.folders.len() < MAX_FOLDERS_TO_SEARCH
+    }
+}
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
+        command::CAT_SEARCH => search(request, Form::Plain),
+        command::CAT_SEARCH_EXT if request.version() >= Version::V3_0 => search(request, Form::Ext),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+    }
+}
+
+fn search(request: &Request, form: Form) -> Outcome {
+    let asked = search::Search::decode(&mut request.reader(), form)?;
+    let volume = request.volume(asked.volume)?;
+    let (mut files, mut folders) = (asked.files, asked.folders);
+    if form == Form::Plain {
+        (files, folders) = (files.and(PLAIN), folders.and(DirBitmap(PLAIN.0)));
+    }
+    if files.is_empty() && folders.is_empty() || !asked.bitmap.is_known(asked.files, asked.folders) {
+        return Err(ResultCode::BITMAP_ERROR);
+    }
+    let wanted = Wanted { file: files, dir: folders }.check(request.version())?;
+    let criteria = Criteria::new(&asked)?;
+    if asked.matches == 0 {
+        return Err(ResultCode::PARAM_ERROR);
+    }
+    let searches = &request.session.searches;
+    let position = Position::decode(&asked.position);
+    let walk = match position.serial {
+        0 => Some(Walk::of(volume.tree().root()?.object.key())),
+        _ => searches.take(position).filter(|_| position.volume == volume.id),
+    };
+    let mut look = Look::new(request, &volume, form, wanted, asked.matches);
+    let mut walk = walk.ok_or(ResultCode::CATALOG_CHANGED)?;
+    let is_over = look.walk(&mut walk, &criteria)?;
+    let position = if is_over { asked.position } else { searches.keep(volume.id, walk).encode() };
+    let reply = look.into_reply(position, wanted);
+    if is_over { Ok(reply.with(ResultCode::EOF_ERROR)) } else { Ok(reply) }
+}
+
+/// One request's part of a search.
+struct Look<'a> {
+    request: &'a Request,
+    volume: &'a OpenVolume,
+    form: Form,
+    wanted: Wanted,
+    most: u32,
+    until: Instant,
+    looked: u32,
+    count: u32,
+    w: Writer,
+}
+
+impl<'a> Look<'a> {
+    fn new(request: &'a Request, volume: &'a OpenVolume, form: Form, wanted: Wanted, most: u32) -> Self {
+        let w = Writer::onto(vec![0; search::Reply::HEAD]);
+        let until = Instant::now() + LONGEST;
+        Self { request, volume, form, wanted, most, until, looked: 0, count: 0, w }
+    }
+
+    /// Goes on until nothing is left (true), or enough is found or it has taken long enough (false).
+    fn walk(&mut self, walk: &mut Walk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
+        while let Some(pending) = walk.folders.pop_back() {
+            let Ok(found) = self.volume.tree().node(&pending.key) else { continue }; // gone meanwhile
+            let folder = Folder {
+                volume: self.volume,
+                caller: self.request.caller(),
+                version: self.request.version(),
+                wanted: self.wanted,
+                found: &found,
+                id: self.volume.id_of(&pending.key)?,
+            };
+            if !self.folder(&folder, pending, walk, criteria)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks at a folder's entries, to its end (true), or as far as this request goes (false).
+    fn folder(
+        &mut self,
+        folder: &Folder<'_>,
+        mut pending: Pending,
+        walk: &mut Walk,
+        criteria: &Criteria<'_>,
+    ) -> Result<bool, ResultCode> {
+        loop {
+            let list = self.volume.tree().list(folder.caller, folder.found, pending.cookie);
+            let Ok(page) = list else { return Ok(true) };
+            for entry in page.named() {
+                if self.is_enough() {
+                    walk.folders.push_back(pending);
+                    return Ok(false);
+                }
+                if folder.shows(entry) {
+                    if pending.folders && folder.is_folder(&page, entry) == Some(true) {
+                        pending.folders = self.descend(folder, &page, entry, (pending, &mut *walk));
+                    }
+                    if pending.entries {
+                        self.entry(folder, &page, entry, criteria)?;
+                    }
+                }
+                pending.cookie = entry.cookie;
+            }
+            match page.entries().last() {
+                Some(last) if !page.complete && (pending.entries || pending.folders) => {
+                    pending.cookie = last.cookie;
+                }
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    /// Notes a folder to be walked. Without room for it this and all that follow here are walked when all others have
+    /// been: then the answer is false.
+    fn descend(
+        &self,
+        folder: &Folder<'_>,
+        page: &Page,
+        entry: &Entry,
+        (pending, walk): (Pending, &mut Walk),
+    ) -> bool {
+        if !walk.has_room() {
+            walk.folders.push_front(Pending { entries: false, ..pending });
+            return false;
+        }
+        if let Ok(details) = page.details(folder.caller, entry) {
+            walk.folders.push_back(Pending::new(details.key));
+        }
+        true
+    }
+
+    fn is_enough(&mut self) -> bool {
+        self.looked += 1;
+        self.count >= self.most
+            || self.w.len() >= search::Reply::HEAD + ENOUGH_BYTES
+            || (self.looked.is_multiple_of(BETWEEN_LOOKS) && Instant::now() >= self.until)
+    }
+
+    fn entry(
+        &mut self,
+        folder: &Folder<'_>,
+        page: &Page,
+        entry: &Entry,
+        criteria: &Criteria<'_>,
+    ) -> Result<(), ResultCode> {
+        let Some(is_folder) = folder.is_folder(page, entry) else { return Ok(()) };
+        let is_wanted = if is_folder { !self.wanted.dir.is_empty() } else { !self.wanted.file.is_empty() };
+        if !is_wanted || !criteria.may_be_named(entry.name()) {
+            return Ok(());
+        }
+        // Who may list a folder but not pass through it is told of nothing in it.
+        let facts = match folder.facts(page, entry, criteria.needs()) {
+            Err(ResultCode::ACCESS_DENIED) => None,
+            other => other?,
+        };
+        let Some(facts) = facts else { return Ok(()) };
+        if criteria.matches(self.volume, &facts)? && folder.put(self.form.framing(), &facts, &mut self.w) {
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn into_reply(self, position: [u8; 16], wanted: Wanted) -> Reply {
+        let mut w = Writer::new();
+        let (files, folders) = (wanted.file, wanted.dir);
+        let entries = &self.w.as_bytes()[search::Reply::HEAD..];
+        search::Reply { position, files, folders, count: self.count, entries }.encode(&mut w);
+        Reply { head: w.into_bytes(), ..Reply::default() }
     }
 }

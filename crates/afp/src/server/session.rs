@@ -9,8 +9,10 @@ use vfs::{Actor, Caller};
 
 use super::config::{Share, Version};
 use super::connection::Connection;
+use super::enumerate::Listings;
 use super::fork::Forks;
 use super::open_volume::{OpenVolume, Volumes};
+use super::search::Searches;
 use super::service::Service;
 use super::session_life::Life;
 use super::session_notices::Told;
@@ -50,6 +52,8 @@ pub(super) struct Session {
     pub(super) user: User,
     pub(super) volumes: Volumes,
     pub(super) forks: Forks,
+    pub(super) listings: Listings,
+    pub(super) searches: Searches,
     /// Who it is in the tree's tables.
     pub(super) client: ClientId,
     /// What keeps it alive, and lets its client come back.
@@ -68,6 +72,8 @@ impl Session {
             user,
             volumes: Volumes::default(),
             forks: Forks::default(),
+            listings: Listings::default(),
+            searches: Searches::default(),
             client: ClientId::unused(),
             life: Life::default(),
             told: Told::default(),
@@ -135,6 +141,8 @@ impl Session {
     /// It is over: what it has open is given back.
     pub(super) fn end(&self) {
         self.forks.end();
+        self.listings.end();
+        self.searches.end();
         self.volumes.close_all();
     }
 }

@@ -360,6 +360,10 @@ pub trait Backend: Send + Sync {
         std::thread::sleep(most);
         false
     }
+    /// As whom permissions are judged where this caller asks.
+    fn effective<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
+        caller
+    }
     /// The user whom the server's own files belong to.
     fn own_user(&self) -> u32 {
         0

@@ -124,6 +124,10 @@ impl Backend for Faulty {
         self.inner.wait_for_events(most)
     }
 
+    fn effective<'a>(&'a self, caller: &'a crate::Caller) -> &'a crate::Caller {
+        self.inner.effective(caller)
+    }
+
     fn own_user(&self) -> u32 {
         self.inner.own_user()
     }

@@ -194,6 +194,10 @@ impl Backend for Host {
         self.shared.watches.wait(most)
     }
 
+    fn effective<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
+        self.shared.effective(caller)
+    }
+
     fn own_user(&self) -> u32 {
         self.shared.ourselves.uid
     }

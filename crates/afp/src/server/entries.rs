@@ -1,0 +1,157 @@
+//! Entries of a folder, as enumerations and searches tell of them: from kept listings.
+
+use vfs::backend::Found;
+use vfs::index::CatalogId;
+use vfs::mac::{FileBits, FinderInfo};
+use vfs::{Attributes, Caller, Details, Entry, Error, Kind, Page, Volume};
+use wire::Writer;
+
+use super::config::Version;
+use super::open_volume::OpenVolume;
+use super::params::{Facts, Wanted, put};
+use super::rights::{access_rights, access_rights_by_mode};
+use crate::wire::ResultCode;
+use crate::wire::bitmap::{DirBitmap, FileBitmap};
+use crate::wire::enumerate::Framing;
+
+/// Parameters that say or need an entry's number: names may be made of it.
+const NUMBERED_FILE: FileBitmap =
+    FileBitmap(FileBitmap::FILE_NUMBER.0 | FileBitmap::LONG_NAME.0 | FileBitmap::SHORT_NAME.0);
+/// The same of a folder. Who is told of a folder by any name may ask for it by its number.
+const NUMBERED_DIR: DirBitmap =
+    DirBitmap(DirBitmap::DIR_ID.0 | DirBitmap::LONG_NAME.0 | DirBitmap::SHORT_NAME.0);
+
+/// A folder whose entries somebody is told of.
+pub(super) struct Folder<'a> {
+    pub(super) volume: &'a OpenVolume,
+    pub(super) caller: &'a Caller,
+    pub(super) version: Version,
+    pub(super) wanted: Wanted,
+    pub(super) found: &'a Found,
+    /// Its number.
+    pub(super) id: CatalogId,
+}
+
+/// Which of an entry's facts are looked for, beyond those that are told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Needs {
+    /// What is neither an attribute of the host nor a name or number.
+    pub(super) metadata: bool,
+    pub(super) offspring: bool,
+}
+
+impl Folder<'_> {
+    /// Whether clients are told of an entry at all.
+    pub(super) fn shows(&self, entry: &Entry) -> bool {
+        !self.volume.share.hiding.hides(entry.name())
+    }
+
+    /// Whether an entry is a folder; `None` when it has gone meanwhile, or cannot be told of.
+    pub(super) fn is_folder(&self, page: &Page, entry: &Entry) -> Option<bool> {
+        let kind = match entry.kind {
+            Some(kind) => kind,
+            None => page.details(self.caller, entry).ok()?.attributes.kind,
+        };
+        Some(kind == Kind::Folder)
+    }
+
+    /// Everything about an entry that is wanted or needed; `None` when it has gone meanwhile, or is no part of the share.
+    pub(super) fn facts<'e>(
+        &self,
+        page: &Page,
+        entry: &'e Entry,
+        needs: Needs,
+    ) -> Result<Option<Facts<'e>>, ResultCode> {
+        let facts = match self.described(page, entry, needs) {
+            Ok(facts) => facts,
+            Err(Error::AccessDenied) => return Err(ResultCode::ACCESS_DENIED),
+            Err(error) => {
+                tracing::debug!(%error, "an entry is left out");
+                return Ok(None);
+            }
+        };
+        self.numbered(facts).map(Some)
+    }
+
+    fn described<'e>(&self, page: &Page, entry: &'e Entry, needs: Needs) -> vfs::Result<Facts<'e>> {
+        let wanted = self.wanted;
+        let is_rich = needs.metadata
+            || wanted.needs_metadata(false)
+            || wanted.needs_metadata(true)
+            || wanted.needs_fork_len()
+            || wanted.needs_rights(false)
+            || wanted.needs_rights(true);
+        let mut facts = if is_rich {
+            let rich = page.rich_details(self.caller, entry)?;
+            let facts = Facts {
+                created: rich.created,
+                backup: rich.backup,
+                finder_info: rich.finder_info,
+                bits: rich.bits,
+                fork_len: rich.fork_len,
+                ..self.plain(entry, rich.details)
+            };
+            Facts { rights: self.rights(entry, &rich.details.attributes, rich.has_acl)?, ..facts }
+        } else {
+            self.plain(entry, page.details(self.caller, entry)?)
+        };
+        let counts = needs.offspring || wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
+        if counts && facts.attributes.kind == Kind::Folder {
+            facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes)?;
+        }
+        Ok(facts)
+    }
+
+    fn plain<'e>(&self, entry: &'e Entry, details: Details) -> Facts<'e> {
+        let Details { key, attributes } = details;
+        Facts {
+            key,
+            attributes,
+            id: CatalogId(0),
+            parent: self.id,
+            name: entry.name(),
+            created: Volume::created(&attributes, &vfs::mac::Metadata::default()),
+            backup: None,
+            finder_info: FinderInfo::default(),
+            bits: FileBits(0),
+            fork_len: 0,
+            offspring: 0,
+            rights: 0,
+        }
+    }
+
+    fn rights(&self, entry: &Entry, attributes: &Attributes, has_acl: bool) -> vfs::Result<u32> {
+        if !self.wanted.needs_rights(attributes.kind == Kind::Folder) {
+            return Ok(0);
+        }
+        let (tree, caller) = (self.volume.tree(), self.caller);
+        if !has_acl {
+            return Ok(access_rights_by_mode(tree, caller, attributes));
+        }
+        let found = tree.lookup(caller, &self.found.object, entry.name())?;
+        Ok(access_rights(tree, caller, &found).unwrap_or(0))
+    }
+
+    /// With its number, where that is told.
+    fn numbered<'e>(&self, facts: Facts<'e>) -> Result<Facts<'e>, ResultCode> {
+        let is_folder = facts.attributes.kind == Kind::Folder;
+        let needed = match is_folder {
+            true => self.wanted.dir.intersects(NUMBERED_DIR),
+            false => self.wanted.file.intersects(NUMBERED_FILE),
+        };
+        if !needed {
+            return Ok(facts);
+        }
+        let id = self.volume.id_of(&facts.key)?;
+        if is_folder {
+            self.volume.saw_folder(id, self.id, facts.name);
+        }
+        Ok(Facts { id, ..facts })
+    }
+
+    /// Appends an entry. False: it is too long for its length field, and nothing was appended.
+    pub(super) fn put(&self, framing: Framing, facts: &Facts<'_>, w: &mut Writer) -> bool {
+        let is_folder = facts.attributes.kind == Kind::Folder;
+        framing.put(w, is_folder, |w| put(self.volume, self.version, facts, self.wanted, w))
+    }
+}
