@@ -40,12 +40,12 @@ mod search;
 mod service;
 mod session;
 mod session_control;
-mod set_parameters;
 mod session_life;
 mod session_notices;
 mod session_pulse;
 mod session_replies;
 mod session_token;
+mod set_parameters;
 mod status;
 mod target;
 #[cfg(test)]
