@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use admin::control::{SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
@@ -21,6 +21,8 @@ use crate::volumes::{Volumes, name_owners};
 
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
+/// How long clients have to take the news that the server goes down.
+const GOODBYE_WITHIN: Duration = Duration::from_millis(500);
 
 /// The AFP server.
 pub(crate) struct AfpView {
@@ -73,6 +75,12 @@ impl AfpView {
             };
             tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
         }
+    }
+
+    /// Tells clients that the server goes down, and lets their connections end.
+    pub(crate) async fn say_goodbye(&self) {
+        self.service.stop();
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // or they are cut off
     }
 
     /// Waits until every connection has ended.

@@ -103,6 +103,7 @@ async fn serve_until_stopped(
     control.abort();
     control::remove(state.path());
     bonjour.stopped().await;
+    afp.say_goodbye().await;
     stop.send_replace(true);
     afp.stopped().await;
     smb.stopped().await;

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use ::afp::client::{Client, Login};
 use ::afp::wire::ResultCode;
+use ::afp::wire::dsi;
 use admin::Protocol;
 use admin::control::Status;
 use rustix::process::Signal;
 
 use super::Afp;
-use super::client::connect;
+use super::client::{connect, is_closed_within};
 use crate::server::{Server, USER, folder, open_to_all};
 use crate::signals::until;
 
@@ -79,4 +81,27 @@ fn sighup_brings_and_takes_volumes_without_dropping_a_client() {
         other.open_volume("share").is_err()
     });
     assert_eq!(afp.client.read(file, 0, 100).unwrap(), b"abc"); // what is open stays so
+}
+
+/// Apple Filing Protocol Programming Guide, "DSIAttention": bit 15 says that the server goes down.
+#[test]
+fn sigterm_tells_clients_closes_their_connections_and_ends_with_0() {
+    const GOES_DOWN: u16 = 0x8000;
+    let (top, share) = folder();
+    settings(top.path(), &["share"]);
+    let server = serve(top.path());
+    let mut afp = Afp::enter(server.afp_port);
+    let file = afp.make("notes", b"abc");
+    afp.client.flush(file).unwrap();
+    server.signal(Signal::TERM);
+    let mut told = Vec::new();
+    while let Ok(frame) = afp.client.receive_any() {
+        told.push((frame.header.command, frame.payload));
+    }
+    let down = told.iter().find(|(command, _)| *command == dsi::Command::ATTENTION);
+    let (_, code) = down.unwrap_or_else(|| panic!("nothing but {told:?}"));
+    assert_ne!(u16::from_be_bytes([code[0], code[1]]) & GOES_DOWN, 0);
+    assert_eq!(server.exit_code(), Some(0));
+    assert!(is_closed_within(afp.client.link(), Duration::from_secs(1)));
+    assert_eq!(std::fs::read(share.join("notes")).unwrap(), b"abc");
 }
