@@ -13,6 +13,8 @@ pub enum Error {
     NotEmpty,
     /// The caller's identity may not do this, whatever the mode says (EPERM).
     NotPermitted,
+    /// A client has locked the file against this, for everybody.
+    Locked,
     /// The mode, ACL or policy of the file refuses it (EACCES).
     AccessDenied,
     ReadOnly,
@@ -59,6 +61,7 @@ impl fmt::Display for Error {
             Self::NotLink => "not a symbolic link",
             Self::NotEmpty => "the folder is not empty",
             Self::NotPermitted => "operation not permitted",
+            Self::Locked => "locked by a client",
             Self::AccessDenied => "permission denied",
             Self::ReadOnly => "the share or its file system is read-only",
             Self::NoSpace => "the disk is full",

@@ -16,6 +16,7 @@ mod exchange;
 mod folded;
 mod forks;
 pub mod index;
+mod inhibited;
 mod listing;
 mod local;
 pub mod mac;

@@ -4,6 +4,7 @@ use crate::acl::Rights;
 use crate::backend::Found;
 use crate::busy::Changing;
 use crate::events::{self, Aspects, Happened};
+use crate::inhibited::inhibits;
 use crate::local::What;
 use crate::mac::Metadata;
 use crate::mac::layout::sidecar_name;
@@ -21,7 +22,9 @@ impl Volume {
             (Some(streams), Some(place)) => streams.load(&file_at(of, place)),
             _ => streams::load_alone(object),
         };
-        Ok(loaded?.0)
+        let metadata = loaded?.0;
+        self.learn_inhibits(of, &metadata);
+        Ok(metadata)
     }
 
     /// When a file was made: what a client said, else what the host knows, else the earliest time that it has.
@@ -47,17 +50,26 @@ impl Volume {
         if after == before {
             return Ok(());
         }
+        self.learn_inhibits(of, &after);
         let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
-        self.describe(actor, of, place, Aspects::ATTRIBUTES.union(created), || match (&self.streams, place) {
-            (Some(streams), Some(place)) => streams.store(by, &file_at(of, place), &after),
-            _ => streams::store_alone(by, &*of.object, &after),
-        })
+        let stored = self.describe(actor, of, place, Aspects::ATTRIBUTES.union(created), || {
+            match (&self.streams, place) {
+                (Some(streams), Some(place)) => streams.store(by, &file_at(of, place), &after),
+                _ => streams::store_alone(by, &*of.object, &after),
+            }
+        });
+        let kind = of.attributes.kind;
+        if inhibits(&before, kind) != inhibits(&after, kind) {
+            self.inhibited.forget_all();
+        }
+        stored
     }
 
     /// Gives a file its first metadata: one that the caller has just made and that nobody else knows yet. Nothing is read
     /// first; DOS attributes alone cost one call to the host.
     pub fn describe_new(&self, actor: &Actor, made: &Found, metadata: &Metadata) -> Result<()> {
         let by = self.may_describe(actor, made, Rights::NONE)?;
+        self.learn_inhibits(made, metadata);
         streams::store_first(by, &*made.object, metadata)?;
         self.unheard(&made.object);
         Ok(())

@@ -29,6 +29,7 @@ use crate::backend::Found;
 use crate::coherence::{RECALL_DEADLINE, who};
 use crate::events::{Change, Happened};
 use crate::local::{DATA, Own, What};
+use crate::mac::FileBits;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, Stream,
@@ -152,6 +153,9 @@ impl Volume {
     fn may_open(&self, caller: &Caller, file: &Found, access: Modes, granted: bool) -> Result<()> {
         if access.meets(Modes::WRITE.union(Modes::DELETE)) && self.is_read_only() {
             return Err(Error::ReadOnly);
+        }
+        if access.meets(Modes::WRITE) && !granted {
+            self.may_despite(file, FileBits::WRITE_INHIBIT)?;
         }
         let bit = |mode, bit| if access.meets(mode) { bit } else { Access::NONE };
         let want = bit(Modes::READ, Access::READ).union(bit(Modes::WRITE, Access::WRITE));

@@ -12,6 +12,7 @@ impl From<Error> for ResultCode {
             Error::NotFolder | Error::IsFolder | Error::IsLink | Error::NotLink => Self::OBJECT_TYPE_ERROR,
             Error::NotEmpty => Self::DIR_NOT_EMPTY,
             Error::NotPermitted | Error::AccessDenied => Self::ACCESS_DENIED,
+            Error::Locked => Self::OBJECT_LOCKED,
             Error::ReadOnly => Self::VOLUME_LOCKED,
             Error::NoSpace | Error::QuotaExceeded | Error::FileTooLarge => Self::DISK_FULL,
             Error::NameTooLong | Error::InvalidName | Error::Invalid => Self::PARAM_ERROR,

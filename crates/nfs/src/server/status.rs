@@ -13,7 +13,8 @@ impl From<Error> for Status {
             Error::IsLink => Self::INVAL,
             Error::NotLink => Self::INVAL,
             Error::NotEmpty => Self::NOTEMPTY,
-            Error::NotPermitted => Self::PERM,
+            // As UNIX says it of a file with such a flag.
+            Error::NotPermitted | Error::Locked => Self::PERM,
             Error::AccessDenied => Self::ACCES,
             Error::ReadOnly => Self::ROFS,
             Error::NoSpace => Self::NOSPC,

@@ -13,7 +13,7 @@ impl From<Error> for Status {
             Error::IsLink => Self::STOPPED_ON_SYMLINK,
             Error::NotLink => Self::NOT_A_REPARSE_POINT,
             Error::NotEmpty => Self::DIRECTORY_NOT_EMPTY,
-            Error::NotPermitted | Error::AccessDenied => Self::ACCESS_DENIED,
+            Error::NotPermitted | Error::AccessDenied | Error::Locked => Self::ACCESS_DENIED,
             Error::ReadOnly => Self::MEDIA_WRITE_PROTECTED,
             Error::NoSpace => Self::DISK_FULL,
             Error::QuotaExceeded => Self::QUOTA_EXCEEDED,

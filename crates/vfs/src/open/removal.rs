@@ -10,6 +10,7 @@ use super::streams::cut_fork;
 use crate::backend::Found;
 use crate::events::Happened;
 use crate::local::What;
+use crate::mac::FileBits;
 use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::state::{Cause, Last, Stream};
 use crate::streams::File;
@@ -81,6 +82,8 @@ impl Open {
     /// Whether the file could be removed now.
     fn may_go(&self) -> Result<()> {
         let Some((folder, name)) = self.place() else { return Err(Error::Invalid) };
+        let going = Found { attributes: self.node.attributes()?, object: self.node.clone() };
+        self.volume.may_despite(&going, FileBits::DELETE_INHIBIT)?;
         if !self.granted {
             let want = Access::WRITE.union(Access::EXECUTE);
             let found = Found { attributes: folder.attributes()?, object: folder };

@@ -113,6 +113,11 @@ impl Streams {
         Ok(there.filter(|there| there.object.key() == owner.key()).map(|_| (folder, name)))
     }
 
+    /// The file that this object says it is the sidecar of.
+    pub(crate) fn owner_of(&self, object: &dyn Object) -> Result<Option<HostKey>> {
+        sidecar::owner(object)
+    }
+
     /// The file that this object is the sidecar of, and where it is, as far as a client's look-up has shown that.
     pub fn sidecar_place(&self, object: &dyn Object) -> Result<Option<Owned>> {
         let Some(key) = sidecar::owner(object)? else { return Ok(None) };

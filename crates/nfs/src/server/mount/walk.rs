@@ -84,7 +84,8 @@ impl From<Error> for Status {
             | Error::BeingRemoved
             | Error::LeaseRecall
             | Error::NoSuchAttribute
-            | Error::TooMany => Self::SERVERFAULT,
+            | Error::TooMany
+            | Error::Locked => Self::SERVERFAULT,
         }
     }
 }

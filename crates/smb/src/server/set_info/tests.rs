@@ -187,6 +187,28 @@ async fn what_is_read_only_or_not_empty_is_not_removed() {
     assert_eq!(ada.open("file", opens).await.err(), Some(Status::OBJECT_NAME_NOT_FOUND));
 }
 
+/// Inside Macintosh: Files, "Locked": neither contents nor name change, and it stays.
+#[tokio::test]
+async fn what_a_mac_has_locked_is_neither_written_nor_moved_nor_removed() {
+    let service = service();
+    let mut ada = User::new(&service).await;
+    let file = ada.make("file", b"abc").await;
+    let tree = crate::server::testing::volume(&service, "share");
+    let root = tree.root().unwrap();
+    let found = tree.lookup(&vfs::Caller::root(), &root.object, b"file").unwrap();
+    let actor =
+        vfs::Actor::new(vfs::Caller::root(), vfs::state::Party::client(vfs::state::ClientId::unused()));
+    let place = Some(vfs::Beside { folder: &root.object, name: b"file" });
+    tree.change_metadata(&actor, &found, place, |metadata| metadata.set_locked(true)).unwrap();
+    assert_eq!(move_to(&mut ada, file, "moved", false).await, Status::ACCESS_DENIED);
+    // Not even by who says that read-only is no matter: FILE_DISPOSITION_IGNORE_READONLY_ATTRIBUTE.
+    assert_eq!(set(&mut ada, file, FileClass::DISPOSITION_EX, &[0x11, 0, 0, 0]).await, Status::ACCESS_DENIED);
+    assert_eq!(set(&mut ada, file, FileClass::DISPOSITION, &[1]).await, Status::CANNOT_DELETE);
+    ada.close(file).await;
+    let opens = |create: &mut crate::wire::create::Request<'_>| create.disposition = Disposition::OPEN;
+    assert_eq!(ada.open("file", opens).await.err(), Some(Status::ACCESS_DENIED), "to write");
+}
+
 /// MS-FSA 2.1.5.15.11.
 #[tokio::test]
 async fn a_move_replaces_only_what_may_be_replaced() {

@@ -9,6 +9,7 @@ mod faults;
 mod handles;
 mod linking;
 mod listing;
+mod locked;
 mod looking_up;
 mod making;
 mod names;

@@ -1,0 +1,166 @@
+//! What may not be done to a file because a client said so: write it, move it, remove it. The bits are part of what
+//! describes a file ([`FileBits::LOCKED`]; Windows' read-only is the first of them), and bind everybody, whichever protocol
+//! they come by.
+//!
+//! A volume that has never had such a file asks none: one atomic load. That it has is noted on its own folder when the first
+//! is made, or seen. From then on each file is asked when it is to be changed, and again after [`Volume::tend`]; what is
+//! open is not asked again, as it was decided when it was opened.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::acl::server;
+use crate::backend::{Backend, Found, XattrMode};
+use crate::mac::layout::sidecar_owner;
+use crate::mac::{FileBits, Metadata};
+use crate::{Caller, Error, HostKey, Kind, Result, Volume, streams};
+
+/// On the volume's own folder: there may be such files.
+const NOTE: &[u8] = b"user.fourfold.inhibits";
+const SHARDS: usize = 16;
+/// Files remembered, per shard.
+const REMEMBERED: usize = 1_024;
+
+const UNKNOWN: u8 = 0;
+const NO: u8 = 1;
+const YES: u8 = 2;
+
+/// What a volume knows of such files.
+#[derive(Default)]
+pub(crate) struct Inhibited {
+    any: AtomicU8,
+    noting: Mutex<()>,
+    known: [Mutex<HashMap<HostKey, FileBits>>; SHARDS],
+    /// Raised whenever something is forgotten, so that what was read before is not remembered after.
+    epoch: AtomicU64,
+}
+
+impl Inhibited {
+    fn any(&self, backend: &dyn Backend) -> Result<bool> {
+        match self.any.load(Ordering::Acquire) {
+            NO => Ok(false),
+            YES => Ok(true),
+            _ => {
+                let _noting = self.noting.lock();
+                let is_noted = match backend.root()?.object.xattr(NOTE) {
+                    Ok(_) => true,
+                    Err(Error::NoSuchAttribute | Error::NotSupported) => false,
+                    Err(other) => return Err(other),
+                };
+                let found = if is_noted { YES } else { NO };
+                let _ = self.any.compare_exchange(UNKNOWN, found, Ordering::AcqRel, Ordering::Acquire);
+                Ok(self.any.load(Ordering::Acquire) == YES)
+            }
+        }
+    }
+
+    /// There is such a file. A volume that cannot be written is told so again after the next start.
+    fn learn(&self, backend: &dyn Backend) {
+        if self.any.load(Ordering::Acquire) == YES {
+            return;
+        }
+        let _noting = self.noting.lock();
+        self.any.store(YES, Ordering::Release);
+        let noted =
+            backend.root().and_then(|root| root.object.set_xattr(server(), NOTE, b"1", XattrMode::Set));
+        if let Err(error) = noted {
+            tracing::debug!(%error, "not noted that the volume has locked files");
+        }
+    }
+
+    /// Forgets what may have changed.
+    pub(crate) fn forget_all(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        if self.any.load(Ordering::Acquire) == YES {
+            self.known.iter().for_each(|shard| shard.lock().clear());
+        }
+    }
+
+    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, FileBits>> {
+        let bytes = key.as_bytes().iter();
+        &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
+    }
+}
+
+impl Volume {
+    /// What may not be done to a file or folder: of [`FileBits::LOCKED`] those that count.
+    pub fn inhibits(&self, of: &Found) -> Result<FileBits> {
+        let (object, kind) = (&*of.object, of.attributes.kind);
+        if !matches!(kind, Kind::File | Kind::Folder) || !self.inhibited.any(self.backend.as_ref())? {
+            return Ok(FileBits::default());
+        }
+        let key = object.key();
+        if let Some(known) = self.inhibited.shard(&key).lock().get(&key) {
+            return Ok(*known);
+        }
+        let epoch = self.inhibited.epoch.load(Ordering::Acquire);
+        let bits = self.ask_inhibits(of)?;
+        let mut shard = self.inhibited.shard(&key).lock();
+        if shard.len() >= REMEMBERED {
+            shard.clear();
+        }
+        if self.inhibited.epoch.load(Ordering::Acquire) == epoch {
+            shard.insert(key, bits);
+        }
+        Ok(bits)
+    }
+
+    /// What describes a file to Macs, `._name`, changes with the file's contents.
+    fn ask_inhibits(&self, of: &Found) -> Result<FileBits> {
+        let own = inhibits(&streams::load_alone(&*of.object)?.0, of.attributes.kind);
+        let Some(streams) = self.streams.as_ref().filter(|_| of.attributes.kind == Kind::File) else {
+            return Ok(own);
+        };
+        let owner = match streams.owner_of(&*of.object)? {
+            Some(key) => self.backend.by_key(&key),
+            None => return Ok(own),
+        };
+        match owner {
+            Ok(owner) => {
+                let described = streams::load_alone(&*owner.object)?.0;
+                Ok(own.with(FileBits::WRITE_INHIBIT, described.is_readonly()))
+            }
+            Err(Error::Stale) => Ok(own),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Fails where one of these bits says so.
+    pub(crate) fn may_despite(&self, of: &Found, bits: FileBits) -> Result<()> {
+        if self.inhibits(of)?.0 & bits.0 != 0 { Err(Error::Locked) } else { Ok(()) }
+    }
+
+    /// The same for an entry of a folder.
+    pub(crate) fn may_take_away(&self, folder: &Found, name: &[u8], bits: FileBits) -> Result<()> {
+        if !self.inhibited.any(self.backend.as_ref())? {
+            return Ok(());
+        }
+        let (name, bits) = match sidecar_owner(name) {
+            Some(owner) if self.streams.is_some() => (owner, FileBits::WRITE_INHIBIT),
+            _ => (name, bits),
+        };
+        match folder.object.lookup(&Caller::root(), name) {
+            Ok(found) => self.may_despite(&found, bits),
+            Err(Error::NotFound | Error::NameTooLong) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// A file is, or is about to be, described so.
+    pub(crate) fn learn_inhibits(&self, of: &Found, metadata: &Metadata) {
+        if inhibits(metadata, of.attributes.kind) != FileBits::default() {
+            self.inhibited.learn(self.backend.as_ref());
+        }
+    }
+}
+
+/// What counts of what a file's description says. The contents of a folder are its entries, which may come and go.
+pub(crate) fn inhibits(metadata: &Metadata, kind: Kind) -> FileBits {
+    let bits = FileBits(metadata.bits.0 & FileBits::LOCKED.0);
+    match kind {
+        Kind::Folder => bits.with(FileBits::WRITE_INHIBIT, false),
+        _ => bits.with(FileBits::WRITE_INHIBIT, metadata.is_readonly()),
+    }
+}

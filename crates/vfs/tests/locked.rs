@@ -1,0 +1,198 @@
+//! Locked means locked: what a client has locked is neither written nor moved nor removed by anybody. On the memory and the
+//! host backend.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::memory::Memory;
+use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability};
+use vfs::mac::{FileBits, Metadata};
+use vfs::state::{ClientId, Modes, Party};
+use vfs::{Actor, Beside, Caller, Error, Kind, OpenOptions, Result, SetAttributes, Volume, VolumeOptions};
+
+/// A volume with a file "notes", who acts, and the file.
+struct Scene {
+    backend: Arc<dyn Backend>,
+    volume: Arc<Volume>,
+    actor: Actor,
+    _dir: Option<tempfile::TempDir>,
+}
+
+fn scenes() -> Vec<Scene> {
+    let dir = tempfile::tempdir().unwrap();
+    let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let scene = |backend: Arc<dyn Backend>, caller, _dir| {
+        let volume = Arc::new(Volume::new(backend.clone(), VolumeOptions::default()));
+        let actor = Actor { caller, party: Party::client(ClientId(7)), open: None, parent_key: None };
+        let root = volume.root().unwrap();
+        volume.create(&actor, &root, b"notes", NewKind::File, 0o644).unwrap();
+        Scene { backend, volume, actor, _dir }
+    };
+    vec![
+        scene(Arc::new(Memory::ticking()), Caller::root(), None),
+        scene(Arc::new(host), Caller::new(uid, gid, &[]), Some(dir)),
+    ]
+}
+
+impl Scene {
+    fn root(&self) -> Found {
+        self.volume.root().unwrap()
+    }
+
+    fn file(&self) -> Found {
+        self.volume.lookup(&self.actor.caller, &self.root().object, b"notes").unwrap()
+    }
+
+    fn describe(&self, change: impl FnOnce(&mut Metadata)) {
+        let (root, file) = (self.root(), self.file());
+        let place = Some(Beside { folder: &root.object, name: b"notes" });
+        self.volume.change_metadata(&self.actor, &file, place, change).unwrap();
+    }
+
+    /// The same server after a restart.
+    fn restart(&mut self) {
+        self.volume = Arc::new(Volume::new(self.backend.clone(), VolumeOptions::default()));
+    }
+
+    fn write(&self) -> Result<()> {
+        let data = Bytes::from_static(b"new");
+        run(self.volume.write(&self.actor, &self.file(), 0, data, Stability::Unstable)).map(drop)
+    }
+
+    fn cut(&self) -> Result<()> {
+        let size = SetAttributes { size: Some(0), ..SetAttributes::default() };
+        self.volume.set_attributes(&self.actor, &self.file(), &size).map(drop)
+    }
+
+    fn open_to_write(&self) -> Result<()> {
+        run(self.volume.open(&self.actor, &self.file(), OpenOptions::data(Modes::WRITE))).map(drop)
+    }
+
+    fn rename(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        let root = self.root();
+        self.volume.rename(&self.actor, (&root, from), (&root, to), RenameMode::Replace).map(drop)
+    }
+
+    fn remove(&self, name: &[u8], kind: Kind) -> Result<()> {
+        self.volume.remove(&self.actor, &self.root(), name, kind).map(drop)
+    }
+
+    fn assert_locked(&self) {
+        assert_eq!(self.write(), Err(Error::Locked));
+        assert_eq!(self.cut(), Err(Error::Locked));
+        assert_eq!(self.open_to_write(), Err(Error::Locked));
+        assert_eq!(self.rename(b"notes", b"other"), Err(Error::Locked));
+        assert_eq!(self.remove(b"notes", Kind::File), Err(Error::Locked));
+        assert!(self.volume.inhibits(&self.file()).unwrap().contains(FileBits::LOCKED));
+    }
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+#[test]
+fn a_locked_file_is_neither_written_nor_moved_nor_removed_until_it_is_unlocked() {
+    for mut scene in scenes() {
+        scene.write().unwrap();
+        scene.describe(|metadata| metadata.set_locked(true));
+        scene.assert_locked();
+        scene.restart();
+        scene.assert_locked();
+        scene.describe(|metadata| metadata.comment = b"said of a locked file".to_vec());
+        scene.assert_locked();
+        scene.describe(|metadata| metadata.set_locked(false));
+        scene.write().unwrap();
+        scene.rename(b"notes", b"notes2").unwrap();
+        scene.remove(b"notes2", Kind::File).unwrap();
+    }
+}
+
+#[test]
+fn each_bit_says_one_thing() {
+    for scene in scenes() {
+        scene.describe(|metadata| metadata.set_readonly(true));
+        assert_eq!(scene.write(), Err(Error::Locked));
+        scene.describe(|metadata| metadata.bits = FileBits::RENAME_INHIBIT);
+        scene.describe(|metadata| metadata.set_readonly(false));
+        scene.write().unwrap();
+        assert_eq!(scene.rename(b"notes", b"other"), Err(Error::Locked));
+        scene.describe(|metadata| metadata.bits = FileBits::DELETE_INHIBIT);
+        assert_eq!(scene.remove(b"notes", Kind::File), Err(Error::Locked));
+        scene.rename(b"notes", b"other").unwrap();
+    }
+}
+
+#[test]
+fn a_locked_file_is_not_replaced() {
+    for scene in scenes() {
+        let root = scene.root();
+        scene.volume.create(&scene.actor, &root, b"new", NewKind::File, 0o644).unwrap();
+        scene.describe(|metadata| metadata.set_locked(true));
+        assert_eq!(scene.rename(b"new", b"notes"), Err(Error::Locked));
+    }
+}
+
+#[test]
+fn a_locked_folder_stays_and_its_entries_come_and_go() {
+    for scene in scenes() {
+        let root = scene.root();
+        let folder = scene.volume.create(&scene.actor, &root, b"box", NewKind::Folder, 0o755).unwrap().found;
+        let place = Some(Beside { folder: &root.object, name: b"box" });
+        scene.volume.change_metadata(&scene.actor, &folder, place, |one| one.set_locked(true)).unwrap();
+        assert_eq!(scene.remove(b"box", Kind::Folder), Err(Error::Locked));
+        assert_eq!(scene.rename(b"box", b"other"), Err(Error::Locked));
+        scene.volume.create(&scene.actor, &folder, b"inside", NewKind::File, 0o644).unwrap();
+        scene.volume.remove(&scene.actor, &folder, b"inside", Kind::File).unwrap();
+    }
+}
+
+#[test]
+fn who_had_it_open_goes_on_writing_but_does_not_remove_it() {
+    for scene in scenes() {
+        let root = scene.root();
+        let place = Some(Beside { folder: &root.object, name: b"notes" });
+        let access = Modes::WRITE.union(Modes::DELETE);
+        let options = OpenOptions { place, granted: true, ..OpenOptions::data(access) };
+        let open = run(scene.volume.open(&scene.actor, &scene.file(), options)).unwrap();
+        scene.describe(|metadata| metadata.set_locked(true));
+        run(open.write_at(0, Bytes::from_static(b"late"), Stability::Unstable)).unwrap();
+        assert_eq!(run(open.remove_on_close(true)), Err(Error::Locked));
+        assert_eq!(run(open.rename_to(&root, b"other", RenameMode::Replace)), Err(Error::Locked));
+    }
+}
+
+#[test]
+fn what_another_program_has_locked_counts_once_it_was_seen() {
+    for mut scene in scenes() {
+        let mut locked = Metadata::default();
+        locked.set_locked(true);
+        // As Netatalk leaves it.
+        let mode = vfs::backend::XattrMode::Set;
+        let name = b"user.org.netatalk.Metadata";
+        scene.file().object.set_xattr(&Caller::root(), name, &locked.to_netatalk(), mode).unwrap();
+        scene.write().unwrap();
+        scene.volume.metadata(&scene.file(), None).unwrap();
+        scene.assert_locked();
+        scene.restart();
+        scene.assert_locked();
+    }
+}
+
+#[test]
+fn the_sidecar_of_a_locked_file_is_a_part_of_it() {
+    for scene in scenes() {
+        let root = scene.root();
+        let sidecar = scene.volume.create(&scene.actor, &root, b"._notes", NewKind::File, 0o644).unwrap();
+        scene.describe(|metadata| metadata.set_locked(true));
+        let data = Bytes::from_static(b"\0\x05\x16\x07");
+        let write = scene.volume.write(&scene.actor, &sidecar.found, 0, data, Stability::Unstable);
+        assert_eq!(run(write).map(drop), Err(Error::Locked));
+        assert_eq!(scene.remove(b"._notes", Kind::File), Err(Error::Locked));
+    }
+}
