@@ -107,6 +107,7 @@ impl Told {
             unix: Arc::new(UnixAccounts::system()),
             logins: logins(&server.afp_logins),
             guesses: self.guesses.clone(),
+            greeting: server.afp_greeting.clone(),
             change_password: change,
             addresses: self.port.map(|port| addresses(&server.listen, port)).unwrap_or_default(),
             ..Config::new(shares, Arc::new(current.accounts.clone()))

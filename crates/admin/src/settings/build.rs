@@ -103,6 +103,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),
+        afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
         bonjour: match server.text("bonjour").as_deref() {
             Some("on") => Bonjour::On,
             Some("off") => Bonjour::Off,

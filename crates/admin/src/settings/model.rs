@@ -43,6 +43,8 @@ pub struct ServerSettings {
     pub afp_change_password: bool,
     /// By what AFP clients tell servers apart; `None`: the server's own id.
     pub afp_signature: Option<[u8; 16]>,
+    /// What AFP clients show to who logs in.
+    pub afp_greeting: Option<String>,
     /// Whether the shares are announced.
     pub bonjour: Bonjour,
     /// The name that is announced; `None`: the host's.

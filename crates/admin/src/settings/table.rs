@@ -203,6 +203,10 @@ pub static SETTINGS: &[Setting] = &[
             "The 16 bytes by which Macs tell AFP servers apart, and their aliases find this one again.",
             "Set it only to take over from another server: Netatalk keeps its own in `afp_signature.conf`.",
         ),
+    new(Server, "afp-greeting", Kind::Text, "\"Backups run at noon.\"").without_default("none").says(
+        "What Macs show to who logs in over AFP.",
+        "Mac OS X shows up to 1000 bytes of it, older systems up to 199 characters.",
+    ),
     new(Server, "bonjour", OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
         "Whether the shares are announced by Bonjour (mDNS), so that Macs list the server: auto, on or off.",
         "\"auto\" announces what other machines can reach. \"on\" announces a server that listens on this machine only, too, \
