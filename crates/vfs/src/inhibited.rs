@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::acl::server;
-use crate::backend::{Backend, Found, XattrMode};
+use crate::backend::{Backend, Found, RenameMode, XattrMode};
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{FileBits, Metadata};
 use crate::{Caller, Error, HostKey, Kind, Result, Volume, streams};
@@ -127,13 +127,37 @@ impl Volume {
         }
     }
 
+    /// Fails where a file may not be written.
+    pub(crate) fn may_alter(&self, of: &Found) -> Result<()> {
+        self.may_despite(of, FileBits::WRITE_INHIBIT)
+    }
+
+    /// Fails where an entry of a folder may not be removed.
+    pub(crate) fn may_take_away(&self, folder: &Found, name: &[u8]) -> Result<()> {
+        self.entry_may_despite(folder, name, FileBits::DELETE_INHIBIT)
+    }
+
+    /// Fails where an entry may not be moved, or not go elsewhere for it.
+    pub(crate) fn may_move_away(
+        &self,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+    ) -> Result<()> {
+        self.entry_may_despite(from.0, from.1, FileBits::RENAME_INHIBIT)?;
+        match mode {
+            RenameMode::Exchange => self.entry_may_despite(to.0, to.1, FileBits::RENAME_INHIBIT),
+            _ => self.may_take_away(to.0, to.1),
+        }
+    }
+
     /// Fails where one of these bits says so.
     pub(crate) fn may_despite(&self, of: &Found, bits: FileBits) -> Result<()> {
         if self.inhibits(of)?.0 & bits.0 != 0 { Err(Error::Locked) } else { Ok(()) }
     }
 
     /// The same for an entry of a folder.
-    pub(crate) fn may_take_away(&self, folder: &Found, name: &[u8], bits: FileBits) -> Result<()> {
+    fn entry_may_despite(&self, folder: &Found, name: &[u8], bits: FileBits) -> Result<()> {
         if !self.inhibited.any(self.backend.as_ref())? {
             return Ok(());
         }

@@ -29,7 +29,6 @@ use crate::backend::Found;
 use crate::coherence::{RECALL_DEADLINE, who};
 use crate::events::{Change, Happened};
 use crate::local::{DATA, Own, What};
-use crate::mac::FileBits;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, Stream,
@@ -155,7 +154,7 @@ impl Volume {
             return Err(Error::ReadOnly);
         }
         if access.meets(Modes::WRITE) && !granted {
-            self.may_despite(file, FileBits::WRITE_INHIBIT)?;
+            self.may_alter(file)?;
         }
         let bit = |mode, bit| if access.meets(mode) { bit } else { Access::NONE };
         let want = bit(Modes::READ, Access::READ).union(bit(Modes::WRITE, Access::WRITE));

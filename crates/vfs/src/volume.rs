@@ -16,7 +16,6 @@ use crate::events::{Aspects, Happened, Hub};
 use crate::inhibited::Inhibited;
 use crate::listing::{Listings, Page};
 use crate::local::{Locals, What};
-use crate::mac::FileBits;
 use crate::mac::layout::sidecar_name;
 use crate::open::Places;
 use crate::permission::by_mode;
@@ -267,7 +266,7 @@ impl Volume {
         stability: Stability,
     ) -> Result<Change> {
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
-        self.may_despite(to, FileBits::WRITE_INHIBIT)?;
+        self.may_alter(to)?;
         self.may_write(actor, node.id(), offset, data.len())?;
         let by = self.acting(caller, to, Rights::WRITE_DATA)?;
         node.prepare(by, &before, Access::WRITE, true)?;
@@ -306,7 +305,7 @@ impl Volume {
         let (node, before) = (&of.object, self.may_change(of)?);
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
         if let Some(size) = changes.size {
-            self.may_despite(of, FileBits::WRITE_INHIBIT)?;
+            self.may_alter(of)?;
             self.may_resize(actor, node.id(), size.min(before.size))?;
         }
         self.recall(actor, node.id(), cause)?;
@@ -370,7 +369,7 @@ impl Volume {
     pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
         let before = self.may_change(folder)?;
         let stored = self.stored_entry(&actor.caller, folder, name)?;
-        self.may_take_away(folder, &stored, FileBits::DELETE_INHIBIT)?;
+        self.may_take_away(folder, &stored)?;
         let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
         let own = self.locals.own(&[(id, &stored, What::Removed), (id, &sidecar, What::Anything)]);
@@ -407,12 +406,7 @@ impl Volume {
         let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
         let name = self.stored_entry(&actor.caller, from.0, from.1)?;
         let new_name = names::for_storage(to.1);
-        let replacing = match mode {
-            RenameMode::Exchange => FileBits::RENAME_INHIBIT,
-            _ => FileBits::DELETE_INHIBIT,
-        };
-        self.may_take_away(from.0, &name, FileBits::RENAME_INHIBIT)?;
-        self.may_take_away(to.0, &new_name, replacing)?;
+        self.may_move_away((from.0, &name), (to.0, &new_name), mode)?;
         let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
         let replaced = self.concerned(actor, to.0, &new_name, Cause::Remove)?;
         let (source, target) = (&from.0.object, &to.0.object);
