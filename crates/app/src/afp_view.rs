@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
-use afp::server::{Config, Logins, Service, Share, ShareOptions};
+use afp::server::{ChangePassword, Config, Logins, Service, Share, ShareOptions};
 use auth::{AccountFile, Guesses, Identity, UnixAccounts};
 use conn::{Server, Watchdog};
 use tokio::sync::{Notify, watch};
@@ -96,10 +96,7 @@ impl Told {
         let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp));
         let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
         let guests = shares.iter().any(|share| share.options.guests);
-        let change = server.afp_change_password.then(|| {
-            let (state, changed) = (self.state.clone(), self.accounts_changed.clone());
-            Arc::new(move |name: &str, password: &str| change_password(&state, &changed, name, password)) as _
-        });
+        let change = server.afp_change_password.then(|| self.password_keeper(settings));
         Ok(Config {
             signature: server.afp_signature.unwrap_or(self.server_id),
             name: here::server_name(server),
@@ -111,6 +108,16 @@ impl Told {
             change_password: change,
             addresses: self.port.map(|port| addresses(&server.listen, port)).unwrap_or_default(),
             ..Config::new(shares, Arc::new(current.accounts.clone()))
+        })
+    }
+
+    /// What keeps new passwords: in the state folder, where those of the command line are not.
+    fn password_keeper(&self, settings: &Settings) -> ChangePassword {
+        let typed = settings.users.iter().filter(|user| user.password.is_some());
+        let typed: Vec<String> = typed.map(|user| user.name.clone()).collect();
+        let (state, changed) = (self.state.clone(), self.accounts_changed.clone());
+        Arc::new(move |name: &str, password: &str| {
+            !typed.iter().any(|other| other == name) && change_password(&state, &changed, name, password)
         })
     }
 
@@ -150,7 +157,7 @@ fn logins(chosen: &[AfpLogin]) -> Logins {
     }
 }
 
-/// Keeps somebody's new password. An account of the command line alone has nowhere to keep one.
+/// Keeps somebody's new password.
 fn change_password(state: &Path, changed: &Notify, name: &str, password: &str) -> bool {
     let edit = || AccountFile::edit(state, |accounts| accounts.change_password(name, password));
     match vfs::backend::host::as_ourselves(edit) {

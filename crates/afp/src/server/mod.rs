@@ -54,6 +54,6 @@ mod uam;
 mod uuid;
 mod volume;
 
-pub use config::{Config, Logins, Share, ShareOptions, Version};
+pub use config::{ChangePassword, Config, Logins, Share, ShareOptions, Version};
 pub use connection::serve_stream;
 pub use service::{Service, SessionInfo};

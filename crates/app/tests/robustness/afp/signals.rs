@@ -1,14 +1,16 @@
 //! Status, SIGHUP and SIGTERM while clients of AFP are connected.
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use ::afp::client::{Client, Login};
-use ::afp::wire::ResultCode;
-use ::afp::wire::dsi;
+use ::afp::wire::login::ChangePassword;
+use ::afp::wire::{ResultCode, command, dsi};
 use admin::Protocol;
 use admin::control::Status;
+use auth::AccountFile;
 use rustix::process::Signal;
 
 use super::Afp;
@@ -54,6 +56,42 @@ fn status_names_who_is_there_and_whose_what_is_open_is() {
     let open = &status.opens[0];
     assert_eq!((open.share.as_str(), open.owner.as_str()), ("share", "tester at 127.0.0.1"));
     assert!(open.file.starts_with("notes "), "{}", open.file);
+}
+
+/// FPChangePassword by `Cleartxt Passwrd`: eight bytes of the old password, eight of the new one.
+fn change_password(client: &mut Client<TcpStream>, old: &[u8; 8], new: &[u8; 8]) -> ResultCode {
+    let info = [&old[..], new].concat();
+    let request = ChangePassword { uam: b"Cleartxt Passwrd", user: b"", info: &info };
+    client.call(command::CHANGE_PASSWORD, |w| request.encode(w)).unwrap().code()
+}
+
+fn log_in(port: u16, password: &str) -> Result<Client<TcpStream>, ResultCode> {
+    let mut client = Client::open(connect(port).unwrap()).unwrap();
+    let login = client.log_in("AFP3.4", &Login::Cleartext { name: "ada", password });
+    login.map(|()| client).map_err(|error| error.code().expect("an answer"))
+}
+
+#[test]
+fn a_password_that_somebody_changes_is_kept_and_counts_at_once() {
+    let (top, _) = folder();
+    settings(top.path(), &["share"]);
+    let text = std::fs::read_to_string(top.path().join("fourfold.toml")).unwrap();
+    let text = text.replace("[server]", "[server]\nafp-change-password = true");
+    std::fs::write(top.path().join("fourfold.toml"), text).unwrap();
+    let state = top.path().join("state");
+    std::fs::create_dir(&state).unwrap();
+    AccountFile::edit(&state, |file| file.add("ada", Some(1000), "old one")).unwrap();
+    let server = serve(top.path());
+    let mut client = log_in(server.afp_port, "old one").unwrap();
+    assert_eq!(change_password(&mut client, b"guessed\0", b"new one\0"), ResultCode::USER_NOT_AUTH);
+    assert_eq!(change_password(&mut client, b"old one\0", b"new one\0"), ResultCode::NO_ERROR);
+    until(&true, || log_in(server.afp_port, "new one").is_ok());
+    assert_eq!(log_in(server.afp_port, "old one").map(drop), Err(ResultCode::USER_NOT_AUTH));
+
+    // An account of the command line has nowhere to keep one.
+    let mut tester = Afp::enter(server.afp_port);
+    let code = change_password(&mut tester.client, b"secret\0\0", b"new one\0");
+    assert_ne!(code, ResultCode::NO_ERROR);
 }
 
 #[test]
