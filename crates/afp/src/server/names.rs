@@ -43,6 +43,20 @@ pub(super) fn long_volume_name(name: &str) -> Vec<u8> {
     names::short_view(name.as_bytes(), CatalogId::ROOT.0, VOLUME_NAME)
 }
 
+/// The parts of a name of the form `beginning#1F.txt`.
+fn taken_apart(sent: &[u8]) -> Option<(&[u8], u32, &[u8])> {
+    let hash = sent.iter().rposition(|byte| *byte == b'#').filter(|at| *at > 0)?;
+    let (prefix, rest) = (&sent[..hash], &sent[hash + 1..]);
+    let end = rest.iter().position(|byte| *byte == b'.').unwrap_or(rest.len());
+    let (digits, extension) = rest.split_at(end);
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    if !(1..=8).contains(&digits.len()) || digits[0] == b'0' || !digits.iter().all(is_hex) {
+        return None;
+    }
+    let id = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    Some((prefix, id, extension))
+}
+
 impl OpenVolume {
     /// The entry of `folder` that a client means by a name.
     pub(super) fn entry(
@@ -60,9 +74,30 @@ impl OpenVolume {
         let stored = stored(kind, sent)?;
         match self.tree().lookup_folded(caller, folder, &stored, self.share.folding()) {
             Ok((name, found)) => Ok(Entry { name, found: Some(found) }),
-            Err(Error::NotFound) => Ok(Entry { name: names::for_storage(&stored).into_owned(), found: None }),
+            Err(Error::NotFound) => {
+                if let Some(entry) = self.entry_of_others(caller, folder, kind, sent)? {
+                    return Ok(entry);
+                }
+                Ok(Entry { name: names::for_storage(&stored).into_owned(), found: None })
+            }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The entry whose long name other servers would have made this one: a beginning of its name, `#`, its number without
+    /// zeros before it, and its extension.
+    fn entry_of_others(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        kind: u8,
+        sent: &[u8],
+    ) -> Result<Option<Entry>, ResultCode> {
+        let Some((prefix, id, extension)) = taken_apart(sent) else { return Ok(None) };
+        let Some(entry) = self.entry_numbered(caller, folder, CatalogId(id))? else { return Ok(None) };
+        let (prefix, extension) = (stored(kind, prefix)?, stored(kind, extension).unwrap_or_default());
+        let is_it = entry.name.starts_with(&prefix) && entry.name.ends_with(&extension);
+        Ok(is_it.then_some(entry))
     }
 
     /// The entry of a folder with this number, if it is there.

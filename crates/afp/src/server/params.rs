@@ -330,17 +330,21 @@ fn put_utf8_or_prodos(version: Version, facts: &Facts<'_>, names: &mut Names, w:
         w.u32_be(0);
         return;
     }
-    // ProDOS: file type, auxiliary type, two reserved bytes. A folder is of type $0F, a text of $04, all else $00
-    // (ProDOS technical reference, appendix B).
-    let file_type = match facts.attributes.kind {
-        Kind::Folder => 0x0f,
-        _ if facts.finder_info.file_type() == *b"TEXT" => 0x04,
-        _ => 0,
-    };
-    w.u8(file_type);
-    w.zeros(1);
-    w.u16_be(if file_type == 0x0f { 0x0002 } else { 0 }); // of folders as AppleShare servers have it, byte-swapped $0200
-    w.zeros(2);
+    w.put(&prodos(facts.attributes.kind, facts.finder_info.file_type()));
+}
+
+/// ProDOS information: file type, a zero, auxiliary type with its low byte first, two reserved bytes. A folder is of type
+/// $0F, a text of $04, a system file of $FF or $B3; a Mac type `pXYZ` is file type X, auxiliary type YZ (Inside AppleTalk,
+/// "Mapping ProDOS file types").
+fn prodos(kind: Kind, mac_type: [u8; 4]) -> [u8; 6] {
+    match (kind, &mac_type) {
+        (Kind::Folder, _) => [0x0f, 0, 0, 2, 0, 0],
+        (_, b"TEXT") => [0x04, 0, 0, 0, 0, 0],
+        (_, b"PSYS") => [0xff, 0, 0, 0, 0, 0],
+        (_, b"PS16") => [0xb3, 0, 0, 0, 0, 0],
+        (_, [b'p', file_type, high, low]) => [*file_type, 0, *low, *high, 0, 0],
+        _ => [0; 6],
+    }
 }
 
 fn put_unix(facts: &Facts<'_>, w: &mut Writer) {

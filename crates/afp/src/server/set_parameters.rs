@@ -12,7 +12,7 @@ use super::request::{Outcome, Reply, Request};
 use super::rights::to_bits;
 use super::target::{Target, is_folder};
 use crate::wire::directory::SetParms;
-use crate::wire::{DirBitmap, ResultCode, SetParameters, UnixPrivileges, command};
+use crate::wire::{DirBitmap, ResultCode, SetParameters, command};
 
 mod links;
 #[cfg(test)]
@@ -96,6 +96,8 @@ fn change(metadata: &mut Metadata, set: &SetParameters, is_folder: bool) {
             info.set_flags(info.flags().with(FinderFlags::IS_SHARED, false));
         }
         metadata.set_finder_info(info);
+        // All 32 bytes are the client's, the date it came into its folder, too.
+        metadata.times.added = info.date_added();
     }
     if let Some(prodos) = set.prodos.filter(|_| !is_folder) {
         let mut info = metadata.finder_info;
@@ -137,16 +139,16 @@ async fn change_mode(
     let found = target.found()?;
     let actor = request.actor();
     let now = found.object.attributes()?;
-    let owners = SetAttributes {
-        uid: set.owner.filter(|uid| *uid != now.uid),
-        gid: set.group.filter(|gid| *gid != now.gid),
-        ..SetAttributes::default()
-    };
-    if !owners.is_empty() {
-        patiently(|| volume.tree().set_attributes(&actor, found, &owners)).await?;
-    }
-    if let Some(unix) = set.unix {
-        set_unix_owner(request, volume, target, &unix).await?;
+    if let (None, None) = (set.access_rights, set.unix) {
+        let (uid, gid) = (set.owner.filter(|uid| *uid != now.uid), set.group.filter(|gid| *gid != now.gid));
+        let changes = SetAttributes { uid, gid, ..SetAttributes::default() };
+        if !changes.is_empty() {
+            patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await?;
+        }
+    } else {
+        let user = set.owner.or(set.unix.map(|unix| unix.user));
+        let group = set.group.or(set.unix.map(|unix| unix.group));
+        give_away(request, volume, target, (user, group)).await?;
     }
     let mode = match (set.access_rights, set.unix) {
         (_, Some(unix)) => Some(unix.mode & 0o7777),
@@ -161,19 +163,19 @@ async fn change_mode(
     Ok(())
 }
 
-/// Owner and group as UNIX privileges have them come with every change of the mode, from Macs that may know other numbers
-/// than we do: whoever may not give the file away has not asked for that.
-async fn set_unix_owner(
+/// Owner and group that come with a change of who may do what: from Macs that always send them, and may know other numbers
+/// than we do. Whoever may not give the file away has not asked for that.
+async fn give_away(
     request: &Request,
     volume: &OpenVolume,
     target: &Target,
-    unix: &UnixPrivileges,
+    (user, group): (Option<u32>, Option<u32>),
 ) -> Result<(), ResultCode> {
     let found = target.found()?;
     let now = found.object.attributes()?;
     let actor = request.actor();
-    let uid = (unix.user != now.uid).then_some(unix.user);
-    let gid = (unix.group != now.gid).then_some(unix.group);
+    let uid = user.filter(|uid| *uid != now.uid);
+    let gid = group.filter(|gid| *gid != now.gid);
     for changes in
         [SetAttributes { uid, ..SetAttributes::default() }, SetAttributes { gid, ..SetAttributes::default() }]
     {

@@ -33,6 +33,9 @@ impl OpenVolume {
         folder: u32,
         path: &Path<'_>,
     ) -> Result<Target, ResultCode> {
+        if !(Path::SHORT..=Path::UTF8).contains(&path.kind) {
+            return Err(ResultCode::PARAM_ERROR);
+        }
         let mut at = match CatalogId(folder) {
             CatalogId::PARENT_OF_ROOT => At::Above,
             CatalogId(id) => At::Folder(self.folder(id)?),

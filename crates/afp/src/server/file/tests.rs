@@ -176,6 +176,31 @@ async fn parameters_come_with_what_it_is_and_in_the_order_of_their_bits() {
 }
 
 #[tokio::test]
+async fn names_that_other_servers_made_short_are_known() {
+    let (_server, mut ada, v) = volume();
+    let name = "a name of more than 31 bytes, which old Macs cannot have.txt";
+    ada.create_file(v, ROOT, name, false).await;
+    let id = ada.id(v, ROOT, name).await.unwrap();
+    for (short, expected) in [
+        (format!("a name of more tha#{id:X}.txt"), Ok(id)),
+        (format!("another name#{id:X}.txt"), Err(-5018)),
+        (format!("a name of more tha#{id:X}.doc"), Err(-5018)),
+        (format!("a name of more tha#{:X}.txt", id + 1), Err(-5018)),
+    ] {
+        assert_eq!(ada.id(v, ROOT, &short).await, expected, "{short}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_of_an_unknown_type_is_a_parameter_error() {
+    let (_server, mut ada, v) = volume();
+    for kind in [0, 4, 255] {
+        let place = Place { volume: v, folder: ROOT, path: Path { kind, hint: 0, bytes: b"" } };
+        assert_eq!(ada.get(place, 0x100, 0x100).await, Err(-5019), "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn folders_are_opened_by_their_number() {
     let (_server, mut ada, v) = volume();
     let dir = ada.create_dir(v, ROOT, "d").await.unwrap();

@@ -173,6 +173,7 @@ async fn prodos_types_are_mac_types_of_four_bytes() {
     let prodos = SetParameters { prodos: Some([0x50, 0, 0x45, 0x54, 0, 0]), ..nothing() };
     assert_eq!(scene.set("f", prodos).await, 0);
     assert_eq!(scene.get("f", 0x20).await[..8], *b"pPTEpdos");
+    assert_eq!(scene.get("f", 0x2000).await, [0x50, 0, 0x45, 0x54, 0, 0]);
     let text = SetParameters { prodos: Some([4, 0, 0, 0, 0, 0]), ..nothing() };
     assert_eq!(scene.set("f", text).await, 0);
     assert_eq!(scene.get("f", 0x20).await[..8], *b"TEXTpdos");
