@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use vfs::index::CatalogId;
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
@@ -39,7 +40,7 @@ pub(super) async fn run(connection: &Arc<Connection>, id: u16, mut body: Bytes, 
             Some(Known::Underway) => Box::pin(session.life.replies.finished(id, command)).await,
         }
     };
-    let outcome = command_of(connection, &request).await;
+    let outcome = command_of(connection, &request).await.map_err(|code| blame(&request, code));
     if let Some(turn) = turn {
         turn.finish(&outcome);
     }
@@ -124,6 +125,47 @@ async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome 
         }
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
+}
+
+/// Of two things that are wrong with a request, that its folder is gone counts before what comes after that.
+fn blame(request: &Request, code: ResultCode) -> ResultCode {
+    if code != ResultCode::PARAM_ERROR || !is_about_folder(request.command) {
+        return code;
+    }
+    let mut r = request.reader();
+    let mut is_gone = || {
+        r.skip(1)?;
+        let (volume, folder) = (request.volume(r.u16_be()?)?, r.u32_be()?);
+        let is_unknown = volume.folder(folder).err() == Some(ResultCode::OBJECT_NOT_FOUND);
+        Ok::<_, ResultCode>(folder >= CatalogId::FIRST.0 && is_unknown)
+    };
+    if is_gone() == Ok(true) { ResultCode::OBJECT_NOT_FOUND } else { code }
+}
+
+/// Whether the numbers of a volume and a folder follow the command and one byte.
+fn is_about_folder(number: u8) -> bool {
+    matches!(
+        number,
+        command::COPY_FILE
+            | command::CREATE_DIR
+            | command::CREATE_FILE
+            | command::DELETE
+            | command::MOVE_AND_RENAME
+            | command::OPEN_DIR
+            | command::OPEN_FORK
+            | command::RENAME
+            | command::SET_DIR_PARMS
+            | command::SET_FILE_PARMS
+            | command::GET_FILE_DIR_PARMS
+            | command::SET_FILE_DIR_PARMS
+            | command::CREATE_ID
+            | command::EXCHANGE_FILES
+            | command::ADD_APPL
+            | command::REMOVE_APPL
+            | command::ADD_COMMENT
+            | command::REMOVE_COMMENT
+            | command::GET_COMMENT
+    )
 }
 
 /// Whether a fork's number follows the command and one byte.

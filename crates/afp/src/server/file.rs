@@ -17,7 +17,7 @@ use super::target::{Target, is_folder};
 use super::{ids, rights, set_parameters};
 use crate::wire::directory::{OfPlace, Place};
 use crate::wire::file::{CreateFile, FileDirParms, GetFileDirParms};
-use crate::wire::{ResultCode, command};
+use crate::wire::{DirBitmap, FileBitmap, ResultCode, command};
 
 mod copying;
 mod exchanging;
@@ -47,10 +47,16 @@ pub(super) async fn run(request: &Request) -> Outcome {
 fn parameters(request: &Request) -> Outcome {
     let GetFileDirParms { place, files, folders } = GetFileDirParms::decode(&mut request.reader())?;
     let volume = request.volume(place.volume)?;
-    let wanted = Wanted { file: files, dir: folders }.check(request.version())?;
     let target = volume.resolve(request.caller(), place.folder, &place.path)?;
+    let is_folder = is_folder(target.found()?);
+    // What the other bitmap says is of no concern.
+    let wanted = match is_folder {
+        true => Wanted { file: FileBitmap::NONE, dir: folders },
+        false => Wanted { file: files, dir: DirBitmap::NONE },
+    };
+    let wanted = wanted.check(request.version())?;
     let mut w = Writer::new();
-    FileDirParms::encode_head(files, folders, is_folder(target.found()?), &mut w);
+    FileDirParms::encode_head(files, folders, is_folder, &mut w);
     put_target(&volume, request.caller(), request.version(), &target, wanted, &mut w)?;
     Ok(Reply { head: w.into_bytes(), ..Reply::default() })
 }

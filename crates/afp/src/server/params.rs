@@ -129,7 +129,8 @@ pub(super) fn put_target(
     if is_folder && let Some(place) = place {
         volume.saw_folder(id, parent, &place.name);
     }
-    let metadata = match wanted.needs_metadata(is_folder) {
+    let wants_prodos = !version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
+    let metadata = match wanted.needs_metadata(is_folder) || wants_prodos {
         true => tree.metadata(found, place.map(|place| place.beside()))?,
         false => Metadata::default(),
     };

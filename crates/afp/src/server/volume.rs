@@ -91,7 +91,8 @@ async fn flush(request: &Request) -> Outcome {
 /// FPSyncDir: the folder's entries are on the disk once it is answered.
 async fn sync_folder(request: &Request) -> Outcome {
     let SyncDir { volume, folder } = SyncDir::decode(&mut request.reader())?;
-    let volume = request.volume(volume)?;
+    // Here alone an unknown volume is an object that is not found.
+    let volume = request.volume(volume).map_err(|_| ResultCode::OBJECT_NOT_FOUND)?;
     let folder = volume.folder(folder)?;
     volume.tree().sync(&folder).await?;
     Ok(Reply::empty())

@@ -201,6 +201,19 @@ async fn a_path_of_an_unknown_type_is_a_parameter_error() {
 }
 
 #[tokio::test]
+async fn that_the_folder_is_gone_counts_before_what_else_is_wrong() {
+    let (_server, mut ada, v) = volume();
+    for (folder, expected) in [(4711, -5018), (ROOT, -5019), (1, -5019)] {
+        let cut = ada.call(command::MOVE_AND_RENAME, |w| {
+            w.u8(0);
+            w.u16_be(v);
+            w.u32_be(folder);
+        });
+        assert_eq!(cut.await.code.0, expected, "{folder}");
+    }
+}
+
+#[tokio::test]
 async fn folders_are_opened_by_their_number() {
     let (_server, mut ada, v) = volume();
     let dir = ada.create_dir(v, ROOT, "d").await.unwrap();
