@@ -22,13 +22,24 @@ const GROUP: Group<{ U128::LIMBS }> =
 /// Bytes of a password.
 pub(super) const PASSWORD: usize = 64;
 
-/// The only message that the client is sent, and what opens the answer.
+/// Tries to find numbers without a leading zero: one in 128 has one.
+const TRIES: usize = 16;
+
+/// The only message that the client is sent, and what opens the answer. Some clients (nmap) forget leading zeros, so
+/// neither the key nor the nonce has any.
 pub(super) fn agree(info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed), ResultCode> {
     let theirs = info.get(..KEY).ok_or(ResultCode::PARAM_ERROR)?;
-    let (secret, nonce) = (judge.random::<EXPONENT>()?, judge.random::<NONCE>()?);
-    let shared = GROUP.shared(theirs, &secret).and_then(|shared| shared.try_into().ok());
-    let cipher = Cipher::new(shared.ok_or(ResultCode::USER_NOT_AUTH)?);
-    let mut reply = GROUP.public(&secret);
-    reply.extend(cipher.seal(&[nonce, [0; NONCE]].concat()));
-    Ok((reply, Sealed::new(cipher, nonce)))
+    for _ in 0..TRIES {
+        let (secret, nonce) = (judge.random::<EXPONENT>()?, judge.random::<NONCE>()?);
+        let shared = GROUP.shared(theirs, &secret).and_then(|shared| shared.try_into().ok());
+        let key: [u8; KEY] = shared.ok_or(ResultCode::USER_NOT_AUTH)?;
+        if key[0] == 0 || nonce[0] == 0 {
+            continue;
+        }
+        let cipher = Cipher::new(key);
+        let mut reply = GROUP.public(&secret);
+        reply.extend(cipher.seal(&[nonce, [0; NONCE]].concat()));
+        return Ok((reply, Sealed::new(cipher, nonce)));
+    }
+    Err(ResultCode::USER_NOT_AUTH)
 }
