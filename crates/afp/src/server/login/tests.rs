@@ -3,7 +3,7 @@ use wire::Writer;
 use super::super::config::Logins;
 use super::super::testing::{ADA, Answer, Client, Server};
 use super::*;
-use crate::wire::login::{CLEARTXT_PASSWRD, NO_USER_AUTHENT};
+use crate::wire::login::{CLEARTXT_PASSWRD, DHX2, NO_USER_AUTHENT};
 
 /// A server with every method switched on.
 fn server() -> Server {
@@ -121,4 +121,54 @@ async fn methods_are_listed_to_anybody() {
     let reply = client.call(command::GET_AUTH_METHODS, |w| w.put(body)).await.well();
     let methods = AuthMethods::decode(&mut Reader::new(&reply)).unwrap();
     assert!(methods.uams.contains(&NO_USER_AUTHENT));
+}
+
+#[tokio::test]
+async fn a_password_is_changed_only_where_that_is_switched_on_and_by_who_knows_it() {
+    let changed = Arc::new(Mutex::new(Vec::new()));
+    let changes = changed.clone();
+    let keep = move |name: &str, new: &str| {
+        changes.lock().push((name.to_owned(), new.to_owned()));
+        new != "refused"
+    };
+    let server = Server::with(|config| {
+        config.logins.cleartext = true;
+        config.change_password = Some(Arc::new(keep));
+    });
+    let mut ada = server.log_in(ADA, Version::V3_4);
+    for (user, old, new, expected) in [
+        ("", "wrong", "new", ResultCode::USER_NOT_AUTH),
+        ("bob", ADA.1, "new", ResultCode::PARAM_ERROR),
+        ("", ADA.1, ADA.1, ResultCode::PASSWORD_SAME),
+        ("", ADA.1, "", ResultCode::PASSWORD_TOO_SHORT),
+        ("", ADA.1, "refused", ResultCode::ACCESS_DENIED),
+        ("Ada", ADA.1, "new", ResultCode::NO_ERROR),
+    ] {
+        let info = [cleartext(old), cleartext(new)].concat();
+        let change = ChangePassword { uam: CLEARTXT_PASSWRD, user: user.as_bytes(), info: &info };
+        let answer = ada.call(command::CHANGE_PASSWORD, |w| change.encode(w)).await;
+        assert_eq!(answer.code, expected, "{user} {old} {new}");
+    }
+    let expected = [("ada", "refused"), ("ada", "new")].map(|(name, new)| (name.to_owned(), new.to_owned()));
+    assert_eq!(*changed.lock(), expected);
+
+    let change = ChangePassword { uam: CLEARTXT_PASSWRD, user: b"", info: &[b'x'; 16] };
+    let mut guest = server.log_in_guest(Version::V3_4);
+    let refused = guest.call(command::CHANGE_PASSWORD, |w| change.encode(w)).await;
+    assert_eq!(refused.code, ResultCode::ACCESS_DENIED);
+    let mut ada = Server::new().log_in(ADA, Version::V3_4);
+    let refused = ada.call(command::CHANGE_PASSWORD, |w| change.encode(w)).await;
+    assert_eq!(refused.code, ResultCode::CALL_NOT_SUPPORTED);
+}
+
+#[tokio::test]
+async fn a_step_of_a_login_says_the_number_it_was_given_and_comes_once() {
+    let mut client = connected(&server()).await;
+    let begun = log_in(&mut client, DHX2, b"ada", b"").await;
+    let id = Continue::decode(&mut Reader::new(&begun.payload)).unwrap().id;
+    assert_eq!(begun.code, ResultCode::AUTH_CONTINUE);
+    let wrong = LoginCont { id: id + 7, info: &[2; 144] };
+    assert_eq!(client.call(command::LOGIN_CONT, |w| wrong.encode(w)).await.code, ResultCode::PARAM_ERROR);
+    let right = LoginCont { id, info: &[2; 144] };
+    assert_eq!(client.call(command::LOGIN_CONT, |w| right.encode(w)).await.code, ResultCode::PARAM_ERROR);
 }

@@ -7,7 +7,7 @@ use wire::Reader;
 
 use super::*;
 use crate::wire::command;
-use crate::wire::login::{Continue, Login, LoginCont, LoginExt};
+use crate::wire::login::{ChangePassword, Continue, Login, LoginCont, LoginExt};
 
 /// What somebody else's client and this server said to each other.
 const RECORDED: &str = include_str!("recorded.txt");
@@ -53,11 +53,17 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn recording(method: Method) -> Recording {
-    let name = str::from_utf8(method.name()).unwrap();
-    let lines = RECORDED.lines().skip_while(|line| line.strip_prefix("method ") != Some(name)).skip(1);
+    recorded("method", method)
+}
+
+/// The lines below one that says what of which method.
+fn recorded(what: &str, method: Method) -> Recording {
+    let heading = format!("{what} {}", str::from_utf8(method.name()).unwrap());
+    let lines = RECORDED.lines().skip_while(|line| *line != heading).skip(1);
     let mut recording = Recording { method, random: Vec::new(), steps: Vec::new() };
     let mut said = Vec::new();
-    for line in lines.take_while(|line| !line.starts_with("method ")) {
+    let is_part = |line: &&str| ["random ", "client ", "server "].iter().any(|part| line.starts_with(part));
+    for line in lines.take_while(is_part) {
         match line.split_once(' ').unwrap() {
             ("random", hex) => recording.random.push(bytes(hex)),
             ("client", hex) => said = bytes(hex),
@@ -77,13 +83,18 @@ struct Played {
     answers: Vec<(i32, Vec<u8>)>,
 }
 
-/// Plays the client's side of a recording, to these people, as this user.
-fn play(recording: &Recording, people: &People, user: &str) -> Played {
+/// Gives what was drawn, once.
+fn drawing(recording: &Recording) -> impl Fn(&mut [u8]) -> bool {
     let drawn = Mutex::new(recording.random.iter().cloned().collect::<VecDeque<_>>());
-    let random = |bytes: &mut [u8]| {
+    move |bytes: &mut [u8]| {
         let drawn = drawn.lock().unwrap().pop_front();
         drawn.is_some_and(|drawn| bytes.len() == drawn.len() && (bytes.copy_from_slice(&drawn), true).1)
-    };
+    }
+}
+
+/// Plays the client's side of a recording, to these people, as this user.
+fn play(recording: &Recording, people: &People, user: &str) -> Played {
+    let random = drawing(recording);
     let judge = Judge { accounts: people, random: &random, decoy: b"decoy" };
     let mut answers = Vec::new();
     let (mut exchange, mut id) = (None::<Exchange>, 0);
@@ -120,7 +131,7 @@ fn first_info(said: &[u8]) -> Vec<u8> {
     match said[0] {
         command::LOGIN => {
             let login = Login::decode(r).unwrap();
-            assert_eq!(login.user, b"tester");
+            assert_eq!(typed(login.user), "tester");
             login.info.to_vec()
         }
         _ => {
@@ -144,6 +155,52 @@ fn somebody_elses_client_is_let_in_and_answered_as_it_took_it() {
             recording.steps.iter().map(|(_, code, reply)| (*code, reply.clone())).collect();
         assert_eq!(played.answers, recorded, "{method:?}");
     }
+}
+
+#[test]
+fn nmap_is_let_in() {
+    let recording = recorded("nmap", Method::Dhx);
+    assert!(play(&recording, &People { disabled: false }, "tester").result.is_ok());
+}
+
+/// Plays a change of a password; the new and the old one.
+fn play_change(recording: &Recording) -> Result<(String, String), ResultCode> {
+    let people = People { disabled: false };
+    let random = drawing(recording);
+    let judge = Judge { accounts: &people, random: &random, decoy: b"decoy" };
+    let mut change = None::<change::Change>;
+    for (id, (said, _, reply)) in (0_u16..).zip(&recording.steps) {
+        let request = ChangePassword::decode(&mut Reader::new(&said[1..])).unwrap();
+        let step = match change.take() {
+            None => change::start(recording.method, request.info, &judge)?,
+            Some(change) => {
+                assert_eq!(request.info[..2], id.to_be_bytes());
+                change.next(&request.info[2..], &judge)?
+            }
+        };
+        match step {
+            change::Step::Continue(info, next) => {
+                let answered = Continue { id: id + 1, info: &info };
+                assert_eq!(Continue::decode(&mut Reader::new(reply)), Ok(answered));
+                change = Some(next);
+            }
+            change::Step::Passwords { new, old } => return Ok((new, old)),
+        }
+    }
+    panic!("the client said nothing more");
+}
+
+#[test]
+fn somebody_elses_client_changes_a_password() {
+    for method in [Method::Dhx2, Method::Dhx, Method::Cleartext] {
+        let played = play_change(&recorded("change", method));
+        assert_eq!(played, Ok(("Neues123".into(), PASSWORD.into())), "{method:?}");
+    }
+    let mut forged = recorded("change", Method::Dhx2);
+    forged.steps[2].0[14] ^= 1; // in the nonce
+    assert_eq!(play_change(&forged), Err(ResultCode::USER_NOT_AUTH));
+    forged.steps[2].0.truncate(500);
+    assert_eq!(play_change(&forged), Err(ResultCode::PARAM_ERROR));
 }
 
 #[test]
