@@ -37,6 +37,9 @@ pub fn run(args: &Args) -> Result<()> {
     prepare(args, debian::AFP_CLIENTS, false)?;
     let place = Place::new()?;
     let suite = Suite::find(args.suite.as_deref());
+    if let (Some(given), None) = (&args.suite, &suite) {
+        bail!("there are no test programs in {}", given.display());
+    }
     let wanted = Wanted::of(args, suite.as_ref())?;
     if args.peer {
         return measure_peer(args, &place, &wanted, suite.as_ref());

@@ -104,7 +104,8 @@ fn plain_version(text: &str) -> String {
 
 /// What a Netatalk of which the programs are a part says of itself.
 fn version_beside(folder: &Path) -> Option<String> {
-    let text = process::stdout_of(folder.join("nad"), &["--version"], BRIEFLY).ok()?;
+    let output = process::output(folder.join("nad"), &["--version"], BRIEFLY).ok()?; // it ends with 1
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Some(plain_version(text.split("Netatalk ").nth(1)?))
 }
 
