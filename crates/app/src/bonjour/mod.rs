@@ -94,9 +94,9 @@ async fn speak(mut wanted: watch::Receiver<Option<Announcement>>) {
                 }
                 voice = announcement.zip(host.as_ref()).and_then(|(what, host)| Voice::raise(what, host));
             }
-            () = Voice::until_conflict(voice.as_ref()) => {
+            over = Voice::until_over(voice.as_ref()) => {
                 if let Some(old) = voice.take() {
-                    voice = old.under_another_name().await;
+                    voice = old.again(over).await;
                 }
             }
         }

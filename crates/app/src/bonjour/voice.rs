@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use if_addrs::Interface;
 use mdns_sd::{DaemonEvent, IfKind, IfPredicate, RRType, Receiver, ServiceDaemon, ServiceInfo, TxtProperty};
@@ -16,6 +17,18 @@ const PORT: u16 = 5353;
 const MOST_NAMES: u32 = 99;
 /// Its own name for the host, where another program answers for the host's.
 const BESIDE: &str = "-fourfold";
+
+/// How long after its thread has died another responder is begun.
+const RAISE_AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// Why a voice is of no use any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    /// Another machine has a name of ours.
+    NameTaken,
+    /// Its thread is gone.
+    Lost,
+}
 
 /// A responder that answers.
 pub(super) struct Voice {
@@ -67,44 +80,42 @@ impl Voice {
         Ok((daemon, events))
     }
 
-    /// Waits until another machine turns out to have a name of ours. Without a voice, for ever.
-    pub(super) async fn until_conflict(voice: Option<&Self>) {
+    /// Waits until this voice is of no use any more. Without a voice, for ever.
+    pub(super) async fn until_over(voice: Option<&Self>) -> Over {
         let Some(voice) = voice else { return std::future::pending().await };
         while let Ok(event) = voice.events.recv_async().await {
             match event {
                 // The library has found another name for the host, for all services at once.
                 DaemonEvent::NameChange(change) if matches!(change.rr_type, RRType::A | RRType::AAAA) => {
-                    tracing::info!(
-                        was = change.original,
-                        now = change.new_name,
-                        "another machine has the host's name"
-                    );
+                    let (was, now) = (change.original, change.new_name);
+                    tracing::info!(was, now, "another machine has the host's name");
                 }
-                DaemonEvent::NameChange(_) => return,
+                DaemonEvent::NameChange(_) => return Over::NameTaken,
                 DaemonEvent::Error(error) => tracing::warn!(%error, "Bonjour"),
                 _ => {}
             }
         }
-        std::future::pending().await
+        tokio::time::sleep(RAISE_AGAIN_AFTER).await;
+        Over::Lost
     }
 
-    /// All services under the next name: the library would rename those alone that another machine has, too, but Macs
-    /// take services of one name as one server.
-    pub(super) async fn under_another_name(self) -> Option<Self> {
+    /// Begins anew. Where another machine has a name of ours, all services get the next one: the library would rename
+    /// those alone that the other machine has, too, but Macs take services of one name as one server.
+    pub(super) async fn again(self, over: Over) -> Option<Self> {
         let (announcement, host) = (self.announcement.clone(), self.host.clone());
-        let tries = self.tries + 1;
+        let tries = self.tries + u32::from(over == Over::NameTaken);
         self.goodbye().await;
+        let name = &announcement.name;
         if tries > MOST_NAMES {
-            tracing::warn!(
-                name = announcement.name,
-                "nothing is announced by Bonjour: all its names are taken"
-            );
+            tracing::warn!(name, "nothing is announced by Bonjour: all its names are taken");
             return None;
         }
-        tracing::info!(
-            name = announcement.name,
-            "another machine is announced by this name; a number is added"
-        );
+        match over {
+            Over::NameTaken => {
+                tracing::info!(name, "another machine is announced by this name; a number is added");
+            }
+            Over::Lost => tracing::warn!(name, "the Bonjour responder has ended; another is begun"),
+        }
         Self::try_name(announcement, host, tries)
     }
 
