@@ -19,6 +19,8 @@ mod streams;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+
 pub use self::data::ReadBytes;
 pub(crate) use self::info::forget_info;
 use self::places::Place;
@@ -33,6 +35,7 @@ use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, Stream,
 };
+use crate::streams::Fork;
 use crate::volume::Node;
 use crate::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 
@@ -108,6 +111,8 @@ pub struct Open {
     /// Whether the file was changed through this open.
     changed: AtomicBool,
     place: Option<Arc<Place>>,
+    /// Of a resource fork: where it was found last.
+    fork: Mutex<Option<Arc<Fork>>>,
 }
 
 impl Volume {
@@ -138,8 +143,19 @@ impl Volume {
         let guard = self.state.open_and_recall(id, stream, request, deadline).await?;
         let actor = Actor { open: Some(guard.id()), ..actor.clone() };
         let (volume, changed) = (self.clone(), AtomicBool::new(false));
-        let mut open =
-            Open { volume, node, actor, guard, is_data, granted, remove_on_close: false, changed, place };
+        let (remove, fork) = (false, Mutex::default());
+        let mut open = Open {
+            volume,
+            node,
+            actor,
+            guard,
+            is_data,
+            granted,
+            remove_on_close: remove,
+            changed,
+            place,
+            fork,
+        };
         match open.guard.stream() {
             Stream::Named(name) => open.find_stream(name, create).await?,
             Stream::Info if !create => open.find_info()?,

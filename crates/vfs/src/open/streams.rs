@@ -10,7 +10,7 @@ use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
 use crate::mac::info_stream;
 use crate::state::{Modes, Stream};
-use crate::streams::{File, Streams};
+use crate::streams::{File, Fork, Streams};
 use crate::{Caller, Error, Result};
 
 impl Open {
@@ -23,7 +23,13 @@ impl Open {
                 .await
             }
             Stream::Info => Ok(info_stream::LEN as u64),
-            _ => self.with_streams(|streams, _, file| streams.fork_len(file)).await,
+            _ => {
+                let known = self.fork.lock().clone();
+                match known.filter(|fork| fork.is_unchanged()) {
+                    Some(fork) => Ok(fork.len()),
+                    None => self.with_streams(|streams, _, file| streams.fork_len(file)).await,
+                }
+            }
         }
     }
 
@@ -31,9 +37,34 @@ impl Open {
         if self.guard.stream() == Stream::Info {
             return self.info_bytes(offset, length);
         }
-        let which = Which::of(self.guard.stream());
-        self.with_streams(move |streams, caller, file| which.read(streams, caller, file, offset, length))
-            .await
+        match Which::of(self.guard.stream()) {
+            Which::Resource => self.fork_bytes(offset, length).await,
+            which => {
+                let read = move |streams: &Streams, caller: &Caller, file: &File<'_>| {
+                    which.read(streams, caller, file, offset, length)
+                };
+                self.with_streams(read).await
+            }
+        }
+    }
+
+    /// To find the fork takes some ten calls to the host, on a thread that may wait. What is found is good for as long as
+    /// nobody changes the sidecar: then a read is two calls, here.
+    async fn fork_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let known = self.fork.lock().clone();
+        if let Some(bytes) = known.and_then(|fork| as_found(&fork, offset, length)) {
+            return Ok(bytes);
+        }
+        let read = move |streams: &Streams, caller: &Caller, file: &File<'_>| {
+            let (fork, mut bytes) = (streams.fork(caller, file)?, Vec::new());
+            if let Some(fork) = &fork {
+                fork.read_at(offset, length, &mut bytes, Wait::Allowed)?;
+            }
+            Ok((fork, bytes))
+        };
+        let (fork, bytes) = self.with_streams(read).await?;
+        *self.fork.lock() = fork.map(Arc::new);
+        Ok(bytes)
     }
 
     pub(super) async fn write_stream(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
@@ -131,6 +162,13 @@ impl Open {
         };
         self.volume.pool.run(self.node.id(), act).await
     }
+}
+
+/// Bytes of a fork that is as it was found, if they are in memory. That is looked at last: they were right then.
+fn as_found(fork: &Fork, offset: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fork.read_at(offset, length, &mut bytes, Wait::Never).ok()?;
+    fork.is_unchanged().then_some(bytes)
 }
 
 /// A stream that is not the data fork.

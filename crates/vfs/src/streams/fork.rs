@@ -246,6 +246,15 @@ impl Fork {
         self.layout.len
     }
 
+    /// Whether it is where and as long as it was when it was found: nobody has changed, moved or replaced the sidecar.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        let Held::Sidecar(Sidecar { object, attributes: then, .. }) = &self.held else { return false };
+        object.attributes().is_ok_and(|now| {
+            let same = (now.size, now.changed, now.modified) == (then.size, then.changed, then.modified);
+            same && now.links > 0
+        })
+    }
+
     /// Appends up to `length` bytes from `offset` to `into`; fewer only at the end of the fork.
     pub fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
         let left = self.layout.len.saturating_sub(offset);
