@@ -19,6 +19,8 @@ use crate::wire::enumerate::{self, Enumerate, Form};
 use crate::wire::{ResultCode, command};
 
 #[cfg(test)]
+mod speed;
+#[cfg(test)]
 mod tests;
 
 /// What there is room for from the start.
@@ -97,7 +99,7 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
         return Err(ResultCode::BITMAP_ERROR);
     }
     let wanted = Wanted { file: files, dir: folders }.check(request.version())?;
-    if asked.start == 0 || asked.count == 0 {
+    if asked.start == 0 {
         return Err(ResultCode::PARAM_ERROR);
     }
     let target = folder_at(request, &volume, &asked)?;
@@ -120,7 +122,12 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
     let (index, cookie) = listings.nearest(of, asked.start);
     let mut listing = Listing::new(&folder, form, &asked, of);
     listing.skip = asked.start - index;
-    let cookie = listing.take(request.caller(), cookie)?;
+    let mut cookie = listing.take(request.caller(), cookie)?;
+    if listing.skip > 0 && of.files != of.folders {
+        // A place among files (or folders) alone that is none: old clients mean the one among all.
+        (listing.skip, listing.skips_all) = (asked.start - 1, true);
+        cookie = listing.take(request.caller(), 0)?;
+    }
     if listing.count == 0 {
         return Err(ResultCode::OBJECT_NOT_FOUND);
     }
@@ -153,6 +160,8 @@ struct Listing<'a> {
     max: usize,
     /// Entries still to be passed over.
     skip: u32,
+    /// Those that are not wanted are passed over as well, each as one.
+    skips_all: bool,
     count: u16,
     w: Writer,
 }
@@ -171,7 +180,7 @@ impl<'a> Listing<'a> {
         let mut w = Writer::onto(Vec::with_capacity(max.min(LIKELY_REPLY)));
         let head = enumerate::Reply { files: asked.files, folders: asked.folders, count: 0, entries: b"" };
         head.encode(&mut w);
-        Self { folder, form, of, most: asked.count, max, skip: 0, count: 0, w }
+        Self { folder, form, of, most: asked.count, max, skip: 0, skips_all: false, count: 0, w }
     }
 
     /// Takes entries from after a cookie on, as many as go in. Answers where to go on.
@@ -200,11 +209,12 @@ impl<'a> Listing<'a> {
             return Ok(Taken::Yes);
         }
         let Some(is_folder) = self.folder.is_folder(page, entry) else { return Ok(Taken::Yes) };
-        if !(if is_folder { self.of.folders } else { self.of.files }) {
+        let is_wanted = if is_folder { self.of.folders } else { self.of.files };
+        if self.skip > 0 && (is_wanted || self.skips_all) {
+            self.skip -= 1;
             return Ok(Taken::Yes);
         }
-        if self.skip > 0 {
-            self.skip -= 1;
+        if !is_wanted {
             return Ok(Taken::Yes);
         }
         let Some(facts) = self.folder.facts(page, entry, Needs::default())? else { return Ok(Taken::Yes) };

@@ -101,7 +101,11 @@ impl Searches {
 
 /// What is still to be looked into.
 struct Walk {
-    folders: VecDeque<Pending>,
+    /// The last first.
+    folders: Vec<Pending>,
+    /// With so many, each further folder is walked to its end before the next beside it, which takes two rows for each
+    /// folder above.
+    most: usize,
 }
 
 /// A folder, from after a cookie on.
@@ -123,12 +127,18 @@ impl Pending {
 
 impl Walk {
     fn of(root: HostKey) -> Self {
-        Self { folders: VecDeque::from([Pending::new(root)]) }
+        Self { folders: vec![Pending::new(root)], most: MAX_FOLDERS_TO_SEARCH }
     }
 
-    /// Whether there is room for another folder.
-    fn has_room(&self) -> bool {
-        self.folders.len() < MAX_FOLDERS_TO_SEARCH
+    /// Notes a folder to be walked next. False: there is no room for more; those beside it are walked after it.
+    fn descend(&mut self, folder: &Folder<'_>, page: &Page, entry: &Entry, above: Pending) -> bool {
+        let Ok(details) = page.details(folder.caller, entry) else { return true };
+        let has_room = self.folders.len() < self.most;
+        if !has_room {
+            self.folders.push(Pending { cookie: entry.cookie, entries: false, ..above });
+        }
+        self.folders.push(Pending::new(details.key));
+        has_room
     }
 }
 
@@ -192,7 +202,7 @@ impl<'a> Look<'a> {
 
     /// Goes on until nothing is left (true), or enough is found or it has taken long enough (false).
     fn walk(&mut self, walk: &mut Walk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
-        while let Some(pending) = walk.folders.pop_back() {
+        while let Some(pending) = walk.folders.pop() {
             let Ok(found) = self.volume.tree().node(&pending.key) else { continue }; // gone meanwhile
             let folder = Folder {
                 volume: self.volume,
@@ -222,45 +232,26 @@ impl<'a> Look<'a> {
             let Ok(page) = list else { return Ok(true) };
             for entry in page.named() {
                 if self.is_enough() {
-                    walk.folders.push_back(pending);
+                    walk.folders.push(pending);
                     return Ok(false);
                 }
-                if folder.shows(entry) {
-                    if pending.folders && folder.is_folder(&page, entry) == Some(true) {
-                        pending.folders = self.descend(folder, &page, entry, (pending, &mut *walk));
-                    }
-                    if pending.entries {
-                        self.entry(folder, &page, entry, criteria)?;
-                    }
+                let is_shown = folder.shows(entry);
+                if is_shown && pending.folders && folder.is_folder(&page, entry) == Some(true) {
+                    pending.folders = walk.descend(folder, &page, entry, pending);
+                }
+                if is_shown && pending.entries {
+                    self.entry(folder, &page, entry, criteria)?;
+                }
+                if !pending.entries && !pending.folders {
+                    return Ok(true);
                 }
                 pending.cookie = entry.cookie;
             }
             match page.entries().last() {
-                Some(last) if !page.complete && (pending.entries || pending.folders) => {
-                    pending.cookie = last.cookie;
-                }
+                Some(last) if !page.complete => pending.cookie = last.cookie,
                 _ => return Ok(true),
             }
         }
-    }
-
-    /// Notes a folder to be walked. Without room for it this and all that follow here are walked when all others have
-    /// been: then the answer is false.
-    fn descend(
-        &self,
-        folder: &Folder<'_>,
-        page: &Page,
-        entry: &Entry,
-        (pending, walk): (Pending, &mut Walk),
-    ) -> bool {
-        if !walk.has_room() {
-            walk.folders.push_front(Pending { entries: false, ..pending });
-            return false;
-        }
-        if let Ok(details) = page.details(folder.caller, entry) {
-            walk.folders.push_back(Pending::new(details.key));
-        }
-        true
     }
 
     fn is_enough(&mut self) -> bool {

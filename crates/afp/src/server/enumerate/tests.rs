@@ -148,6 +148,9 @@ async fn without_a_bitmap_files_or_folders_are_not_told_of_nor_counted() {
         names(Form::Ext, ask(&mut ada, Form::Ext, Enumerate { start: 4, ..folders }).await),
         ["d3", "d4"]
     );
+    // A place that is none so is taken for one among all: the seventh of ten is d3 (each d came before its f).
+    let seventh = Enumerate { start: 7, ..folders };
+    assert_eq!(names(Form::Ext, ask(&mut ada, Form::Ext, seventh).await), ["d3", "d4"]);
     let none = request(volume, (FileBitmap::NONE, DirBitmap::NONE));
     assert_eq!(ask(&mut ada, Form::Ext, none).await.code, ResultCode::BITMAP_ERROR);
 }
@@ -189,7 +192,7 @@ async fn nothing_is_left_is_object_not_found_and_absurd_places_are_refused() {
         assert_eq!(ask(&mut ada, Form::Ext2, Enumerate { start, ..all }).await.code, code, "{start}");
     }
     let nothing = Enumerate { count: 0, ..all };
-    assert_eq!(ask(&mut ada, Form::Ext2, nothing).await.code, ResultCode::PARAM_ERROR);
+    assert_eq!(ask(&mut ada, Form::Ext2, nothing).await.code, ResultCode::OBJECT_NOT_FOUND);
     let at = |folder, path| Enumerate { place: Place { volume, folder, path: Path::long(path) }, ..all };
     assert_eq!(ask(&mut ada, Form::Ext, at(2, b"a")).await.code, ResultCode::OBJECT_TYPE_ERROR);
     assert_eq!(ask(&mut ada, Form::Ext, at(2, b"none")).await.code, ResultCode::DIR_NOT_FOUND);
