@@ -1,4 +1,4 @@
-//! covers: afp/wire/dsi, afp/wire/path
+//! covers: afp/wire/command, afp/wire/dsi, afp/wire/path, afp/wire/result_code
 #![cfg_attr(fuzzing, no_main)]
 
 fourfold_fuzz::target!(fourfold_fuzz::afp_session::frames);

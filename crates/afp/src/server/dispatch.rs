@@ -91,6 +91,13 @@ async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome 
         command::CAT_SEARCH | command::CAT_SEARCH_EXT => Box::pin(search::run(request)).await,
         command::CREATE_ID | command::RESOLVE_ID | command::DELETE_ID => Box::pin(id::run(request)).await,
         command::BYTE_RANGE_LOCK | command::BYTE_RANGE_LOCK_EXT => Box::pin(lock::run(request)).await,
+        _ => Box::pin(beside_files(connection, request)).await,
+    }
+}
+
+/// The same for what files have beside them, and for people and sessions.
+async fn beside_files(connection: &Arc<Connection>, request: &Request) -> Outcome {
+    match request.command {
         command::OPEN_DT
         | command::CLOSE_DT
         | command::ADD_ICON
@@ -101,27 +108,25 @@ async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome 
         | command::GET_APPL
         | command::ADD_COMMENT
         | command::GET_COMMENT
-        | command::REMOVE_COMMENT => Box::pin(desktop::run(request)).await,
+        | command::REMOVE_COMMENT => desktop::run(request).await,
         command::GET_EXT_ATTR
         | command::SET_EXT_ATTR
         | command::REMOVE_EXT_ATTR
-        | command::LIST_EXT_ATTRS => Box::pin(attribute::run(request)).await,
-        command::GET_ACL | command::SET_ACL | command::ACCESS => Box::pin(acl::run(request)).await,
-        command::GET_USER_INFO | command::MAP_ID | command::MAP_NAME => {
-            Box::pin(identity::run(request)).await
-        }
+        | command::LIST_EXT_ATTRS => attribute::run(request).await,
+        command::GET_ACL | command::SET_ACL | command::ACCESS => acl::run(request).await,
+        command::GET_USER_INFO | command::MAP_ID | command::MAP_NAME => identity::run(request).await,
         command::GET_SRVR_PARMS
         | command::GET_SRVR_MSG
         | command::GET_SESSION_TOKEN
         | command::DISCONNECT_OLD_SESSION
-        | command::ZZZ => Box::pin(session_control::run(request)).await,
+        | command::ZZZ => session_control::run(request).await,
         command::LOGIN
         | command::LOGIN_EXT
         | command::LOGIN_CONT
         | command::LOGOUT
         | command::CHANGE_PASSWORD
         | command::GET_AUTH_METHODS => {
-            Box::pin(login::after(connection, &request.session, request.command, &request.body)).await
+            login::after(connection, &request.session, request.command, &request.body).await
         }
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
