@@ -10,6 +10,8 @@ pub(super) const MAX_BEFORE_LOGIN: usize = 8 * 1024;
 pub(super) const MAX_SESSIONS: usize = 16_384;
 /// Sessions whose clients are away.
 pub(super) const MAX_AWAY: usize = 1024;
+/// The same of one user; guests are one.
+pub(super) const MAX_AWAY_EACH: usize = 64;
 /// Volumes that a session has open.
 pub(super) const MAX_VOLUMES: usize = 1024;
 /// Folders of a share whose places are remembered.

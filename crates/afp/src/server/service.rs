@@ -9,7 +9,7 @@ use vfs::state::ClientId;
 
 use super::config::{Config, Share, Version};
 use super::connection::Connection;
-use super::limits::{MAX_AWAY, MAX_SESSIONS};
+use super::limits::{MAX_AWAY, MAX_AWAY_EACH, MAX_SESSIONS};
 use super::login;
 use super::session::{Session, User};
 use super::session_notices::Watched;
@@ -118,14 +118,16 @@ impl Service {
             return self.end_session(session);
         }
         session.go_away();
-        self.make_room_for_away();
+        self.make_room_for_away(&session.user);
     }
 
-    /// Ends those who have been away longest when there are too many of them, or too many sessions at all.
-    fn make_room_for_away(&self) {
-        let away = self.away();
-        let surplus = away.len().saturating_sub(MAX_AWAY);
-        away.iter().take(surplus).for_each(|session| self.end_session(session));
+    /// Ends those who have been away longest when there are too many of them: first of the user who has one more now.
+    fn make_room_for_away(&self, user: &User) {
+        let (all, theirs) = (self.away(), |session: &&Arc<Session>| session.user.is(user));
+        let surplus = all.iter().filter(theirs).count().saturating_sub(MAX_AWAY_EACH);
+        all.iter().filter(theirs).take(surplus).for_each(|session| self.end_session(session));
+        let surplus = (all.len() - surplus).saturating_sub(MAX_AWAY);
+        all.iter().take(surplus).for_each(|session| self.end_session(session));
     }
 
     fn make_room(&self, most: usize) {

@@ -156,4 +156,6 @@ fn sleep(request: &Request) -> Outcome {
 }
 
 #[cfg(test)]
+mod sockets;
+#[cfg(test)]
 mod tests;

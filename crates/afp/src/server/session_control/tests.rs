@@ -8,7 +8,7 @@ use wire::Reader;
 use super::*;
 use crate::server::config::Version;
 use crate::server::fork::tests::{BOTH, DENY_BOTH, READ, User, WRITE, notes};
-use crate::server::limits::MAX_AWAY;
+use crate::server::limits::{MAX_AWAY, MAX_AWAY_EACH};
 use crate::server::testing::{ADA, BOB, Client, Server};
 use crate::wire::dsi::Command;
 
@@ -287,11 +287,17 @@ async fn sleepers_are_left_in_peace() {
 }
 
 #[tokio::test]
-async fn no_more_than_so_many_wait_for_their_clients() {
+async fn no_more_than_so_many_wait_for_their_clients_and_one_user_pushes_out_no_other() {
     let server = Server::new();
-    for _ in 0..MAX_AWAY + 10 {
-        let mut ada = server.log_in(ADA, Version::V3_4);
-        ask(&mut ada, TokenKind::LOGIN_WITHOUT_ID, 0, b"").await;
+    for _ in 0..MAX_AWAY_EACH + 10 {
+        let mut guest = server.log_in_guest(Version::V3_4);
+        ask(&mut guest, TokenKind::LOGIN_WITHOUT_ID, 0, b"").await;
+    }
+    assert_eq!(server.service.sessions().len(), MAX_AWAY_EACH);
+    for uid in 0..MAX_AWAY as u32 {
+        let name = format!("user {uid}");
+        let mut user = server.log_in((&name, "", 2000 + uid), Version::V3_4);
+        ask(&mut user, TokenKind::LOGIN_WITHOUT_ID, 0, b"").await;
     }
     assert_eq!(server.service.sessions().len(), MAX_AWAY);
 }
