@@ -60,7 +60,10 @@ impl Id {
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
         command::GET_USER_INFO => user_info(request, GetUserInfo::decode(&mut request.reader())?),
-        command::MAP_ID => map_id(request, MapId::decode(&mut request.reader())?),
+        command::MAP_ID => match MapId::decode(&mut request.reader()) {
+            Ok(asked) => map_id(request, asked),
+            Err(_) => cut_short(request),
+        },
         command::MAP_NAME => map_name(request, MapName::decode(&mut request.reader())?),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
@@ -82,6 +85,17 @@ fn user_info(request: &Request, asked: GetUserInfo) -> Outcome {
         uuid: bitmap.has(UserBitmap::UUID).then(|| Id::User(caller.uid).uuid()),
     };
     Ok(Reply::encoded(|w| info.encode(w)))
+}
+
+/// FPMapID without all of its number or UUID: what is not whole is nobody's UUID, as Netatalk says, too.
+fn cut_short(request: &Request) -> Outcome {
+    let knows_uuids = request.version() >= Version::V3_2;
+    match request.body.first() {
+        Some(&(MapId::USER_UUID_TO_UTF8 | MapId::GROUP_UUID_TO_UTF8)) if knows_uuids => {
+            Err(ResultCode::ITEM_NOT_FOUND)
+        }
+        _ => Err(ResultCode::PARAM_ERROR),
+    }
 }
 
 /// FPMapID. The number 0 is nobody in particular, and has an empty name.
@@ -221,6 +235,8 @@ mod tests {
         }
         let foreign = mapped(&mut ada, MapId::USER_UUID_TO_UTF8, Whom::Uuid([1; 16])).await;
         assert_eq!(foreign.code, ResultCode::ITEM_NOT_FOUND);
+        let half = ada.call(command::MAP_ID, |w| w.put(&[MapId::USER_UUID_TO_UTF8, 0, 0, 0, 50])).await;
+        assert_eq!(half.code, ResultCode::ITEM_NOT_FOUND); // Netatalk's spectest, FPMapID
     }
 
     #[tokio::test]

@@ -35,7 +35,7 @@ const LEN: usize = Group::<{ U1024::LIMBS }>::LEN;
 pub(super) const PASSWORD: usize = 256;
 
 /// The client knows the group and the server's number.
-pub(super) struct Offered {
+pub(in crate::server) struct Offered {
     secret: [u8; EXPONENT],
 }
 

@@ -11,7 +11,7 @@ use super::{Judge, Outcome, Step, are_equal};
 use crate::wire::ResultCode;
 
 /// The client has the number.
-pub(super) struct Challenged {
+pub(in crate::server) struct Challenged {
     both_ways: bool,
     number: [u8; 8],
     key: [u8; LEGACY],

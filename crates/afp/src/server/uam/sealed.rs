@@ -8,7 +8,7 @@ use crate::wire::ResultCode;
 pub(super) const NONCE: usize = 16;
 
 /// What opens them, once.
-pub(super) struct Sealed {
+pub(in crate::server) struct Sealed {
     cipher: Cipher,
     nonce: [u8; NONCE],
 }

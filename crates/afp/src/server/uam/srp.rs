@@ -32,7 +32,7 @@ const KEY: usize = 40;
 const TRIES: usize = 16;
 
 /// The client has what it needs for its proof.
-pub(super) struct Offered {
+pub(in crate::server) struct Offered {
     user: String,
     salt: [u8; SALT],
     server: Server,
