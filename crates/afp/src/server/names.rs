@@ -13,6 +13,8 @@ use crate::wire::{Path, ResultCode};
 pub(super) const LONG_NAME: usize = 31;
 /// The same of a volume.
 pub(super) const VOLUME_NAME: usize = 27;
+/// Bytes of the longest extension, with its dot, that other servers keep when they make a name short.
+const LONGEST_EXTENSION: usize = 6;
 
 /// An entry of a folder, or where it would be.
 pub(super) struct Entry {
@@ -43,18 +45,36 @@ pub(super) fn long_volume_name(name: &str) -> Vec<u8> {
     names::short_view(name.as_bytes(), CatalogId::ROOT.0, VOLUME_NAME)
 }
 
-/// The parts of a name of the form `beginning#1F.txt`.
-fn taken_apart(sent: &[u8]) -> Option<(&[u8], u32, &[u8])> {
-    let hash = sent.iter().rposition(|byte| *byte == b'#').filter(|at| *at > 0)?;
-    let (prefix, rest) = (&sent[..hash], &sent[hash + 1..]);
-    let end = rest.iter().position(|byte| *byte == b'.').unwrap_or(rest.len());
-    let (digits, extension) = rest.split_at(end);
-    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
-    if !(1..=8).contains(&digits.len()) || digits[0] == b'0' || !digits.iter().all(is_hex) {
+/// What other servers make of a name that old Macs cannot have: as much of its beginning as MacRoman has and fits, `#`, its
+/// number, its extension. `None` for a name that they can have.
+fn shortened_by_others(name: &[u8], id: CatalogId) -> Option<String> {
+    if names::parse_mangled(&long_name(name, id)) != Some(id.0) {
         return None;
     }
-    let id = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    Some((prefix, id, extension))
+    let name = String::from_utf8_lossy(name);
+    let (stem, extension) = match name.rfind('.') {
+        Some(at) if at > 0 && name.len() - at <= LONGEST_EXTENSION => name.split_at(at),
+        _ => (&*name, ""),
+    };
+    let tail = format!("#{:X}{extension}", id.0);
+    let beginning: String = stem.chars().take_while(|c| is_mac_roman(*c)).collect();
+    let beginning = if beginning.is_empty() { "???" } else { &*beginning };
+    Some(beginning.chars().take(LONG_NAME.saturating_sub(tail.len())).chain(tail.chars()).collect())
+}
+
+fn is_mac_roman(c: char) -> bool {
+    let long = names::short_view(c.encode_utf8(&mut [0; 4]).as_bytes(), 1, LONG_NAME);
+    names::decode_mac_roman(&long).chars().eq([c])
+}
+
+/// The number in a name of the form `beginning#1F.txt`.
+fn number_in(name: &[u8]) -> Option<CatalogId> {
+    let hash = name.iter().rposition(|byte| *byte == b'#').filter(|at| *at > 0)?;
+    let digits = name[hash + 1..].split(|byte| *byte == b'.').next()?;
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    let is_number = (1..=8).contains(&digits.len()) && digits[0] != b'0' && digits.iter().all(is_hex);
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+    u32::from_str_radix(text, 16).ok().map(CatalogId)
 }
 
 impl OpenVolume {
@@ -75,7 +95,7 @@ impl OpenVolume {
         match self.tree().lookup_folded(caller, folder, &stored, self.share.folding()) {
             Ok((name, found)) => Ok(Entry { name, found: Some(found) }),
             Err(Error::NotFound) => {
-                if let Some(entry) = self.entry_of_others(caller, folder, kind, sent)? {
+                if let Some(entry) = self.entry_of_others(caller, folder, &stored)? {
                     return Ok(entry);
                 }
                 Ok(Entry { name: names::for_storage(&stored).into_owned(), found: None })
@@ -84,20 +104,20 @@ impl OpenVolume {
         }
     }
 
-    /// The entry whose long name other servers would have made this one: a beginning of its name, `#`, its number without
-    /// zeros before it, and its extension.
+    /// The entry whose long name other servers would have made this one.
     fn entry_of_others(
         &self,
         caller: &Caller,
         folder: &Found,
-        kind: u8,
-        sent: &[u8],
+        stored: &[u8],
     ) -> Result<Option<Entry>, ResultCode> {
-        let Some((prefix, id, extension)) = taken_apart(sent) else { return Ok(None) };
-        let Some(entry) = self.entry_numbered(caller, folder, CatalogId(id))? else { return Ok(None) };
-        let (prefix, extension) = (stored(kind, prefix)?, stored(kind, extension).unwrap_or_default());
-        let is_it = entry.name.starts_with(&prefix) && entry.name.ends_with(&extension);
-        Ok(is_it.then_some(entry))
+        let Some(id) = number_in(stored) else { return Ok(None) };
+        let entry = self.entry_numbered(caller, folder, id)?;
+        let is_it = |entry: &Entry| {
+            let short = shortened_by_others(&entry.name, id);
+            short.is_some_and(|short| names::for_storage(short.as_bytes()) == names::for_storage(stored))
+        };
+        Ok(entry.filter(is_it))
     }
 
     /// The entry of a folder with this number, if it is there.

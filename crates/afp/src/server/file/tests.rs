@@ -175,19 +175,23 @@ async fn parameters_come_with_what_it_is_and_in_the_order_of_their_bits() {
     assert_eq!(ada.get(at(v, ROOT, "d"), 0, 0xffff).await, Err(-5004));
 }
 
+/// As Netatalk's tests want them (FPGetFileDirParms:test308, test324, test334, Utf8:test312, test337).
 #[tokio::test]
 async fn names_that_other_servers_made_short_are_known() {
     let (_server, mut ada, v) = volume();
-    let name = "a name of more than 31 bytes, which old Macs cannot have.txt";
-    ada.create_file(v, ROOT, name, false).await;
-    let id = ada.id(v, ROOT, name).await.unwrap();
-    for (short, expected) in [
-        (format!("a name of more tha#{id:X}.txt"), Ok(id)),
-        (format!("another name#{id:X}.txt"), Err(-5018)),
-        (format!("a name of more tha#{id:X}.doc"), Err(-5018)),
-        (format!("a name of more tha#{:X}.txt", id + 1), Err(-5018)),
+    let long = "a name of more than 31 bytes, which old Macs cannot have";
+    for (name, short, wrong) in [
+        (format!("{long}.txt"), "a name of more than 31 b#11.txt", "a name of more than 31#11.txt"),
+        (long.into(), "a name of more than 31 bytes#12", "a name of more than 31 byte#12."),
+        ("t312-פתיחה.mp3".into(), "t312-#13.mp3", "t312-#13"),
+        ("פתיחה test.mp3".into(), "???#14.mp3", "t#14.mp3"),
+        ("short".into(), "shor#16", "short#15"),
     ] {
-        assert_eq!(ada.id(v, ROOT, &short).await, expected, "{short}");
+        ada.create_file(v, ROOT, &name, false).await;
+        let id = ada.id(v, ROOT, &name).await.unwrap();
+        let expected = if name == "short" { Err(-5018) } else { Ok(id) };
+        assert_eq!(ada.id(v, ROOT, short).await, expected, "{short}, {id:x}");
+        assert_eq!(ada.id(v, ROOT, wrong).await, Err(-5018), "{wrong}");
     }
 }
 
