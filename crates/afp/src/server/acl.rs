@@ -3,9 +3,9 @@
 mod darwin;
 
 use vfs::Error;
-use vfs::acl::{AclChange, Entries, Rights, Who};
+use vfs::acl::{AclChange, Entries, Rights, Who, before_mode};
 
-use self::darwin::{given, mode_beside, rights_of, shown, stored, uuid_of};
+use self::darwin::{given, rights_of, shown, uuid_of};
 use super::open_volume::OpenVolume;
 use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
@@ -81,8 +81,10 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
         return Ok(None);
     }
     let before = volume.tree().acl(found)?;
-    let (mode, is_folder) = (mode_beside(&before, found.attributes.mode), is_folder(found));
-    let Some(acl) = &asked.security.acl else { return Ok(Some(stored(Vec::new(), false, mode, is_folder))) };
+    let (mode, is_folder) = (before.mode_beside(found.attributes.mode), is_folder(found));
+    let Some(acl) = &asked.security.acl else {
+        return Ok(Some(before_mode(Vec::new(), false, mode, is_folder)));
+    };
     let mut list = given(acl, &before)?;
     if asked.bitmap.contains(Bitmap::INHERIT)
         && let Some(place) = target.place(volume)?
@@ -91,7 +93,7 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
         list.extend(passed.into_iter().filter(|entry| !entry.rights.contains(Rights::FROM_MODE)));
     }
     let protected = acl.flags & Acl::NO_INHERIT != 0;
-    Ok(Some(stored(list, protected, mode, is_folder)))
+    Ok(Some(before_mode(list, protected, mode, is_folder)))
 }
 
 /// FPAccess. It is about whoever asks, whatever UUID they have on their own machine.

@@ -71,9 +71,7 @@ impl Volume {
     /// Changes attributes, each as whoever may.
     pub(crate) fn change_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<()> {
         let (object, caller) = (&of.object, &actor.caller);
-        if self.stored_acl(of)?.is_none() {
-            return object.set_attributes(caller, changes);
-        }
+        let Some(acl) = self.stored_acl(of)? else { return object.set_attributes(caller, changes) };
         let none = SetAttributes::default();
         let size = SetAttributes { size: changes.size, ..none };
         let SetAttributes { accessed, modified, mode, uid, gid, .. } = *changes;
@@ -92,7 +90,7 @@ impl Volume {
         let parts = [(sizing, size), (owner, owning), (timing, times)];
         let changed = parts.iter().filter(|(_, part)| *part != none);
         changed.into_iter().try_for_each(|(by, part)| object.set_attributes(by, part))?;
-        if owning == none { Ok(()) } else { self.drop_stale(of) }
+        if owning == none { Ok(()) } else { self.restate(of, &acl) }
     }
 
     /// A mode may be set by whoever may change the ACL; owner and group only by whom the host lets.

@@ -5,6 +5,7 @@
 //! the file's owner, group and mode are those it was stored with: after a chmod or chown the mode counts again.
 //! `enforce.rs` is where the operations of a volume ask; while a volume has never had a stored ACL that is one atomic load.
 
+mod beside_mode;
 mod creating;
 mod enforce;
 mod evaluate;
@@ -19,6 +20,7 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use self::beside_mode::before_mode;
 pub(crate) use self::creating::New;
 pub(crate) use self::enforce::server;
 pub(crate) use self::known::Known;

@@ -1,5 +1,6 @@
 //! An ACL read, changed, and asked what it lets somebody do.
 
+use super::beside_mode::before_another_mode;
 use super::inherit::{Heir, entries_of};
 use super::mode::{derive, rights_of, summary};
 use super::stored::{ATTRIBUTE, Stored};
@@ -135,6 +136,18 @@ impl Volume {
             Some(_) => return Err(Error::Invalid),
         }
         Ok((uid, gid))
+    }
+
+    /// After mode or owner have changed: the mode counts, or the ACL, where it comes before a mode.
+    pub(super) fn restate(&self, of: &Found, before: &Acl) -> Result<()> {
+        let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
+        let Attributes { mode, uid, gid, kind, .. } = now.attributes;
+        let Some(entries) = before_another_mode(&before.entries, mode, kind == Kind::Folder) else {
+            return self.drop_stale(of);
+        };
+        let foreign = |who: &Who| matches!(who, Who::Foreign(_)).then(|| who.clone());
+        let group = foreign(&before.group).unwrap_or(Who::Group(gid));
+        self.store_acl(&now, Stored { mode: 0, uid, gid, owner: foreign(&before.owner), group, entries })
     }
 
     /// Takes away a stored ACL that another mode or owner has made stale, so that it does not count again when they are by

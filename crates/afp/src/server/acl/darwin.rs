@@ -1,11 +1,11 @@
 //! The tree's ACLs in the words of a Mac, and back.
 //!
 //! A Mac's ACL comes before a file's mode: what no entry decides, the mode does. The tree's ACL is final. So one that a Mac
-//! sets is stored with entries behind it that say what the mode says, marked ([`Rights::FROM_MODE`]); Macs do not see them.
+//! sets is stored with entries behind it that say what the mode says ([`vfs::acl::before_mode`]); Macs do not see them.
 
 use std::sync::Arc;
 
-use vfs::acl::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who, entries_of_mode};
+use vfs::acl::{Acl, Entry, EntryKind, Inherit, Rights, Who};
 
 use crate::server::uuid::Named;
 use crate::wire::ResultCode;
@@ -37,9 +37,6 @@ const INHERIT: [(u32, Inherit); 5] = [
     (Ace::LIMIT_INHERIT, Inherit::NO_PROPAGATE),
     (Ace::ONLY_INHERIT, Inherit::ONLY),
 ];
-
-/// What a folder passes on.
-const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
 
 /// A Mac's rights as the tree's. Those that the tree does not know are left out.
 pub(in crate::server) fn rights_of(darwin: u32) -> Rights {
@@ -87,43 +84,6 @@ pub(super) fn given(acl: &wire_acl::Acl, before: &Acl) -> Result<Vec<Entry>, Res
         Ok(Entry { kind, inherit, rights: rights_of(ace.rights), who: who_of(&ace.who, before) })
     };
     acl.entries.iter().map(entry_of).collect()
-}
-
-/// Entries as they are stored: with what the mode says behind them. None at all leave the mode alone.
-pub(super) fn stored(given: Vec<Entry>, protected: bool, mode: u32, is_folder: bool) -> Entries {
-    if given.is_empty() && !protected {
-        return Entries { list: entries_of_mode(mode, is_folder), ..Entries::default() };
-    }
-    let marked = |mode, is_folder, inherit| {
-        let mark =
-            move |entry: Entry| Entry { rights: entry.rights.union(Rights::FROM_MODE), inherit, ..entry };
-        entries_of_mode(mode, is_folder).into_iter().map(mark)
-    };
-    let mut list = given;
-    let passes_on = is_folder && list.iter().any(|entry| entry.inherit.meets(PASSED_ON));
-    list.extend(marked(mode, is_folder, Inherit::NONE));
-    if passes_on {
-        // What inherits an entry has no mode of its own any more: it gets this one's.
-        list.extend(marked(mode, true, Inherit::ONLY.union(Inherit::FOLDERS)));
-        list.extend(marked(mode & 0o666, false, Inherit::ONLY.union(Inherit::FILES)));
-    }
-    Entries { list, protected, auto_inherited: true }
-}
-
-/// The mode beside the entries that a Mac sees: the file's, if the stored entries do not say.
-pub(super) fn mode_beside(acl: &Acl, of_file: u32) -> u32 {
-    let counts = |entry: &&Entry| {
-        let is_marked = entry.rights.contains(Rights::FROM_MODE) && entry.kind == EntryKind::Allow;
-        is_marked && !entry.inherit.contains(Inherit::ONLY)
-    };
-    let bit = |entry: &Entry, right, bit| if entry.rights.contains(right) { bit } else { 0 };
-    let bits = |entry: &Entry| {
-        bit(entry, Rights::READ_DATA, 4) | bit(entry, Rights::WRITE_DATA, 2) | bit(entry, Rights::EXECUTE, 1)
-    };
-    match acl.entries.list.iter().filter(counts).map(bits).collect::<Vec<u32>>()[..] {
-        [owner, group, others] if acl.stored => owner << 6 | group << 3 | others,
-        _ => of_file & 0o777,
-    }
 }
 
 /// The UUID that clients see for somebody.
@@ -185,6 +145,8 @@ fn made_up(bytes: &[u8]) -> Uuid {
 
 #[cfg(test)]
 mod tests {
+    use vfs::acl::{Entries, before_mode};
+
     use super::*;
 
     fn acl(list: Vec<Entry>) -> Acl {
@@ -213,7 +175,7 @@ mod tests {
                 Ace { who: *b"somebody's Mac's", flags: Ace::PERMIT, rights: 2 },
             ],
         };
-        let entries = stored(given(&sent, &acl(Vec::new())).unwrap(), false, 0o640, true);
+        let entries = before_mode(given(&sent, &acl(Vec::new())).unwrap(), false, 0o640, true);
         assert_eq!(shown(&Acl { entries, ..acl(Vec::new()) }), sent);
     }
 
@@ -222,21 +184,6 @@ mod tests {
         let audit = Ace { who: Named::Everyone.uuid(), flags: 3, rights: 2 };
         let sent = wire_acl::Acl { flags: 0, entries: vec![audit] };
         assert_eq!(given(&sent, &acl(Vec::new())), Err(ResultCode::PARAM_ERROR));
-    }
-
-    #[test]
-    fn what_no_entry_decides_the_mode_does() {
-        let bob = Entry::allow(Who::User(1001), Rights::WRITE_DATA);
-        for mode in 0..0o1000 {
-            let entries = stored(vec![bob.clone()], false, mode, false);
-            let acl = Acl { entries, ..acl(Vec::new()) };
-            assert_eq!(mode_beside(&acl, 0), mode);
-            let others = acl.rights(&vfs::Caller::new(7, 7, &[]), 1, 2);
-            assert_eq!(others.contains(Rights::READ_DATA), mode & 4 != 0, "{mode:o}");
-            let bobs = acl.rights(&vfs::Caller::new(1001, 7, &[]), 1, 2);
-            assert!(bobs.contains(Rights::WRITE_DATA), "{mode:o}");
-        }
-        assert_eq!(mode_beside(&acl(vec![bob]), 0o100_604), 0o604);
     }
 
     #[test]

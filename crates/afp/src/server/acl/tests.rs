@@ -148,3 +148,19 @@ async fn only_who_may_changes_an_acl() {
     let audit = Ace { flags: 3, ..mine };
     assert_eq!(tried.set("notes", 4, &[audit]).await, ResultCode::PARAM_ERROR);
 }
+
+/// chmod(2) of macOS leaves ACLs alone; whoever does it here.
+#[tokio::test]
+async fn an_acl_of_a_mac_outlives_a_change_of_the_mode() {
+    let mut tried = Tried::new();
+    let ace = permit(Named::User(BOB.2), 0, READ);
+    tried.set("notes", 4, &[ace]).await;
+    let tree = tried.server.volume("share");
+    let actor = Actor::new(Caller::new(ADA.2, 100, &[]), Party::client(ClientId::unused()));
+    let notes = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"notes").unwrap();
+    let mode = vfs::SetAttributes { mode: Some(0o640), ..vfs::SetAttributes::default() };
+    let after = tree.set_attributes(&actor, &notes, &mode).unwrap().after;
+    assert_eq!(after.mode, 0o640);
+    assert_eq!(tried.get("notes", 4).await.acl.unwrap().entries, [ace]);
+    assert!(tried.bob_may("notes", READ).await && !tried.bob_may("notes", WRITE).await);
+}

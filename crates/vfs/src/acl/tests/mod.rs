@@ -1,5 +1,6 @@
 //! The rules of the model by themselves; `tests/acl.rs` of the crate has those of volumes.
 
+mod beside_mode;
 mod evaluate;
 mod inherit;
 mod mode;

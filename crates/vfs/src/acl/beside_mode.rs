@@ -1,0 +1,59 @@
+//! ACLs that come before a mode and do not replace it, as those of Macs: what no entry decides, the mode does. Ours are final, so
+//! such a one is stored with entries behind it that say what the mode says, marked [`Rights::FROM_MODE`].
+
+use super::mode::entries_of_mode;
+use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights};
+
+/// What a folder passes on.
+const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
+
+/// Entries with what the mode says behind them. None at all leave the mode alone.
+pub fn before_mode(given: Vec<Entry>, protected: bool, mode: u32, is_folder: bool) -> Entries {
+    if given.is_empty() && !protected {
+        return Entries { list: entries_of_mode(mode, is_folder), ..Entries::default() };
+    }
+    let marked = |mode, is_folder, inherit| {
+        let mark =
+            move |entry: Entry| Entry { rights: entry.rights.union(Rights::FROM_MODE), inherit, ..entry };
+        entries_of_mode(mode, is_folder).into_iter().map(mark)
+    };
+    let mut list = given;
+    let passes_on = is_folder && list.iter().any(|entry| entry.inherit.meets(PASSED_ON));
+    list.extend(marked(mode, is_folder, Inherit::NONE));
+    if passes_on {
+        // What inherits an entry has no mode of its own any more: it gets this one's.
+        list.extend(marked(mode, true, Inherit::ONLY.union(Inherit::FOLDERS)));
+        list.extend(marked(mode & 0o666, false, Inherit::ONLY.union(Inherit::FILES)));
+    }
+    Entries { list, protected, auto_inherited: true }
+}
+
+/// The same entries before another mode; `None` for an ACL that no mode stands behind.
+pub(super) fn before_another_mode(entries: &Entries, mode: u32, is_folder: bool) -> Option<Entries> {
+    let is_marked = |entry: &Entry| entry.rights.contains(Rights::FROM_MODE);
+    if !entries.list.iter().any(is_marked) {
+        return None;
+    }
+    let given = entries.list.iter().filter(|entry| !is_marked(entry)).cloned().collect();
+    Some(before_mode(given, entries.protected, mode, is_folder))
+}
+
+impl Acl {
+    /// The mode that stands behind the entries that are not marked; that of the file if the stored ones do not say.
+    pub fn mode_beside(&self, of_file: u32) -> u32 {
+        let counts = |entry: &&Entry| {
+            let is_marked = entry.rights.contains(Rights::FROM_MODE) && entry.kind == EntryKind::Allow;
+            is_marked && !entry.inherit.contains(Inherit::ONLY)
+        };
+        let bit = |entry: &Entry, right, bit| if entry.rights.contains(right) { bit } else { 0 };
+        let bits = |entry: &Entry| {
+            bit(entry, Rights::READ_DATA, 4)
+                | bit(entry, Rights::WRITE_DATA, 2)
+                | bit(entry, Rights::EXECUTE, 1)
+        };
+        match self.entries.list.iter().filter(counts).map(bits).collect::<Vec<u32>>()[..] {
+            [owner, group, others] if self.stored => owner << 6 | group << 3 | others,
+            _ => of_file & 0o777,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+use super::super::beside_mode::before_another_mode;
+use super::super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who, before_mode};
+use crate::Caller;
+
+fn acl(entries: Entries) -> Acl {
+    Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true }
+}
+
+/// acl(3) of macOS: what the entries do not decide is decided by the mode.
+#[test]
+fn what_no_entry_decides_the_mode_does() {
+    let bob = Entry::allow(Who::User(1001), Rights::WRITE_DATA);
+    for mode in 0..0o1000 {
+        let acl = acl(before_mode(vec![bob.clone()], false, mode, false));
+        assert_eq!(acl.mode_beside(0), mode);
+        let may = |uid, gid, right| acl.rights(&Caller::new(uid, gid, &[]), 1, 2).contains(right);
+        assert_eq!(may(7, 7, Rights::READ_DATA), mode & 4 != 0, "{mode:o}");
+        assert_eq!(may(7, 2, Rights::READ_DATA), mode & 0o40 != 0, "{mode:o}");
+        assert_eq!(may(1, 2, Rights::READ_DATA), mode & 0o400 != 0, "{mode:o}");
+        assert!(may(1001, 7, Rights::WRITE_DATA), "{mode:o}");
+        assert!(!may(1001, 7, Rights::FROM_MODE), "a mark is no right");
+    }
+}
+
+#[test]
+fn an_acl_that_no_mode_stands_behind_has_that_of_the_file() {
+    let bob = Entry::allow(Who::User(1001), Rights::WRITE_DATA);
+    let alone = acl(Entries { list: vec![bob], ..Entries::default() });
+    assert_eq!(alone.mode_beside(0o100_604), 0o604);
+    assert_eq!(before_another_mode(&alone.entries, 0o600, false), None);
+}
+
+#[test]
+fn the_same_entries_stand_before_another_mode() {
+    let inherit = Inherit::FILES.union(Inherit::FOLDERS);
+    let bob = Entry { kind: EntryKind::Deny, ..Entry::allow(Who::User(1001), Rights::DELETE) }
+        .inherited_by(inherit);
+    let before = before_mode(vec![bob.clone()], true, 0o755, true);
+    let after = before_another_mode(&before, 0o700, true).unwrap();
+    assert_eq!(after, before_mode(vec![bob], true, 0o700, true));
+    assert_eq!(acl(after).mode_beside(0), 0o700);
+}
