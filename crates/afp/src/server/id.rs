@@ -103,6 +103,7 @@ fn reach(request: &Request, volume: &OpenVolume, id: CatalogId) -> Result<Target
         tree.saw(found.object.id(), &folder.object, &kept.name);
     }
     let (folder, name) = tree.place_of(&found)?;
+    volume.may_reach(request.caller(), &folder)?;
     let entry = tree.lookup(request.caller(), &folder.object, &name)?;
     if entry.object.key() != key {
         return Err(Error::Stale.into()); // it moved just now

@@ -33,6 +33,7 @@ mod open_volume;
 mod params;
 mod password;
 mod patience;
+mod reach;
 mod request;
 mod result_code;
 mod rights;

@@ -8,6 +8,7 @@ use vfs::Volume;
 
 use super::config::Share;
 use super::limits::MAX_VOLUMES;
+use super::reach::Ways;
 use crate::wire::ResultCode;
 
 /// A volume as one session has it open.
@@ -16,6 +17,8 @@ pub(super) struct OpenVolume {
     pub(super) id: u16,
     /// What it is.
     pub(super) share: Arc<Share>,
+    /// Which folders others are in.
+    pub(super) ways: Ways,
 }
 
 impl OpenVolume {
@@ -53,7 +56,7 @@ impl Volumes {
             return Err(ResultCode::MISC_ERROR);
         }
         let id = (1..).find(|id| !open.contains_key(id)).ok_or(ResultCode::MISC_ERROR)?;
-        let volume = Arc::new(OpenVolume { id, share: share.clone() });
+        let volume = Arc::new(OpenVolume { id, share: share.clone(), ways: Ways::default() });
         open.insert(id, volume.clone());
         Ok(volume)
     }

@@ -38,7 +38,11 @@ impl OpenVolume {
         }
         let mut at = match CatalogId(folder) {
             CatalogId::PARENT_OF_ROOT => At::Above,
-            CatalogId(id) => At::Folder(self.folder(id)?),
+            CatalogId(id) => {
+                let folder = self.folder(id)?;
+                self.may_reach(caller, &folder)?;
+                At::Folder(folder)
+            }
         };
         let mut steps = path.steps().peekable();
         while let Some(step) = steps.next() {

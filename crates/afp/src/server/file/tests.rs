@@ -218,6 +218,26 @@ async fn that_the_folder_is_gone_counts_before_what_else_is_wrong() {
 }
 
 #[tokio::test]
+async fn who_may_not_pass_through_a_folder_gets_to_nothing_in_it_by_its_number() {
+    let (server, mut ada, v) = volume();
+    let dir = ada.create_dir(v, ROOT, "d").await.unwrap();
+    let inner = ada.create_dir(v, dir, "inner").await.unwrap();
+    ada.create_file(v, inner, "f", false).await;
+    let mut bob = server.log_in(BOB, Version::V3_4);
+    let theirs = bob.open_volume("share");
+    assert!(bob.id(theirs, inner, "f").await.is_ok());
+    let tree = server.volume("share");
+    let found = tree.lookup(&vfs::Caller::root(), &tree.root().unwrap().object, b"d").unwrap();
+    let closed = vfs::SetAttributes { mode: Some(0o700), ..vfs::SetAttributes::default() };
+    found.object.set_attributes(&vfs::Caller::root(), &closed).unwrap();
+    for name in ["f", ""] {
+        assert_eq!(bob.id(theirs, inner, name).await, Err(-5000), "{name}");
+    }
+    assert!(bob.id(theirs, dir, "").await.is_ok(), "the folder itself can be seen");
+    assert!(ada.id(v, inner, "f").await.is_ok());
+}
+
+#[tokio::test]
 async fn folders_are_opened_by_their_number() {
     let (_server, mut ada, v) = volume();
     let dir = ada.create_dir(v, ROOT, "d").await.unwrap();

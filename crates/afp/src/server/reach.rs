@@ -1,0 +1,67 @@
+//! Whether somebody may get to a folder that is named by its number: as with a path, who may not pass through a folder on the
+//! way to it may not. Numbers are easy to guess.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use vfs::backend::Found;
+use vfs::{Access, Caller, FileId, Node};
+
+use super::open_volume::OpenVolume;
+use crate::wire::ResultCode;
+
+/// How long it is remembered which folders a folder is in. What they allow is looked at each time.
+const REMEMBERED: Duration = Duration::from_secs(1);
+/// Folders of a volume for which that is remembered, per session.
+const MOST: usize = 64;
+/// Folders on the way.
+const DEEPEST: usize = 512;
+
+/// The folders that others are in, lately.
+#[derive(Default)]
+pub(super) struct Ways {
+    known: Mutex<HashMap<FileId, (Instant, Way)>>,
+}
+
+/// From the folder that it is in up to the volume's own.
+type Way = Arc<[Node]>;
+
+impl OpenVolume {
+    /// Refuses a folder that the caller could not get to by its path.
+    pub(super) fn may_reach(&self, caller: &Caller, folder: &Found) -> Result<(), ResultCode> {
+        if caller.uid == 0 || self.is_root(folder) {
+            return Ok(());
+        }
+        for node in self.way_to(folder)?.iter() {
+            let found = Found { attributes: node.attributes()?, object: node.clone() };
+            if !self.tree().access(caller, &found, Access::EXECUTE)?.contains(Access::EXECUTE) {
+                return Err(ResultCode::ACCESS_DENIED);
+            }
+        }
+        Ok(())
+    }
+
+    fn way_to(&self, folder: &Found) -> Result<Way, ResultCode> {
+        let (id, now) = (folder.object.id(), Instant::now());
+        let known = self.ways.known.lock().get(&id).cloned();
+        if let Some((_, way)) = known.filter(|(since, _)| now.duration_since(*since) < REMEMBERED) {
+            return Ok(way);
+        }
+        let (mut way, mut at) = (Vec::new(), folder.clone());
+        while !self.is_root(&at) && way.len() < DEEPEST {
+            at = self.tree().parent(&at)?;
+            way.push(at.object.clone());
+        }
+        let way: Way = way.into();
+        let mut known = self.ways.known.lock();
+        if known.len() >= MOST {
+            known.retain(|_, (since, _)| now.duration_since(*since) < REMEMBERED);
+        }
+        if known.len() < MOST {
+            known.insert(id, (now, way.clone()));
+        }
+        Ok(way)
+    }
+}
