@@ -19,6 +19,10 @@ impl Report for Server {
     fn reload(&self) -> Result<Vec<String>, Vec<String>> {
         Err(vec!["fourfold.toml:1:1: error: no".into()])
     }
+
+    fn say(&self, text: &str) -> Vec<String> {
+        vec![format!("told 2 clients: {text}")]
+    }
 }
 
 /// Runs `ask` on a thread while a server answers in `state`.
@@ -50,6 +54,13 @@ fn a_status_arrives_as_it_was_reported() {
     assert_eq!(status, Server.status());
     let text = with_server(state.path(), |path| raw(path, b"{\"ask\":\"status\"}\n"));
     assert!(text.starts_with("{\"status\":{\"version\":\"1\",\"pid\":42,"), "{text}");
+}
+
+#[test]
+fn a_message_is_passed_on_as_it_is() {
+    let state = tempfile::tempdir().unwrap();
+    let lines = with_server(state.path(), |path| control::say(path, "\"Zoë\"\nis back").unwrap());
+    assert_eq!(lines, ["told 2 clients: \"Zoë\"\nis back"]);
 }
 
 #[test]

@@ -212,6 +212,11 @@ impl View for AfpView {
         }));
     }
 
+    fn say(&self, text: &str) -> Vec<String> {
+        let told = self.service.say(text);
+        if self.told.port.is_none() { Vec::new() } else { vec![format!("told {told} AFP clients")] }
+    }
+
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         match self.told.config(current) {
             Ok(config) => {

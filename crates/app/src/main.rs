@@ -16,6 +16,7 @@ mod nfs_view;
 mod password;
 mod privileges;
 mod running;
+mod say;
 mod serve;
 mod smb_view;
 mod status;
@@ -41,5 +42,6 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::User(arguments) => user::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
+        cli::Command::Say(arguments) => say::run(&arguments),
     }
 }

@@ -25,6 +25,11 @@ pub(crate) trait View: Send + Sync {
 
     /// Takes new settings over without dropping anyone; gives back lines worth saying.
     fn reload(&self, current: &Arc<Current>) -> Vec<String>;
+
+    /// Shows a message to those who are logged in, where the protocol can; gives back who was told.
+    fn say(&self, _text: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Waits until every connection of a protocol has ended, for two seconds at most.
@@ -97,6 +102,11 @@ impl Report for Running {
         };
         self.views.iter().for_each(|view| view.report(&mut status));
         status
+    }
+
+    fn say(&self, text: &str) -> Vec<String> {
+        let told: Vec<_> = self.views.iter().flat_map(|view| view.say(text)).collect();
+        if told.is_empty() { vec!["nobody was told: AFP is off".into()] } else { told }
     }
 
     fn reload(&self) -> Result<Vec<String>, Vec<String>> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &[],
     &["serve"],
     &["check"],
@@ -14,6 +14,7 @@ const COMMANDS: [&[&str]; 9] = [
     &["user", "remove"],
     &["user", "list"],
     &["status"],
+    &["say"],
 ];
 
 fn page() -> String {

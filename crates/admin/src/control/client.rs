@@ -49,7 +49,19 @@ pub fn status(state: &Path) -> Result<Status, AskError> {
 /// # Errors
 /// See [`AskError`].
 pub fn reload(state: &Path) -> Result<Vec<String>, AskError> {
-    match ask(state, Request::Reload)? {
+    done(ask(state, Request::Reload)?)
+}
+
+/// Shows a message to those who are logged in; gives back who was told.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn say(state: &Path, text: &str) -> Result<Vec<String>, AskError> {
+    done(ask(state, Request::Say { text: text.into() })?)
+}
+
+fn done(response: Response) -> Result<Vec<String>, AskError> {
+    match response {
         Response::Done(lines) => Ok(lines),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         Response::Status(_) => Err(io::Error::from(io::ErrorKind::InvalidData).into()),

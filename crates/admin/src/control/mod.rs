@@ -5,6 +5,7 @@
 //! ```text
 //! {"ask":"status"}            {"status":{…}}
 //! {"ask":"reload"}            {"done":["what was taken over"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}
+//! {"ask":"say","text":"…"}    {"done":["who was told"]}
 //! anything else               {"refused":["…"]}
 //! ```
 
@@ -13,7 +14,7 @@ mod server;
 mod status;
 mod table;
 
-pub use client::{AskError, ask, reload, status};
+pub use client::{AskError, ask, reload, say, status};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
     LeaseStatus, ListenerStatus, LockStatus, MountLine, OpenStatus, SessionStatus, ShareStatus, Status,
@@ -30,13 +31,18 @@ use serde::{Deserialize, Serialize};
 pub const SOCKET: &str = "control.sock";
 
 /// What can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase")]
 pub enum Request {
     /// What the server is doing.
     Status,
     /// Read the settings and accounts again.
     Reload,
+    /// Show a message to those who are logged in, where their protocol can.
+    Say {
+        /// The message.
+        text: String,
+    },
 }
 
 /// What is answered.

@@ -30,6 +30,9 @@ pub trait Report: Send + Sync + 'static {
     /// # Errors
     /// The settings are refused, and the old ones stay; the lines say why.
     fn reload(&self) -> Result<Vec<String>, Vec<String>>;
+
+    /// Shows a message to those who are logged in; lines that say who was told.
+    fn say(&self, text: &str) -> Vec<String>;
 }
 
 /// Opens the socket in the state folder. One left behind by a server that was killed is replaced: whoever calls this
@@ -104,13 +107,14 @@ async fn answer(line: &[u8], report: Arc<dyn Report>) -> Response {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => {
-            let hint = r#"write {"ask":"status"} or {"ask":"reload"}"#;
+            let hint = r#"write {"ask":"status"}, {"ask":"reload"} or {"ask":"say","text":"…"}"#;
             return Response::Refused(vec![format!("the request was not understood: {error}; {hint}")]);
         }
     };
     let work = move || match request {
         Request::Status => Response::Status(Box::new(report.status())),
         Request::Reload => report.reload().map_or_else(Response::Refused, Response::Done),
+        Request::Say { text } => Response::Done(report.say(&text)),
     };
     let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)

@@ -10,6 +10,7 @@ use vfs::events::{Aspects, Depth, Event, Filter, Happened, Scope, Subscription};
 use vfs::state::ClientId;
 use vfs::{Caller, Volume, Watching};
 
+use super::connection::Connection;
 use super::service::Service;
 use super::session::Session;
 use crate::wire::dsi::{Attention, Command};
@@ -66,13 +67,11 @@ impl Told {
 }
 
 impl Session {
-    /// Tells the client something, unless it is asleep or away.
-    fn notice(&self, attention: u16) {
-        if !self.life.is_asleep()
-            && let Some(connection) = self.connection()
-        {
-            connection.tell(Command::ATTENTION, &attention.to_be_bytes());
-        }
+    /// Tells the client something, unless it is asleep or away. Answers whether it was told.
+    fn notice(&self, attention: u16) -> bool {
+        let tell =
+            |connection: Arc<Connection>| connection.tell(Command::ATTENTION, &attention.to_be_bytes());
+        !self.life.is_asleep() && self.connection().is_some_and(tell)
     }
 
     /// Tells the client that a volume has changed, as soon as it may be told again.
@@ -84,10 +83,11 @@ impl Session {
 }
 
 impl Service {
-    /// A message to everybody who is logged in, now.
-    pub fn say(&self, text: &str) {
+    /// A message to everybody who is logged in, now. Answers how many were told.
+    pub fn say(&self, text: &str) -> usize {
         self.set_message(text);
-        self.all_sessions().iter().for_each(|session| session.notice(Attention::MESSAGE));
+        let sessions = self.all_sessions();
+        sessions.iter().filter(|session| session.notice(Attention::MESSAGE)).count()
     }
 
     /// The server stops: everybody is told, and every session ends.

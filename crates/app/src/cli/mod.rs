@@ -22,7 +22,7 @@ Exit codes:
   0  done
   1  it could not be done; the message says why and what to do
   2  the settings or the command line were refused
-  3  no running server was found (status)";
+  3  no running server was found (status, say)";
 
 /// One file tree, served over AFP, SMB, NFS and iSCSI.
 #[derive(Debug, Parser)]
@@ -59,6 +59,17 @@ Exit codes:
   1  it runs but did not answer
   3  no server runs with this state folder")]
     Status(Status),
+    /// Show a message to those who are logged in
+    #[command(after_help = "Macs show it over AFP; the other protocols have no way to.
+
+Examples:
+  fourfold say 'The server restarts at six.'
+
+Exit codes:
+  0  it was passed on; how many were told is printed
+  1  the server runs but did not answer
+  3  no server runs with this state folder")]
+    Say(Say),
 }
 
 #[derive(Debug, Args)]
@@ -92,6 +103,14 @@ pub(crate) struct Status {
     /// One JSON object, for scripts
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) state: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Say {
+    /// The message; old Macs show up to 199 characters of it
+    pub(crate) text: String,
     #[command(flatten)]
     pub(crate) state: Where,
 }

@@ -48,7 +48,7 @@ async fn watched(server: &Server) {
 async fn a_message_is_announced_and_can_be_asked_for() {
     let server = Server::new();
     let (mut ada, mut old) = (server.log_in(ADA, Version::V3_4), server.log_in(BOB, Version::V2_1));
-    server.service.say("Backup at noon");
+    assert_eq!(server.service.say("Backup at noon"), 2);
     for client in [&mut ada, &mut old] {
         assert_eq!(told(client).await, Some(0x2000));
         let request = GetSrvrMsg { kind: GetSrvrMsg::SERVER, bitmap: 1 };
