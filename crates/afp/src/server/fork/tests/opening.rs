@@ -191,3 +191,27 @@ async fn forks_of_one_session_have_a_limit_and_go_with_it() {
     drop(ada);
     assert!(bob.open("notes", WRITE).await.is_ok());
 }
+
+#[tokio::test]
+async fn what_a_command_is_about_is_the_file_whoever_has_it_open() {
+    use crate::server::connection::Served;
+    use conn::Protocol;
+    let (server, mut ada) = notes(b"abc").await;
+    let mut other = User::of(&server, Version::V3_4);
+    other.open("notes", READ).await.unwrap();
+    let forks = [ada.open("notes", READ).await.unwrap(), other.open("notes", READ).await.unwrap()];
+    assert_ne!(forks[0], forks[1]);
+    let subject = |user: &User, number: u8, fork: u16| {
+        let mut message = vec![0; 16];
+        message.extend([number, 0]);
+        message.extend(fork.to_be_bytes());
+        Served(user.client.connection.clone()).subject(&message)
+    };
+    let about = subject(&ada, command::READ, forks[0]);
+    assert_ne!(about, 0);
+    assert_eq!(about, subject(&other, command::FLUSH_FORK, forks[1]));
+    // Nothing in particular: a fork that is not open, another command, a message cut short.
+    assert_eq!(subject(&ada, command::READ, u16::MAX), 0);
+    assert_eq!(subject(&ada, command::OPEN_VOL, forks[0]), 0);
+    assert_eq!(Served(ada.client.connection.clone()).subject(&[0; 19]), 0);
+}
