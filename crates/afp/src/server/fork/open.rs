@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use vfs::backend::Found;
-use vfs::mac::FileBits;
 use vfs::state::{Modes, Stream};
 use vfs::{Error, Kind, OpenOptions};
 use wire::Writer;
@@ -34,34 +33,23 @@ pub(super) async fn run(request: &Request) -> Outcome {
     if !request.session.forks.has_room() {
         return Err(ResultCode::TOO_MANY_FILES_OPEN);
     }
-    let opened = match is_locked(&volume, found, place, wanted.access)? {
-        true => Err(ResultCode::OBJECT_LOCKED),
-        false => open(request, &volume, &wanted, found, place).await,
-    };
-    let fork = match opened {
-        Ok(Opened { fork, waited: false }) => return opened_as(request, &wanted, fork, &target, parameters),
+    match open(request, &volume, &wanted, found, place).await {
+        Ok(Opened { fork, waited: false }) => opened_as(request, fork, &target, parameters),
         Ok(Opened { fork, waited: true }) => {
             let target = fork.target()?; // somebody may have written what they had in their cache
-            return opened_as(request, &wanted, fork, &target, parameters);
+            opened_as(request, fork, &target, parameters)
         }
-        Err(code @ (ResultCode::DENY_CONFLICT | ResultCode::OBJECT_LOCKED)) => (0, code),
-        Err(other) => return Err(other),
-    };
-    let (number, code) = fork;
-    Ok(reply(request, &volume, number, &target, parameters)?.with(code))
+        // The parameters all the same; locked is what a client said of the file.
+        Err(code @ (ResultCode::DENY_CONFLICT | ResultCode::OBJECT_LOCKED)) => {
+            Ok(reply(request, &volume, 0, &target, parameters)?.with(code))
+        }
+        Err(other) => Err(other),
+    }
 }
 
 /// The fork is the client's.
-fn opened_as(
-    request: &Request,
-    wanted: &OpenFork<'_>,
-    fork: Fork,
-    target: &Target,
-    parameters: Wanted,
-) -> Outcome {
-    let volume = fork.volume.clone();
-    debug_assert_eq!(volume.id, wanted.volume);
-    let mut reply = reply(request, &volume, 0, target, parameters)?;
+fn opened_as(request: &Request, fork: Fork, target: &Target, parameters: Wanted) -> Outcome {
+    let mut reply = reply(request, &fork.volume, 0, target, parameters)?;
     let number = request.session.forks.add(fork)?;
     reply.head[2..4].copy_from_slice(&number.to_be_bytes());
     Ok(reply)
@@ -100,20 +88,6 @@ pub(super) fn lengths(resource: bool) -> FileBitmap {
         true => FileBitmap::RESOURCE_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH,
         false => FileBitmap::DATA_LENGTH | FileBitmap::EXTENDED_DATA_LENGTH,
     }
-}
-
-/// Whether somebody has locked the file against changes, with the Finder for example.
-fn is_locked(
-    volume: &OpenVolume,
-    found: &Found,
-    place: &Place,
-    access: AccessMode,
-) -> Result<bool, ResultCode> {
-    if !access.contains(AccessMode::WRITE) {
-        return Ok(false);
-    }
-    let metadata = volume.tree().metadata(found, Some(place.beside()))?;
-    Ok(metadata.bits.contains(FileBits::WRITE_INHIBIT))
 }
 
 struct Opened {
