@@ -213,8 +213,12 @@ impl View for AfpView {
     }
 
     fn say(&self, text: &str) -> Vec<String> {
+        if self.told.port.is_none() {
+            return Vec::new();
+        }
         let told = self.service.say(text);
-        if self.told.port.is_none() { Vec::new() } else { vec![format!("told {told} AFP clients")] }
+        let clients = if told == 1 { "client" } else { "clients" };
+        vec![format!("told {told} AFP {clients}")]
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
