@@ -55,22 +55,22 @@ impl Folder<'_> {
         Some(kind == Kind::Folder)
     }
 
-    /// Everything about an entry that is wanted or needed; `None` when it has gone meanwhile, or is no part of the share.
+    /// Everything about an entry that is wanted or needed but its number; `None` when it has gone meanwhile, or is no part
+    /// of the share.
     pub(super) fn facts<'e>(
         &self,
         page: &Page,
         entry: &'e Entry,
         needs: Needs,
     ) -> Result<Option<Facts<'e>>, ResultCode> {
-        let facts = match self.described(page, entry, needs) {
-            Ok(facts) => facts,
-            Err(Error::AccessDenied) => return Err(ResultCode::ACCESS_DENIED),
+        match self.described(page, entry, needs) {
+            Ok(facts) => Ok(Some(facts)),
+            Err(Error::AccessDenied) => Err(ResultCode::ACCESS_DENIED),
             Err(error) => {
                 tracing::debug!(%error, "an entry is left out");
-                return Ok(None);
+                Ok(None)
             }
-        };
-        self.numbered(facts).map(Some)
+        }
     }
 
     fn described<'e>(&self, page: &Page, entry: &'e Entry, needs: Needs) -> vfs::Result<Facts<'e>> {
@@ -132,8 +132,8 @@ impl Folder<'_> {
         Ok(access_rights(tree, caller, &found).unwrap_or(0))
     }
 
-    /// With its number, where that is told.
-    fn numbered<'e>(&self, facts: Facts<'e>) -> Result<Facts<'e>, ResultCode> {
+    /// With its number, where that is told: what has none yet gets one.
+    pub(super) fn numbered<'e>(&self, facts: Facts<'e>) -> Result<Facts<'e>, ResultCode> {
         let is_folder = facts.attributes.kind == Kind::Folder;
         let needed = match is_folder {
             true => self.wanted.dir.intersects(NUMBERED_DIR),

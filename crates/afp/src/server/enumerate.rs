@@ -218,6 +218,7 @@ impl<'a> Listing<'a> {
             return Ok(Taken::Yes);
         }
         let Some(facts) = self.folder.facts(page, entry, Needs::default())? else { return Ok(Taken::Yes) };
+        let facts = self.folder.numbered(facts)?;
         let before = self.w.len();
         let fits = self.folder.put(self.form.framing(), &facts, &mut self.w) && self.w.len() <= self.max;
         if fits {

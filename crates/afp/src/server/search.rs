@@ -203,6 +203,10 @@ impl<'a> Look<'a> {
     /// Goes on until nothing is left (true), or enough is found or it has taken long enough (false).
     fn walk(&mut self, walk: &mut Walk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
         while let Some(pending) = walk.folders.pop() {
+            if self.is_enough() {
+                walk.folders.push(pending);
+                return Ok(false);
+            }
             let Ok(found) = self.volume.tree().node(&pending.key) else { continue }; // gone meanwhile
             let folder = Folder {
                 volume: self.volume,
@@ -279,8 +283,9 @@ impl<'a> Look<'a> {
             other => other?,
         };
         let Some(facts) = facts else { return Ok(()) };
-        if criteria.matches(self.volume, &facts)? && folder.put(self.form.framing(), &facts, &mut self.w) {
-            self.count += 1;
+        if criteria.matches(self.volume, &facts)? {
+            let facts = folder.numbered(facts)?;
+            self.count += u32::from(folder.put(self.form.framing(), &facts, &mut self.w));
         }
         Ok(())
     }
