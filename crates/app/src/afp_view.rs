@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use admin::control::{SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
 use afp::server::{ChangePassword, Config, Logins, Service, Share, ShareOptions};
-use auth::{AccountFile, Guesses, Identity, UnixAccounts};
+use auth::{AccountFile, Accounts, Guesses, Identity, UnixAccounts};
 use conn::{Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
@@ -97,6 +97,11 @@ impl Told {
         let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
         let guests = shares.iter().any(|share| share.options.guests);
         let change = server.afp_change_password.then(|| self.password_keeper(settings));
+        if server.afp_logins.contains(&AfpLogin::Srp) && !current.accounts.all_have_verifiers() {
+            tracing::info!(
+                "AFP does not offer SRP, as not every account has a verifier; `fourfold user passwd` makes one"
+            );
+        }
         Ok(Config {
             signature: server.afp_signature.unwrap_or(self.server_id),
             name: here::server_name(server),

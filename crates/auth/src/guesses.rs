@@ -3,6 +3,9 @@
 //! Failures are counted by where they come from and by the account they are about. After a few of them each further
 //! login is answered late: those from one place one after another, so that many connections guess no faster than one;
 //! those of one account by a few seconds at most, as its owner may be among them. Time makes up for failures.
+//!
+//! A place can be an office with many people, and one of them a program with an old password. So who has logged in from
+//! there does not wait for what others do; and who has mistyped and then got it right has not guessed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -25,8 +28,10 @@ const MOST_WAIT: Duration = Duration::from_secs(12);
 const FORGIVEN: Duration = Duration::from_secs(20);
 /// No more are counted.
 const MOST_FAILURES: u32 = 60;
-/// The most places and accounts with failures that are known.
-const MAX_ENTRIES: usize = 4096;
+/// So long somebody who has logged in from a place is known there.
+const KNOWN: Duration = Duration::from_secs(24 * 60 * 60);
+/// The most places, accounts, and accounts at places that are remembered.
+const MAX_ENTRIES: usize = 8192;
 
 /// The failures of late.
 #[derive(Default)]
@@ -35,21 +40,26 @@ pub struct Guesses {
     hasher: RandomState,
 }
 
-/// Those of one place or account.
+/// Those of one place, of one account, or of one account from one place.
 struct Entry {
     failures: u32,
     /// The time until which they are right.
     counted: Instant,
     /// When the next login of a place may be answered.
     turn: Instant,
+    /// Of an account at a place: it has logged in there, and not failed since.
+    known_until: Option<Instant>,
 }
 
 impl Guesses {
     /// How long to wait before a login is looked at. `None`: it is to be refused without.
     #[must_use]
     pub fn wait(&self, place: IpAddr, account: &str, now: Instant) -> Option<Duration> {
-        let (place, account) = (self.place(place), self.account(account));
+        let [place, account, both] = self.keys(place, account);
         let mut table = self.table.lock();
+        if table.get(&both).is_some_and(|entry| entry.is_known(now)) {
+            return Some(Duration::ZERO);
+        }
         let of_account =
             table.get_mut(&account).map_or(Duration::ZERO, |entry| entry.cost(now, MOST_OF_ACCOUNT));
         let Some(entry) = table.get_mut(&place) else { return Some(of_account) };
@@ -68,20 +78,32 @@ impl Guesses {
 
     /// A login was refused.
     pub fn failed(&self, place: IpAddr, account: &str, now: Instant) {
-        for key in [self.place(place), self.account(account)] {
+        for key in self.keys(place, account) {
             let mut table = self.table.lock();
-            if table.len() >= MAX_ENTRIES && !table.contains_key(&key) {
-                make_room(&mut table, now);
-            }
-            let entry = table.entry(key).or_insert(Entry { failures: 0, counted: now, turn: now });
-            entry.forgive(now);
+            let entry = entry(&mut table, key, now);
             entry.failures = (entry.failures + 1).min(MOST_FAILURES);
+            entry.known_until = None;
         }
     }
 
-    /// A login went well. What others did from the same place stays counted, as anybody may have an account.
-    pub fn succeeded(&self, account: &str) {
-        self.table.lock().remove(&self.account(account));
+    /// A login went well: what failed before it was the same person. What others did from there stays counted, as
+    /// anybody may have an account.
+    pub fn succeeded(&self, place: IpAddr, account: &str, now: Instant) {
+        let [place, account, both] = self.keys(place, account);
+        let mut table = self.table.lock();
+        table.remove(&account);
+        let own = entry(&mut table, both, now);
+        own.known_until = Some(now + KNOWN);
+        let failures = std::mem::take(&mut own.failures);
+        if let Some(place) = table.get_mut(&place) {
+            place.failures = place.failures.saturating_sub(failures);
+        }
+    }
+
+    /// What is counted: of the place, of the account, of both together.
+    fn keys(&self, place: IpAddr, account: &str) -> [u64; 3] {
+        let (place, account) = (self.place(place), self.account(account));
+        [place, account, self.hasher.hash_one((place, account))]
     }
 
     /// An address, or the network that one household has.
@@ -99,7 +121,22 @@ impl Guesses {
     }
 }
 
+/// The entry of a key, with what time has forgiven.
+fn entry(table: &mut HashMap<u64, Entry>, key: u64, now: Instant) -> &mut Entry {
+    if table.len() >= MAX_ENTRIES && !table.contains_key(&key) {
+        make_room(table, now);
+    }
+    let new = Entry { failures: 0, counted: now, turn: now, known_until: None };
+    let entry = table.entry(key).or_insert(new);
+    entry.forgive(now);
+    entry
+}
+
 impl Entry {
+    fn is_known(&self, now: Instant) -> bool {
+        self.known_until.is_some_and(|until| now < until)
+    }
+
     fn forgive(&mut self, now: Instant) {
         let since = now.saturating_duration_since(self.counted);
         let forgiven = (since.as_secs() / FORGIVEN.as_secs()) as u32;
@@ -119,10 +156,10 @@ impl Entry {
     }
 }
 
-/// Drops those that are forgiven, else whoever has failed least and longest ago.
+/// Drops those that say nothing any more, else whoever has failed least and longest ago.
 fn make_room(table: &mut HashMap<u64, Entry>, now: Instant) {
     table.values_mut().for_each(|entry| entry.forgive(now));
-    table.retain(|_, entry| entry.failures > 0);
+    table.retain(|_, entry| entry.failures > 0 || entry.is_known(now));
     if table.len() >= MAX_ENTRIES {
         let least = table.iter().min_by_key(|(_, entry)| (entry.failures, entry.counted));
         let least = least.map(|(key, _)| *key);
@@ -172,9 +209,43 @@ mod tests {
             assert_eq!(guesses.wait(THERE, "Ada", now), Some(2 * SECOND));
         }
         assert_eq!(guesses.wait(THERE, "grace", now), Some(Duration::ZERO));
-        guesses.succeeded("ada");
+        guesses.succeeded(THERE, "ada", now);
         assert_eq!(guesses.wait(THERE, "ada", now), Some(Duration::ZERO));
         assert_eq!(guesses.wait(HERE, "grace", now), Some(4 * SECOND));
+    }
+
+    #[test]
+    fn who_is_known_at_a_place_does_not_wait_for_what_others_do_there() {
+        let now = Instant::now();
+        let guesses = after(1000, now);
+        guesses.succeeded(HERE, "grace", now);
+        for _ in 0..10 {
+            assert_eq!(guesses.wait(HERE, "grace", now), Some(Duration::ZERO));
+        }
+        assert_eq!(guesses.wait(HERE, "linus", now), Some(4 * SECOND));
+        let next_day = now + Duration::from_secs(24 * 60 * 60);
+        (0..60).for_each(|_| guesses.failed(HERE, "ada", next_day));
+        assert_eq!(guesses.wait(HERE, "grace", next_day), Some(4 * SECOND));
+    }
+
+    #[test]
+    fn who_is_known_and_fails_is_known_no_more() {
+        let now = Instant::now();
+        let guesses = after(1000, now);
+        guesses.succeeded(HERE, "grace", now);
+        guesses.failed(HERE, "grace", now);
+        assert_eq!(guesses.wait(HERE, "grace", now), Some(4 * SECOND));
+    }
+
+    #[test]
+    fn who_mistypes_and_then_gets_it_right_has_not_guessed_but_others_have() {
+        let now = Instant::now();
+        let guesses = after(4, now);
+        (0..20).for_each(|_| guesses.failed(HERE, "grace", now));
+        guesses.succeeded(HERE, "grace", now);
+        assert_eq!(guesses.wait(HERE, "linus", now), Some(Duration::ZERO));
+        guesses.failed(HERE, "ada", now);
+        assert_eq!(guesses.wait(HERE, "linus", now), Some(SECOND / 4));
     }
 
     #[test]
@@ -192,7 +263,7 @@ mod tests {
     fn the_table_is_bounded_and_keeps_who_failed_most() {
         let now = Instant::now();
         let guesses = after(60, now);
-        for n in 0..2_500_u128 {
+        for n in 0..2_900_u128 {
             let place = IpAddr::V6(Ipv6Addr::from_bits(n << 64));
             guesses.failed(place, &format!("nobody{n}"), now);
         }

@@ -191,7 +191,7 @@ fn conclude(
             Ok(reply.with(ResultCode::AUTH_CONTINUE))
         }
         Ok(Step::Done(account, head)) => {
-            config.guesses.succeeded(&login.user);
+            config.guesses.succeeded(connection.peer.address.ip(), &login.user, Instant::now());
             let user = User { caller: caller(&account.identity), name: Some(account.name) };
             connection.log_in(login.version, user)?;
             Ok(Reply { head, ..Reply::default() })

@@ -94,7 +94,7 @@ async fn decide(
     let result = step(context, request, entry, id, purpose);
     match &result {
         Err(Failure { status: Status::LOGON_FAILURE, .. }) => guesses.failed(place, user, Instant::now()),
-        Ok(_) => guesses.succeeded(user),
+        Ok(_) => guesses.succeeded(place, user, Instant::now()),
         Err(_) => {}
     }
     result
