@@ -7,14 +7,14 @@
 //! open is not asked again, as it was decided when it was opened.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::acl::server;
 use crate::backend::{Backend, Found, RenameMode, XattrMode};
 use crate::mac::layout::sidecar_owner;
-use crate::mac::{FileBits, Metadata};
+use crate::mac::{DosAttributes, FileBits, Metadata};
 use crate::{Caller, Error, HostKey, Kind, Result, Volume, streams};
 
 /// On the volume's own folder: there may be such files.
@@ -31,7 +31,7 @@ const YES: u8 = 2;
 #[derive(Default)]
 pub(crate) struct Inhibited {
     any: AtomicU8,
-    noting: Mutex<()>,
+    to_note: AtomicBool,
     known: [Mutex<HashMap<HostKey, FileBits>>; SHARDS],
     /// Raised whenever something is forgotten, so that what was read before is not remembered after.
     epoch: AtomicU64,
@@ -43,7 +43,6 @@ impl Inhibited {
             NO => Ok(false),
             YES => Ok(true),
             _ => {
-                let _noting = self.noting.lock();
                 let is_noted = match backend.root()?.object.xattr(NOTE) {
                     Ok(_) => true,
                     Err(Error::NoSuchAttribute | Error::NotSupported) => false,
@@ -56,18 +55,30 @@ impl Inhibited {
         }
     }
 
-    /// There is such a file. A volume that cannot be written is told so again after the next start.
-    fn learn(&self, backend: &dyn Backend) {
-        if self.any.load(Ordering::Acquire) == YES {
+    /// A file is, or is about to be, described so.
+    pub(crate) fn saw(&self, metadata: FileBits, dos: DosAttributes, kind: Kind) {
+        if counting(metadata, dos, kind) != FileBits::default() && self.any.swap(YES, Ordering::AcqRel) != YES
+        {
+            self.to_note.store(true, Ordering::Release);
+        }
+    }
+
+    /// Notes what was seen. A volume that cannot be written is told so again after the next start.
+    fn note(&self, backend: &dyn Backend) {
+        if !self.to_note.swap(false, Ordering::AcqRel) {
             return;
         }
-        let _noting = self.noting.lock();
-        self.any.store(YES, Ordering::Release);
         let noted =
             backend.root().and_then(|root| root.object.set_xattr(server(), NOTE, b"1", XattrMode::Set));
         if let Err(error) = noted {
             tracing::debug!(%error, "not noted that the volume has locked files");
         }
+    }
+
+    /// Every few seconds: forgets what others than this server may have changed.
+    pub(crate) fn tend(&self, backend: &dyn Backend) {
+        self.note(backend);
+        self.forget_all();
     }
 
     /// Forgets what may have changed.
@@ -174,17 +185,19 @@ impl Volume {
 
     /// A file is, or is about to be, described so.
     pub(crate) fn learn_inhibits(&self, of: &Found, metadata: &Metadata) {
-        if inhibits(metadata, of.attributes.kind) != FileBits::default() {
-            self.inhibited.learn(self.backend.as_ref());
-        }
+        self.inhibited.saw(metadata.bits, metadata.dos, of.attributes.kind);
+        self.inhibited.note(self.backend.as_ref());
     }
 }
 
-/// What counts of what a file's description says. The contents of a folder are its entries, which may come and go.
+/// What counts of what a file's description says.
 pub(crate) fn inhibits(metadata: &Metadata, kind: Kind) -> FileBits {
-    let bits = FileBits(metadata.bits.0 & FileBits::LOCKED.0);
-    match kind {
-        Kind::Folder => bits.with(FileBits::WRITE_INHIBIT, false),
-        _ => bits.with(FileBits::WRITE_INHIBIT, metadata.is_readonly()),
-    }
+    counting(metadata.bits, metadata.dos, kind)
+}
+
+/// The contents of a folder are its entries, which may come and go.
+fn counting(bits: FileBits, dos: DosAttributes, kind: Kind) -> FileBits {
+    let is_readonly = dos.contains(DosAttributes::READONLY) || bits.contains(FileBits::WRITE_INHIBIT);
+    let bits = FileBits(bits.0 & FileBits::LOCKED.0);
+    bits.with(FileBits::WRITE_INHIBIT, is_readonly && kind != Kind::Folder)
 }

@@ -26,6 +26,7 @@ use self::rich::Facts;
 pub use self::rich::Rich;
 use crate::acl::server;
 use crate::backend::ListEntry;
+use crate::inhibited::Inhibited;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
 use crate::streams::{STORE, Streams};
 use crate::volume::Node;
@@ -113,6 +114,8 @@ pub struct Page {
     may_search: bool,
     /// The folder's ACL lets the caller pass, whatever its mode says.
     by_acl: bool,
+    /// Who wants to know of locked files.
+    inhibited: Option<Arc<Inhibited>>,
 }
 
 impl Page {
@@ -127,8 +130,8 @@ impl Page {
     }
 
     /// The page for a caller who may (or may not) pass through the folder, and so ask about its entries.
-    pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool) -> Self {
-        Self { may_search, by_acl, ..self }
+    pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool, inhibited: &Arc<Inhibited>) -> Self {
+        Self { may_search, by_acl, inhibited: Some(inhibited.clone()), ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.

@@ -63,7 +63,7 @@ pub struct Volume {
     pub(crate) acls: Known,
     pub(crate) changed: Changed,
     pub(crate) whereabouts: Whereabouts,
-    pub(crate) inhibited: Inhibited,
+    pub(crate) inhibited: Arc<Inhibited>,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -141,7 +141,7 @@ impl Volume {
             acls: Known::default(),
             changed: Changed::default(),
             whereabouts: Whereabouts::default(),
-            inhibited: Inhibited::default(),
+            inhibited: Arc::default(),
         }
     }
 
@@ -384,13 +384,13 @@ impl Volume {
         self.hear();
         let page =
             self.listings.page(self.backend.as_ref(), self.streams.as_ref(), folder, &attributes, cookie)?;
-        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl))
+        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, &self.inhibited))
     }
 
     /// Notes changes made by others than this server, and lets go of what nobody uses. Called every few seconds.
     pub fn tend(&self) {
         self.hear();
-        self.inhibited.forget_all();
+        self.inhibited.tend(self.backend.as_ref());
         self.backend.tend();
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
-use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability};
+use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
 use vfs::mac::{FileBits, Metadata};
 use vfs::state::{ClientId, Modes, Party};
 use vfs::{Actor, Beside, Caller, Error, Kind, OpenOptions, Result, SetAttributes, Volume, VolumeOptions};
@@ -52,6 +52,16 @@ impl Scene {
         let (root, file) = (self.root(), self.file());
         let place = Some(Beside { folder: &root.object, name: b"notes" });
         self.volume.change_metadata(&self.actor, &file, place, change).unwrap();
+    }
+
+    fn describe_nothing(&self) {
+        self.volume.metadata(&self.file(), None).unwrap();
+    }
+
+    /// Looks at everything, as SMB and AFP list folders.
+    fn list(&self) {
+        let page = self.volume.list(&self.actor.caller, &self.root(), 0).unwrap();
+        page.named().for_each(|entry| drop(page.rich_details(&self.actor.caller, entry).unwrap()));
     }
 
     /// The same server after a restart.
@@ -173,14 +183,21 @@ fn what_another_program_has_locked_counts_once_it_was_seen() {
         let mut locked = Metadata::default();
         locked.set_locked(true);
         // As Netatalk leaves it.
-        let mode = vfs::backend::XattrMode::Set;
+        let mode = XattrMode::Set;
         let name = b"user.org.netatalk.Metadata";
         scene.file().object.set_xattr(&Caller::root(), name, &locked.to_netatalk(), mode).unwrap();
-        scene.write().unwrap();
-        scene.volume.metadata(&scene.file(), None).unwrap();
-        scene.assert_locked();
-        scene.restart();
-        scene.assert_locked();
+        for see in [Scene::describe_nothing, Scene::list] {
+            scene.restart();
+            scene.file().object.remove_xattr(&Caller::root(), name).unwrap();
+            scene.root().object.remove_xattr(&Caller::root(), b"user.fourfold.inhibits").ok();
+            scene.file().object.set_xattr(&Caller::root(), name, &locked.to_netatalk(), mode).unwrap();
+            scene.write().unwrap();
+            see(&scene);
+            scene.assert_locked();
+            scene.volume.tend();
+            scene.restart();
+            scene.assert_locked();
+        }
     }
 }
 

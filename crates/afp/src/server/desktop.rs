@@ -26,6 +26,9 @@ use crate::wire::{DirBitmap, Path, ResultCode, command};
 /// Bytes of the longest comment. What is longer is cut.
 const MAX_COMMENT: usize = 199;
 
+/// How many of a creator's applications are looked for, the newest first.
+const MAX_LOOKED_AT: usize = 256;
+
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
     match request.command {
@@ -136,7 +139,8 @@ fn get_application(request: &Request) -> Outcome {
     let asked = GetAppl::decode(&mut request.reader())?;
     let volume = request.volume(asked.desktop)?;
     let all = volume.share.catalogue.desktop()?.applications(asked.creator)?;
-    let mut there = all.iter().filter_map(|one| Some((one.tag, at(request, &volume, one)?)));
+    let mut there =
+        all.iter().take(MAX_LOOKED_AT).filter_map(|one| Some((one.tag, at(request, &volume, one)?)));
     let index = usize::from(asked.index).saturating_sub(1);
     let (tag, target) = there.nth(index).ok_or(ResultCode::ITEM_NOT_FOUND)?;
     let wanted = Wanted { file: asked.bitmap, dir: DirBitmap::NONE }.check(Version::V2_3)?;

@@ -135,6 +135,7 @@ impl Listings {
             epoch,
             may_search: false,
             by_acl: false,
+            inhibited: None,
         };
         if let Some(listing) = self.find(folder.id(), attributes)
             && let Some(from) = listing.position(cookie)

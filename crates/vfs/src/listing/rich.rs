@@ -82,6 +82,9 @@ impl Page {
         let caller = if self.by_acl { server() } else { caller };
         let (details, facts) = listing.ask(caller, &entry.name, changed, stored)?;
         let answer = rich(details, &facts);
+        if let Some(inhibited) = &self.inhibited {
+            inhibited.saw(answer.bits, answer.dos, details.attributes.kind);
+        }
         if facts.more.is_some() {
             listing.more_bytes.fetch_add(size_of::<More>() + 16, Ordering::Relaxed);
         }
