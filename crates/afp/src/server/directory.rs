@@ -7,14 +7,13 @@ use vfs::backend::NewKind;
 use super::file::to_change;
 use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
+use super::target::refuse_above;
 use super::{rights, set_parameters};
 use crate::wire::directory::{CloseDir, DirId, OfPlace};
 use crate::wire::{ResultCode, command};
 
 /// What a new folder's mode may be; which of it depends on the folder that it is in.
 const FOLDER_MODE: u32 = 0o777;
-/// Where there is nothing but the volume's own folder.
-const PARENT_OF_ROOT: u32 = 1;
 
 /// Runs a command of this family.
 pub(super) async fn run(request: &Request) -> Outcome {
@@ -30,6 +29,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
 /// FPCreateDir.
 async fn create(request: &Request) -> Outcome {
     let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
+    refuse_above(place.folder, &place.path)?;
     let (volume, target) = to_change(request, &place)?;
     if target.existing().is_some() {
         return Err(ResultCode::OBJECT_EXISTS);
@@ -48,9 +48,7 @@ async fn create(request: &Request) -> Outcome {
 fn open(request: &Request) -> Outcome {
     let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
     let volume = request.volume(place.volume)?;
-    if place.folder == PARENT_OF_ROOT && place.path.is_empty() {
-        return Err(ResultCode::PARAM_ERROR);
-    }
+    refuse_above(place.folder, &place.path)?;
     let target = volume.resolve(request.caller(), place.folder, &place.path)?;
     let folder = target.folder()?;
     if !volume.tree().access(request.caller(), folder, Access::EXECUTE)?.contains(Access::EXECUTE) {

@@ -13,7 +13,7 @@ use super::open_volume::OpenVolume;
 use super::params::{Wanted, put_target};
 use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
-use super::target::{Target, is_folder};
+use super::target::{Target, is_folder, refuse_above};
 use super::{ids, rights, set_parameters};
 use crate::wire::directory::{OfPlace, Place};
 use crate::wire::file::{CreateFile, FileDirParms, GetFileDirParms};
@@ -64,6 +64,7 @@ fn parameters(request: &Request) -> Outcome {
 /// FPCreateFile. A hard create makes anew what is there, unless it is open or may not be removed.
 async fn create(request: &Request) -> Outcome {
     let CreateFile { is_hard, place } = CreateFile::decode(&mut request.reader())?;
+    refuse_above(place.folder, &place.path)?;
     let (volume, target) = to_change(request, &place)?;
     if let Some(there) = target.existing() {
         if is_folder(there) {

@@ -10,7 +10,7 @@ use super::open_volume::OpenVolume;
 use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::rights::to_bits;
-use super::target::{Target, is_folder};
+use super::target::{Target, is_folder, refuse_above};
 use crate::wire::directory::SetParms;
 use crate::wire::{DirBitmap, ResultCode, SetParameters, command};
 
@@ -27,6 +27,9 @@ const OF_FOLDERS: u16 = 0x0001 | 0x0004 | 0x0040 | 0x0080 | 0x0100;
 /// Runs one of the three.
 pub(super) async fn run(request: &Request) -> Outcome {
     let parms = SetParms::decode(&mut request.reader())?;
+    if request.command == command::SET_FILE_PARMS {
+        refuse_above(parms.place.folder, &parms.place.path)?;
+    }
     let (volume, target) = to_change(request, &parms.place)?;
     let found = match request.command {
         command::SET_FILE_PARMS => target.file()?,

@@ -136,6 +136,13 @@ impl Place {
     }
 }
 
+/// Refuses what is above the volume's own folder where a command needs a file or a name: that is a mistake in the request, not
+/// something that is not found.
+pub(super) fn refuse_above(folder: u32, path: &Path<'_>) -> Result<(), ResultCode> {
+    let is_above = CatalogId(folder) == CatalogId::PARENT_OF_ROOT && path.is_empty();
+    if is_above { Err(ResultCode::PARAM_ERROR) } else { Ok(()) }
+}
+
 pub(super) fn is_folder(found: &Found) -> bool {
     found.attributes.kind == Kind::Folder
 }

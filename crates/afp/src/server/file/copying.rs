@@ -9,7 +9,7 @@ use vfs::{Beside, Error, Open, OpenOptions, SetAttributes, SetTime};
 use super::super::open_volume::OpenVolume;
 use super::super::patience::patiently;
 use super::super::request::{Outcome, Reply, Request};
-use super::super::target::is_folder;
+use super::super::target::{is_folder, refuse_above};
 use super::moving::{refuse_taken, single};
 use crate::wire::ResultCode;
 use crate::wire::file::CopyFile;
@@ -18,6 +18,7 @@ use crate::wire::file::CopyFile;
 /// volume.
 pub(super) async fn copy(request: &Request) -> Outcome {
     let CopyFile { from, to, new_name } = CopyFile::decode(&mut request.reader())?;
+    refuse_above(from.folder, &from.path)?;
     let (source_volume, volume) = (request.volume(from.volume)?, request.volume(to.volume)?);
     let source = source_volume.resolve(request.caller(), from.folder, &from.path)?;
     let original = source.file()?;

@@ -102,6 +102,11 @@ async fn files_and_folders_come_and_go_with_the_results_of_the_reference() {
     assert_eq!(ada.delete(v, ROOT, "d").await, -5018);
     assert_eq!(ada.create_file(v, dir, "b", false).await, -5018);
     assert_eq!(ada.delete(v, ROOT, "").await, -5000);
+    // Above the volume's own folder there is nothing, and nothing to make.
+    assert_eq!(ada.create_file(v, 1, "", false).await, -5019);
+    assert_eq!(ada.create_dir(v, 1, "").await, Err(-5019));
+    assert_eq!(ada.delete(v, 1, "").await, -5018);
+    assert_eq!(ada.create_file(v, 1, "x", false).await, -5018);
     let read_only = ada.open_volume("readonly");
     assert_eq!(ada.create_file(read_only, ROOT, "a", false).await, -5031);
     assert_eq!(ada.delete(read_only, ROOT, "a").await, -5031);

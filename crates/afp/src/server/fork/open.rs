@@ -14,7 +14,7 @@ use crate::server::ids::Place;
 use crate::server::open_volume::OpenVolume;
 use crate::server::params::{self, Wanted};
 use crate::server::request::{Outcome, Reply, Request};
-use crate::server::target::Target;
+use crate::server::target::{Target, refuse_above};
 use crate::wire::fork::{AccessMode, OpenFork, OpenForkReply};
 use crate::wire::{DirBitmap, FileBitmap, ResultCode};
 
@@ -23,6 +23,7 @@ const MOST_BEFORE_3: u64 = i32::MAX as u64;
 
 pub(super) async fn run(request: &Request) -> Outcome {
     let wanted = OpenFork::decode(&mut request.reader())?;
+    refuse_above(wanted.folder, &wanted.path)?;
     let volume = request.volume(wanted.volume)?;
     if wanted.access.contains(AccessMode::WRITE) {
         volume.may_change()?;
