@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use vfs::Kind;
 use vfs::index::desktop::{Application, Icon, IconKey};
+use vfs::{Access, Kind};
 use wire::Writer;
 
 use super::Version;
@@ -171,7 +171,11 @@ async fn remove_comment(request: &Request) -> Outcome {
     let asked = OfFile::decode(&mut request.reader())?;
     let (volume, target) = described(request, asked.desktop, asked.directory, &asked.path)?;
     if comment_of(&volume, &target)?.is_empty() {
-        return Err(ResultCode::ITEM_NOT_FOUND);
+        // Who may not change it is told that first.
+        let (caller, found) = (request.caller(), target.found()?);
+        let is_theirs = caller.uid == found.attributes.uid;
+        let may = is_theirs || volume.tree().access(caller, found, Access::WRITE)?.contains(Access::WRITE);
+        return Err(if may { ResultCode::ITEM_NOT_FOUND } else { ResultCode::ACCESS_DENIED });
     }
     say(request, &volume, &target, b"").await
 }
