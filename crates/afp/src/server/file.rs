@@ -142,5 +142,5 @@ async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> R
     }
     let actor = request.actor();
     patiently(|| tree.recall(&actor, id, Cause::Remove)).await?;
-    if tree.state().opens(Some(id), 1).is_empty() { Ok(()) } else { Err(ResultCode::FILE_BUSY) }
+    if tree.state().is_in_use(id, request.session.client) { Err(ResultCode::FILE_BUSY) } else { Ok(()) }
 }

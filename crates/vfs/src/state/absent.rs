@@ -39,6 +39,12 @@ impl State {
         Absence { state: self.clone(), client }
     }
 
+    /// Whether anybody has this file open, for `by` who would rather nobody had. Who is away gives way.
+    pub fn is_in_use(&self, file: FileId, by: ClientId) -> bool {
+        let is_open = || self.table.look(file, |entry| !entry.opens.is_empty()).unwrap_or(false);
+        is_open() && (!self.make_way(file, by) || is_open())
+    }
+
     /// What `attempt` comes to, once nobody who is away stands in its way.
     pub(super) fn with_way<T>(
         &self,

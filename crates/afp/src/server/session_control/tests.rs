@@ -154,6 +154,24 @@ async fn what_a_lost_client_has_open_binds_others_until_it_is_in_their_way() {
 }
 
 #[tokio::test]
+async fn what_a_lost_client_has_open_can_be_removed_by_others() {
+    let (server, mut ada) = notes(b"0123456789").await;
+    ada.open("notes", READ).await.unwrap();
+    ask(&mut ada.client, WITH_TIME, 1, b"her mac").await;
+    let mut bob = server.log_in(BOB, Version::V3_4);
+    let volume = bob.open_volume("share");
+    let delete = |w: &mut wire::Writer| {
+        w.u8(0);
+        w.u16_be(volume);
+        w.u32_be(2);
+        crate::wire::Path::utf8(b"notes").encode(w);
+    };
+    assert_eq!(bob.call(command::DELETE, delete).await.code, ResultCode::FILE_BUSY, "she is there");
+    drop(ada);
+    bob.call(command::DELETE, delete).await.well();
+}
+
+#[tokio::test]
 async fn who_has_come_back_binds_others_as_before() {
     let (server, mut ada) = notes(b"0123456789").await;
     ada.open("notes", BOTH | DENY_BOTH).await.unwrap();

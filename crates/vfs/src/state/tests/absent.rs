@@ -91,6 +91,19 @@ fn removals_count_as_being_in_the_way() {
     assert_eq!(away.asked(), 1);
 }
 
+#[test]
+fn a_file_that_only_those_who_are_away_have_open_is_not_in_use() {
+    let state = State::default();
+    assert!(!state.is_in_use(FILE, B));
+    let here = open(&state, C, R, Modes::NONE).unwrap();
+    assert!(state.is_in_use(FILE, B));
+    let away = Away::new(&state, here);
+    assert!(!state.is_in_use(FILE, B));
+    assert_eq!(away.asked(), 1);
+    let (_away, _here) = (Away::new(&state, open(&state, A, R, Modes::NONE).unwrap()), open(&state, C, R, W));
+    assert!(state.is_in_use(FILE, B), "one of two is here");
+}
+
 #[tokio::test]
 async fn an_open_that_waits_for_caches_finds_who_is_away_gone_as_well() {
     let state = State::default();
