@@ -2,7 +2,7 @@
 //! such a one is stored with entries behind it that say what the mode says, marked [`Rights::FROM_MODE`].
 
 use super::mode::entries_of_mode;
-use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights};
+use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
 
 /// What a folder passes on.
 const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
@@ -39,21 +39,25 @@ pub(super) fn before_another_mode(entries: &Entries, mode: u32, is_folder: bool)
 }
 
 impl Acl {
-    /// The mode that stands behind the entries that are not marked; that of the file if the stored ones do not say.
+    /// The mode that stands behind the entries that are not marked, or that of the file if the stored ones do not say. Of an
+    /// ACL that is not stored it is what owner, group and others have, whatever others by name have beside them.
     pub fn mode_beside(&self, of_file: u32) -> u32 {
+        let is_class = |who: &Who| matches!(who, Who::Owner | Who::OwningGroup | Who::Everyone);
         let counts = |entry: &&Entry| {
-            let is_marked = entry.rights.contains(Rights::FROM_MODE) && entry.kind == EntryKind::Allow;
-            is_marked && !entry.inherit.contains(Inherit::ONLY)
-        };
-        let bit = |entry: &Entry, right, bit| if entry.rights.contains(right) { bit } else { 0 };
-        let bits = |entry: &Entry| {
-            bit(entry, Rights::READ_DATA, 4)
-                | bit(entry, Rights::WRITE_DATA, 2)
-                | bit(entry, Rights::EXECUTE, 1)
+            let is_marked =
+                entry.rights.contains(Rights::FROM_MODE) && !entry.inherit.contains(Inherit::ONLY);
+            let says = if self.stored { is_marked } else { is_class(&entry.who) };
+            says && entry.kind == EntryKind::Allow
         };
         match self.entries.list.iter().filter(counts).map(bits).collect::<Vec<u32>>()[..] {
-            [owner, group, others] if self.stored => owner << 6 | group << 3 | others,
+            [owner, group, others] => owner << 6 | group << 3 | others,
             _ => of_file & 0o777,
         }
     }
+}
+
+/// The three bits of a mode that an entry stands for.
+fn bits(entry: &Entry) -> u32 {
+    let bit = |right, bit| if entry.rights.contains(right) { bit } else { 0 };
+    bit(Rights::READ_DATA, 4) | bit(Rights::WRITE_DATA, 2) | bit(Rights::EXECUTE, 1)
 }

@@ -40,3 +40,23 @@ fn the_same_entries_stand_before_another_mode() {
     assert_eq!(after, before_mode(vec![bob], true, 0o700, true));
     assert_eq!(acl(after).mode_beside(0), 0o700);
 }
+
+/// acl(5): with an ACL of the host, the mode's bits for the group are what anybody by name has at most, not the group's.
+#[test]
+fn the_mode_beside_users_by_name_is_not_what_they_have_at_most() {
+    let attributes = super::attributes(crate::Kind::File, 0o674);
+    // Version 2; owner rw, user 1001 rwx, owning group r, mask rwx, others r.
+    let entry = |tag: u16, bits: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let all = [
+        entry(1, 6, u32::MAX),
+        entry(2, 7, 1001),
+        entry(4, 4, u32::MAX),
+        entry(0x10, 7, u32::MAX),
+        entry(0x20, 4, u32::MAX),
+    ];
+    let posix = [&2_u32.to_le_bytes()[..], &all.concat()].concat();
+    let acl = super::super::mode::derive(&attributes, Some(&posix));
+    assert_eq!(acl.mode_beside(attributes.mode), 0o644);
+}
