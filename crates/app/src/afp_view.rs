@@ -38,7 +38,8 @@ struct Told {
     /// The state folder, where accounts are kept.
     state: PathBuf,
     server_id: [u8; 16],
-    /// The port that it listens on.
+    /// Where it listens.
+    listen: Vec<IpAddr>,
     port: Option<u16>,
     /// Somebody has changed a password.
     accounts_changed: Arc<Notify>,
@@ -57,7 +58,8 @@ impl AfpView {
         (accounts_changed, guesses): (Arc<Notify>, Arc<Guesses>),
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
-        let told = Told { volumes, state, server_id, port, accounts_changed, guesses };
+        let listen = current.settings.server.listen.clone();
+        let told = Told { volumes, state, server_id, listen, port, accounts_changed, guesses };
         Ok(Arc::new(Self {
             service: Service::new(told.config(current)?),
             connections: Server::new(MOST_CONNECTIONS),
@@ -77,6 +79,11 @@ impl AfpView {
         }
     }
 
+    /// Looks whether the host has other addresses by now.
+    pub(crate) fn tend(&self) {
+        self.service.set_addresses(self.told.addresses());
+    }
+
     /// Tells clients that the server goes down, and lets their connections end.
     pub(crate) async fn say_goodbye(&self) {
         self.service.stop();
@@ -90,6 +97,20 @@ impl AfpView {
 }
 
 impl Told {
+    /// Where clients can reach the server: what it listens on, and of "every address" those that the host has now.
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        if let Some(port) = self.port {
+            for ip in here::reachable(&self.listen) {
+                let address = SocketAddr::new(ip, port);
+                if !addresses.contains(&address) {
+                    addresses.push(address);
+                }
+            }
+        }
+        addresses
+    }
+
     fn config(&self, current: &Current) -> anyhow::Result<Config> {
         let settings = &current.settings;
         let server = &settings.server;
@@ -111,7 +132,7 @@ impl Told {
             guesses: self.guesses.clone(),
             greeting: server.afp_greeting.clone(),
             change_password: change,
-            addresses: self.port.map(|port| addresses(&server.listen, port)).unwrap_or_default(),
+            addresses: self.addresses(),
             ..Config::new(shares, Arc::new(current.accounts.clone()))
         })
     }
@@ -180,18 +201,6 @@ fn change_password(state: &Path, changed: &Notify, name: &str, password: &str) -
             false
         }
     }
-}
-
-/// Where clients can reach the server: what it listens on, and of "every address" those that the host has now.
-fn addresses(listen: &[IpAddr], port: u16) -> Vec<SocketAddr> {
-    let mut addresses: Vec<SocketAddr> = Vec::new();
-    for ip in here::reachable(listen) {
-        let address = SocketAddr::new(ip, port);
-        if !addresses.contains(&address) {
-            addresses.push(address);
-        }
-    }
-    addresses
 }
 
 impl View for AfpView {

@@ -89,7 +89,7 @@ async fn serve_until_stopped(
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    tokio::spawn(tend(volumes));
+    tokio::spawn(tend(volumes, afp.clone()));
 
     if let Err(error) = announce::ready(&running.current(), &running.shares()) {
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
@@ -171,12 +171,16 @@ fn listeners(protocol: Protocol, bound: Option<&Bound>) -> Vec<ListenerStatus> {
         .collect()
 }
 
-async fn tend(volumes: Arc<Volumes>) {
+async fn tend(volumes: Arc<Volumes>, afp: Arc<AfpView>) {
     let mut every = tokio::time::interval(TEND_EVERY);
     loop {
         every.tick().await;
-        let volumes = volumes.clone();
-        let _ = tokio::task::spawn_blocking(move || volumes.tend()).await; // a panic there was logged
+        let (volumes, afp) = (volumes.clone(), afp.clone());
+        let work = move || {
+            volumes.tend();
+            afp.tend();
+        };
+        let _ = tokio::task::spawn_blocking(work).await; // a panic there was logged
     }
 }
 

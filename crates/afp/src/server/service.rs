@@ -74,6 +74,13 @@ impl Service {
         *self.config.write() = Arc::new(config);
     }
 
+    /// Where the server can be reached has changed.
+    pub fn set_addresses(&self, addresses: Vec<SocketAddr>) {
+        if self.config().addresses != addresses {
+            Arc::make_mut(&mut *self.config.write()).addresses = addresses;
+        }
+    }
+
     /// The share of a name, exact or in another case.
     pub(super) fn share(&self, is_it: impl Fn(&Share) -> bool) -> Option<Arc<Share>> {
         self.config().shares.iter().find(|share| is_it(share)).cloned()
