@@ -1,58 +1,32 @@
 //! Who is who, Apple Filing Protocol Reference, FPGetUserInfo, FPMapID, FPMapName.
 //!
-//! Users and groups are those of the host, by number. Their UUIDs are those that macOS gives local accounts, and so does
-//! Netatalk: the number behind a constant. Whoever is not the host's has a number and no name.
+//! Users and groups are those of the host, by number; `uuid.rs` has their UUIDs.
 
 use auth::UnixAccounts;
 
 use super::config::Version;
 use super::request::{Outcome, Reply, Request};
 use super::uam;
+use super::uuid::Named;
 use crate::wire::identity::{GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Uuid, Whom};
 use crate::wire::{ResultCode, command};
 
 /// The most bytes of a name in MacRoman.
 const SHORT_NAME: usize = 255;
-/// Before the number of a user in its UUID: FFFFEEEE-DDDD-CCCC-BBBB-AAAA.
-const USER: [u8; 12] = [0xff, 0xff, 0xee, 0xee, 0xdd, 0xdd, 0xcc, 0xcc, 0xbb, 0xbb, 0xaa, 0xaa];
-/// Before that of a group: ABCDEFAB-CDEF-ABCD-EFAB-CDEF.
-const GROUP: [u8; 12] = [0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef];
+/// What a Mac calls its groups that mean no group of this host.
+const MEANINGS: [(&str, Named); 4] = [
+    ("everyone", Named::Everyone),
+    ("owner", Named::Owner),
+    ("group", Named::OwningGroup),
+    ("authedusers", Named::SignedIn),
+];
 
-/// A user or group of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Id {
-    User(u32),
-    Group(u32),
-}
-
-impl Id {
-    pub(super) fn uuid(self) -> Uuid {
-        let (head, number) = match self {
-            Self::User(number) => (USER, number),
-            Self::Group(number) => (GROUP, number),
-        };
-        let mut uuid = [0; 16];
-        uuid[..12].copy_from_slice(&head);
-        uuid[12..].copy_from_slice(&number.to_be_bytes());
-        uuid
-    }
-
-    /// Whose UUID this is, if it is one of ours.
-    pub(super) fn of(uuid: &Uuid) -> Option<Self> {
-        let (head, number) = uuid.split_first_chunk::<12>()?;
-        let number = u32::from_be_bytes(*number.first_chunk()?);
-        match *head {
-            USER => Some(Self::User(number)),
-            GROUP => Some(Self::Group(number)),
-            _ => None,
-        }
-    }
-
-    fn name(self, unix: &UnixAccounts) -> Option<&str> {
-        match self {
-            Self::User(number) => unix.user_numbered(number).map(|user| &*user.name),
-            Self::Group(number) => unix.group_numbered(number).map(|group| &*group.name),
-        }
+/// What somebody is called.
+fn name(named: Named, unix: &UnixAccounts) -> Option<&str> {
+    match named {
+        Named::User(number) => unix.user_numbered(number).map(|user| &*user.name),
+        Named::Group(number) => unix.group_numbered(number).map(|group| &*group.name),
+        other => MEANINGS.iter().find(|(_, meaning)| *meaning == other).map(|(name, _)| *name),
     }
 }
 
@@ -82,7 +56,7 @@ fn user_info(request: &Request, asked: GetUserInfo) -> Outcome {
     let info = UserInfo {
         user: bitmap.has(UserBitmap::USER_ID).then_some(caller.uid),
         group: bitmap.has(UserBitmap::GROUP_ID).then_some(caller.gid),
-        uuid: bitmap.has(UserBitmap::UUID).then(|| Id::User(caller.uid).uuid()),
+        uuid: bitmap.has(UserBitmap::UUID).then(|| Named::User(caller.uid).uuid()),
     };
     Ok(Reply::encoded(|w| info.encode(w)))
 }
@@ -107,16 +81,16 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
     )?;
     let unix = &request.session.service.config().unix;
     let id = match (asked.subfunction, asked.whom) {
-        (MapId::USER_TO_NAME | MapId::USER_TO_UTF8, Whom::Number(number)) => Id::User(number),
-        (MapId::GROUP_TO_NAME | MapId::GROUP_TO_UTF8, Whom::Number(number)) => Id::Group(number),
+        (MapId::USER_TO_NAME | MapId::USER_TO_UTF8, Whom::Number(number)) => Named::User(number),
+        (MapId::GROUP_TO_NAME | MapId::GROUP_TO_UTF8, Whom::Number(number)) => Named::Group(number),
         (MapId::USER_UUID_TO_UTF8 | MapId::GROUP_UUID_TO_UTF8, Whom::Uuid(uuid)) => {
             return uuid_mapped(unix, &uuid);
         }
         _ => return Err(ResultCode::PARAM_ERROR),
     };
     let name = match id {
-        Id::User(0) | Id::Group(0) => "",
-        _ => id.name(unix).ok_or(ResultCode::ITEM_NOT_FOUND)?,
+        Named::User(0) | Named::Group(0) => "",
+        _ => name(id, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?,
     };
     Ok(Reply::encoded(|w| match asked.subfunction {
         MapId::USER_TO_NAME | MapId::GROUP_TO_NAME => MappedId::Name(&short(name)).encode(w),
@@ -126,13 +100,19 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
 
 /// Either subfunction tells of users and groups alike.
 fn uuid_mapped(unix: &UnixAccounts, uuid: &Uuid) -> Outcome {
-    let id = Id::of(uuid).ok_or(ResultCode::ITEM_NOT_FOUND)?;
-    let name = id.name(unix).ok_or(ResultCode::ITEM_NOT_FOUND)?.as_bytes();
-    let (is_group, number) = match id {
-        Id::User(number) => (false, number),
-        Id::Group(number) => (true, number),
+    let named = Named::of(uuid).ok_or(ResultCode::ITEM_NOT_FOUND)?;
+    let name = name(named, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?.as_bytes();
+    let (is_group, number) = match named {
+        Named::User(number) => (false, number),
+        Named::Group(number) => (true, number),
+        _ => (true, number_in(uuid)),
     };
     Ok(Reply::encoded(|w| MappedId::OfUuid { is_group, number, name }.encode(w)))
+}
+
+/// The number that ends a UUID of a local account.
+fn number_in(uuid: &Uuid) -> u32 {
+    uuid.last_chunk().map_or(0, |number| u32::from_be_bytes(*number))
 }
 
 /// FPMapName.
@@ -141,18 +121,19 @@ fn map_name(request: &Request, asked: MapName<'_>) -> Outcome {
     check(request.version(), !is_short, asked.subfunction >= MapName::UTF8_TO_USER_UUID)?;
     let unix = &request.session.service.config().unix;
     let name = uam::typed(asked.name);
-    let user = || unix.user(&name).map(|user| Id::User(user.uid));
-    let group = || unix.group(&name).map(|group| Id::Group(group.gid));
-    let id = match asked.subfunction {
+    let user = || unix.user(&name).map(|user| user.uid).ok_or(ResultCode::ITEM_NOT_FOUND);
+    let group = || unix.group(&name).map(|group| group.gid).ok_or(ResultCode::ITEM_NOT_FOUND);
+    let meaning = || MEANINGS.iter().find(|(meaning, _)| *meaning == name).map(|(_, meaning)| *meaning);
+    let whom = match asked.subfunction {
         _ if name.is_empty() => return Err(ResultCode::PARAM_ERROR),
-        MapName::UTF8_TO_USER | MapName::NAME_TO_USER | MapName::UTF8_TO_USER_UUID => user(),
-        MapName::UTF8_TO_GROUP | MapName::NAME_TO_GROUP | MapName::UTF8_TO_GROUP_UUID => group(),
+        MapName::UTF8_TO_USER | MapName::NAME_TO_USER => Whom::Number(user()?),
+        MapName::UTF8_TO_GROUP | MapName::NAME_TO_GROUP => Whom::Number(group()?),
+        MapName::UTF8_TO_USER_UUID => Whom::Uuid(Named::User(user()?).uuid()),
+        MapName::UTF8_TO_GROUP_UUID => {
+            let named = group().map(Named::Group).or_else(|code| meaning().ok_or(code))?;
+            Whom::Uuid(named.uuid())
+        }
         _ => return Err(ResultCode::PARAM_ERROR),
-    };
-    let id = id.ok_or(ResultCode::ITEM_NOT_FOUND)?;
-    let whom = match (asked.subfunction, id) {
-        (MapName::UTF8_TO_USER_UUID | MapName::UTF8_TO_GROUP_UUID, id) => Whom::Uuid(id.uuid()),
-        (_, Id::User(number) | Id::Group(number)) => Whom::Number(number),
     };
     Ok(Reply::encoded(|w| whom.encode_mapped(w)))
 }
@@ -226,12 +207,19 @@ mod tests {
     #[tokio::test]
     async fn uuids_lead_to_users_and_groups_and_back() {
         let mut ada = Server::new().log_in(ADA, Version::V3_2);
-        let uuid = named(&mut ada, MapName::UTF8_TO_GROUP_UUID, b"staff").await.well();
-        assert_eq!(auth::hex::encode(&uuid), "abcdefabcdefabcdefabcdef00000032");
-        let mut r = Reader::new(&uuid);
-        let whom = Whom::decode_mapped(MapName::UTF8_TO_GROUP_UUID, &mut r).unwrap();
-        for subfunction in [MapId::USER_UUID_TO_UTF8, MapId::GROUP_UUID_TO_UTF8] {
-            assert_eq!(mapped(&mut ada, subfunction, whom).await.well(), b"\0\0\0\x02\0\0\0\x32\0\x05staff");
+        for (name, expected, meant) in [
+            (&b"users"[..], "abcdefabcdefabcdefabcdef00000064", &b"\0\0\0\x02\0\0\0\x64\0\x05users"[..]),
+            // Group 50 of a Mac is everybody who has logged in, so this host's has another UUID.
+            (b"staff", "666f7572666f6c642d67696400000032", b"\0\0\0\x02\0\0\0\x32\0\x05staff"),
+            (b"everyone", "abcdefabcdefabcdefabcdef0000000c", b"\0\0\0\x02\0\0\0\x0c\0\x08everyone"),
+        ] {
+            let uuid = named(&mut ada, MapName::UTF8_TO_GROUP_UUID, name).await.well();
+            assert_eq!(auth::hex::encode(&uuid), expected);
+            let mut r = Reader::new(&uuid);
+            let whom = Whom::decode_mapped(MapName::UTF8_TO_GROUP_UUID, &mut r).unwrap();
+            for subfunction in [MapId::USER_UUID_TO_UTF8, MapId::GROUP_UUID_TO_UTF8] {
+                assert_eq!(mapped(&mut ada, subfunction, whom).await.well(), meant);
+            }
         }
         let foreign = mapped(&mut ada, MapId::USER_UUID_TO_UTF8, Whom::Uuid([1; 16])).await;
         assert_eq!(foreign.code, ResultCode::ITEM_NOT_FOUND);
