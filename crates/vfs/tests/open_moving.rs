@@ -4,6 +4,8 @@
 
 mod scene;
 
+use std::sync::{Arc, Mutex};
+
 use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::state::{Caching, ClientId, Modes, Party, Stream};
 use vfs::{Actor, Error, OpenOptions, Volume};
@@ -143,6 +145,26 @@ async fn what_is_open_below_a_folder_only_in_a_cache_is_closed_when_asked_for() 
         drop(kept);
         asking.await.unwrap();
         assert!(!scene.volume.open_below(&folder.object));
+    }
+}
+
+#[tokio::test]
+async fn what_those_who_are_away_have_open_below_a_folder_is_closed_when_asked_for() {
+    for scene in scenes() {
+        let folder = scene.folder("d");
+        let made = scene.volume.create(&client(1), &folder, b"f", NewKind::File, 0o644).unwrap().found;
+        for below in [true, false] {
+            let open = scene.volume.open(&client(2), &made, at(&folder, "f")).await.unwrap();
+            let held = Arc::new(Mutex::new(Some(open)));
+            let theirs = held.clone();
+            let give_way = move || drop(theirs.lock().unwrap().take());
+            let _away = scene.volume.state().leave(ClientId(2), Arc::new(give_way));
+            match below {
+                true => scene.volume.recall_below(&client(1), &folder.object).await,
+                false => scene.volume.recall_handles(&client(1), &made.object).await,
+            }
+            assert!(held.lock().unwrap().is_none() && !scene.volume.open_below(&folder.object));
+        }
     }
 }
 

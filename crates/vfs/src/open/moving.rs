@@ -74,9 +74,11 @@ impl Volume {
         !self.files_below(folder, 1).is_empty()
     }
 
-    /// Asks those who keep files inside a folder open only in their caches to close them, and waits until they have.
+    /// Asks those who keep files inside a folder open only in their caches to close them, and waits until they have. Who
+    /// is away closes them as well.
     pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
         for file in self.files_below(folder, usize::MAX) {
+            self.state.make_way(file, actor.party.client);
             let recall = self.state.break_for(file, &Stream::Data, Cause::ShareConflict, actor.party);
             if let Some(recall) = recall {
                 recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;

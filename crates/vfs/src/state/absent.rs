@@ -59,7 +59,7 @@ impl State {
     }
 
     /// Has those who are away give up what they have, if that includes this file. Answers whether there were any.
-    pub(super) fn make_way(&self, file: FileId, by: ClientId) -> bool {
+    pub(crate) fn make_way(&self, file: FileId, by: ClientId) -> bool {
         let absent = &self.table.absent;
         if absent.count.load(Ordering::Acquire) == 0 {
             return false;
