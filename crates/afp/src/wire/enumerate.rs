@@ -158,7 +158,7 @@ impl Framing {
         let start = w.len();
         w.zeros(self.head());
         put(w);
-        if (w.len() - start) % 2 != 0 {
+        if !(w.len() - start).is_multiple_of(2) {
             w.u8(0);
         }
         let length = w.len() - start - if self.counts_head { 0 } else { self.head() };
