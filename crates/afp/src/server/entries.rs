@@ -75,7 +75,10 @@ impl Folder<'_> {
 
     fn described<'e>(&self, page: &Page, entry: &'e Entry, needs: Needs) -> vfs::Result<Facts<'e>> {
         let wanted = self.wanted;
+        // What ProDOS calls a file's type is made of the Finder information.
+        let wants_prodos = !self.version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
         let is_rich = needs.metadata
+            || wants_prodos
             || wanted.needs_metadata(false)
             || wanted.needs_metadata(true)
             || wanted.needs_fork_len()
@@ -97,7 +100,8 @@ impl Folder<'_> {
         };
         let counts = needs.offspring || wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
         if counts && facts.attributes.kind == Kind::Folder {
-            facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes)?;
+            // Of one that the server itself may not list nobody knows.
+            facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes).unwrap_or(0);
         }
         Ok(facts)
     }

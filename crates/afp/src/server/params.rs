@@ -129,6 +129,9 @@ pub(super) fn put_target(
     if is_folder && let Some(place) = place {
         volume.saw_folder(id, parent, &place.name);
     }
+    if !is_folder && let Some(place) = place {
+        tree.saw(found.object.id(), &place.folder.object, &place.name);
+    }
     let wants_prodos = !version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
     let metadata = match wanted.needs_metadata(is_folder) || wants_prodos {
         true => tree.metadata(found, place.map(|place| place.beside()))?,
@@ -139,7 +142,8 @@ pub(super) fn put_target(
         _ => 0,
     };
     let offspring = match is_folder && wanted.dir.intersects(DirBitmap::OFFSPRING_COUNT) {
-        true => offspring(tree, found)?,
+        // Of one that the server itself may not list nobody knows.
+        true => tree.offspring(found).unwrap_or(0),
         false => 0,
     };
     let rights = if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };
@@ -159,19 +163,6 @@ pub(super) fn put_target(
     };
     put(volume, version, &facts, wanted, w);
     Ok(is_folder)
-}
-
-/// How many entries a folder has that clients see.
-fn offspring(tree: &Volume, folder: &Found) -> Result<u32, ResultCode> {
-    let (mut count, mut cookie) = (0, 0);
-    loop {
-        let Ok(page) = tree.list(&Caller::root(), folder, cookie) else { return Ok(count) };
-        count += page.named().count() as u32;
-        match page.entries().last() {
-            Some(last) if !page.complete => cookie = last.cookie,
-            _ => return Ok(count),
-        }
-    }
 }
 
 /// Appends parameters. Offsets of names count from where this begins.
