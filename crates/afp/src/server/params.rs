@@ -53,16 +53,12 @@ impl Wanted {
     /// Refuses bits that the client's version does not have.
     pub(super) fn check(self, version: Version) -> Result<Self, ResultCode> {
         // How often an application may run at once is nothing that a server of files knows.
-        let (mut file, mut dir) = (FileBitmap::ALL.without(FileBitmap::LAUNCH_LIMIT), DirBitmap::ALL);
+        let mut file = FileBitmap::ALL.without(FileBitmap::LAUNCH_LIMIT);
         if !version.is_3() {
-            file = file.without(
-                FileBitmap::EXTENDED_DATA_LENGTH
-                    | FileBitmap::EXTENDED_RESOURCE_LENGTH
-                    | FileBitmap::UNIX_PRIVILEGES,
-            );
-            dir = dir.without(DirBitmap::UNIX_PRIVILEGES);
+            // UNIX privileges are newer, too, but some ask for them, and other servers tell.
+            file = file.without(FileBitmap::EXTENDED_DATA_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH);
         }
-        match self.file.without(file).is_empty() && self.dir.without(dir).is_empty() {
+        match self.file.without(file).is_empty() && self.dir.unknown().is_empty() {
             true => Ok(self),
             false => Err(ResultCode::BITMAP_ERROR),
         }
