@@ -54,7 +54,7 @@ pub(super) async fn open(
         wanted.disposition(),
         Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
     );
-    let read_only = metadata.dos.contains(DosAttributes::READONLY) && found.attributes.kind != Kind::Folder;
+    let read_only = metadata.is_readonly() && found.attributes.kind != Kind::Folder;
     let granted = grant(wanted, max, read_only, overwrites)?;
     if overwrites && !is_stream {
         keeps_attributes(wanted, metadata.dos)?;

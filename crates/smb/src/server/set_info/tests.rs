@@ -207,6 +207,10 @@ async fn what_a_mac_has_locked_is_neither_written_nor_moved_nor_removed() {
     ada.close(file).await;
     let opens = |create: &mut crate::wire::create::Request<'_>| create.disposition = Disposition::OPEN;
     assert_eq!(ada.open("file", opens).await.err(), Some(Status::ACCESS_DENIED), "to write");
+    // A server that knows no DOS attributes leaves the Mac's alone.
+    let alone = |metadata: &mut vfs::mac::Metadata| metadata.dos = vfs::mac::DosAttributes::ARCHIVE;
+    tree.change_metadata(&actor, &found, place, alone).unwrap();
+    assert_eq!(ada.open("file", opens).await.err(), Some(Status::ACCESS_DENIED), "to write");
 }
 
 /// MS-FSA 2.1.5.15.11.
