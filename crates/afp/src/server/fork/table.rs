@@ -76,8 +76,11 @@ impl Fork {
             Content::File(open) => Ok(open.read_at(offset, length).await?.payload),
             Content::Link { leads_to, .. } => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(leads_to.len());
-                let to = from.saturating_add(length).min(leads_to.len());
-                Ok(Payload::Bytes(leads_to[from..to].to_vec()))
+                match leads_to.len() - from <= length {
+                    true => Ok(Payload::Bytes(leads_to[from..].to_vec())),
+                    // A part of it would lead elsewhere. Netatalk says so, too.
+                    false => Err(ResultCode::PARAM_ERROR),
+                }
             }
         }
     }

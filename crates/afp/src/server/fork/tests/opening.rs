@@ -174,6 +174,8 @@ async fn a_symbolic_link_is_read_as_what_it_says() {
     volume.create(&somebody(), &root, b"link", NewKind::Link(b"../elsewhere"), 0o777).unwrap();
     let fork = ada.open("link", READ).await.unwrap();
     assert_eq!(ada.read(fork, 3, 100).await, (ResultCode::EOF_ERROR, b"elsewhere".to_vec()));
+    assert_eq!(ada.read(fork, 0, 12).await, (ResultCode::NO_ERROR, b"../elsewhere".to_vec()));
+    assert_eq!(ada.read(fork, 0, 11).await.0, ResultCode::PARAM_ERROR); // whole or not at all
     assert_eq!(ada.parameters(fork, FileBitmap::DATA_LENGTH).await.unwrap(), [0, 0, 0, 12]);
     assert_eq!(ada.open("link", WRITE).await, Err(ResultCode::ACCESS_DENIED));
 }
