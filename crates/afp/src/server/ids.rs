@@ -15,10 +15,13 @@ use crate::wire::ResultCode;
 /// Where folders were last seen: a hint, to be verified.
 #[derive(Default)]
 pub(super) struct Places {
-    known: Mutex<HashMap<u32, (u32, Arc<[u8]>)>>,
+    known: Mutex<Known>,
     /// When clients last changed anything, as far as they were told.
     changed: Mutex<Time>,
 }
+
+/// By a folder's number: that of the folder it was in, and its name there.
+type Known = HashMap<u32, (u32, Arc<[u8]>)>;
 
 impl Places {
     /// When clients last changed anything in the share.

@@ -119,14 +119,6 @@ impl Target {
     pub(super) fn id(&self, volume: &OpenVolume) -> Result<CatalogId, ResultCode> {
         volume.id_of(&self.found()?.object.key())
     }
-
-    /// The number of the folder that it is in.
-    pub(super) fn parent_id(&self, volume: &OpenVolume) -> Result<CatalogId, ResultCode> {
-        match self.place(volume)? {
-            Some(place) => volume.id_of(&place.folder.object.key()),
-            None => Ok(CatalogId::PARENT_OF_ROOT),
-        }
-    }
 }
 
 impl Place {

@@ -246,7 +246,7 @@ mod tests {
         get.encode(&mut w);
         assert_eq!(w.as_bytes(), bytes);
 
-        let bytes = b"\0\x060123456789abcdef\0\0\0\x01\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
+        let bytes = b"\0\x060123456789abcdef\0\0\0\x01\0\0\0\x000123456789abcdef\0\0\0\x11\0\0\0\x06";
         let reply = Reply(Security { owner: None, group: Some(WHO), acl: Some(acl()) });
         assert_eq!(Reply::decode(&mut Reader::new(bytes)), Ok(reply.clone()));
         let mut w = Writer::new();
@@ -258,7 +258,7 @@ mod tests {
     fn security_is_set_from_an_even_offset_on() {
         // 14 bytes with the command before the ACL: nothing is padded.
         let bytes =
-            b"\0\0\x01\0\0\0\x02\0\x14\x02\x02fi\0\0\0\x01\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
+            b"\0\0\x01\0\0\0\x02\0\x14\x02\x02fi\0\0\0\x01\0\0\0\x000123456789abcdef\0\0\0\x11\0\0\0\x06";
         let security = Security { acl: Some(acl()), ..Security::default() };
         let bitmap = Bitmap(Bitmap::ACL.0 | Bitmap::INHERIT.0);
         let set = Set { volume: 1, directory: 2, bitmap, path: Path::long(b"fi"), security };
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_acl_has_no_more_entries_than_there_are_bytes_for() {
-        let bytes = b"\xff\xff\xff\xff\0\0\0\00123456789abcdef\0\0\0\x11\0\0\0\x06";
+        let bytes = b"\xff\xff\xff\xff\0\0\0\x000123456789abcdef\0\0\0\x11\0\0\0\x06";
         assert!(Acl::decode(&mut Reader::new(bytes)).is_err());
     }
 

@@ -120,7 +120,7 @@ async fn what_is_made_inside_inherits_and_is_its_owners_all_the_same() {
     assert!(owners.contains(vfs::acl::Rights::READ_DATA.union(vfs::acl::Rights::WRITE_DATA)));
     assert_eq!(made.attributes.mode & 0o077, 0, "the folder's mode gives others nothing");
     let inherited = permit(Named::User(BOB.2), Ace::INHERITED, READ);
-    let inside = format!("box\0new");
+    let inside = "box\0new".to_owned();
     assert_eq!(tried.get(&inside, 4).await.acl.unwrap().entries, [inherited]);
     // A file that was there before inherits when it is asked to.
     tree.create(&actor, &folder, b"old", NewKind::File, 0o600).unwrap();

@@ -163,11 +163,6 @@ impl Forks {
         drop(closed); // what they held may be waited for by others, who then look for their own
     }
 
-    /// Those of one volume, to be put on the disk.
-    pub(in crate::server) fn of_volume(&self, volume: u16) -> Vec<Arc<Fork>> {
-        self.table.read().forks.values().filter(|fork| fork.volume.id == volume).cloned().collect()
-    }
-
     /// All of them, now and later.
     pub(in crate::server) fn end(&self) {
         let mut table = self.table.write();
