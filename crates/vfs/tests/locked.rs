@@ -61,7 +61,9 @@ impl Scene {
     /// Looks at everything, as SMB and AFP list folders.
     fn list(&self) {
         let page = self.volume.list(&self.actor.caller, &self.root(), 0).unwrap();
-        page.named().for_each(|entry| drop(page.rich_details(&self.actor.caller, entry).unwrap()));
+        for entry in page.named() {
+            let _ = page.rich_details(&self.actor.caller, entry).unwrap();
+        }
     }
 
     /// The same server after a restart.

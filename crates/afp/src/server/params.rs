@@ -1,7 +1,6 @@
 //! What clients are told of a file or folder, packed as a bitmap asks: Apple Filing Protocol Reference, "AFP File Bitmap",
 //! "AFP Directory Bitmap".
 
-use vfs::backend::Found;
 use vfs::index::CatalogId;
 use vfs::mac::{FileBits, FinderFlags, FinderInfo, Metadata};
 use vfs::state::Stream;
