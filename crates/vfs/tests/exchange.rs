@@ -83,6 +83,10 @@ async fn contents_go_and_everything_else_stays_with_the_name() {
         exchange(&scene, "a", "b").await.unwrap();
         assert_eq!(content(&scene, "a").await, ["blue", "the fork of blue", "the tag of a"]);
         assert_eq!(content(&scene, "b").await, ["red", "the fork of red", "the tag of b"]);
+        let place = Beside { folder: &scene.root.object, name: b"a" };
+        let (metadata, fork_len) =
+            scene.volume.metadata_and_fork_len(&scene.find("a").unwrap(), place).unwrap();
+        assert_eq!((&*metadata.comment, fork_len), (&b"about a"[..], 16)); // "the fork of blue"
         assert_eq!(about(&scene, "a"), ("about a".into(), *b"a   "));
         assert_eq!(about(&scene, "b"), ("about b".into(), *b"b   "));
         assert_eq!((created(&scene, "a"), created(&scene, "b")), (long_ago.secs, before));

@@ -128,13 +128,15 @@ pub(super) fn put_target(
         tree.saw(found.object.id(), &place.folder.object, &place.name);
     }
     let wants_prodos = !version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
-    let metadata = match wanted.needs_metadata(is_folder) || wants_prodos {
-        true => tree.metadata(found, place.map(|place| place.beside()))?,
-        false => Metadata::default(),
-    };
-    let fork_len = match place {
-        Some(place) if !is_folder && wanted.needs_fork_len() => tree.fork_len(found, place.beside())?,
-        _ => 0,
+    let needs_metadata = wanted.needs_metadata(is_folder) || wants_prodos;
+    let needs_fork_len = !is_folder && wanted.needs_fork_len();
+    let (metadata, fork_len) = match place {
+        Some(place) if needs_metadata && needs_fork_len => {
+            tree.metadata_and_fork_len(found, place.beside())?
+        }
+        Some(place) if needs_fork_len => (Metadata::default(), tree.fork_len(found, place.beside())?),
+        _ if needs_metadata => (tree.metadata(found, place.map(|place| place.beside()))?, 0),
+        _ => (Metadata::default(), 0),
     };
     let offspring = match is_folder && wanted.dir.intersects(DirBitmap::OFFSPRING_COUNT) {
         // Of one that the server itself may not list nobody knows.
