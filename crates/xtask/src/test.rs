@@ -8,6 +8,7 @@ use crate::{debian, interop, process};
 pub fn run() -> Result<()> {
     let mut missing = debian::ensure(debian::NFS_CLIENTS, true)?;
     missing.extend(debian::ensure(debian::SMB_CLIENTS, false)?);
+    missing.extend(debian::ensure(debian::AFP_CLIENTS, false)?);
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
     check::add_steps(&mut steps);
@@ -17,6 +18,7 @@ pub fn run() -> Result<()> {
     interop::forget_summaries();
     steps.run("interop nfs", || interop("nfs", &[]));
     steps.run("interop smb", || interop("smb", &["--ci"]));
+    steps.run("interop afp", || interop("afp", &["--ci"]));
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome
