@@ -53,7 +53,7 @@ check "a folder that is not empty is not removed" refused gio remove "$at/folder
 check "remove files" gio remove "$at/folder/moved" "$at/folder/copy"
 check "remove the folder" gio remove "$at/folder"
 check "it is gone" test ! -e "$folder/folder"
-check "a name with a slash in the Finder's eyes" eval 'gio copy random "$at/a:b" && back a:b random'
+check "a name with a colon" eval 'gio copy random "$at/a:b" && back a:b random'
 check "a long name" eval 'n=$(printf %0120d 7)ü; gio copy random "$at/$n" && back "$n" random'
 check "unmount" gio mount -u "$at"
 mount_again() { timeout 20 gio mount -a "afp://127.0.0.1/$volume"; }
