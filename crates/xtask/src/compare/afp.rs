@@ -56,7 +56,7 @@ fn ours(folder: &Path, port: u16, apart: &str) -> Result<Running> {
     let state = process::fresh_folder(&format!("compare/state{apart}"))?;
     let settings = state.with_extension("toml");
     let text = format!(
-        "[server]\nafp-logins = [\"cleartext\"]\nbonjour = false\n\n[[share]]\nname = \"share\"\npath = \"{}\"\nprotocols = [\"afp\"]\n",
+        "[server]\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\n[[share]]\nname = \"share\"\npath = \"{}\"\nprotocols = [\"afp\"]\n",
         folder.display()
     );
     std::fs::write(&settings, text)?;
