@@ -117,11 +117,14 @@ fn hostile_paths_lead_nowhere_but_into_the_share() {
 fn unknown_bits_are_refused() {
     // Apple Filing Protocol Reference, FPGetFileDirParms: kFPBitmapErr.
     beside_a_neighbour("bitmaps", 8 * MIB, |port| {
-        let mut afp = Afp::enter_with(port, "AFP2.2", "share");
-        let place = Place { volume: afp.volume, folder: ROOT, path: Path::long(b"") };
-        let ask = GetFileDirParms { place, files: FileBitmap::NONE, folders: DirBitmap(0x8000) };
-        let answer = afp.client.call(command::GET_FILE_DIR_PARMS, |w| ask.encode(w)).unwrap();
-        assert_eq!(answer.code(), ResultCode::BITMAP_ERROR, "AFP 2 knows no UNIX privileges");
+        for version in VERSIONS {
+            let mut afp = Afp::enter_with(port, version, "share");
+            let place = Place { volume: afp.volume, folder: ROOT, path: Path::long(b"") };
+            // Bit 14 of a folder has no meaning.
+            let ask = GetFileDirParms { place, files: FileBitmap::NONE, folders: DirBitmap(0x4000) };
+            let answer = afp.client.call(command::GET_FILE_DIR_PARMS, |w| ask.encode(w)).unwrap();
+            assert_eq!(answer.code(), ResultCode::BITMAP_ERROR, "{version}");
+        }
         let mut random = Random::new(0x5eed_0033);
         let mut afp = Afp::enter(port);
         afp.make("notes", b"abc");
