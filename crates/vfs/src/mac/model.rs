@@ -221,8 +221,13 @@ impl Metadata {
     }
 
     /// Takes DOS attributes from a client, and what they mean to a Mac.
+    ///
+    /// Who makes a file writable that was locked as a Mac locks it, unlocks it: otherwise nobody could who has but these.
     pub fn set_dos(&mut self, dos: DosAttributes) {
         self.dos = dos;
+        if !dos.contains(DosAttributes::READONLY) && self.bits.contains(FileBits::WRITE_INHIBIT) {
+            self.bits = self.bits.with(FileBits::LOCKED, false);
+        }
         self.set_hidden(dos.contains(DosAttributes::HIDDEN));
         self.set_readonly(dos.contains(DosAttributes::READONLY));
         self.set_system(dos.contains(DosAttributes::SYSTEM));

@@ -1,7 +1,6 @@
 //! Going when the last one closes it, MS-FSA 2.1.5.15.3.
 
 use vfs::Kind;
-use vfs::mac::DosAttributes;
 use vfs::state::Stream;
 
 use crate::server::facts::Facts;
@@ -26,7 +25,7 @@ pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bo
         return Err(Status::CANNOT_DELETE); // the share's own folder
     }
     let facts = Facts::of(file).await?;
-    let protected = facts.metadata.dos.contains(DosAttributes::READONLY);
+    let protected = facts.metadata.is_readonly();
     if protected && facts.attributes.kind != Kind::Folder && !even_read_only {
         return Err(Status::CANNOT_DELETE);
     }

@@ -173,3 +173,13 @@ fn an_imported_lock_forbids_what_the_finders_does() {
     let metadata = Metadata::from_fields(Fields::read(&file, &mut Vec::new()));
     assert_eq!((metadata.bits, metadata.dos), (FileBits::LOCKED, DosAttributes::READONLY));
 }
+
+#[test]
+fn who_makes_a_locked_file_writable_unlocks_it_and_who_leaves_it_read_only_does_not() {
+    let mut metadata = Metadata::default();
+    metadata.set_locked(true);
+    metadata.set_dos(DosAttributes::READONLY | DosAttributes::HIDDEN);
+    assert!(metadata.bits.contains(FileBits::LOCKED));
+    metadata.set_dos(DosAttributes::ARCHIVE);
+    assert_eq!(metadata.bits.0 & FileBits::LOCKED.0, 0);
+}
