@@ -7,7 +7,7 @@ use vfs::names::Folding;
 use vfs::{Time, Volume};
 
 use super::hiding::Hiding;
-use super::ids::Places;
+use super::ids::Changed;
 
 /// A version of the protocol, Apple Filing Protocol Reference, "AFP Version Strings".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,8 +138,8 @@ pub struct Share {
     pub created: Time,
     /// What the site decided.
     pub options: ShareOptions,
-    /// Where folders were last seen.
-    pub(super) places: Places,
+    /// When clients last changed anything.
+    pub(super) changed: Changed,
     /// Which names listings leave out.
     pub(super) hiding: Hiding,
 }
@@ -179,8 +179,8 @@ impl Share {
         options: ShareOptions,
     ) -> Arc<Self> {
         let name = name.into();
-        let (places, hiding) = (Places::default(), Hiding::new(&options));
-        Arc::new(Self { name, volume, catalogue, uuid, created, options, places, hiding })
+        let (changed, hiding) = (Changed::default(), Hiding::new(&options));
+        Arc::new(Self { name, volume, catalogue, uuid, created, options, changed, hiding })
     }
 
     /// Which differences between names count in it.

@@ -38,9 +38,9 @@ async fn create(request: &Request) -> Outcome {
     let (actor, tree) = (request.actor(), volume.tree());
     let mode = rights::mode_in(&at.folder, FOLDER_MODE);
     let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, mode)).await?;
-    volume.share.places.note_change(made.folder.after.modified);
+    volume.share.changed.note(made.folder.after.modified);
     let id = volume.id_of(&made.found.object.key())?;
-    volume.saw_folder(id, volume.id_of(&at.folder.object.key())?, &at.name);
+    tree.saw(made.found.object.id(), &at.folder.object, &at.name);
     Ok(Reply::encoded(|w| DirId(id.0).encode(w)))
 }
 
@@ -56,7 +56,7 @@ fn open(request: &Request) -> Outcome {
     }
     let id = target.id(&volume)?;
     if let Some(at) = target.place(&volume)? {
-        volume.saw_folder(id, volume.id_of(&at.folder.object.key())?, &at.name);
+        volume.tree().saw(folder.object.id(), &at.folder.object, &at.name);
     }
     Ok(Reply::encoded(|w| DirId(id.0).encode(w)))
 }

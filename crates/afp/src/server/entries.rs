@@ -148,7 +148,7 @@ impl Folder<'_> {
         }
         let id = self.volume.id_of(&facts.key)?;
         if is_folder {
-            self.volume.saw_folder(id, self.id, facts.name);
+            self.volume.tree().saw(facts.attributes.id, &self.found.object, facts.name);
         }
         Ok(Facts { id, ..facts })
     }

@@ -80,7 +80,7 @@ async fn create(request: &Request) -> Outcome {
     let tree = volume.tree();
     let mode = rights::mode_in(&at.folder, FILE_MODE);
     let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
-    volume.share.places.note_change(made.folder.after.modified);
+    volume.share.changed.note(made.folder.after.modified);
     Ok(Reply::empty())
 }
 
@@ -116,7 +116,7 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
         Error::ShareConflict => ResultCode::FILE_BUSY,
         other => other.into(),
     })?;
-    volume.share.places.note_change(gone.after.modified);
+    volume.share.changed.note(gone.after.modified);
     if is_folder(found) || found.attributes.links <= 1 {
         volume.share.catalogue.forget(&found.object.key())?;
     }

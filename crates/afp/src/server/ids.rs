@@ -1,54 +1,26 @@
-//! The 32-bit numbers by which clients know files and folders, and where folders are.
-
-use std::collections::HashMap;
-use std::sync::Arc;
+//! The 32-bit numbers by which clients know files and folders.
 
 use parking_lot::Mutex;
 use vfs::backend::Found;
 use vfs::index::CatalogId;
 use vfs::{Caller, HostKey, Kind, Time};
 
-use super::limits::MAX_PLACES;
 use super::open_volume::OpenVolume;
 use crate::wire::ResultCode;
 
-/// Where folders were last seen: a hint, to be verified.
+/// When clients last changed anything in a share, as far as they were told.
 #[derive(Default)]
-pub(super) struct Places {
-    known: Mutex<Known>,
-    /// When clients last changed anything, as far as they were told.
-    changed: Mutex<Time>,
-}
+pub(super) struct Changed(Mutex<Time>);
 
-/// By a folder's number: that of the folder it was in, and its name there.
-type Known = HashMap<u32, (u32, Arc<[u8]>)>;
-
-impl Places {
-    /// When clients last changed anything in the share.
-    pub(super) fn changed(&self) -> Time {
-        *self.changed.lock()
+impl Changed {
+    pub(super) fn last(&self) -> Time {
+        *self.0.lock()
     }
 
     /// Something was changed at this time.
-    pub(super) fn note_change(&self, at: Time) {
-        let mut changed = self.changed.lock();
-        *changed = at.max(*changed);
-    }
-
-    fn find(&self, id: CatalogId) -> Option<(CatalogId, Arc<[u8]>)> {
-        self.known.lock().get(&id.0).map(|(parent, name)| (CatalogId(*parent), name.clone()))
-    }
-
-    fn note(&self, id: CatalogId, parent: CatalogId, name: &[u8]) {
-        let mut known = self.known.lock();
-        if known.get(&id.0).is_some_and(|(was, old)| (*was, &**old) == (parent.0, name)) {
-            return;
-        }
-        if known.len() >= MAX_PLACES && !known.contains_key(&id.0) {
-            let some: Vec<u32> = known.keys().take(MAX_PLACES / 8).copied().collect();
-            some.iter().for_each(|id| drop(known.remove(id)));
-        }
-        known.insert(id.0, (parent.0, name.into()));
+    pub(super) fn note(&self, at: Time) {
+        let mut last = self.0.lock();
+        *last = at.max(*last);
     }
 }
 
@@ -95,26 +67,12 @@ impl OpenVolume {
         matches!(self.share.catalogue.remembered(&found.object.key()), Some(CatalogId::ROOT))
     }
 
-    /// A folder was seen there.
-    pub(super) fn saw_folder(&self, id: CatalogId, parent: CatalogId, name: &[u8]) {
-        self.share.places.note(id, parent, name);
-    }
-
     /// Where a folder is; `None` for the volume's own.
     pub(super) fn place_of_folder(&self, found: &Found) -> Result<Option<Place>, ResultCode> {
         if self.is_root(found) {
             return Ok(None);
         }
-        let (key, folder) = (found.object.key(), self.tree().parent(found)?);
-        let (id, parent) = (self.id_of(&key)?, self.id_of(&folder.object.key())?);
-        if let Some((was, name)) = self.share.places.find(id)
-            && was == parent
-            && folder.object.lookup(&Caller::root(), &name).is_ok_and(|there| there.object.key() == key)
-        {
-            return Ok(Some(Place { folder, name: name.to_vec() }));
-        }
-        let name = self.name_in(&folder, found)?.ok_or(ResultCode::OBJECT_NOT_FOUND)?;
-        self.saw_folder(id, parent, &name);
+        let (folder, name) = self.tree().place_of(found)?;
         Ok(Some(Place { folder, name }))
     }
 

@@ -14,8 +14,6 @@ pub(super) const MAX_AWAY: usize = 1024;
 pub(super) const MAX_AWAY_EACH: usize = 64;
 /// Volumes that a session has open.
 pub(super) const MAX_VOLUMES: usize = 1024;
-/// Folders of a share whose places are remembered.
-pub(super) const MAX_PLACES: usize = 65_536;
 /// Places in listings that a session remembers.
 pub(super) const MAX_LISTINGS: usize = 32;
 /// Searches that a session may go on with.

@@ -121,10 +121,7 @@ pub(super) fn put_target(
         Some(place) => volume.id_of(&place.folder.object.key())?,
         None => CatalogId::PARENT_OF_ROOT,
     };
-    if is_folder && let Some(place) = place {
-        volume.saw_folder(id, parent, &place.name);
-    }
-    if !is_folder && let Some(place) = place {
+    if let Some(place) = place {
         tree.saw(found.object.id(), &place.folder.object, &place.name);
     }
     let wants_prodos = !version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);

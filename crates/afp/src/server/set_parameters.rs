@@ -227,7 +227,7 @@ async fn change_times(
         let changes = SetAttributes { modified, ..SetAttributes::default() };
         let change = patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await;
         match (change, modified) {
-            (Ok(change), _) => volume.share.places.note_change(change.after.changed),
+            (Ok(change), _) => volume.share.changed.note(change.after.changed),
             (Err(error), SetTime::To(_)) => return Err(error.into()),
             (Err(_), _) => {} // who may change its mode may not always touch it
         }

@@ -144,7 +144,7 @@ fn tell(volume: &OpenVolume, version: Version, told: &mut Parameters<'_>) -> Res
     told.id = volume.id;
     if bitmap.intersects(VolumeBitmap::MODIFIED | VolumeBitmap::BACKUP) {
         let root = volume.tree().root()?;
-        told.modified = date(Some(root.attributes.modified.max(share.places.changed()))) as i32;
+        told.modified = date(Some(root.attributes.modified.max(share.changed.last()))) as i32;
         told.backup = date(volume.tree().metadata(&root, None)?.times.backup) as i32;
     }
     let sizes = VolumeBitmap::BYTES_FREE

@@ -42,7 +42,7 @@ pub(super) async fn copy(request: &Request) -> Outcome {
         let undone = patiently(|| tree.remove(&actor, folder, &name, vfs::Kind::File)).await;
         undone.err().inspect(|code| tracing::warn!(?code, "a copy that failed could not be removed"));
     }
-    volume.share.places.note_change(made.folder.after.modified);
+    volume.share.changed.note(made.folder.after.modified);
     copied.map(|()| Reply::empty())
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn exchange(request: &Request) -> Outcome {
     })?;
     volume.exchange_ids(keys.0, keys.1).await?;
     if let Ok(folder) = at.folder.object.attributes() {
-        volume.share.places.note_change(folder.modified);
+        volume.share.changed.note(folder.modified);
     }
     Ok(Reply::empty())
 }

@@ -77,10 +77,9 @@ async fn relocate(
         Error::ShareConflict => ResultCode::FILE_BUSY,
         other => other.into(),
     })?;
-    volume.share.places.note_change(from.after.modified.max(to_change.after.modified));
+    volume.share.changed.note(from.after.modified.max(to_change.after.modified));
     if is_folder(found) {
-        let id = volume.id_of(&found.object.key())?;
-        volume.saw_folder(id, volume.id_of(&to.object.key())?, name);
+        volume.tree().saw(found.object.id(), &to.object, name);
     }
     Ok(Reply::empty())
 }
