@@ -12,22 +12,7 @@ use super::{FileBitmap, Path};
 pub type FourBytes = [u8; 4];
 
 /// FPOpenDT, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenDt {
-    pub volume: u16,
-}
-
-impl OpenDt {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-    }
-}
+pub use super::volume::OfVolume as OpenDt;
 
 /// FPOpenDT, reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
