@@ -1,0 +1,4 @@
+//! The target's side.
+
+pub(crate) mod scsi;
+mod target;

@@ -1,0 +1,57 @@
+//! Unit attentions, SAM-5 5.14: what each initiator is told of, once, at its next command.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::{InitiatorPort, Nexus};
+use crate::wire::scsi::Asc;
+
+/// Most that wait for one initiator; of more, the oldest are dropped.
+const MOST: usize = 16;
+
+/// What waits to be told about one logical unit.
+#[derive(Default)]
+pub(crate) struct Attentions {
+    waiting: Mutex<HashMap<InitiatorPort, VecDeque<Asc>>>,
+    /// How many initiators something waits for, for the usual case of none.
+    count: AtomicUsize,
+}
+
+impl Attentions {
+    /// Something that this initiator should know. The same is told once.
+    pub(crate) fn raise(&self, to: &InitiatorPort, what: Asc) {
+        let mut waiting = self.waiting.lock();
+        let queue = waiting.entry(to.clone()).or_default();
+        if !queue.contains(&what) {
+            queue.push_back(what);
+        }
+        if queue.len() > MOST {
+            queue.pop_front();
+        }
+        self.count.store(waiting.len(), Ordering::Release);
+    }
+
+    /// What this initiator has not been told yet; it counts as told then.
+    pub(crate) fn take(&self, nexus: &Nexus) -> Option<Asc> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let mut waiting = self.waiting.lock();
+        let queue = waiting.get_mut(&nexus.initiator)?;
+        let first = queue.pop_front();
+        if queue.is_empty() {
+            waiting.remove(&nexus.initiator);
+        }
+        self.count.store(waiting.len(), Ordering::Release);
+        first
+    }
+
+    /// An initiator has gone: it is told nothing of what was.
+    pub(crate) fn forget(&self, initiator: &InitiatorPort) {
+        let mut waiting = self.waiting.lock();
+        waiting.remove(initiator);
+        self.count.store(waiting.len(), Ordering::Release);
+    }
+}

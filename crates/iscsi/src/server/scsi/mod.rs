@@ -1,0 +1,25 @@
+//! The device server: what SCSI commands mean, SPC-4 and SBC-3. A command has a file; [`table`] lists them all.
+//!
+//! ```text
+//! ../task.rs ─► dispatch.rs: unit attentions, reservations ─► the command's `needs` (what it wants of the initiator)
+//!                                                           └► the command's `run` ─► LogicalUnit ─► vfs::Open
+//! ```
+
+mod attention;
+mod command;
+mod dispatch;
+mod failure;
+mod modes;
+mod nexus;
+mod reservations;
+mod table;
+#[cfg(test)]
+pub(crate) mod testing;
+mod unit;
+
+pub(crate) use attention::Attentions;
+pub(crate) use command::{Command, Conflict, Good, Needs, Outcome, Refusal, Running, Supported};
+pub(crate) use dispatch::{needs, run};
+pub use nexus::InitiatorPort;
+pub(crate) use nexus::Nexus;
+pub use unit::{Identity, Keeper, LogicalUnit, UnitOptions};

@@ -1,0 +1,20 @@
+use std::sync::Arc;
+
+/// The initiator's end of a session, SPC-4 7.6.4.6: a name and the number of the session. It is the same again after the
+/// initiator has been away, and what is kept for it is kept under it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InitiatorPort {
+    /// The iSCSI name, in lower case.
+    pub name: Arc<str>,
+    /// Chosen by the initiator for each of its sessions.
+    pub isid: [u8; 6],
+}
+
+/// An I_T nexus: an initiator port and the port of one target, while there is a session between them.
+#[derive(Debug)]
+pub(crate) struct Nexus {
+    /// Who asks.
+    pub(crate) initiator: InitiatorPort,
+    /// Of one session; not used again.
+    pub(crate) number: u64,
+}

@@ -1,0 +1,22 @@
+//! Every command that is supported, in the order of their operation codes.
+
+use super::Supported;
+
+/// All of them.
+pub(crate) static COMMANDS: &[&Supported] = &[];
+
+/// The command that this descriptor block is.
+pub(crate) fn find(cdb: &[u8]) -> Option<&'static Supported> {
+    let opcode = *cdb.first()?;
+    COMMANDS.iter().copied().find(|command| {
+        command.opcode == opcode && command.action.is_none_or(|action| Some(action) == action_of(cdb))
+    })
+}
+
+/// The service action in a descriptor block.
+fn action_of(cdb: &[u8]) -> Option<u16> {
+    match cdb.first()? {
+        0x7f => Some(u16::from_be_bytes([*cdb.get(8)?, *cdb.get(9)?])),
+        _ => Some(u16::from(cdb.get(1)? & 0x1f)),
+    }
+}

@@ -1,0 +1,149 @@
+//! Disks for tests of commands: in memory, without sessions.
+//!
+//! ```text
+//! let disk = Disk::new(128).await;                               // blocks of 512 bytes
+//! let ada = disk.nexus("iqn.2026-11.test:ada");
+//! let good = disk.send(&ada, &[0x12, 0, 0, 0, 36, 0], b"").await.unwrap();
+//! assert_eq!(good.bytes()[0], 0);
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use vfs::backend::memory::Memory;
+use vfs::backend::{Backend, NewKind};
+use vfs::state::{ClientId, Modes, Party};
+use vfs::{Actor, Caller, OpenOptions, Volume, VolumeOptions};
+
+use super::{
+    Command, Good, Identity, InitiatorPort, Keeper, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
+};
+use crate::server::target::Target;
+
+/// What units have kept, as after a restart.
+#[derive(Default)]
+pub(crate) struct Kept(pub(crate) Mutex<HashMap<u64, Vec<u8>>>);
+
+impl Keeper for Kept {
+    fn load(&self, naa: u64) -> Option<Vec<u8>> {
+        self.0.lock().get(&naa).cloned()
+    }
+
+    fn keep(&self, naa: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().insert(naa, bytes.to_vec());
+        Ok(())
+    }
+}
+
+/// A target with one unit, number 0.
+pub(crate) struct Disk {
+    pub(crate) target: Arc<Target>,
+    pub(crate) unit: Arc<LogicalUnit>,
+    pub(crate) kept: Arc<Kept>,
+}
+
+impl Disk {
+    /// So many blocks of 512 bytes.
+    pub(crate) async fn new(blocks: u64) -> Self {
+        Self::on(Arc::new(Memory::ticking()), blocks, UnitOptions { block_size: 512, read_only: false }).await
+    }
+
+    /// The same on another store, or otherwise.
+    pub(crate) async fn on(backend: Arc<dyn Backend>, blocks: u64, options: UnitOptions) -> Self {
+        let kept = Arc::new(Kept::default());
+        let unit = unit(backend, 0, blocks, options, kept.clone()).await;
+        let target = Target::new("iqn.2026-11.test:disk");
+        target.set_units(BTreeMap::from([(0, unit.clone())]));
+        Self { target, unit, kept }
+    }
+
+    /// An initiator, whose session has just begun.
+    pub(crate) fn nexus(&self, name: &str) -> Arc<Nexus> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let initiator = InitiatorPort { name: name.into(), isid: [0x40, 0, 0, 0, 0, 1] };
+        Arc::new(Nexus { initiator, number: NUMBERS.fetch_add(1, Ordering::Relaxed) })
+    }
+
+    /// Sends a command to unit 0, and the data that it wants.
+    pub(crate) async fn send(&self, nexus: &Arc<Nexus>, cdb: &[u8], data: &[u8]) -> Outcome {
+        self.send_to(Some(self.unit.clone()), nexus, cdb, data).await
+    }
+
+    /// The same to another unit, or to none.
+    pub(crate) async fn send_to(
+        &self,
+        unit: Option<Arc<LogicalUnit>>,
+        nexus: &Arc<Nexus>,
+        cdb: &[u8],
+        data: &[u8],
+    ) -> Outcome {
+        let mut padded = cdb.to_vec();
+        padded.resize(cdb.len().max(16), 0);
+        let read_only = unit.as_ref().is_some_and(|unit| unit.options.read_only);
+        let (target, nexus, cdb) = (self.target.clone(), nexus.clone(), Bytes::from(padded));
+        let mut command =
+            Command { target, unit, nexus, cdb, data: Bytes::new(), read_only, aborted: Arc::default() };
+        let (supported, needs) = super::needs(&command)?;
+        match needs {
+            Needs::Nothing => assert!(data.is_empty(), "the command takes no data"),
+            Needs::Parameters(length) => {
+                assert_eq!(data.len(), length, "the command takes other data");
+                command.data = Bytes::copy_from_slice(data);
+            }
+            Needs::Blocks { offset, length } => {
+                assert_eq!(data.len() as u64, length, "the command takes other data");
+                command.unit()?.write(offset, Bytes::copy_from_slice(data)).await?;
+            }
+        }
+        super::run(supported, &command).await
+    }
+}
+
+impl Good {
+    /// The data.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.data.append_to(&mut bytes).unwrap();
+        bytes
+    }
+}
+
+/// A unit that is all zeros.
+pub(crate) async fn unit(
+    backend: Arc<dyn Backend>,
+    number: u64,
+    blocks: u64,
+    options: UnitOptions,
+    kept: Arc<Kept>,
+) -> Arc<LogicalUnit> {
+    let volume = Arc::new(Volume::new(backend, VolumeOptions::default()));
+    let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
+    let root = volume.root().unwrap();
+    let made =
+        volume.create(&actor, &root, format!("disk{number}").as_bytes(), NewKind::File, 0o600).unwrap();
+    let access = Modes::READ.union(Modes::WRITE);
+    let open = volume
+        .open(&actor, &made.found, OpenOptions { granted: true, ..OpenOptions::data(access) })
+        .await
+        .unwrap();
+    let size = blocks * u64::from(options.block_size);
+    open.truncate(size).await.unwrap();
+    let identity = Identity { naa: 0x3000_0000_0000_0001 + number, name: format!("test/disk{number}") };
+    LogicalUnit::new(identity, options, open, size, kept)
+}
+
+#[tokio::test]
+async fn a_command_that_nobody_knows_is_refused_as_such() {
+    let disk = Disk::new(8).await;
+    let refused = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0xff; 16], b"").await.unwrap_err();
+    assert_eq!(
+        refused,
+        super::Refusal::Check(crate::wire::scsi::Sense::illegal(
+            crate::wire::scsi::Asc::INVALID_OPERATION_CODE
+        ))
+    );
+}

@@ -1,0 +1,245 @@
+//! Sense data, SPC-4 4.5: why a command did not end well, or what happened meanwhile.
+
+use wire::{Malformed, Reader, Writer};
+
+/// Sense keys, SPC-4 4.5.6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub u8);
+
+#[allow(missing_docs, reason = "named as in SPC-4 table 47")]
+impl Key {
+    pub const NO_SENSE: Self = Self(0x0);
+    pub const RECOVERED_ERROR: Self = Self(0x1);
+    pub const NOT_READY: Self = Self(0x2);
+    pub const MEDIUM_ERROR: Self = Self(0x3);
+    pub const HARDWARE_ERROR: Self = Self(0x4);
+    pub const ILLEGAL_REQUEST: Self = Self(0x5);
+    pub const UNIT_ATTENTION: Self = Self(0x6);
+    pub const DATA_PROTECT: Self = Self(0x7);
+    pub const COPY_ABORTED: Self = Self(0xa);
+    pub const ABORTED_COMMAND: Self = Self(0xb);
+    pub const MISCOMPARE: Self = Self(0xe);
+}
+
+/// Additional sense code and its qualifier, SPC-4 annex F.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Asc(pub u8, pub u8);
+
+#[allow(missing_docs, reason = "named as in SPC-4 annex F")]
+impl Asc {
+    pub const NONE: Self = Self(0x00, 0x00);
+    pub const NOT_READY_INITIALIZING_COMMAND_REQUIRED: Self = Self(0x04, 0x02);
+    pub const WRITE_ERROR: Self = Self(0x0c, 0x00);
+    pub const UNEXPECTED_UNSOLICITED_DATA: Self = Self(0x0c, 0x0c);
+    pub const NOT_ENOUGH_UNSOLICITED_DATA: Self = Self(0x0c, 0x0d);
+    pub const UNRECOVERED_READ_ERROR: Self = Self(0x11, 0x00);
+    pub const PARAMETER_LIST_LENGTH_ERROR: Self = Self(0x1a, 0x00);
+    pub const MISCOMPARE_DURING_VERIFY: Self = Self(0x1d, 0x00);
+    pub const INVALID_OPERATION_CODE: Self = Self(0x20, 0x00);
+    pub const LBA_OUT_OF_RANGE: Self = Self(0x21, 0x00);
+    pub const INVALID_FIELD_IN_CDB: Self = Self(0x24, 0x00);
+    pub const LOGICAL_UNIT_NOT_SUPPORTED: Self = Self(0x25, 0x00);
+    pub const INVALID_FIELD_IN_PARAMETER_LIST: Self = Self(0x26, 0x00);
+    pub const INVALID_RELEASE_OF_PERSISTENT_RESERVATION: Self = Self(0x26, 0x04);
+    pub const WRITE_PROTECTED: Self = Self(0x27, 0x00);
+    pub const SPACE_ALLOCATION_FAILED: Self = Self(0x27, 0x07);
+    pub const POWER_ON_OR_RESET: Self = Self(0x29, 0x00);
+    pub const BUS_DEVICE_RESET: Self = Self(0x29, 0x03);
+    pub const NEXUS_LOSS: Self = Self(0x29, 0x07);
+    pub const MODE_PARAMETERS_CHANGED: Self = Self(0x2a, 0x01);
+    pub const RESERVATIONS_PREEMPTED: Self = Self(0x2a, 0x03);
+    pub const RESERVATIONS_RELEASED: Self = Self(0x2a, 0x04);
+    pub const REGISTRATIONS_PREEMPTED: Self = Self(0x2a, 0x05);
+    pub const CAPACITY_CHANGED: Self = Self(0x2a, 0x09);
+    pub const COMMANDS_CLEARED_BY_ANOTHER_INITIATOR: Self = Self(0x2f, 0x00);
+    pub const SAVING_NOT_SUPPORTED: Self = Self(0x39, 0x00);
+    pub const THIN_THRESHOLD_REACHED: Self = Self(0x38, 0x07);
+    pub const MEDIUM_NOT_PRESENT: Self = Self(0x3a, 0x00);
+    pub const INQUIRY_DATA_CHANGED: Self = Self(0x3f, 0x03);
+    pub const REPORTED_LUNS_CHANGED: Self = Self(0x3f, 0x0e);
+    pub const INTERNAL_TARGET_FAILURE: Self = Self(0x44, 0x00);
+    pub const PROTOCOL_SERVICE_CRC_ERROR: Self = Self(0x47, 0x05);
+    pub const INSUFFICIENT_RESOURCES: Self = Self(0x55, 0x03);
+    pub const INSUFFICIENT_REGISTRATION_RESOURCES: Self = Self(0x55, 0x04);
+}
+
+/// What of a request is wrong, SPC-4 4.5.2.4.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// It is in the command; else in the parameter list.
+    pub in_cdb: bool,
+    /// Which byte.
+    pub byte: u16,
+    /// The most significant bit of what is wrong there, if it is known.
+    pub bit: Option<u8>,
+}
+
+/// Sense data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sense {
+    /// In a word.
+    pub key: Key,
+    /// Precisely.
+    pub asc: Asc,
+    /// The INFORMATION field: mostly a block's address, or an offset.
+    pub information: Option<u64>,
+    /// What of the request was wrong.
+    pub field: Option<Field>,
+}
+
+impl Sense {
+    /// Of a key and a code.
+    #[must_use]
+    pub const fn new(key: Key, asc: Asc) -> Self {
+        Self { key, asc, information: None, field: None }
+    }
+
+    /// Something that the initiator should not have asked.
+    #[must_use]
+    pub const fn illegal(asc: Asc) -> Self {
+        Self::new(Key::ILLEGAL_REQUEST, asc)
+    }
+
+    /// A field of the command has a value that it cannot have.
+    #[must_use]
+    pub const fn in_cdb(byte: u16) -> Self {
+        let field = Some(Field { in_cdb: true, byte, bit: None });
+        Self { field, ..Self::illegal(Asc::INVALID_FIELD_IN_CDB) }
+    }
+
+    /// A field of the parameter list has a value that it cannot have.
+    #[must_use]
+    pub const fn in_parameters(byte: u16) -> Self {
+        let field = Some(Field { in_cdb: false, byte, bit: None });
+        Self { field, ..Self::illegal(Asc::INVALID_FIELD_IN_PARAMETER_LIST) }
+    }
+
+    /// Something happened that the initiator should know of.
+    #[must_use]
+    pub const fn attention(asc: Asc) -> Self {
+        Self::new(Key::UNIT_ATTENTION, asc)
+    }
+
+    /// The same with INFORMATION.
+    #[must_use]
+    pub const fn about(mut self, information: u64) -> Self {
+        self.information = Some(information);
+        self
+    }
+
+    /// In fixed format, SPC-4 4.5.3: 18 bytes. INFORMATION that does not fit is left out.
+    pub fn encode_fixed(&self, w: &mut Writer) {
+        let information = self.information.and_then(|value| u32::try_from(value).ok());
+        w.u8(0x70 | if information.is_some() { 0x80 } else { 0 });
+        w.u8(0);
+        w.u8(self.key.0);
+        w.u32_be(information.unwrap_or(0));
+        w.u8(10); // what follows
+        w.u32_be(0);
+        w.put(&[self.asc.0, self.asc.1, 0]);
+        w.put(&self.key_specific());
+    }
+
+    /// In descriptor format, SPC-4 4.5.2.
+    pub fn encode_descriptors(&self, w: &mut Writer) {
+        let mut descriptors = Writer::new();
+        if let Some(information) = self.information {
+            descriptors.put(&[0x00, 0x0a, 0x80, 0x00]);
+            descriptors.u64_be(information);
+        }
+        if self.field.is_some() {
+            descriptors.put(&[0x02, 0x06, 0x00, 0x00]);
+            descriptors.put(&self.key_specific());
+            descriptors.u8(0);
+        }
+        w.put(&[0x72, self.key.0, self.asc.0, self.asc.1, 0, 0, 0]);
+        w.u8(descriptors.len() as u8); // 20 at most
+        w.put(descriptors.as_bytes());
+    }
+
+    fn key_specific(&self) -> [u8; 3] {
+        let Some(Field { in_cdb, byte, bit }) = self.field else { return [0; 3] };
+        let [high, low] = byte.to_be_bytes();
+        let flags = 0x80 | if in_cdb { 0x40 } else { 0 } | bit.map_or(0, |bit| 0x08 | bit & 7);
+        [flags, high, low]
+    }
+
+    /// Sense data of either format, for clients.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let code = r.u8()?;
+        match code & 0x7f {
+            0x70 | 0x71 => Self::decode_fixed(code, r),
+            0x72 | 0x73 => Self::decode_descriptors(r),
+            _ => Err(Malformed("sense data of an unknown format")),
+        }
+    }
+
+    fn decode_fixed(code: u8, r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(1)?;
+        let key = Key(r.u8()? & 0xf);
+        let information = r.u32_be()?;
+        r.skip(5)?;
+        let asc = Asc(r.u8()?, r.u8()?);
+        r.skip(1)?;
+        let field = field(r.array()?);
+        let information = (code & 0x80 != 0).then_some(u64::from(information));
+        Ok(Self { key, asc, information, field })
+    }
+
+    fn decode_descriptors(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut sense = Self::new(Key(r.u8()? & 0xf), Asc(r.u8()?, r.u8()?));
+        r.skip(3)?;
+        let length = usize::from(r.u8()?);
+        let mut descriptors = Reader::new(r.take(length)?);
+        while descriptors.remaining() > 0 {
+            let (kind, length) = (descriptors.u8()?, descriptors.u8()?);
+            let mut body = Reader::new(descriptors.take(usize::from(length))?);
+            match kind {
+                0x00 => {
+                    body.skip(2)?;
+                    sense.information = Some(body.u64_be()?);
+                }
+                0x02 => {
+                    body.skip(2)?;
+                    sense.field = field(body.array()?);
+                }
+                _ => {}
+            }
+        }
+        Ok(sense)
+    }
+}
+
+fn field([flags, high, low]: [u8; 3]) -> Option<Field> {
+    let bit = (flags & 0x08 != 0).then_some(flags & 7);
+    let field = Field { in_cdb: flags & 0x40 != 0, byte: u16::from_be_bytes([high, low]), bit };
+    (flags & 0x80 != 0).then_some(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_pointer_stands_where_spc_4_4_5_3_puts_it() {
+        let mut w = Writer::new();
+        Sense::in_cdb(2).encode_fixed(&mut w);
+        let bytes = w.into_bytes();
+        assert_eq!(bytes, [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0, 0, 0xc0, 0, 2]);
+    }
+
+    #[test]
+    fn both_formats_are_read_as_they_were_written() {
+        for sense in [
+            Sense::in_cdb(2),
+            Sense::in_parameters(300),
+            Sense::new(Key::MISCOMPARE, Asc::MISCOMPARE_DURING_VERIFY).about(17),
+        ] {
+            let (mut fixed, mut descriptors) = (Writer::new(), Writer::new());
+            sense.encode_fixed(&mut fixed);
+            sense.encode_descriptors(&mut descriptors);
+            assert_eq!(Sense::decode(&mut Reader::new(fixed.as_bytes())), Ok(sense));
+            assert_eq!(Sense::decode(&mut Reader::new(descriptors.as_bytes())), Ok(sense));
+        }
+    }
+}
