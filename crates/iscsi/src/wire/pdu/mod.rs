@@ -1,1 +1,33 @@
+//! PDUs, RFC 7143 section 11: a basic header of 48 bytes, further headers, data; digests behind headers and data where they
+//! were agreed on. A type of PDU has a file. Decoders read the 48 bytes from the first one on, encoders write them; what
+//! all PDUs have in common (the lengths) is in [`Head`].
 
+mod additional;
+mod async_message;
+mod data_in;
+mod data_out;
+mod head;
+mod logout;
+mod nop;
+mod numbers;
+mod r2t;
+mod reject;
+mod scsi_command;
+mod scsi_response;
+mod snack;
+mod task_management;
+
+pub use additional::{Additional, MAX_CDB};
+pub use async_message::{AsyncEvent, AsyncMessage};
+pub use data_in::DataIn;
+pub use data_out::DataOut;
+pub use head::{BHS, Head, Lun, NO_TAG, Opcode, padding};
+pub use logout::{LogoutReason, LogoutRequest, LogoutResponse, LogoutResult};
+pub use nop::{NopIn, NopOut};
+pub use numbers::Numbers;
+pub use r2t::R2t;
+pub use reject::{Reject, RejectReason};
+pub use scsi_command::{Attribute, ScsiCommand};
+pub use scsi_response::{Residual, ScsiResponse};
+pub use snack::Snack;
+pub use task_management::{Function, FunctionResult, TaskRequest, TaskResponse};

@@ -1,0 +1,53 @@
+use wire::{Malformed, Reader, Writer};
+
+use super::head::{Lun, NO_TAG, Opcode, begin, open};
+use super::numbers::Numbers;
+
+/// What an asynchronous message says, RFC 7143 11.9.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AsyncEvent(pub u8);
+
+#[allow(missing_docs, reason = "named as in RFC 7143 11.9.1")]
+impl AsyncEvent {
+    pub const SCSI: Self = Self(0);
+    pub const LOGOUT_REQUESTED: Self = Self(1);
+    pub const CONNECTION_DROPPED: Self = Self(2);
+    pub const SESSION_DROPPED: Self = Self(3);
+    pub const NEGOTIATION_REQUESTED: Self = Self(4);
+}
+
+/// Asynchronous Message, RFC 7143 11.9.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named as in RFC 7143")]
+pub struct AsyncMessage {
+    pub lun: Lun,
+    pub event: AsyncEvent,
+    pub vendor_code: u8,
+    pub parameters: [u16; 3],
+}
+
+impl AsyncMessage {
+    /// Reads the header.
+    pub fn decode(r: &mut Reader<'_>) -> Result<(Self, Numbers), Malformed> {
+        open(r)?;
+        let lun = Lun(r.array()?);
+        r.skip(8)?;
+        let numbers = Numbers::decode(r)?;
+        let (event, vendor_code) = (AsyncEvent(r.u8()?), r.u8()?);
+        let parameters = [r.u16_be()?, r.u16_be()?, r.u16_be()?];
+        r.skip(4)?;
+        Ok((Self { lun, event, vendor_code, parameters }, numbers))
+    }
+
+    /// Writes the header, without numbers.
+    pub fn encode(&self, data_length: usize, w: &mut Writer) {
+        begin(w, Opcode::ASYNC_MESSAGE, [0x80, 0, 0], data_length);
+        w.put(&self.lun.0);
+        w.u32_be(NO_TAG);
+        w.zeros(16); // and numbers
+        w.u8(self.event.0);
+        w.u8(self.vendor_code);
+        self.parameters.iter().for_each(|value| w.u16_be(*value));
+        w.zeros(4);
+    }
+}

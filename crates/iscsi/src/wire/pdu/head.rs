@@ -1,0 +1,138 @@
+use wire::{Malformed, Reader, Writer};
+
+/// Bytes of the basic header.
+pub const BHS: usize = 48;
+/// The tag that is none.
+pub const NO_TAG: u32 = 0xffff_ffff;
+
+/// What a PDU is, RFC 7143 11.2.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opcode(pub u8);
+
+#[allow(missing_docs, reason = "named as in RFC 7143 11.2.1.2")]
+impl Opcode {
+    pub const NOP_OUT: Self = Self(0x00);
+    pub const SCSI_COMMAND: Self = Self(0x01);
+    pub const TASK_REQUEST: Self = Self(0x02);
+    pub const LOGIN_REQUEST: Self = Self(0x03);
+    pub const TEXT_REQUEST: Self = Self(0x04);
+    pub const DATA_OUT: Self = Self(0x05);
+    pub const LOGOUT_REQUEST: Self = Self(0x06);
+    pub const SNACK: Self = Self(0x10);
+    pub const NOP_IN: Self = Self(0x20);
+    pub const SCSI_RESPONSE: Self = Self(0x21);
+    pub const TASK_RESPONSE: Self = Self(0x22);
+    pub const LOGIN_RESPONSE: Self = Self(0x23);
+    pub const TEXT_RESPONSE: Self = Self(0x24);
+    pub const DATA_IN: Self = Self(0x25);
+    pub const LOGOUT_RESPONSE: Self = Self(0x26);
+    pub const R2T: Self = Self(0x31);
+    pub const ASYNC_MESSAGE: Self = Self(0x32);
+    pub const REJECT: Self = Self(0x3f);
+}
+
+/// A logical unit number as it travels, SAM-5 4.7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lun(pub [u8; 8]);
+
+impl Lun {
+    /// Of a small number: peripheral device addressing below 256, flat space above (SAM-5 4.7.7).
+    #[must_use]
+    pub fn of(number: u16) -> Self {
+        let [high, low] = number.to_be_bytes();
+        Self([if number < 256 { high } else { 0x40 | high & 0x3f }, low, 0, 0, 0, 0, 0, 0])
+    }
+
+    /// The small number, if it is one of a single level.
+    #[must_use]
+    pub fn number(self) -> Option<u16> {
+        let [first, second, rest @ ..] = self.0;
+        let number = u16::from_be_bytes([first & 0x3f, second]);
+        let is_plain = match first >> 6 {
+            0 => first == 0, // bus 0
+            1 => true,
+            _ => false,
+        };
+        (is_plain && rest == [0; 6]).then_some(number)
+    }
+}
+
+/// What all PDUs begin with, RFC 7143 11.2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// To be looked at before what was sent earlier, and outside of the numbering.
+    pub immediate: bool,
+    /// What it is.
+    pub opcode: Opcode,
+    /// Bytes of further headers.
+    pub additional: usize,
+    /// Bytes of data, those that fill them up not counted.
+    pub data: usize,
+}
+
+impl Head {
+    /// Bytes that must be there before the lengths are known.
+    pub const NEEDS: usize = 8;
+
+    /// Reads 8 bytes.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let first = r.u8()?;
+        r.skip(3)?;
+        let additional = usize::from(r.u8()?) * 4;
+        let [high, middle, low] = r.array()?;
+        let data = u32::from_be_bytes([0, high, middle, low]) as usize;
+        Ok(Self { immediate: first & 0x40 != 0, opcode: Opcode(first & 0x3f), additional, data })
+    }
+
+    /// Bytes of the whole PDU, with digests of so many bytes behind its headers and behind its data.
+    #[must_use]
+    pub fn length(&self, header_digest: usize, data_digest: usize) -> usize {
+        let data = if self.data > 0 { self.data + padding(self.data) + data_digest } else { 0 };
+        BHS + self.additional + header_digest + data
+    }
+}
+
+/// Bytes that data of this length are filled up with.
+#[must_use]
+pub const fn padding(length: usize) -> usize {
+    length.wrapping_neg() & 3
+}
+
+/// Writes what PDUs begin with: no further headers, and so many bytes of data.
+pub(super) fn begin(w: &mut Writer, opcode: Opcode, flags: [u8; 3], data: usize) {
+    w.u8(opcode.0);
+    w.put(&flags);
+    w.u32_be(data as u32 & 0x00ff_ffff);
+}
+
+/// Reads the same: the first byte's immediate bit, and the three bytes behind it.
+pub(super) fn open(r: &mut Reader<'_>) -> Result<(bool, [u8; 3]), Malformed> {
+    let first = r.u8()?;
+    let flags = r.array()?;
+    r.skip(4)?;
+    Ok((first & 0x40 != 0, flags))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_count_padding_and_digests() {
+        let bytes = [0x41, 0x80, 0, 0, 2, 0, 1, 1];
+        let head = Head::decode(&mut Reader::new(&bytes)).unwrap();
+        let expected = Head { immediate: true, opcode: Opcode::SCSI_COMMAND, additional: 8, data: 257 };
+        assert_eq!(head, expected);
+        assert_eq!(head.length(4, 4), 48 + 8 + 4 + 260 + 4);
+        assert_eq!(Head { data: 0, ..head }.length(0, 4), 56);
+    }
+
+    #[test]
+    fn numbers_of_units_are_read_in_both_simple_formats() {
+        assert_eq!(Lun([0, 5, 0, 0, 0, 0, 0, 0]).number(), Some(5));
+        assert_eq!(Lun([0x41, 2, 0, 0, 0, 0, 0, 0]).number(), Some(0x102));
+        assert_eq!(Lun([0, 5, 0, 1, 0, 0, 0, 0]).number(), None);
+        assert_eq!(Lun([0xc1, 1, 0, 0, 0, 0, 0, 0]).number(), None);
+        assert!((0..0x4000).all(|number| Lun::of(number).number() == Some(number)));
+    }
+}
