@@ -77,6 +77,16 @@ impl ToClient {
 
     /// Sends this after whatever waits already. Answers whether the connection was still there.
     pub fn send(&self, reply: Reply) -> bool {
+        self.put(reply, true)
+    }
+
+    /// Puts this behind whatever waits already, for a protocol whose answers are more than one reply. It leaves once the
+    /// message being answered has been, so it is for use by answers alone.
+    pub fn queue(&self, reply: Reply) -> bool {
+        self.put(reply, false)
+    }
+
+    fn put(&self, reply: Reply, flush: bool) -> bool {
         let (outbox, counters) = match &self.0 {
             Way::Elsewhere(take) => return take(Some(reply)),
             Way::Outbox(outbox, counters) => (outbox, counters),
@@ -84,8 +94,24 @@ impl ToClient {
         let Some(outbox) = outbox.upgrade() else { return false };
         counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
         outbox.push(reply);
-        outbox.flush();
+        if flush {
+            outbox.flush();
+        }
         true
+    }
+
+    /// Ends the connection once everything that waits has left.
+    pub fn finish(&self) {
+        match &self.0 {
+            Way::Outbox(outbox, _) => {
+                if let Some(outbox) = outbox.upgrade() {
+                    outbox.finish();
+                }
+            }
+            Way::Elsewhere(take) => {
+                take(None);
+            }
+        }
     }
 
     /// Ends the connection.

@@ -51,6 +51,8 @@ struct Queue {
     sent: usize,
     /// Somebody sends now.
     sending: bool,
+    /// The connection ends once nothing waits.
+    ending: bool,
     dead: bool,
 }
 
@@ -141,6 +143,7 @@ impl Outbox {
             return;
         }
         match self.send(&mut queue) {
+            Ok(()) if queue.pieces.is_empty() && queue.ending => self.kill(&mut queue),
             Ok(()) if queue.pieces.is_empty() => {}
             Ok(()) => self.stuck.notify_one(),
             Err(_) => self.kill(&mut queue),
@@ -154,6 +157,18 @@ impl Outbox {
         self.kill(&mut self.queue.lock());
         self.left.notify_waiters();
         self.stuck.notify_one();
+    }
+
+    /// Ends the connection once everything that waits has left.
+    pub(crate) fn finish(&self) {
+        let mut queue = self.queue.lock();
+        queue.ending = true;
+        if queue.pieces.is_empty() {
+            self.kill(&mut queue);
+            drop(queue);
+            self.left.notify_waiters();
+            self.stuck.notify_one();
+        }
     }
 
     /// Sends what [`Outbox::flush`] left behind, for as long as the connection lives. Ends it when the client takes
@@ -170,7 +185,8 @@ impl Outbox {
                 if queue.dead {
                     return;
                 }
-                if self.send(&mut queue).is_err() {
+                let sent = self.send(&mut queue);
+                if sent.is_err() || queue.ending && queue.pieces.is_empty() {
                     self.kill(&mut queue);
                 }
                 drop(queue);
