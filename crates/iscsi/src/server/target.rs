@@ -1,7 +1,7 @@
-//! Targets: what initiators log in to.
+//! Targets: what initiators log in to, and which of their logical units each initiator sees.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
@@ -10,32 +10,123 @@ use super::scsi::LogicalUnit;
 /// The one portal group that every target has.
 pub const PORTAL_GROUP: u16 = 1;
 
+/// A logical unit's place in a target.
+#[derive(Clone)]
+pub struct Lun {
+    /// Its number.
+    pub number: u16,
+    /// The disk.
+    pub unit: Arc<LogicalUnit>,
+    /// Patterns of the names of initiators that see it; all of them when it is empty.
+    pub initiators: Vec<String>,
+    /// Patterns of the names of those that may only read it.
+    pub readers: Vec<String>,
+}
+
+/// Who may log in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Access {
+    /// Nobody need prove who they are.
+    pub guests: bool,
+    /// Accounts that may log in; all of them when this and `groups` are empty.
+    pub users: Vec<String>,
+    /// Unix groups whose members may.
+    pub groups: Vec<u32>,
+}
+
+/// A logical unit as one initiator sees it.
+#[derive(Clone)]
+pub struct Seen {
+    /// Its number.
+    pub number: u16,
+    /// The disk.
+    pub unit: Arc<LogicalUnit>,
+    /// The initiator may not write to it.
+    pub read_only: bool,
+}
+
 /// A target.
 pub struct Target {
     /// Its iSCSI name.
     pub name: String,
-    /// Its logical units by number.
-    units: RwLock<BTreeMap<u16, Arc<LogicalUnit>>>,
+    /// What people see, for initiators that show it.
+    pub alias: String,
+    offer: RwLock<(Access, Vec<Lun>)>,
+    /// Counts the changes of its units.
+    generation: AtomicU64,
 }
 
 impl Target {
-    /// A target without units.
-    pub fn new(name: &str) -> Arc<Self> {
-        Arc::new(Self { name: name.into(), units: RwLock::default() })
+    /// A target without units, which nobody may log in to.
+    pub fn new(name: &str, alias: &str) -> Arc<Self> {
+        let (offer, generation) = (RwLock::default(), AtomicU64::new(0));
+        Arc::new(Self { name: name.into(), alias: alias.into(), offer, generation })
     }
 
-    /// The unit of a number.
-    pub fn unit(&self, number: u16) -> Option<Arc<LogicalUnit>> {
-        self.units.read().get(&number).cloned()
+    /// Gives it other units. Initiators that see others than before are told at their next command.
+    pub fn set(&self, access: Access, mut luns: Vec<Lun>) {
+        luns.sort_by_key(|lun| lun.number);
+        let before = std::mem::replace(&mut *self.offer.write(), (access, luns.clone())).1;
+        self.generation.fetch_add(1, Ordering::Release);
+        let same = before.len() == luns.len()
+            && before.iter().zip(&luns).all(|(a, b)| a.number == b.number && Arc::ptr_eq(&a.unit, &b.unit));
+        if !same {
+            luns.iter().for_each(|lun| lun.unit.tell_all(crate::wire::scsi::Asc::REPORTED_LUNS_CHANGED));
+        }
     }
 
-    /// All of them, ascending.
-    pub fn units(&self) -> Vec<(u16, Arc<LogicalUnit>)> {
-        self.units.read().iter().map(|(number, unit)| (*number, unit.clone())).collect()
+    /// Who may log in.
+    pub fn access(&self) -> Access {
+        self.offer.read().0.clone()
     }
 
-    /// Gives it other units.
-    pub fn set_units(&self, units: BTreeMap<u16, Arc<LogicalUnit>>) {
-        *self.units.write() = units;
+    /// All of its units.
+    pub fn luns(&self) -> Vec<Lun> {
+        self.offer.read().1.clone()
+    }
+
+    /// Those that the initiator of this name sees, ascending.
+    pub(crate) fn seen_by(&self, initiator: &str) -> Vec<Seen> {
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, initiator));
+        let offer = self.offer.read();
+        let seen = offer.1.iter().filter(|lun| lun.initiators.is_empty() || any(&lun.initiators));
+        seen.map(|lun| Seen { number: lun.number, unit: lun.unit.clone(), read_only: any(&lun.readers) })
+            .collect()
+    }
+
+    /// Which of its states its units are in.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+}
+
+/// Whether a name is one that a pattern means, in which `*` is anything. Names are in lower case.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    let pattern = pattern.to_lowercase();
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_is_anything() {
+        let name = "iqn.1993-08.org.debian:01:ab";
+        for pattern in ["*", name, "iqn.1993-08.org.debian:*", "*:ab", "IQN.*debian*ab", "iqn*0*1*"] {
+            assert!(matches(pattern, name), "{pattern}");
+        }
+        for pattern in ["", "iqn.1993-08.org.debian:01", "*debian", "iqn*x*", "*:ab:*ab"] {
+            assert!(!matches(pattern, name), "{pattern}");
+        }
     }
 }

@@ -9,14 +9,16 @@ use bytes::Bytes;
 use vfs::Payload;
 
 use super::{LogicalUnit, Nexus};
-use crate::server::target::Target;
+use crate::server::target::{Seen, Target};
 use crate::wire::Malformed;
 use crate::wire::scsi::{Asc, Sense, Status};
 
 /// A command with everything found out about it.
 pub(crate) struct Command {
-    /// Where it was sent; its other units.
+    /// Where it was sent.
     pub(crate) target: Arc<Target>,
+    /// What the initiator sees there.
+    pub(crate) seen: Arc<[Seen]>,
     /// What it is for. `None`: there is nothing under that number.
     pub(crate) unit: Option<Arc<LogicalUnit>>,
     /// Who asks.
@@ -27,6 +29,8 @@ pub(crate) struct Command {
     pub(crate) data: Bytes,
     /// This initiator may not write to this unit, or nobody may.
     pub(crate) read_only: bool,
+    /// Its tag, which is of this nexus alone.
+    pub(crate) tag: u32,
     /// Set when it has been called off: whoever works long looks.
     pub(crate) aborted: Arc<AtomicBool>,
 }

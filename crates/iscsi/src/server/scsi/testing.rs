@@ -7,7 +7,7 @@
 //! assert_eq!(good.bytes()[0], 0);
 //! ```
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use vfs::{Actor, Caller, OpenOptions, Volume, VolumeOptions};
 use super::{
     Command, Good, Identity, InitiatorPort, Keeper, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
 };
-use crate::server::target::Target;
+use crate::server::target::{Access, Lun, Target};
 
 /// What units have kept, as after a restart.
 #[derive(Default)]
@@ -56,8 +56,9 @@ impl Disk {
     pub(crate) async fn on(backend: Arc<dyn Backend>, blocks: u64, options: UnitOptions) -> Self {
         let kept = Arc::new(Kept::default());
         let unit = unit(backend, 0, blocks, options, kept.clone()).await;
-        let target = Target::new("iqn.2026-11.test:disk");
-        target.set_units(BTreeMap::from([(0, unit.clone())]));
+        let target = Target::new("iqn.2026-11.test:disk", "test");
+        let lun = Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
+        target.set(Access { guests: true, ..Access::default() }, vec![lun]);
         Self { target, unit, kept }
     }
 
@@ -84,9 +85,19 @@ impl Disk {
         let mut padded = cdb.to_vec();
         padded.resize(cdb.len().max(16), 0);
         let read_only = unit.as_ref().is_some_and(|unit| unit.options.read_only);
+        let seen = self.target.seen_by(&nexus.initiator.name).into();
         let (target, nexus, cdb) = (self.target.clone(), nexus.clone(), Bytes::from(padded));
-        let mut command =
-            Command { target, unit, nexus, cdb, data: Bytes::new(), read_only, aborted: Arc::default() };
+        let mut command = Command {
+            target,
+            unit,
+            nexus,
+            cdb,
+            data: Bytes::new(),
+            read_only,
+            tag: 1,
+            seen,
+            aborted: Arc::default(),
+        };
         let (supported, needs) = super::needs(&command)?;
         match needs {
             Needs::Nothing => assert!(data.is_empty(), "the command takes no data"),

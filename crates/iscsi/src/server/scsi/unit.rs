@@ -10,7 +10,7 @@ use vfs::{Open, Payload};
 
 use super::modes::Modes;
 use super::reservations::Reservations;
-use super::{Attentions, Refusal};
+use super::{Attentions, Holders, Refusal};
 use crate::wire::scsi::{Asc, Sense};
 
 /// Who a logical unit is. It stays the same for as long as its blocks are the same disk.
@@ -48,6 +48,9 @@ pub struct LogicalUnit {
     /// Its size, in blocks.
     blocks: AtomicU64,
     pub(crate) attentions: Attentions,
+    pub(crate) holders: Holders,
+    /// Ordered commands wait for those before them, and those after them wait for them.
+    pub(crate) order: Arc<tokio::sync::RwLock<()>>,
     pub(crate) reservations: Reservations,
     pub(crate) modes: Modes,
     pub(crate) keeper: Arc<dyn Keeper>,
@@ -65,7 +68,19 @@ impl LogicalUnit {
         let blocks = AtomicU64::new(size / u64::from(options.block_size));
         let (attentions, reservations, modes) =
             (Attentions::default(), Reservations::default(), Modes::default());
-        Arc::new(Self { identity, options, open, blocks, attentions, reservations, modes, keeper })
+        let (holders, order) = (Holders::default(), Arc::default());
+        Arc::new(Self {
+            identity,
+            options,
+            open,
+            blocks,
+            attentions,
+            holders,
+            order,
+            reservations,
+            modes,
+            keeper,
+        })
     }
 
     /// Who it is.

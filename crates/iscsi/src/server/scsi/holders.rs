@@ -1,0 +1,58 @@
+//! The sessions that see a logical unit: whom to tell of what happens to it, and whose commands to call off.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::{InitiatorPort, LogicalUnit};
+use crate::wire::scsi::Asc;
+
+/// A session, as its logical units know it.
+pub(crate) trait Holder: Send + Sync {
+    /// Whose it is.
+    fn initiator(&self) -> &InitiatorPort;
+    /// Calls off its commands for this unit but the one with the tag `except`. They are not answered any more.
+    fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>);
+}
+
+/// Those of one unit.
+#[derive(Default)]
+pub(crate) struct Holders(Mutex<Vec<Weak<dyn Holder>>>);
+
+impl Holders {
+    /// A session begins to see the unit.
+    pub(crate) fn arrive(&self, holder: Weak<dyn Holder>) {
+        let mut holders = self.0.lock();
+        holders.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&holder));
+        holders.push(holder);
+    }
+
+    /// It has ended.
+    pub(crate) fn leave(&self, holder: &Weak<dyn Holder>) {
+        self.0.lock().retain(|other| other.strong_count() > 0 && !other.ptr_eq(holder));
+    }
+
+    /// All of them now.
+    pub(crate) fn all(&self) -> Vec<Arc<dyn Holder>> {
+        self.0.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl LogicalUnit {
+    /// Tells every initiator that has a session.
+    pub(crate) fn tell_all(&self, what: Asc) {
+        self.holders.all().iter().for_each(|holder| self.attentions.raise(holder.initiator(), what));
+    }
+
+    /// Tells every one but this.
+    pub(crate) fn tell_others(&self, but: &InitiatorPort, what: Asc) {
+        let others = self.holders.all().into_iter().filter(|holder| holder.initiator() != but);
+        others.for_each(|holder| self.attentions.raise(holder.initiator(), what));
+    }
+
+    /// Calls off the commands of an initiator.
+    pub(crate) fn abort_tasks_of(&self, initiator: &InitiatorPort, except: Option<u32>) {
+        let theirs = self.holders.all().into_iter().filter(|holder| holder.initiator() == initiator);
+        theirs.for_each(|holder| holder.abort_tasks(self, except));
+    }
+}
