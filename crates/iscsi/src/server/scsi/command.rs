@@ -122,15 +122,28 @@ pub(crate) type Outcome = Result<Good, Refusal>;
 /// A command that is being done.
 pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// What others' reservations mean for a command, SPC-4 table 65 and SBC-3 table 13.
+/// What others' reservations mean for a command, SPC-4 table 65 and SBC-3 table 13; for RESERVE, SPC-2 table 9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conflict {
     /// Always allowed.
     Never,
-    /// Refused while another has reserved the unit for all access.
+    /// Refused only while another has reserved the unit with RESERVE: TEST UNIT READY, RECEIVE COPY RESULTS.
+    Reserve,
+    /// Refused while another has reserved the unit for all access: READ, VERIFY, MODE SENSE.
     Reads,
-    /// Refused while another has reserved the unit at all.
+    /// Refused while another has reserved the unit at all: WRITE, MODE SELECT.
     Writes,
+    /// As [`Conflict::Writes`] unless this byte of the command, as far as the mask goes, is the value; then never.
+    WritesUnless { byte: usize, mask: u8, value: u8 },
+    /// Refused while anybody has reserved the unit with RESERVE, also the one who did: PERSISTENT RESERVE IN and OUT.
+    Persistent,
+}
+
+impl Conflict {
+    /// START STOP UNIT: starting is always allowed.
+    pub(crate) const START_STOP: Self = Self::WritesUnless { byte: 4, mask: 0xf1, value: 0x01 };
+    /// PREVENT ALLOW MEDIUM REMOVAL: allowing is always allowed.
+    pub(crate) const PREVENT_ALLOW: Self = Self::WritesUnless { byte: 4, mask: 0x03, value: 0x00 };
 }
 
 /// A command that is supported: the one place that says so.

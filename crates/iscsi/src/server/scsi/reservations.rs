@@ -8,7 +8,7 @@ pub(crate) struct Reservations {}
 
 impl Reservations {
     /// Whether a command of this kind may be done now.
-    pub(crate) fn check(&self, _nexus: &Nexus, _conflict: Conflict) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, _nexus: &Nexus, _conflict: Conflict, _cdb: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }
 }

@@ -13,6 +13,11 @@ pub(crate) fn find(cdb: &[u8]) -> Option<&'static Supported> {
     })
 }
 
+/// Whether there is a command with this operation code, whatever its service action.
+pub(crate) fn knows(opcode: u8) -> bool {
+    COMMANDS.iter().any(|command| command.opcode == opcode)
+}
+
 /// The service action in a descriptor block.
 fn action_of(cdb: &[u8]) -> Option<u16> {
     match cdb.first()? {

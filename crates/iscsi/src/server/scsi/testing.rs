@@ -29,8 +29,8 @@ use crate::server::target::{Access, Lun, Target};
 pub(crate) struct Kept(pub(crate) Mutex<HashMap<u64, Vec<u8>>>);
 
 impl Keeper for Kept {
-    fn load(&self, naa: u64) -> Option<Vec<u8>> {
-        self.0.lock().get(&naa).cloned()
+    fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().get(&naa).cloned())
     }
 
     fn keep(&self, naa: u64, bytes: &[u8]) -> io::Result<()> {

@@ -24,8 +24,8 @@ pub struct Identity {
 
 /// Where what must outlast the server is kept.
 pub trait Keeper: Send + Sync {
-    /// What was kept last of the unit with this NAA identifier.
-    fn load(&self, naa: u64) -> Option<Vec<u8>>;
+    /// What was kept last of the unit with this NAA identifier. An error says that it is there and cannot be had.
+    fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>>;
     /// Keeps this instead, and answers once it is on the disk.
     fn keep(&self, naa: u64, bytes: &[u8]) -> io::Result<()>;
 }
