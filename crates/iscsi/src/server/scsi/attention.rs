@@ -48,10 +48,40 @@ impl Attentions {
         first
     }
 
+    /// This initiator knows that already.
+    pub(crate) fn withdraw(&self, from: &InitiatorPort, what: Asc) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        let Some(queue) = waiting.get_mut(from) else { return };
+        queue.retain(|other| *other != what);
+        if queue.is_empty() {
+            waiting.remove(from);
+        }
+        self.count.store(waiting.len(), Ordering::Release);
+    }
+
     /// An initiator has gone: it is told nothing of what was.
     pub(crate) fn forget(&self, initiator: &InitiatorPort) {
         let mut waiting = self.waiting.lock();
         waiting.remove(initiator);
         self.count.store(waiting.len(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_withdrawn_is_not_told() {
+        let initiator = InitiatorPort { name: "iqn.2026-11.test:ada".into(), isid: [0x40, 0, 0, 0, 0, 1] };
+        let (attentions, ada) = (Attentions::default(), Nexus { initiator, number: 1 });
+        attentions.raise(&ada.initiator, Asc::REPORTED_LUNS_CHANGED);
+        attentions.raise(&ada.initiator, Asc::CAPACITY_CHANGED);
+        attentions.withdraw(&ada.initiator, Asc::REPORTED_LUNS_CHANGED);
+        assert_eq!(attentions.take(&ada), Some(Asc::CAPACITY_CHANGED));
+        assert_eq!(attentions.take(&ada), None);
     }
 }

@@ -41,9 +41,14 @@ impl Command {
         self.unit.as_ref().ok_or(Refusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)))
     }
 
+    /// Whether what writes is refused: here, to this initiator, or as somebody has set SWP (SPC-4 7.5.8).
+    pub(crate) fn is_protected(&self) -> bool {
+        self.read_only || self.unit.as_ref().is_some_and(|unit| unit.modes.write_protected())
+    }
+
     /// Refuses what would write where this initiator may not.
     pub(crate) fn may_write(&self) -> Result<(), Refusal> {
-        if self.read_only {
+        if self.is_protected() {
             Err(Sense::new(crate::wire::scsi::Key::DATA_PROTECT, Asc::WRITE_PROTECTED).into())
         } else {
             Ok(())

@@ -10,6 +10,7 @@ mod command;
 mod dispatch;
 mod failure;
 mod holders;
+mod limits;
 mod modes;
 mod nexus;
 mod reservations;

@@ -93,6 +93,20 @@ impl LogicalUnit {
         self.blocks.load(Ordering::Acquire)
     }
 
+    /// It has so many bytes from now on, and whoever has a session is told (SBC-3 4.10). What is behind the end was cut off
+    /// already, or the file was made longer.
+    pub fn set_size(&self, size: u64) {
+        let blocks = size / u64::from(self.block_size());
+        if self.blocks.swap(blocks, Ordering::AcqRel) != blocks {
+            self.tell_all(Asc::CAPACITY_CHANGED);
+        }
+    }
+
+    /// What INQUIRY says of it is not what it was.
+    pub fn is_described_otherwise(&self) {
+        self.tell_all(Asc::INQUIRY_DATA_CHANGED);
+    }
+
     /// Bytes of a block.
     pub fn block_size(&self) -> u32 {
         self.options.block_size
