@@ -1,6 +1,7 @@
 //! Bytes to values and back: PDUs, the text of logins, SCSI commands and what they answer.
 
 pub mod digest;
+pub mod keys;
 pub mod pdu;
 pub mod scsi;
 
