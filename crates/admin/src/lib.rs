@@ -2,6 +2,7 @@
 //! that clients want to read.
 
 pub mod control;
+pub mod luns;
 pub mod recipe;
 pub mod settings;
 mod state;

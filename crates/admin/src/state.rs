@@ -3,6 +3,7 @@
 //! ```text
 //! identity.toml   format version, server id, handle secret, when it was made; never changes
 //! accounts.toml   see `auth`
+//! luns.toml       see `luns`
 //! lock            held while a server runs; holds its process id
 //! control.sock    see `control`
 //! ```

@@ -57,16 +57,16 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "protocols = [\"nfs\", \"sbm\", 3]",
         &[
-            "fourfold.toml:4:21: error: `protocols` must be a list of \"nfs\", \"smb\" or \"afp\", not \"sbm\"; \
+            "fourfold.toml:4:21: error: `protocols` must be a list of \"nfs\", \"smb\", \"afp\" or \"iscsi\", not \"sbm\"; \
              write `\"smb\"`",
-            "fourfold.toml:4:28: error: `protocols` must be a list of \"nfs\", \"smb\" or \"afp\", not 3; write \
-             `protocols = [\"nfs\", \"smb\", \"afp\"]`",
+            "fourfold.toml:4:28: error: `protocols` must be a list of \"nfs\", \"smb\", \"afp\" or \"iscsi\", not 3; write \
+             `protocols = [\"nfs\", \"smb\", \"afp\", \"iscsi\"]`",
         ],
     ),
     (
         "protocols = \"nfs\"",
         &[
-            "fourfold.toml:4:1: error: `protocols` must be a list of \"nfs\", \"smb\" or \"afp\", not \"nfs\"; write \
+            "fourfold.toml:4:1: error: `protocols` must be a list of \"nfs\", \"smb\", \"afp\" or \"iscsi\", not \"nfs\"; write \
            `protocols = [\"nfs\"]`",
         ],
     ),
@@ -285,7 +285,8 @@ fn what_is_not_set_has_its_default() {
     assert_eq!((server.cache_size, server.grace_period.as_secs()), (256 << 20, 45));
     assert!(server.state.ends_with(".fourfold"));
     let share = &settings.shares[0];
-    assert_eq!(share.protocols, [Protocol::Nfs, Protocol::Smb, Protocol::Afp]);
+    assert_eq!(share.protocols, [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi]);
+    assert!(share.luns.is_empty() && server.iscsi_name.is_none() && server.iscsi_account.is_none());
     assert!(share.mac_sidecars && !share.read_only && !share.guests && !share.device_nodes);
     assert_eq!((server.smb_signing_required, server.smb_encryption), (false, Encryption::Optional));
     assert!(!share.encryption_required && !share.time_machine && share.time_machine_size.is_none());

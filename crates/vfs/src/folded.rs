@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::backend::Found;
 use crate::mac::layout::is_sidecar_name;
 use crate::names::{self, FoldedKey, Folding};
-use crate::sidecars::refuse_store;
-use crate::streams::{STORE, Streams};
+use crate::own_folders::is_own_name;
+use crate::own_folders::refuse_own;
+use crate::streams::Streams;
 use crate::{Caller, Error, Result, Volume};
 
 impl Volume {
@@ -24,7 +25,7 @@ impl Volume {
         name: &[u8],
         folding: Folding,
     ) -> Result<(Vec<u8>, Found)> {
-        refuse_store(name)?;
+        refuse_own(name)?;
         let caller = self.passing(caller, folder)?;
         let find = |name: &[u8]| folder.object.lookup(caller, name).map(|found| (name.to_vec(), found));
         match find(name) {
@@ -57,7 +58,7 @@ impl Volume {
     /// Names of sidecars are kept with the others, as what they belong to comes and goes.
     fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
         let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
-        name != STORE && !(is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
+        !is_own_name(name) && !(is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
     }
 
     /// The same by a walk through a folder that is too large to keep.

@@ -28,7 +28,8 @@ use crate::acl::server;
 use crate::backend::ListEntry;
 use crate::inhibited::Inhibited;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
-use crate::streams::{STORE, Streams};
+use crate::own_folders::is_own_name;
+use crate::streams::Streams;
 use crate::volume::Node;
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
@@ -309,13 +310,14 @@ fn collect(
             });
             entries.len() < most
         })?;
+        entries.retain(|entry| !is_own_name(&entry.name));
         if let Some(streams) = streams {
             entries.retain(|entry| {
                 if is_sidecar_name(&entry.name) {
                     sidecars.insert(entry.name.clone());
                 }
                 let hide = is_hidden(streams, folder, &entry.name);
-                if hide && &*entry.name != STORE {
+                if hide {
                     hidden.push(entry.name.clone());
                 }
                 !hide
@@ -325,7 +327,7 @@ fn collect(
     Ok((Collected { entries, sidecars, hidden, whole: complete && cookie == 0 }, complete))
 }
 
-/// Sidecars, and the server's own store. What cannot be told is shown.
+/// Sidecars. What cannot be told is shown.
 fn is_hidden(streams: &Streams, folder: &Node, name: &[u8]) -> bool {
-    name == STORE || (is_sidecar_name(name) && streams.hidden(folder.as_ref(), name).unwrap_or(false))
+    is_sidecar_name(name) && streams.hidden(folder.as_ref(), name).unwrap_or(false)
 }

@@ -2,7 +2,7 @@
 
 use crate::backend::Found;
 use crate::names::Folding;
-use crate::sidecars::refuse_store;
+use crate::own_folders::refuse_own;
 use crate::{Caller, Error, Kind, Node, Result, Volume};
 
 /// The most components of a path.
@@ -144,7 +144,7 @@ fn folder(found: Found) -> Result<Found> {
 /// A component that the host may be asked for in a path.
 fn check(name: &[u8]) -> Result<()> {
     let is_path = matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0));
-    if is_path { Err(Error::InvalidName) } else { refuse_store(name) }
+    if is_path { Err(Error::InvalidName) } else { refuse_own(name) }
 }
 
 /// The name that a folder has in the one above it.

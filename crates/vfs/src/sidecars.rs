@@ -2,7 +2,8 @@
 
 use crate::backend::{Found, NewKind, RenameMode};
 use crate::mac::layout;
-use crate::streams::{File, STORE, Synthesized, View};
+use crate::own_folders::refuse_own;
+use crate::streams::{File, Synthesized, View};
 use crate::volume::Node;
 use crate::{Caller, Error, Kind, Result, Volume};
 
@@ -12,11 +13,6 @@ pub enum Looked {
     File(Found),
     /// The Mac metadata of the entry beside it, as the file that a Mac expects there.
     Sidecar(Synthesized),
-}
-
-/// The server's own folder at the root of a share is nobody's business.
-pub(crate) fn refuse_store(name: &[u8]) -> Result<()> {
-    if name == STORE { Err(Error::AccessDenied) } else { Ok(()) }
 }
 
 impl Volume {
@@ -73,7 +69,7 @@ impl Volume {
         new: NewKind<'_>,
         mode: u32,
     ) -> Result<Found> {
-        refuse_store(name)?;
+        refuse_own(name)?;
         let is_file = matches!(new, NewKind::File);
         if let Some(streams) = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name)) {
             let _changing = self.busy.change(&[(folder.object.id(), name)]);
@@ -103,7 +99,7 @@ impl Volume {
         name: &[u8],
         kind: Kind,
     ) -> Result<()> {
-        refuse_store(name)?;
+        refuse_own(name)?;
         let folder = folder.as_ref();
         match (&self.streams, kind) {
             (None, Kind::Folder) => folder.remove_folder(caller, name),
@@ -128,7 +124,7 @@ impl Volume {
         may_go: impl FnOnce() -> Result<()>,
         moved: impl FnOnce(),
     ) -> Result<()> {
-        refuse_store(from.1).and(refuse_store(to.1))?;
+        refuse_own(from.1).and(refuse_own(to.1))?;
         let (from, to) = ((from.0.as_ref(), from.1), (to.0.as_ref(), to.1));
         let _changing = self.busy.change(&[(from.0.id(), from.1), (to.0.id(), to.1)]);
         may_go()?;

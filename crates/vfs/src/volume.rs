@@ -18,9 +18,9 @@ use crate::listing::{Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
 use crate::open::Places;
+use crate::own_folders::refuse_own;
 use crate::permission::by_mode;
 use crate::pool::Pool;
-use crate::sidecars::refuse_store;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
 use crate::whereabouts::Whereabouts;
@@ -187,7 +187,7 @@ impl Volume {
 
     /// The entry of `folder` with this name: exactly, else in the form in which names are stored.
     pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
-        refuse_store(name)?;
+        refuse_own(name)?;
         let caller = self.passing_through(caller, folder)?;
         match folder.lookup(caller, name) {
             Err(Error::NotFound) => match to_stored(name) {

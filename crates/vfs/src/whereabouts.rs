@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::acl::server;
 use crate::backend::{Found, ListEntry};
-use crate::streams::STORE;
+use crate::own_folders::is_own_name;
 use crate::volume::Node;
 use crate::{Error, FileId, HostKey, Kind, Result, Volume};
 
@@ -151,7 +151,7 @@ impl Volume {
             let _ = folder.list(0, &mut |entry: ListEntry<'_>| {
                 left = left.saturating_sub(1);
                 let may_be_folder = matches!(entry.kind, Some(Kind::Folder) | None);
-                if may_be_folder && !matches!(entry.name, b"." | b".." | STORE) {
+                if may_be_folder && !matches!(entry.name, b"." | b"..") && !is_own_name(entry.name) {
                     below.push(entry.name.into());
                 }
                 if entry.kind != Some(Kind::Folder) && (entry.id == wanted || noted < MOST_SEEN / 2) {

@@ -109,6 +109,7 @@ fn nothing_outside_and_nothing_of_ours_is_reached() {
         assert_eq!(tree.fails("Top/../Top"), (1, Error::InvalidName));
         assert_eq!(tree.fails("Top/./Mid"), (1, Error::InvalidName));
         assert_eq!(tree.fails(".fourfold-streams/x"), (0, Error::AccessDenied));
+        assert_eq!(tree.fails(".fourfold-luns/x"), (0, Error::AccessDenied));
     }
 }
 

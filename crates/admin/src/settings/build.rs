@@ -8,6 +8,7 @@ use super::diagnostic::{Diagnostic, Findings, Place};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::kind::Port;
+use super::lun;
 use super::model::{
     Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
     ShareSettings, Squash, UserSettings,
@@ -72,6 +73,7 @@ fn build(
     let shares = share::all(arguments, &beside, sections.shares, findings);
     check_afp_logins(&server, &settings, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
+    lun::check(&shares, findings);
     share::check_state(&settings.state, server.place_of("state"), &shares, findings);
     if none_written && !findings.refused() {
         findings.error(
@@ -104,6 +106,8 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
+        iscsi_name: server.text("iscsi-name"),
+        iscsi_account: server.text("iscsi-account"),
         bonjour: match server.text("bonjour").as_deref() {
             Some("on") => Bonjour::On,
             Some("off") => Bonjour::Off,
@@ -240,6 +244,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         hide: section.texts("hide"),
         show: section.texts("show"),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
+        luns: section.luns.iter().filter_map(lun::settings).collect(),
         clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
     }
 }

@@ -142,6 +142,8 @@ impl File<'_> {
             let place = self.key_place(entries, key, item);
             if table == Table::Share && key == "client" {
                 section.clients = self.tables(Table::Client, item, &place);
+            } else if table == Table::Share && key == "lun" {
+                section.luns = self.tables(Table::Lun, item, &place);
             } else if let Some(setting) = setting(table, key) {
                 let (raw, places) = self.value(item);
                 section.set(setting, &raw, (&place, &places), self.findings);
@@ -194,7 +196,8 @@ impl File<'_> {
             (None, Some(header)) => (format!("there is no table `{key}`"), format!("write `{header}`")),
             (None, None) => (
                 format!("there is no table `{key}`"),
-                "the tables are `[server]`, `[[share]]`, `[[share.client]]` and `[[user]]`".into(),
+                "the tables are `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]` and `[[user]]`"
+                    .into(),
             ),
         };
         self.findings.error(place, what, instead);

@@ -7,6 +7,13 @@ use ipnet::IpNet;
 use super::table::Setting;
 use super::{suggest, units};
 
+/// Longest name of an iSCSI target or initiator in bytes, RFC 7143 4.2.7.1.
+pub const LONGEST_ISCSI_NAME: usize = 223;
+/// Longest beginning of the names of targets: share and LUN come behind it.
+const LONGEST_PREFIX: usize = 100;
+/// Highest number of a LUN in its target: what every initiator knows, SAM-5 4.7.7.2.
+pub const MOST_NUMBER: u16 = 255;
+
 /// What a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -16,6 +23,16 @@ pub enum Kind {
     ShareName,
     /// The name of an account.
     AccountName,
+    /// The name of a LUN or target.
+    LunName,
+    /// What the names of iSCSI targets begin with.
+    IscsiName,
+    /// A list of names of initiators, with `*`.
+    Initiators,
+    /// Bytes of a block of a LUN.
+    BlockSize,
+    /// A file.
+    File,
     /// A folder.
     Path,
     /// A port number, 0, or `"off"`.
@@ -133,6 +150,16 @@ impl Kind {
             Self::AccountName => {
                 "a name of 1 to 64 characters with none of / \\ : or spaces at its ends".into()
             }
+            Self::LunName => {
+                "a name of 1 to 64 letters and digits of ASCII, \"-\", \"_\" and \".\", beginning with a letter or digit"
+                    .into()
+            }
+            Self::IscsiName => format!(
+                "\"iqn.\", a year and month, and a domain from its end, of at most {LONGEST_PREFIX} characters a-z 0-9 - . :"
+            ),
+            Self::Initiators => "a list of names of initiators, in which * matches any characters".into(),
+            Self::BlockSize => "512 or 4096".into(),
+            Self::File => "the path of a file, in quotes".into(),
             Self::Path => "the path of a folder, in quotes".into(),
             Self::Port => "a port from 1 to 65535, 0 for any free one, or \"off\"".into(),
             Self::Size => "a size such as \"256 MiB\"".into(),
@@ -165,6 +192,7 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
     match setting.kind {
         Kind::SomeOf(words) => list(raw, |r| one_of(words, r)).map(Value::Texts),
         Kind::Texts => list(raw, |r| r.text().map(str::to_owned).ok_or(None)).map(Value::Texts),
+        Kind::Initiators => list(raw, initiator).map(Value::Texts),
         Kind::Addresses => list(raw, address).map(Value::Addresses),
         Kind::Clients => match raw {
             Raw::List(_) => list(raw, client).map(Value::Clients),
@@ -215,7 +243,19 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::Size, Raw::Text(t)) => units::parse_size(t).map(Value::Number).ok_or(None),
         (Kind::Size, Raw::Integer(i)) => u64::try_from(*i).map(Value::Number).map_err(|_| None),
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
-        (Kind::Path, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => Ok(Value::Text(t.clone())),
+        (Kind::BlockSize, Raw::Integer(size @ (512 | 4096))) => Ok(Value::Number(size.unsigned_abs())),
+        (Kind::BlockSize, Raw::Text(t)) => {
+            Err(units::parse_size(t).filter(|n| matches!(n, 512 | 4096)).map(|n| n.to_string()))
+        }
+        (Kind::LunName, Raw::Text(t)) if is_lun_name(t) => Ok(Value::Text(t.clone())),
+        (Kind::LunName, Raw::Text(t)) => Err(plainer_name(t)),
+        (Kind::IscsiName, Raw::Text(t)) if is_target_prefix(t) => Ok(Value::Text(t.clone())),
+        (Kind::IscsiName, Raw::Text(t)) => {
+            Err(Some(t.to_ascii_lowercase()).filter(|t| is_target_prefix(t)).map(|t| format!("{t:?}")))
+        }
+        (Kind::Path | Kind::File, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => {
+            Ok(Value::Text(t.clone()))
+        }
         (Kind::Text, Raw::Text(t)) if is_line(t) => Ok(Value::Text(t.clone())),
         (Kind::VolumePassword, Raw::Text(t)) if volume_password(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::Identity, Raw::Text(t)) if identity(t).is_some() => Ok(Value::Text(t.clone())),
@@ -273,6 +313,55 @@ fn better_client(text: &str) -> Option<String> {
         Err(_) => IpNet::from(address),
     };
     Some(format!("\"{net}\""))
+}
+
+/// A name of an initiator, which RFC 7143 4.2.7.1 has in lower case.
+fn initiator(raw: &Raw) -> Result<String, Option<String>> {
+    let text = raw.text().ok_or(None)?;
+    let fits = (1..=LONGEST_ISCSI_NAME).contains(&text.len());
+    if fits && text.chars().all(|c| !c.is_whitespace() && !c.is_control()) {
+        return Ok(text.to_lowercase());
+    }
+    let trimmed = text.trim();
+    let better = !trimmed.is_empty() && initiator(&Raw::Text(trimmed.into())).is_ok() && trimmed != text;
+    Err(better.then(|| format!("{trimmed:?}")))
+}
+
+/// What can be part of the name of a file and, in lower case and without `_`, of a target.
+#[must_use]
+pub fn is_lun_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (1..=64).contains(&name.len())
+        && name.chars().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+fn plainer_name(name: &str) -> Option<String> {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let plain: String = name.trim().chars().map(fits).take(64).collect();
+    is_lun_name(&plain).then(|| format!("{plain:?}"))
+}
+
+/// `iqn.2026-11.com.example`, RFC 7143 4.2.7.5, short enough that a share and a LUN fit behind it.
+fn is_target_prefix(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(c);
+    let Some((date, domain)) = name.strip_prefix("iqn.").and_then(|rest| rest.split_once('.')) else {
+        return false;
+    };
+    let dated = match date.split_once('-') {
+        Some((year, month)) => {
+            year.len() == 4
+                && year.parse::<u16>().is_ok()
+                && month.len() == 2
+                && month.parse::<u8>().is_ok_and(|month| (1..=12).contains(&month))
+        }
+        None => false,
+    };
+    dated
+        && name.len() <= LONGEST_PREFIX
+        && domain.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(allowed)
 }
 
 /// What fits where clients show a comment.

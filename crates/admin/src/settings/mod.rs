@@ -13,6 +13,7 @@ mod diagnostic;
 mod file;
 mod flags;
 mod kind;
+mod lun;
 mod model;
 mod page;
 mod reload;
@@ -25,7 +26,9 @@ pub mod units;
 pub use defaults::{candidates, default_port, default_state, find_file};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use flags::Arguments;
-pub use kind::{ClientMatch, Kind, Port};
+pub use kind::{ClientMatch, Kind, LONGEST_ISCSI_NAME, MOST_NUMBER, Port, is_lun_name};
+pub(crate) use lun::inside;
+pub use lun::{LunPlaces, LunSettings};
 pub use model::{
     Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
     ShareSettings, Squash, UserSettings,

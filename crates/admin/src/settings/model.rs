@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diagnostic::Diagnostic;
 use super::kind::{ClientMatch, Port};
+use super::lun::LunSettings;
 
 /// Everything that was set, by the settings file and the command line, checked as a whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +46,10 @@ pub struct ServerSettings {
     pub afp_signature: Option<[u8; 16]>,
     /// What AFP clients show to who logs in.
     pub afp_greeting: Option<String>,
+    /// What the names of iSCSI targets begin with; `None`: a name with the server's own id.
+    pub iscsi_name: Option<String>,
+    /// As which account the server proves itself to initiators.
+    pub iscsi_account: Option<String>,
     /// Whether the shares are announced.
     pub bonjour: Bonjour,
     /// The name that is announced; `None`: the host's.
@@ -231,7 +236,7 @@ pub struct ShareSettings {
     pub path: PathBuf,
     /// What clients show beside the name.
     pub comment: String,
-    /// The protocols that show it: of NFS, SMB and AFP.
+    /// The protocols that show it, or its LUNs: of NFS, SMB, AFP and iSCSI.
     pub protocols: Vec<Protocol>,
     /// Nobody may change anything.
     pub read_only: bool,
@@ -261,6 +266,8 @@ pub struct ShareSettings {
     pub show: Vec<String>,
     /// Clients may make device nodes.
     pub device_nodes: bool,
+    /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
+    pub luns: Vec<LunSettings>,
     /// Rules for NFS clients; the first that matches decides, and a client that none matches is refused.
     pub clients: Vec<ClientRule>,
 }

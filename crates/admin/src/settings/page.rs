@@ -61,6 +61,11 @@ fn about(table: Table) -> &'static str {
         Table::Client => {
             "What some NFS clients may do in the share above it. Stands any number of times below its `[[share]]`."
         }
+        Table::Lun => {
+            "A disk that the share has for iSCSI, in addition to those made with `fourfold lun create`. Stands any number \
+             of times below its `[[share]]`. Who may log in is a matter of the share: see `guests`, `users` and \
+             `groups`."
+        }
         Table::User => {
             "An account, in addition to those made with `fourfold user add`, or what to change about one of them. \
              Stands once for each."

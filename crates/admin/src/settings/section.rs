@@ -6,7 +6,7 @@ use super::diagnostic::{Findings, Place};
 use super::kind::{ClientMatch, Port, Raw, Value, Wrong, accept, identity};
 use super::table::{SETTINGS, Setting, Table, setting};
 
-/// One `[server]`, `[[share]]`, `[[share.client]]` or `[[user]]`.
+/// One `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]` or `[[user]]`.
 #[derive(Debug, Clone)]
 pub(super) struct Section {
     pub(super) table: Table,
@@ -14,11 +14,12 @@ pub(super) struct Section {
     /// `None`: it was set, but wrongly, which has been said.
     values: BTreeMap<&'static str, (Option<Value>, Place)>,
     pub(super) clients: Vec<Section>,
+    pub(super) luns: Vec<Section>,
 }
 
 impl Section {
     pub(super) fn new(table: Table, place: Place) -> Self {
-        Self { table, place, values: BTreeMap::new(), clients: Vec::new() }
+        Self { table, place, values: BTreeMap::new(), clients: Vec::new(), luns: Vec::new() }
     }
 
     pub(super) fn empty(table: Table) -> Self {

@@ -38,6 +38,12 @@ pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
         "valid groups" | "group" => "groups = [\"name\"]",
         "directory" | "folder" | "dir" => "path = \"/a/folder\"",
         "veto files" => "hide = [\"*.tmp\"]",
+        "backing store" | "backstore" | "image" => "file = \"images/disk.img\"",
+        "initiator address" | "initiator name" | "acl" | "acls" => {
+            "initiators = [\"iqn.1993-08.org.debian:*\"]"
+        }
+        "lun number" | "lun" => "number = 0",
+        "incominguser" | "chap" => "users = [\"name\"]",
         "hosts allow" | "clients" | "allow" => "client = [{ match = \"192.168.1.0/24\" }]",
         "bind" | "address" | "interfaces" => "listen = [\"127.0.0.1\"]",
         "no root squash" => "squash = \"none\"",

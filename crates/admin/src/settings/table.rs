@@ -1,6 +1,6 @@
 //! The table: every setting, once.
 
-use super::kind::Kind;
+use super::kind::{Kind, MOST_NUMBER};
 
 /// The table of the settings file that a setting stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,13 +11,15 @@ pub enum Table {
     Share,
     /// `[[share.client]]`.
     Client,
+    /// `[[share.lun]]`.
+    Lun,
     /// `[[user]]`.
     User,
 }
 
 impl Table {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 4] = [Self::Server, Self::Share, Self::Client, Self::User];
+    pub const ALL: [Self; 5] = [Self::Server, Self::Share, Self::Client, Self::Lun, Self::User];
 
     /// The dotted name.
     #[must_use]
@@ -26,6 +28,7 @@ impl Table {
             Self::Server => "server",
             Self::Share => "share",
             Self::Client => "share.client",
+            Self::Lun => "share.lun",
             Self::User => "user",
         }
     }
@@ -143,8 +146,11 @@ const fn port(key: &'static str, standard: &'static str, unset: &'static str) ->
 /// The values of `afp-logins`.
 pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
 
+/// The values of `protocols`.
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi"];
+
 use Kind::{Addresses, Bool, Clients, Number, OneOf, Path, Size, SomeOf, Texts};
-use Table::{Client, Server, Share, User};
+use Table::{Client, Lun, Server, Share, User};
 
 /// Every setting, in the order of the documentation.
 pub static SETTINGS: &[Setting] = &[
@@ -207,6 +213,18 @@ pub static SETTINGS: &[Setting] = &[
         "What Macs show to who logs in over AFP.",
         "Mac OS X shows up to 1000 bytes of it, older systems up to 199 characters.",
     ),
+    new(Server, "iscsi-name", Kind::IscsiName, "\"iqn.2026-11.com.example.storage\"")
+        .without_default("`iqn.2026-11.local.fourfold-` and the first eight digits of the server's id")
+        .says(
+            "What the names of iSCSI targets begin with: `NAME:share.lun`.",
+            "Set it to a name under a domain of yours, or to take over from another server. Initiators remember targets \
+             by their names: after a change they must log in anew.",
+        ),
+    new(Server, "iscsi-account", Kind::AccountName, "\"storage\"").without_default("none").says(
+        "The account with whose CHAP secret the server proves itself to initiators that ask (mutual CHAP).",
+        "Make it with `fourfold user add NAME --chap-secret`, and give the initiators that name and secret as the \
+         target's. Nobody needs to be able to log in with it.",
+    ),
     new(Server, "bonjour", OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
         "Whether the shares are announced by Bonjour (mDNS), so that Macs list the server: auto, on or off.",
         "\"auto\" announces what other machines can reach. \"on\" announces a server that listens on this machine only, too, \
@@ -247,19 +265,21 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "comment", Kind::Text, "\"\"")
         .example("\"Plans and photographs\"")
         .says("What clients show beside the name (SMB).", ""),
-    new(Share, "protocols", SomeOf(&["nfs", "smb", "afp"]), "[\"nfs\", \"smb\", \"afp\"]")
-        .says("The protocols that show the share.", ""),
+    new(Share, "protocols", SomeOf(PROTOCOLS), "[\"nfs\", \"smb\", \"afp\", \"iscsi\"]").says(
+        "The protocols that show the share.",
+        "iSCSI shows its LUNs, the other protocols its files.",
+    ),
     new(Share, "read-only", Bool, "false")
         .flag("read-only", "")
         .says("Nobody may change anything in the share.", "As a flag it counts for every share."),
     new(Share, "guests", Bool, "false").flag("guest", "").says(
         "People without an account may enter.",
-        "Counts for protocols with a login (SMB, AFP); for NFS the client rules decide. As a flag it counts for \
+        "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide. As a flag it counts for \
          every share.",
     ),
     new(Share, "users", Texts, "[]").example("[\"ada\", \"grace\"]").says(
         "Accounts that may enter; everyone with an account when this and `groups` are empty.",
-        "Counts for protocols with a login (SMB, AFP); for NFS the client rules decide.",
+        "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide.",
     ),
     new(Share, "groups", Texts, "[]")
         .example("[\"staff\"]")
@@ -323,6 +343,44 @@ pub static SETTINGS: &[Setting] = &[
     new(Client, "secure", Bool, "false").says(
         "These clients must use a source port below 1024.",
         "A Mac does so with the mount option `resvport`.",
+    ),
+    new(Lun, "name", Kind::LunName, "\"video\"").without_default("").says(
+        "The LUN's name, of which its target's is made.",
+        "Two names that differ only in upper and lower case count as the same.",
+    ),
+    new(Lun, "size", Size, "\"2 TiB\"").without_default("that of the file, which must be there").says(
+        "How large the LUN is; rounded up to whole blocks of 4096 bytes.",
+        "It is made when it is missing, takes room only as it is written to, and may be larger than the file system. A \
+         larger size than before lets it grow. A smaller one is refused: `fourfold lun resize --shrink` cuts.",
+    ),
+    new(Lun, "block-size", Kind::BlockSize, "512").says(
+        "Bytes of a block, as initiators see it: 512 or 4096.",
+        "It cannot change once the LUN is made: whatever is on it would be unreadable.",
+    ),
+    new(Lun, "read-only", Bool, "false").says("Nobody may write to the LUN.", ""),
+    new(Lun, "file", Kind::File, "\"images/old-disk.img\"")
+        .without_default("one of the server's own, hidden from the clients of the share")
+        .says(
+            "An image inside the share to serve as it is, such as one of tgt or LIO.",
+            "A relative path counts from the share's folder. The file must exist and is not changed by this. While it is \
+             served, clients of other protocols can read but not write or remove it.",
+        ),
+    new(Lun, "target", Kind::LunName, "\"vms\"").without_default("the LUN's name").says(
+        "The target's name behind the share's. LUNs of a share with the same word share a target.",
+        "",
+    ),
+    new(Lun, "number", Number(0, MOST_NUMBER as u64), "0")
+        .without_default("the lowest that is free in its target, kept from then on")
+        .says("The number of the LUN in its target.", ""),
+    new(Lun, "initiators", Kind::Initiators, "[]")
+        .example("[\"iqn.1991-05.com.microsoft:*\", \"iqn.1993-08.org.debian:01:studio\"]")
+        .says(
+            "Names of the initiators that see the LUN; `*` matches any characters. All of them when it is empty.",
+            "A name is no proof: anybody can claim it. Accounts with a CHAP secret are the proof, see `guests`.",
+        ),
+    new(Lun, "readers", Kind::Initiators, "[]").example("[\"iqn.2005-03.org.open-iscsi:*\"]").says(
+        "Names of initiators that may only read the LUN; `*` matches any characters.",
+        "An initiator that `initiators` and `readers` both name may only read.",
     ),
     new(User, "name", Kind::AccountName, "\"ada\"").without_default("").says(
         "The account's name.",

@@ -52,9 +52,22 @@ pub fn format_size(bytes: u64) -> String {
     if tenth == 0 { format!("{whole} {}", NAMES[step]) } else { format!("{whole}.{tenth} {}", NAMES[step]) }
 }
 
+/// The same as a value of the settings, which loses nothing: `"256 MiB"`, or `268435457`.
+#[must_use]
+pub fn as_written(bytes: u64) -> String {
+    let text = format_size(bytes);
+    if parse_size(&text) == Some(bytes) { format!("{text:?}") } else { bytes.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_exactly_what_it_was() {
+        assert_eq!(as_written(3 << 30), "\"3 GiB\"");
+        assert_eq!(as_written((3 << 30) + 1), "3221225473");
+    }
 
     #[test]
     fn iec_and_si_units_differ() {

@@ -7,7 +7,8 @@ use super::{Entry, Listing, Page, is_hidden};
 use crate::acl::server;
 use crate::backend::{Found, ListEntry};
 use crate::mac::layout::is_sidecar_name;
-use crate::streams::{STORE, Streams};
+use crate::own_folders::is_own_name;
+use crate::streams::Streams;
 use crate::volume::Node;
 use crate::{Attributes, Result, Time, Volume};
 
@@ -78,9 +79,8 @@ fn count(streams: Option<&Arc<Streams>>, folder: &Node) -> Result<u32> {
     folder.list(0, &mut |entry: ListEntry<'_>| {
         match entry.name {
             b"." | b".." => {}
-            name if streams.is_some() && (name == STORE || is_sidecar_name(name)) => {
-                doubtful.push(name.to_vec());
-            }
+            name if is_own_name(name) => {}
+            name if streams.is_some() && is_sidecar_name(name) => doubtful.push(name.to_vec()),
             _ => count += 1,
         }
         true

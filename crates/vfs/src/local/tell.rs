@@ -8,7 +8,7 @@ use super::{HeardEntry, Queue};
 use crate::backend::{Found, Heard};
 use crate::events::{Aspects, Change, Depth, Happened, MAX_QUEUE, Name};
 use crate::mac::layout::{self, is_sidecar_name};
-use crate::streams::STORE;
+use crate::own_folders::is_own_name;
 use crate::{Caller, FileId, Kind, Volume};
 
 /// How far ahead the other half of a move is looked for.
@@ -130,7 +130,7 @@ impl Volume {
     }
 
     fn tell_one(&self, entry: &HeardEntry) {
-        let Some(folder) = self.watched(entry.folder).filter(|_| *entry.name != *STORE) else { return };
+        let Some(folder) = self.watched(entry.folder).filter(|_| !is_own_name(&entry.name)) else { return };
         let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
         if let Some((name, owner)) = self.owner_of_sidecar(&folder, &entry.name, gone) {
             return self.publish(&owner, entry.folder, name, Happened::Modified(SIDECAR));
@@ -155,7 +155,7 @@ impl Volume {
     }
 
     fn tell_move(&self, from: &HeardEntry, to: &HeardEntry) {
-        let is_sidecar = |entry: &HeardEntry| is_sidecar_name(&entry.name) || *entry.name == *STORE;
+        let is_sidecar = |entry: &HeardEntry| is_sidecar_name(&entry.name) || is_own_name(&entry.name);
         if is_sidecar(from) || is_sidecar(to) {
             self.tell_one(from);
             return self.tell_one(to);
@@ -231,7 +231,7 @@ fn change(entry: &HeardEntry, what: Happened, found: Option<&Found>) -> Change {
 fn entries_of(folder: &Found) -> Vec<(Name, Option<Kind>)> {
     let mut entries = Vec::new();
     let _ = folder.object.list(0, &mut |entry| {
-        if !matches!(entry.name, b"." | b".." | STORE) {
+        if !matches!(entry.name, b"." | b"..") && !is_own_name(entry.name) {
             entries.push((Name::from(entry.name), entry.kind));
         }
         true

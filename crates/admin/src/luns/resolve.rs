@@ -1,0 +1,309 @@
+//! What is served: the LUNs of the state folder, with what the settings say.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::file::{LunError, LunFile, NewLun};
+use super::names::target_name;
+use super::own_file;
+use super::record::{LunOptions, LunRecord};
+use crate::settings::{LunSettings, Place, Protocol, Settings, ShareSettings};
+
+/// A LUN to serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lun {
+    /// Who it is.
+    pub record: LunRecord,
+    /// Its target's whole name.
+    pub target: String,
+    /// How large it should be at least; `None`: as its file is.
+    pub size: Option<u64>,
+}
+
+/// What there is to serve, and what cannot be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// The LUNs.
+    pub luns: Vec<Lun>,
+    /// Why others are not served: lines for people.
+    pub problems: Vec<String>,
+}
+
+impl Lun {
+    /// Its file, from the share's folder on.
+    #[must_use]
+    pub fn file(&self) -> PathBuf {
+        self.record.file.clone().unwrap_or_else(|| own_file(&self.record.name))
+    }
+}
+
+/// What the names of targets begin with.
+#[must_use]
+pub fn prefix(settings: &Settings, server_id: &[u8; 16]) -> String {
+    let own = || format!("iqn.2026-11.local.fourfold-{}", auth::hex::encode(&server_id[..4]));
+    settings.server.iscsi_name.clone().unwrap_or_else(own)
+}
+
+/// Notes in the state folder who the LUNs of the settings are, and gives all that are to be served.
+///
+/// # Errors
+/// The state folder cannot be read or written. What is wrong with one LUN alone is a line of [`Resolved`].
+pub fn resolve(state: &Path, settings: &Settings, server_id: &[u8; 16]) -> Result<Resolved, LunError> {
+    let prefix = prefix(settings, server_id);
+    let shares = || settings.shares.iter();
+    if LunFile::read(state)?.luns.is_empty() && shares().all(|share| share.luns.is_empty()) {
+        return Ok(Resolved::default());
+    }
+    LunFile::edit(state, |file| {
+        let mut resolved = Resolved::default();
+        for share in shares() {
+            let refused = note_settings(file, share, &mut resolved.problems);
+            if share.protocols.contains(&Protocol::Iscsi) {
+                let served =
+                    file.luns.iter().filter(|lun| lun.share == share.name && !refused.contains(&&*lun.name));
+                served.for_each(|record| resolved.add(record, share, &prefix));
+            }
+        }
+        resolved.refuse_same_files(settings);
+        Ok(resolved)
+    })
+}
+
+impl Resolved {
+    fn add(&mut self, record: &LunRecord, share: &ShareSettings, prefix: &str) {
+        let set = share.luns.iter().find(|set| record.is(&share.name, &set.name));
+        if record.from_settings && set.is_none() {
+            return;
+        }
+        match target_name(prefix, &record.target_suffix) {
+            Ok(target) => {
+                let size = set.and_then(|set| set.size);
+                self.luns.push(Lun { record: record.clone(), target, size });
+            }
+            Err(_) => self.problems.push(format!(
+                "the LUN {} is not served: its target's name would be too long; choose a shorter `iscsi-name`",
+                record.full_name()
+            )),
+        }
+    }
+
+    /// Shares may lie inside each other: then two LUNs could have one file, and spoil it.
+    fn refuse_same_files(&mut self, settings: &Settings) {
+        let path = |lun: &Lun| {
+            let share = settings.shares.iter().find(|share| share.name == lun.record.share);
+            share.map(|share| share.path.join(lun.file()))
+        };
+        let mut seen: Vec<(Option<PathBuf>, String)> = Vec::new();
+        let problems = &mut self.problems;
+        self.luns.retain(|lun| {
+            let (path, name) = (path(lun), lun.record.full_name());
+            let other = seen.iter().find(|(there, _)| *there == path);
+            if let Some((_, other)) = other {
+                problems.push(format!(
+                    "the LUN {name} is not served: its file is that of {other}; remove one of them"
+                ));
+                return false;
+            }
+            seen.push((path, name));
+            true
+        });
+    }
+}
+
+/// Takes the LUNs of a share's settings over into the file; gives the names of those that are refused.
+fn note_settings<'a>(
+    file: &mut LunFile,
+    share: &'a ShareSettings,
+    problems: &mut Vec<String>,
+) -> Vec<&'a str> {
+    // Those with a number of their own first: the others get what is left.
+    let (numbered, free): (Vec<_>, Vec<_>) = share.luns.iter().partition(|lun| lun.number.is_some());
+    let mut refused = Vec::new();
+    for set in numbered.into_iter().chain(free) {
+        if let Err((place, problem)) = note(file, share, set) {
+            problems.push(format!("{place}: the LUN {}/{} is not served: {problem}", share.name, set.name));
+            refused.push(&*set.name);
+        }
+    }
+    refused
+}
+
+fn note(file: &mut LunFile, share: &ShareSettings, set: &LunSettings) -> Result<(), (Place, String)> {
+    let failed = |error: LunError| (set.places.number.clone(), error.to_string());
+    let Some(record) = file.find(&share.name, &set.name) else {
+        let new = NewLun {
+            share: &share.name,
+            name: &set.name,
+            file: set.file_in(&share.path),
+            target: set.target.as_deref(),
+            number: set.number,
+            options: options(set),
+            from_settings: true,
+            created: now(),
+        };
+        return file.add(new).map(drop).map_err(failed);
+    };
+    if let Some(problem) = disagreement(record, set, &share.path) {
+        return Err(problem);
+    }
+    let stays = record.target == set.target() && set.number.is_none_or(|number| number == record.number);
+    if !stays {
+        file.place(&share.name, &set.name, set.target(), set.number).map_err(failed)?;
+    }
+    let record = file.find_mut(&share.name, &set.name).map_err(failed)?;
+    (record.from_settings, record.options) = (true, options(set));
+    Ok(())
+}
+
+/// What cannot change about a LUN that is there.
+fn disagreement(record: &LunRecord, set: &LunSettings, share: &Path) -> Option<(Place, String)> {
+    let has = record.options.block_size;
+    if has != set.block_size {
+        let what = format!("it has blocks of {has} bytes, which cannot change; write `block-size = {has}`");
+        return Some((set.places.block_size.clone(), what));
+    }
+    if record.file != set.file_in(share) {
+        let is = record.file.clone().unwrap_or_else(|| own_file(&record.name));
+        let what = format!(
+            "it is the file `{}`, and another would be another disk; choose another name, or `fourfold lun remove \
+             --keep-file '{}'` first",
+            is.display(),
+            record.full_name()
+        );
+        return Some((set.places.file.clone(), what));
+    }
+    None
+}
+
+fn options(set: &LunSettings) -> LunOptions {
+    LunOptions {
+        block_size: set.block_size,
+        read_only: set.read_only,
+        initiators: set.initiators.clone(),
+        readers: set.readers.clone(),
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Arguments;
+
+    const ID: [u8; 16] = [0xab; 16];
+
+    /// A folder with the shares `a` and `c`, and what is written below the first.
+    struct Scene(tempfile::TempDir);
+
+    impl Scene {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            ["a", "c", "state"]
+                .iter()
+                .for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
+            Self(folder)
+        }
+
+        fn settings(&self, below: &str) -> Settings {
+            let text = format!(
+                "[[share]]\nname = \"A\"\npath = \"a\"\n{below}\n[[share]]\nname = \"C\"\npath = \"c\"\n"
+            );
+            std::fs::write(self.0.path().join("fourfold.toml"), text).unwrap();
+            Settings::load(&Arguments::new(false, self.0.path().into())).unwrap()
+        }
+
+        fn resolve(&self, below: &str) -> Resolved {
+            resolve(&self.state(), &self.settings(below), &ID).unwrap()
+        }
+
+        fn state(&self) -> PathBuf {
+            self.0.path().join("state")
+        }
+
+        fn create(&self, share: &str, name: &str) -> Result<u64, LunError> {
+            LunFile::edit(&self.state(), |file| {
+                let (file_of, target, number) = (None, None, None);
+                let (options, from_settings, created) = (LunOptions::default(), false, 7);
+                let new =
+                    NewLun { share, name, file: file_of, target, number, options, from_settings, created };
+                Ok(file.add(new)?.naa)
+            })
+        }
+    }
+
+    const TWO: &str = "[[share.lun]]\nname = \"one\"\nsize = \"1 GiB\"\ntarget = \"vms\"\n\
+                       [[share.lun]]\nname = \"two\"\nsize = \"1 GiB\"\ntarget = \"vms\"\nnumber = 0\n";
+
+    #[test]
+    fn a_lun_of_the_settings_is_the_same_disk_after_every_start() {
+        let scene = Scene::new();
+        let first = scene.resolve(TWO);
+        assert_eq!(first.luns.len(), 2);
+        let number = |resolved: &Resolved, name: &str| {
+            resolved.luns.iter().find(|lun| lun.record.name == name).map(|lun| lun.record.number)
+        };
+        assert_eq!((number(&first, "one"), number(&first, "two")), (Some(1), Some(0)));
+        assert_eq!(first.luns[0].target, "iqn.2026-11.local.fourfold-abababab:a.vms");
+        assert_eq!(first.luns[0].size, Some(1 << 30));
+        assert_eq!(scene.resolve(TWO), first);
+        assert_eq!(scene.resolve(&format!("users = [\"ada\"]\n{TWO}")), first);
+    }
+
+    #[test]
+    fn one_that_the_settings_no_longer_name_is_not_served_but_known() {
+        let scene = Scene::new();
+        let first = scene.resolve(TWO);
+        assert!(scene.resolve("").luns.is_empty());
+        assert_eq!(scene.resolve(TWO), first);
+    }
+
+    #[test]
+    fn luns_of_the_command_are_served_beside_those_of_the_settings() {
+        let scene = Scene::new();
+        let naa = scene.create("C", "Video_1").unwrap();
+        let resolved = scene.resolve(TWO);
+        let made = resolved.luns.iter().find(|lun| lun.record.share == "C").unwrap();
+        assert_eq!((made.record.naa, made.record.naa >> 60, made.size), (naa, 3, None));
+        assert_eq!(made.target, "iqn.2026-11.local.fourfold-abababab:c.video-1");
+        assert_eq!(made.file(), Path::new(".fourfold-luns/Video_1.img"));
+        assert!(scene.resolve("protocols = [\"nfs\"]\n").luns.iter().all(|lun| lun.record.share == "C"));
+    }
+
+    #[test]
+    fn what_cannot_change_is_refused_with_what_to_write() {
+        let scene = Scene::new();
+        let lun = |more: &str| format!("[[share.lun]]\nname = \"one\"\nsize = \"1 GiB\"\n{more}");
+        assert_eq!(scene.resolve(&lun("")).luns.len(), 1);
+        let resolved = scene.resolve(&lun("block-size = 4096\n"));
+        assert!(resolved.luns.is_empty());
+        assert_eq!(
+            resolved.problems,
+            [
+                "fourfold.toml:7:1: the LUN A/one is not served: it has blocks of 512 bytes, which cannot change; write \
+              `block-size = 512`"
+            ]
+        );
+        std::fs::write(scene.0.path().join("a/x.img"), [0; 4096]).unwrap();
+        let other = scene.resolve("[[share.lun]]\nname = \"one\"\nfile = \"x.img\"\n");
+        assert!(other.problems[0].contains("another would be another disk"), "{:?}", other.problems);
+    }
+
+    #[test]
+    fn two_luns_never_have_one_number_or_one_file() {
+        let scene = Scene::new();
+        scene.create("A", "vms").unwrap();
+        let resolved = scene.resolve(TWO);
+        assert!(resolved.problems[0].contains("the LUN A/vms has number 0"), "{:?}", resolved.problems);
+        assert_eq!(resolved.luns.len(), 2);
+        let inside = "[[share]]\nname = \"B\"\npath = \"a\"\n";
+        scene.create("B", "vms").unwrap();
+        let resolved = scene.resolve(inside);
+        assert_eq!(
+            resolved.problems,
+            ["the LUN B/vms is not served: its file is that of A/vms; remove one of them"]
+        );
+    }
+}
