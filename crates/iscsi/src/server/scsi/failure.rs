@@ -40,3 +40,13 @@ impl From<Error> for Refusal {
         Self::Check(sense)
     }
 }
+
+impl Refusal {
+    /// The same for what failed in writing, which has codes of its own.
+    pub(crate) fn writing(error: Error) -> Self {
+        match error {
+            Error::Io | Error::WouldBlock => Sense::new(Key::MEDIUM_ERROR, Asc::WRITE_ERROR).into(),
+            other => other.into(),
+        }
+    }
+}

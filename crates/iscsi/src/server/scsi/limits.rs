@@ -1,7 +1,7 @@
-//! How much one command may do. The block limits page of INQUIRY tells initiators; the commands refuse more.
+//! How much one command may do. The block limits page of INQUIRY (SBC-3 6.6.4) tells initiators; the commands refuse more.
 
 /// Most bytes that one command may read or write.
-pub(crate) const TRANSFER_BYTES: u32 = 32 << 20;
+pub(crate) const TRANSFER_BYTES: u32 = 8 << 20;
 /// Bytes in one command that suit us best.
 pub(crate) const OPTIMAL_BYTES: u32 = 1 << 20;
 /// What the host's file systems give and take at a time, and where the addresses of blocks are aligned to, in bytes.
@@ -12,7 +12,10 @@ pub(crate) const COMPARE_AND_WRITE_BLOCKS: u8 = 255;
 pub(crate) const UNMAP_BLOCKS: u32 = 1 << 20;
 /// Most descriptors of one UNMAP.
 pub(crate) const UNMAP_DESCRIPTORS: u32 = 256;
-/// Most blocks of one WRITE SAME. A WRITE SAME of no blocks, which would mean all, is refused.
-pub(crate) const WRITE_SAME_BLOCKS: u64 = 1 << 20;
+/// Most bytes that one WRITE SAME may fill. One of no blocks means all up to the end (WSNZ is 0), and is refused when
+/// those are more.
+pub(crate) const WRITE_SAME_BYTES: u32 = TRANSFER_BYTES;
 /// Bytes of a threshold set: what the space of a thin unit is counted in, SBC-3 4.7.3.7.
 pub(crate) const THRESHOLD_SET_BYTES: u64 = 1 << 20;
+/// Most bytes in memory for a command that goes on for long.
+pub(crate) const PIECE_BYTES: u32 = 1 << 20;

@@ -6,18 +6,22 @@
 //! ```
 
 mod attention;
+mod cache;
 mod command;
 mod dispatch;
 mod failure;
 mod holders;
 mod limits;
+mod medium;
 mod modes;
 mod nexus;
+mod read;
 mod reservations;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unit;
+mod write;
 
 pub(crate) use attention::Attentions;
 pub(crate) use command::{Command, Conflict, Good, Needs, Outcome, Refusal, Running, Supported};

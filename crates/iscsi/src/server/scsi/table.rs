@@ -1,9 +1,23 @@
 //! Every command that is supported, in the order of their operation codes.
 
 use super::Supported;
+use super::cache;
+use super::read;
+use super::write;
 
 /// All of them.
-pub(crate) static COMMANDS: &[&Supported] = &[];
+pub(crate) static COMMANDS: &[&Supported] = &[
+    &read::READ_6,
+    &write::WRITE_6,
+    &read::READ_10,
+    &write::WRITE_10,
+    &cache::SYNCHRONIZE_CACHE_10,
+    &read::READ_16,
+    &write::WRITE_16,
+    &cache::SYNCHRONIZE_CACHE_16,
+    &read::READ_12,
+    &write::WRITE_12,
+];
 
 /// The command that this descriptor block is.
 pub(crate) fn find(cdb: &[u8]) -> Option<&'static Supported> {

@@ -4,14 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
-use vfs::backend::Stability;
-use vfs::{Open, Payload};
+use tokio::sync::RwLock;
+use vfs::Open;
 
 use super::modes::Modes;
 use super::reservations::Reservations;
-use super::{Attentions, Holders, Refusal};
-use crate::wire::scsi::{Asc, Sense};
+use super::{Attentions, Holders};
 
 /// Who a logical unit is. It stays the same for as long as its blocks are the same disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +43,8 @@ pub struct LogicalUnit {
     pub(crate) options: UnitOptions,
     /// Its bytes.
     pub(crate) open: Open,
+    /// Held shared by whoever writes, alone by whoever reads and then writes as one step.
+    pub(super) gate: RwLock<()>,
     /// Its size, in blocks.
     blocks: AtomicU64,
     pub(crate) attentions: Attentions,
@@ -68,11 +68,12 @@ impl LogicalUnit {
         let blocks = AtomicU64::new(size / u64::from(options.block_size));
         let (attentions, reservations, modes) =
             (Attentions::default(), Reservations::default(), Modes::default());
-        let (holders, order) = (Holders::default(), Arc::default());
+        let (gate, holders, order) = (RwLock::default(), Holders::default(), Arc::default());
         Arc::new(Self {
             identity,
             options,
             open,
+            gate,
             blocks,
             attentions,
             holders,
@@ -110,31 +111,5 @@ impl LogicalUnit {
     /// Bytes of a block.
     pub fn block_size(&self) -> u32 {
         self.options.block_size
-    }
-
-    /// Where `count` blocks from `lba` on lie, as offset and length in bytes; LBA OUT OF RANGE where there are none.
-    pub(crate) fn range(&self, lba: u64, count: u64) -> Result<(u64, u64), Refusal> {
-        let blocks = self.blocks();
-        let fits = lba.checked_add(count).is_some_and(|end| end <= blocks) && (count > 0 || lba <= blocks);
-        if !fits {
-            return Err(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(lba.max(blocks)).into());
-        }
-        let size = u64::from(self.block_size());
-        Ok((lba * size, count * size))
-    }
-
-    /// Bytes of it.
-    pub(crate) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Refusal> {
-        Ok(self.open.read_at(offset, length).await?.payload)
-    }
-
-    /// Writes bytes, which need not be on the disk yet.
-    pub(crate) async fn write(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
-        Ok(self.open.write_at(offset, data, Stability::Unstable).await?)
-    }
-
-    /// Puts everything written on the disk.
-    pub(crate) async fn sync(&self) -> Result<(), Refusal> {
-        Ok(self.open.sync().await?)
     }
 }

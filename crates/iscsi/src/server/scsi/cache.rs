@@ -1,0 +1,52 @@
+//! SYNCHRONIZE CACHE, SBC-3 5.24 and 5.25.
+
+use super::{Command, Conflict, Good, Outcome, Supported};
+use crate::wire::Reader;
+use crate::wire::scsi::Cache;
+
+/// SYNCHRONIZE CACHE (10), SBC-3 5.24.
+pub(super) static SYNCHRONIZE_CACHE_10: Supported =
+    supported(0x35, &[0x35, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0xff, 0xff, 0x04]);
+/// SYNCHRONIZE CACHE (16), SBC-3 5.25.
+pub(super) static SYNCHRONIZE_CACHE_16: Supported = supported(
+    0x91,
+    &[0x91, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
+);
+
+const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
+    Supported {
+        opcode,
+        action: None,
+        usage,
+        conflict: Conflict::Writes,
+        needs: Supported::nothing,
+        run: |command| Box::pin(synchronize(command)),
+    }
+}
+
+/// The whole unit goes to the disk, whichever blocks were named, and the command ends when that is done, even if it need
+/// not: whoever asks wants to know.
+async fn synchronize(command: &Command) -> Outcome {
+    let unit = command.unit()?;
+    let request = Cache::decode(&mut Reader::new(&command.cdb))?;
+    unit.range(request.lba, u64::from(request.count))?;
+    unit.sync().await?;
+    Ok(Good::nothing())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::server::scsi::Refusal;
+    use crate::server::scsi::testing::Disk;
+    use crate::wire::scsi::{Asc, Sense};
+
+    #[tokio::test]
+    async fn blocks_that_are_not_there_cannot_be_synchronized() {
+        let disk = Disk::new(8).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        disk.send(&ada, &[0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0], b"").await.unwrap();
+        disk.send(&ada, &[0x91, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0], b"").await.unwrap();
+        let failed = disk.send(&ada, &[0x35, 0, 0, 0, 0, 7, 0, 0, 2, 0], b"").await.unwrap_err();
+        assert_eq!(failed, Refusal::Check(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8)));
+    }
+}

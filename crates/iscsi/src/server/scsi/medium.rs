@@ -1,0 +1,89 @@
+//! The bytes of a logical unit: where blocks lie, reading and writing them, and getting them onto the disk.
+
+use bytes::Bytes;
+use vfs::Payload;
+use vfs::backend::Stability;
+
+use super::{LogicalUnit, Refusal, limits};
+use crate::wire::scsi::{Asc, Field, Key, Sense};
+
+impl LogicalUnit {
+    /// Where `count` blocks from `lba` on lie, as offset and length in bytes; LBA OUT OF RANGE where there are none.
+    pub(crate) fn range(&self, lba: u64, count: u64) -> Result<(u64, u64), Refusal> {
+        let blocks = self.blocks();
+        let fits = lba.checked_add(count).is_some_and(|end| end <= blocks);
+        if !fits {
+            return Err(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(lba.max(blocks)).into());
+        }
+        let size = u64::from(self.block_size());
+        Ok((lba * size, count * size))
+    }
+
+    /// The same for blocks that are moved from or to the initiator: [`limits::TRANSFER_BYTES`] at most.
+    pub(crate) fn transfer(&self, cdb: &[u8], lba: u64, count: u32) -> Result<(u64, u64), Refusal> {
+        if count > limits::TRANSFER_BYTES / self.block_size() {
+            return Err(Sense::in_cdb(count_at(cdb)).into());
+        }
+        self.range(lba, u64::from(count))
+    }
+
+    /// Bytes of it. What was never written reads as zeros.
+    pub(crate) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Refusal> {
+        let payload = match self.open.read_at(offset, length).await {
+            Ok(read) => read.payload,
+            Err(error) => return Err(self.at(offset, error.into())),
+        };
+        if payload.len() < length {
+            // Somebody has cut off the file below us.
+            let missing = Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR);
+            return Err(self.at(offset + payload.len() as u64, missing.into()));
+        }
+        Ok(payload)
+    }
+
+    /// Writes bytes, which need not be on the disk yet. COMPARE AND WRITE and ORWRITE are not under way meanwhile.
+    pub(crate) async fn write(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
+        let _shared = self.gate.read().await;
+        self.write_alone(offset, data).await
+    }
+
+    /// The same for those who hold the gate themselves.
+    pub(super) async fn write_alone(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
+        let written = self.open.write_at(offset, data, Stability::Unstable).await;
+        written.map_err(|error| self.at(offset, Refusal::writing(error)))
+    }
+
+    /// Puts everything written on the disk.
+    pub(crate) async fn sync(&self) -> Result<(), Refusal> {
+        self.open.sync().await.map_err(Refusal::writing)
+    }
+
+    /// Says which block an error of the medium is about, SBC-3 4.18.1.
+    fn at(&self, offset: u64, refusal: Refusal) -> Refusal {
+        match refusal {
+            Refusal::Check(sense) if matches!(sense.key, Key::MEDIUM_ERROR | Key::DATA_PROTECT) => {
+                Refusal::Check(sense.about(offset / u64::from(self.block_size())))
+            }
+            other => other,
+        }
+    }
+}
+
+/// Refuses protection information, which no unit has: a value other than 0 of RDPROTECT, WRPROTECT and the like.
+pub(super) fn unprotected(protect: u8) -> Result<(), Refusal> {
+    if protect == 0 {
+        return Ok(());
+    }
+    let field = Some(Field { in_cdb: true, byte: 1, bit: Some(7) });
+    Err(Sense { field, ..Sense::illegal(Asc::INVALID_FIELD_IN_CDB) }.into())
+}
+
+/// In which byte of a command the number of blocks begins.
+pub(super) fn count_at(cdb: &[u8]) -> u16 {
+    match cdb.first().map(|opcode| opcode >> 5) {
+        Some(1 | 2) => 7,
+        Some(4) => 10,
+        Some(5) => 6,
+        _ => 4,
+    }
+}

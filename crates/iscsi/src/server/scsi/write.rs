@@ -1,0 +1,96 @@
+//! WRITE, SBC-3 5.32 to 5.35. Its data are written as they arrive.
+
+use super::medium::unprotected;
+use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use crate::wire::Reader;
+use crate::wire::scsi::Write;
+
+/// WRITE (6), SBC-3 5.32.
+pub(super) static WRITE_6: Supported = supported(0x0a, &[0x0a, 0x1f, 0xff, 0xff, 0xff, 0x04]);
+/// WRITE (10), SBC-3 5.33.
+pub(super) static WRITE_10: Supported =
+    supported(0x2a, &[0x2a, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x00, 0xff, 0xff, 0x04]);
+/// WRITE (12), SBC-3 5.34.
+pub(super) static WRITE_12: Supported =
+    supported(0xaa, &[0xaa, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04]);
+/// WRITE (16), SBC-3 5.35.
+pub(super) static WRITE_16: Supported = supported(
+    0x8a,
+    &[0x8a, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
+);
+
+const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
+    Supported {
+        opcode,
+        action: None,
+        usage,
+        conflict: Conflict::Writes,
+        needs,
+        run: |command| Box::pin(written(command)),
+    }
+}
+
+fn needs(command: &Command) -> Result<Needs, Refusal> {
+    let unit = command.unit()?;
+    let request = Write::decode(&mut Reader::new(&command.cdb))?;
+    unprotected(request.protect)?;
+    command.may_write()?;
+    let (offset, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
+    Ok(Needs::Blocks { offset, length })
+}
+
+async fn written(command: &Command) -> Outcome {
+    let request = Write::decode(&mut Reader::new(&command.cdb))?;
+    if request.fua {
+        command.unit()?.sync().await?;
+    }
+    Ok(Good::nothing())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use vfs::backend::memory::Memory;
+
+    use crate::server::scsi::testing::Disk;
+    use crate::server::scsi::{Refusal, UnitOptions};
+    use crate::wire::scsi::{Asc, Key, Sense};
+
+    #[tokio::test]
+    async fn all_four_lengths_write_the_same_blocks() {
+        let disk = Disk::new(8).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        for (with, cdb) in [
+            &[0x0a, 0, 0, 3, 2, 0][..],
+            &[0x2a, 0x18, 0, 0, 0, 3, 0, 0, 2, 0],
+            &[0xaa, 0, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0],
+            &[0x8a, 0x08, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0],
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            disk.send(&ada, cdb, &[with as u8 + 1; 1024]).await.unwrap();
+            let read = disk.send(&ada, &[0x08, 0, 0, 2, 4, 0], b"").await.unwrap().bytes();
+            assert_eq!(read, [vec![0; 512], vec![with as u8 + 1; 1024], vec![0; 512]].concat());
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_where_nobody_may_write() {
+        let options = UnitOptions { block_size: 512, read_only: true };
+        let disk = Disk::on(Arc::new(Memory::ticking()), 8, options).await;
+        let failed = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0x0a, 0, 0, 0, 1, 0], b"").await;
+        let sense = Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED);
+        assert_eq!(failed.unwrap_err(), Refusal::Check(sense));
+    }
+
+    #[tokio::test]
+    async fn no_data_are_asked_for_when_the_blocks_are_not_there() {
+        let disk = Disk::new(8).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        let failed = disk.send(&ada, &[0x2a, 0, 0, 0, 0, 7, 0, 0, 2, 0], b"").await.unwrap_err();
+        assert_eq!(failed, Refusal::Check(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8)));
+        disk.send(&ada, &[0x2a, 0, 0, 0, 0, 8, 0, 0, 0, 0], b"").await.unwrap();
+    }
+}

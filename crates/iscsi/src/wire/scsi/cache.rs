@@ -1,0 +1,24 @@
+//! What initiators may ask of the memory before the disk.
+
+use wire::{Malformed, Reader};
+
+use super::Access;
+
+/// SYNCHRONIZE CACHE of 10 or 16 bytes, SBC-3 5.24 and 5.25; PRE-FETCH, 5.9, looks the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// The command may end before the work does.
+    pub immediate: bool,
+    /// The first block.
+    pub lba: u64,
+    /// How many; 0: all from there on.
+    pub count: u32,
+}
+
+impl Cache {
+    /// Of a descriptor block.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let access = Access::decode(r)?;
+        Ok(Self { immediate: access.flag(1), lba: access.lba, count: access.count })
+    }
+}
