@@ -10,6 +10,7 @@ use vfs::Open;
 use super::modes::Modes;
 use super::reservations::Reservations;
 use super::{Attentions, Holders};
+use crate::wire::scsi::Asc;
 
 /// Who a logical unit is. It stays the same for as long as its blocks are the same disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
