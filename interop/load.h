@@ -35,6 +35,9 @@ struct plan {
 /* What one client has done. */
 struct client {
     uint64_t ops, bytes, errors;
+    uint64_t beside; /* bytes that others moved meanwhile, to disturb */
+    uint64_t gaps; /* of a stream on a clock: how often nothing came for too long */
+    double longest_gap;
     double start, end;
     unsigned samples;
     uint32_t latency_ns[SAMPLES_MAX];
@@ -54,10 +57,17 @@ static void drive(void *prepared, int client, double deadline);
 /* One more connection that has said something once and is kept. */
 static void hold(const struct plan *p);
 
-static int is_stream(const struct plan *p)
+static inline int is_stream(const struct plan *p)
 {
     const char *w = p->workload;
     return !strcmp(w, "read") || !strcmp(w, "write") || !strcmp(w, "small") || !strcmp(w, "random");
+}
+
+/* Whether it goes to blocks in no order. */
+static int is_random(const struct plan *p)
+{
+    const char *w = p->workload;
+    return !strcmp(w, "random") || !strcmp(w, "scatter") || !strcmp(w, "stable") || !strcmp(w, "flushed");
 }
 
 static void sample(struct client *c, double seconds)
@@ -74,7 +84,7 @@ static uint64_t random_step(uint64_t *seed)
     return *seed;
 }
 
-/* Where a stream goes on: its own position, and a random one for `random`. */
+/* Where a stream goes on: its own position, and the state of its random numbers. */
 struct position {
     uint64_t next, seed;
     double deadline;
@@ -86,8 +96,7 @@ static int next_offset(const struct plan *p, struct position *at, uint64_t *offs
     uint64_t blocks = p->size / p->block;
     if (p->seconds > 0 ? now() >= at->deadline : at->next >= p->size * p->passes)
         return 0;
-    *offset = !strcmp(p->workload, "random") ? random_step(&at->seed) % blocks * p->block
-                                             : at->next % (blocks * p->block);
+    *offset = is_random(p) ? random_step(&at->seed) % blocks * p->block : at->next % (blocks * p->block);
     at->next += p->block;
     return 1;
 }
@@ -250,12 +259,13 @@ static int by_value(const void *a, const void *b)
 
 static void report(const struct plan *p, struct shared *shared, double cpu, double busy)
 {
-    uint64_t ops = 0, bytes = 0, errors = 0, samples = 0;
-    double start = 1e300, end = 0;
+    uint64_t ops = 0, bytes = 0, errors = 0, samples = 0, beside = 0, gaps = 0;
+    double start = 1e300, end = 0, longest_gap = 0;
     uint32_t *all = malloc(sizeof(uint32_t) * SAMPLES_MAX * p->clients + 1);
     for (int i = 0; i < p->clients; i++) {
         struct client *c = &shared->clients[i];
-        ops += c->ops, bytes += c->bytes, errors += c->errors;
+        ops += c->ops, bytes += c->bytes, errors += c->errors, beside += c->beside, gaps += c->gaps;
+        longest_gap = c->longest_gap > longest_gap ? c->longest_gap : longest_gap;
         start = c->start < start ? c->start : start;
         end = c->end > end ? c->end : end;
         memcpy(all + samples, c->latency_ns, c->samples * sizeof(uint32_t));
@@ -263,10 +273,11 @@ static void report(const struct plan *p, struct shared *shared, double cpu, doub
     }
     qsort(all, samples, sizeof(uint32_t), by_value);
     printf("{\"workload\":\"%s\",\"ops\":%lu,\"bytes\":%lu,\"errors\":%lu,\"seconds\":%.6f,\"cpu\":%.6f,"
-           "\"client_cpu\":%.6f,\"others_cpu\":%.3f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"pss_kib\":%ld}\n",
+           "\"client_cpu\":%.6f,\"others_cpu\":%.3f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,"
+           "\"beside\":%lu,\"gaps\":%lu,\"longest_gap_ms\":%.1f,\"pss_kib\":%ld}\n",
            p->workload, ops, bytes, errors, end - start, cpu, children_cpu(), busy - cpu - children_cpu(),
            samples ? all[samples / 2] / 1e3 : 0, samples ? all[samples * 99 / 100] / 1e3 : 0,
-           server_memory(p->pid, "Pss:"));
+           samples ? all[samples - 1] / 1e3 : 0, beside, gaps, longest_gap * 1e3, server_memory(p->pid, "Pss:"));
 }
 
 static int run(const struct plan *p)

@@ -69,6 +69,18 @@ pub const SMB_PEER: &[Package] = &[
     Package { name: "samba-vfs-modules", shows: "/usr/share/doc/samba-vfs-modules/copyright" },
 ];
 
+/// For the load program.
+pub const ISCSI_LOAD: &[Package] = &[
+    Package { name: "libiscsi-dev", shows: "/usr/include/iscsi/iscsi.h" },
+    Package { name: "gcc", shows: "/usr/bin/cc" },
+    Package { name: "libc6-dev", shows: "/usr/include/stdio.h" },
+    Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
+pub const ISCSI_PEER: &[Package] = &[Package { name: "tgt", shows: "/usr/sbin/tgtd" }];
+
 fn is_there(package: &Package) -> bool {
     std::path::Path::new(package.shows).exists()
 }

@@ -1,4 +1,4 @@
-//! Compiles our C programs, some against libnfs and libsmb2, and runs them.
+//! Compiles our C programs, some against libnfs, libsmb2 and libiscsi, and runs them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,6 +40,13 @@ pub fn compile_smb(given: Option<&Path>) -> Result<Option<PathBuf>> {
 pub fn compile_afp() -> Result<PathBuf> {
     let (from, program) = (process::root().join("interop/afp/load.c"), program("afp-load")?);
     cc(&from, &program, &[])?;
+    Ok(program)
+}
+
+/// The program `interop/iscsi/load.c`.
+pub fn compile_iscsi() -> Result<PathBuf> {
+    let (from, program) = (process::root().join("interop/iscsi/load.c"), program("iscsi-load")?);
+    cc(&from, &program, &["-liscsi".to_owned()]).context("it needs libiscsi-dev")?;
     Ok(program)
 }
 
@@ -100,6 +107,16 @@ pub struct Measured {
     pub others_cpu: f64,
     pub p50_us: f64,
     pub p99_us: f64,
+    #[serde(default)]
+    pub max_us: f64,
+    /// Bytes that others moved meanwhile, to disturb.
+    #[serde(default)]
+    pub beside: u64,
+    /// Of streams on a clock: how often nothing came for more than 100 ms.
+    #[serde(default)]
+    pub gaps: u64,
+    #[serde(default)]
+    pub longest_gap_ms: f64,
     pub pss_kib: i64,
 }
 

@@ -1,7 +1,7 @@
 //! The folder all servers share.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,14 @@ pub fn prepare(owner: u32) -> Result<PathBuf> {
         file(&folder.join(format!("many.{client}")), 256, owner)?;
     }
     entries(&folder.join("dir"), owner)?;
+    Ok(folder)
+}
+
+/// The folder without any.
+pub fn prepare_empty() -> Result<PathBuf> {
+    let folder = process::root().join("target/compare/share");
+    fs::create_dir_all(&folder)?;
+    mount_fresh(&folder)?;
     Ok(folder)
 }
 
@@ -137,10 +145,17 @@ fn clean(folder: &Path) -> Result<()> {
 /// Writes back what earlier runs left dirty, so that no run pays for another, and has the row's files in the page cache.
 pub fn warm(folder: &Path, prefix: &str) -> Result<()> {
     rustix::fs::sync();
-    let mut block = vec![0; MIB];
     for client in 0..10 {
-        let Ok(mut file) = File::open(folder.join(format!("{prefix}.{client}"))) else { break };
-        while std::io::Read::read(&mut file, &mut block)? > 0 {}
+        let Ok(file) = File::open(folder.join(format!("{prefix}.{client}"))) else { break };
+        std::io::copy(&mut BufReader::with_capacity(MIB, file), &mut std::io::sink())?;
     }
+    Ok(())
+}
+
+/// The same for the beginning of a file.
+pub fn warm_part(path: &Path, bytes: u64) -> Result<()> {
+    rustix::fs::sync();
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    std::io::copy(&mut BufReader::with_capacity(MIB, file.take(bytes)), &mut std::io::sink())?;
     Ok(())
 }

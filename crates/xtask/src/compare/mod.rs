@@ -1,8 +1,9 @@
-//! `cargo xtask compare nfs | smb | afp`: ours beside the peer, on the same folder and file system, driven by
+//! `cargo xtask compare nfs | smb | afp | iscsi`: ours beside the peer, on the same folder and file system, driven by
 //! the same load program in alternating runs with a warm cache.
 
 pub mod afp;
 mod folder;
+mod iscsi;
 mod nfs;
 mod report;
 mod rows;
@@ -21,7 +22,7 @@ use rows::{Group, Row};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb or afp
+    /// nfs, smb, afp or iscsi
     protocol: Protocol,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
@@ -32,7 +33,7 @@ pub struct Args {
     /// Only this server: ours or peer
     #[arg(long)]
     only: Option<String>,
-    /// Two rounds of short runs, some two minutes in all (smb: five)
+    /// Two rounds of short runs, some two minutes in all (smb and iscsi: five)
     #[arg(long)]
     quick: bool,
     /// How often a run is repeated that other programs disturbed
@@ -57,6 +58,7 @@ enum Protocol {
     Nfs,
     Smb,
     Afp,
+    Iscsi,
 }
 
 /// Who is measured.
@@ -103,6 +105,7 @@ impl Protocol {
             Self::Nfs => nfs::PACKAGES,
             Self::Smb => smb::PACKAGES,
             Self::Afp => &[],
+            Self::Iscsi => iscsi::PACKAGES,
         }
     }
 
@@ -111,6 +114,7 @@ impl Protocol {
             Self::Nfs => nfs::groups(),
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
+            Self::Iscsi => iscsi::groups(),
         }
     }
 
@@ -119,6 +123,7 @@ impl Protocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
+            Self::Iscsi => iscsi::place(),
         }
     }
 
@@ -128,6 +133,15 @@ impl Protocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(folder, who, apart),
             Self::Afp => afp::start(place, who, apart),
+            Self::Iscsi => iscsi::start(place, who, apart),
+        }
+    }
+
+    /// Writes back what is dirty and has what the row reads in memory.
+    fn warm(self, place: &Place, row: &Row, who: Who) -> Result<()> {
+        match self {
+            Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
+            Self::Iscsi => iscsi::warm(&place.folder, row.file, who),
         }
     }
 }
@@ -206,6 +220,9 @@ impl Bench {
         let servers = self.start_all(groups)?;
         for (last, round) in [false, true].into_iter().flat_map(|last| (0..=rounds).map(move |r| (last, r))) {
             for group in groups.iter().filter(|group| group.last == last) {
+                if group.once && round != 1 {
+                    continue;
+                }
                 let whom = self.whom(group);
                 for turn in 0..whom.len() {
                     let who = whom[(turn + round) % whom.len()];
@@ -258,7 +275,7 @@ impl Bench {
         let mut args = row.arguments(file, self.quick || round == 0);
         args.extend_from_slice(&server.reach);
         let run = || {
-            folder::warm(&self.place.folder, row.file)?;
+            self.protocol.warm(&self.place, row, who)?;
             loader::load(&self.place.load, &args, server.running.pid())
                 .with_context(|| format!("{who}, row {:?}", row.name))
         };

@@ -17,6 +17,7 @@ fn speed(row: &Row, m: &Measured) -> f64 {
         Unit::Bytes => m.bytes as f64 / m.seconds / 1e6,
         Unit::Ops => m.ops as f64 / m.seconds,
         Unit::Memory => m.bytes as f64 / m.ops as f64,
+        Unit::Gap => m.longest_gap_ms,
     }
 }
 
@@ -25,6 +26,7 @@ fn cpu(row: &Row, m: &Measured) -> f64 {
         Unit::Bytes => m.cpu / (m.bytes as f64 / 1e9),
         Unit::Ops => m.cpu / m.ops as f64 * 1e6,
         Unit::Memory => m.cpu,
+        Unit::Gap => m.cpu / m.seconds,
     }
 }
 
@@ -59,6 +61,8 @@ struct Column {
     p50: Spread,
     p99: Spread,
     pss_kib: i64,
+    /// What a row of streams on a clock says beside.
+    streams: String,
 }
 
 fn column(row: &Row, who: Who, samples: &[Sample]) -> Option<Column> {
@@ -72,7 +76,20 @@ fn column(row: &Row, who: Who, samples: &[Sample]) -> Option<Column> {
         p50: of(&|m| m.p50_us)?,
         p99: of(&|m| m.p99_us)?,
         pss_kib: runs.iter().map(|m| m.pss_kib).max()?,
+        streams: runs.last().map(|m| streams(m))?,
     })
+}
+
+fn streams(m: &Measured) -> String {
+    let rate = |bytes: f64| bytes / m.seconds / 1e6;
+    format!(
+        "{} gaps over 100 ms; p99 {:.1} max {:.1} ms; read {:.0} MB/s while {:.0} MB/s were written",
+        m.gaps,
+        m.p99_us / 1e3,
+        m.max_us / 1e3,
+        rate(m.bytes as f64),
+        rate(m.beside as f64)
+    )
 }
 
 impl Column {
@@ -91,6 +108,9 @@ impl Column {
                 )
             }
             Unit::Memory => format!("{} B each; cpu {:.2} s in 3 s", self.speed.text(0), self.cpu.median),
+            Unit::Gap => {
+                format!("longest {} ms; {}; cpu {}", self.speed.text(1), self.streams, self.cpu.text(2))
+            }
         }
     }
 }
@@ -111,7 +131,7 @@ impl Columns {
     fn best(&self, row: &Row) -> Option<&Column> {
         let by_speed = |a: &&Column, b: &&Column| a.speed.median.total_cmp(&b.speed.median);
         match row.unit {
-            Unit::Memory => self.peers.iter().min_by(by_speed),
+            Unit::Memory | Unit::Gap => self.peers.iter().min_by(by_speed),
             Unit::Bytes | Unit::Ops => self.peers.iter().max_by(by_speed),
         }
     }
@@ -119,7 +139,7 @@ impl Columns {
     /// The one that takes the least CPU, where that is not the fastest.
     fn thriftiest(&self, row: &Row) -> Option<&Column> {
         let least = self.peers.iter().min_by(|a, b| a.cpu.median.total_cmp(&b.cpu.median))?;
-        (row.unit != Unit::Memory && self.best(row)?.who != least.who).then_some(least)
+        (matches!(row.unit, Unit::Bytes | Unit::Ops) && self.best(row)?.who != least.who).then_some(least)
     }
 }
 
@@ -150,6 +170,10 @@ fn verdict(row: &Row, columns: &Columns) -> Option<(Met, String)> {
             let met = if ours.speed.median <= limit { Met::Yes } else { Met::No };
             return Some((met, format!("at most {:.0} KiB each", limit / 1024.0)));
         }
+        Bar::NoGap(limit) => {
+            let met = if ours.speed.most <= limit { Met::Yes } else { Met::No };
+            return Some((met, format!("no gap over {limit:.0} ms")));
+        }
         Bar::Times { speed, cpu } => (speed, cpu),
     };
     let best = columns.best(row)?;
@@ -171,8 +195,10 @@ fn ratios(row: &Row, columns: &Columns) -> Option<String> {
         if b.median == 0.0 { "-".to_owned() } else { format!("{:.2}x", a.median / b.median) }
     };
     let speed = part(ours.speed, best.speed);
-    if row.unit == Unit::Memory {
-        return Some(format!("memory {speed}"));
+    match row.unit {
+        Unit::Memory => return Some(format!("memory {speed}")),
+        Unit::Gap => return Some(format!("longest gap {speed}")),
+        Unit::Bytes | Unit::Ops => {}
     }
     let also = columns
         .thriftiest(row)
@@ -253,6 +279,7 @@ fn unit(unit: Unit) -> &'static str {
         Unit::Bytes => "MB/s; CPU s/GB",
         Unit::Ops => "op/s; CPU us/op",
         Unit::Memory => "bytes per connection; CPU s in 3 s",
+        Unit::Gap => "longest gap in ms; CPU s per s",
     }
 }
 
@@ -265,13 +292,14 @@ pub fn one(row: &Row, m: &Measured) -> String {
             format!("{:.0} op/s, cpu {:.1} us/op, the client's {client:.1}", speed(row, m), cpu(row, m))
         }
         Unit::Memory => format!("{:.0} B each", speed(row, m)),
+        Unit::Gap => format!("longest gap {:.1} ms, {}", m.longest_gap_ms, streams(m)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{nfs, rows, smb};
+    use crate::compare::{iscsi, nfs, rows, smb};
 
     fn sample(who: Who, seconds: f64, cpu: f64) -> Sample {
         let measured = Measured {
@@ -285,6 +313,10 @@ mod tests {
             others_cpu: 0.0,
             p50_us: 1.0,
             p99_us: 2.0,
+            max_us: 3.0,
+            beside: 0,
+            gaps: 0,
+            longest_gap_ms: 0.0,
             pss_kib: 1024,
         };
         Sample { row: NAME, who, round: 1, measured }
@@ -310,6 +342,19 @@ mod tests {
             let samples = [sample(Who::Ours, seconds, cpu), sample(Who::Peer("ganesha"), 1.0, 0.5)];
             assert_eq!(last_cell(&groups, &samples), met);
         }
+    }
+
+    #[test]
+    fn one_run_with_a_longer_gap_is_one_too_many() {
+        let video = rows::chosen(iscsi::groups(), &["video".to_owned()]);
+        let run = |longest_gap_ms| {
+            let mut sample = sample(Who::Ours, 60.0, 20.0);
+            sample.row = video[0].rows[0].name;
+            sample.measured.longest_gap_ms = longest_gap_ms;
+            sample
+        };
+        assert_eq!(last_cell(&video, &[run(40.0), run(100.0)]), "yes");
+        assert_eq!(last_cell(&video, &[run(40.0), run(40.0), run(100.1)]), "NO");
     }
 
     #[test]

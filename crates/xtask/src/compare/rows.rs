@@ -9,6 +9,8 @@ pub enum Unit {
     Ops,
     /// Server memory per connection.
     Memory,
+    /// How long a stream on a clock had to wait, in milliseconds, and server CPU per second.
+    Gap,
 }
 
 /// What ours must reach.
@@ -23,6 +25,8 @@ pub enum Bar {
     },
     /// So many bytes, whatever the peer takes.
     AtMost(f64),
+    /// In no run a gap of more than so many milliseconds.
+    NoGap(f64),
 }
 
 impl Bar {
@@ -53,16 +57,22 @@ pub struct Group {
     /// Measured after all rounds of the others: ext4 is slow to make files for minutes after many were deleted, as it
     /// passes over their inodes one by one, and all servers would mostly measure that.
     pub last: bool,
+    /// Measured in one round only, as it takes long.
+    pub once: bool,
 }
 
 impl Group {
     /// Of rows that have the same peers.
     pub const fn new(rows: Vec<Row>) -> Self {
-        Self { rows, fresh: false, last: false }
+        Self { rows, fresh: false, last: false, once: false }
     }
 
     pub fn fresh(row: Row) -> Self {
         Self { fresh: true, ..Self::new(vec![row]) }
+    }
+
+    pub fn once(row: Row) -> Self {
+        Self { once: true, ..Self::new(vec![row]) }
     }
 
     pub fn last(rows: &[Row]) -> Self {
@@ -107,6 +117,7 @@ impl Row {
                 let less = match (args[i - 1].as_str(), args[i].as_str()) {
                     ("--size", "1073741824") => "536870912",
                     ("--passes", "2") => "1",
+                    ("--seconds", "60") => "10",
                     ("--seconds", _) => "0.7",
                     ("--count", "2000") => "500",
                     ("--passes", "10") => "4",
@@ -129,7 +140,7 @@ pub fn chosen(all: Vec<Group>, wanted: &[String]) -> Vec<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{nfs, smb};
+    use crate::compare::{iscsi, nfs, smb};
 
     #[test]
     fn rows_are_chosen_by_part_of_their_name_with_what_they_need() {
@@ -143,7 +154,7 @@ mod tests {
 
     #[test]
     fn rows_of_a_group_have_the_same_peers() {
-        for group in nfs::groups().iter().chain(&smb::groups()) {
+        for group in nfs::groups().iter().chain(&smb::groups()).chain(&iscsi::groups()) {
             assert!(group.rows.iter().all(|row| row.peers == group.peers()), "{group:?}");
         }
     }

@@ -1,0 +1,230 @@
+//! iSCSI: the rows and bars of issue 5, beside tgt.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::rows::{Bar, Group, Row, Unit};
+use super::{Contestant, Place, Who, folder};
+use crate::process::Running;
+use crate::{debian, isolate, loader, process, server};
+
+pub const PACKAGES: &[&[debian::Package]] = &[debian::ISCSI_LOAD, debian::ISCSI_PEER];
+
+/// tgt as its makers leave it.
+const DEFAULT: &[&str] = &["default"];
+/// Also with the sizes and the rules that libiscsi offers: tgt's own ask for writes in PDUs of 8 KiB.
+const WRITERS: &[&str] = &["default", "tuned"];
+const TUNED: &[(&str, &str)] = &[
+    ("MaxRecvDataSegmentLength", "262144"),
+    ("MaxXmitDataSegmentLength", "262144"),
+    ("FirstBurstLength", "262144"),
+    ("MaxBurstLength", "262144"),
+    ("InitialR2T", "No"),
+    ("MaxOutstandingR2T", "4"),
+];
+
+/// What the load program lays out: the size of each logical unit.
+const LUN_BYTES: u64 = 3 << 30;
+const PEER_TARGET: &str = "iqn.2026-01.invalid:peer";
+
+pub fn place() -> Result<Place> {
+    if !isolate::is_isolated() {
+        bail!("as root only, and where namespaces may be made: tgtd keeps its control socket in /run");
+    }
+    Ok(Place { load: loader::compile_iscsi()?, folder: folder::prepare_empty()?, peer: None })
+}
+
+/// Starts a server whose own files are apart from those of others of its kind, and fills its logical unit.
+pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
+    let port = process::free_port()?;
+    let (running, target, lun) = match who {
+        Who::Ours => (ours(&place.folder, port, apart)?, "iqn.2026-01.invalid:share.video", "0"),
+        Who::Peer(configuration) => (tgtd(&place.folder, configuration, port, apart)?, PEER_TARGET, "1"),
+    };
+    let port = port.to_string();
+    let reach = ["--port", &port, "--target", target, "--lun", lun].map(str::to_owned).to_vec();
+    if apart.is_empty() {
+        let size = LUN_BYTES.to_string();
+        let fill = ["fill", "--file", "all", "--depth", "4", "--size", &size].map(str::to_owned);
+        let args: Vec<String> = fill.into_iter().chain(reach.iter().cloned()).collect();
+        loader::load(&place.load, &args, running.pid()).with_context(|| format!("cannot fill {who}"))?;
+    }
+    Ok(Contestant { running, reach })
+}
+
+fn ours(folder: &Path, port: u16, apart: &str) -> Result<Running> {
+    let share = folder.join(format!("ours{apart}"));
+    std::fs::create_dir_all(&share)?;
+    let state = process::fresh_folder(&format!("compare/state{apart}"))?;
+    let settings = state.with_extension("toml");
+    let text = format!(
+        "[server]\niscsi-name = \"iqn.2026-01.invalid\"\nbonjour = \"off\"\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
+         protocols = [\"iscsi\"]\nguests = true\n\n[[share.lun]]\nname = \"video\"\nsize = \"{} GiB\"\n",
+        share.display(),
+        LUN_BYTES >> 30
+    );
+    std::fs::write(&settings, text)?;
+    server::ours_with_settings(&settings, &state, &["--iscsi-port", &port.to_string()])
+}
+
+/// All configurations use the same file, one after the other.
+fn tgtd(folder: &Path, configuration: &str, port: u16, apart: &str) -> Result<Running> {
+    let program = process::find("tgtd").context("Debian's package tgt is missing")?;
+    let image = folder.join(format!("tgt{apart}.img"));
+    std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&image)?.set_len(LUN_BYTES)?;
+    let state = process::fresh_folder(&format!("compare/tgt-{configuration}{apart}"))?;
+    std::fs::create_dir_all("/run/tgtd")?;
+    // It takes no higher number than 32767 for its control socket.
+    let (control, portal) = ((port & 0x7FFF).to_string(), format!("portal=127.0.0.1:{port}"));
+    let log = process::log_file(&state.join("tgtd.log"))?;
+    let mut running =
+        Running::start(program, &["-f", "-C", &control, "--iscsi", &portal], Stdio::null(), log)?;
+    running.kill_at_end(); // with a target it goes on after SIGTERM
+    process::wait_for_port(&mut running, port, Duration::from_secs(20))
+        .with_context(|| format!("tgtd does not start; see {}", state.display()))?;
+    describe_to_tgtd(&control, &image, configuration)?;
+    Ok(running)
+}
+
+/// One target with one thin logical unit, for everybody.
+fn describe_to_tgtd(control: &str, image: &Path, configuration: &str) -> Result<()> {
+    let admin = |args: &[&str]| {
+        let all = [&["-C", control, "--lld", "iscsi"], args].concat();
+        process::stdout_of("tgtadm", &all, Duration::from_secs(10))
+    };
+    let (image, unit) = (image.to_string_lossy(), ["--mode", "logicalunit", "--tid", "1", "--lun", "1"]);
+    admin(&["--op", "new", "--mode", "target", "--tid", "1", "-T", PEER_TARGET])?;
+    admin(&[&["--op", "new"], &unit[..], &["--bstype", "rdwr", "-b", &image]].concat())?;
+    admin(&[&["--op", "update"], &unit[..], &["--params", "thin_provisioning=1"]].concat())?;
+    for (name, value) in TUNED.iter().filter(|_| configuration == "tuned") {
+        admin(&["--op", "update", "--mode", "target", "--tid", "1", "--name", name, "--value", value])?;
+    }
+    admin(&["--op", "bind", "--mode", "target", "--tid", "1", "-I", "ALL"])?;
+    Ok(())
+}
+
+/// Writes back what is dirty and has the part of the logical unit in memory that the load program calls `part`.
+pub fn warm(folder: &Path, part: &str, who: Who) -> Result<()> {
+    let image = match who {
+        Who::Ours => "ours/.fourfold-luns/video.img",
+        Who::Peer(_) => "tgt.img",
+    };
+    let bytes = match part {
+        "one" => 1 << 30,
+        "many" => 10 << 28,
+        _ => 0,
+    };
+    folder::warm_part(&folder.join(image), bytes)
+}
+
+pub fn groups() -> Vec<Group> {
+    let mut groups: Vec<Group> = IDLE.iter().cloned().map(Group::fresh).collect();
+    for rows in [READS, WRITES, SMALL, STABLE] {
+        groups.extend(Group::singles(rows));
+    }
+    groups.push(Group::new(THIN.to_vec()));
+    groups.extend(Group::singles(OTHERS));
+    groups.push(Group::once(VIDEO));
+    groups
+}
+
+const fn row(
+    name: &'static str,
+    unit: Unit,
+    (file, args): (&'static str, &'static str),
+    bar: Option<Bar>,
+) -> Row {
+    Row { name, unit, file, args, peers: DEFAULT, bar }
+}
+
+const fn read(name: &'static str, file: &'static str, args: &'static str) -> Row {
+    row(name, Unit::Bytes, (file, args), STREAM)
+}
+
+const fn write(name: &'static str, file: &'static str, args: &'static str) -> Row {
+    Row { name, unit: Unit::Bytes, file, args, peers: WRITERS, bar: STREAM }
+}
+
+const fn small(name: &'static str, args: &'static str) -> Row {
+    row(name, Unit::Ops, ("one", args), Some(Bar::speed(3.0)))
+}
+
+const STREAM: Option<Bar> = Some(Bar::Times { speed: 1.3, cpu: Some(0.5) });
+
+const IDLE: &[Row] = &[
+    row("idle session memory, 200", Unit::Memory, ("all", "idle --count 200"), None),
+    row("idle session memory, 1000", Unit::Memory, ("all", "idle --count 1000"), None),
+];
+
+/// 1 session moves 1 GiB; each of 5 and 10 moves 256 MiB of its own twice.
+const READS: &[Row] = &[
+    read("read 1 GiB 1 session q1", "one", "read --size 1073741824"),
+    read("read 1 GiB 1 session q4", "one", "read --size 1073741824 --depth 4"),
+    read("read 5 sessions q1", "many", "read --clients 5 --size 268435456 --passes 2"),
+    read("read 5 sessions q4", "many", "read --clients 5 --size 268435456 --passes 2 --depth 4"),
+    read("read 10 sessions q1", "many", "read --clients 10 --size 268435456 --passes 2"),
+    read("read 10 sessions q4", "many", "read --clients 10 --size 268435456 --passes 2 --depth 4"),
+];
+
+const WRITES: &[Row] = &[
+    write("write 1 GiB 1 session q1", "one", "write --size 1073741824"),
+    write("write 1 GiB 1 session q4", "one", "write --size 1073741824 --depth 4"),
+    write("write 5 sessions q1", "many", "write --clients 5 --size 268435456 --passes 2"),
+    write("write 5 sessions q4", "many", "write --clients 5 --size 268435456 --passes 2 --depth 4"),
+    write("write 10 sessions q1", "many", "write --clients 10 --size 268435456 --passes 2"),
+    write("write 10 sessions q4", "many", "write --clients 10 --size 268435456 --passes 2 --depth 4"),
+];
+
+const SMALL: &[Row] = &[
+    small("random read 1 KiB q1", "random --block 1024 --size 1073741824 --seconds 1.5"),
+    small("random read 4 KiB q1", "random --block 4096 --size 1073741824 --seconds 1.5"),
+    small("random read 1 KiB q32", "random --block 1024 --size 1073741824 --depth 32 --seconds 1.5"),
+    small("random read 4 KiB q32", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
+    small("random write 1 KiB q1", "scatter --block 1024 --size 1073741824 --seconds 1.5"),
+    small("random write 4 KiB q1", "scatter --block 4096 --size 1073741824 --seconds 1.5"),
+    small("random write 1 KiB q32", "scatter --block 1024 --size 1073741824 --depth 32 --seconds 1.5"),
+    small("random write 4 KiB q32", "scatter --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
+];
+
+/// The disk decides most of it: told, not judged.
+const STABLE: &[Row] = &[
+    row(
+        "write 4 KiB FUA q1",
+        Unit::Ops,
+        ("one", "stable --block 4096 --size 1073741824 --seconds 1.5"),
+        None,
+    ),
+    row(
+        "write 4 KiB, SYNCHRONIZE CACHE q1",
+        Unit::Ops,
+        ("one", "flushed --block 4096 --size 1073741824 --seconds 1.5"),
+        None,
+    ),
+];
+
+/// Each round finds the holes that the one before has left.
+const THIN: &[Row] = &[
+    row("write 256 MiB of holes q4", Unit::Bytes, ("free", "write --size 268435456 --depth 4"), None),
+    row("UNMAP 1 MiB each", Unit::Ops, ("free", "unmap --block 1048576 --size 268435456"), None),
+];
+
+const OTHERS: &[Row] = &[
+    row(
+        "WRITE SAME 64 KiB of zeroes q1",
+        Unit::Ops,
+        ("zero", "same --block 65536 --size 268435456 --seconds 1.5"),
+        None,
+    ),
+    row("login and logout", Unit::Ops, ("all", "login --seconds 1.5"), None),
+];
+
+/// The bar is what cutting 4 streams of video needs, whatever the peer does.
+const VIDEO: Row = row(
+    "sustained video, 4 streams of 30 MB/s, one writer",
+    Unit::Gap,
+    ("many", "video --clients 5 --count 4 --rate 30000000 --depth 4 --size 268435456 --seconds 60"),
+    Some(Bar::NoGap(100.0)),
+);
