@@ -86,6 +86,12 @@ impl Account {
         self.secrets.iter().find_map(|s| if let Secret::Legacy(bytes) = s { Some(bytes) } else { None })
     }
 
+    /// The secret of CHAP, if it was asked for that it be kept.
+    #[must_use]
+    pub fn chap_secret(&self) -> Option<&[u8]> {
+        self.secrets.iter().find_map(|s| if let Secret::Chap(bytes) = s { Some(&**bytes) } else { None })
+    }
+
     /// By the NT hash where there is one, as that takes a microsecond and no memory: a slow hash protects an account only where
     /// whoever steals the file finds nothing quicker in it. Guesses over the network are slowed by `Guesses`.
     fn knows(&self, password: &str) -> bool {

@@ -14,14 +14,15 @@ pub fn encode(bytes: &[u8]) -> String {
 /// Exactly `N` bytes, or nothing.
 #[must_use]
 pub fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != N * 2 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
-    }
-    Some(bytes)
+    decode_any(text)?.try_into().ok()
+}
+
+/// As many bytes as there are, or nothing.
+#[must_use]
+pub fn decode_any(text: &str) -> Option<Vec<u8>> {
+    let is_whole = text.len().is_multiple_of(2) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let starts = (0..text.len()).step_by(2);
+    is_whole.then(|| starts.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()).flatten()
 }
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ mod tests {
     fn digits_and_bytes_are_each_others_image() {
         assert_eq!(encode(&[0, 0x0f, 0xff]), "000fff");
         assert_eq!(decode::<3>("000fFF"), Some([0, 0x0f, 0xff]));
+        assert_eq!(decode_any("000fFF"), Some(vec![0, 0x0f, 0xff]));
         for wrong in ["000ff", "000fff00", "00 fff", "+00fff", "ä0ff"] {
             assert_eq!(decode::<3>(wrong), None, "{wrong}");
         }

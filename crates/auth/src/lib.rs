@@ -17,5 +17,5 @@ pub use directory::{Account, Accounts, Directory, Identity, Refusal};
 pub use file::{AccountFile, Error, Record};
 pub use guesses::Guesses;
 pub use name::is_account_name;
-pub use secret::{LEGACY, Secret, nt_hash};
+pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
 pub use unix::{UnixAccounts, UnixGroup, UnixUser};

@@ -20,12 +20,18 @@ pub enum Secret {
     Srp(Box<Verifier>),
     /// The first eight bytes of the password itself, for Macs before Mac OS 8.6 and Apple IIs. Only kept when asked for.
     Legacy([u8; LEGACY]),
+    /// The secret of CHAP (RFC 1994), as it is, for iSCSI. Only kept when asked for.
+    Chap(Vec<u8>),
     /// Of a kind this version does not know; kept as it is.
     Unknown(Stored),
 }
 
 /// As much of a password as the oldest Macs send.
 pub const LEGACY: usize = 8;
+/// Bytes that a secret of CHAP has at least, RFC 7143 9.2.1: fewer can be guessed by who has listened.
+pub const MIN_CHAP_SECRET: usize = 12;
+/// Bytes that it has at most.
+pub const MAX_CHAP_SECRET: usize = 255;
 
 /// A secret as it stands in the file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +49,7 @@ impl std::fmt::Debug for Secret {
             Self::Nt(_) => f.write_str("Nt(…)"),
             Self::Srp(_) => f.write_str("Srp(…)"),
             Self::Legacy(_) => f.write_str("Legacy(…)"),
+            Self::Chap(_) => f.write_str("Chap(…)"),
             Self::Unknown(stored) => write!(f, "Unknown({}, …)", stored.kind),
         }
     }
@@ -76,6 +83,13 @@ impl Secret {
         (!unmappable).then_some(Self::Legacy(bytes))
     }
 
+    /// A password as the secret of CHAP. `None` if it is too short or too long for one.
+    #[must_use]
+    pub fn chap(password: &str) -> Option<Self> {
+        let bytes = password.as_bytes().to_vec();
+        (MIN_CHAP_SECRET..=MAX_CHAP_SECRET).contains(&bytes.len()).then_some(Self::Chap(bytes))
+    }
+
     /// Whether `password` is the one this was made of; `None` when this kind cannot tell. Slow by intent.
     #[must_use]
     pub fn verifies(&self, password: &str) -> Option<bool> {
@@ -93,6 +107,7 @@ impl Secret {
                 stored("srp", format!("{}:{}", hex::encode(&verifier.salt), hex::encode(&verifier.value)))
             }
             Self::Legacy(bytes) => stored("legacy", hex::encode(bytes)),
+            Self::Chap(bytes) => stored("chap", hex::encode(bytes)),
             Self::Unknown(stored) => stored.clone(),
         }
     }
@@ -103,6 +118,7 @@ impl Secret {
             ("nt-hash", 1) => hex::decode(&stored.value).map_or(Self::Unknown(stored), Self::Nt),
             ("srp", 1) => verifier(&stored.value).map_or(Self::Unknown(stored), Self::Srp),
             ("legacy", 1) => hex::decode(&stored.value).map_or(Self::Unknown(stored), Self::Legacy),
+            ("chap", 1) => hex::decode_any(&stored.value).map_or(Self::Unknown(stored), Self::Chap),
             _ => Self::Unknown(stored),
         }
     }
@@ -160,6 +176,15 @@ mod tests {
         assert!(Secret::legacy("✓").is_none());
         let kept = Secret::Legacy(long);
         assert!(Secret::load(kept.store()) == kept && format!("{kept:?}") == "Legacy(…)");
+    }
+
+    #[test]
+    fn a_secret_of_chap_is_the_password_itself_if_that_is_long_enough() {
+        let Some(kept) = Secret::chap("twelve bytes") else { panic!() };
+        assert!(kept == Secret::Chap(b"twelve bytes".to_vec()) && format!("{kept:?}") == "Chap(…)");
+        assert!(Secret::load(kept.store()) == kept);
+        assert!(Secret::chap("eleven byte").is_none()); // RFC 7143 9.2.1: 96 bits
+        assert!(Secret::chap(&"x".repeat(255)).is_some() && Secret::chap(&"x".repeat(256)).is_none());
     }
 
     #[test]

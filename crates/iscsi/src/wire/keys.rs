@@ -70,11 +70,11 @@ fn pair(written: &[u8]) -> Result<Pair<'_>, Malformed> {
     Ok(Pair { key, value })
 }
 
-/// Key-name and standard-label of RFC 7143 6.1. Keys differ by case.
+/// Key-name and standard-label of RFC 7143 6.1, but that a small letter may be the first one: iSCSIProtocolLevel.
 fn is_key(key: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
     key.len() <= MAX_KEY
-        && key.starts_with(|first: char| first.is_ascii_uppercase())
+        && key.starts_with(|first: char| first.is_ascii_alphabetic())
         && key.bytes().all(allowed)
 }
 
@@ -215,7 +215,7 @@ mod tests {
             &b"HeaderDigest=None"[..], // the zero byte is missing
             b"HeaderDigest\0",
             b"=None\0",
-            b"headerDigest=None\0", // RFC 7143 6.1: begins with a capital letter
+            b"1HeaderDigest=None\0", // RFC 7143 6.1: begins with a letter
             b"Header Digest=None\0",
             b"InitiatorAlias=\xff\0",
         ] {

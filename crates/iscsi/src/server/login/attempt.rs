@@ -1,0 +1,355 @@
+//! One connection's login, from its first request to its last.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::declared::{ALIAS, Declared, FIRST, OF_TARGETS};
+use super::gate::{Gate, Initiator, NoTarget, Peer};
+use super::negotiate::{self, Key, Place};
+use super::parameters::{OUR_MAX_DATA, Parameters};
+use super::security::{self, Judge, Security};
+use crate::server::scsi::InitiatorPort;
+use crate::server::target::{PORTAL_GROUP, Target};
+use crate::wire::Writer;
+use crate::wire::keys::{self, MAX_TEXT, Pair};
+use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Stage, VERSION};
+
+/// Requests of one login. Text may come in small pieces.
+const MAX_REQUESTS: usize = 256;
+/// Keys of one login. What is answered to so many fits into one response of 8192 bytes, whatever they are.
+const MAX_KEYS: usize = 96;
+
+/// A login on its way.
+pub(crate) struct Attempt {
+    gate: Arc<dyn Gate>,
+    peer: Peer,
+    /// The first request, which the others must be like.
+    first: Option<LoginRequest>,
+    requests: usize,
+    stage: Stage,
+    /// Text that goes on in the next request.
+    text: Vec<u8>,
+    /// Keys that have been said; none may be said again.
+    said: HashSet<String>,
+    keys: usize,
+    wanted: Option<Wanted>,
+    security: Security,
+    /// Our own keys of the operational stage have been declared.
+    has_declared: bool,
+    parameters: Parameters,
+}
+
+/// What the first text has told.
+struct Wanted {
+    declared: Declared,
+    target: Option<Arc<Target>>,
+    /// Nobody need prove anything.
+    guests: bool,
+}
+
+/// What is to be answered, and how much later: whoever guesses secrets waits.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) after: Duration,
+    pub(crate) step: Step,
+}
+
+/// How a login goes on.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The initiator is to say more.
+    Answer(LoginResponse, Vec<u8>),
+    /// The login has failed: the connection is closed when this has been said.
+    Refused(LoginResponse),
+    /// All is agreed. The session's number is still to be put into the response; or it is turned into a refusal.
+    Done(LoginResponse, Vec<u8>, Box<LoggedIn>),
+}
+
+/// Who has logged in, to what, and what was agreed on.
+#[derive(Debug)]
+pub(crate) struct LoggedIn {
+    /// InitiatorName and ISID.
+    pub(crate) initiator: InitiatorPort,
+    /// InitiatorAlias.
+    pub(crate) alias: Option<String>,
+    /// 0: a new session, in place of another one of the same initiator and target; else the one to be joined.
+    pub(crate) tsih_asked: u16,
+    /// The connection; in place of another one of the same number in the session.
+    pub(crate) cid: u16,
+    /// CmdSN of the last request: what the first command has.
+    pub(crate) cmd_sn: u32,
+    /// What the session is for.
+    pub(crate) kind: SessionKind,
+    /// The account that it has proved to be; nothing of guests. Who joins a session must be the same.
+    pub(crate) account: Option<String>,
+    /// Of who joins a session, those of the connection count.
+    pub(crate) parameters: Parameters,
+}
+
+/// What a session is for.
+#[derive(Clone)]
+pub(crate) enum SessionKind {
+    /// To ask for targets.
+    Discovery,
+    /// Commands for one of them.
+    Normal(Arc<Target>),
+}
+
+impl std::fmt::Debug for SessionKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Discovery => f.write_str("Discovery"),
+            Self::Normal(target) => write!(f, "Normal({})", target.name),
+        }
+    }
+}
+
+/// Why a login ends, and how much later that is said.
+type Refusal = (LoginStatus, Duration);
+
+impl Attempt {
+    /// Of a connection that has just been made.
+    pub(crate) fn new(gate: Arc<dyn Gate>, peer: Peer) -> Self {
+        Self {
+            gate,
+            peer,
+            first: None,
+            requests: 0,
+            stage: Stage::SECURITY_NEGOTIATION,
+            text: Vec::new(),
+            said: HashSet::new(),
+            keys: 0,
+            wanted: None,
+            security: Security::Open,
+            has_declared: false,
+            parameters: Parameters::default(),
+        }
+    }
+
+    /// Answers the next request. After a step that is no answer there is none.
+    pub(crate) fn next(&mut self, request: &LoginRequest, text: &[u8], now: Instant) -> Reply {
+        match self.advance(request, text, now) {
+            Ok((step, after)) => Reply { after, step },
+            Err((status, after)) => {
+                Reply { after, step: Step::Refused(LoginResponse::refused(request, status)) }
+            }
+        }
+    }
+
+    fn advance(
+        &mut self,
+        request: &LoginRequest,
+        text: &[u8],
+        now: Instant,
+    ) -> Result<(Step, Duration), Refusal> {
+        self.check(request).map_err(at_once)?;
+        self.text.extend_from_slice(text);
+        if self.requests > MAX_REQUESTS || self.text.len() > MAX_TEXT {
+            return Err(at_once(LoginStatus::OUT_OF_RESOURCES));
+        }
+        if request.more {
+            let response = LoginResponse::to(request, None);
+            return Ok((Step::Answer(response, Vec::new()), Duration::ZERO));
+        }
+        let text = std::mem::take(&mut self.text);
+        let mut said = keys::decode(&text).map_err(|_| at_once(LoginStatus::INITIATOR_ERROR))?;
+        let mut w = Writer::new();
+        let is_first = self.wanted.is_none();
+        if is_first {
+            self.begin(&said, &mut w).map_err(at_once)?;
+        }
+        said.sort_by_key(|pair| negotiate::order(pair.key));
+        let mut for_security = Vec::new();
+        for pair in said {
+            self.take(pair, is_first, &mut for_security, &mut w).map_err(at_once)?;
+        }
+        let after = self.secure(&for_security, now, &mut w)?;
+        self.conclude(request, w).map(|step| (step, after)).map_err(|status| (status, after))
+    }
+
+    /// The header, against what may be said now: RFC 7143 6.3 and 11.12.
+    fn check(&mut self, request: &LoginRequest) -> Result<(), LoginStatus> {
+        self.requests += 1;
+        let is_stage = match &self.first {
+            None if request.version_min > VERSION => return Err(LoginStatus::UNSUPPORTED_VERSION),
+            None => request.current <= Stage::OPERATIONAL_NEGOTIATION,
+            Some(first) => request.current == self.stage && request.is_like(first),
+        };
+        let goes_on = request.current < request.next
+            && [Stage::OPERATIONAL_NEGOTIATION, Stage::FULL_FEATURE].contains(&request.next);
+        if !is_stage || request.transit && (request.more || !goes_on) {
+            return Err(LoginStatus::INITIATOR_ERROR);
+        }
+        self.stage = request.current;
+        self.first.get_or_insert(*request);
+        Ok(())
+    }
+
+    /// Who asks, and for what: RFC 7143 6.3.1.
+    fn begin(&mut self, said: &[Pair<'_>], w: &mut Writer) -> Result<(), LoginStatus> {
+        let declared = Declared::of(said)?;
+        let target = self.target(&declared, None)?;
+        if let Some(target) = &target {
+            keys::encode("TargetPortalGroupTag", &PORTAL_GROUP.to_string(), w);
+            let alias = self.gate.alias(target).filter(|alias| alias.len() <= keys::MAX_SIMPLE);
+            alias.into_iter().for_each(|alias| keys::encode("TargetAlias", &alias, w));
+        }
+        let guests = self.gate.guests(target.as_deref());
+        self.wanted = Some(Wanted { declared, target, guests });
+        Ok(())
+    }
+
+    /// Whom it is for, as far as it is known who asks.
+    fn target(&self, declared: &Declared, account: Option<&str>) -> Result<Option<Arc<Target>>, LoginStatus> {
+        let Some(name) = &declared.target else { return Ok(None) };
+        let who = Initiator { name: &declared.initiator, address: self.peer.address.ip(), account };
+        match self.gate.target(name, &who) {
+            Ok(target) => Ok(Some(target)),
+            Err(NoTarget::NotFound) => Err(LoginStatus::NOT_FOUND),
+            Err(NoTarget::NotAllowed) => Err(LoginStatus::AUTHORIZATION_FAILURE),
+        }
+    }
+
+    /// One pair. Those of the security stage are put aside: they count together.
+    fn take<'a>(
+        &mut self,
+        pair: Pair<'a>,
+        is_first: bool,
+        for_security: &mut Vec<Pair<'a>>,
+        w: &mut Writer,
+    ) -> Result<(), LoginStatus> {
+        self.keys += 1;
+        if self.keys > MAX_KEYS {
+            return Err(LoginStatus::OUT_OF_RESOURCES);
+        }
+        if pair.is_refusal() && (OF_TARGETS.contains(&pair.key) || pair.key == "MaxRecvDataSegmentLength") {
+            return Ok(()); // of what we have said
+        }
+        let in_security = self.stage == Stage::SECURITY_NEGOTIATION;
+        let in_stage = match Key::named(pair.key) {
+            Some(_) => !in_security,
+            None if security::KEYS.contains(&pair.key) => in_security,
+            None => !OF_TARGETS.contains(&pair.key),
+        };
+        if !in_stage {
+            keys::encode(pair.key, keys::REJECT, w);
+            return Ok(());
+        }
+        let is_late = FIRST.contains(&pair.key) && !is_first;
+        if is_late || !self.said.insert(pair.key.to_owned()) {
+            return Err(LoginStatus::INITIATOR_ERROR); // RFC 7143 6.2: nothing is said twice
+        }
+        if security::KEYS.contains(&pair.key) {
+            for_security.push(pair);
+        } else if let Some(key) = Key::named(pair.key) {
+            let place = self.place();
+            let answer = key.settle(&mut self.parameters, place, pair.value);
+            answer.text().into_iter().for_each(|value| keys::encode(pair.key, value, w));
+        } else if !FIRST.contains(&pair.key) && pair.key != ALIAS {
+            keys::encode(pair.key, keys::NOT_UNDERSTOOD, w);
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> Place {
+        let leading = self.first.is_some_and(|first| first.tsih == 0);
+        let discovery = self.wanted.as_ref().is_some_and(|wanted| wanted.target.is_none());
+        Place { leading, discovery }
+    }
+
+    /// What is said about who it is.
+    fn secure(&mut self, said: &[Pair<'_>], now: Instant, w: &mut Writer) -> Result<Duration, Refusal> {
+        if self.stage != Stage::SECURITY_NEGOTIATION {
+            return Ok(Duration::ZERO);
+        }
+        let guests = self.wanted.as_ref().is_some_and(|wanted| wanted.guests);
+        let judge = Judge { gate: &*self.gate, peer: self.peer, guests, now };
+        let told = self.security.step(said, &judge)?;
+        told.pairs.iter().for_each(|(key, value)| keys::encode(key, value, w));
+        Ok(told.after)
+    }
+
+    /// Goes to the next stage if the initiator wants to and nothing is left to do in this one.
+    fn conclude(&mut self, request: &LoginRequest, mut w: Writer) -> Result<Step, LoginStatus> {
+        if self.stage == Stage::OPERATIONAL_NEGOTIATION {
+            self.admit()?; // who begins here has left out the other stage
+            if !std::mem::replace(&mut self.has_declared, true) {
+                keys::encode("MaxRecvDataSegmentLength", &OUR_MAX_DATA.to_string(), &mut w);
+                self.parameters.our_max_data = OUR_MAX_DATA;
+            }
+        }
+        let text = w.into_bytes();
+        if !request.transit || !self.security.is_over() {
+            return Ok(Step::Answer(LoginResponse::to(request, None), text));
+        }
+        self.admit()?;
+        self.stage = request.next;
+        let response = LoginResponse::to(request, Some(request.next));
+        if request.next != Stage::FULL_FEATURE {
+            return Ok(Step::Answer(response, text));
+        }
+        let logged_in = self.logged_in(request).ok_or(LoginStatus::TARGET_ERROR)?;
+        Ok(Step::Done(response, text, Box::new(logged_in)))
+    }
+
+    /// Nobody leaves the security stage unknown, but where guests are welcome; nor somebody who may not be there.
+    fn admit(&self) -> Result<(), LoginStatus> {
+        let wanted = self.wanted.as_ref().ok_or(LoginStatus::MISSING_PARAMETER)?;
+        match self.security.account() {
+            Some(account) => self.target(&wanted.declared, Some(&account.name)).map(|_| ()),
+            None if wanted.guests => Ok(()),
+            None => Err(LoginStatus::AUTHENTICATION_FAILURE),
+        }
+    }
+
+    fn logged_in(&mut self, request: &LoginRequest) -> Option<LoggedIn> {
+        negotiate::finish(&mut self.parameters);
+        let Wanted { declared, target, .. } = self.wanted.take()?;
+        Some(LoggedIn {
+            initiator: InitiatorPort { name: declared.initiator.into(), isid: request.isid },
+            alias: declared.alias,
+            tsih_asked: request.tsih,
+            cid: request.cid,
+            cmd_sn: request.cmd_sn,
+            kind: target.map_or(SessionKind::Discovery, SessionKind::Normal),
+            account: self.security.account().map(|account| account.name.clone()),
+            parameters: self.parameters.clone(),
+        })
+    }
+}
+
+fn at_once(status: LoginStatus) -> Refusal {
+    (status, Duration::ZERO)
+}
+
+impl LoginRequest {
+    /// Whether this is a later request of the same login, RFC 7143 11.12.
+    fn is_like(&self, first: &Self) -> bool {
+        let fixed = |r: &Self| (r.isid, r.tsih, r.cid, r.task_tag, r.version_max, r.version_min);
+        fixed(self) == fixed(first)
+    }
+}
+
+impl LoginResponse {
+    /// The answer to a request when all is well.
+    fn to(request: &LoginRequest, next: Option<Stage>) -> Self {
+        Self {
+            transit: next.is_some(),
+            more: false,
+            current: request.current,
+            next: next.unwrap_or(Stage(0)),
+            version_max: VERSION,
+            version_active: VERSION,
+            isid: request.isid,
+            tsih: request.tsih,
+            task_tag: request.task_tag,
+            status: LoginStatus::SUCCESS,
+        }
+    }
+
+    /// The answer when it is not.
+    pub(crate) fn refused(request: &LoginRequest, status: LoginStatus) -> Self {
+        Self { status, ..Self::to(request, None) }
+    }
+}

@@ -1,0 +1,42 @@
+//! What an initiator says of itself and of what it wants, in its first request.
+
+use super::name::iscsi_name;
+use crate::wire::keys::{MAX_SIMPLE, Pair};
+use crate::wire::pdu::LoginStatus;
+
+/// What it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Declared {
+    /// InitiatorName, in lower case.
+    pub(super) initiator: String,
+    /// InitiatorAlias.
+    pub(super) alias: Option<String>,
+    /// TargetName, in lower case. Nothing: a discovery session.
+    pub(super) target: Option<String>,
+}
+
+/// Keys that are declared by initiators in their first request, RFC 7143 6.2 and 13.4 to 13.6, 13.21.
+pub(super) const FIRST: [&str; 3] = ["InitiatorName", "SessionType", "TargetName"];
+/// One that may come later.
+pub(super) const ALIAS: &str = "InitiatorAlias";
+/// Keys that only targets declare.
+pub(super) const OF_TARGETS: [&str; 3] = ["TargetAddress", "TargetAlias", "TargetPortalGroupTag"];
+
+impl Declared {
+    /// Of all pairs of the first request.
+    pub(super) fn of(said: &[Pair<'_>]) -> Result<Self, LoginStatus> {
+        let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);
+        let initiator = find("InitiatorName").ok_or(LoginStatus::MISSING_PARAMETER)?;
+        let initiator = iscsi_name(initiator).ok_or(LoginStatus::INITIATOR_ERROR)?;
+        let target = match find("SessionType") {
+            Some("Discovery") => None,
+            Some("Normal") | None => {
+                let target = find("TargetName").ok_or(LoginStatus::MISSING_PARAMETER)?;
+                Some(iscsi_name(target).ok_or(LoginStatus::NOT_FOUND)?)
+            }
+            Some(_) => return Err(LoginStatus::SESSION_TYPE_NOT_SUPPORTED),
+        };
+        let alias = find(ALIAS).filter(|alias| alias.len() <= MAX_SIMPLE).map(str::to_owned);
+        Ok(Self { initiator, alias, target })
+    }
+}

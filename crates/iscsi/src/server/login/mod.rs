@@ -1,0 +1,23 @@
+//! Logins and text negotiation, RFC 7143 sections 6, 12 and 13: machines without a socket or a clock.
+//!
+//! ```text
+//! Attempt: first request ─► whom it is for, who asks ─► security: nothing, or CHAP ─► operational keys ─► Done
+//!              │                     │                          │                            │
+//!              └─────────────────────┴──── a status ◄───────────┴────────────────────────────┘
+//! Texts: Text Requests of full feature phase ─► SendTargets (discovery.rs), the few keys that may be said again
+//! ```
+
+mod attempt;
+mod declared;
+mod gate;
+mod name;
+mod negotiate;
+mod parameters;
+mod security;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use attempt::{Attempt, LoggedIn, Reply, SessionKind, Step};
+pub(crate) use gate::{Gate, Initiator, NoTarget, OwnSecret, Peer};
+pub use name::iscsi_name;
+pub(crate) use parameters::{Parameters, TaskReporting};

@@ -1,0 +1,175 @@
+//! The security stage, RFC 7143 section 12.
+//!
+//! ```text
+//! Open ─ AuthMethod=None ─────────────────────────────────────────────► Settled
+//!   └─── AuthMethod=CHAP ─► Chosen ─ CHAP_A ─► Challenged ─ CHAP_N, CHAP_R ─► Settled
+//! ```
+
+use std::time::{Duration, Instant};
+
+use auth::Account;
+
+use super::gate::{Gate, Peer};
+use crate::server::chap::{Algorithm, Challenge, is_same};
+use crate::wire::keys::{self, Pair};
+use crate::wire::pdu::LoginStatus;
+
+/// The keys of this stage, all of which may be said in it once.
+pub(super) const KEYS: [&str; 6] = ["AuthMethod", "CHAP_A", "CHAP_I", "CHAP_C", "CHAP_N", "CHAP_R"];
+
+/// How far an initiator is with proving who it is.
+pub(super) enum Security {
+    /// Nothing has been said about it.
+    Open,
+    /// It will be CHAP.
+    Chosen,
+    /// The answer is awaited.
+    Challenged(Challenge),
+    /// It has proved to be somebody, or need not.
+    Settled(Option<Box<Account>>),
+}
+
+/// What it is told.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) pairs: Vec<(&'static str, String)>,
+    /// How much later: it comes from where guesses come from.
+    pub(super) after: Duration,
+}
+
+impl Told {
+    fn of<const N: usize>(pairs: [(&'static str, String); N]) -> Self {
+        Self { pairs: pairs.into(), after: Duration::ZERO }
+    }
+}
+
+/// What is asked, and by whom.
+pub(super) struct Judge<'a> {
+    pub(super) gate: &'a dyn Gate,
+    pub(super) peer: Peer,
+    /// Nobody need prove anything.
+    pub(super) guests: bool,
+    pub(super) now: Instant,
+}
+
+/// Refused, and how much later that is said.
+pub(super) type Outcome = Result<Told, (LoginStatus, Duration)>;
+
+/// The same whatever was wrong.
+const REFUSED: (LoginStatus, Duration) = (LoginStatus::AUTHENTICATION_FAILURE, Duration::ZERO);
+
+impl Security {
+    /// Whether the initiator may go to the next stage.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Open | Self::Settled(_))
+    }
+
+    /// Who it has proved to be.
+    pub(super) fn account(&self) -> Option<&Account> {
+        match self {
+            Self::Settled(account) => account.as_deref(),
+            Self::Open | Self::Chosen | Self::Challenged(_) => None,
+        }
+    }
+
+    /// The next of its texts, of which the keys of this stage count.
+    pub(super) fn step(&mut self, said: &[Pair<'_>], judge: &Judge<'_>) -> Outcome {
+        let said: Vec<_> = said.iter().filter(|pair| KEYS.contains(&pair.key)).collect();
+        let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);
+        // A challenge is taken out here: whatever the answer, it does not come back.
+        let (next, told) = match (std::mem::replace(self, Self::Settled(None)), find("AuthMethod")) {
+            (Self::Open, Some(methods)) if said.len() == 1 => choose(methods, judge)?,
+            (Self::Chosen, None) if said.len() == 1 => challenge(find("CHAP_A").ok_or(REFUSED)?, judge)?,
+            (Self::Challenged(challenge), None) => {
+                let name = find("CHAP_N").filter(|name| name.len() <= keys::MAX_SIMPLE).ok_or(REFUSED)?;
+                let response = find("CHAP_R").and_then(keys::binary).ok_or(REFUSED)?;
+                let back = match (find("CHAP_I"), find("CHAP_C"), find("CHAP_A")) {
+                    (None, None, None) => None,
+                    (Some(id), Some(bytes), None) => {
+                        Some(Challenge::of(challenge.algorithm, id, bytes).ok_or(REFUSED)?)
+                    }
+                    _ => return Err(REFUSED),
+                };
+                answered(&challenge, Answer { name, response, back }, judge)?
+            }
+            (state @ (Self::Open | Self::Settled(_)), None) if said.is_empty() => (state, Told::default()),
+            _ => return Err(REFUSED), // out of order
+        };
+        *self = next;
+        Ok(told)
+    }
+}
+
+/// AuthMethod: the first one that will do.
+fn choose(methods: &str, judge: &Judge<'_>) -> Result<(Security, Told), (LoginStatus, Duration)> {
+    let next = keys::list(methods).find_map(|method| match method {
+        "CHAP" => Some(("CHAP", Security::Chosen)),
+        keys::NONE if judge.guests => Some((keys::NONE, Security::Settled(None))),
+        _ => None,
+    });
+    let (method, next) = next.ok_or(REFUSED)?;
+    Ok((next, Told::of([("AuthMethod", method.into())])))
+}
+
+/// CHAP_A.
+fn challenge(algorithms: &str, judge: &Judge<'_>) -> Result<(Security, Told), (LoginStatus, Duration)> {
+    let algorithm = Algorithm::of(algorithms).ok_or(REFUSED)?;
+    let challenge = Challenge::new(algorithm, &|bytes| judge.gate.random(bytes))
+        .ok_or((LoginStatus::OUT_OF_RESOURCES, Duration::ZERO))?;
+    let told = Told::of([
+        ("CHAP_A", algorithm.number().into()),
+        ("CHAP_I", challenge.id.to_string()),
+        ("CHAP_C", keys::hexadecimal_of(&challenge.bytes)),
+    ]);
+    Ok((Security::Challenged(challenge), told))
+}
+
+/// What an initiator says of itself, and what it wants to hear of us.
+struct Answer<'a> {
+    name: &'a str,
+    response: Vec<u8>,
+    back: Option<Challenge>,
+}
+
+/// CHAP_N, CHAP_R. Whom nobody can be is refused at the same step and after the same work as a wrong secret.
+fn answered(
+    challenge: &Challenge,
+    answer: Answer<'_>,
+    judge: &Judge<'_>,
+) -> Result<(Security, Told), (LoginStatus, Duration)> {
+    let (guesses, place) = (judge.gate.guesses(), judge.peer.address.ip());
+    let after = guesses.wait(place, answer.name, judge.now).ok_or(REFUSED)?;
+    let account = judge.gate.accounts().find(answer.name).filter(|account| !account.disabled);
+    let secret = account.as_ref().and_then(Account::chap_secret);
+    let is_right = challenge.is_answered_by(secret, &answer.response);
+    let (Some(account), true) = (&account, is_right) else {
+        guesses.failed(place, answer.name, judge.now);
+        tracing::info!(peer = %judge.peer.address, user = answer.name, "wrong name or CHAP secret");
+        return Err((LoginStatus::AUTHENTICATION_FAILURE, after));
+    };
+    let refused = (LoginStatus::AUTHENTICATION_FAILURE, after);
+    let pairs = match &answer.back {
+        Some(back) => prove(challenge, back, account, judge).ok_or(refused)?,
+        None => Vec::new(),
+    };
+    guesses.succeeded(place, answer.name, judge.now);
+    Ok((Security::Settled(Some(Box::new(account.clone()))), Told { pairs, after }))
+}
+
+/// Answers the initiator's challenge. Not its own one given back, nor with a secret that both sides have, as then it might
+/// have had the answer to ours from somebody else: RFC 7143 9.2.1.
+fn prove(
+    ours: &Challenge,
+    theirs: &Challenge,
+    account: &Account,
+    judge: &Judge<'_>,
+) -> Option<Vec<(&'static str, String)>> {
+    let own = judge.gate.own_secret().filter(|own| own.secret.len() >= auth::MIN_CHAP_SECRET)?;
+    let is_shared = account.chap_secret().is_some_and(|secret| is_same(secret, &own.secret));
+    if is_shared || ours.bytes == theirs.bytes {
+        tracing::warn!(peer = %judge.peer.address, user = account.name, "mutual CHAP with one secret or one challenge");
+        return None;
+    }
+    let response = keys::hexadecimal_of(&theirs.answer(&own.secret));
+    Some(vec![("CHAP_N", own.name), ("CHAP_R", response)])
+}
