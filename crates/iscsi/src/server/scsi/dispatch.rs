@@ -3,20 +3,42 @@
 use super::{Command, Needs, Outcome, Refusal, Supported, table};
 use crate::wire::scsi::{Asc, Sense};
 
+/// NACA in the last byte of a command, SAM-5 5.2.
+const NACA: u8 = 0x04;
+
 /// What must be told, and who stands in the way, before the command itself is looked at; then what it wants of the initiator.
 pub(crate) fn needs(command: &Command) -> Result<(&'static Supported, Needs), Refusal> {
     let found = table::find(&command.cdb);
-    if let Some(unit) = &command.unit
-        && !is_told_nothing(command.cdb.first().copied())
-        && let Some(what) = unit.attentions.take(&command.nexus)
-    {
-        return Err(Sense::attention(what).into());
+    if !is_for_anything(command.cdb.first().copied()) {
+        tell(command)?;
     }
     let supported = found.ok_or_else(|| unknown(&command.cdb))?;
+    refuse_naca(&command.cdb, supported)?;
     if let Some(unit) = &command.unit {
         unit.reservations.check(&command.nexus, supported.conflict, &command.cdb)?;
     }
     Ok((supported, (supported.needs)(command)?))
+}
+
+/// What the initiator must know before anything else: that there is no unit, or what has happened to it.
+fn tell(command: &Command) -> Result<(), Refusal> {
+    let Some(what) = command.unit()?.attentions.take(&command.nexus) else { return Ok(()) };
+    if what == Asc::REPORTED_LUNS_CHANGED {
+        // LUICLR of the extended INQUIRY data: one unit tells for all.
+        for seen in command.seen.iter() {
+            seen.unit.attentions.withdraw(&command.nexus.initiator, what);
+        }
+    }
+    Err(Sense::attention(what).into())
+}
+
+/// NORMACA is 0 in the INQUIRY data: commands cannot ask for an auto contingent allegiance (SAM-5 5.2).
+fn refuse_naca(cdb: &[u8], supported: &Supported) -> Result<(), Refusal> {
+    let at = if supported.opcode == 0x7f { 1 } else { supported.usage.len() - 1 };
+    match cdb.get(at) {
+        Some(control) if control & NACA != 0 => Err(Sense::in_cdb(at as u16).into()),
+        _ => Ok(()),
+    }
 }
 
 /// Does it, once what it wanted is there.
@@ -34,7 +56,29 @@ fn unknown(cdb: &[u8]) -> Sense {
     }
 }
 
-/// INQUIRY, REPORT LUNS and REQUEST SENSE do not report unit attentions this way, SAM-5 5.14.1.
-fn is_told_nothing(opcode: Option<u8>) -> bool {
+/// INQUIRY, REPORT LUNS and REQUEST SENSE answer where no unit is, and do not report unit attentions this way, SAM-5 5.14.1
+/// and 4.7.2.
+fn is_for_anything(opcode: Option<u8>) -> bool {
     matches!(opcode, Some(0x12 | 0xa0 | 0x03))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::server::scsi::Refusal;
+    use crate::server::scsi::testing::Disk;
+    use crate::wire::scsi::{Asc, Sense};
+
+    #[tokio::test]
+    async fn an_auto_contingent_allegiance_cannot_be_asked_for() {
+        let disk = Disk::new(8).await;
+        let refused = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0, 0, 0, 0, 0, 4], b"").await;
+        assert_eq!(refused.unwrap_err(), Refusal::Check(Sense::in_cdb(5)));
+    }
+
+    #[tokio::test]
+    async fn where_no_unit_is_that_is_what_any_command_is_told() {
+        let disk = Disk::new(8).await;
+        let refused = disk.send_to(None, &disk.nexus("iqn.2026-11.test:ada"), &[0xff; 16], b"").await;
+        assert_eq!(refused.unwrap_err(), Refusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)));
+    }
 }

@@ -2,19 +2,34 @@
 
 use super::Supported;
 use super::cache;
+use super::inquiry;
+use super::prevent_allow;
 use super::read;
+use super::read_capacity;
+use super::report_luns;
+use super::request_sense;
+use super::start_stop;
+use super::test_unit_ready;
 use super::write;
 
 /// All of them.
 pub(crate) static COMMANDS: &[&Supported] = &[
+    &test_unit_ready::TEST_UNIT_READY,
+    &request_sense::REQUEST_SENSE,
     &read::READ_6,
     &write::WRITE_6,
+    &inquiry::INQUIRY,
+    &start_stop::START_STOP_UNIT,
+    &prevent_allow::PREVENT_ALLOW,
+    &read_capacity::READ_CAPACITY_10,
     &read::READ_10,
     &write::WRITE_10,
     &cache::SYNCHRONIZE_CACHE_10,
     &read::READ_16,
     &write::WRITE_16,
     &cache::SYNCHRONIZE_CACHE_16,
+    &read_capacity::READ_CAPACITY_16,
+    &report_luns::REPORT_LUNS,
     &read::READ_12,
     &write::WRITE_12,
 ];

@@ -21,6 +21,13 @@ pub struct Identity {
     pub name: String,
 }
 
+impl Identity {
+    /// Its serial number: the identifier in hexadecimal.
+    pub(crate) fn serial(&self) -> String {
+        format!("{:016x}", self.naa)
+    }
+}
+
 /// Where what must outlast the server is kept.
 pub trait Keeper: Send + Sync {
     /// What was kept last of the unit with this NAA identifier. An error says that it is there and cannot be had.

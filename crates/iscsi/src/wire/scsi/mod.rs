@@ -2,14 +2,25 @@
 
 mod access;
 mod cache;
+mod inquiry;
 mod read;
+mod read_capacity;
+mod report_luns;
+mod request_sense;
 mod sense;
+mod start_stop;
 mod status;
+pub mod vpd;
 mod write;
 
 pub use access::Access;
 pub use cache::Cache;
+pub use inquiry::{Inquiry, Peripheral, StandardData, padded};
 pub use read::Read;
+pub use read_capacity::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16};
+pub use report_luns::{LunList, ReportLuns};
+pub use request_sense::RequestSense;
 pub use sense::{Asc, Field, Key, Sense};
+pub use start_stop::StartStop;
 pub use status::Status;
 pub use write::Write;

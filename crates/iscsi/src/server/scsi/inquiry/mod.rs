@@ -1,0 +1,66 @@
+//! INQUIRY, SPC-4 6.6: what is there, and everything about it that rarely changes.
+
+mod names;
+mod vital;
+
+use super::{Command, Conflict, Good, Outcome, Refusal, Supported};
+use crate::wire::scsi::{Inquiry, Peripheral, Sense, StandardData, padded};
+use crate::wire::{Reader, Writer};
+
+/// Who made it, as assigned or not by T10: eight characters.
+pub(crate) const VENDOR: &str = "FOURFOLD";
+const PRODUCT: &str = "Virtual Disk";
+/// SAM-5, SPC-4, SBC-3 and iSCSI, no version claimed: SPC-4 table 175.
+const STANDARDS: [u16; 4] = [0x00a0, 0x0460, 0x04c0, 0x0960];
+
+/// INQUIRY.
+pub(crate) static INQUIRY: Supported = Supported {
+    opcode: 0x12,
+    action: None,
+    usage: &[0x12, 0x01, 0xff, 0xff, 0xff, 0x04],
+    conflict: Conflict::Never,
+    needs: Supported::nothing,
+    run: |command| Box::pin(std::future::ready(inquiry(command))),
+};
+
+fn inquiry(command: &Command) -> Outcome {
+    let request = Inquiry::decode(&mut Reader::new(&command.cdb))?;
+    if request.command_support {
+        return Err(Sense::in_cdb(1).into());
+    }
+    let room = usize::from(request.allocation_length);
+    if request.vital {
+        return Ok(Good::cut(vital::page(command, request.page)?, room));
+    }
+    if request.page != 0 {
+        return Err(Sense::in_cdb(2).into());
+    }
+    Ok(Good::cut(standard(peripheral(command)), room))
+}
+
+/// What is there, which is also said where nothing is.
+fn peripheral(command: &Command) -> Peripheral {
+    if command.unit.is_some() { Peripheral::DISK } else { Peripheral::NONE }
+}
+
+fn standard(peripheral: Peripheral) -> Vec<u8> {
+    let data = StandardData {
+        peripheral,
+        version: 6,
+        hierarchical: true,
+        target_port_groups: 1, // implicit
+        third_party_copy: true,
+        several_ports: false,
+        queues: true,
+        vendor: padded(VENDOR),
+        product: padded(PRODUCT),
+        revision: padded(env!("CARGO_PKG_VERSION")),
+        standards: STANDARDS.to_vec(),
+    };
+    let mut w = Writer::new();
+    data.encode(&mut w);
+    w.into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! The pages of vital product data.
+
+use super::{names, peripheral};
+use crate::server::scsi::limits::{
+    COMPARE_AND_WRITE_BLOCKS, OPTIMAL_BYTES, PAGE_BYTES, THRESHOLD_SET_BYTES, TRANSFER_BYTES, UNMAP_BLOCKS,
+    UNMAP_DESCRIPTORS, WRITE_SAME_BYTES,
+};
+use crate::server::scsi::{Command, LogicalUnit, Refusal};
+use crate::wire::Writer;
+use crate::wire::scsi::Sense;
+use crate::wire::scsi::vpd::{
+    BlockLimits, Characteristics, Designators, Extended, Page, PageCode, Ports, Provisioning,
+    SHARED_MODE_PAGES,
+};
+
+/// The pages of a disk, ascending.
+const PAGES: [PageCode; 9] = [
+    PageCode::SUPPORTED,
+    PageCode::SERIAL_NUMBER,
+    PageCode::IDENTIFICATION,
+    PageCode::EXTENDED,
+    PageCode::MODE_PAGE_POLICY,
+    PageCode::PORTS,
+    PageCode::BLOCK_LIMITS,
+    PageCode::CHARACTERISTICS,
+    PageCode::PROVISIONING,
+];
+
+/// A page with its head. Where there is no unit there is only the list of pages, with itself in it.
+pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, Refusal> {
+    let code = PageCode(code);
+    let body = match (&command.unit, code) {
+        (Some(unit), code) => body(unit, &command.target.name, code),
+        (None, PageCode::SUPPORTED) => Some(vec![0]),
+        (None, _) => None,
+    };
+    let body = body.ok_or(Sense::in_cdb(2))?;
+    let mut w = Writer::new();
+    Page { peripheral: peripheral(command), code, body: &body }.encode(&mut w);
+    Ok(w.into_bytes())
+}
+
+fn body(unit: &LogicalUnit, target: &str, code: PageCode) -> Option<Vec<u8>> {
+    let mut w = Writer::new();
+    match code {
+        PageCode::SUPPORTED => PAGES.iter().for_each(|page| w.u8(page.0)),
+        PageCode::SERIAL_NUMBER => w.put(unit.identity.serial().as_bytes()),
+        PageCode::IDENTIFICATION => names::all(&unit.identity, target).encode(&mut w),
+        PageCode::EXTENDED => EXTENDED.encode(&mut w),
+        PageCode::MODE_PAGE_POLICY => w.put(&SHARED_MODE_PAGES),
+        PageCode::PORTS => {
+            let names = Designators(vec![names::port_name(target)]);
+            Ports { number: names::PORT, names }.encode(&mut w);
+        }
+        PageCode::BLOCK_LIMITS => block_limits(unit.block_size()).encode(&mut w),
+        PageCode::CHARACTERISTICS => CHARACTERISTICS.encode(&mut w),
+        PageCode::PROVISIONING => provisioning(unit.block_size()).encode(&mut w),
+        _ => return None,
+    }
+    Some(w.into_bytes())
+}
+
+/// Simple, ordered and head-of-queue commands; what is written is on the disk after SYNCHRONIZE CACHE or FUA.
+const EXTENDED: Extended = Extended { attributes: 7, volatile_cache: true, clears_lun_changes: true };
+
+/// Nothing turns that an initiator should arrange its requests for.
+const CHARACTERISTICS: Characteristics = Characteristics { rotation: 1, verifies_unmapped: true };
+
+fn block_limits(block_size: u32) -> BlockLimits {
+    let page = PAGE_BYTES / block_size;
+    BlockLimits {
+        write_same_nonzero: false,
+        compare_and_write: COMPARE_AND_WRITE_BLOCKS,
+        optimal_granularity: page as u16, // 8 at most
+        transfer: TRANSFER_BYTES / block_size,
+        optimal_transfer: OPTIMAL_BYTES / block_size,
+        prefetch: 0,
+        unmap: UNMAP_BLOCKS,
+        unmap_descriptors: UNMAP_DESCRIPTORS,
+        unmap_granularity: page,
+        unmap_alignment: Some(0),
+        write_same: u64::from(WRITE_SAME_BYTES / block_size),
+    }
+}
+
+fn provisioning(block_size: u32) -> Provisioning {
+    let set = THRESHOLD_SET_BYTES / u64::from(block_size);
+    Provisioning {
+        threshold_exponent: set.trailing_zeros() as u8, // 11 at most
+        unmap: true,
+        write_same_16: true,
+        write_same_10: true,
+        reads_zeros: true,
+        kind: 2,
+    }
+}

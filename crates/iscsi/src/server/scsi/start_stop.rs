@@ -1,0 +1,49 @@
+//! START STOP UNIT, SBC-3 5.25.
+
+use super::{Command, Conflict, Good, Outcome, Refusal, Supported};
+use crate::wire::Reader;
+use crate::wire::scsi::{Sense, StartStop};
+
+/// START STOP UNIT.
+pub(crate) static START_STOP_UNIT: Supported = Supported {
+    opcode: 0x1b,
+    action: None,
+    usage: &[0x1b, 0x01, 0x00, 0x00, 0xf7, 0x04],
+    conflict: Conflict::START_STOP,
+    needs: Supported::nothing,
+    run: |command| Box::pin(start_stop(command)),
+};
+
+/// Nothing turns that could be stopped, and other initiators go on using the unit: stopping puts what was written on the
+/// disk, and the unit stays ready. The medium cannot be removed, and there are no power conditions (SPC-4 5.12).
+async fn start_stop(command: &Command) -> Outcome {
+    let unit = command.unit()?;
+    let request = StartStop::decode(&mut Reader::new(&command.cdb))?;
+    if request.power_condition != 0 || request.load_eject {
+        return Err(Refusal::Check(Sense::in_cdb(4)));
+    }
+    if !request.start && !request.no_flush {
+        unit.sync().await?;
+    }
+    Ok(Good::nothing())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::scsi::testing::Disk;
+
+    #[tokio::test]
+    async fn a_stopped_unit_stays_ready_and_has_nothing_to_eject() {
+        let disk = Disk::new(8).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        for flags in [0x00, 0x01, 0x04, 0x05] {
+            assert!(disk.send(&ada, &[0x1b, 0, 0, 0, flags, 0], b"").await.is_ok());
+            assert!(disk.send(&ada, &[0; 6], b"").await.is_ok());
+        }
+        for flags in [0x02, 0x03, 0x10, 0x30] {
+            let refused = disk.send(&ada, &[0x1b, 0, 0, 0, flags, 0], b"").await.unwrap_err();
+            assert_eq!(refused, Refusal::Check(Sense::in_cdb(4)));
+        }
+    }
+}

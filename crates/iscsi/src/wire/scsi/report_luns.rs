@@ -1,0 +1,58 @@
+//! REPORT LUNS, SPC-4 6.33.
+
+use wire::{Malformed, Reader, Writer};
+
+use crate::wire::pdu::Lun;
+
+/// Most units that a list is read for.
+const MOST: usize = 65_536;
+
+/// REPORT LUNS, SPC-4 6.33.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportLuns {
+    /// SELECT REPORT: which kinds of units, SPC-4 table 284.
+    pub select: u8,
+    /// Room that the initiator has.
+    pub allocation_length: u32,
+}
+
+impl ReportLuns {
+    /// From a descriptor block.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(2)?;
+        let select = r.u8()?;
+        r.skip(3)?;
+        Ok(Self { select, allocation_length: r.u32_be()? })
+    }
+
+    /// As a descriptor block.
+    pub fn encode(&self, w: &mut Writer) {
+        w.put(&[0xa0, 0, self.select, 0, 0, 0]);
+        w.u32_be(self.allocation_length);
+        w.put(&[0, 0]);
+    }
+}
+
+/// What REPORT LUNS returns, SPC-4 table 285.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LunList(pub Vec<Lun>);
+
+impl LunList {
+    /// Its bytes.
+    pub fn encode(&self, w: &mut Writer) {
+        w.u32_be(8 * self.0.len() as u32); // numbers have 14 bits
+        w.u32_be(0);
+        self.0.iter().for_each(|lun| w.put(&lun.0));
+    }
+
+    /// From its bytes, of which there may be fewer than the list is long.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let count = r.u32_be()? as usize / 8;
+        r.skip(4)?;
+        let mut luns = Vec::new();
+        for _ in 0..count.min(MOST).min(r.remaining() / 8) {
+            luns.push(Lun(r.array()?));
+        }
+        Ok(Self(luns))
+    }
+}

@@ -1,0 +1,29 @@
+use wire::{Malformed, Reader, Writer};
+
+/// Body of the block device characteristics page, SBC-3 6.6.2: 60 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Characteristics {
+    /// MEDIUM ROTATION RATE: turns in a minute; 0 is not said, 1 that it does not turn.
+    pub rotation: u16,
+    /// VBULS: VERIFY compares blocks that are not mapped, too.
+    pub verifies_unmapped: bool,
+}
+
+impl Characteristics {
+    /// Its bytes.
+    pub fn encode(&self, w: &mut Writer) {
+        w.u16_be(self.rotation);
+        w.zeros(2); // product type, form factor
+        w.u8(u8::from(self.verifies_unmapped));
+        w.zeros(55);
+    }
+
+    /// From its bytes.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let rotation = r.u16_be()?;
+        r.skip(2)?;
+        let verifies_unmapped = r.u8()? & 1 != 0;
+        r.skip(55)?;
+        Ok(Self { rotation, verifies_unmapped })
+    }
+}

@@ -1,0 +1,64 @@
+//! Vital product data, SPC-4 7.8 and SBC-3 6.6: a file for what belongs together, most of it one page.
+
+mod block_limits;
+mod characteristics;
+mod designator;
+mod extended;
+mod ports;
+mod provisioning;
+
+pub use block_limits::BlockLimits;
+pub use characteristics::Characteristics;
+pub use designator::{Association, Designator, Designators, Name};
+pub use extended::Extended;
+pub use ports::Ports;
+pub use provisioning::Provisioning;
+
+use super::Peripheral;
+use wire::{Malformed, Reader, Writer};
+
+/// Page codes, SPC-4 table 591 and SBC-3 table 214.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PageCode(pub u8);
+
+#[allow(missing_docs, reason = "named as in SPC-4 table 591")]
+impl PageCode {
+    pub const SUPPORTED: Self = Self(0x00);
+    pub const SERIAL_NUMBER: Self = Self(0x80);
+    pub const IDENTIFICATION: Self = Self(0x83);
+    pub const EXTENDED: Self = Self(0x86);
+    pub const MODE_PAGE_POLICY: Self = Self(0x87);
+    pub const PORTS: Self = Self(0x88);
+    pub const BLOCK_LIMITS: Self = Self(0xb0);
+    pub const CHARACTERISTICS: Self = Self(0xb1);
+    pub const PROVISIONING: Self = Self(0xb2);
+}
+
+/// A page with what is in it, SPC-4 7.8.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page<'a> {
+    /// What is there.
+    pub peripheral: Peripheral,
+    /// Which page.
+    pub code: PageCode,
+    /// What follows the first four bytes; shorter than 64 KiB.
+    pub body: &'a [u8],
+}
+
+impl<'a> Page<'a> {
+    /// Its bytes.
+    pub fn encode(&self, w: &mut Writer) {
+        w.put(&[self.peripheral.0, self.code.0]);
+        w.u16_be(u16::try_from(self.body.len()).unwrap_or(u16::MAX));
+        w.put(self.body.get(..usize::from(u16::MAX)).unwrap_or(self.body));
+    }
+
+    /// From its bytes.
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let (peripheral, code, length) = (Peripheral(r.u8()?), PageCode(r.u8()?), r.u16_be()?);
+        Ok(Self { peripheral, code, body: r.take(usize::from(length))? })
+    }
+}
+
+/// All mode pages are shared by all initiators: the one descriptor of the mode page policy page, SPC-4 7.8.8.
+pub const SHARED_MODE_PAGES: [u8; 4] = [0x3f, 0xff, 0x00, 0x00];

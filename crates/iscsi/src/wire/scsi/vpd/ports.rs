@@ -1,0 +1,40 @@
+use wire::{Malformed, Reader, Writer};
+
+use super::Designators;
+
+/// Body of the SCSI ports page, SPC-4 7.8.14, for a target of one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ports {
+    /// Its relative port identifier.
+    pub number: u16,
+    /// Its names.
+    pub names: Designators,
+}
+
+impl Ports {
+    /// Its bytes.
+    pub fn encode(&self, w: &mut Writer) {
+        let mut names = Writer::new();
+        self.names.encode(&mut names);
+        w.zeros(2);
+        w.u16_be(self.number);
+        w.zeros(2);
+        w.u16_be(0); // it is no initiator
+        w.zeros(2);
+        w.u16_be(u16::try_from(names.len()).unwrap_or(u16::MAX));
+        w.put(names.as_bytes());
+    }
+
+    /// From its bytes.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.skip(2)?;
+        let number = r.u16_be()?;
+        r.skip(2)?;
+        let initiator = usize::from(r.u16_be()?);
+        r.skip(initiator)?;
+        r.skip(2)?;
+        let length = usize::from(r.u16_be()?);
+        let names = Designators::decode(&mut Reader::new(r.take(length)?))?;
+        Ok(Self { number, names })
+    }
+}
