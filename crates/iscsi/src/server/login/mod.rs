@@ -9,6 +9,7 @@
 
 mod attempt;
 mod declared;
+mod discovery;
 mod gate;
 mod name;
 mod negotiate;
@@ -16,8 +17,10 @@ mod parameters;
 mod security;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub(crate) use attempt::{Attempt, LoggedIn, Reply, SessionKind, Step};
 pub(crate) use gate::{Gate, Initiator, NoTarget, OwnSecret, Peer};
 pub use name::iscsi_name;
 pub(crate) use parameters::{Parameters, TaskReporting};
+pub(crate) use text::{Asker, Texts};

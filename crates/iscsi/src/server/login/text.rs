@@ -1,0 +1,156 @@
+//! Text Requests in full feature phase, RFC 7143 6.4, 11.10 and 11.11.
+//!
+//! ```text
+//! request, F ─► response, F                              all that is said at once
+//! request, C ─► response with a tag ─► request, F ─► …    the question is long
+//! request, F ─► response, C, with a tag ─► empty request ─► … ─► response, F    the answer is
+//! ```
+
+use std::collections::HashSet;
+
+use super::declared::{ALIAS, FIRST, OF_TARGETS};
+use super::gate::{Gate, Initiator, Peer};
+use super::negotiate::Key;
+use super::parameters::Parameters;
+use super::{SessionKind, discovery, security};
+use crate::wire::Writer;
+use crate::wire::keys::{self, MAX_TEXT, Pair};
+use crate::wire::pdu::{Lun, NO_TAG, RejectReason, TextRequest, TextResponse};
+
+/// The text negotiation of a connection: one at a time.
+#[derive(Default)]
+pub(crate) struct Texts {
+    exchange: Option<Exchange>,
+    /// The last transfer tag that was given out.
+    last_tag: u32,
+}
+
+/// One that is not over.
+struct Exchange {
+    task_tag: u32,
+    /// What the next request must say.
+    transfer_tag: u32,
+    /// What has been asked, if it goes on.
+    asked: Vec<u8>,
+    /// What is still to be answered.
+    answer: Vec<u8>,
+}
+
+/// Who asks, and from where.
+pub(crate) struct Asker<'a> {
+    pub(crate) gate: &'a dyn Gate,
+    pub(crate) peer: Peer,
+    /// The initiator's name.
+    pub(crate) name: &'a str,
+    /// The account it has proved to be.
+    pub(crate) account: Option<&'a str>,
+    pub(crate) kind: &'a SessionKind,
+}
+
+impl Asker<'_> {
+    pub(super) fn initiator(&self) -> Initiator<'_> {
+        Initiator { name: self.name, address: self.peer.address.ip(), account: self.account }
+    }
+}
+
+impl Texts {
+    /// Answers a request. What has been declared anew holds from the next response on. A request that is rejected ends the
+    /// exchange that it belongs to.
+    pub(crate) fn answer(
+        &mut self,
+        request: &TextRequest,
+        text: &[u8],
+        asker: &Asker<'_>,
+        parameters: &mut Parameters,
+    ) -> Result<(TextResponse, Vec<u8>), RejectReason> {
+        if request.more && request.last {
+            return Err(RejectReason::INVALID_PDU_FIELD);
+        }
+        let mut exchange = self.exchange(request)?;
+        let room = parameters.their_max_data as usize;
+        if !exchange.answer.is_empty() {
+            // RFC 7143 6.2: nothing is said in between.
+            return match text.is_empty() && !request.more {
+                true => Ok(self.respond(exchange, request, room)),
+                false => Err(RejectReason::PROTOCOL_ERROR),
+            };
+        }
+        exchange.asked.extend_from_slice(text);
+        if exchange.asked.len() > MAX_TEXT {
+            return Err(RejectReason::OUT_OF_RESOURCES);
+        }
+        if !request.more {
+            let asked = std::mem::take(&mut exchange.asked);
+            exchange.answer = answers(&asked, asker, parameters)?;
+        }
+        Ok(self.respond(exchange, request, room))
+    }
+
+    /// The one that a request begins or goes on with. One that begins ends any other.
+    fn exchange(&mut self, request: &TextRequest) -> Result<Exchange, RejectReason> {
+        let begun = self.exchange.take();
+        let task_tag = request.task_tag;
+        if request.transfer_tag == NO_TAG {
+            return Ok(Exchange { task_tag, transfer_tag: NO_TAG, asked: Vec::new(), answer: Vec::new() });
+        }
+        let is_next =
+            |begun: &Exchange| begun.task_tag == task_tag && begun.transfer_tag == request.transfer_tag;
+        begun.filter(is_next).ok_or(RejectReason::PROTOCOL_ERROR)
+    }
+
+    /// Says as much of the answer as fits.
+    fn respond(
+        &mut self,
+        mut exchange: Exchange,
+        request: &TextRequest,
+        room: usize,
+    ) -> (TextResponse, Vec<u8>) {
+        let rest = exchange.answer.split_off(fitting(&exchange.answer, room));
+        let text = std::mem::replace(&mut exchange.answer, rest);
+        let more = !exchange.answer.is_empty();
+        let last = request.last && !more;
+        let (task_tag, mut transfer_tag) = (exchange.task_tag, NO_TAG);
+        if !last {
+            self.last_tag = self.last_tag.wrapping_add(1) % NO_TAG;
+            transfer_tag = self.last_tag;
+            self.exchange = Some(Exchange { transfer_tag, ..exchange });
+        }
+        (TextResponse { last, more, lun: Lun::default(), task_tag, transfer_tag }, text)
+    }
+}
+
+/// How much of a text to send where there is only so much room: whole pairs, if one fits.
+fn fitting(text: &[u8], room: usize) -> usize {
+    if text.len() <= room {
+        return text.len();
+    }
+    text[..room].iter().rposition(|byte| *byte == 0).map_or(room, |end| end + 1)
+}
+
+/// What is answered to a text.
+fn answers(asked: &[u8], asker: &Asker<'_>, parameters: &mut Parameters) -> Result<Vec<u8>, RejectReason> {
+    let said = keys::decode(asked).map_err(|_| RejectReason::PROTOCOL_ERROR)?;
+    let mut seen = HashSet::new();
+    if !said.iter().all(|pair| seen.insert(pair.key)) {
+        return Err(RejectReason::PROTOCOL_ERROR); // RFC 7143 6.2: nothing is said twice
+    }
+    let mut w = Writer::new();
+    for pair in said {
+        answer(pair, asker, parameters, &mut w);
+    }
+    Ok(w.into_bytes())
+}
+
+fn answer(pair: Pair<'_>, asker: &Asker<'_>, parameters: &mut Parameters, w: &mut Writer) {
+    let of_login = |key| FIRST.contains(&key) || OF_TARGETS.contains(&key) || security::KEYS.contains(&key);
+    match (pair.key, Key::named(pair.key)) {
+        ("SendTargets", _) => discovery::send_targets(pair.value, asker, w),
+        (_, Some(key)) => {
+            let answer = key.settle_later(parameters, pair.value);
+            answer.text().into_iter().for_each(|value| keys::encode(pair.key, value, w));
+        }
+        (ALIAS, None) => {}
+        (key, None) if of_login(key) => keys::encode(key, keys::REJECT, w),
+        (key, None) => keys::encode(key, keys::NOT_UNDERSTOOD, w),
+    }
+}
