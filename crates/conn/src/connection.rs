@@ -100,6 +100,15 @@ impl ToClient {
         true
     }
 
+    /// Lets what was put there outside of an answer leave.
+    pub fn flush(&self) {
+        if let Way::Outbox(outbox, _) = &self.0
+            && let Some(outbox) = outbox.upgrade()
+        {
+            outbox.flush();
+        }
+    }
+
     /// Ends the connection once everything that waits has left.
     pub fn finish(&self) {
         match &self.0 {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::{InitiatorPort, LogicalUnit};
+use super::{InitiatorPort, LogicalUnit, Nexus};
 use crate::wire::scsi::Asc;
 
 /// A session, as its logical units know it.
@@ -54,5 +54,24 @@ impl LogicalUnit {
     pub(crate) fn abort_tasks_of(&self, initiator: &InitiatorPort, except: Option<u32>) {
         let theirs = self.holders.all().into_iter().filter(|holder| holder.initiator() == initiator);
         theirs.for_each(|holder| holder.abort_tasks(self, except));
+    }
+}
+
+impl LogicalUnit {
+    /// A session does not see the unit any more.
+    pub(crate) fn nexus_lost(&self, holder: &Weak<dyn Holder>, nexus: &Nexus) {
+        self.holders.leave(holder);
+        self.forget(nexus);
+    }
+
+    /// What is kept of a session while it lasts goes.
+    pub(crate) fn forget(&self, nexus: &Nexus) {
+        self.attentions.forget(&nexus.initiator);
+        self.reservations.nexus_lost(nexus);
+    }
+
+    /// Everything that initiators have made of the unit goes, but for what outlasts a reset.
+    pub(crate) fn reset(&self) {
+        self.reservations.reset();
     }
 }

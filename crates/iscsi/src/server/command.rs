@@ -1,0 +1,247 @@
+//! SCSI Command, RFC 7143 11.3: from its arrival to its turn.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use conn::{Answer, Reply};
+use wire::{Malformed, Reader};
+
+use super::connection::{Connection, Joined};
+use super::full_feature::{nothing, reject};
+use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS};
+use super::respond::respond;
+use super::scsi::{self, Command, Needs, Refusal, Supported};
+use super::session::{Message, Session};
+use super::task::{Task, Turn, Work};
+use super::transfer::{Piece, Sink, Transfer};
+use crate::wire::pdu::{Additional, Attribute, R2t, RejectReason, ScsiCommand};
+use crate::wire::scsi::{Asc, Sense, Status};
+
+/// Takes a command whose turn in the session it is.
+pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: &Message) -> Answer {
+    match enter(connection, joined, message) {
+        Ok((task, attribute, piece)) => {
+            let connection = connection.clone();
+            Box::pin(async move { begin(&connection, &task, attribute, piece).await })
+        }
+        Err(reason) => {
+            if !message.head.immediate {
+                joined.session.window.lock().over();
+            }
+            reject(connection, joined, message, reason)
+        }
+    }
+}
+
+/// What is refused here is refused as a PDU; a command that is refused as such becomes a task that fails.
+fn enter(
+    connection: &Arc<Connection>,
+    joined: &Joined,
+    message: &Message,
+) -> Result<(Arc<Task>, Attribute, Option<Piece>), RejectReason> {
+    let session = &joined.session;
+    let invalid = |_| RejectReason::INVALID_PDU_FIELD;
+    let pdu = ScsiCommand::decode(&mut Reader::new(&message.header)).map_err(invalid)?;
+    if session.target.is_none() {
+        return Err(RejectReason::COMMAND_NOT_SUPPORTED); // RFC 7143 4.3: of a discovery session
+    }
+    if pdu.immediate && session.immediate.fetch_add(1, Ordering::AcqRel) >= MAX_IMMEDIATE {
+        session.immediate.fetch_sub(1, Ordering::AcqRel);
+        return Err(RejectReason::TOO_MANY_IMMEDIATE);
+    }
+    let task = task(connection, joined, &pdu, message).map_err(invalid);
+    let entered = task.and_then(|task| match connection.enter(&task) {
+        true => Ok(task),
+        false => {
+            connection.solicited.give_back(0, task.state.lock().gathered);
+            Err(RejectReason::TASK_IN_PROGRESS)
+        }
+    });
+    if entered.is_err() && pdu.immediate {
+        session.immediate.fetch_sub(1, Ordering::AcqRel);
+    }
+    let task = entered?;
+    let more = pdu.writes && !pdu.is_final;
+    let piece = task.state.lock().transfer.immediate(message.data.clone(), more);
+    Ok((task, pdu.attribute, piece))
+}
+
+/// The command, judged as far as it can be without its data.
+fn task(
+    connection: &Connection,
+    joined: &Joined,
+    pdu: &ScsiCommand,
+    message: &Message,
+) -> Result<Arc<Task>, Malformed> {
+    let session = &joined.session;
+    let cdb = descriptor_block(message)?;
+    let (bursts, aborted) = (session.bursts(), Arc::new(AtomicBool::new(false)));
+    let command = command(session, pdu, cdb, aborted.clone());
+    let unit = command.unit.clone();
+    let expects = if pdu.writes { u64::from(pdu.expected_length) } else { 0 };
+    Ok(match scsi::needs(&command).and_then(|(supported, needs)| room(connection, supported, needs)) {
+        Ok((supported, needs, sink, gathered)) => {
+            let transfer = Transfer::new(expects, needs, sink, bursts);
+            Task::new(pdu, unit, (needs, gathered), transfer, Some(Work { command, supported }), aborted)
+        }
+        Err(why) => Task::new(pdu, unit, (0, 0), Transfer::failed(expects, why, bursts), None, aborted),
+    })
+}
+
+/// The command descriptor block: 16 bytes of the header, and more where there are more.
+fn descriptor_block(message: &Message) -> Result<Bytes, Malformed> {
+    let start = message.header.slice(32..48);
+    if message.additional.is_empty() {
+        return Ok(start);
+    }
+    let more = Additional::decode(&mut Reader::new(&message.additional))?.cdb;
+    Ok(if more.is_empty() { start } else { [&start[..], &more[..]].concat().into() })
+}
+
+fn command(session: &Arc<Session>, pdu: &ScsiCommand, cdb: Bytes, aborted: Arc<AtomicBool>) -> Command {
+    let seen = session.seen();
+    let number = pdu.lun.number();
+    let found = seen.iter().find(|seen| Some(seen.number) == number).cloned();
+    let read_only = found.as_ref().is_some_and(|seen| seen.read_only || seen.unit.options.read_only);
+    let target = session.target.clone().unwrap_or_else(|| super::target::Target::new("", ""));
+    Command {
+        target,
+        seen,
+        unit: found.map(|seen| seen.unit),
+        nexus: session.nexus.clone(),
+        cdb,
+        data: Bytes::new(),
+        read_only,
+        tag: pdu.task_tag,
+        aborted,
+    }
+}
+
+type Room = (&'static Supported, u64, Sink, usize);
+
+/// Where the data of a command go.
+fn room(connection: &Connection, supported: &'static Supported, needs: Needs) -> Result<Room, Refusal> {
+    match needs {
+        Needs::Nothing => Ok((supported, 0, Sink::Nowhere, 0)),
+        Needs::Blocks { offset, length } => Ok((supported, length, Sink::Blocks(offset), 0)),
+        Needs::Parameters(length) if length > MAX_PARAMETERS => {
+            Err(Sense::illegal(Asc::INVALID_FIELD_IN_CDB).into())
+        }
+        Needs::Parameters(length) if !connection.solicited.gather(length) => {
+            Err(Refusal::Status(Status::TASK_SET_FULL))
+        }
+        Needs::Parameters(length) => Ok((supported, length as u64, Sink::Parameters(Vec::new()), length)),
+    }
+}
+
+/// Waits for the command's turn among its session's, and begins.
+async fn begin(
+    connection: &Arc<Connection>,
+    task: &Arc<Task>,
+    attribute: Attribute,
+    piece: Option<Piece>,
+) -> Option<Reply> {
+    let turn = turn(connection, task, attribute).await;
+    let early = {
+        let mut state = task.state.lock();
+        state.turn = turn;
+        state.early.take().unwrap_or_default()
+    };
+    ask(connection, task);
+    for piece in piece.into_iter().chain(early) {
+        write(task, piece).await;
+    }
+    go_on(connection, task).await;
+    None
+}
+
+async fn turn(connection: &Connection, task: &Task, attribute: Attribute) -> Option<Turn> {
+    let order = connection.joined.get()?.session.order.clone();
+    if attribute == Attribute::HEAD_OF_QUEUE {
+        return None;
+    }
+    if attribute != Attribute::ORDERED {
+        if let Ok(turn) = order.clone().try_read_owned() {
+            return Some(Turn::Shared(turn));
+        }
+        return tokio::select! {
+            biased;
+            turn = order.read_owned() => Some(Turn::Shared(turn)),
+            () = task.called_off.notified() => None,
+        };
+    }
+    tokio::select! {
+        biased;
+        turn = order.write_owned() => Some(Turn::Alone(turn)),
+        () = task.called_off.notified() => None,
+    }
+}
+
+/// Asks for the data that are missing, as far as the limits go.
+pub(super) fn ask(connection: &Connection, task: &Arc<Task>) {
+    let Some(joined) = connection.joined.get() else { return };
+    loop {
+        let asked = {
+            let mut state = task.state.lock();
+            if task.is_aborted() {
+                return;
+            }
+            let Some(length) = state.transfer.would_ask() else { return };
+            if !connection.solicited.ask(task, length) {
+                return;
+            }
+            state.solicited += length;
+            state.transfer.ask()
+        };
+        let Some(asked) = asked else { return };
+        let r2t = R2t {
+            lun: task.lun,
+            task_tag: task.tag,
+            transfer_tag: asked.tag,
+            r2t_sn: asked.r2t_sn,
+            offset: asked.offset,
+            length: asked.length,
+        };
+        let mut w = super::sender::header();
+        r2t.encode(&mut w);
+        let pdu =
+            super::sender::Pdu { header: w.into_bytes(), stat_sn: super::sender::StatSn::Next, data: None };
+        connection.sender.send(pdu, || joined.session.numbers());
+    }
+}
+
+/// Writes a piece of what the command brings.
+pub(super) async fn write(task: &Task, piece: Piece) {
+    let written = match &task.unit {
+        Some(unit) if !task.is_aborted() => unit.write(piece.offset, piece.data).await,
+        _ => Ok(()), // nobody is told how it went
+    };
+    task.state.lock().transfer.written(written);
+    if task.is_aborted() {
+        task.end_if_idle();
+    }
+}
+
+/// Does the command once all it needs is there, and answers.
+pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
+    let (work, data) = {
+        let mut state = task.state.lock();
+        if state.running || state.early.is_some() || task.is_aborted() || !state.transfer.is_complete() {
+            return;
+        }
+        state.running = true;
+        (state.work.take(), state.transfer.end())
+    };
+    let outcome = match (data, work) {
+        (Ok(data), Some(Work { mut command, supported })) => {
+            command.data = data;
+            scsi::run(supported, &command).await
+        }
+        (Err(why), _) => Err(why),
+        (Ok(_), None) => Err(Sense::illegal(Asc::INVALID_OPERATION_CODE).into()), // refused before: not reached
+    };
+    respond(connection, task, outcome);
+    task.state.lock().turn = None;
+    task.set_over();
+}

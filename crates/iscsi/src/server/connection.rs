@@ -1,0 +1,254 @@
+//! One TCP connection: PDUs in and out, RFC 7143 section 7 and 11.
+//!
+//! What is numbered is taken in its order while the message is taken over from `conn`; what takes time is the answer.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use conn::{Answer, Limits, Peer, Protocol, ToClient, Watchdog};
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use wire::Reader;
+
+use super::full_feature;
+use super::limits::MAX_LOGIN_DATA;
+use super::login::{Attempt, Parameters};
+use super::login_phase;
+use super::sender::Sender;
+use super::service::Service;
+use super::session::{Message, Session};
+use super::solicited::Solicited;
+use super::task::Task;
+use crate::wire::digest::crc32c_of_two;
+use crate::wire::pdu::{BHS, Head, padding};
+
+/// How long a client may take to log in.
+const LOGIN_WITHIN: Duration = Duration::from_secs(30);
+/// Tags of commands called off lately, whose data may still be on their way.
+const ABORTED_KEPT: usize = 64;
+
+/// A connection.
+pub(super) struct Connection {
+    pub(super) service: Arc<Service>,
+    pub(super) peer: Peer,
+    pub(super) local: SocketAddr,
+    pub(super) sender: Sender,
+    /// The login under way.
+    pub(super) attempt: Mutex<Option<Attempt>>,
+    /// Since the login is through: the session, and the connection's place in it.
+    pub(super) joined: OnceLock<Joined>,
+    pub(super) tasks: Mutex<Tasks>,
+    pub(super) solicited: Solicited,
+    /// When its client was last heard, in seconds of the service's clock.
+    heard_s: AtomicU64,
+    pub(super) pinged_s: AtomicU64,
+}
+
+/// A connection of a session.
+pub(super) struct Joined {
+    pub(super) session: Arc<Session>,
+    /// Its number there.
+    pub(super) cid: u16,
+    /// What was agreed on for this connection.
+    pub(super) parameters: Parameters,
+}
+
+/// Commands under way.
+#[derive(Default)]
+pub(super) struct Tasks {
+    by_tag: HashMap<u32, Arc<Task>>,
+    aborted: VecDeque<u32>,
+}
+
+/// Serves one connection until either side ends it.
+pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
+    let Ok(local) = stream.local_addr() else { return };
+    let local = SocketAddr::new(local.ip().to_canonical(), local.port());
+    let connection = Connection::new(service, peer.clone(), local);
+    conn::serve(stream, &peer, Served(connection), Limits::default(), watchdog).await;
+}
+
+impl Connection {
+    /// A connection of which nothing is known.
+    pub(super) fn new(service: Arc<Service>, peer: Peer, local: SocketAddr) -> Arc<Self> {
+        let now = service.now_s();
+        let gate: Arc<dyn super::login::Gate> = service.clone();
+        let attempt = Attempt::new(gate, super::login::Peer { address: peer.address, local });
+        Arc::new(Self {
+            service,
+            peer,
+            local,
+            sender: Sender::default(),
+            attempt: Mutex::new(Some(attempt)),
+            joined: OnceLock::new(),
+            tasks: Mutex::default(),
+            solicited: Solicited::default(),
+            heard_s: AtomicU64::new(now),
+            pinged_s: AtomicU64::new(0),
+        })
+    }
+
+    /// When its client was last heard.
+    pub(super) fn heard_s(&self) -> u64 {
+        self.heard_s.load(Ordering::Relaxed)
+    }
+
+    /// One whole PDU.
+    fn take(self: &Arc<Self>, message: BytesMut) -> Answer {
+        self.heard_s.store(self.service.now_s(), Ordering::Relaxed);
+        let Some((message, intact)) = self.apart(message.freeze()) else {
+            self.sender.close(); // RFC 7143 7.8: after a wrong header digest nothing can be trusted
+            return Box::pin(async { None });
+        };
+        match self.joined.get() {
+            Some(joined) if intact => full_feature::take(self, joined, message),
+            Some(joined) => full_feature::damaged(self, joined, &message),
+            None => login_phase::take(self, message),
+        }
+    }
+
+    /// A PDU in its parts, and whether its data are what their digest says; nothing if its headers are not.
+    fn apart(&self, mut bytes: Bytes) -> Option<(Message, bool)> {
+        let head = Head::decode(&mut Reader::new(&bytes)).ok()?;
+        let (header_digest, data_digest) = self.sender.digests();
+        let header = bytes.split_to(BHS);
+        let additional = bytes.split_to(head.additional);
+        let digest = bytes.split_to(header_digest);
+        if !digest.is_empty() && crc32c_of_two(&header, &additional) != *digest {
+            return None;
+        }
+        let data = bytes.split_to(head.data);
+        let filled = bytes.split_to(padding(head.data).min(bytes.len()));
+        let intact = head.data == 0 || data_digest == 0 || crc32c_of_two(&data, &filled) == *bytes;
+        Some((Message { head, header, additional, data }, intact))
+    }
+
+    /// The command of a tag.
+    pub(super) fn task(&self, tag: u32) -> Option<Arc<Task>> {
+        self.tasks.lock().by_tag.get(&tag).cloned()
+    }
+
+    /// Whether a command of this tag was called off a short while ago.
+    pub(super) fn was_aborted(&self, tag: u32) -> bool {
+        self.tasks.lock().aborted.contains(&tag)
+    }
+
+    /// A command begins. False when another one of its tag is under way.
+    pub(super) fn enter(&self, task: &Arc<Task>) -> bool {
+        let mut tasks = self.tasks.lock();
+        if tasks.by_tag.contains_key(&task.tag) {
+            return false;
+        }
+        tasks.by_tag.insert(task.tag, task.clone());
+        true
+    }
+
+    /// A command is over, but for its response. False when it has been called off, and is not answered.
+    pub(super) fn leave(&self, task: &Task) -> bool {
+        if self.tasks.lock().by_tag.remove(&task.tag).is_none() {
+            return false;
+        }
+        self.released(task);
+        true
+    }
+
+    /// Calls off the commands that are meant, and gives them back.
+    pub(super) fn abort(&self, is_meant: impl Fn(&Task) -> bool) -> Vec<Arc<Task>> {
+        let aborted: Vec<Arc<Task>> = {
+            let mut tasks = self.tasks.lock();
+            let meant = tasks.by_tag.values().filter(|task| is_meant(task)).cloned();
+            let meant: Vec<_> = meant.collect();
+            for task in &meant {
+                tasks.by_tag.remove(&task.tag);
+                tasks.aborted.push_back(task.tag);
+            }
+            let many = tasks.aborted.len().saturating_sub(ABORTED_KEPT);
+            tasks.aborted.drain(..many);
+            meant
+        };
+        for task in &aborted {
+            self.released(task);
+            task.abort();
+        }
+        aborted
+    }
+
+    /// Whether there is a command that is meant.
+    pub(super) fn has(&self, is_meant: impl Fn(&Task) -> bool) -> bool {
+        self.tasks.lock().by_tag.values().any(|task| is_meant(task))
+    }
+
+    /// Calls off all of them.
+    pub(super) fn end_tasks(&self) {
+        self.abort(|_| true);
+    }
+
+    /// Gives back what a command counted for.
+    fn released(&self, task: &Task) {
+        if let Some(joined) = self.joined.get() {
+            if task.numbered {
+                joined.session.window.lock().over();
+            } else {
+                joined.session.immediate.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+        let (solicited, gathered) = {
+            let mut state = task.state.lock();
+            (std::mem::take(&mut state.solicited), std::mem::take(&mut state.gathered))
+        };
+        self.solicited.give_back(solicited, gathered);
+    }
+}
+
+/// The connection as `conn` sees it.
+pub(super) struct Served(pub(super) Arc<Connection>);
+
+impl Protocol for Served {
+    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+        let Some(start) = bytes.get(..Head::NEEDS) else { return Ok(None) };
+        let head = Head::decode(&mut Reader::new(start)).map_err(|_| "not a PDU")?;
+        let joined = self.0.joined.get();
+        let most = joined.map_or(MAX_LOGIN_DATA, |joined| joined.parameters.our_max_data as usize);
+        if head.data > most {
+            return Err("more data than was agreed on");
+        }
+        if joined.is_none() && head.additional > 0 {
+            return Err("further headers before the login");
+        }
+        let (header_digest, data_digest) = self.0.sender.digests();
+        Ok(Some(head.length(header_digest, data_digest)))
+    }
+
+    fn answer(&self, message: BytesMut) -> Answer {
+        self.0.take(message)
+    }
+
+    fn began(&self, client: ToClient) {
+        self.0.sender.begin(client);
+        let connection = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            tokio::time::sleep(LOGIN_WITHIN).await;
+            let Some(connection) = connection.upgrade() else { return };
+            if connection.joined.get().is_none() {
+                tracing::debug!(client = %connection.peer.address, "nobody has logged in within the time for it");
+                connection.sender.close();
+            }
+        });
+    }
+
+    fn ended(&self) {
+        self.0.end_tasks();
+        if let Some(joined) = self.0.joined.get() {
+            self.0.service.lost(&joined.session, &self.0);
+        }
+    }
+
+    /// The file of the unit that a PDU is about, where that can be seen.
+    fn subject(&self, message: &[u8]) -> u64 {
+        self.0.joined.get().map_or(0, |joined| full_feature::subject(joined, message))
+    }
+}

@@ -1,0 +1,75 @@
+//! Data-Out, RFC 7143 11.7.
+
+use std::sync::Arc;
+
+use conn::Answer;
+use wire::Reader;
+
+use super::command::{ask, go_on, write};
+use super::connection::Connection;
+use super::full_feature::{nothing, reject};
+use super::scsi::Refusal;
+use super::session::Message;
+use super::task::Task;
+use super::transfer::{Piece, Unasked};
+use crate::wire::pdu::{DataOut, NO_TAG, RejectReason};
+use crate::wire::scsi::{Asc, Key, Sense};
+
+/// Takes data for a command.
+pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
+    let Some(joined) = connection.joined.get() else { return nothing() };
+    let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return nothing() };
+    let Some(task) = connection.task(pdu.task_tag) else {
+        if connection.was_aborted(pdu.task_tag) {
+            return nothing();
+        }
+        return reject(connection, joined, message, RejectReason::INVALID_PDU_FIELD);
+    };
+    let Ok(piece) = accept(connection, &task, &pdu, message) else {
+        return reject(connection, joined, message, RejectReason::PROTOCOL_ERROR);
+    };
+    ask(connection, &task);
+    while let Some(other) = connection.solicited.next() {
+        ask(connection, &other);
+    }
+    let connection = connection.clone();
+    Box::pin(async move {
+        if let Some(piece) = piece {
+            write(&task, piece).await;
+        }
+        go_on(&connection, &task).await;
+        None
+    })
+}
+
+/// What of it is to be written now.
+fn accept(
+    connection: &Connection,
+    task: &Task,
+    pdu: &DataOut,
+    message: &Message,
+) -> Result<Option<Piece>, Unasked> {
+    let mut state = task.state.lock();
+    let piece = state.transfer.data_out(pdu, message.data.clone())?;
+    if pdu.transfer_tag != NO_TAG {
+        let came = state.solicited.min(message.data.len() as u64);
+        state.solicited -= came;
+        connection.solicited.give_back(came, 0);
+    }
+    match &mut state.early {
+        Some(early) => {
+            early.extend(piece);
+            Ok(None)
+        }
+        None => Ok(piece),
+    }
+}
+
+/// Data that are not what their digest says: the command fails once the sequence has come, RFC 7143 7.8.
+pub(super) fn damaged(connection: &Connection, message: &Message) {
+    let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return };
+    if let Some(task) = connection.task(pdu.task_tag) {
+        let why = Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR);
+        task.state.lock().transfer.fail(Refusal::Check(why));
+    }
+}

@@ -1,0 +1,119 @@
+//! Requests of full feature phase: in their order, each to who answers it.
+
+use std::sync::Arc;
+
+use conn::Answer;
+use vfs::Payload;
+use wire::Reader;
+
+use super::connection::{Connection, Joined};
+use super::sender::{Pdu, StatSn, header};
+use super::session::Message;
+use super::window::Admitted;
+use super::{command, data_out, logout, nop, task_management, text};
+use crate::wire::pdu::{Lun, NO_TAG, Opcode, Reject, RejectReason};
+
+/// No answer.
+pub(super) fn nothing() -> Answer {
+    Box::pin(async { None })
+}
+
+/// One request.
+pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: Message) -> Answer {
+    match message.head.opcode {
+        Opcode::DATA_OUT => data_out::take(connection, &message),
+        Opcode::SNACK => reject(connection, joined, &message, RejectReason::SNACK_REJECT),
+        Opcode::NOP_OUT if tag(&message) == NO_TAG => nothing(), // the answer to a ping of ours
+        Opcode::NOP_OUT
+        | Opcode::SCSI_COMMAND
+        | Opcode::TASK_REQUEST
+        | Opcode::TEXT_REQUEST
+        | Opcode::LOGOUT_REQUEST => numbered(connection, joined, message),
+        Opcode::LOGIN_REQUEST => reject(connection, joined, &message, RejectReason::PROTOCOL_ERROR),
+        _ => reject(connection, joined, &message, RejectReason::COMMAND_NOT_SUPPORTED),
+    }
+}
+
+/// A request whose data are not what their digest says, RFC 7143 7.8.
+pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &Message) -> Answer {
+    if message.head.opcode == Opcode::DATA_OUT {
+        data_out::damaged(connection, message);
+    }
+    reject(connection, joined, message, RejectReason::DATA_DIGEST_ERROR)
+}
+
+/// A request that has a place in the order of the session.
+fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message) -> Answer {
+    if message.head.immediate {
+        return begin(connection, joined, message);
+    }
+    let number = cmd_sn(&message);
+    let admitted = joined.session.window.lock().admit(number, (connection.clone(), message));
+    let Admitted::Now((_, message)) = admitted else { return nothing() };
+    let answer = begin(connection, joined, message);
+    let mut next = joined.session.window.lock().next();
+    while let Some((connection, message)) = next {
+        if let Some(joined) = connection.joined.get() {
+            let answer = begin(&connection, joined, message);
+            tokio::spawn(async move {
+                answer.await;
+                connection.sender.flush();
+            });
+        }
+        next = joined.session.window.lock().next();
+    }
+    answer
+}
+
+/// A request whose turn it is.
+fn begin(connection: &Arc<Connection>, joined: &Joined, message: Message) -> Answer {
+    match message.head.opcode {
+        Opcode::SCSI_COMMAND => return command::take(connection, joined, &message),
+        Opcode::NOP_OUT => nop::answer(connection, joined, message.header, &message.data),
+        Opcode::TASK_REQUEST => return task_management::take(connection, &message),
+        Opcode::TEXT_REQUEST => text::answer(connection, joined, &message),
+        Opcode::LOGOUT_REQUEST => logout::answer(connection, joined, &message),
+        _ => {}
+    }
+    if !message.head.immediate {
+        joined.session.window.lock().over();
+    }
+    nothing()
+}
+
+/// Says that a PDU is not taken, RFC 7143 11.17.
+pub(super) fn reject(
+    connection: &Arc<Connection>,
+    joined: &Joined,
+    message: &Message,
+    reason: RejectReason,
+) -> Answer {
+    let mut w = header();
+    Reject { reason, data_sn: 0 }.encode(message.header.len(), &mut w);
+    let data = Some(Payload::Bytes(message.header.to_vec()));
+    let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data };
+    connection.sender.queue(pdu, || joined.session.numbers());
+    nothing()
+}
+
+/// The initiator's tag of a request.
+pub(super) fn tag(message: &Message) -> u32 {
+    number_at(message, 16)
+}
+
+fn cmd_sn(message: &Message) -> u32 {
+    number_at(message, 24)
+}
+
+fn number_at(message: &Message, at: usize) -> u32 {
+    message.header.get(at..at + 4).map_or(0, |bytes| Reader::new(bytes).u32_be().unwrap_or(0))
+}
+
+/// The file of the unit that a PDU is about, as a number; 0 where it is about none.
+pub(super) fn subject(joined: &Joined, message: &[u8]) -> u64 {
+    let is_data = matches!(message.first().map(|first| first & 0x3f), Some(0x01 | 0x05));
+    let lun = message.get(8..16).and_then(|lun| lun.try_into().ok()).map(Lun);
+    let Some(number) = lun.filter(|_| is_data).and_then(Lun::number) else { return 0 };
+    let seen = joined.session.seen();
+    seen.iter().find(|seen| seen.number == number).map_or(0, |seen| seen.unit.open.node().id().0)
+}

@@ -1,0 +1,30 @@
+//! NOP-Out and NOP-In, RFC 7143 11.18 and 11.19: is anybody there?
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use vfs::Payload;
+use wire::Reader;
+
+use super::connection::{Connection, Joined};
+use super::sender::{Pdu, StatSn, header};
+use crate::wire::pdu::{Lun, NO_TAG, NopIn, NopOut};
+
+/// Answers with what was sent, as far as the initiator takes it.
+pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, request: Bytes, data: &Bytes) {
+    let Ok(request) = NopOut::decode(&mut Reader::new(&request)) else { return };
+    let length = data.len().min(joined.parameters.their_max_data as usize);
+    let mut w = header();
+    NopIn { lun: request.lun, task_tag: request.task_tag, transfer_tag: NO_TAG }.encode(length, &mut w);
+    let data = Some(Payload::Bytes(data[..length].to_vec()));
+    let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data };
+    connection.sender.queue(pdu, || joined.session.numbers());
+}
+
+/// Asks whether the initiator is there.
+pub(super) fn ping(connection: &Connection, joined: &Joined) {
+    let mut w = header();
+    NopIn { lun: Lun::of(0), task_tag: NO_TAG, transfer_tag: 1 }.encode(0, &mut w);
+    let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Next, data: None };
+    connection.sender.send(pdu, || joined.session.numbers());
+}

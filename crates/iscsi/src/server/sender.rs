@@ -1,0 +1,146 @@
+//! PDUs on their way to an initiator: numbered, with digests, in the order of their numbers.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use conn::{Reply, ToClient};
+use parking_lot::Mutex;
+use vfs::Payload;
+
+use crate::wire::digest::{crc32c, crc32c_of_two};
+use crate::wire::pdu::{BHS, Numbers, padding};
+
+/// Which status number a PDU carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StatSn {
+    /// One of its own: it is a response.
+    Own,
+    /// That of the next response.
+    Next,
+    /// None.
+    None,
+}
+
+/// A PDU without its numbers.
+#[derive(Debug)]
+pub(super) struct Pdu {
+    /// The 48 bytes.
+    pub(super) header: Vec<u8>,
+    pub(super) stat_sn: StatSn,
+    /// The data segment.
+    pub(super) data: Option<Payload>,
+}
+
+/// The way to one connection's initiator.
+#[derive(Debug, Default)]
+pub(super) struct Sender {
+    to_client: OnceLock<ToClient>,
+    /// The number of the next response.
+    stat_sn: Mutex<u32>,
+    header_digest: AtomicBool,
+    data_digest: AtomicBool,
+}
+
+impl Sender {
+    /// The connection has begun.
+    pub(super) fn begin(&self, to_client: ToClient) {
+        let _ = self.to_client.set(to_client); // a connection begins once
+    }
+
+    /// What was agreed on counts from the next PDU on.
+    pub(super) fn set_digests(&self, header: bool, data: bool) {
+        self.header_digest.store(header, Ordering::Release);
+        self.data_digest.store(data, Ordering::Release);
+    }
+
+    /// Bytes of the digests behind headers and data.
+    pub(super) fn digests(&self) -> (usize, usize) {
+        let length = |on: &AtomicBool| if on.load(Ordering::Acquire) { 4 } else { 0 };
+        (length(&self.header_digest), length(&self.data_digest))
+    }
+
+    /// Sends a PDU with what else is being answered. `window` says ExpCmdSN and MaxCmdSN. False when the connection is over,
+    /// or a file cannot be read any more as far as a moment ago: the connection then ends.
+    pub(super) fn queue(&self, pdu: Pdu, window: impl FnOnce() -> (u32, u32)) -> bool {
+        self.put(pdu, window, ToClient::queue)
+    }
+
+    /// Sends it now.
+    pub(super) fn send(&self, pdu: Pdu, window: impl FnOnce() -> (u32, u32)) -> bool {
+        self.put(pdu, window, ToClient::send)
+    }
+
+    fn put(
+        &self,
+        pdu: Pdu,
+        window: impl FnOnce() -> (u32, u32),
+        put: impl FnOnce(&ToClient, Reply) -> bool,
+    ) -> bool {
+        let Some(to_client) = self.to_client.get() else { return false };
+        let Ok((body, tail)) = self.body(pdu.data) else {
+            to_client.close();
+            return false;
+        };
+        // Held until the PDU is in the queue, so that numbers leave in their order.
+        let mut stat_sn = self.stat_sn.lock();
+        let (exp_cmd_sn, max_cmd_sn) = window();
+        let numbers = Numbers { stat_sn: *stat_sn, exp_cmd_sn, max_cmd_sn };
+        let mut head = pdu.header;
+        numbers.stamp(&mut head, pdu.stat_sn != StatSn::None);
+        if pdu.stat_sn == StatSn::Own {
+            *stat_sn = stat_sn.wrapping_add(1);
+        }
+        if self.header_digest.load(Ordering::Acquire) {
+            let digest = crc32c(&head);
+            head.extend_from_slice(&digest);
+        }
+        put(to_client, Reply { head, body, tail })
+    }
+
+    /// The data segment with what it is filled up with, and its digest.
+    fn body(&self, data: Option<Payload>) -> vfs::Result<(Option<Payload>, usize)> {
+        let Some(data) = data.filter(|data| !data.is_empty()) else { return Ok((None, 0)) };
+        let padding = padding(data.len());
+        if !self.data_digest.load(Ordering::Acquire) {
+            return Ok((Some(data), padding));
+        }
+        let mut bytes = match data {
+            Payload::Bytes(bytes) => bytes,
+            file @ Payload::File { .. } => {
+                let mut bytes = conn::take_buffer();
+                file.append_to(&mut bytes)?;
+                bytes
+            }
+        };
+        let digest = crc32c_of_two(&bytes, &[0; 3][..padding]);
+        bytes.resize(bytes.len() + padding, 0);
+        bytes.extend_from_slice(&digest);
+        Ok((Some(Payload::Bytes(bytes)), 0))
+    }
+
+    /// Ends the connection at once.
+    pub(super) fn close(&self) {
+        if let Some(to_client) = self.to_client.get() {
+            to_client.close();
+        }
+    }
+
+    /// Ends it once everything has left.
+    pub(super) fn finish(&self) {
+        if let Some(to_client) = self.to_client.get() {
+            to_client.finish();
+        }
+    }
+
+    /// Lets what is in the queue leave, outside of an answer.
+    pub(super) fn flush(&self) {
+        if let Some(to_client) = self.to_client.get() {
+            to_client.flush();
+        }
+    }
+}
+
+/// A header to write a PDU to.
+pub(super) fn header() -> wire::Writer {
+    wire::Writer::onto(Vec::with_capacity(BHS + 4))
+}

@@ -1,0 +1,193 @@
+//! A session: one initiator port at one target, over one connection or several.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+
+use super::connection::Connection;
+use super::login::Parameters;
+use super::scsi::{Holder, InitiatorPort, LogicalUnit, Nexus};
+use super::target::{Seen, Target};
+use super::transfer::Bursts;
+use super::window::Window;
+use crate::wire::pdu::Head;
+use crate::wire::scsi::Asc;
+
+/// A request that has come, taken apart.
+pub(super) struct Message {
+    pub(super) head: Head,
+    /// The 48 bytes.
+    pub(super) header: Bytes,
+    pub(super) additional: Bytes,
+    pub(super) data: Bytes,
+}
+
+/// A request that has come before others, and over which connection.
+pub(super) type Early = (Arc<Connection>, Message);
+
+/// A session.
+pub(super) struct Session {
+    /// The target's number of it.
+    pub(super) tsih: u16,
+    pub(super) nexus: Arc<Nexus>,
+    /// `None` of a discovery session.
+    pub(super) target: Option<Arc<Target>>,
+    /// Who has proved to be there.
+    pub(super) user: Option<String>,
+    /// What was agreed on.
+    pub(super) parameters: Parameters,
+    pub(super) since: SystemTime,
+    pub(super) window: Mutex<Window<Early>>,
+    /// Ordered commands wait for those before them, and those after them wait for them. The control mode page says that a
+    /// session's commands are a task set of their own (TST).
+    pub(super) order: Arc<tokio::sync::RwLock<()>>,
+    /// Commands outside of the numbering that are under way.
+    pub(super) immediate: AtomicUsize,
+    connections: Mutex<Vec<(u16, Arc<Connection>)>>,
+    /// The units that the initiator sees, and of which state of the target.
+    seen: RwLock<(Option<u64>, Arc<[Seen]>)>,
+    me: Weak<Self>,
+    ended: AtomicBool,
+}
+
+impl Session {
+    /// A session without connections. `first`: the number of its first command.
+    pub(super) fn new(
+        tsih: u16,
+        nexus: Nexus,
+        target: Option<Arc<Target>>,
+        user: Option<String>,
+        parameters: Parameters,
+        first: u32,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            tsih,
+            nexus: Arc::new(nexus),
+            target,
+            user,
+            parameters,
+            since: SystemTime::now(),
+            window: Mutex::new(Window::new(first)),
+            order: Arc::default(),
+            immediate: AtomicUsize::new(0),
+            connections: Mutex::default(),
+            seen: RwLock::new((None, [].into())),
+            me: me.clone(),
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// What was agreed on about bursts.
+    pub(super) fn bursts(&self) -> Bursts {
+        let agreed = &self.parameters;
+        Bursts {
+            immediate: agreed.immediate_data,
+            initial_r2t: agreed.initial_r2t,
+            first: u64::from(agreed.first_burst),
+            most: agreed.max_burst,
+            outstanding: usize::from(agreed.max_r2t),
+        }
+    }
+
+    /// ExpCmdSN and MaxCmdSN.
+    pub(super) fn numbers(&self) -> (u32, u32) {
+        self.window.lock().numbers()
+    }
+
+    /// The units that the initiator sees now. It begins to hear of those that are new to it.
+    pub(super) fn seen(&self) -> Arc<[Seen]> {
+        let Some(target) = &self.target else { return [].into() };
+        let generation = target.generation();
+        {
+            let seen = self.seen.read();
+            if seen.0 == Some(generation) {
+                return seen.1.clone();
+            }
+        }
+        let mut seen = self.seen.write();
+        let now: Arc<[Seen]> = target.seen_by(&self.nexus.initiator.name).into();
+        let had = |one: &Seen, all: &[Seen]| all.iter().any(|other| Arc::ptr_eq(&other.unit, &one.unit));
+        let me: Weak<dyn Holder> = self.me.clone();
+        for new in now.iter().filter(|one| !had(one, &seen.1)) {
+            new.unit.holders.arrive(me.clone());
+            new.unit.attentions.raise(&self.nexus.initiator, Asc::POWER_ON_OR_RESET);
+        }
+        for gone in seen.1.iter().filter(|one| !had(one, &now)) {
+            gone.unit.nexus_lost(&me, &self.nexus);
+        }
+        *seen = (Some(generation), now.clone());
+        now
+    }
+
+    /// Another connection. The one that had its number ends, and so does one too many (`None`).
+    pub(super) fn join(&self, cid: u16, connection: &Arc<Connection>) -> Option<()> {
+        let mut connections = self.connections.lock();
+        if self.ended.load(Ordering::Acquire) {
+            return None;
+        }
+        let same = connections.iter().position(|(other, _)| *other == cid);
+        let before = same.map(|at| connections.remove(at).1);
+        if connections.len() >= usize::from(self.parameters.max_connections) {
+            return None;
+        }
+        connections.push((cid, connection.clone()));
+        drop(connections);
+        if let Some(before) = before {
+            before.end_tasks();
+            before.sender.close();
+        }
+        Some(())
+    }
+
+    /// A connection is over. True when it was the last one.
+    pub(super) fn part(&self, connection: &Arc<Connection>) -> bool {
+        self.window.lock().drop_early(|(other, _)| Arc::ptr_eq(other, connection));
+        let mut connections = self.connections.lock();
+        connections.retain(|(_, other)| !Arc::ptr_eq(other, connection));
+        connections.is_empty()
+    }
+
+    /// All of them.
+    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+        self.connections.lock().iter().map(|(_, connection)| connection.clone()).collect()
+    }
+
+    /// The one of this number.
+    pub(super) fn connection(&self, cid: u16) -> Option<Arc<Connection>> {
+        self.connections.lock().iter().find(|(other, _)| *other == cid).map(|(_, it)| it.clone())
+    }
+
+    /// The session is over: its commands are called off, and its units forget it. True when it was not over before.
+    pub(super) fn end(&self) -> bool {
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        for connection in std::mem::take(&mut *self.connections.lock()) {
+            connection.1.end_tasks();
+            connection.1.sender.finish();
+        }
+        self.window.lock().drop_early(|_| true);
+        let me: Weak<dyn Holder> = self.me.clone();
+        let seen = std::mem::replace(&mut *self.seen.write(), (None, [].into()));
+        seen.1.iter().for_each(|seen| seen.unit.nexus_lost(&me, &self.nexus));
+        true
+    }
+}
+
+impl Holder for Session {
+    fn initiator(&self) -> &InitiatorPort {
+        &self.nexus.initiator
+    }
+
+    fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) {
+        let seen = self.seen.read().1.clone();
+        let number = seen.iter().find(|seen| std::ptr::eq(&raw const *seen.unit, unit)).map(|seen| seen.number);
+        let Some(number) = number else { return };
+        for connection in self.connections() {
+            connection.abort(|task| task.lun.number() == Some(number) && Some(task.tag) != except);
+        }
+    }
+}

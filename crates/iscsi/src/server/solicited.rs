@@ -1,0 +1,61 @@
+//! How much of a connection's data is asked for, or kept until all of it is there: bounded, whatever its initiator does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::limits::{MAX_GATHERED, MAX_SOLICITED};
+use super::task::Task;
+
+/// What counts of one connection.
+#[derive(Default)]
+pub(super) struct Solicited(Mutex<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    solicited: u64,
+    gathered: usize,
+    /// Commands that have more to ask for, and wait.
+    waiting: VecDeque<Arc<Task>>,
+}
+
+impl Solicited {
+    /// Whether so much more may be asked for now; if not, the command is remembered.
+    pub(super) fn ask(&self, task: &Arc<Task>, length: u64) -> bool {
+        let mut counts = self.0.lock();
+        if counts.solicited > 0 && counts.solicited + length > MAX_SOLICITED {
+            if !counts.waiting.iter().any(|other| Arc::ptr_eq(other, task)) {
+                counts.waiting.push_back(task.clone());
+            }
+            return false;
+        }
+        counts.solicited += length;
+        true
+    }
+
+    /// Whether a command may bring so many bytes of parameters.
+    pub(super) fn gather(&self, length: usize) -> bool {
+        let mut counts = self.0.lock();
+        let fits = counts.gathered + length <= MAX_GATHERED;
+        if fits {
+            counts.gathered += length;
+        }
+        fits
+    }
+
+    /// It has come, or is not wanted any more.
+    pub(super) fn give_back(&self, solicited: u64, gathered: usize) {
+        if solicited > 0 || gathered > 0 {
+            let mut counts = self.0.lock();
+            counts.solicited = counts.solicited.saturating_sub(solicited);
+            counts.gathered = counts.gathered.saturating_sub(gathered);
+        }
+    }
+
+    /// A command that waits, if it may ask now.
+    pub(super) fn next(&self) -> Option<Arc<Task>> {
+        let mut counts = self.0.lock();
+        if counts.solicited >= MAX_SOLICITED { None } else { counts.waiting.pop_front() }
+    }
+}

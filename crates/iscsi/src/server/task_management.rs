@@ -1,0 +1,130 @@
+//! Task management, RFC 7143 11.5 and RFC 7144 4.2: calling commands off, resetting units.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conn::Answer;
+use wire::Reader;
+
+use super::connection::{Connection, Joined};
+use super::full_feature::nothing;
+use super::scsi::LogicalUnit;
+use super::sender::{Pdu, StatSn, header};
+use super::session::{Message, Session};
+use super::target::Seen;
+use super::task::Task;
+use crate::wire::pdu::{Function, FunctionResult, TaskRequest, TaskResponse};
+use crate::wire::scsi::Asc;
+
+/// How long commands that are called off have to end, where a disk does not answer.
+const ENDING_WITHIN: Duration = Duration::from_secs(10);
+/// RFC 7144 7.1.1: from this level on initiators may ask what tasks there are.
+const LEVEL_WITH_QUERIES: u8 = 2;
+
+/// Does it, and answers once the commands that are meant have ended.
+pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
+    let Ok(request) = TaskRequest::decode(&mut Reader::new(&message.header)) else { return nothing() };
+    let connection = connection.clone();
+    Box::pin(async move {
+        let joined = connection.joined.get()?;
+        let (result, ending) = run(&connection, joined, &request);
+        let all = async {
+            for task in &ending {
+                task.until_over().await;
+            }
+        };
+        if tokio::time::timeout(ENDING_WITHIN, all).await.is_err() {
+            tracing::warn!("commands that were called off have not ended: the disk does not answer");
+        }
+        if !request.immediate {
+            joined.session.window.lock().over();
+        }
+        let mut w = header();
+        TaskResponse { result, task_tag: request.task_tag }.encode(&mut w);
+        let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data: None };
+        connection.sender.queue(pdu, || joined.session.numbers());
+        if request.function == Function::TARGET_COLD_RESET && result == FunctionResult::COMPLETE {
+            connection.service.end_all_of(joined.session.target.as_ref());
+        }
+        None
+    })
+}
+
+type Done = (FunctionResult, Vec<Arc<Task>>);
+
+fn run(connection: &Connection, joined: &Joined, request: &TaskRequest) -> Done {
+    let session = &joined.session;
+    let seen = session.seen();
+    let unit = seen.iter().find(|seen| Some(seen.number) == request.lun.number());
+    let may_query = session.parameters.protocol_level >= LEVEL_WITH_QUERIES;
+    match request.function {
+        Function::ABORT_TASK => abort_task(connection, request),
+        Function::TASK_REASSIGN => (FunctionResult::REASSIGN_NOT_SUPPORTED, vec![]),
+        Function::TARGET_WARM_RESET | Function::TARGET_COLD_RESET => {
+            (FunctionResult::COMPLETE, seen.iter().flat_map(|seen| reset(connection, &seen.unit)).collect())
+        }
+        Function::QUERY_TASK if may_query => {
+            let is_there = connection.task(request.referenced_tag).is_some();
+            (if is_there { FunctionResult::SUCCEEDED } else { FunctionResult::COMPLETE }, vec![])
+        }
+        Function::I_T_NEXUS_RESET if may_query => (FunctionResult::COMPLETE, nexus_reset(session, &seen)),
+        Function::ABORT_TASK_SET
+        | Function::CLEAR_TASK_SET
+        | Function::LOGICAL_UNIT_RESET
+        | Function::QUERY_TASK_SET => match unit {
+            Some(unit) => on_unit(connection, session, unit, request.function, may_query),
+            None => (FunctionResult::NO_SUCH_LUN, vec![]),
+        },
+        _ => (FunctionResult::NOT_SUPPORTED, vec![]),
+    }
+}
+
+/// A session's commands are a task set of their own, so that to clear it and to abort it are the same.
+fn on_unit(
+    connection: &Connection,
+    session: &Session,
+    unit: &Seen,
+    function: Function,
+    may_query: bool,
+) -> Done {
+    let of_unit = |task: &Task| task.lun.number() == Some(unit.number);
+    match function {
+        Function::LOGICAL_UNIT_RESET => (FunctionResult::COMPLETE, reset(connection, &unit.unit)),
+        Function::ABORT_TASK_SET | Function::CLEAR_TASK_SET => {
+            let aborted = session.connections().into_iter().flat_map(|other| other.abort(of_unit));
+            (FunctionResult::COMPLETE, aborted.collect())
+        }
+        Function::QUERY_TASK_SET if may_query => {
+            let any = session.connections().iter().any(|other| other.has(of_unit));
+            (if any { FunctionResult::SUCCEEDED } else { FunctionResult::COMPLETE }, vec![])
+        }
+        _ => (FunctionResult::NOT_SUPPORTED, vec![]),
+    }
+}
+
+fn abort_task(connection: &Connection, request: &TaskRequest) -> Done {
+    let aborted =
+        connection.abort(|task| task.tag == request.referenced_tag && task.lun.number() == request.lun.number());
+    let result = if aborted.is_empty() { FunctionResult::NO_SUCH_TASK } else { FunctionResult::COMPLETE };
+    (result, aborted)
+}
+
+/// SAM-5 6.3.3: everybody's commands end, and everybody is told.
+fn reset(connection: &Connection, unit: &Arc<LogicalUnit>) -> Vec<Arc<Task>> {
+    let meant = |task: &Task| task.unit.as_ref().is_some_and(|of| Arc::ptr_eq(of, unit));
+    let connections = connection.service.connections();
+    let aborted = connections.iter().flat_map(|other| other.abort(meant)).collect();
+    unit.reset();
+    unit.tell_all(Asc::BUS_DEVICE_RESET);
+    aborted
+}
+
+/// RFC 7144 4.2: as if the session had been lost and come back.
+fn nexus_reset(session: &Session, seen: &[Seen]) -> Vec<Arc<Task>> {
+    let aborted = session.connections().into_iter().flat_map(|other| other.abort(|_| true)).collect();
+    for seen in seen {
+        seen.unit.forget(&session.nexus);
+        seen.unit.attentions.raise(&session.nexus.initiator, Asc::NEXUS_LOSS);
+    }
+    aborted
+}

@@ -1,0 +1,331 @@
+//! What a command gets of its initiator: immediate, unsolicited and asked-for data, RFC 7143 4.2.5.2. Without I/O.
+//!
+//! ```text
+//! command with data ─► unsolicited Data-Out, to the final one ─► R2T ─► Data-Out … final ─► R2T … ─► complete
+//!                      (until FirstBurstLength)                  (one burst each, some at a time)
+//! ```
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::limits::MAX_SOLICITED_AT_ONCE;
+use super::scsi::Refusal;
+use crate::wire::pdu::{DataOut, NO_TAG};
+use crate::wire::scsi::{Asc, Key, Sense};
+
+/// Where the bytes go.
+#[derive(Debug)]
+pub(super) enum Sink {
+    /// To the command, all at once.
+    Parameters(Vec<u8>),
+    /// To this place of the unit.
+    Blocks(u64),
+    /// Nowhere: the command fails anyway.
+    Nowhere,
+}
+
+/// What was agreed on for a session.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bursts {
+    pub(super) immediate: bool,
+    pub(super) initial_r2t: bool,
+    pub(super) first: u64,
+    pub(super) most: u32,
+    pub(super) outstanding: usize,
+}
+
+/// Bytes for a place of the unit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) offset: u64,
+    pub(super) data: Bytes,
+}
+
+/// A sequence that was asked for and has not come as a whole.
+#[derive(Debug)]
+struct Asked {
+    tag: u32,
+    end: u64,
+    next: u64,
+    data_sn: u32,
+}
+
+/// What is asked for next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) tag: u32,
+    pub(super) r2t_sn: u32,
+    pub(super) offset: u32,
+    pub(super) length: u32,
+}
+
+/// The data of one command.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    /// What the initiator is going to send, at most.
+    expects: u64,
+    /// As much of it as the command needs.
+    wanted: u64,
+    sink: Sink,
+    bursts: Bursts,
+    /// How far unsolicited data have come, and the number of the next such PDU, while more may come.
+    unsolicited: Option<(u64, u32)>,
+    asked: VecDeque<Asked>,
+    /// Where the next R2T begins.
+    next: u64,
+    r2t_sn: u32,
+    /// Pieces that are being written.
+    writing: usize,
+    failed: Option<Refusal>,
+}
+
+impl Transfer {
+    /// For a command that needs `needs` bytes of an initiator that has `expects`.
+    pub(super) fn new(expects: u64, needs: u64, sink: Sink, bursts: Bursts) -> Self {
+        Self {
+            expects,
+            wanted: needs.min(expects),
+            sink,
+            bursts,
+            unsolicited: None,
+            asked: VecDeque::new(),
+            next: 0,
+            r2t_sn: 0,
+            writing: 0,
+            failed: None,
+        }
+    }
+
+    /// A transfer of a command that fails, whose initiator may still send.
+    pub(super) fn failed(expects: u64, why: Refusal, bursts: Bursts) -> Self {
+        let mut transfer = Self::new(expects, 0, Sink::Nowhere, bursts);
+        transfer.failed = Some(why);
+        transfer
+    }
+
+    /// Something went wrong: what comes now goes nowhere.
+    pub(super) fn fail(&mut self, why: Refusal) {
+        self.failed.get_or_insert(why);
+    }
+
+    /// What came with the command itself. `more`: unsolicited PDUs follow.
+    pub(super) fn immediate(&mut self, data: Bytes, more: bool) -> Option<Piece> {
+        let length = data.len() as u64;
+        let allowed = self.bursts.immediate && length <= self.bursts.first && length <= self.expects;
+        if !data.is_empty() && !allowed {
+            self.fail(unexpected());
+        }
+        if more && self.bursts.initial_r2t {
+            self.fail(unexpected());
+        }
+        self.next = length.min(self.expects);
+        self.unsolicited = more.then_some((length, 0));
+        self.take(0, data)
+    }
+
+    /// A Data-Out PDU: what of it is to be written.
+    pub(super) fn data_out(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, Unasked> {
+        if pdu.transfer_tag == NO_TAG { self.unsolicited(pdu, data) } else { self.solicited(pdu, data) }
+    }
+
+    fn unsolicited(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, Unasked> {
+        let (at, data_sn) = self.unsolicited.ok_or(Unasked)?;
+        let end = at + data.len() as u64;
+        let in_order = u64::from(pdu.offset) == at && pdu.data_sn == data_sn;
+        if !in_order {
+            self.fail(out_of_order());
+        } else if end > self.bursts.first || end > self.expects {
+            self.fail(unexpected());
+        }
+        self.unsolicited = (!pdu.is_final).then_some((end, data_sn.wrapping_add(1)));
+        self.next = self.next.max(end.min(self.expects));
+        Ok(self.take(at, data))
+    }
+
+    fn solicited(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, Unasked> {
+        let index = self.asked.iter().position(|asked| asked.tag == pdu.transfer_tag).ok_or(Unasked)?;
+        let asked = &mut self.asked[index];
+        let (at, end) = (asked.next, asked.next + data.len() as u64);
+        let in_order = u64::from(pdu.offset) == at && pdu.data_sn == asked.data_sn && end <= asked.end;
+        // 11.7.2: the final PDU is the one that completes what was asked for.
+        let complete = pdu.is_final == (end == asked.end);
+        (asked.next, asked.data_sn) = (end, asked.data_sn.wrapping_add(1));
+        if pdu.is_final || end >= asked.end {
+            self.asked.remove(index);
+        }
+        if !in_order || !complete {
+            self.fail(out_of_order());
+        }
+        Ok(self.take(at, data))
+    }
+
+    /// Takes what came for `at`, as much of it as the command wants.
+    fn take(&mut self, at: u64, mut data: Bytes) -> Option<Piece> {
+        data.truncate(usize::try_from(self.wanted.saturating_sub(at)).unwrap_or(usize::MAX));
+        if self.failed.is_some() || data.is_empty() {
+            return None;
+        }
+        match &mut self.sink {
+            Sink::Nowhere => None,
+            Sink::Parameters(bytes) => {
+                bytes.extend_from_slice(&data);
+                None
+            }
+            Sink::Blocks(place) => {
+                self.writing += 1;
+                Some(Piece { offset: *place + at, data })
+            }
+        }
+    }
+
+    /// How much to ask for now, if anything.
+    pub(super) fn would_ask(&self) -> Option<u64> {
+        let may = self.unsolicited.is_none() && self.failed.is_none();
+        if !may || self.next >= self.wanted || self.asked.len() >= self.bursts.outstanding {
+            return None;
+        }
+        Some((self.wanted - self.next).min(u64::from(self.bursts.most.min(MAX_SOLICITED_AT_ONCE))))
+    }
+
+    /// Asks for it.
+    pub(super) fn ask(&mut self) -> Option<Ask> {
+        let length = self.would_ask()?;
+        let (end, tag) = (self.next + length, self.r2t_sn.wrapping_add(1) & !(1 << 31));
+        let ask = Ask {
+            tag,
+            r2t_sn: self.r2t_sn,
+            offset: self.next as u32, // wanted is no more than the 32 bits of expects
+            length: length as u32,
+        };
+        self.asked.push_back(Asked { tag, end, next: self.next, data_sn: 0 });
+        self.next = end;
+        self.r2t_sn = self.r2t_sn.wrapping_add(1);
+        Some(ask)
+    }
+
+    /// A piece has been written, or not.
+    pub(super) fn written(&mut self, result: Result<(), Refusal>) {
+        self.writing -= 1;
+        if let Err(why) = result {
+            self.fail(why);
+        }
+    }
+
+    /// Whether pieces are being written.
+    pub(super) fn is_writing(&self) -> bool {
+        self.writing > 0
+    }
+
+    /// Whether everything is there, and written; or whether it failed and nothing more comes.
+    pub(super) fn is_complete(&self) -> bool {
+        let quiet = self.unsolicited.is_none() && self.asked.is_empty() && self.writing == 0;
+        quiet && (self.failed.is_some() || self.next >= self.wanted)
+    }
+
+    /// What came of it: parameters, if that is what they are.
+    pub(super) fn end(&mut self) -> Result<Bytes, Refusal> {
+        match (self.failed, std::mem::replace(&mut self.sink, Sink::Nowhere)) {
+            (Some(why), _) => Err(why),
+            (None, Sink::Parameters(bytes)) => Ok(bytes.into()),
+            (None, _) => Ok(Bytes::new()),
+        }
+    }
+
+    /// How many R2Ts were sent.
+    pub(super) fn r2ts(&self) -> u32 {
+        self.r2t_sn
+    }
+}
+
+/// A Data-Out PDU that belongs to nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unasked;
+
+/// RFC 7143 11.4.7.2.
+fn unexpected() -> Refusal {
+    Sense::new(Key::ABORTED_COMMAND, Asc::UNEXPECTED_UNSOLICITED_DATA).into()
+}
+
+/// RFC 7143 7.9: something before it was lost.
+fn out_of_order() -> Refusal {
+    Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::pdu::Lun;
+
+    const BURSTS: Bursts =
+        Bursts { immediate: true, initial_r2t: false, first: 4096, most: 8192, outstanding: 1 };
+
+    fn out(transfer_tag: u32, data_sn: u32, offset: u32, is_final: bool) -> DataOut {
+        DataOut { is_final, lun: Lun::of(0), task_tag: 1, transfer_tag, exp_stat_sn: 0, data_sn, offset }
+    }
+
+    fn bytes(length: usize) -> Bytes {
+        vec![7; length].into()
+    }
+
+    #[test]
+    fn a_write_comes_with_the_command_then_unasked_then_asked_for() {
+        let mut transfer = Transfer::new(20_480, 20_480, Sink::Blocks(512), BURSTS);
+        assert_eq!(transfer.immediate(bytes(1024), true).unwrap().offset, 512);
+        assert_eq!(transfer.ask(), None);
+        let piece = transfer.data_out(&out(NO_TAG, 0, 1024, true), bytes(3072)).unwrap().unwrap();
+        assert_eq!((piece.offset, piece.data.len()), (1536, 3072));
+        assert_eq!(transfer.ask(), Some(Ask { tag: 1, r2t_sn: 0, offset: 4096, length: 8192 }));
+        assert_eq!(transfer.ask(), None);
+        transfer.data_out(&out(1, 0, 4096, false), bytes(4096)).unwrap().unwrap();
+        transfer.data_out(&out(1, 1, 8192, true), bytes(4096)).unwrap().unwrap();
+        assert_eq!(transfer.ask(), Some(Ask { tag: 2, r2t_sn: 1, offset: 12_288, length: 8192 }));
+        transfer.data_out(&out(2, 0, 12_288, true), bytes(8192)).unwrap().unwrap();
+        for _ in 0..5 {
+            assert!(!transfer.is_complete());
+            transfer.written(Ok(()));
+        }
+        assert!(transfer.is_complete() && transfer.end().is_ok());
+    }
+
+    #[test]
+    fn what_was_not_asked_for_belongs_to_nothing() {
+        let mut transfer = Transfer::new(8192, 8192, Sink::Parameters(vec![]), BURSTS);
+        transfer.immediate(Bytes::new(), false);
+        assert_eq!(transfer.data_out(&out(NO_TAG, 0, 0, true), bytes(10)), Err(Unasked));
+        assert_eq!(transfer.data_out(&out(3, 0, 0, true), bytes(10)), Err(Unasked));
+    }
+
+    #[test]
+    fn wrong_numbers_offsets_and_lengths_fail_the_command_once_the_sequence_is_over() {
+        let wrong = [(out(1, 1, 0, true), 8192), (out(1, 0, 512, true), 8192), (out(1, 0, 0, true), 8193)];
+        for (pdu, length) in wrong.into_iter().chain([(out(1, 0, 0, true), 100)]) {
+            let mut transfer = Transfer::new(8192, 8192, Sink::Blocks(0), BURSTS);
+            transfer.immediate(Bytes::new(), false);
+            transfer.ask().unwrap();
+            assert_eq!(transfer.data_out(&pdu, bytes(length)), Ok(None), "{pdu:?}");
+            assert!(transfer.is_complete());
+            assert_eq!(transfer.end(), Err(out_of_order()));
+        }
+    }
+
+    #[test]
+    fn more_than_the_first_burst_is_unexpected() {
+        let mut transfer = Transfer::new(8192, 8192, Sink::Blocks(0), BURSTS);
+        assert_eq!(transfer.immediate(bytes(4097), false), None);
+        assert_eq!(transfer.end(), Err(unexpected()));
+        let bursts = Bursts { immediate: false, ..BURSTS };
+        let mut transfer = Transfer::new(8192, 8192, Sink::Blocks(0), bursts);
+        assert_eq!(transfer.immediate(bytes(1), false), None);
+        assert_eq!(transfer.end(), Err(unexpected()));
+    }
+
+    #[test]
+    fn an_initiator_that_has_more_than_the_command_needs_is_not_asked_for_it() {
+        let mut transfer = Transfer::new(8192, 512, Sink::Blocks(0), BURSTS);
+        let piece = transfer.immediate(bytes(1024), false).unwrap();
+        assert_eq!(piece.data.len(), 512);
+        transfer.written(Ok(()));
+        assert!(transfer.is_complete() && transfer.ask().is_none());
+    }
+}

@@ -1,0 +1,132 @@
+//! The order of a session's commands, RFC 7143 4.2.2.1.
+
+use std::collections::BTreeMap;
+
+use super::limits::QUEUE_DEPTH;
+
+/// Which commands have come, and which may.
+#[derive(Debug)]
+pub(super) struct Window<T> {
+    /// The next one that is waited for.
+    expected: u32,
+    /// Commands that are under way.
+    under_way: u32,
+    /// The last one that the initiator has been told it may send.
+    last: u32,
+    /// Those that have come before others that were sent before them, over other connections.
+    early: BTreeMap<u32, T>,
+}
+
+/// What becomes of a command that has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Admitted<T> {
+    /// It is next.
+    Now(T),
+    /// Others were sent before it.
+    Later,
+    /// It is out of the window or has come already: it is ignored.
+    Ignored,
+}
+
+/// How far `b` is behind `a`, RFC 1982; less than 2^31 when it is not before it.
+fn distance(a: u32, b: u32) -> u32 {
+    b.wrapping_sub(a)
+}
+
+impl<T> Window<T> {
+    /// From this number on.
+    pub(super) fn new(expected: u32) -> Self {
+        let last = expected.wrapping_add(QUEUE_DEPTH - 1);
+        Self { expected, under_way: 0, last, early: BTreeMap::new() }
+    }
+
+    /// A numbered command has come.
+    pub(super) fn admit(&mut self, number: u32, command: T) -> Admitted<T> {
+        let room = distance(self.expected, self.last);
+        if room >= 1 << 31 || distance(self.expected, number) > room {
+            return Admitted::Ignored;
+        }
+        if number == self.expected {
+            self.take();
+            return Admitted::Now(command);
+        }
+        if self.early.contains_key(&number) {
+            return Admitted::Ignored;
+        }
+        self.early.insert(number, command);
+        Admitted::Later
+    }
+
+    /// The command that is next and has come early, if it is there.
+    pub(super) fn next(&mut self) -> Option<T> {
+        let command = self.early.remove(&self.expected)?;
+        self.take();
+        Some(command)
+    }
+
+    fn take(&mut self) {
+        self.expected = self.expected.wrapping_add(1);
+        self.under_way += 1;
+    }
+
+    /// A numbered command is over.
+    pub(super) fn over(&mut self) {
+        self.under_way = self.under_way.saturating_sub(1);
+    }
+
+    /// ExpCmdSN and MaxCmdSN. What has been said once stays said: the window never closes behind a number.
+    pub(super) fn numbers(&mut self) -> (u32, u32) {
+        let free = QUEUE_DEPTH.saturating_sub(self.under_way);
+        let last = self.expected.wrapping_add(free).wrapping_sub(1);
+        let grown = distance(self.last, last);
+        if grown < 1 << 31 {
+            self.last = last;
+        }
+        (self.expected, self.last)
+    }
+
+    /// Drops what waits of a connection that is over.
+    pub(super) fn drop_early(&mut self, gone: impl Fn(&T) -> bool) {
+        self.early.retain(|_, command| !gone(command));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_taken_in_their_order() {
+        let mut window = Window::new(u32::MAX);
+        assert_eq!(window.admit(0, 'b'), Admitted::Later);
+        assert_eq!(window.next(), None);
+        assert_eq!(window.admit(u32::MAX, 'a'), Admitted::Now('a'));
+        assert_eq!(window.next(), Some('b'));
+        assert_eq!(window.next(), None);
+        assert_eq!(window.numbers().0, 1);
+    }
+
+    #[test]
+    fn what_is_out_of_the_window_or_has_come_already_is_ignored() {
+        let mut window = Window::new(10);
+        assert_eq!(window.admit(9, 'x'), Admitted::Ignored);
+        assert_eq!(window.admit(10 + QUEUE_DEPTH, 'x'), Admitted::Ignored);
+        assert_eq!(window.admit(12, 'c'), Admitted::Later);
+        assert_eq!(window.admit(12, 'c'), Admitted::Ignored);
+        assert_eq!(window.admit(10, 'a'), Admitted::Now('a'));
+        assert_eq!(window.admit(10, 'a'), Admitted::Ignored);
+    }
+
+    #[test]
+    fn the_window_closes_while_commands_are_under_way_and_never_goes_back() {
+        let mut window = Window::new(0);
+        for number in 0..QUEUE_DEPTH {
+            assert_eq!(window.admit(number, ()), Admitted::Now(()));
+            assert_eq!(window.numbers(), (number + 1, QUEUE_DEPTH - 1));
+        }
+        assert_eq!(window.admit(QUEUE_DEPTH, ()), Admitted::Ignored);
+        window.over();
+        assert_eq!(window.numbers(), (QUEUE_DEPTH, QUEUE_DEPTH));
+        assert_eq!(window.admit(QUEUE_DEPTH, ()), Admitted::Now(()));
+    }
+}
