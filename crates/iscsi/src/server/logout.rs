@@ -27,9 +27,10 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
     };
     if result == LogoutResult::CLOSED {
         let closes_all = request.reason == LogoutReason::CLOSE_SESSION;
-        let closed = session.connections().into_iter().filter(|other| {
-            closes_all || other.joined.get().is_some_and(|joined| joined.cid == request.cid)
-        });
+        let closed = session
+            .connections()
+            .into_iter()
+            .filter(|other| closes_all || other.joined.get().is_some_and(|joined| joined.cid == request.cid));
         closed.for_each(|other| other.end_tasks());
     }
     let mut w = header();
@@ -51,13 +52,21 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
 /// Asks the initiator to log out, as the server goes down (RFC 7143 11.9, event 1).
 pub(super) fn ask_for(connection: &Connection, joined: &Joined) {
     let parameters = [0, 0, LOGOUT_WITHIN_S];
-    tell(connection, joined, AsyncMessage { lun: Lun::of(0), event: AsyncEvent::LOGOUT_REQUESTED, vendor_code: 0, parameters });
+    tell(
+        connection,
+        joined,
+        AsyncMessage { lun: Lun::of(0), event: AsyncEvent::LOGOUT_REQUESTED, vendor_code: 0, parameters },
+    );
 }
 
 /// Says that the target ends the session (event 3).
 pub(super) fn say_dropped(connection: &Connection, joined: &Joined) {
     let parameters = [0, joined.session.parameters.time2wait_s, 0];
-    tell(connection, joined, AsyncMessage { lun: Lun::of(0), event: AsyncEvent::SESSION_DROPPED, vendor_code: 0, parameters });
+    tell(
+        connection,
+        joined,
+        AsyncMessage { lun: Lun::of(0), event: AsyncEvent::SESSION_DROPPED, vendor_code: 0, parameters },
+    );
 }
 
 fn tell(connection: &Connection, joined: &Joined, message: AsyncMessage) {

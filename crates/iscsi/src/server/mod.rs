@@ -1,6 +1,43 @@
 //! The target's side.
+//!
+//! ```text
+//! conn ─► connection.rs ─► login_phase.rs ─► login/           who is there, and what both sides agree on
+//!         PDUs, digests └► full_feature.rs ─► command.rs ─► scsi/dispatch.rs ─► the commands' files ─► vfs
+//!                          in their order  ├► data_out.rs     transfer.rs: what the initiator sends, and is asked for
+//!                                          ├► task_management.rs, nop.rs, text.rs, logout.rs
+//!                                          └► respond.rs ─► sender.rs ─► conn
+//! ```
+//!
+//! What connections share is in [`Service`]: the sessions, the targets. A session has its initiator's place in the order of
+//! commands; logical units know the sessions that see them.
 
 mod chap;
+mod command;
+mod config;
+mod connection;
+mod data_out;
+mod full_feature;
+mod limits;
 pub(crate) mod login;
+mod login_phase;
+mod logout;
+mod nop;
+mod respond;
 pub(crate) mod scsi;
-mod target;
+mod sender;
+mod service;
+mod session;
+mod solicited;
+pub(crate) mod target;
+mod task;
+mod task_management;
+mod text;
+mod transfer;
+mod window;
+
+pub use config::Config;
+pub use connection::serve_stream;
+pub use login::iscsi_name;
+pub use scsi::{Identity, InitiatorPort, Keeper, LogicalUnit, UnitOptions};
+pub use service::{Service, SessionInfo};
+pub use target::{Access, Lun, Target};

@@ -184,7 +184,8 @@ impl Holder for Session {
 
     fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) {
         let seen = self.seen.read().1.clone();
-        let number = seen.iter().find(|seen| std::ptr::eq(&raw const *seen.unit, unit)).map(|seen| seen.number);
+        let number =
+            seen.iter().find(|seen| std::ptr::eq(&raw const *seen.unit, unit)).map(|seen| seen.number);
         let Some(number) = number else { return };
         for connection in self.connections() {
             connection.abort(|task| task.lun.number() == Some(number) && Some(task.tag) != except);

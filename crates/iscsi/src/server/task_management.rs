@@ -103,8 +103,8 @@ fn on_unit(
 }
 
 fn abort_task(connection: &Connection, request: &TaskRequest) -> Done {
-    let aborted =
-        connection.abort(|task| task.tag == request.referenced_tag && task.lun.number() == request.lun.number());
+    let aborted = connection
+        .abort(|task| task.tag == request.referenced_tag && task.lun.number() == request.lun.number());
     let result = if aborted.is_empty() { FunctionResult::NO_SUCH_TASK } else { FunctionResult::COMPLETE };
     (result, aborted)
 }

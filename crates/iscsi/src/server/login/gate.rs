@@ -63,7 +63,7 @@ pub(crate) trait Gate: Send + Sync {
     fn own_secret(&self) -> Option<OwnSecret>;
 
     /// Slows down who guesses.
-    fn guesses(&self) -> &Guesses;
+    fn guesses(&self) -> Arc<Guesses>;
 
     /// What people call a target.
     fn alias(&self, _target: &Target) -> Option<String> {

@@ -1,0 +1,86 @@
+//! PDUs of a connection that nobody has logged in over yet, RFC 7143 section 6.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use conn::Answer;
+use vfs::Payload;
+use wire::Reader;
+
+use super::connection::{Connection, Joined};
+use super::full_feature::nothing;
+use super::limits::QUEUE_DEPTH;
+use super::login::{LoggedIn, Step};
+use super::sender::{Pdu, StatSn, header};
+use super::session::Message;
+use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Opcode};
+
+/// One request. Anything but a login ends the connection (RFC 7143 6.3).
+pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
+    let request = LoginRequest::decode(&mut Reader::new(&message.header));
+    let (Opcode::LOGIN_REQUEST, Ok(request)) = (message.head.opcode, request) else {
+        tracing::debug!(client = %connection.peer.address, "something else than a login came first");
+        connection.sender.close();
+        return nothing();
+    };
+    let reply = match connection.attempt.lock().as_mut() {
+        Some(attempt) => attempt.next(&request, &message.data, Instant::now()),
+        None => return nothing(), // refused already
+    };
+    let connection = connection.clone();
+    if reply.after.is_zero() {
+        step(&connection, &request, reply.step);
+        return nothing();
+    }
+    Box::pin(async move {
+        tokio::time::sleep(reply.after).await;
+        step(&connection, &request, reply.step);
+        None
+    })
+}
+
+fn step(connection: &Arc<Connection>, request: &LoginRequest, step: Step) {
+    match step {
+        Step::Answer(response, text) => say(connection, request, response, text),
+        Step::Refused(response) => refuse(connection, request, response),
+        Step::Done(response, text, logged_in) => done(connection, request, (response, text), *logged_in),
+    }
+}
+
+/// The session begins, or has one connection more.
+fn done(
+    connection: &Arc<Connection>,
+    request: &LoginRequest,
+    (response, text): (LoginResponse, Vec<u8>),
+    logged_in: LoggedIn,
+) {
+    *connection.attempt.lock() = None;
+    let (cid, parameters) = (logged_in.cid, logged_in.parameters.clone());
+    let digests = (parameters.header_digest, parameters.data_digest);
+    let session = match connection.service.attach(connection, logged_in) {
+        Ok(session) => session,
+        Err(status) => return refuse(connection, request, LoginResponse::refused(request, status)),
+    };
+    let tsih = session.tsih;
+    let _ = connection.joined.set(Joined { session: session.clone(), cid, parameters }); // once: the attempt is over
+    say(connection, request, LoginResponse { tsih, ..response }, text);
+    connection.sender.set_digests(digests.0, digests.1);
+    session.seen(); // it hears of its units from now on
+}
+
+fn refuse(connection: &Connection, request: &LoginRequest, response: LoginResponse) {
+    *connection.attempt.lock() = None;
+    let LoginStatus(class, detail) = response.status;
+    tracing::info!(client = %connection.peer.address, class, detail, "an iSCSI login was refused");
+    say(connection, request, response, Vec::new());
+    connection.sender.flush();
+    connection.sender.finish();
+}
+
+fn say(connection: &Connection, request: &LoginRequest, response: LoginResponse, text: Vec<u8>) {
+    let mut w = header();
+    response.encode(text.len(), &mut w);
+    let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data: Some(Payload::Bytes(text)) };
+    let last = request.cmd_sn.wrapping_add(QUEUE_DEPTH - 1);
+    connection.sender.send(pdu, || (request.cmd_sn, last));
+}

@@ -1,0 +1,300 @@
+//! What all connections share: the targets, the sessions.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use auth::{Account, Accounts, Guesses};
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
+
+use super::config::Config;
+use super::connection::Connection;
+use super::limits::{MAX_CONNECTIONS, MAX_SESSIONS};
+use super::login::{Gate, Initiator, LoggedIn, NoTarget, OwnSecret, SessionKind};
+use super::scsi::Nexus;
+use super::session::Session;
+use super::target::Target;
+use super::{logout, nop};
+use crate::wire::pdu::LoginStatus;
+
+/// Seconds of silence after which a client is asked whether it is there.
+const PING_AFTER_S: u64 = 30;
+/// Seconds that it has for the answer.
+const PING_WITHIN_S: u64 = 30;
+
+/// The server.
+pub struct Service {
+    config: RwLock<Arc<Config>>,
+    sessions: Mutex<Sessions>,
+    /// Numbers sessions, for ever.
+    nexuses: AtomicU64,
+    started: Instant,
+}
+
+#[derive(Default)]
+struct Sessions {
+    by_tsih: HashMap<u16, Arc<Session>>,
+    last: u16,
+}
+
+/// A session, for who looks.
+#[derive(Debug, Clone)]
+pub struct SessionInfo {
+    /// The initiator's name.
+    pub initiator: String,
+    /// The target's name; nothing of discovery sessions.
+    pub target: Option<String>,
+    /// The account it has proved to be.
+    pub user: Option<String>,
+    /// Its connections.
+    pub peers: Vec<SocketAddr>,
+    /// Since when.
+    pub since: SystemTime,
+}
+
+impl Service {
+    /// A server without sessions.
+    pub fn new(config: Config) -> Arc<Self> {
+        let (config, sessions) = (RwLock::new(Arc::new(config)), Mutex::default());
+        Arc::new(Self { config, sessions, nexuses: AtomicU64::new(1), started: Instant::now() })
+    }
+
+    /// Takes other settings over. Sessions of targets that are there no more end.
+    pub fn set_config(&self, config: Config) {
+        let config = Arc::new(config);
+        *self.config.write() = config.clone();
+        let is_there = |target: &Arc<Target>| config.targets.iter().any(|other| Arc::ptr_eq(other, target));
+        for session in self.all() {
+            let target = session.target.as_ref();
+            let stays = target.is_none_or(|target| {
+                is_there(target) && !target.seen_by(&session.nexus.initiator.name).is_empty()
+            });
+            if stays {
+                session.seen(); // tells its initiator of other units
+            } else {
+                self.drop_session(&session);
+            }
+        }
+    }
+
+    /// Who has a session.
+    pub fn sessions(&self) -> Vec<SessionInfo> {
+        let info = |session: Arc<Session>| SessionInfo {
+            initiator: session.nexus.initiator.name.to_string(),
+            target: session.target.as_ref().map(|target| target.name.clone()),
+            user: session.user.clone(),
+            peers: session.connections().iter().map(|connection| connection.peer.address).collect(),
+            since: session.since,
+        };
+        self.all().into_iter().map(info).collect()
+    }
+
+    /// Looks after clients that have not been heard for long, and after the space of thin units. Called every few seconds.
+    pub fn tend(&self) {
+        let now = self.now_s();
+        for connection in self.connections() {
+            let Some(joined) = connection.joined.get() else { continue };
+            let (heard, pinged) = (connection.heard_s(), connection.pinged_s.load(Ordering::Relaxed));
+            if pinged > heard && now >= pinged + PING_WITHIN_S {
+                tracing::info!(client = %connection.peer.address, "an iSCSI client is silent; its connection ends");
+                connection.sender.close();
+            } else if pinged <= heard && now >= heard + PING_AFTER_S {
+                connection.pinged_s.store(now, Ordering::Relaxed);
+                nop::ping(&connection, joined);
+            }
+        }
+        let config = self.config.read().clone();
+        config.targets.iter().flat_map(|target| target.luns()).for_each(|lun| lun.unit.look_at_space());
+    }
+
+    /// Asks every initiator to log out, as the server goes down.
+    pub fn stop(&self) {
+        for connection in self.connections() {
+            if let Some(joined) = connection.joined.get() {
+                logout::ask_for(&connection, joined);
+            }
+        }
+    }
+
+    /// Seconds since the start.
+    pub(super) fn now_s(&self) -> u64 {
+        1 + self.started.elapsed().as_secs()
+    }
+
+    fn all(&self) -> Vec<Arc<Session>> {
+        self.sessions.lock().by_tsih.values().cloned().collect()
+    }
+
+    /// All connections of all sessions.
+    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+        self.all().into_iter().flat_map(|session| session.connections()).collect()
+    }
+
+    /// A login is through: begins its session, in place of the one that the same initiator port had (RFC 7143 6.3.5), or
+    /// puts the connection into the session that it names (6.3.4).
+    pub(super) fn attach(
+        &self,
+        connection: &Arc<Connection>,
+        logged_in: LoggedIn,
+    ) -> Result<Arc<Session>, LoginStatus> {
+        let cid = logged_in.cid;
+        let session = match logged_in.tsih_asked {
+            0 => self.begin(logged_in)?,
+            tsih => self.find(tsih, &logged_in)?,
+        };
+        session.join(cid, connection).ok_or(LoginStatus::TOO_MANY_CONNECTIONS)?;
+        Ok(session)
+    }
+
+    fn begin(&self, logged_in: LoggedIn) -> Result<Arc<Session>, LoginStatus> {
+        let target = match logged_in.kind {
+            SessionKind::Normal(target) => Some(target),
+            SessionKind::Discovery => None,
+        };
+        let initiator = logged_in.initiator;
+        let is_same = |other: &&Arc<Session>| {
+            let theirs = other.target.as_ref().map(|target| &target.name);
+            target.is_some()
+                && other.nexus.initiator == initiator
+                && theirs == target.as_ref().map(|target| &target.name)
+        };
+        let before = self.sessions.lock().by_tsih.values().find(is_same).cloned();
+        if let Some(before) = before {
+            self.end(&before);
+        }
+        let mut sessions = self.sessions.lock();
+        if sessions.by_tsih.len() >= MAX_SESSIONS {
+            return Err(LoginStatus::OUT_OF_RESOURCES);
+        }
+        let tsih = sessions.free();
+        let nexus = Nexus { initiator, number: self.nexuses.fetch_add(1, Ordering::Relaxed) };
+        let mut parameters = logged_in.parameters;
+        parameters.max_connections = parameters.max_connections.min(MAX_CONNECTIONS as u16);
+        let session = Session::new(tsih, nexus, target, logged_in.account, parameters, logged_in.cmd_sn);
+        sessions.by_tsih.insert(tsih, session.clone());
+        Ok(session)
+    }
+
+    fn find(&self, tsih: u16, logged_in: &LoggedIn) -> Result<Arc<Session>, LoginStatus> {
+        let found = self.sessions.lock().by_tsih.get(&tsih).cloned();
+        let session = found.ok_or(LoginStatus::SESSION_DOES_NOT_EXIST)?;
+        if session.nexus.initiator != logged_in.initiator {
+            return Err(LoginStatus::SESSION_DOES_NOT_EXIST);
+        }
+        let same_target = match (&logged_in.kind, &session.target) {
+            (SessionKind::Normal(target), Some(theirs)) => target.name == theirs.name,
+            _ => false,
+        };
+        if !same_target || session.user != logged_in.account {
+            return Err(LoginStatus::CANNOT_INCLUDE_IN_SESSION);
+        }
+        Ok(session)
+    }
+
+    /// A connection is over. A session without connections is, too: at error recovery level 0 nothing is retained.
+    pub(super) fn lost(&self, session: &Arc<Session>, connection: &Arc<Connection>) {
+        if session.part(connection) {
+            self.end(session);
+        }
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&self, session: &Arc<Session>) {
+        let mut sessions = self.sessions.lock();
+        if sessions.by_tsih.get(&session.tsih).is_some_and(|other| Arc::ptr_eq(other, session)) {
+            sessions.by_tsih.remove(&session.tsih);
+        }
+        drop(sessions);
+        session.end();
+    }
+
+    /// The same by the server's wish: its initiator is told.
+    fn drop_session(&self, session: &Arc<Session>) {
+        for connection in session.connections() {
+            if let Some(joined) = connection.joined.get() {
+                logout::say_dropped(&connection, joined);
+            }
+        }
+        self.end(session);
+    }
+
+    /// Ends all sessions of a target.
+    pub(super) fn end_all_of(&self, target: Option<&Arc<Target>>) {
+        let of = |session: &&Arc<Session>| match (&session.target, target) {
+            (Some(theirs), Some(target)) => Arc::ptr_eq(theirs, target),
+            _ => false,
+        };
+        self.all().iter().filter(of).for_each(|session| self.drop_session(session));
+    }
+
+    fn may_log_in(&self, target: &Target, who: &Initiator<'_>) -> bool {
+        let access = target.access();
+        if target.seen_by(who.name).is_empty() {
+            return false;
+        }
+        let Some(name) = who.account else { return true };
+        let everybody = access.users.is_empty() && access.groups.is_empty();
+        let is_member = |account: Account| {
+            let identity = account.identity;
+            access.groups.iter().any(|group| *group == identity.gid || identity.groups.contains(group))
+        };
+        everybody
+            || access.users.iter().any(|user| user == name)
+            || self.accounts().find(name).is_some_and(is_member)
+    }
+}
+
+impl Sessions {
+    /// A number that no session has: there are fewer sessions than numbers.
+    fn free(&mut self) -> u16 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.last != 0 && !self.by_tsih.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
+}
+
+impl Gate for Service {
+    fn target(&self, name: &str, who: &Initiator<'_>) -> Result<Arc<Target>, NoTarget> {
+        let config = self.config.read().clone();
+        let target = config.targets.iter().find(|target| target.name == name).ok_or(NoTarget::NotFound)?;
+        if self.may_log_in(target, who) { Ok(target.clone()) } else { Err(NoTarget::NotAllowed) }
+    }
+
+    fn targets(&self, who: &Initiator<'_>) -> Vec<Arc<Target>> {
+        let config = self.config.read().clone();
+        let seen = |target: &&Arc<Target>| {
+            (who.account.is_some() || target.access().guests) && self.may_log_in(target, who)
+        };
+        config.targets.iter().filter(seen).cloned().collect()
+    }
+
+    fn guests(&self, target: Option<&Target>) -> bool {
+        match target {
+            Some(target) => target.access().guests,
+            None => self.config.read().targets.iter().any(|target| target.access().guests),
+        }
+    }
+
+    fn accounts(&self) -> Arc<dyn Accounts> {
+        self.config.read().accounts.clone()
+    }
+
+    fn own_secret(&self) -> Option<OwnSecret> {
+        let own = self.config.read().own_secret.clone();
+        own.map(|(name, secret)| OwnSecret { name, secret })
+    }
+
+    fn guesses(&self) -> Arc<Guesses> {
+        self.config.read().guesses.clone()
+    }
+
+    fn alias(&self, target: &Target) -> Option<String> {
+        Some(target.alias.clone()).filter(|alias| !alias.is_empty())
+    }
+}
