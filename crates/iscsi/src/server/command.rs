@@ -8,7 +8,7 @@ use conn::{Answer, Reply};
 use wire::{Malformed, Reader};
 
 use super::connection::{Connection, Joined};
-use super::full_feature::{nothing, reject};
+use super::full_feature::reject;
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS};
 use super::respond::respond;
 use super::scsi::{self, Command, Needs, Refusal, Supported};

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use wire::Reader;
 
 use super::full_feature;
 use super::limits::MAX_LOGIN_DATA;
-use super::login::{Attempt, Parameters};
+use super::login::{Attempt, Parameters, Texts};
 use super::login_phase;
 use super::sender::Sender;
 use super::service::Service;
@@ -55,6 +55,22 @@ pub(super) struct Joined {
     pub(super) cid: u16,
     /// What was agreed on for this connection.
     pub(super) parameters: Parameters,
+    /// Most data in a PDU that the initiator takes: it may say so anew.
+    pub(super) their_max_data: AtomicU32,
+    pub(super) texts: Mutex<Texts>,
+}
+
+impl Joined {
+    /// A connection that has just come to its session.
+    pub(super) fn new(session: Arc<Session>, cid: u16, parameters: Parameters) -> Self {
+        let their_max_data = AtomicU32::new(parameters.their_max_data);
+        Self { session, cid, parameters, their_max_data, texts: Mutex::default() }
+    }
+
+    /// Most data in a PDU that the initiator takes.
+    pub(super) fn their_max_data(&self) -> u32 {
+        self.their_max_data.load(Ordering::Relaxed)
+    }
 }
 
 /// Commands under way.

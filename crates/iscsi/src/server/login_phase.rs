@@ -62,7 +62,7 @@ fn done(
         Err(status) => return refuse(connection, request, LoginResponse::refused(request, status)),
     };
     let tsih = session.tsih;
-    let _ = connection.joined.set(Joined { session: session.clone(), cid, parameters }); // once: the attempt is over
+    let _ = connection.joined.set(Joined::new(session.clone(), cid, parameters)); // once: the attempt is over
     say(connection, request, LoginResponse { tsih, ..response }, text);
     connection.sender.set_digests(digests.0, digests.1);
     session.seen(); // it hears of its units from now on

@@ -13,7 +13,7 @@ use crate::wire::pdu::{Lun, NO_TAG, NopIn, NopOut};
 /// Answers with what was sent, as far as the initiator takes it.
 pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, request: Bytes, data: &Bytes) {
     let Ok(request) = NopOut::decode(&mut Reader::new(&request)) else { return };
-    let length = data.len().min(joined.parameters.their_max_data as usize);
+    let length = data.len().min(joined.their_max_data() as usize);
     let mut w = header();
     NopIn { lun: request.lun, task_tag: request.task_tag, transfer_tag: NO_TAG }.encode(length, &mut w);
     let data = Some(Payload::Bytes(data[..length].to_vec()));

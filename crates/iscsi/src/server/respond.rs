@@ -52,7 +52,7 @@ fn data_in(
     (data, length): (Payload, usize),
     status: (Status, Residual),
 ) {
-    let most = joined.parameters.their_max_data as usize;
+    let most = joined.their_max_data() as usize;
     let burst = joined.session.parameters.max_burst as usize;
     let (mut offset, mut in_burst, mut data_sn) = (0, 0, 0);
     let mut whole = Some(data);

@@ -106,8 +106,6 @@ impl Service {
                 nop::ping(&connection, joined);
             }
         }
-        let config = self.config.read().clone();
-        config.targets.iter().flat_map(|target| target.luns()).for_each(|lun| lun.unit.look_at_space());
     }
 
     /// Asks every initiator to log out, as the server goes down.

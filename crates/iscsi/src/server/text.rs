@@ -1,13 +1,44 @@
 //! Text Requests of full feature phase, RFC 7143 11.10.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use vfs::Payload;
+use wire::Reader;
 
 use super::connection::{Connection, Joined};
 use super::full_feature::reject;
+use super::login::{Asker, Peer, SessionKind};
+use super::sender::{Pdu, StatSn, header};
 use super::session::Message;
-use crate::wire::pdu::RejectReason;
+use crate::wire::pdu::{RejectReason, TextRequest};
 
 /// Answers what can be asked by text.
 pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Message) {
-    let _ = reject(connection, joined, message, RejectReason::COMMAND_NOT_SUPPORTED);
+    let Ok(request) = TextRequest::decode(&mut Reader::new(&message.header)) else { return };
+    let session = &joined.session;
+    let kind = session.target.clone().map_or(SessionKind::Discovery, SessionKind::Normal);
+    let asker = Asker {
+        gate: &*connection.service,
+        peer: Peer { address: connection.peer.address, local: connection.local },
+        name: &session.nexus.initiator.name,
+        account: session.user.as_deref(),
+        kind: &kind,
+    };
+    let mut parameters = joined.parameters.clone();
+    parameters.their_max_data = joined.their_max_data();
+    let answered = joined.texts.lock().answer(&request, &message.data, &asker, &mut parameters);
+    joined.their_max_data.store(parameters.their_max_data, Ordering::Relaxed);
+    let (response, text) = match answered {
+        Ok(answer) => answer,
+        Err(reason) => return refuse(connection, joined, message, reason),
+    };
+    let mut w = header();
+    response.encode(text.len(), &mut w);
+    let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data: Some(Payload::Bytes(text)) };
+    connection.sender.queue(pdu, || session.numbers());
+}
+
+fn refuse(connection: &Arc<Connection>, joined: &Joined, message: &Message, reason: RejectReason) {
+    drop(reject(connection, joined, message, reason)); // which is no future of its own
 }

@@ -5,7 +5,7 @@ pub(crate) const OUR_MAX_DATA: u32 = 1024 * 1024;
 /// Most data of one sequence of PDUs.
 pub(crate) const MAX_BURST: u32 = (1 << 24) - 1;
 /// Most data that initiators send without being asked.
-pub(crate) const MAX_FIRST_BURST: u32 = 1024 * 1024;
+pub(crate) const MAX_FIRST_BURST: u32 = 256 * 1024;
 /// Most requests for data that wait for one command's.
 pub(crate) const MAX_R2T: u16 = 16;
 /// Most connections of one session.

@@ -67,11 +67,10 @@ impl LogicalUnit {
     /// What is kept of a session while it lasts goes.
     pub(crate) fn forget(&self, nexus: &Nexus) {
         self.attentions.forget(&nexus.initiator);
-        self.reservations.nexus_lost(nexus);
     }
 
     /// Everything that initiators have made of the unit goes, but for what outlasts a reset.
     pub(crate) fn reset(&self) {
-        self.reservations.reset();
+        self.modes.reset();
     }
 }
