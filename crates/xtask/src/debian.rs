@@ -53,6 +53,29 @@ pub const AFP_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+pub const ISCSI_CLIENTS: &[Package] = &[
+    Package { name: "libiscsi-bin", shows: "/usr/bin/iscsi-test-cu" },
+    Package { name: "libiscsi-dev", shows: "/usr/include/iscsi/iscsi.h" },
+    Package { name: "gcc", shows: "/usr/bin/cc" },
+    Package { name: "libc6-dev", shows: "/usr/include/stdio.h" },
+    Package { name: "qemu-utils", shows: "/usr/bin/qemu-img" },
+    Package { name: "qemu-block-extra", shows: "/usr/share/doc/qemu-block-extra/copyright" },
+    Package { name: "qemu-system-common", shows: "/usr/bin/qemu-storage-daemon" },
+    Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },
+    Package { name: "xfsprogs", shows: "/usr/sbin/mkfs.xfs" },
+    Package { name: "ntfs-3g", shows: "/usr/sbin/ntfscp" },
+    Package { name: "fuse3", shows: "/usr/bin/fusermount3" },
+    Package { name: "dosfstools", shows: "/usr/sbin/mkfs.fat" },
+    Package { name: "mtools", shows: "/usr/bin/mcopy" },
+    Package { name: "hfsplus", shows: "/usr/bin/hpfsck" },
+    Package { name: "python3", shows: "/usr/bin/python3" },
+    Package { name: "tshark", shows: "/usr/bin/tshark" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
+pub const ISCSI_PEER: &[Package] = &[Package { name: "tgt", shows: "/usr/sbin/tgtd" }];
+
 /// For the load program, beside libsmb2.
 pub const SMB_LOAD: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },

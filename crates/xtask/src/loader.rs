@@ -50,6 +50,16 @@ pub fn compile_iscsi() -> Result<PathBuf> {
     Ok(program)
 }
 
+/// The library `interop/iscsi/preload.c`, which is loaded before libiscsi.
+pub fn compile_preload() -> Result<PathBuf> {
+    let (from, library) = (process::root().join("interop/iscsi/preload.c"), program("iscsi-preload.so")?);
+    if !is_current(&library, &from, "common.h") {
+        cc(&from, &library, &["-shared", "-fPIC", "-ldl"].map(str::to_owned))
+            .context("it needs libiscsi-dev")?;
+    }
+    Ok(library)
+}
+
 /// The compiler's options for a folder as `make install` or a build leaves it.
 fn libsmb2_in(folder: &Path) -> Result<Vec<String>> {
     let archives = ["libsmb2.a", "lib/libsmb2.a", "build/lib/libsmb2.a"].map(|name| folder.join(name));

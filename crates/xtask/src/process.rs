@@ -137,6 +137,16 @@ pub fn stdout_of(program: impl AsRef<OsStr>, args: &[&str], limit: Duration) -> 
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// What a program writes until it ends or its time is over, both streams in the order in which they were written.
+pub fn both_streams(command: &[impl AsRef<str>], limit: Duration) -> Result<String> {
+    let seconds = limit.as_secs().to_string();
+    let script = "timeout -k 5 \"$0\" \"$@\" 2>&1; [ $? != 124 ] || echo \"ended after $0 s\"";
+    let mut args = vec!["-c", script, &seconds];
+    args.extend(command.iter().map(AsRef::as_ref));
+    let output = output("/bin/sh", &args, limit + Duration::from_secs(20))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// The repository's root: the folder of the workspace manifest.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -3,6 +3,7 @@
 
 mod afp;
 mod expected;
+mod iscsi;
 mod nfs;
 mod nfs3_client;
 mod outcome;
@@ -17,14 +18,15 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp"];
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb or afp
+    /// nfs, smb, afp or iscsi
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
-    /// versions of AFP (`FPRead 3.4`), or of the other clients (`smbclient`, `gvfs`)
+    /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), or of the
+    /// other clients (`smbclient`, `gvfs`, `qemu`)
     only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]
@@ -65,7 +67,8 @@ pub fn run(args: &Args) -> Result<()> {
         "nfs" => run_nfs(args),
         "smb" => smb::run(args),
         "afp" => afp::run(args),
-        other => bail!("{other} has no interop tests yet; there are: nfs, smb, afp"),
+        "iscsi" => iscsi::run(args),
+        other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }
 

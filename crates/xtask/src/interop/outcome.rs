@@ -22,6 +22,10 @@ impl Outcomes {
         self.0.push((name.into(), outcome));
     }
 
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(found, _)| found == name)
+    }
+
     /// Runs a test when the programs it needs are here.
     pub fn run(&mut self, name: &str, needs: &[&str], test: impl FnOnce() -> Result<()>) {
         let outcome = match needs.iter().find(|program| process::find(program).is_none()) {

@@ -76,8 +76,10 @@ fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<Said> {
     for volume in version.volumes() {
         empty(&target.folder.join(volume))?;
     }
-    let text =
-        output(&arguments(target, version, set), if set == SLEEPING { SLEEPING_LIMIT } else { LIMIT })?;
+    let text = process::both_streams(
+        &arguments(target, version, set),
+        if set == SLEEPING { SLEEPING_LIMIT } else { LIMIT },
+    )?;
     fs::write(log(target.logs, version, set), &text)?;
     Ok(Said { version, set: set.to_owned(), tests: parse(&text), seconds: start.elapsed().as_secs_f64() })
 }
@@ -105,16 +107,6 @@ fn arguments(target: Target<'_>, version: Version, set: &str) -> Vec<String> {
     let mut command = target.suite.command(program);
     command.extend(common.iter().chain(&more).map(|text| (*text).to_owned()));
     command
-}
-
-/// What a program writes until it ends or its time is over, both streams in the order in which they were written.
-fn output(command: &[String], limit: Duration) -> Result<String> {
-    let seconds = limit.as_secs().to_string();
-    let script = "timeout -k 5 \"$0\" \"$@\" 2>&1; [ $? != 124 ] || echo \"ended after $0 s\"";
-    let mut args = vec!["-c", script, &seconds];
-    args.extend(command.iter().map(String::as_str));
-    let output = process::output("/bin/sh", &args, limit + Duration::from_secs(20))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn empty(folder: &Path) -> Result<()> {

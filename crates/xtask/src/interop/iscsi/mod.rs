@@ -1,0 +1,170 @@
+//! iSCSI initiators: libiscsi's test suite and tools, qemu, and file systems that live on a LUN.
+
+mod place;
+mod qemu;
+mod suite;
+mod tgt;
+mod tools;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use super::expected::Expected;
+use super::outcome::{Outcome, Outcomes};
+use super::{Args, conclude, prepare};
+use crate::{debian, process};
+use place::{Place, Served};
+use suite::{RUNS, Run, Said};
+
+const EXPECTED: &str = "interop/iscsi/expected.toml";
+
+pub fn run(args: &Args) -> Result<()> {
+    if args.peer {
+        debian::ensure(debian::ISCSI_PEER, false)?;
+    }
+    prepare(args, debian::ISCSI_CLIENTS, false)?;
+    let place = Place::new()?;
+    let wanted = Wanted::of(args)?;
+    let served = if args.peer { place.peer()? } else { place.ours()? };
+    let expected = Expected::read(&process::root().join(EXPECTED))?;
+    let mut outcomes = Outcomes::default();
+    if wanted.has(suite::PROGRAM) {
+        test_suite(args, &mut outcomes, &served, &wanted, &expected)?;
+    }
+    if wanted.has("libiscsi") {
+        tools::run(&mut outcomes, &place, &served);
+    }
+    if wanted.has("qemu") {
+        qemu::run(&mut outcomes, &place, &served)?;
+    }
+    if args.list || args.peer {
+        print!("{}", outcomes.as_toml());
+    }
+    if args.peer {
+        return Ok(());
+    }
+    let expected = if wanted.is_all { expected } else { expected.retain(|name| outcomes.has(name)) };
+    conclude(args, &expected.compare(&outcomes, process::is_ci()))
+}
+
+/// What the filters mean: suites and tests of libiscsi's, runs of them, and other clients. All, when there is none.
+#[derive(Debug)]
+struct Wanted {
+    is_all: bool,
+    clients: BTreeSet<&'static str>,
+    runs: Vec<&'static Run>,
+    tests: Vec<String>,
+}
+
+const CLIENTS: &[&str] = &[suite::PROGRAM, "libiscsi", "qemu"];
+
+impl Wanted {
+    fn of(args: &Args) -> Result<Self> {
+        let is_all = args.only.is_empty();
+        let mut wanted = Self { is_all, clients: BTreeSet::new(), runs: Vec::new(), tests: Vec::new() };
+        let known =
+            if is_all || process::find(suite::PROGRAM).is_none() { Vec::new() } else { suite::tests()? };
+        for filter in &args.only {
+            if let Some(client) = CLIENTS.iter().find(|client| *client == filter) {
+                wanted.clients.insert(client);
+            } else if let Some(run) = RUNS.iter().find(|run| run.name == filter) {
+                wanted.runs.push(run);
+            } else if known.iter().any(|test| is_in(test, filter)) {
+                wanted.tests.push(filter.clone());
+            } else {
+                let runs: Vec<&str> = RUNS.iter().map(|run| run.name).collect();
+                bail!(
+                    "{filter:?} is none of {CLIENTS:?}, of the runs {runs:?}, and no suite or test of {}",
+                    suite::PROGRAM
+                );
+            }
+        }
+        if is_all {
+            wanted.clients.extend(CLIENTS);
+        }
+        if !wanted.runs.is_empty() || !wanted.tests.is_empty() {
+            wanted.clients.insert(suite::PROGRAM);
+        }
+        if wanted.runs.is_empty() {
+            wanted.runs.extend(RUNS);
+        }
+        Ok(wanted)
+    }
+
+    fn has(&self, client: &str) -> bool {
+        self.clients.contains(client)
+    }
+
+    fn has_test(&self, test: &str) -> bool {
+        self.tests.is_empty() || self.tests.iter().any(|filter| is_in(test, filter))
+    }
+}
+
+/// Whether `Read10.Simple` is, or is in, what is named.
+fn is_in(test: &str, filter: &str) -> bool {
+    test == filter || test.split('.').next() == Some(filter)
+}
+
+fn logs() -> PathBuf {
+    process::root().join("target/interop-iscsi-logs")
+}
+
+/// More tests than this with differences are no accident.
+const ACCIDENTS: usize = 20;
+
+fn test_suite(
+    args: &Args,
+    outcomes: &mut Outcomes,
+    served: &Served,
+    wanted: &Wanted,
+    expected: &Expected,
+) -> Result<()> {
+    if process::find(suite::PROGRAM).is_none() {
+        outcomes.skip(suite::PROGRAM, "libiscsi-bin is not installed");
+        return Ok(());
+    }
+    let mut said = suite::run(served, &wanted.runs, |test| wanted.has_test(test), &logs())?;
+    if args.ci {
+        try_again(served, expected, &mut said)?;
+    }
+    tell_runs(&said);
+    for one in said {
+        outcomes.add(name_of(expected, &one), one.outcome);
+    }
+    Ok(())
+}
+
+/// An expectation is listed for all runs, or for one.
+fn name_of(expected: &Expected, said: &Said) -> String {
+    if expected.lists(&said.exact()) { said.exact() } else { said.general() }
+}
+
+/// What differs is run once more: a busy machine may have taken too long.
+fn try_again(served: &Served, expected: &Expected, said: &mut [Said]) -> Result<()> {
+    let differs = |one: &Said| !expected.is_met(&name_of(expected, one), &one.outcome);
+    let again: Vec<usize> = (0..said.len()).filter(|&at| differs(&said[at])).collect();
+    if again.len() > ACCIDENTS {
+        return Ok(());
+    }
+    for at in again {
+        println!("once more: {}", said[at].exact());
+        said[at] = suite::again(served, &said[at], &logs())?;
+    }
+    Ok(())
+}
+
+/// A line for each run.
+fn tell_runs(said: &[Said]) {
+    for run in RUNS {
+        let of_run = || said.iter().filter(|one| one.run == run).map(|one| &one.outcome);
+        let passed = of_run().filter(|outcome| matches!(outcome, Outcome::Pass)).count();
+        let failed = of_run().filter(|outcome| matches!(outcome, Outcome::Fail(_))).count();
+        let skipped = of_run().count() - passed - failed;
+        if passed + failed + skipped > 0 {
+            let name = if run.name.is_empty() { "512" } else { run.name };
+            println!("{} {name}: {passed} passed, {failed} failed, {skipped} skipped", suite::PROGRAM);
+        }
+    }
+}

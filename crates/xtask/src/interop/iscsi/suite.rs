@@ -1,0 +1,310 @@
+//! libiscsi's test suite, `iscsi-test-cu`: every test by itself, with a time limit of its own, in several arrangements.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::place::{Lun, Served};
+use crate::interop::outcome::Outcome;
+use crate::{loader, process};
+
+pub const PROGRAM: &str = "iscsi-test-cu";
+/// The longest test waits for some seconds; one that hangs is one failure.
+const LIMIT: Duration = Duration::from_secs(40);
+/// How many runs are under way at a time: each has a LUN and a target of its own, so that resets do not meet.
+const WORKERS: usize = 3;
+
+/// One arrangement of the tests.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Run {
+    /// What its outcomes are called by; the first has no name.
+    pub name: &'static str,
+    pub lun: &'static str,
+    /// The suites that are run; all, when none is named.
+    suites: &'static [&'static str],
+    /// Each test gets two addresses, so that its second session is another initiator's.
+    has_two_paths: bool,
+    has_digests: bool,
+}
+
+const ALL: Run = Run { name: "", lun: "suite", suites: &[], has_two_paths: false, has_digests: false };
+
+pub const RUNS: &[Run] = &[
+    ALL,
+    Run { name: "4k", lun: "suite-4k", ..ALL },
+    Run { name: "header digests", lun: "digest", has_digests: true, ..ALL },
+    Run { name: "two initiators", lun: "paths", suites: TWO_PATHS, has_two_paths: true, ..ALL },
+    Run { name: "read-only", lun: "read-only", suites: READING, ..ALL },
+    Run { name: "CHAP", lun: "vault", suites: LOGGING_IN, ..ALL },
+    WATCHED,
+];
+
+/// What Wireshark looks at: every kind of command, without those that move much.
+pub const WATCHED: Run = Run { name: "watched", lun: "watched", suites: SMALL, ..ALL };
+
+const TWO_PATHS: &[&str] = &[
+    "CompareAndWrite",
+    "MultipathIO",
+    "PreventAllow",
+    "PrinReadKeys",
+    "PrinReportCapabilities",
+    "PrinServiceactionRange",
+    "ProutClear",
+    "ProutPreempt",
+    "ProutRegister",
+    "ProutReserve",
+    "Reserve6",
+    "Sanitize",
+];
+
+const READING: &[&str] = &[
+    "GetLBAStatus",
+    "Inquiry",
+    "Mandatory",
+    "ModeSense6",
+    "Prefetch10",
+    "Prefetch16",
+    "Read10",
+    "Read12",
+    "Read16",
+    "Read6",
+    "ReadCapacity10",
+    "ReadCapacity16",
+    "ReadOnly",
+    "ReportSupportedOpcodes",
+    "StartStopUnit",
+    "TestUnitReady",
+    "Verify10",
+    "Verify12",
+    "Verify16",
+];
+
+const LOGGING_IN: &[&str] =
+    &["ProutReserve", "Read10", "Reserve6", "Write10", "iSCSIcmdsn", "iSCSIResiduals"];
+
+const SMALL: &[&str] = &[
+    "CompareAndWrite",
+    "ExtendedCopy",
+    "GetLBAStatus",
+    "Inquiry",
+    "ModeSense6",
+    "PrinReadKeys",
+    "PrinReportCapabilities",
+    "ProutClear",
+    "ProutPreempt",
+    "ProutRegister",
+    "ProutReserve",
+    "Read6",
+    "ReadCapacity10",
+    "ReadCapacity16",
+    "ReceiveCopyResults",
+    "ReportSupportedOpcodes",
+    "Reserve6",
+    "TestUnitReady",
+    "Unmap",
+    "WriteSame16",
+    "iSCSIResiduals",
+    "iSCSITMF",
+];
+
+impl Run {
+    /// Whether a test, `Read10.Simple`, belongs to it.
+    fn has(&self, test: &str) -> bool {
+        let suite = test.split('.').next().unwrap_or(test);
+        self.suites.is_empty() || self.suites.contains(&suite)
+    }
+
+    /// The address of the test's second session, if it needs one.
+    fn has_second_path(&self, test: &str) -> bool {
+        self.has_two_paths || test.starts_with("MultipathIO.")
+    }
+}
+
+/// A test in a run, and how it went.
+#[derive(Debug)]
+pub struct Said {
+    pub run: &'static Run,
+    pub test: String,
+    pub outcome: Outcome,
+}
+
+impl Said {
+    /// The name of the outcome, whatever the run.
+    pub fn general(&self) -> String {
+        format!("{PROGRAM}: {}", self.test)
+    }
+
+    /// The name with the run's.
+    pub fn exact(&self) -> String {
+        let run = self.run.name;
+        if run.is_empty() { self.general() } else { format!("{} ({run})", self.general()) }
+    }
+}
+
+/// The names of all tests, `Read10.Simple`.
+pub fn tests() -> Result<Vec<String>> {
+    let text = process::stdout_of(PROGRAM, &["-l"], LIMIT)?;
+    let tests: Vec<String> = text.lines().filter_map(of_all).map(str::to_owned).collect();
+    ensure!(!tests.is_empty(), "{PROGRAM} -l lists nothing");
+    Ok(tests)
+}
+
+/// The test that a line of the list names, in the family that has all of them.
+fn of_all(line: &str) -> Option<&str> {
+    line.strip_prefix("ALL.").filter(|rest| rest.contains('.'))
+}
+
+/// Runs what is meant, and keeps what was said in `logs`.
+pub fn run(
+    served: &Served,
+    runs: &[&'static Run],
+    is_meant: impl Fn(&str) -> bool + Sync,
+    logs: &Path,
+) -> Result<Vec<Said>> {
+    fs::create_dir_all(logs)?;
+    let (tests, preload) = (tests()?, loader::compile_preload()?);
+    let queue: Mutex<VecDeque<&'static Run>> = Mutex::new(runs.iter().copied().collect());
+    let next = || queue.lock().ok()?.pop_front();
+    let one_run = |run: &'static Run| -> Result<Vec<Said>> {
+        let lun = served.lun(run.lun)?;
+        let meant = tests.iter().filter(|test| run.has(test) && is_meant(test));
+        meant.map(|test| one(&lun, run, test, &preload, logs)).collect()
+    };
+    let worker = || {
+        let mut said = Vec::new();
+        while let Some(run) = next() {
+            said.extend(one_run(run)?);
+        }
+        anyhow::Ok(said)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(worker)).collect();
+        let parts = workers.into_iter().map(|worker| worker.join().ok().context("a worker ended")?);
+        let parts: Vec<Vec<Said>> = parts.collect::<Result<_>>()?;
+        Ok(parts.into_iter().flatten().collect())
+    })
+}
+
+/// The very same test again.
+pub fn again(served: &Served, said: &Said, logs: &Path) -> Result<Said> {
+    one(&served.lun(said.run.lun)?, said.run, &said.test, &loader::compile_preload()?, logs)
+}
+
+fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) -> Result<Said> {
+    let (url, name) = (lun.url(), format!("ALL.{test}"));
+    let loaded = format!("LD_PRELOAD={}", preload.display());
+    let mut command = vec!["env", &loaded];
+    if run.has_digests {
+        command.push("FOURFOLD_DIGEST=1");
+    }
+    if test == "iSCSITMF.LUNResetSimpleAsync" {
+        command.push("FOURFOLD_WAIT=1"); // see preload.c
+    }
+    command.extend([PROGRAM, "--dataloss", "--allow-sanitize", "--Verbose-scsi", "-t", &name, &url]);
+    if run.has_second_path(test) {
+        command.push(&url);
+    }
+    let text = process::both_streams(&command, LIMIT)?;
+    fs::write(log(logs, run, test), &text)?;
+    Ok(Said { run, test: test.to_owned(), outcome: judge(&text) })
+}
+
+fn log(logs: &Path, run: &Run, test: &str) -> PathBuf {
+    let run = if run.name.is_empty() { "512" } else { run.name };
+    logs.join(format!("{test} {run}.log"))
+}
+
+/// How one test went, by what CUnit wrote.
+fn judge(text: &str) -> Outcome {
+    let Some([_, ran, passed, failed]) = counts(text) else {
+        let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        return Outcome::Fail(format!("it did not come to its end: {}", last.trim()));
+    };
+    if failed > 0 || ran == 0 || passed != ran {
+        return Outcome::Fail(reason(text));
+    }
+    let body = text.split_once("Suite: ").map_or(text, |(_, body)| body);
+    let skipped = body.lines().find_map(|line| line.split_once("[SKIPPED] "));
+    skipped.map_or(Outcome::Pass, |(_, why)| Outcome::Skip(why.trim().to_owned()))
+}
+
+/// Total, run, passed and failed tests, from CUnit's summary.
+fn counts(text: &str) -> Option<[u32; 4]> {
+    let (_, summary) = text.split_once("Run Summary:")?;
+    let line = summary.lines().find_map(|line| line.trim().strip_prefix("tests "))?;
+    let numbers: Vec<u32> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    numbers.get(..4)?.try_into().ok()
+}
+
+/// What the test found, and where in its source it says so.
+fn reason(text: &str) -> String {
+    // What is asked after the last test follows a line without a new one between them.
+    let lines = || text.lines().map(|line| line.split(")    Send ").next().unwrap_or(line).trim());
+    let said = lines().filter(|line| !line.contains("CU_"));
+    let found = said.filter_map(|line| line.split_once("[FAILED] ").or(line.split_once("[FAILURE] "))).next();
+    let place = lines().find_map(|line| line.strip_prefix("1. "));
+    let words = [found.map(|(_, what)| what.trim()), place].into_iter().flatten();
+    words.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From libiscsi 1.19 against tgt 1.0.85.
+    const FAILED: &str = "
+Suite: Reserve6
+  Test: 2Initiators ...    Take out a RESERVE6 from the first initiator
+    [FAILED] MODESENSE6 successful but should have failed with NO SENSE(0x00)/NO ASCQ(0x0000)
+FAILED
+    1. test_reserve6_2initiators.c:70  - CU_ASSERT_EQUAL(_r,0)
+
+Run Summary:    Type  Total    Ran Passed Failed Inactive
+              suites      1      1    n/a      0        0
+               tests      1      1      0      1        0
+             asserts     11     11     10      1      n/a
+";
+    const SKIPPED: &str = "
+    [SKIPPED] what is asked before the tests
+Suite: Unmap
+  Test: Simple ...    [SKIPPED] Logical unit is fully provisioned. Skipping test
+passed
+
+Run Summary:    Type  Total    Ran Passed Failed Inactive
+              suites      1      1    n/a      0        0
+               tests      1      1      1      0        0
+             asserts      1      1      1      0      n/a
+";
+
+    #[test]
+    fn a_failure_has_its_reason_and_its_place() {
+        let why = "MODESENSE6 successful but should have failed with NO SENSE(0x00)/NO ASCQ(0x0000) \
+                   test_reserve6_2initiators.c:70 - CU_ASSERT_EQUAL(_r,0)";
+        assert_eq!(judge(FAILED), Outcome::Fail(why.into()));
+    }
+
+    #[test]
+    fn what_passes_by_doing_nothing_is_skipped() {
+        let why = "Logical unit is fully provisioned. Skipping test";
+        assert_eq!(judge(SKIPPED), Outcome::Skip(why.into()));
+        assert_eq!(judge(&SKIPPED.replace("...    [SKIPPED]", "...")), Outcome::Pass);
+    }
+
+    #[test]
+    fn what_has_no_summary_or_ran_nothing_has_failed() {
+        let hangs = "Suite: Read10\n  Test: Simple ...\nended after 40 s\n";
+        assert_eq!(judge(hangs), Outcome::Fail("it did not come to its end: ended after 40 s".into()));
+        let nothing = SKIPPED.replace("tests      1      1      1", "tests      1      0      0");
+        assert!(matches!(judge(&nothing), Outcome::Fail(_)));
+    }
+
+    #[test]
+    fn the_list_is_that_of_the_family_of_all() {
+        let list = ["ALL", "ALL.Read10", "ALL.Read10.Simple", "SCSI.Read10.Simple"];
+        assert_eq!(list.iter().filter_map(|line| of_all(line)).collect::<Vec<_>>(), ["Read10.Simple"]);
+    }
+}
