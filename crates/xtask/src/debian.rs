@@ -74,8 +74,6 @@ pub const ISCSI_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
-pub const ISCSI_PEER: &[Package] = &[Package { name: "tgt", shows: "/usr/sbin/tgtd" }];
-
 /// For the load program, beside libsmb2.
 pub const SMB_LOAD: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },

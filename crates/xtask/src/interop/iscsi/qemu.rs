@@ -86,8 +86,11 @@ fn raw(outcomes: &mut Outcomes, served: &Served, local: &Local) {
     outcomes.run("qemu-img: bench, 16 under way", &["qemu-img"], || {
         let url = served.lun("image")?.url();
         let options = ["bench", "-f", "raw", "-c", "2000", "-d", "16", "-s", "65536", "-w"];
-        said("qemu-img", &[&options[..], &["--pattern=90", "--flush-interval=100", "--no-drain", &url]].concat())
-            .map(drop)
+        said(
+            "qemu-img",
+            &[&options[..], &["--pattern=90", "--flush-interval=100", "--no-drain", &url]].concat(),
+        )
+        .map(drop)
     });
 }
 
@@ -108,8 +111,11 @@ fn patterns(outcomes: &mut Outcomes, served: &Served) {
         on_lun(&served.lun("image")?, &all.iter().map(String::as_str).collect::<Vec<_>>()).map(drop)
     });
     outcomes.run("qemu-io: blocks of 4096 bytes", &["qemu-io"], || {
-        on_lun(&served.lun("disk-4k")?, &["write -P 0x42 1M 3M", "write -P 0x43 4100k 4k", "flush", "read -P 0x43 4100k 4k"])
-            .map(drop)
+        on_lun(
+            &served.lun("disk-4k")?,
+            &["write -P 0x42 1M 3M", "write -P 0x43 4100k 4k", "flush", "read -P 0x43 4100k 4k"],
+        )
+        .map(drop)
     });
     outcomes.run("qemu-io: a read-only LUN is read, and not written", &["qemu-io"], || {
         let url = served.lun("read-only")?.url();
@@ -150,7 +156,16 @@ fn holes(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     });
     outcomes.run("qemu-io: zeros are written by WRITE SAME, and can unmap", &["qemu-img", "qemu-io"], || {
         let lun = served.lun("disk")?;
-        on_lun(&lun, &["write -z 69M 1M", "read -P 0 69M 1M", "read -P 1 68M 1M", "write -z -u 512M 1M", "read -P 0 512M 1M"])?;
+        on_lun(
+            &lun,
+            &[
+                "write -z 69M 1M",
+                "read -P 0 69M 1M",
+                "read -P 1 68M 1M",
+                "write -z -u 512M 1M",
+                "read -P 0 512M 1M",
+            ],
+        )?;
         let found = data(&lun)?;
         ensure!(found.iter().all(|(start, _)| *start < 512 << 20), "it is {found:?}");
         Ok(())
@@ -211,9 +226,11 @@ fn large(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     outcomes.run("qemu-io: beyond 2 TiB", &["qemu-io"], || {
         use std::os::unix::fs::MetadataExt;
         let lun = served.lun("big")?;
-        let writes = ["write -P 0x61 2047G 1M", "write -P 0x62 2T 1M", "write -P 0x63 5368709119k 1k", "flush"];
+        let writes =
+            ["write -P 0x61 2047G 1M", "write -P 0x62 2T 1M", "write -P 0x63 5368709119k 1k", "flush"];
         on_lun(&lun, &writes)?;
-        let reads = ["read -P 0x61 2047G 1M", "read -P 0x62 2T 1M", "read -P 0x63 5368709119k 1k", "read -P 0 0 1M"];
+        let reads =
+            ["read -P 0x61 2047G 1M", "read -P 0x62 2T 1M", "read -P 0x63 5368709119k 1k", "read -P 0 0 1M"];
         on_lun(&lun, &reads)?;
         let used = fs::metadata(place.image_of("big"))?.blocks() * 512;
         ensure!(used < 64 << 20, "the file takes {used} bytes");

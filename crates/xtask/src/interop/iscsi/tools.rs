@@ -63,14 +63,18 @@ fn discovery(outcomes: &mut Outcomes, served: &Served) {
         let text = said("iscsi-ls", &["-s", &served.portal(&ada())])?;
         let sizes = text.lines().filter(|line| line.starts_with("Lun:") && line.contains("DIRECT_ACCESS"));
         ensure!(sizes.clone().count() >= 10, "it says {text}");
-        ensure!(sizes.clone().any(|line| line.contains("(Size:5T)") || line.contains("(Size:4T)")), "it says {text}");
+        ensure!(
+            sizes.clone().any(|line| line.contains("(Size:5T)") || line.contains("(Size:4T)")),
+            "it says {text}"
+        );
         Ok(())
     });
 }
 
 fn login(outcomes: &mut Outcomes, served: &Served) {
     let vault = |login: &str| anyhow::Ok(served.lun("vault")?.url_as(login));
-    outcomes.run("CHAP: the right secret", &["iscsi-inq"], || said("iscsi-inq", &[&vault(&ada())?]).map(drop));
+    outcomes
+        .run("CHAP: the right secret", &["iscsi-inq"], || said("iscsi-inq", &[&vault(&ada())?]).map(drop));
     for (name, who) in [
         ("CHAP: a wrong secret is refused", "ada%wrong-horse-12@"),
         ("CHAP: the beginning of the secret is refused", "ada%correct-horse@"),
@@ -141,7 +145,9 @@ fn inquiry(outcomes: &mut Outcomes, served: &Served) {
     };
     outcomes.run("iscsi-inq: a disk of SBC-3 behind iSCSI", &["iscsi-inq"], || {
         let text = inq("")?;
-        for word in ["Peripheral Device Type:DIRECT_ACCESS", "Removable:0", "CmdQue:1", "SBC-3", "SPC-4", "iSCSI"] {
+        for word in
+            ["Peripheral Device Type:DIRECT_ACCESS", "Removable:0", "CmdQue:1", "SBC-3", "SPC-4", "iSCSI"]
+        {
             ensure!(text.contains(word), "no {word:?} in {text}");
         }
         Ok(())
@@ -170,7 +176,10 @@ fn capacity(outcomes: &mut Outcomes, served: &Served) {
     for (lun, words) in [
         ("suite", ["LBPME:1", "LBPRZ:1", "LOGICAL BLOCK LENGTH IN BYTES:512", "Total size:104857600"]),
         ("suite-4k", ["LBPME:1", "LBPRZ:1", "LOGICAL BLOCK LENGTH IN BYTES:4096", "Total size:104857600"]),
-        ("big", ["LBPME:1", "LBPRZ:1", "RETURNED LOGICAL BLOCK ADDRESS:10737418239", "Total size:5497558138880"]),
+        (
+            "big",
+            ["LBPME:1", "LBPRZ:1", "RETURNED LOGICAL BLOCK ADDRESS:10737418239", "Total size:5497558138880"],
+        ),
     ] {
         outcomes.run(&format!("iscsi-readcapacity16: {lun}"), &["iscsi-readcapacity16"], || {
             let text = said("iscsi-readcapacity16", &[&served.lun(lun)?.url()])?;
@@ -186,7 +195,8 @@ fn capacity(outcomes: &mut Outcomes, served: &Served) {
 fn write_protection(outcomes: &mut Outcomes, served: &Served) {
     outcomes.run("iscsi-swp: write protection on and off", &["iscsi-swp", "qemu-io"], || {
         let url = served.lun("suite")?.url();
-        let write = || anyhow::Ok(process::output("qemu-io", &["-f", "raw", "-c", "write 0 64k", &url], LIMIT)?);
+        let write =
+            || anyhow::Ok(process::output("qemu-io", &["-f", "raw", "-c", "write 0 64k", &url], LIMIT)?);
         said("iscsi-swp", &["-s", "on", &url])?;
         let shown = said("iscsi-swp", &[&url]);
         let protected = write();
