@@ -1,4 +1,5 @@
 //! iSCSI (RFC 7143, 7144): logical units, each a file of a share, as disks of SPC-4 and SBC-3.
 
+pub mod client;
 pub mod server;
 pub mod wire;

@@ -1,0 +1,85 @@
+//! CHAP from the initiator's side: RFC 1994, RFC 7143 12.1.3.
+
+use md5::{Digest, Md5};
+use sha1::Sha1;
+use sha2::Sha256;
+
+use super::{Client, Error, Link, Result};
+use crate::wire::keys::{self, Pair};
+use crate::wire::pdu::Stage;
+
+/// What is made of the secret, RFC 7143 12.1.3 and IANA's list of algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named in full")]
+pub enum Algorithm {
+    Md5 = 5,
+    Sha1 = 6,
+    Sha256 = 7,
+}
+
+impl Algorithm {
+    /// What proves that one knows the secret.
+    #[must_use]
+    pub fn response(self, id: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
+        let message = [&[id][..], secret, challenge].concat();
+        match self {
+            Self::Md5 => Md5::digest(message).to_vec(),
+            Self::Sha1 => Sha1::digest(message).to_vec(),
+            Self::Sha256 => Sha256::digest(message).to_vec(),
+        }
+    }
+}
+
+/// How the initiator proves who it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Chap<'a> {
+    /// Its account.
+    pub name: &'a str,
+    /// The account's secret.
+    pub secret: &'a [u8],
+    /// The one algorithm that it knows.
+    pub algorithm: Algorithm,
+    /// The secret that the target is to prove that it knows, too, and what it is asked: a number and some bytes.
+    pub mutual: Option<(&'a [u8], u8, &'a [u8])>,
+}
+
+/// What the target asks.
+struct Challenge {
+    id: u8,
+    bytes: Vec<u8>,
+}
+
+impl<L: Link> Client<L> {
+    /// The security stage's second half, after AuthMethod was settled.
+    pub(super) fn prove(&mut self, login: &super::Login<'_>, chap: &Chap<'_>) -> Result<()> {
+        let algorithm = (chap.algorithm as u8).to_string();
+        let asked = self.exchange(login, (false, Stage::SECURITY_NEGOTIATION), &[("CHAP_A", algorithm)])?.1;
+        let challenge = challenge(&asked)?;
+        let response = chap.algorithm.response(challenge.id, chap.secret, &challenge.bytes);
+        let mut pairs = vec![("CHAP_N", chap.name.to_owned()), ("CHAP_R", keys::hexadecimal_of(&response))];
+        if let Some((_, id, bytes)) = chap.mutual {
+            pairs.push(("CHAP_I", id.to_string()));
+            pairs.push(("CHAP_C", keys::hexadecimal_of(bytes)));
+        }
+        let (_, proof) = self.exchange(login, (true, Stage::OPERATIONAL_NEGOTIATION), &pairs)?;
+        let Some((secret, id, bytes)) = chap.mutual else { return Ok(()) };
+        let expected = chap.algorithm.response(id, secret, bytes);
+        match value(&proof, "CHAP_R").and_then(|value| keys::binary(&value)) {
+            Some(response) if response == expected => Ok(()),
+            _ => Err(Error::Impostor),
+        }
+    }
+}
+
+fn challenge(text: &[u8]) -> Result<Challenge> {
+    let missing = wire::Malformed("no challenge");
+    let id = value(text, "CHAP_I").and_then(|value| keys::number(&value)).ok_or(missing)?;
+    let bytes = value(text, "CHAP_C").and_then(|value| keys::binary(&value)).ok_or(missing)?;
+    Ok(Challenge { id: id as u8, bytes })
+}
+
+/// What a text says of a key.
+pub(super) fn value(text: &[u8], key: &str) -> Option<String> {
+    let pairs: Vec<Pair<'_>> = keys::decode(text).ok()?;
+    pairs.iter().find(|pair| pair.key == key).map(|pair| pair.value.to_owned())
+}

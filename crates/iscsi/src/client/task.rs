@@ -1,0 +1,198 @@
+//! SCSI commands: sent, their data moved, answered.
+
+use wire::{Malformed, Reader};
+
+use super::{Client, Error, Link, Pdu, Result, encoded};
+use crate::wire::pdu::{
+    Attribute, DataIn, DataOut, Lun, NO_TAG, Opcode, R2t, Residual, ScsiCommand, ScsiResponse,
+};
+use crate::wire::scsi::{Asc, Key, Sense, Status};
+
+/// The most data of a command.
+const MAX_DATA: usize = 64 << 20;
+
+/// What a command moves.
+#[derive(Debug, Clone, Copy)]
+pub enum Data<'a> {
+    /// Nothing.
+    None,
+    /// At most so many bytes to the initiator.
+    In(u32),
+    /// These bytes to the target.
+    Out(&'a [u8]),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// How.
+    pub status: Status,
+    /// What the target has sent.
+    pub data: Vec<u8>,
+    /// Why it did not end well.
+    pub sense: Option<(Key, Asc)>,
+    /// How much the target had less or more than was expected.
+    pub residual: Residual,
+}
+
+impl Answer {
+    /// The data of what went well.
+    ///
+    /// # Errors
+    /// The status is another than GOOD.
+    pub fn well(self) -> Result<Vec<u8>> {
+        match self.status {
+            Status::GOOD => Ok(self.data),
+            status => Err(Error::Command(status, self.sense)),
+        }
+    }
+}
+
+/// A command that is under way.
+pub(super) struct Task {
+    pub(super) cmd_sn: u32,
+    lun: Lun,
+    out: Vec<u8>,
+    data: Vec<u8>,
+    ended: Option<Answer>,
+}
+
+impl<L: Link> Client<L> {
+    /// A command from its beginning to its end.
+    pub fn execute(&mut self, lun: u16, cdb: &[u8], data: Data<'_>) -> Result<Answer> {
+        let tag = self.begin(lun, cdb, data)?;
+        self.end(tag)
+    }
+
+    /// Sends a command, and what may travel with it; its tag.
+    pub fn begin(&mut self, lun: u16, cdb: &[u8], data: Data<'_>) -> Result<u32> {
+        let (task_tag, cmd_sn) = (self.new_tag(), self.take_cmd_sn());
+        let (reads, writes, expected, out) = match data {
+            Data::None => (false, false, 0, &[][..]),
+            Data::In(length) => (true, false, length, &[][..]),
+            Data::Out(bytes) => (false, true, bytes.len() as u32, bytes),
+        };
+        let mut block = [0; 16];
+        block[..cdb.len().min(16)].copy_from_slice(&cdb[..cdb.len().min(16)]);
+        let command = ScsiCommand {
+            immediate: false,
+            is_final: true,
+            reads,
+            writes,
+            attribute: Attribute::SIMPLE,
+            lun: Lun::of(lun),
+            task_tag,
+            expected_length: expected,
+            cmd_sn,
+            exp_stat_sn: self.exp_stat_sn,
+            cdb: block,
+        };
+        let most = self.agreed.first_burst.min(self.agreed.max_segment);
+        let immediate = if self.agreed.immediate_data { &out[..out.len().min(most)] } else { &[] };
+        let task = Task { cmd_sn, lun: command.lun, out: out.to_vec(), data: Vec::new(), ended: None };
+        self.tasks.insert(task_tag, task);
+        self.send(encoded(|w| command.encode(immediate.len(), w)), immediate)?;
+        Ok(task_tag)
+    }
+
+    /// Waits for the end of a command; meanwhile others may go on and end, too.
+    pub fn end(&mut self, tag: u32) -> Result<Answer> {
+        loop {
+            let task = self.tasks.get_mut(&tag).ok_or(Malformed("a command that was not begun"))?;
+            if let Some(answer) = task.ended.take() {
+                self.tasks.remove(&tag);
+                return Ok(answer);
+            }
+            let pdu = self.receive()?;
+            self.take_in(&pdu)?;
+        }
+    }
+
+    /// Forgets a command that will not be answered: one that was aborted.
+    pub fn forget(&mut self, tag: u32) {
+        self.tasks.remove(&tag);
+    }
+
+    /// What the target says about a command under way.
+    pub(super) fn take_in(&mut self, pdu: &Pdu) -> Result<()> {
+        let mut r = Reader::new(&pdu.header);
+        match pdu.opcode() {
+            Opcode::DATA_IN => self.data_in(DataIn::decode(&mut r)?.0, &pdu.data),
+            Opcode::R2T => self.data_out(R2t::decode(&mut r)?.0),
+            Opcode::SCSI_RESPONSE => self.response(ScsiResponse::decode(&mut r)?.0, &pdu.data),
+            Opcode::REJECT => Err(Error::Rejected(pdu.reject_reason()?)),
+            _ => Err(Malformed("an answer to another question").into()),
+        }
+    }
+
+    fn task(&mut self, tag: u32) -> Result<&mut Task> {
+        Ok(self.tasks.get_mut(&tag).ok_or(Malformed("an answer to a command that was not begun"))?)
+    }
+
+    fn data_in(&mut self, head: DataIn, bytes: &[u8]) -> Result<()> {
+        let task = self.task(head.task_tag)?;
+        let (begin, end) = (head.offset as usize, head.offset as usize + bytes.len());
+        if end > MAX_DATA {
+            return Err(Malformed("more data than anybody asks for").into());
+        }
+        task.data.resize(task.data.len().max(end), 0);
+        task.data[begin..end].copy_from_slice(bytes);
+        if let Some((status, residual)) = head.status {
+            let data = std::mem::take(&mut task.data);
+            task.ended = Some(Answer { status, data, sense: None, residual });
+        }
+        Ok(())
+    }
+
+    fn response(&mut self, head: ScsiResponse, bytes: &[u8]) -> Result<()> {
+        let task = self.task(head.task_tag)?;
+        let sense = Sense::decode(&mut Reader::new(bytes.get(2..).unwrap_or_default())).ok();
+        let sense = sense.map(|sense| (sense.key, sense.asc));
+        let data = std::mem::take(&mut task.data);
+        task.ended = Some(Answer { status: head.status, data, sense, residual: head.residual });
+        Ok(())
+    }
+
+    /// Sends what an R2T asks for.
+    fn data_out(&mut self, asked: R2t) -> Result<()> {
+        let task = self.task(asked.task_tag)?;
+        let (lun, begin) = (task.lun, asked.offset as usize);
+        let range = begin..begin + asked.length as usize;
+        let bytes = task.out.get(range).ok_or(Malformed("an R2T beyond the data"))?.to_vec();
+        let most = self.agreed.max_segment;
+        let count = bytes.chunks(most).len();
+        for (number, part) in bytes.chunks(most).enumerate() {
+            let head = DataOut {
+                is_final: number + 1 == count,
+                lun,
+                task_tag: asked.task_tag,
+                transfer_tag: asked.transfer_tag,
+                exp_stat_sn: self.exp_stat_sn,
+                data_sn: number as u32,
+                offset: asked.offset + (number * most) as u32,
+            };
+            self.send(encoded(|w| head.encode(part.len(), w)), part)?;
+        }
+        Ok(())
+    }
+
+    /// Data that nobody has asked for: `head` as it is.
+    pub fn send_data(&mut self, head: &DataOut, bytes: &[u8]) -> Result<()> {
+        self.send(encoded(|w| head.encode(bytes.len(), w)), bytes)
+    }
+
+    /// The first PDU of unsolicited data for a command.
+    #[must_use]
+    pub fn unsolicited(&self, lun: u16, task_tag: u32, offset: u32) -> DataOut {
+        let exp_stat_sn = self.exp_stat_sn;
+        DataOut {
+            is_final: true,
+            lun: Lun::of(lun),
+            task_tag,
+            transfer_tag: NO_TAG,
+            exp_stat_sn,
+            data_sn: 0,
+            offset,
+        }
+    }
+}
