@@ -1,14 +1,25 @@
-//! Mode parameters, SPC-4 7.5: what initiators may set of a logical unit.
+//! Mode parameters, SPC-4 7.5: what initiators may set of a logical unit. [`super::mode_pages`] has how they travel.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-/// The changeable ones of one logical unit, the same for all initiators.
+use super::LogicalUnit;
+
+/// The changeable ones of one logical unit, the same for all initiators. They are not kept: a restart or a reset brings the
+/// defaults back.
 #[derive(Debug, Default)]
 pub(crate) struct Modes {
-    settings: Mutex<Settings>,
+    /// `None` while they are the defaults.
+    changed: Mutex<Option<Settings>>,
+    /// Copies of what every command asks for.
+    descriptor_sense: AtomicBool,
+    write_protected: AtomicBool,
+    /// Initiators have been told that there is little space left, and there still is.
+    pub(super) warned: AtomicBool,
 }
 
-/// What can be set. It is not kept: a restart or a reset brings the defaults back.
+/// What can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// D_SENSE of the control page: sense data in descriptor format.
@@ -17,50 +28,80 @@ pub(crate) struct Settings {
     pub(crate) write_protected: bool,
     /// LBPERE of the read-write error recovery page: thresholds are reported.
     pub(crate) reports_thresholds: bool,
-    /// ENABLED of the one threshold: that it is watched.
+    /// ENABLED of the one threshold of the logical block provisioning page: it is watched.
     pub(crate) watches_space: bool,
-    /// Its count, in threshold sets; `None` until an initiator sets one: [`DEFAULT_SHARE`] of the volume.
-    pub(crate) threshold: Option<u32>,
+    /// Its count, in threshold sets.
+    pub(crate) threshold: u32,
 }
 
-/// Less than this part of a volume's space, in percent, is worth a warning.
-pub(crate) const DEFAULT_SHARE: u64 = 20;
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            descriptor_sense: false,
-            write_protected: false,
-            reports_thresholds: true,
-            watches_space: true,
-            threshold: None,
-        }
-    }
+impl Settings {
+    /// All that can be zero.
+    pub(super) const ZEROS: Self = Self {
+        descriptor_sense: false,
+        write_protected: false,
+        reports_thresholds: false,
+        watches_space: false,
+        threshold: 0,
+    };
+    /// All that can be one.
+    pub(super) const ONES: Self = Self {
+        descriptor_sense: true,
+        write_protected: true,
+        reports_thresholds: true,
+        watches_space: true,
+        threshold: u32::MAX,
+    };
 }
 
 impl Modes {
-    /// As they are now.
-    pub(crate) fn settings(&self) -> Settings {
-        *self.settings.lock()
-    }
-
-    /// Other ones. Whether anything has changed.
-    pub(crate) fn set(&self, settings: Settings) -> bool {
-        std::mem::replace(&mut *self.settings.lock(), settings) != settings
-    }
-
     /// D_SENSE: sense data in descriptor format.
     pub(crate) fn descriptor_sense(&self) -> bool {
-        self.settings.lock().descriptor_sense
+        self.descriptor_sense.load(Ordering::Acquire)
     }
 
     /// SWP: nobody may write.
     pub(crate) fn write_protected(&self) -> bool {
-        self.settings.lock().write_protected
+        self.write_protected.load(Ordering::Acquire)
     }
 
     /// The defaults again, as after a reset of the unit.
     pub(crate) fn reset(&self) {
-        self.set(Settings::default());
+        self.set(None);
+    }
+
+    fn set(&self, settings: Option<Settings>) {
+        let mut changed = self.changed.lock();
+        *changed = settings;
+        let (sense, protected) = settings.map_or((false, false), |s| (s.descriptor_sense, s.write_protected));
+        self.descriptor_sense.store(sense, Ordering::Release);
+        self.write_protected.store(protected, Ordering::Release);
+    }
+}
+
+impl LogicalUnit {
+    /// What is set now.
+    pub(crate) fn settings(&self) -> Settings {
+        let changed = *self.modes.changed.lock();
+        changed.unwrap_or_else(|| self.default_settings())
+    }
+
+    /// What is set until an initiator changes it. The threshold is a share of what the volume has.
+    pub(crate) fn default_settings(&self) -> Settings {
+        Settings {
+            descriptor_sense: false,
+            write_protected: false,
+            reports_thresholds: true,
+            watches_space: true,
+            threshold: self.default_threshold(),
+        }
+    }
+
+    /// Sets this. Whether anything is other than before.
+    pub(crate) fn set_settings(&self, settings: Settings) -> bool {
+        let is_other = self.settings() != settings;
+        if is_other {
+            self.modes.set(Some(settings));
+        }
+        is_other
     }
 }

@@ -3,6 +3,9 @@
 use super::Supported;
 use super::cache;
 use super::inquiry;
+use super::log_sense;
+use super::mode_select;
+use super::mode_sense;
 use super::prevent_allow;
 use super::read;
 use super::read_capacity;
@@ -19,12 +22,17 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &read::READ_6,
     &write::WRITE_6,
     &inquiry::INQUIRY,
+    &mode_select::MODE_SELECT_6,
+    &mode_sense::MODE_SENSE_6,
     &start_stop::START_STOP_UNIT,
     &prevent_allow::PREVENT_ALLOW,
     &read_capacity::READ_CAPACITY_10,
     &read::READ_10,
     &write::WRITE_10,
     &cache::SYNCHRONIZE_CACHE_10,
+    &log_sense::LOG_SENSE,
+    &mode_select::MODE_SELECT_10,
+    &mode_sense::MODE_SENSE_10,
     &read::READ_16,
     &write::WRITE_16,
     &cache::SYNCHRONIZE_CACHE_16,

@@ -3,6 +3,8 @@
 mod access;
 mod cache;
 mod inquiry;
+mod log;
+pub mod mode;
 mod read;
 mod read_capacity;
 mod report_luns;
@@ -16,6 +18,7 @@ mod write;
 pub use access::Access;
 pub use cache::Cache;
 pub use inquiry::{Inquiry, Peripheral, StandardData, padded};
+pub use log::{LogPage, LogPageId, LogParameter, LogSense, Resource};
 pub use read::Read;
 pub use read_capacity::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16};
 pub use report_luns::{LunList, ReportLuns};

@@ -1,0 +1,94 @@
+//! The mode pages of a disk: from settings to bytes and back. What can be changed is what comes back otherwise: a page is
+//! read into settings, written again, and must be the same.
+
+use super::modes::Settings;
+use crate::wire::scsi::Resource;
+use crate::wire::scsi::mode::{
+    Caching, Control, ControlExtension, DisconnectReconnect, ErrorRecovery, InformationalExceptions,
+    LogicalBlockProvisioning, PageId, Threshold,
+};
+use crate::wire::{Malformed, Reader, Writer};
+
+/// All of them, ascending.
+pub(crate) const PAGES: [PageId; 7] = [
+    PageId::ERROR_RECOVERY,
+    PageId::DISCONNECT_RECONNECT,
+    PageId::CACHING,
+    PageId::CONTROL,
+    PageId::CONTROL_EXTENSION,
+    PageId::INFORMATIONAL_EXCEPTIONS,
+    PageId::LOGICAL_BLOCK_PROVISIONING,
+];
+
+/// A page; `None` if there is no such.
+pub(crate) fn encode(id: PageId, settings: &Settings) -> Option<Vec<u8>> {
+    let mut w = Writer::new();
+    match id {
+        PageId::ERROR_RECOVERY => {
+            ErrorRecovery { reports_thresholds: settings.reports_thresholds }.encode(&mut w);
+        }
+        PageId::DISCONNECT_RECONNECT => DisconnectReconnect.encode(&mut w),
+        PageId::CACHING => Caching { write_cache: true }.encode(&mut w),
+        PageId::CONTROL => control(settings).encode(&mut w),
+        PageId::CONTROL_EXTENSION => ControlExtension { implicit_access: true }.encode(&mut w),
+        PageId::INFORMATIONAL_EXCEPTIONS => InformationalExceptions.encode(&mut w),
+        PageId::LOGICAL_BLOCK_PROVISIONING => provisioning(settings).encode(&mut w),
+        _ => return None,
+    }
+    Some(w.into_bytes())
+}
+
+/// Ones in the bits that can be changed.
+pub(crate) fn changeable(id: PageId) -> Option<Vec<u8>> {
+    let (mut bytes, ones) = (encode(id, &Settings::ZEROS)?, encode(id, &Settings::ONES)?);
+    let head = if id.1 == 0 { 2 } else { 4 };
+    for (byte, one) in bytes.iter_mut().zip(ones).skip(head) {
+        *byte ^= one;
+    }
+    Some(bytes)
+}
+
+/// What the settings are with this page.
+pub(crate) fn decode(id: PageId, bytes: &[u8], settings: &Settings) -> Result<Settings, Malformed> {
+    let (mut settings, r) = (*settings, &mut Reader::new(bytes));
+    match id {
+        PageId::ERROR_RECOVERY => settings.reports_thresholds = ErrorRecovery::decode(r)?.reports_thresholds,
+        PageId::CONTROL => {
+            let control = Control::decode(r)?;
+            settings.descriptor_sense = control.descriptor_sense;
+            settings.write_protected = control.write_protected;
+        }
+        PageId::LOGICAL_BLOCK_PROVISIONING => {
+            let page = LogicalBlockProvisioning::decode(r)?;
+            let [threshold] = page.thresholds[..] else {
+                return Err(Malformed("another number of thresholds"));
+            };
+            settings.watches_space = threshold.enabled;
+            settings.threshold = threshold.count;
+        }
+        _ => {} // nothing in them can be changed
+    }
+    Ok(settings)
+}
+
+fn control(settings: &Settings) -> Control {
+    Control {
+        descriptor_sense: settings.descriptor_sense,
+        no_implicit_saving: true,
+        reordering: 1,
+        write_protected: settings.write_protected,
+        busy_timeout: u16::MAX,
+    }
+}
+
+/// One threshold: what is left of the volume's space, as it becomes less.
+fn provisioning(settings: &Settings) -> LogicalBlockProvisioning {
+    let threshold = Threshold {
+        enabled: settings.watches_space,
+        kind: 0,
+        arming: 0,
+        resource: Resource::AVAILABLE as u8, // 1
+        count: settings.threshold,
+    };
+    LogicalBlockProvisioning { one_initiator: false, thresholds: vec![threshold] }
+}

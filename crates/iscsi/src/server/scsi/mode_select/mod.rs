@@ -1,0 +1,108 @@
+//! MODE SELECT, SPC-4 6.9 and 6.10.
+
+use super::modes::Settings;
+use super::{Command, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, Supported, mode_pages};
+use crate::wire::Reader;
+use crate::wire::scsi::mode::{BlockDescriptor, Form, ModeSelect, Parameters, RawPage};
+use crate::wire::scsi::{Asc, Key, Sense};
+
+/// Most bytes of parameters: all pages that there are, and as much again.
+const MOST: u16 = 512;
+/// A number of blocks that asks for as many as there can be, SBC-3 6.5.2.2.
+const ALL_BLOCKS: u64 = 0xffff_ffff;
+/// PS, in the first byte of a page: reserved in MODE SELECT.
+const PS: u8 = 0x80;
+
+/// MODE SELECT (6).
+pub(crate) static MODE_SELECT_6: Supported = supported(0x15, &[0x15, 0x13, 0x00, 0x00, 0xff, 0x04]);
+/// MODE SELECT (10).
+pub(crate) static MODE_SELECT_10: Supported =
+    supported(0x55, &[0x55, 0x13, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x04]);
+
+const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
+    Supported {
+        opcode,
+        action: None,
+        usage,
+        conflict: Conflict::Writes,
+        needs,
+        run: |command| Box::pin(std::future::ready(mode_select(command))),
+    }
+}
+
+fn needs(command: &Command) -> Result<Needs, Refusal> {
+    command.unit()?;
+    let request = ModeSelect::decode(&mut Reader::new(&command.cdb))?;
+    // Nothing is saved; RTD needs RTD_SUP, which the extended INQUIRY data do not have.
+    if request.save || request.revert || (!request.page_format && request.length > 0) {
+        return Err(Sense::in_cdb(1).into());
+    }
+    if command.read_only {
+        return Err(Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED).into()); // it would change what others may do
+    }
+    if request.length > MOST {
+        return Err(Sense::in_cdb(if request.form == Form::Six { 4 } else { 7 }).into());
+    }
+    Ok(Needs::Parameters(usize::from(request.length)))
+}
+
+/// All pages are looked at before any is put in force.
+fn mode_select(command: &Command) -> Outcome {
+    let unit = command.unit()?;
+    let request = ModeSelect::decode(&mut Reader::new(&command.cdb))?;
+    if command.data.is_empty() {
+        return Ok(Good::nothing()); // SPC-4 6.9: not an error
+    }
+    let too_short = Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR);
+    let parameters =
+        Parameters::decode(request.form, &mut Reader::new(&command.data)).map_err(|_| too_short)?;
+    check_descriptors(unit, request.form, &parameters)?;
+    let mut settings = unit.settings();
+    let (mut pages, first) = (Reader::new(parameters.pages), command.data.len() - parameters.pages.len());
+    while pages.remaining() > 0 {
+        let at = first + pages.position();
+        let page = RawPage::decode(&mut pages).map_err(|_| too_short)?;
+        settings = changed(&page, at, &settings)?;
+    }
+    if unit.set_settings(settings) {
+        unit.tell_others(&command.nexus.initiator, Asc::MODE_PARAMETERS_CHANGED);
+    }
+    Ok(Good::nothing())
+}
+
+/// The settings with those of a page that stands so many bytes into the parameters. What cannot be changed must be as it is.
+fn changed(page: &RawPage<'_>, at: usize, settings: &Settings) -> Result<Settings, Refusal> {
+    let wrong = |byte: usize| Refusal::from(Sense::in_parameters((at + byte) as u16)); // within MOST
+    let settings = mode_pages::decode(page.id, page.bytes, settings).map_err(|_| wrong(1))?;
+    let now = mode_pages::encode(page.id, &settings).ok_or_else(|| wrong(0))?;
+    if now.len() != page.bytes.len() {
+        return Err(wrong(1));
+    }
+    let sent = page.bytes.iter().enumerate().map(|(at, byte)| if at == 0 { byte & !PS } else { *byte });
+    match sent.zip(now).position(|(sent, now)| sent != now) {
+        Some(byte) => Err(wrong(byte)),
+        None => Ok(settings),
+    }
+}
+
+/// The size of the disk is not the initiator's to choose: what it says must be what is, or nothing.
+fn check_descriptors(unit: &LogicalUnit, form: Form, parameters: &Parameters<'_>) -> Result<(), Refusal> {
+    let header = Parameters::header(form);
+    if parameters.descriptors.is_empty() {
+        return Ok(());
+    }
+    if parameters.descriptors.len() != BlockDescriptor::length(parameters.long) {
+        return Err(Sense::in_parameters(header as u16 - 1).into());
+    }
+    let asked = BlockDescriptor::decode(parameters.long, &mut Reader::new(parameters.descriptors))?;
+    if ![0, ALL_BLOCKS, unit.blocks()].contains(&asked.blocks) {
+        return Err(Sense::in_parameters(header as u16).into());
+    }
+    if asked.block_size != unit.block_size() {
+        return Err(Sense::in_parameters((header + parameters.descriptors.len() - 4) as u16).into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
