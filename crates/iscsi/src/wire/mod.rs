@@ -3,6 +3,7 @@
 pub mod digest;
 pub mod keys;
 pub mod pdu;
+pub mod reservations;
 pub mod scsi;
 
 pub use ::wire::{Malformed, Reader, Writer};

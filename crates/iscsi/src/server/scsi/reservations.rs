@@ -1,14 +1,221 @@
-//! Who has reserved a logical unit: RESERVE of SPC-2 and persistent reservations of SPC-4.
+//! Who has reserved a logical unit: RESERVE of SPC-2, persistent reservations of SPC-4, and what they mean for commands.
+//!
+//! Registrations and what they hold belong to initiator ports and outlast sessions, resets and, with APTPL, the server. What
+//! RESERVE has reserved belongs to a session.
+//!
+//! ```text
+//! PERSISTENT RESERVE OUT ─► change: a copy of the state is changed ─► kept on the disk ─► it is the state ─► others are told
+//! every other command    ─► check: one atomic load while nothing is reserved
+//! ```
 
-use super::{Conflict, Nexus, Refusal};
+mod persistent;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+pub(super) use self::persistent::{Effects, Move, Persistent, Preempt, Register};
+use super::{Conflict, Identity, InitiatorPort, Keeper, LogicalUnit, Nexus, Refusal};
+use crate::wire::Writer;
+use crate::wire::reservations::Kept;
+use crate::wire::scsi::{Asc, Key, Sense, Status};
+
+/// What a command is refused with that others' reservations do not allow.
+const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
 
 /// Those of one logical unit.
-#[derive(Debug, Default)]
-pub(crate) struct Reservations {}
+#[derive(Default)]
+pub(crate) struct Reservations {
+    /// Whether anything may be refused.
+    in_force: AtomicBool,
+    now: RwLock<Now>,
+    /// Taken by whoever changes persistent reservations, for as long as that takes, on a thread that may wait for the disk.
+    changing: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Now {
+    /// Who has sent RESERVE.
+    reserved: Option<InitiatorPort>,
+    persistent: Arc<Persistent>,
+}
 
 impl Reservations {
+    /// Those that were kept of a unit. What cannot be read is lost, which initiators are told until one of them replaces it:
+    /// going on without would let in those whom a cluster has shut out.
+    pub(crate) fn load(identity: &Identity, keeper: &dyn Keeper) -> Self {
+        let persistent = match keeper.load(identity.naa) {
+            Ok(None) => Persistent::default(),
+            Ok(Some(bytes)) => Kept::decode(&bytes).map_or_else(
+                |wrong| lost(identity, &format!("the record is damaged: {}", wrong.0)),
+                Persistent::from_kept,
+            ),
+            Err(error) => lost(identity, &error.to_string()),
+        };
+        let reservations = Self::default();
+        reservations.now.write().persistent = Arc::new(persistent);
+        reservations.now_in_force(&reservations.now.read());
+        reservations
+    }
+
     /// Whether a command of this kind may be done now.
-    pub(crate) fn check(&self, _nexus: &Nexus, _conflict: Conflict, _cdb: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, nexus: &Nexus, conflict: Conflict, cdb: &[u8]) -> Result<(), Refusal> {
+        if !self.in_force.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let now = self.now.read();
+        if now.persistent.lost && !goes_on_without(cdb) {
+            return Err(Sense::new(Key::DATA_PROTECT, Asc::PERSISTENT_RESERVATION_INFORMATION_LOST).into());
+        }
+        let refused = match conflict {
+            Conflict::WritesUnless { byte, mask, value } => {
+                cdb.get(byte).is_none_or(|byte| byte & mask != value)
+                    && now.refuses(&nexus.initiator, Conflict::Writes)
+            }
+            other => now.refuses(&nexus.initiator, other),
+        };
+        if refused { Err(CONFLICT) } else { Ok(()) }
+    }
+
+    /// RESERVE. Where somebody is registered, SPC-4 5.13.3 has the last word.
+    pub(super) fn reserve(&self, initiator: &InitiatorPort) -> Result<(), Refusal> {
+        let mut now = self.now.write();
+        if now.persistent.is_anybody_registered() {
+            return now.persistent.goes_with_reserve(initiator);
+        }
+        if now.reserved.as_ref().is_some_and(|holder| holder != initiator) {
+            return Err(CONFLICT);
+        }
+        now.reserved = Some(initiator.clone());
+        self.now_in_force(&now);
         Ok(())
+    }
+
+    /// RELEASE. It is no error if the sender has reserved nothing, SPC-2 7.21.
+    pub(super) fn release(&self, initiator: &InitiatorPort) -> Result<(), Refusal> {
+        if self.now.read().persistent.is_anybody_registered() {
+            return self.now.read().persistent.goes_with_reserve(initiator);
+        }
+        self.nexus_lost(initiator);
+        Ok(())
+    }
+
+    /// The session of this initiator port is over, and with it what RESERVE has reserved for it.
+    pub(crate) fn nexus_lost(&self, initiator: &InitiatorPort) {
+        let mut now = self.now.write();
+        if now.reserved.as_ref() == Some(initiator) {
+            now.reserved = None;
+            self.now_in_force(&now);
+        }
+    }
+
+    /// The unit or the target was reset, which ends what RESERVE has reserved, and nothing else.
+    pub(crate) fn reset(&self) {
+        let mut now = self.now.write();
+        now.reserved = None;
+        self.now_in_force(&now);
+    }
+
+    /// Persistent reservations as they are.
+    pub(super) fn persistent(&self) -> Arc<Persistent> {
+        self.now.read().persistent.clone()
+    }
+
+    fn now_in_force(&self, now: &Now) {
+        let any = now.reserved.is_some() || now.persistent.lost || now.persistent.is_reserved();
+        self.in_force.store(any, Ordering::Release);
+    }
+}
+
+impl Now {
+    fn refuses(&self, initiator: &InitiatorPort, conflict: Conflict) -> bool {
+        let by_another = self.reserved.as_ref().is_some_and(|holder| holder != initiator);
+        match conflict {
+            Conflict::Never => false,
+            Conflict::Persistent => self.reserved.is_some(),
+            Conflict::Reserve => by_another,
+            Conflict::Reads => by_another || self.persistent.refuses_reading(initiator),
+            Conflict::Writes | Conflict::WritesUnless { .. } => {
+                by_another || self.persistent.refuses_writing(initiator)
+            }
+        }
+    }
+}
+
+impl LogicalUnit {
+    /// Changes persistent reservations: all of it or nothing, and not before what is to be kept is on the disk. It waits for the
+    /// disk.
+    pub(super) fn change_reservations(
+        &self,
+        change: impl FnOnce(&mut Persistent) -> Result<Effects, Refusal>,
+    ) -> Result<(), Refusal> {
+        let one_at_a_time = self.reservations.changing.lock();
+        let before = self.reservations.persistent();
+        let mut after = Persistent::clone(&before);
+        let effects = change(&mut after)?;
+        if before.lost || before.to_kept() != after.to_kept() {
+            self.keep(&after)?;
+        }
+        {
+            let mut now = self.reservations.now.write();
+            if now.reserved.is_some() {
+                return Err(CONFLICT); // somebody has sent RESERVE meanwhile, when nobody was registered
+            }
+            now.persistent = Arc::new(after);
+            self.reservations.now_in_force(&now);
+        }
+        drop(one_at_a_time);
+        self.tell(effects);
+        Ok(())
+    }
+
+    fn keep(&self, persistent: &Persistent) -> Result<(), Refusal> {
+        let mut w = Writer::new();
+        persistent.to_kept().encode(&mut w);
+        self.keeper.keep(self.identity.naa, w.as_bytes()).map_err(|error| {
+            tracing::error!(lun = self.identity.name, %error, "persistent reservations could not be kept");
+            Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE).into()
+        })
+    }
+
+    /// Tells the others, as far as they are there, and calls off the commands of those who were shut out.
+    fn tell(&self, effects: Effects) {
+        if effects.told.is_empty() {
+            return;
+        }
+        for holder in self.holders.all() {
+            let initiator = holder.initiator();
+            let told = effects.told.iter().filter(|(who, _)| who == initiator);
+            told.for_each(|(_, what)| self.attentions.raise(initiator, *what));
+            if effects.aborted.contains(initiator) {
+                self.abort_tasks_of(initiator, None);
+                self.attentions.raise(initiator, Asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR);
+            }
+        }
+    }
+}
+
+fn lost(identity: &Identity, why: &str) -> Persistent {
+    tracing::error!(
+        lun = identity.name,
+        why,
+        "persistent reservations are lost: commands are refused until an initiator replaces them \
+         (PERSISTENT RESERVE OUT, REPLACE LOST RESERVATION)"
+    );
+    Persistent::lost()
+}
+
+/// What is done even while persistent reservations are lost, SPC-4 5.13.5.2 and 5.13.5.3.2.
+fn goes_on_without(cdb: &[u8]) -> bool {
+    let byte = |at: usize| cdb.get(at).copied().unwrap_or(0);
+    match byte(0) {
+        0x03 | 0x12 | 0x3b | 0x3c | 0x4d | 0xa0 => true, // REQUEST SENSE, INQUIRY, buffers, LOG SENSE, REPORT LUNS
+        0x1b => byte(4) & 0xf1 == 0x01,                  // START STOP UNIT that starts
+        0x5f => byte(1) & 0x1f == 0x08,                  // REPLACE LOST RESERVATION
+        0xa3 => byte(1) & 0x1f == 0x0a,                  // REPORT TARGET PORT GROUPS
+        _ => false,
     }
 }

@@ -6,11 +6,14 @@ use super::inquiry;
 use super::log_sense;
 use super::mode_select;
 use super::mode_sense;
+use super::persistent_reserve_in;
+use super::persistent_reserve_out;
 use super::prevent_allow;
 use super::read;
 use super::read_capacity;
 use super::report_luns;
 use super::request_sense;
+use super::reserve;
 use super::start_stop;
 use super::test_unit_ready;
 use super::write;
@@ -24,6 +27,8 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &inquiry::INQUIRY,
     &mode_select::MODE_SELECT_6,
     &mode_sense::MODE_SENSE_6,
+    &reserve::RESERVE_6,
+    &reserve::RELEASE_6,
     &start_stop::START_STOP_UNIT,
     &prevent_allow::PREVENT_ALLOW,
     &read_capacity::READ_CAPACITY_10,
@@ -33,6 +38,21 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &log_sense::LOG_SENSE,
     &mode_select::MODE_SELECT_10,
     &mode_sense::MODE_SENSE_10,
+    &reserve::RESERVE_10,
+    &reserve::RELEASE_10,
+    &persistent_reserve_in::READ_KEYS,
+    &persistent_reserve_in::READ_RESERVATION,
+    &persistent_reserve_in::REPORT_CAPABILITIES,
+    &persistent_reserve_in::READ_FULL_STATUS,
+    &persistent_reserve_out::REGISTER,
+    &persistent_reserve_out::RESERVE,
+    &persistent_reserve_out::RELEASE,
+    &persistent_reserve_out::CLEAR,
+    &persistent_reserve_out::PREEMPT,
+    &persistent_reserve_out::PREEMPT_AND_ABORT,
+    &persistent_reserve_out::REGISTER_AND_IGNORE,
+    &persistent_reserve_out::REGISTER_AND_MOVE,
+    &persistent_reserve_out::REPLACE_LOST,
     &read::READ_16,
     &write::WRITE_16,
     &cache::SYNCHRONIZE_CACHE_16,

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -24,18 +24,29 @@ use super::{
 };
 use crate::server::target::{Access, Lun, Target};
 
-/// What units have kept, as after a restart.
+/// What units have kept, as after a restart; and whether that fails.
 #[derive(Default)]
-pub(crate) struct Kept(pub(crate) Mutex<HashMap<u64, Vec<u8>>>);
+pub(crate) struct Kept {
+    pub(crate) records: Mutex<HashMap<u64, Vec<u8>>>,
+    pub(crate) fails: AtomicBool,
+}
 
 impl Keeper for Kept {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.0.lock().get(&naa).cloned())
+        self.works()?;
+        Ok(self.records.lock().get(&naa).cloned())
     }
 
     fn keep(&self, naa: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.lock().insert(naa, bytes.to_vec());
+        self.works()?;
+        self.records.lock().insert(naa, bytes.to_vec());
         Ok(())
+    }
+}
+
+impl Kept {
+    fn works(&self) -> io::Result<()> {
+        if self.fails.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 }
 
@@ -54,7 +65,16 @@ impl Disk {
 
     /// The same on another store, or otherwise.
     pub(crate) async fn on(backend: Arc<dyn Backend>, blocks: u64, options: UnitOptions) -> Self {
-        let kept = Arc::new(Kept::default());
+        Self::that_kept(Arc::default(), backend, blocks, options).await
+    }
+
+    /// The same after a restart, when that was kept.
+    pub(crate) async fn that_kept(
+        kept: Arc<Kept>,
+        backend: Arc<dyn Backend>,
+        blocks: u64,
+        options: UnitOptions,
+    ) -> Self {
         let unit = unit(backend, 0, blocks, options, kept.clone()).await;
         let target = Target::new("iqn.2026-11.test:disk", "test");
         let lun = Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };

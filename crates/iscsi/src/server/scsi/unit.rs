@@ -74,8 +74,8 @@ impl LogicalUnit {
         keeper: Arc<dyn Keeper>,
     ) -> Arc<Self> {
         let blocks = AtomicU64::new(size / u64::from(options.block_size));
-        let (attentions, reservations, modes) =
-            (Attentions::default(), Reservations::default(), Modes::default());
+        let reservations = Reservations::load(&identity, &*keeper);
+        let (attentions, modes) = (Attentions::default(), Modes::default());
         let (gate, holders, order) = (RwLock::default(), Holders::default(), Arc::default());
         Arc::new(Self {
             identity,

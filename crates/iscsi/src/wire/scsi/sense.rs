@@ -58,6 +58,7 @@ impl Asc {
     pub const INQUIRY_DATA_CHANGED: Self = Self(0x3f, 0x03);
     pub const REPORTED_LUNS_CHANGED: Self = Self(0x3f, 0x0e);
     pub const INTERNAL_TARGET_FAILURE: Self = Self(0x44, 0x00);
+    pub const PERSISTENT_RESERVATION_INFORMATION_LOST: Self = Self(0x44, 0x01);
     pub const PROTOCOL_SERVICE_CRC_ERROR: Self = Self(0x47, 0x05);
     pub const INSUFFICIENT_RESOURCES: Self = Self(0x55, 0x03);
     pub const INSUFFICIENT_REGISTRATION_RESOURCES: Self = Self(0x55, 0x04);

@@ -1,0 +1,171 @@
+//! PERSISTENT RESERVE OUT, SPC-4 6.16.
+
+use super::persistent_reserve_in::TARGET_PORT;
+use super::reservations::{Effects, Move, Persistent, Preempt, Register};
+use super::{Command, Conflict, Good, InitiatorPort, Needs, Outcome, Refusal, Supported};
+use crate::wire::Reader;
+use crate::wire::scsi::persistent_reserve_out::{Action, BASIC, Move as MoveParameters, Parameters, Request};
+use crate::wire::scsi::{Asc, Key, Sense, TransportId};
+
+/// Longest parameter list: with a TransportID for each of some hundred initiator ports.
+const PARAMETERS_MOST: usize = 64 << 10;
+/// Shortest parameter list of REGISTER AND MOVE: with the shortest TransportID.
+const MOVE_LEAST: usize = BASIC + 24;
+
+/// REGISTER, SPC-4 5.13.7.
+pub(super) static REGISTER: Supported = supported(0x00, &[0x5f, 0x00, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// RESERVE, SPC-4 5.13.9.
+pub(super) static RESERVE: Supported =
+    supported(0x01, &[0x5f, 0x01, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// RELEASE, SPC-4 5.13.11.2.2.
+pub(super) static RELEASE: Supported =
+    supported(0x02, &[0x5f, 0x02, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// CLEAR, SPC-4 5.13.11.2.7.
+pub(super) static CLEAR: Supported = supported(0x03, &[0x5f, 0x03, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// PREEMPT, SPC-4 5.13.11.2.4.
+pub(super) static PREEMPT: Supported =
+    supported(0x04, &[0x5f, 0x04, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// PREEMPT AND ABORT, SPC-4 5.13.11.2.6.
+pub(super) static PREEMPT_AND_ABORT: Supported =
+    supported(0x05, &[0x5f, 0x05, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// REGISTER AND IGNORE EXISTING KEY, SPC-4 5.13.7.
+pub(super) static REGISTER_AND_IGNORE: Supported =
+    supported(0x06, &[0x5f, 0x06, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// REGISTER AND MOVE, SPC-4 5.13.8.
+pub(super) static REGISTER_AND_MOVE: Supported =
+    supported(0x07, &[0x5f, 0x07, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+/// REPLACE LOST RESERVATION, SPC-4 5.13.11.3.
+pub(super) static REPLACE_LOST: Supported =
+    supported(0x08, &[0x5f, 0x08, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+
+const fn supported(action: u16, usage: &'static [u8]) -> Supported {
+    Supported {
+        opcode: 0x5f,
+        action: Some(action),
+        usage,
+        conflict: Conflict::Persistent,
+        needs,
+        run: |command| Box::pin(persistent_reserve_out(command)),
+    }
+}
+
+fn needs(command: &Command) -> Result<Needs, Refusal> {
+    let request = Request::decode(&mut Reader::new(&command.cdb))?;
+    let reserves = matches!(
+        request.action,
+        Action::RESERVE
+            | Action::RELEASE
+            | Action::PREEMPT
+            | Action::PREEMPT_AND_ABORT
+            | Action::REPLACE_LOST_RESERVATION
+    );
+    if reserves && (request.scope != 0 || !request.kind.is_known()) {
+        return Err(Sense::in_cdb(2).into());
+    }
+    let least = if request.action == Action::REGISTER_AND_MOVE { MOVE_LEAST } else { BASIC };
+    let length = request.parameter_list_length as usize;
+    if length < least || length > PARAMETERS_MOST {
+        return Err(Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR).into());
+    }
+    Ok(Needs::Parameters(length))
+}
+
+/// On a thread that may wait for the disk. It goes on to the end if the command is called off meanwhile.
+async fn persistent_reserve_out(command: &Command) -> Outcome {
+    let (unit, nexus) = (command.unit()?.clone(), command.nexus.clone());
+    let request = Request::decode(&mut Reader::new(&command.cdb))?;
+    let change = Change::of(request, &command.data)?;
+    let done = tokio::task::spawn_blocking(move || {
+        unit.change_reservations(|state| change.make(state, &nexus.initiator))
+    });
+    done.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))??;
+    Ok(Good::nothing())
+}
+
+/// What is asked for, checked as far as that can be without knowing what is reserved.
+enum Change {
+    Register(Register),
+    Move(Move),
+    Basic { request: Request, key: u64, action_key: u64, persist: bool },
+}
+
+impl Change {
+    fn of(request: Request, list: &[u8]) -> Result<Self, Refusal> {
+        if request.action == Action::REGISTER_AND_MOVE {
+            return Ok(Self::Move(moved(list)?));
+        }
+        let parameters = Parameters::decode(&mut Reader::new(list)).map_err(|_| length_error())?;
+        if parameters.names_initiators && request.action != Action::REGISTER {
+            return Err(Sense::in_parameters(20).into());
+        }
+        if !parameters.names_initiators && !parameters.additional.is_empty() {
+            return Err(length_error().into());
+        }
+        let Parameters { key, action_key, persist, .. } = parameters;
+        match request.action {
+            Action::REGISTER | Action::REGISTER_AND_IGNORE_EXISTING_KEY => registered(request, &parameters),
+            Action::REPLACE_LOST_RESERVATION if key != 0 => Err(Sense::in_parameters(0).into()),
+            Action::REPLACE_LOST_RESERVATION if action_key == 0 => Err(Sense::in_parameters(8).into()),
+            Action::REPLACE_LOST_RESERVATION if parameters.all_target_ports => {
+                Err(Sense::in_parameters(20).into())
+            }
+            _ => Ok(Self::Basic { request, key, action_key, persist }),
+        }
+    }
+
+    fn make(self, state: &mut Persistent, me: &InitiatorPort) -> Result<Effects, Refusal> {
+        let (request, key, action_key, persist) = match self {
+            Self::Register(register) => return state.register(me, register),
+            Self::Move(moved) => return state.register_and_move(me, moved),
+            Self::Basic { request, key, action_key, persist } => (request, key, action_key, persist),
+        };
+        let kind = request.kind;
+        match request.action {
+            Action::RESERVE => state.reserve(me, key, kind),
+            Action::RELEASE => state.release(me, key, kind),
+            Action::CLEAR => state.clear(me, key),
+            Action::REPLACE_LOST_RESERVATION => state.replace_lost(me, action_key, kind, persist),
+            action => {
+                let abort = action == Action::PREEMPT_AND_ABORT; // the table has no other
+                state.preempt(me, &Preempt { key, action_key, kind, abort })
+            }
+        }
+    }
+}
+
+fn registered(request: Request, parameters: &Parameters<'_>) -> Result<Change, Refusal> {
+    let others = parameters.names_initiators.then(|| named(parameters)).transpose()?;
+    Ok(Change::Register(Register {
+        key: (request.action == Action::REGISTER).then_some(parameters.key),
+        action_key: parameters.action_key,
+        all_target_ports: parameters.all_target_ports,
+        persist: parameters.persist,
+        others,
+    }))
+}
+
+/// The initiator ports that follow.
+fn named(parameters: &Parameters<'_>) -> Result<Vec<InitiatorPort>, Refusal> {
+    let list = parameters.transport_ids().map_err(|_| length_error())?;
+    let ids = TransportId::decode_all(list).map_err(|_| Sense::in_parameters(28))?;
+    Ok(ids.iter().map(port).collect::<Option<Vec<_>>>().ok_or(Sense::in_parameters(28))?)
+}
+
+fn moved(list: &[u8]) -> Result<Move, Refusal> {
+    let mut r = Reader::new(list);
+    let parameters = MoveParameters::decode(&mut r).map_err(|_| length_error())?;
+    r.finish().map_err(|_| length_error())?;
+    let initiator = parameters.initiator().ok().filter(|_| parameters.target_port == TARGET_PORT);
+    let MoveParameters { key, action_key, unregister, persist, .. } = parameters;
+    Ok(Move { key, action_key, unregister, persist, to: initiator.as_ref().and_then(port) })
+}
+
+/// One port. A name without the number of a session stands for all ports of an initiator, and may be refused (SPC-4 7.6.4.6):
+/// there is no saying which ports it will have.
+fn port(id: &TransportId) -> Option<InitiatorPort> {
+    Some(InitiatorPort { name: id.name.to_lowercase().into(), isid: id.isid? })
+}
+
+const fn length_error() -> Sense {
+    Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR)
+}

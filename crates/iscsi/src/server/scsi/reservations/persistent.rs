@@ -1,0 +1,377 @@
+//! Persistent reservations, SPC-4 5.13: who is registered, what is reserved, and what each service action makes of it. No clock,
+//! no disk: changes say what is to be told.
+
+use std::collections::BTreeMap;
+
+use super::CONFLICT;
+use crate::server::scsi::{InitiatorPort, Refusal};
+use crate::wire::reservations::{self as kept, Kept, REGISTRATIONS_MOST};
+use crate::wire::scsi::{Asc, ReservationType, Sense};
+
+/// Those of one logical unit.
+#[derive(Debug, Clone, Default)]
+pub(in crate::server::scsi) struct Persistent {
+    registrations: BTreeMap<InitiatorPort, Registration>,
+    reservation: Option<Reservation>,
+    /// PRGENERATION: counts the changes of registrations since the server was started.
+    pub(in crate::server::scsi) generation: u32,
+    /// APTPL of the last registration.
+    pub(in crate::server::scsi) persist: bool,
+    /// What was kept cannot be read, SPC-4 5.13.5.3.
+    pub(super) lost: bool,
+}
+
+/// What an initiator port is registered with.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::server::scsi) struct Registration {
+    pub(in crate::server::scsi) key: u64,
+    pub(in crate::server::scsi) all_target_ports: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Reservation {
+    kind: ReservationType,
+    /// Who holds it. `None`: all who are registered.
+    holder: Option<InitiatorPort>,
+}
+
+/// What a change means for others.
+#[derive(Debug, Default)]
+pub(in crate::server::scsi) struct Effects {
+    /// Whom to tell what.
+    pub(super) told: Vec<(InitiatorPort, Asc)>,
+    /// Whose commands to call off.
+    pub(super) aborted: Vec<InitiatorPort>,
+}
+
+/// REGISTER, and REGISTER AND IGNORE EXISTING KEY.
+pub(in crate::server::scsi) struct Register {
+    /// The key that the sender is registered with, unless that is ignored.
+    pub(in crate::server::scsi) key: Option<u64>,
+    pub(in crate::server::scsi) action_key: u64,
+    pub(in crate::server::scsi) all_target_ports: bool,
+    pub(in crate::server::scsi) persist: bool,
+    /// SPEC_I_PT: who else is registered.
+    pub(in crate::server::scsi) others: Option<Vec<InitiatorPort>>,
+}
+
+/// PREEMPT, and PREEMPT AND ABORT.
+pub(in crate::server::scsi) struct Preempt {
+    pub(in crate::server::scsi) key: u64,
+    pub(in crate::server::scsi) action_key: u64,
+    pub(in crate::server::scsi) kind: ReservationType,
+    pub(in crate::server::scsi) abort: bool,
+}
+
+/// REGISTER AND MOVE.
+pub(in crate::server::scsi) struct Move {
+    pub(in crate::server::scsi) key: u64,
+    pub(in crate::server::scsi) action_key: u64,
+    pub(in crate::server::scsi) unregister: bool,
+    pub(in crate::server::scsi) persist: bool,
+    /// To whom. `None`: to a port that cannot be.
+    pub(in crate::server::scsi) to: Option<InitiatorPort>,
+}
+
+impl Persistent {
+    /// What was kept cannot be read.
+    pub(super) fn lost() -> Self {
+        Self { lost: true, ..Self::default() }
+    }
+
+    pub(super) fn is_reserved(&self) -> bool {
+        self.reservation.is_some()
+    }
+
+    pub(super) fn is_anybody_registered(&self) -> bool {
+        !self.registrations.is_empty()
+    }
+
+    /// Who is registered.
+    pub(in crate::server::scsi) fn registrations(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (&InitiatorPort, &Registration)> {
+        self.registrations.iter()
+    }
+
+    /// What is reserved, and the key of its holder, or zero, SPC-4 5.13.6.3.
+    pub(in crate::server::scsi) fn reservation(&self) -> Option<(u64, ReservationType)> {
+        let reservation = self.reservation.as_ref()?;
+        Some((self.key_of_holder().unwrap_or(0), reservation.kind))
+    }
+
+    /// What this initiator port holds, SPC-4 5.13.10.
+    pub(in crate::server::scsi) fn held_by(&self, who: &InitiatorPort) -> Option<ReservationType> {
+        let reservation = self.reservation.as_ref()?;
+        let holds = match &reservation.holder {
+            Some(holder) => holder == who,
+            None => self.registrations.contains_key(who),
+        };
+        holds.then_some(reservation.kind)
+    }
+
+    pub(super) fn refuses_writing(&self, who: &InitiatorPort) -> bool {
+        self.reservation.as_ref().is_some_and(|reservation| {
+            let shared = reservation.kind.is_registrants_only() && self.registrations.contains_key(who);
+            !shared && self.held_by(who).is_none()
+        })
+    }
+
+    pub(super) fn refuses_reading(&self, who: &InitiatorPort) -> bool {
+        let excludes = |reservation: &Reservation| reservation.kind.excludes_reading();
+        self.reservation.as_ref().is_some_and(excludes) && self.refuses_writing(who)
+    }
+
+    /// RESERVE and RELEASE where somebody is registered: they do nothing for those who can write, SPC-4 5.13.3, and conflict for
+    /// all others, SPC-2 5.5.1.
+    pub(super) fn goes_with_reserve(&self, who: &InitiatorPort) -> Result<(), Refusal> {
+        if self.is_reserved() && !self.refuses_writing(who) { Ok(()) } else { Err(CONFLICT) }
+    }
+
+    /// SPC-4 5.13.7.
+    pub(in crate::server::scsi) fn register(
+        &mut self,
+        me: &InitiatorPort,
+        request: Register,
+    ) -> Result<Effects, Refusal> {
+        let mine = self.registrations.get(me).map(|registration| registration.key);
+        if request.key.is_some_and(|key| key != mine.unwrap_or(0)) {
+            return Err(CONFLICT);
+        }
+        if mine.is_none() && request.action_key == 0 {
+            return Ok(Effects::default());
+        }
+        if mine.is_some() && request.others.is_some() {
+            return Err(Sense::in_parameters(20).into());
+        }
+        let others = request.others.unwrap_or_default();
+        if others.iter().any(|other| self.registrations.contains_key(other)) {
+            return Err(Sense::in_parameters(28).into());
+        }
+        self.persist = request.persist;
+        self.generation = self.generation.wrapping_add(1);
+        if request.action_key == 0 {
+            return Ok(self.unregister(me));
+        }
+        let (key, all_target_ports) = (request.action_key, request.all_target_ports);
+        for who in others.into_iter().chain([me.clone()]) {
+            self.add(who, Registration { key, all_target_ports })?;
+        }
+        Ok(Effects::default())
+    }
+
+    /// SPC-4 5.13.9.
+    pub(in crate::server::scsi) fn reserve(
+        &mut self,
+        me: &InitiatorPort,
+        key: u64,
+        kind: ReservationType,
+    ) -> Result<Effects, Refusal> {
+        self.authenticate(me, key)?;
+        if self.is_reserved() && self.held_by(me) != Some(kind) {
+            return Err(CONFLICT);
+        }
+        self.reservation = Some(Reservation::by(me, kind));
+        Ok(Effects::default())
+    }
+
+    /// SPC-4 5.13.11.2.2.
+    pub(in crate::server::scsi) fn release(
+        &mut self,
+        me: &InitiatorPort,
+        key: u64,
+        kind: ReservationType,
+    ) -> Result<Effects, Refusal> {
+        self.authenticate(me, key)?;
+        let Some(held) = self.held_by(me) else { return Ok(Effects::default()) };
+        if held != kind {
+            return Err(Sense::illegal(Asc::INVALID_RELEASE_OF_PERSISTENT_RESERVATION).into());
+        }
+        self.reservation = None;
+        let shared = kind.is_registrants_only() || kind.is_all_registrants();
+        Ok(if shared { self.told_to_others(me, Asc::RESERVATIONS_RELEASED) } else { Effects::default() })
+    }
+
+    /// SPC-4 5.13.11.2.7.
+    pub(in crate::server::scsi) fn clear(
+        &mut self,
+        me: &InitiatorPort,
+        key: u64,
+    ) -> Result<Effects, Refusal> {
+        self.authenticate(me, key)?;
+        let effects = self.told_to_others(me, Asc::RESERVATIONS_PREEMPTED);
+        self.generation = self.generation.wrapping_add(1);
+        self.registrations.clear();
+        self.reservation = None;
+        Ok(effects)
+    }
+
+    /// SPC-4 5.13.11.2.4 to 5.13.11.2.6.
+    pub(in crate::server::scsi) fn preempt(
+        &mut self,
+        me: &InitiatorPort,
+        request: &Preempt,
+    ) -> Result<Effects, Refusal> {
+        self.authenticate(me, request.key)?;
+        let before = self.reservation.as_ref().map(|reservation| reservation.kind);
+        let of_all = before.is_some_and(ReservationType::is_all_registrants) && request.action_key == 0;
+        if request.action_key == 0 && !of_all {
+            return Err(Sense::in_parameters(8).into());
+        }
+        let replaces = of_all || self.key_of_holder() == Some(request.action_key);
+        let removed = self.remove(|who, key| match (of_all, replaces) {
+            (true, _) => who != me,
+            (false, true) => who != me && key == request.action_key,
+            (false, false) => key == request.action_key,
+        });
+        if removed.is_empty() && !replaces {
+            return Err(CONFLICT);
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let mut effects = Effects::default();
+        if replaces {
+            self.reservation = Some(Reservation::by(me, request.kind));
+            if before != Some(request.kind) {
+                effects = self.told_to_others(me, Asc::RESERVATIONS_RELEASED);
+            }
+        } else if self.registrations.is_empty() {
+            self.reservation = None; // all who were registered held it
+        }
+        let shut_out = removed.into_iter().filter(|who| who != me);
+        effects.told.extend(shut_out.map(|who| (who, Asc::REGISTRATIONS_PREEMPTED)));
+        if request.abort {
+            let preempted = effects.told.iter().filter(|(_, what)| *what == Asc::REGISTRATIONS_PREEMPTED);
+            effects.aborted = preempted.map(|(who, _)| who.clone()).collect();
+        }
+        Ok(effects)
+    }
+
+    /// SPC-4 5.13.8.
+    pub(in crate::server::scsi) fn register_and_move(
+        &mut self,
+        me: &InitiatorPort,
+        request: Move,
+    ) -> Result<Effects, Refusal> {
+        self.authenticate(me, request.key)?;
+        let Some(Reservation { kind, holder }) = self.reservation.clone() else {
+            return Err(Sense::in_cdb(1).into());
+        };
+        if holder.as_ref() != Some(me) {
+            return Err(CONFLICT);
+        }
+        if request.action_key == 0 {
+            return Err(Sense::in_parameters(8).into());
+        }
+        let to = request.to.filter(|to| to != me).ok_or(Sense::in_parameters(24))?;
+        self.add(to.clone(), Registration { key: request.action_key, all_target_ports: false })?;
+        self.reservation = Some(Reservation { kind, holder: Some(to) });
+        self.persist = request.persist;
+        self.generation = self.generation.wrapping_add(1);
+        if request.unregister {
+            self.registrations.remove(me);
+        }
+        Ok(Effects::default())
+    }
+
+    /// SPC-4 5.13.11.3.
+    pub(in crate::server::scsi) fn replace_lost(
+        &mut self,
+        me: &InitiatorPort,
+        key: u64,
+        kind: ReservationType,
+        persist: bool,
+    ) -> Result<Effects, Refusal> {
+        if !self.lost {
+            return Err(Sense::illegal(Asc::INVALID_RELEASE_OF_PERSISTENT_RESERVATION).into());
+        }
+        let registrations = BTreeMap::from([(me.clone(), Registration { key, all_target_ports: false })]);
+        let reservation = Some(Reservation::by(me, kind));
+        *self = Self { registrations, reservation, generation: 0, persist, lost: false };
+        Ok(Effects::default())
+    }
+
+    /// Whoever is not registered, or with another key, may do nothing.
+    fn authenticate(&self, me: &InitiatorPort, key: u64) -> Result<(), Refusal> {
+        let registered = self.registrations.get(me).is_some_and(|registration| registration.key == key);
+        if registered { Ok(()) } else { Err(CONFLICT) }
+    }
+
+    fn add(&mut self, who: InitiatorPort, registration: Registration) -> Result<(), Refusal> {
+        self.registrations.insert(who, registration);
+        if self.registrations.len() > REGISTRATIONS_MOST {
+            return Err(Sense::illegal(Asc::INSUFFICIENT_REGISTRATION_RESOURCES).into());
+        }
+        Ok(())
+    }
+
+    /// SPC-4 5.13.11.2.3.
+    fn unregister(&mut self, me: &InitiatorPort) -> Effects {
+        let held = self.held_by(me);
+        self.registrations.remove(me);
+        match held {
+            Some(kind) if kind.is_all_registrants() && self.is_anybody_registered() => Effects::default(),
+            Some(kind) => {
+                self.reservation = None;
+                let told = kind.is_registrants_only();
+                if told { self.told_to_others(me, Asc::RESERVATIONS_RELEASED) } else { Effects::default() }
+            }
+            None => Effects::default(),
+        }
+    }
+
+    /// Removes registrations, and says whose.
+    fn remove(&mut self, which: impl Fn(&InitiatorPort, u64) -> bool) -> Vec<InitiatorPort> {
+        let removed = self.registrations.extract_if(.., |who, registration| which(who, registration.key));
+        removed.map(|(who, _)| who).collect()
+    }
+
+    fn key_of_holder(&self) -> Option<u64> {
+        let holder = self.reservation.as_ref()?.holder.as_ref()?;
+        self.registrations.get(holder).map(|registration| registration.key)
+    }
+
+    fn told_to_others(&self, me: &InitiatorPort, what: Asc) -> Effects {
+        let others = self.registrations.keys().filter(|who| *who != me);
+        Effects { told: others.map(|who| (who.clone(), what)).collect(), aborted: Vec::new() }
+    }
+
+    /// What is to outlast the server: with APTPL all of it, else nothing.
+    pub(super) fn to_kept(&self) -> Kept {
+        if !self.persist {
+            return Kept::default();
+        }
+        let number = |who: &InitiatorPort| self.registrations.keys().position(|other| other == who);
+        let reservation = self.reservation.as_ref().map(|Reservation { kind, holder }| {
+            let holder = holder.as_ref().and_then(number).map(|number| number as u32); // REGISTRATIONS_MOST at most
+            kept::Held { kind: *kind, holder }
+        });
+        let registrations = self.registrations.iter().map(|(who, registration)| kept::Registration {
+            key: registration.key,
+            all_target_ports: registration.all_target_ports,
+            isid: who.isid,
+            name: who.name.to_string(),
+        });
+        Kept { persist: true, reservation, registrations: registrations.collect() }
+    }
+
+    /// After a restart.
+    pub(super) fn from_kept(kept: Kept) -> Self {
+        let ports = kept.registrations.into_iter().map(|one| {
+            let who = InitiatorPort { name: one.name.into(), isid: one.isid };
+            (who, Registration { key: one.key, all_target_ports: one.all_target_ports })
+        });
+        let ports: Vec<_> = ports.collect();
+        let reservation = kept.reservation.map(|held| {
+            let holder = held.holder.and_then(|number| ports.get(number as usize));
+            Reservation { kind: held.kind, holder: holder.map(|(who, _)| who.clone()) }
+        });
+        let registrations = ports.into_iter().collect();
+        Self { registrations, reservation, generation: 0, persist: kept.persist, lost: false }
+    }
+}
+
+impl Reservation {
+    fn by(holder: &InitiatorPort, kind: ReservationType) -> Self {
+        Self { kind, holder: (!kind.is_all_registrants()).then(|| holder.clone()) }
+    }
+}

@@ -1,0 +1,202 @@
+//! The persistent reservations of a logical unit as they are kept on the disk, so that they outlast the server.
+//!
+//! ```text
+//! 0   4  "F4PR"
+//! 4   2  version: 1
+//! 6   1  whether they are to be kept (APTPL): 1 or 0
+//! 7   1  type of the reservation, SPC-4 6.15.3.4; 0: there is none
+//! 8   4  which of the registrations holds it; FFFFFFFFh: none or all
+//! 12  4  how many registrations follow
+//!        each:  8  key
+//!               1  for all target ports (ALL_TG_PT): 1 or 0
+//!               6  the initiator's number of its session
+//!               1  bytes of the initiator's name
+//!               n  its name, in lower case
+//!     4  CRC32C of all that is before
+//! ```
+//!
+//! Numbers are big-endian but for the checksum, which is stored as iSCSI sends it. A version that is not known is treated as
+//! damage: what it reserves cannot be known.
+
+use wire::{Malformed, Reader, Writer};
+
+use super::digest::crc32c;
+use super::scsi::ReservationType;
+
+/// Most registrations of one logical unit.
+pub const REGISTRATIONS_MOST: usize = 1024;
+
+const MAGIC: &[u8; 4] = b"F4PR";
+const VERSION: u16 = 1;
+const NOBODY: u32 = u32::MAX;
+
+/// All of one logical unit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// APTPL of the last registration.
+    pub persist: bool,
+    /// What is reserved.
+    pub reservation: Option<Held>,
+    /// Who is registered.
+    pub registrations: Vec<Registration>,
+}
+
+/// A reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// What it allows whom.
+    pub kind: ReservationType,
+    /// Which of the registrations has it; `None`: all have.
+    pub holder: Option<u32>,
+}
+
+/// An initiator port that is registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// Under this key.
+    pub key: u64,
+    /// For all of the target's ports.
+    pub all_target_ports: bool,
+    /// The initiator's number of its session.
+    pub isid: [u8; 6],
+    /// The initiator's name.
+    pub name: String,
+}
+
+impl Kept {
+    /// What was kept, if nothing of it is damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (body, checksum) = bytes.split_last_chunk().ok_or(Malformed("too short"))?;
+        if crc32c(body) != *checksum {
+            return Err(Malformed("the checksum is another"));
+        }
+        let mut r = Reader::new(body);
+        if r.array()? != *MAGIC || r.u16_be()? != VERSION {
+            return Err(Malformed("another format or version"));
+        }
+        let persist = flag(r.u8()?)?;
+        let (kind, holder) = (ReservationType(r.u8()?), r.u32_be()?);
+        let count = r.u32_be()?;
+        if count as usize > REGISTRATIONS_MOST {
+            return Err(Malformed("too many registrations"));
+        }
+        let registrations =
+            (0..count).map(|_| Registration::decode(&mut r)).collect::<Result<Vec<_>, _>>()?;
+        r.finish()?;
+        Ok(Self { persist, reservation: held(kind, holder, count)?, registrations })
+    }
+
+    /// To be kept.
+    pub fn encode(&self, w: &mut Writer) {
+        w.put(MAGIC);
+        w.u16_be(VERSION);
+        w.u8(u8::from(self.persist));
+        w.u8(self.reservation.map_or(0, |held| held.kind.0));
+        w.u32_be(self.reservation.and_then(|held| held.holder).unwrap_or(NOBODY));
+        w.u32_be(self.registrations.len() as u32); // REGISTRATIONS_MOST at most
+        self.registrations.iter().for_each(|registration| registration.encode(w));
+        w.put(&crc32c(w.as_bytes()));
+    }
+}
+
+impl Registration {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (key, all_target_ports, isid) = (r.u64_be()?, flag(r.u8()?)?, r.array()?);
+        let length = usize::from(r.u8()?);
+        let name = str::from_utf8(r.take(length)?).map_err(|_| Malformed("a name that is not UTF-8"))?;
+        Ok(Self { key, all_target_ports, isid, name: name.to_owned() })
+    }
+
+    fn encode(&self, w: &mut Writer) {
+        w.u64_be(self.key);
+        w.u8(u8::from(self.all_target_ports));
+        w.put(&self.isid);
+        w.u8(self.name.len() as u8); // iSCSI names have 223 bytes at most
+        w.put(self.name.as_bytes());
+    }
+}
+
+fn flag(byte: u8) -> Result<bool, Malformed> {
+    match byte {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Malformed("neither yes nor no")),
+    }
+}
+
+/// A reservation that makes sense: held by all, or by one who is registered.
+fn held(kind: ReservationType, holder: u32, count: u32) -> Result<Option<Held>, Malformed> {
+    let all = kind.is_all_registrants() && holder == NOBODY && count > 0;
+    let one = kind.is_known() && !kind.is_all_registrants() && holder < count;
+    match kind.0 {
+        0 if holder == NOBODY => Ok(None),
+        _ if all => Ok(Some(Held { kind, holder: None })),
+        _ if one => Ok(Some(Held { kind, holder: Some(holder) })),
+        _ => Err(Malformed("a reservation that nobody can hold")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> Kept {
+        let name = "iqn.2026-11.test:ada".to_owned();
+        Kept {
+            persist: true,
+            reservation: Some(Held { kind: ReservationType(5), holder: Some(0) }),
+            registrations: vec![Registration {
+                key: 7,
+                all_target_ports: false,
+                isid: [1, 2, 3, 4, 5, 6],
+                name,
+            }],
+        }
+    }
+
+    fn bytes(kept: &Kept) -> Vec<u8> {
+        let mut w = Writer::new();
+        kept.encode(&mut w);
+        w.into_bytes()
+    }
+
+    /// Puts the right checksum behind changed bytes.
+    fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+        let end = bytes.len() - 4;
+        let checksum = crc32c(&bytes[..end]);
+        bytes[end..].copy_from_slice(&checksum);
+        bytes
+    }
+
+    #[test]
+    fn the_layout_is_the_one_above() {
+        let mut expected = b"F4PR\0\x01\x01\x05\0\0\0\0\0\0\0\x01".to_vec();
+        expected.extend([0, 0, 0, 0, 0, 0, 0, 7, 0, 1, 2, 3, 4, 5, 6, 20]);
+        expected.extend(b"iqn.2026-11.test:ada");
+        assert_eq!(bytes(&kept())[..expected.len()], expected);
+        assert_eq!(bytes(&kept()).len(), expected.len() + 4);
+        assert_eq!(Kept::decode(&bytes(&kept())), Ok(kept()));
+        assert_eq!(Kept::decode(&bytes(&Kept::default())), Ok(Kept::default()));
+    }
+
+    #[test]
+    fn no_byte_can_change_or_be_missing_unseen() {
+        let good = bytes(&kept());
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            assert!(Kept::decode(&bad).is_err(), "byte {at}");
+            assert!(Kept::decode(&good[..at]).is_err(), "{at} bytes");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_damaged_even_with_a_right_checksum() {
+        for (at, value) in [(5, 2), (6, 2), (7, 0), (7, 2), (7, 7), (11, 1), (12, 0xff), (24, 3), (36, 0xff)]
+        {
+            let mut bad = bytes(&kept());
+            bad[at] = value;
+            assert!(Kept::decode(&sealed(bad)).is_err(), "byte {at}");
+        }
+    }
+}
