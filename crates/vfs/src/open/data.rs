@@ -156,6 +156,12 @@ impl Open {
         Ok(())
     }
 
+    /// Puts everything written to the data fork on the disk, and what is needed to read it back. Times may be older after
+    /// a crash, which is why it takes less long.
+    pub async fn sync_data(&self) -> Result<()> {
+        self.on_data(|node, _| node.sync(Stability::Data)).await
+    }
+
     /// Does something to the data fork, as its user, where waiting for the disk holds up nobody.
     pub(super) async fn on_data<T: Send + 'static>(
         &self,

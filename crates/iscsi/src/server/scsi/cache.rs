@@ -1,17 +1,13 @@
-//! SYNCHRONIZE CACHE, SBC-3 5.24 and 5.25.
+//! SYNCHRONIZE CACHE, SBC-3 5.26 and 5.27.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, Conflict, Good, Outcome, Supported, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::Cache;
 
-/// SYNCHRONIZE CACHE (10), SBC-3 5.24.
-pub(super) static SYNCHRONIZE_CACHE_10: Supported =
-    supported(0x35, &[0x35, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0xff, 0xff, 0x04]);
-/// SYNCHRONIZE CACHE (16), SBC-3 5.25.
-pub(super) static SYNCHRONIZE_CACHE_16: Supported = supported(
-    0x91,
-    &[0x91, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-);
+/// SYNCHRONIZE CACHE (10), SBC-3 5.26.
+pub(super) static SYNCHRONIZE_CACHE_10: Supported = supported(0x35, const { &usage::ten(0x35, 0x02) });
+/// SYNCHRONIZE CACHE (16), SBC-3 5.27.
+pub(super) static SYNCHRONIZE_CACHE_16: Supported = supported(0x91, const { &usage::sixteen(0x91, 0x02) });
 
 const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     Supported {
@@ -24,13 +20,15 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     }
 }
 
-/// The whole unit goes to the disk, whichever blocks were named, and the command ends when that is done, even if it need
-/// not: whoever asks wants to know.
+/// The whole unit goes to the disk, whichever blocks were named.
 async fn synchronize(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = Cache::decode(&mut Reader::new(&command.cdb))?;
     unit.range(request.lba, u64::from(request.count))?;
-    unit.sync().await?;
+    match request.immediate {
+        true => unit.sync_later(&command.nexus),
+        false => unit.sync(&command.nexus).await?,
+    }
     Ok(Good::nothing())
 }
 

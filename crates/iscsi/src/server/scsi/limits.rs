@@ -1,4 +1,4 @@
-//! How much one command may do. The block limits page of INQUIRY (SBC-3 6.6.4) tells initiators; the commands refuse more.
+//! How much one command may do. The block limits page of INQUIRY (SBC-3 6.6.3) tells initiators; the commands refuse more.
 
 /// Most bytes that one command may read or write.
 pub(crate) const TRANSFER_BYTES: u32 = 8 << 20;

@@ -1,4 +1,4 @@
-//! The bytes of a logical unit: where blocks lie, reading and writing them, and getting them onto the disk.
+//! The bytes of a logical unit: where blocks lie, reading and writing them, and giving their space back.
 
 use bytes::Bytes;
 use vfs::Payload;
@@ -19,6 +19,14 @@ impl LogicalUnit {
         Ok((lba * size, count * size))
     }
 
+    /// The same where no blocks mean all up to the end.
+    pub(super) fn range_to_end(&self, lba: u64, count: u32) -> Result<(u64, u64), Refusal> {
+        match count {
+            0 => self.range(lba, self.blocks().saturating_sub(lba)),
+            count => self.range(lba, u64::from(count)),
+        }
+    }
+
     /// The same for blocks that are moved from or to the initiator: [`limits::TRANSFER_BYTES`] at most.
     pub(crate) fn transfer(&self, cdb: &[u8], lba: u64, count: u32) -> Result<(u64, u64), Refusal> {
         if count > limits::TRANSFER_BYTES / self.block_size() {
@@ -35,8 +43,7 @@ impl LogicalUnit {
         };
         if payload.len() < length {
             // Somebody has cut off the file below us.
-            let missing = Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR);
-            return Err(self.at(offset + payload.len() as u64, missing.into()));
+            return Err(unread((offset + payload.len() as u64) / u64::from(self.block_size())));
         }
         Ok(payload)
     }
@@ -53,12 +60,14 @@ impl LogicalUnit {
         written.map_err(|error| self.at(offset, Refusal::writing(error)))
     }
 
-    /// Puts everything written on the disk.
-    pub(crate) async fn sync(&self) -> Result<(), Refusal> {
-        self.open.sync().await.map_err(Refusal::writing)
+    /// Makes a range read as zeros, and gives its space back where the host can.
+    pub(super) async fn punch(&self, offset: u64, length: u64) -> Result<(), Refusal> {
+        let _shared = self.gate.read().await;
+        let punched = self.open.punch(offset, length).await;
+        punched.map_err(|error| self.at(offset, Refusal::writing(error)))
     }
 
-    /// Says which block an error of the medium is about, SBC-3 4.18.1.
+    /// Says which block an error of the medium is about.
     fn at(&self, offset: u64, refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::Check(sense) if matches!(sense.key, Key::MEDIUM_ERROR | Key::DATA_PROTECT) => {
@@ -67,6 +76,11 @@ impl LogicalUnit {
             other => other,
         }
     }
+}
+
+/// A block that cannot be read.
+pub(super) fn unread(lba: u64) -> Refusal {
+    Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR).about(lba).into()
 }
 
 /// Refuses protection information, which no unit has: a value other than 0 of RDPROTECT, WRPROTECT and the like.

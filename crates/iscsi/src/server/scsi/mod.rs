@@ -8,8 +8,11 @@
 mod attention;
 mod cache;
 mod command;
+mod compare_and_write;
+mod comparing;
 mod dispatch;
 mod failure;
+mod get_lba_status;
 mod holders;
 mod inquiry;
 mod limits;
@@ -31,12 +34,24 @@ mod reservations;
 mod space;
 mod reserve;
 mod start_stop;
+mod or_write;
+mod pieces;
+mod pre_fetch;
+mod read;
+mod read_defect_data;
+mod reservations;
+mod synchronizing;
 mod table;
 mod test_unit_ready;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unit;
+mod unmap;
+mod usage;
+mod verify;
 mod write;
+mod write_and_verify;
+mod write_same;
 
 pub(crate) use attention::Attentions;
 pub(crate) use command::{Command, Conflict, Good, Needs, Outcome, Refusal, Running, Supported};

@@ -16,7 +16,17 @@ use super::request_sense;
 use super::reserve;
 use super::start_stop;
 use super::test_unit_ready;
+use super::compare_and_write;
+use super::get_lba_status;
+use super::or_write;
+use super::pre_fetch;
+use super::read;
+use super::read_defect_data;
+use super::unmap;
+use super::verify;
 use super::write;
+use super::write_and_verify;
+use super::write_same;
 
 /// All of them.
 pub(crate) static COMMANDS: &[&Supported] = &[
@@ -34,6 +44,9 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &read_capacity::READ_CAPACITY_10,
     &read::READ_10,
     &write::WRITE_10,
+    &write_and_verify::WRITE_AND_VERIFY_10,
+    &verify::VERIFY_10,
+    &pre_fetch::PRE_FETCH_10,
     &cache::SYNCHRONIZE_CACHE_10,
     &log_sense::LOG_SENSE,
     &mode_select::MODE_SELECT_10,
@@ -53,13 +66,26 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &persistent_reserve_out::REGISTER_AND_IGNORE,
     &persistent_reserve_out::REGISTER_AND_MOVE,
     &persistent_reserve_out::REPLACE_LOST,
+    &read_defect_data::READ_DEFECT_DATA_10,
+    &write_same::WRITE_SAME_10,
+    &unmap::UNMAP,
     &read::READ_16,
+    &compare_and_write::COMPARE_AND_WRITE,
     &write::WRITE_16,
+    &or_write::OR_WRITE,
+    &write_and_verify::WRITE_AND_VERIFY_16,
+    &verify::VERIFY_16,
+    &pre_fetch::PRE_FETCH_16,
     &cache::SYNCHRONIZE_CACHE_16,
     &read_capacity::READ_CAPACITY_16,
     &report_luns::REPORT_LUNS,
+    &write_same::WRITE_SAME_16,
+    &get_lba_status::GET_LBA_STATUS,
     &read::READ_12,
     &write::WRITE_12,
+    &write_and_verify::WRITE_AND_VERIFY_12,
+    &verify::VERIFY_12,
+    &read_defect_data::READ_DEFECT_DATA_12,
 ];
 
 /// The command that this descriptor block is.

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::RwLock;
 use vfs::Open;
 
 use super::modes::Modes;
 use super::reservations::Reservations;
+use super::synchronizing::Synchronizing;
 use super::{Attentions, Holders};
 use crate::wire::scsi::Asc;
 
@@ -53,6 +54,9 @@ pub struct LogicalUnit {
     pub(crate) open: Open,
     /// Held shared by whoever writes, alone by whoever reads and then writes as one step.
     pub(super) gate: RwLock<()>,
+    pub(super) synchronizing: Synchronizing,
+    /// A PRE-FETCH goes on whose initiator does not wait.
+    pub(super) fetching: AtomicBool,
     /// Its size, in blocks.
     blocks: AtomicU64,
     pub(crate) attentions: Attentions,
@@ -82,6 +86,8 @@ impl LogicalUnit {
             options,
             open,
             gate,
+            synchronizing: Synchronizing::default(),
+            fetching: AtomicBool::new(false),
             blocks,
             attentions,
             holders,

@@ -1,23 +1,18 @@
-//! WRITE, SBC-3 5.32 to 5.35. Its data are written as they arrive.
+//! WRITE, SBC-3 5.33 to 5.35, and the shortest of SBC-2. Its data are written as they arrive.
 
 use super::medium::unprotected;
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::Write;
 
-/// WRITE (6), SBC-3 5.32.
-pub(super) static WRITE_6: Supported = supported(0x0a, &[0x0a, 0x1f, 0xff, 0xff, 0xff, 0x04]);
+/// WRITE (6), SBC-2 5.24.
+pub(super) static WRITE_6: Supported = supported(0x0a, const { &usage::six(0x0a) });
 /// WRITE (10), SBC-3 5.33.
-pub(super) static WRITE_10: Supported =
-    supported(0x2a, &[0x2a, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x00, 0xff, 0xff, 0x04]);
+pub(super) static WRITE_10: Supported = supported(0x2a, const { &usage::ten(0x2a, 0xf8) });
 /// WRITE (12), SBC-3 5.34.
-pub(super) static WRITE_12: Supported =
-    supported(0xaa, &[0xaa, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04]);
+pub(super) static WRITE_12: Supported = supported(0xaa, const { &usage::twelve(0xaa, 0xf8) });
 /// WRITE (16), SBC-3 5.35.
-pub(super) static WRITE_16: Supported = supported(
-    0x8a,
-    &[0x8a, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-);
+pub(super) static WRITE_16: Supported = supported(0x8a, const { &usage::sixteen(0x8a, 0xf8) });
 
 const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     Supported {
@@ -42,7 +37,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
 async fn written(command: &Command) -> Outcome {
     let request = Write::decode(&mut Reader::new(&command.cdb))?;
     if request.fua {
-        command.unit()?.sync().await?;
+        command.unit()?.sync(&command.nexus).await?;
     }
     Ok(Good::nothing())
 }

@@ -34,7 +34,7 @@ impl Access {
         let [high, middle, low] = r.array()?;
         let lba = u64::from(u32::from_be_bytes([0, high & 0x1f, middle, low]));
         let count = match r.u8()? {
-            0 => 256, // SBC-3 5.10 and 5.32
+            0 => 256, // SBC-2 5.5 and 5.24
             count => u32::from(count),
         };
         r.skip(1)?; // control

@@ -4,7 +4,7 @@ use wire::{Malformed, Reader};
 
 use super::Access;
 
-/// SYNCHRONIZE CACHE of 10 or 16 bytes, SBC-3 5.24 and 5.25; PRE-FETCH, 5.9, looks the same.
+/// SYNCHRONIZE CACHE of 10 or 16 bytes, SBC-3 5.26 and 5.27; PRE-FETCH, 5.8 and 5.9, looks the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
     /// The command may end before the work does.

@@ -2,7 +2,7 @@ use wire::{Malformed, Reader};
 
 use super::Access;
 
-/// READ of 6, 10, 12 or 16 bytes, SBC-3 5.10 to 5.13.
+/// READ of 6 (SBC-2 5.5), 10, 12 or 16 bytes, SBC-3 5.11 to 5.13.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
     /// RDPROTECT.

@@ -2,7 +2,7 @@ use wire::{Malformed, Reader};
 
 use super::Access;
 
-/// WRITE of 6, 10, 12 or 16 bytes, SBC-3 5.32 to 5.35; ORWRITE (16), 5.8, and WRITE ATOMIC (16), SBC-4, look the same.
+/// WRITE of 6 (SBC-2 5.24), 10, 12 or 16 bytes, SBC-3 5.33 to 5.35; ORWRITE (16), 5.5, looks the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
     /// WRPROTECT.

@@ -1,0 +1,90 @@
+//! WRITE AND VERIFY, SBC-3 5.37 to 5.39.
+
+use super::medium::unprotected;
+use super::pieces::pieces;
+use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported, usage};
+use crate::wire::Reader;
+use crate::wire::scsi::{ByteCheck, Sense, Verify};
+
+/// WRITE AND VERIFY (10), SBC-3 5.37.
+pub(super) static WRITE_AND_VERIFY_10: Supported = supported(0x2e, const { &usage::ten(0x2e, 0xf6) });
+/// WRITE AND VERIFY (12), SBC-3 5.38.
+pub(super) static WRITE_AND_VERIFY_12: Supported = supported(0xae, const { &usage::twelve(0xae, 0xf6) });
+/// WRITE AND VERIFY (16), SBC-3 5.39.
+pub(super) static WRITE_AND_VERIFY_16: Supported = supported(0x8e, const { &usage::sixteen(0x8e, 0xf6) });
+
+const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
+    Supported {
+        opcode,
+        action: None,
+        usage,
+        conflict: Conflict::Writes,
+        needs,
+        run: |command| Box::pin(write_and_verify(command)),
+    }
+}
+
+/// Data that are compared later are kept until then; others are written as they arrive.
+fn needs(command: &Command) -> Result<Needs, Refusal> {
+    let unit = command.unit()?;
+    let request = Verify::decode(&mut Reader::new(&command.cdb))?;
+    unprotected(request.protect)?;
+    command.may_write()?;
+    let (offset, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
+    match request.check {
+        ByteCheck::Nothing => Ok(Needs::Blocks { offset, length }),
+        ByteCheck::Blocks if length == 0 => Ok(Needs::Nothing),
+        ByteCheck::Blocks => Ok(Needs::Parameters(length as usize)), // limits::TRANSFER_BYTES at most
+        ByteCheck::Reserved | ByteCheck::OneBlock => Err(Sense::in_cdb(1).into()),
+    }
+}
+
+async fn write_and_verify(command: &Command) -> Outcome {
+    let unit = command.unit()?;
+    let request = Verify::decode(&mut Reader::new(&command.cdb))?;
+    let (offset, length) = unit.range(request.lba, u64::from(request.count))?;
+    for (piece, length) in pieces(offset, command.data.len() as u64) {
+        let at = (piece - offset) as usize;
+        unit.write(piece, command.data.slice(at..at + length)).await?;
+        command.go_on().await?;
+    }
+    unit.sync(&command.nexus).await?;
+    if command.data.is_empty() {
+        unit.look_through(command, offset, length).await?;
+    } else {
+        unit.compare(command, offset, length, &command.data).await?;
+    }
+    Ok(Good::nothing())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::server::scsi::testing::Disk;
+    use crate::wire::scsi::Sense;
+
+    #[tokio::test]
+    async fn blocks_are_written_with_and_without_byte_check() {
+        let disk = Disk::new(8).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        for (with, cdb) in [
+            (1, &[0x2e, 0x00, 0, 0, 0, 3, 0, 0, 2, 0][..]),
+            (2, &[0x2e, 0x12, 0, 0, 0, 3, 0, 0, 2, 0]),
+            (3, &[0xae, 0x02, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0]),
+            (4, &[0x8e, 0x02, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0]),
+        ] {
+            disk.send(&ada, cdb, &[with; 1024]).await.unwrap();
+            let read = disk.send(&ada, &[0x08, 0, 0, 3, 2, 0], b"").await.unwrap().bytes();
+            assert_eq!(read, [with; 1024], "{cdb:02x?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn byte_checks_that_it_does_not_have_are_refused() {
+        let disk = Disk::new(8).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        for check in [2, 3] {
+            let cdb = [0x2e, check << 1, 0, 0, 0, 0, 0, 0, 1, 0];
+            assert_eq!(disk.send(&ada, &cdb, b"").await.unwrap_err(), Sense::in_cdb(1).into());
+        }
+    }
+}

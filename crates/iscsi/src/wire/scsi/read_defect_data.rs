@@ -1,0 +1,36 @@
+//! READ DEFECT DATA, SBC-3 5.17 and 5.18.
+
+use wire::{Malformed, Reader, Writer};
+
+/// The command, of 10 or 12 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadDefectData {
+    /// It is the longer one, whose answer has a longer head.
+    pub long: bool,
+    /// REQ_PLIST, REQ_GLIST and DEFECT LIST FORMAT, where the answer repeats them.
+    pub lists: u8,
+    /// Room for the answer, in bytes.
+    pub allocation_length: u32,
+}
+
+impl ReadDefectData {
+    /// Of a descriptor block.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let long = r.u8()? >> 5 == 5;
+        let (first, second) = (r.u8()?, r.u8()?);
+        if long {
+            r.skip(3)?; // the rest of the ADDRESS DESCRIPTOR INDEX
+            return Ok(Self { long, lists: first & 0x1f, allocation_length: r.u32_be()? });
+        }
+        r.skip(4)?; // reserved
+        Ok(Self { long, lists: second & 0x1f, allocation_length: u32::from(r.u16_be()?) })
+    }
+
+    /// The answer: the lists that were asked for are there and have nothing in them, SBC-3 5.17.2 and 5.18.2.
+    pub fn encode_empty(&self, w: &mut Writer) {
+        w.put(&[0, self.lists, 0, 0]); // behind them the length, or the generation code
+        if self.long {
+            w.u32_be(0);
+        }
+    }
+}
