@@ -23,7 +23,7 @@ async fn start_stop(command: &Command) -> Outcome {
         return Err(Refusal::Check(Sense::in_cdb(4)));
     }
     if !request.start && !request.no_flush {
-        unit.sync().await?;
+        unit.sync(&command.nexus).await?;
     }
     Ok(Good::nothing())
 }

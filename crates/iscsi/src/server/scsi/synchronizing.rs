@@ -106,8 +106,8 @@ mod tests {
     use vfs::backend::memory::Memory;
 
     use super::*;
-    use crate::server::scsi::testing::Disk;
     use crate::server::scsi::UnitOptions;
+    use crate::server::scsi::testing::Disk;
     use crate::wire::scsi::{Asc, Key, Sense};
 
     const SYNCHRONIZE: [u8; 10] = [0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -2,26 +2,25 @@
 
 use super::Supported;
 use super::cache;
+use super::compare_and_write;
+use super::get_lba_status;
 use super::inquiry;
 use super::log_sense;
 use super::mode_select;
 use super::mode_sense;
 use super::persistent_reserve_in;
 use super::persistent_reserve_out;
+use super::or_write;
+use super::pre_fetch;
 use super::prevent_allow;
 use super::read;
 use super::read_capacity;
+use super::read_defect_data;
 use super::report_luns;
 use super::request_sense;
 use super::reserve;
 use super::start_stop;
 use super::test_unit_ready;
-use super::compare_and_write;
-use super::get_lba_status;
-use super::or_write;
-use super::pre_fetch;
-use super::read;
-use super::read_defect_data;
 use super::unmap;
 use super::verify;
 use super::write;
@@ -69,6 +68,9 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &read_defect_data::READ_DEFECT_DATA_10,
     &write_same::WRITE_SAME_10,
     &unmap::UNMAP,
+    &log_sense::LOG_SENSE,
+    &mode_select::MODE_SELECT_10,
+    &mode_sense::MODE_SENSE_10,
     &read::READ_16,
     &compare_and_write::COMPARE_AND_WRITE,
     &write::WRITE_16,
@@ -77,10 +79,10 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &verify::VERIFY_16,
     &pre_fetch::PRE_FETCH_16,
     &cache::SYNCHRONIZE_CACHE_16,
-    &read_capacity::READ_CAPACITY_16,
-    &report_luns::REPORT_LUNS,
     &write_same::WRITE_SAME_16,
+    &read_capacity::READ_CAPACITY_16,
     &get_lba_status::GET_LBA_STATUS,
+    &report_luns::REPORT_LUNS,
     &read::READ_12,
     &write::WRITE_12,
     &write_and_verify::WRITE_AND_VERIFY_12,

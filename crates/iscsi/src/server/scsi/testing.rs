@@ -94,20 +94,14 @@ impl Disk {
         self.send_to(Some(self.unit.clone()), nexus, cdb, data).await
     }
 
-    /// The same to another unit, or to none.
-    pub(crate) async fn send_to(
-        &self,
-        unit: Option<Arc<LogicalUnit>>,
-        nexus: &Arc<Nexus>,
-        cdb: &[u8],
-        data: &[u8],
-    ) -> Outcome {
+    /// A command that has not been looked at yet.
+    pub(crate) fn command(&self, unit: Option<Arc<LogicalUnit>>, nexus: &Arc<Nexus>, cdb: &[u8]) -> Command {
         let mut padded = cdb.to_vec();
         padded.resize(cdb.len().max(16), 0);
         let read_only = unit.as_ref().is_some_and(|unit| unit.options.read_only);
         let seen = self.target.seen_by(&nexus.initiator.name).into();
         let (target, nexus, cdb) = (self.target.clone(), nexus.clone(), Bytes::from(padded));
-        let mut command = Command {
+        Command {
             target,
             unit,
             nexus,
@@ -117,7 +111,18 @@ impl Disk {
             tag: 1,
             seen,
             aborted: Arc::default(),
-        };
+        }
+    }
+
+    /// As [`Disk::send`] to another unit, or to none.
+    pub(crate) async fn send_to(
+        &self,
+        unit: Option<Arc<LogicalUnit>>,
+        nexus: &Arc<Nexus>,
+        cdb: &[u8],
+        data: &[u8],
+    ) -> Outcome {
+        let mut command = self.command(unit, nexus, cdb);
         let (supported, needs) = super::needs(&command)?;
         match needs {
             Needs::Nothing => assert!(data.is_empty(), "the command takes no data"),

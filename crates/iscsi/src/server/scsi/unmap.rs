@@ -69,8 +69,7 @@ mod tests {
             .flat_map(|(lba, count)| [&lba.to_be_bytes()[..], &count.to_be_bytes(), &[0; 4]].concat())
             .collect();
         let length = ranges.len() as u16;
-        let list =
-            [&(length + 6).to_be_bytes()[..], &length.to_be_bytes(), &[0; 4], &ranges].concat();
+        let list = [&(length + 6).to_be_bytes()[..], &length.to_be_bytes(), &[0; 4], &ranges].concat();
         let [high, low] = (list.len() as u16).to_be_bytes();
         let cdb = [0x42, 0, 0, 0, 0, 0, 0, high, low, 0];
         disk.send(&disk.nexus("iqn.2026-11.test:ada"), &cdb, &list).await

@@ -126,7 +126,11 @@ mod tests {
         let command = Command {
             data: vec![0; 512].into(),
             aborted: std::sync::Arc::new(true.into()),
-            ..disk.command(&[0x2f, 0x06, 0, 0, 0, 5, 0, 0x0f, 0x00, 0])
+            ..disk.command(
+                Some(disk.unit.clone()),
+                &disk.nexus("iqn.2026-11.test:ada"),
+                &[0x2f, 0x06, 0, 0, 0, 5, 0, 0x0f, 0x00, 0],
+            )
         };
         assert_eq!(super::needs(&command), Ok(Needs::Parameters(512)));
         let ended = super::verify(&command).await.unwrap_err();
