@@ -8,9 +8,9 @@ use super::inquiry;
 use super::log_sense;
 use super::mode_select;
 use super::mode_sense;
+use super::or_write;
 use super::persistent_reserve_in;
 use super::persistent_reserve_out;
-use super::or_write;
 use super::pre_fetch;
 use super::prevent_allow;
 use super::read;
@@ -68,9 +68,6 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &read_defect_data::READ_DEFECT_DATA_10,
     &write_same::WRITE_SAME_10,
     &unmap::UNMAP,
-    &log_sense::LOG_SENSE,
-    &mode_select::MODE_SELECT_10,
-    &mode_sense::MODE_SENSE_10,
     &read::READ_16,
     &compare_and_write::COMPARE_AND_WRITE,
     &write::WRITE_16,
