@@ -130,7 +130,8 @@ impl Directory {
     }
 
     /// Adds what the settings say of an account: a `uid` and whether it is `disabled` win over the file; a password
-    /// (of `--user`) makes the account for as long as the server runs.
+    /// (of `--user`) makes the account for as long as the server runs. A password that can be the secret of CHAP is it, as
+    /// nothing of it is written down.
     ///
     /// # Errors
     /// The password cannot be hashed.
@@ -143,7 +144,10 @@ impl Directory {
     ) -> Result<(), Error> {
         let known = self.accounts.iter().find(|account| account.name == name);
         let secrets = match password {
-            Some(password) => Secret::all_of(name, password).ok_or(Error::NoRandomness)?,
+            Some(password) => {
+                let secrets = Secret::all_of(name, password).ok_or(Error::NoRandomness)?;
+                secrets.into_iter().chain(Secret::chap(password)).collect()
+            }
             None => known.map(|account| account.secrets.clone()).unwrap_or_default(),
         };
         let uid = uid.or(known.map(|account| account.identity.uid));
@@ -280,6 +284,16 @@ mod tests {
         directory.set("new", None, false, None).unwrap();
         assert_eq!(directory.verify("new", ""), Err(Refusal::WrongPassword));
         assert_eq!(*directory.find("ada").unwrap().nt_hash().unwrap(), crate::nt_hash("typed"));
+    }
+
+    #[test]
+    fn a_password_of_the_command_line_is_the_secret_of_chap_too_if_it_is_long_enough() {
+        let mut directory = directory();
+        directory.set("typed", None, false, Some("twelve bytes")).unwrap();
+        assert_eq!(directory.find("typed").unwrap().chap_secret(), Some(&b"twelve bytes"[..]));
+        directory.set("typed", None, false, Some("too short")).unwrap();
+        assert_eq!(directory.find("typed").unwrap().chap_secret(), None);
+        assert_eq!(directory.find("ada").unwrap().chap_secret(), None);
     }
 
     #[test]

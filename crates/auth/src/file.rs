@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::durable;
-use crate::secret::{Secret, Stored};
+use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, Stored};
 
 /// The version of the format that this program writes.
 const FORMAT: u32 = 1;
@@ -84,6 +84,12 @@ pub enum Error {
         "the password has characters that old Macs cannot type; choose others, or leave out --legacy-password"
     )]
     NotMacRoman,
+    /// It cannot be the secret of CHAP.
+    #[error(
+        "as a CHAP secret the password must have {MIN_CHAP_SECRET} to {MAX_CHAP_SECRET} bytes (Windows wants {MIN_CHAP_SECRET} to 16); choose \
+         another, or leave out --chap-secret"
+    )]
+    NotChapSecret,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers for the password's salt")]
     NoRandomness,
@@ -176,15 +182,21 @@ impl AccountFile {
     }
 
     /// As [`Self::set_password`], for whoever has the account: an administrator's wish that the old Macs' part of
-    /// the password be kept stands.
+    /// the password be kept, or that it be the secret of CHAP, stands.
     ///
     /// # Errors
-    /// There is no such account, or the password is empty, or old Macs cannot type it although they must.
+    /// There is no such account, or the password is empty, or it cannot be kept as it must.
     pub fn change_password(&mut self, name: &str, password: &str) -> Result<(), Error> {
-        let is_legacy = |secret: &Secret| matches!(secret, Secret::Legacy(_));
-        let wanted = self.find(name).is_some_and(|account| account.secrets.iter().any(is_legacy));
+        let has = |kind: fn(&Secret) -> bool| {
+            self.find(name).is_some_and(|account| account.secrets.iter().any(kind))
+        };
+        let legacy = has(|secret| matches!(secret, Secret::Legacy(_)));
+        let chap = has(|secret| matches!(secret, Secret::Chap(_)));
         self.set_password(name, password)?;
-        if wanted { self.keep_legacy_password(name, password) } else { Ok(()) }
+        if legacy {
+            self.keep_legacy_password(name, password)?;
+        }
+        if chap { self.keep_chap_secret(name, password) } else { Ok(()) }
     }
 
     /// Keeps, beside everything else, what Macs before Mac OS 8.6 need of the password: its start, as it is.
@@ -192,10 +204,22 @@ impl AccountFile {
     /// # Errors
     /// There is no such account, or those Macs cannot type the password.
     pub fn keep_legacy_password(&mut self, name: &str, password: &str) -> Result<(), Error> {
-        let secret = Secret::legacy(password).ok_or(Error::NotMacRoman)?;
+        self.keep(name, Secret::legacy(password).ok_or(Error::NotMacRoman)?)
+    }
+
+    /// Keeps, beside everything else, the password as it is as the secret of CHAP, which iSCSI logs in with.
+    ///
+    /// # Errors
+    /// There is no such account, or the password is too short or too long.
+    pub fn keep_chap_secret(&mut self, name: &str, password: &str) -> Result<(), Error> {
+        self.keep(name, Secret::chap(password).ok_or(Error::NotChapSecret)?)
+    }
+
+    /// In place of another one of its kind.
+    fn keep(&mut self, name: &str, secret: Secret) -> Result<(), Error> {
         let account = self.accounts.iter_mut().find(|a| a.name == name);
         let secrets = &mut account.ok_or_else(|| Error::Missing(name.into()))?.secrets;
-        secrets.retain(|secret| !matches!(secret, Secret::Legacy(_)));
+        secrets.retain(|other| std::mem::discriminant(other) != std::mem::discriminant(&secret));
         secrets.push(secret);
         Ok(())
     }
@@ -307,6 +331,25 @@ mod tests {
         assert!(matches!(file.change_password("ada", "✓"), Err(Error::NotMacRoman)));
         file.set_password("ada", "four").unwrap();
         assert!(!has(&file));
+    }
+
+    #[test]
+    fn a_secret_of_chap_is_kept_only_when_asked_for_and_follows_the_password() {
+        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        file.add("ada", None, "the first secret").unwrap();
+        let secrets = |file: &AccountFile| -> Vec<Secret> {
+            let all = file.find("ada").unwrap().secrets.iter();
+            all.filter(|secret| matches!(secret, Secret::Chap(_))).cloned().collect()
+        };
+        assert!(secrets(&file).is_empty());
+        file.keep_chap_secret("ada", "the first secret").unwrap();
+        file.keep_chap_secret("ada", "the second secret").unwrap();
+        assert!(secrets(&file) == [Secret::Chap(b"the second secret".to_vec())]);
+        file.change_password("ada", "the third secret").unwrap();
+        assert!(secrets(&file) == [Secret::Chap(b"the third secret".to_vec())]);
+        let short = file.keep_chap_secret("ada", "too short").unwrap_err().to_string();
+        assert!(short.contains("12 to 255 bytes") && short.contains("--chap-secret"), "{short}");
+        assert!(matches!(file.keep_chap_secret("bob", "the first secret"), Err(Error::Missing(_))));
     }
 
     #[test]

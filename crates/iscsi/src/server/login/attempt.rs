@@ -192,8 +192,9 @@ impl Attempt {
         let target = self.target(&declared, None)?;
         if let Some(target) = &target {
             keys::encode("TargetPortalGroupTag", &PORTAL_GROUP.to_string(), w);
-            let alias = self.gate.alias(target).filter(|alias| alias.len() <= keys::MAX_SIMPLE);
-            alias.into_iter().for_each(|alias| keys::encode("TargetAlias", &alias, w));
+            if (1..=keys::MAX_SIMPLE).contains(&target.alias.len()) {
+                keys::encode("TargetAlias", &target.alias, w);
+            }
         }
         let guests = self.gate.guests(target.as_deref());
         self.wanted = Some(Wanted { declared, target, guests });
@@ -326,7 +327,7 @@ fn at_once(status: LoginStatus) -> Refusal {
 impl LoginRequest {
     /// Whether this is a later request of the same login, RFC 7143 11.12.
     fn is_like(&self, first: &Self) -> bool {
-        let fixed = |r: &Self| (r.isid, r.tsih, r.cid, r.task_tag, r.version_max, r.version_min);
+        let fixed = |request: &Self| (request.isid, request.tsih, request.cid);
         fixed(self) == fixed(first)
     }
 }

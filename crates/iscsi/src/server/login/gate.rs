@@ -65,11 +65,6 @@ pub(crate) trait Gate: Send + Sync {
     /// Slows down who guesses.
     fn guesses(&self) -> Arc<Guesses>;
 
-    /// What people call a target.
-    fn alias(&self, _target: &Target) -> Option<String> {
-        None
-    }
-
     /// Where initiators reach the targets that they see from this place of ours.
     fn portals(&self, local: SocketAddr) -> Vec<SocketAddr> {
         vec![local]

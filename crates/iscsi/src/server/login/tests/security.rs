@@ -1,0 +1,217 @@
+//! AuthMethod and CHAP, RFC 7143 section 12.
+
+use super::*;
+use crate::server::chap::{Algorithm, Challenge};
+use crate::wire::keys::hexadecimal_of;
+
+/// The value of a key in what was told.
+fn value<'a>(told: &'a str, key: &str) -> &'a str {
+    told.split('|').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('=')).unwrap()
+}
+
+/// What is answered to a challenge by who knows a secret.
+fn answer(told: &str, name: &str, secret: &str) -> String {
+    let algorithm = Algorithm::of(value(told, "CHAP_A")).unwrap();
+    let challenge = Challenge::of(algorithm, value(told, "CHAP_I"), value(told, "CHAP_C")).unwrap();
+    format!("CHAP_N={name}|CHAP_R={}|", hexadecimal_of(&challenge.answer(secret.as_bytes())))
+}
+
+/// Up to the challenge.
+fn challenged(client: &mut Client, target: &str, algorithms: &str) -> String {
+    let told = client.say(SECURITY, Some(OPERATIONAL), &(hello(target) + "AuthMethod=CHAP,None|")).text(None);
+    assert_eq!(value(&told, "AuthMethod"), "CHAP");
+    client.say(SECURITY, None, &format!("CHAP_A={algorithms}|")).text(None)
+}
+
+/// The whole of it.
+fn log_in(client: &mut Client, target: &str, name: &str, secret: &str) -> Told {
+    let told = challenged(client, target, "5");
+    let text = answer(&told, name, secret);
+    client.say(SECURITY, Some(FULL), &text)
+}
+
+#[test]
+fn who_knows_the_secret_gets_in() {
+    for (offered, taken, bytes) in [("5", "5", 16), ("7,6,5", "7", 32), ("8,6", "6", 20)] {
+        let mut client = Client::new();
+        let told = challenged(&mut client, ADAS, offered);
+        assert_eq!(value(&told, "CHAP_A"), taken);
+        assert_eq!(value(&told, "CHAP_I"), "17");
+        assert_eq!(value(&told, "CHAP_C"), format!("0x{}", "11".repeat(bytes)));
+        let text = answer(&told, "ada", "secret of ada");
+        assert_eq!(client.say(SECURITY, Some(OPERATIONAL), &text).text(Some(OPERATIONAL)), "");
+        let (_, logged_in) = client.say(OPERATIONAL, Some(FULL), "").logged_in();
+        assert_eq!(logged_in.account.as_deref(), Some("ada"));
+    }
+}
+
+#[test]
+fn a_response_is_checked_against_hashes_that_others_computed() {
+    // printf '\021secret of ada' and 16 bytes of 0x11 behind it, through md5sum.
+    let mut client = Client::new();
+    challenged(&mut client, ADAS, "5");
+    client.say(SECURITY, Some(FULL), "CHAP_N=ada|CHAP_R=0x6255c9f83fa04cda05d92f09924dc43b|").logged_in();
+    let mut client = Client::new();
+    challenged(&mut client, ADAS, "5");
+    client.say(SECURITY, Some(FULL), "CHAP_N=ada|CHAP_R=0bYlXJ+D+gTNoF2S8Jkk3EOw==|").logged_in();
+}
+
+#[test]
+fn the_target_says_who_it_is_when_the_secret_is_asked_for() {
+    let mut client = Client::new();
+    let told = client.say(SECURITY, None, &(hello(ADAS) + "AuthMethod=CHAP|")).text(None);
+    assert_eq!(told, "TargetPortalGroupTag=1|TargetAlias=Ada's disk|AuthMethod=CHAP|");
+}
+
+#[test]
+fn a_wrong_secret_and_a_name_that_nobody_can_be_are_answered_alike() {
+    for (name, secret) in [
+        ("ada", "secret of bob"),
+        ("ada", ""),
+        ("Ada", "secret of ada"),
+        ("nobody", "secret of ada"),
+        ("nobody", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), // hashed in place of what there is not
+        ("grace", "secret of grace"),                   // disabled
+        ("bob", "bob"),                                 // has no secret of CHAP
+    ] {
+        assert_eq!(log_in(&mut Client::new(), MEMBERS, name, secret).refused(), (2, 1), "{name} {secret}");
+    }
+}
+
+#[test]
+fn an_account_that_is_not_for_a_target_is_not_let_in() {
+    log_in(&mut Client::new(), MEMBERS, "eve", "secret of eve").logged_in();
+    assert_eq!(log_in(&mut Client::new(), ADAS, "eve", "secret of eve").refused(), (2, 2));
+}
+
+#[test]
+fn nobody_gets_past_the_stage_without_proof_but_guests() {
+    let begin = |target: &str, stage: Stage, next: Stage, method: &str| {
+        Client::new().say(stage, Some(next), &(hello(target) + method))
+    };
+    assert_eq!(begin(ADAS, SECURITY, OPERATIONAL, "").refused(), (2, 1));
+    assert_eq!(begin(ADAS, SECURITY, FULL, "").refused(), (2, 1));
+    assert_eq!(begin(ADAS, OPERATIONAL, FULL, "").refused(), (2, 1));
+    assert_eq!(begin(ADAS, SECURITY, OPERATIONAL, "AuthMethod=None|").refused(), (2, 1));
+    assert_eq!(begin(OPEN, SECURITY, OPERATIONAL, "AuthMethod=KRB5,SRP|").refused(), (2, 1));
+    assert_eq!(begin(OPEN, SECURITY, OPERATIONAL, "AuthMethod=Reject|").refused(), (2, 1));
+    begin(OPEN, SECURITY, FULL, "AuthMethod=KRB5,None,CHAP|").logged_in();
+    let told = begin(ADAS, SECURITY, OPERATIONAL, "AuthMethod=None,CHAP|").text(None);
+    assert_eq!(value(&told, "AuthMethod"), "CHAP");
+
+    let mut client = Client::new();
+    client.say(OPERATIONAL, None, &hello(OPEN)).text(None);
+    assert_eq!(Client::new().say(OPERATIONAL, None, &hello(ADAS)).refused(), (2, 1));
+}
+
+#[test]
+fn who_has_chosen_to_prove_something_does_so() {
+    let mut client = Client::new();
+    challenged(&mut client, OPEN, "5");
+    assert_eq!(client.say(SECURITY, Some(FULL), "").refused(), (2, 1));
+    let mut client = Client::new();
+    client.say(SECURITY, None, &(hello(OPEN) + "AuthMethod=CHAP|")).text(None);
+    assert_eq!(client.say(SECURITY, Some(FULL), "").refused(), (2, 1));
+    assert_eq!(log_in(&mut Client::new(), OPEN, "ada", "wrong").refused(), (2, 1));
+}
+
+#[test]
+fn steps_are_in_order() {
+    let begun = || {
+        let mut client = Client::new();
+        client.say(SECURITY, None, &(hello(ADAS) + "AuthMethod=CHAP|")).text(None);
+        client
+    };
+    assert_eq!(begun().say(SECURITY, None, "CHAP_N=ada|CHAP_R=0x00|").refused(), (2, 1));
+    assert_eq!(begun().say(SECURITY, None, "CHAP_A=8|").refused(), (2, 1));
+    assert_eq!(begun().say(SECURITY, None, "CHAP_A=None|").refused(), (2, 1));
+    let mut client = Client::new();
+    assert_eq!(client.say(SECURITY, None, &(hello(ADAS) + "CHAP_A=5|")).refused(), (2, 1));
+    for wrong in ["CHAP_N=ada|", "CHAP_R=0x00|", "CHAP_N=ada|CHAP_R=17|", "CHAP_N=ada|CHAP_R=0x|"] {
+        let mut client = Client::new();
+        challenged(&mut client, ADAS, "5");
+        assert_eq!(client.say(SECURITY, None, wrong).refused(), (2, 1), "{wrong}");
+    }
+}
+
+#[test]
+fn an_answer_is_for_one_challenge() {
+    let mut first = Client::new();
+    let told = challenged(&mut first, ADAS, "5");
+    let heard = answer(&told, "ada", "secret of ada");
+    first.say(SECURITY, Some(FULL), &heard).logged_in();
+
+    let mut replaying = Client::of(Arc::new(House { random: 0x12, ..House::new() }));
+    challenged(&mut replaying, ADAS, "5");
+    assert_eq!(replaying.say(SECURITY, Some(FULL), &heard).refused(), (2, 1));
+
+    // Nor may one that failed be answered again.
+    let mut guessing = Client::new();
+    let told = challenged(&mut guessing, ADAS, "5");
+    guessing.say(SECURITY, Some(FULL), "CHAP_N=ada|CHAP_R=0x00|").refused();
+    let right = answer(&told, "ada", "secret of ada");
+    assert!(matches!(guessing.say(SECURITY, Some(FULL), &right), Told::Refused(_)));
+}
+
+#[test]
+fn who_asks_is_told_who_we_are() {
+    let mut client = Client::new();
+    let told = challenged(&mut client, ADAS, "5");
+    let text = answer(&told, "ada", "secret of ada") + "CHAP_I=9|CHAP_C=0x0102030405060708090a0b0c0d0e0f10|";
+    let (told, _) = client.say(SECURITY, Some(FULL), &text).logged_in();
+    let theirs = Challenge::of(Algorithm::Md5, "9", "0x0102030405060708090a0b0c0d0e0f10").unwrap();
+    assert_eq!(value(&told, "CHAP_N"), "studio");
+    assert_eq!(value(&told, "CHAP_R"), hexadecimal_of(&theirs.answer(b"secret of the studio")));
+}
+
+/// A login with a right answer, and a challenge of the initiator's.
+fn both_ways(house: House, challenge: &str) -> Told {
+    let mut client = Client::of(Arc::new(house));
+    let told = challenged(&mut client, ADAS, "5");
+    let text = answer(&told, "ada", "secret of ada") + challenge;
+    client.say(SECURITY, Some(FULL), &text)
+}
+
+#[test]
+fn a_challenge_given_back_is_not_answered() {
+    let own = format!("CHAP_I=17|CHAP_C=0x{}|", "11".repeat(16));
+    assert_eq!(both_ways(House::new(), &own).refused(), (2, 1));
+    let own_with_another_number = format!("CHAP_I=18|CHAP_C=0b{}EQ==|", "ERER".repeat(5));
+    assert_eq!(both_ways(House::new(), &own_with_another_number).refused(), (2, 1));
+}
+
+#[test]
+fn one_secret_is_not_for_both_directions() {
+    let own = Some(OwnSecret { name: "studio".into(), secret: b"secret of ada".to_vec() });
+    let house = House { own, ..House::new() };
+    assert_eq!(both_ways(house, "CHAP_I=9|CHAP_C=0x0102|").refused(), (2, 1));
+}
+
+#[test]
+fn who_asks_what_we_cannot_prove_is_refused() {
+    let mine = "CHAP_I=9|CHAP_C=0x0102|";
+    assert_eq!(both_ways(House { own: None, ..House::new() }, mine).refused(), (2, 1));
+    let own = Some(OwnSecret { name: "studio".into(), secret: b"too short".to_vec() });
+    assert_eq!(both_ways(House { own, ..House::new() }, mine).refused(), (2, 1));
+    for half in ["CHAP_I=9|", "CHAP_C=0x0102|", "CHAP_I=256|CHAP_C=0x0102|", "CHAP_I=9|CHAP_C=258|"] {
+        assert_eq!(both_ways(House::new(), half).refused(), (2, 1), "{half}");
+    }
+    let long = format!("CHAP_I=9|CHAP_C=0x{}|", "01".repeat(1025));
+    assert_eq!(both_ways(House::new(), &long).refused(), (2, 1));
+}
+
+#[test]
+fn who_guesses_waits_and_who_knows_is_not_held_up_by_it() {
+    let house = Arc::new(House::new());
+    let mut now = Instant::now();
+    let mut waited = |secret: &str| {
+        let mut client = Client { now, ..Client::of(house.clone()) };
+        let told = log_in(&mut client, ADAS, "ada", secret);
+        let wait = client.now - std::mem::replace(&mut now, client.now);
+        (matches!(told, Told::In(..)), wait.as_millis())
+    };
+    let guesses: Vec<_> = (0..8).map(|_| waited("guess").1).collect();
+    assert_eq!(guesses, [0, 0, 0, 0, 0, 250, 500, 1000]);
+    assert_eq!(waited("secret of ada"), (true, 2000));
+    assert_eq!(waited("secret of ada"), (true, 0));
+}
