@@ -23,17 +23,18 @@ pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
         connection.sender.close();
         return nothing();
     };
-    let reply = match connection.attempt.lock().as_mut() {
-        Some(attempt) => attempt.next(&request, &message.data, Instant::now()),
-        None => return nothing(), // refused already
-    };
+    // Taken out until it is answered: nobody goes on before that.
+    let Some(mut attempt) = connection.attempt.lock().take() else { return nothing() };
+    let reply = attempt.next(&request, &message.data, Instant::now());
     let connection = connection.clone();
     if reply.after.is_zero() {
+        *connection.attempt.lock() = Some(attempt);
         step(&connection, &request, reply.step);
         return nothing();
     }
     Box::pin(async move {
         tokio::time::sleep(reply.after).await;
+        *connection.attempt.lock() = Some(attempt);
         step(&connection, &request, reply.step);
         None
     })

@@ -291,8 +291,4 @@ impl Gate for Service {
     fn guesses(&self) -> Arc<Guesses> {
         self.config.read().guesses.clone()
     }
-
-    fn alias(&self, target: &Target) -> Option<String> {
-        Some(target.alias.clone()).filter(|alias| !alias.is_empty())
-    }
 }

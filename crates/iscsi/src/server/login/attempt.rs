@@ -38,6 +38,8 @@ pub(crate) struct Attempt {
     /// Our own keys of the operational stage have been declared.
     has_declared: bool,
     parameters: Parameters,
+    /// There is nothing more to say.
+    over: bool,
 }
 
 /// What the first text has told.
@@ -124,17 +126,22 @@ impl Attempt {
             security: Security::Open,
             has_declared: false,
             parameters: Parameters::default(),
+            over: false,
         }
     }
 
-    /// Answers the next request. After a step that is no answer there is none.
+    /// Answers the next request. After a step that is no answer all others are refused.
     pub(crate) fn next(&mut self, request: &LoginRequest, text: &[u8], now: Instant) -> Reply {
-        match self.advance(request, text, now) {
-            Ok((step, after)) => Reply { after, step },
-            Err((status, after)) => {
-                Reply { after, step: Step::Refused(LoginResponse::refused(request, status)) }
-            }
-        }
+        let advanced = if self.over {
+            Err(at_once(LoginStatus::INITIATOR_ERROR))
+        } else {
+            self.advance(request, text, now)
+        };
+        let (step, after) = advanced.unwrap_or_else(|(status, after)| {
+            (Step::Refused(LoginResponse::refused(request, status)), after)
+        });
+        self.over = !matches!(step, Step::Answer(..));
+        Reply { after, step }
     }
 
     fn advance(

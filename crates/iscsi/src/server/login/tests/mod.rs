@@ -29,7 +29,7 @@ pub(super) const PRIVATE: &str = "iqn.2026-11.test:private";
 pub(super) struct House {
     pub(super) accounts: Arc<Directory>,
     pub(super) own: Option<OwnSecret>,
-    pub(super) guesses: Guesses,
+    pub(super) guesses: Arc<Guesses>,
     /// What random bytes are, all of them.
     pub(super) random: u8,
     pub(super) discovery_is_open: bool,
@@ -38,7 +38,7 @@ pub(super) struct House {
 impl House {
     pub(super) fn new() -> Self {
         let own = OwnSecret { name: "studio".into(), secret: b"secret of the studio".to_vec() };
-        let (accounts, guesses) = (ACCOUNTS.clone(), Guesses::default());
+        let (accounts, guesses) = (ACCOUNTS.clone(), Arc::default());
         Self { accounts, own: Some(own), guesses, random: 0x11, discovery_is_open: true }
     }
 }
@@ -87,8 +87,8 @@ impl Gate for House {
         self.own.clone()
     }
 
-    fn guesses(&self) -> &Guesses {
-        &self.guesses
+    fn guesses(&self) -> Arc<Guesses> {
+        self.guesses.clone()
     }
 
     fn random(&self, bytes: &mut [u8]) -> bool {
