@@ -73,6 +73,7 @@ pub(crate) fn decode(id: PageId, bytes: &[u8], settings: &Settings) -> Result<Se
 
 fn control(settings: &Settings) -> Control {
     Control {
+        task_sets: 1,
         descriptor_sense: settings.descriptor_sense,
         no_implicit_saving: true,
         reordering: 1,

@@ -4,6 +4,8 @@ use super::Supported;
 use super::cache;
 use super::compare_and_write;
 use super::get_lba_status;
+use super::diagnostic;
+use super::format_unit;
 use super::inquiry;
 use super::log_sense;
 use super::mode_select;
@@ -16,6 +18,10 @@ use super::prevent_allow;
 use super::read;
 use super::read_capacity;
 use super::read_defect_data;
+use super::report_commands;
+use super::report_functions;
+use super::report_groups;
+use super::report_identity;
 use super::report_luns;
 use super::request_sense;
 use super::reserve;
@@ -31,6 +37,7 @@ use super::write_same;
 pub(crate) static COMMANDS: &[&Supported] = &[
     &test_unit_ready::TEST_UNIT_READY,
     &request_sense::REQUEST_SENSE,
+    &format_unit::FORMAT_UNIT,
     &read::READ_6,
     &write::WRITE_6,
     &inquiry::INQUIRY,
@@ -39,6 +46,7 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &reserve::RESERVE_6,
     &reserve::RELEASE_6,
     &start_stop::START_STOP_UNIT,
+    &diagnostic::SEND_DIAGNOSTIC,
     &prevent_allow::PREVENT_ALLOW,
     &read_capacity::READ_CAPACITY_10,
     &read::READ_10,
@@ -80,6 +88,10 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &read_capacity::READ_CAPACITY_16,
     &get_lba_status::GET_LBA_STATUS,
     &report_luns::REPORT_LUNS,
+    &report_identity::REPORT_IDENTITY,
+    &report_groups::REPORT_GROUPS,
+    &report_commands::REPORT_COMMANDS,
+    &report_functions::REPORT_FUNCTIONS,
     &read::READ_12,
     &write::WRITE_12,
     &write_and_verify::WRITE_AND_VERIFY_12,

@@ -3,6 +3,8 @@
 mod names;
 mod vital;
 
+pub(super) use names::PORT;
+
 use super::{Command, Conflict, Good, Outcome, Refusal, Supported};
 use crate::wire::scsi::{Inquiry, Peripheral, Sense, StandardData, padded};
 use crate::wire::{Reader, Writer};

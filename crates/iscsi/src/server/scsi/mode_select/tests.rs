@@ -8,7 +8,7 @@ use crate::wire::scsi::{Asc, Key, Sense};
 
 const ADA: &str = "iqn.2026-11.test:ada";
 /// The control page with SWP, SPC-4 table 462.
-const PROTECTED: [u8; 12] = [0x0a, 0x0a, 0x02, 0x10, 0x08, 0, 0, 0, 0xff, 0xff, 0, 0];
+const PROTECTED: [u8; 12] = [0x0a, 0x0a, 0x22, 0x10, 0x08, 0, 0, 0, 0xff, 0xff, 0, 0];
 
 async fn select(disk: &Disk, nexus: &Arc<Nexus>, pages: &[u8]) -> Result<(), Refusal> {
     let data = [&[0; 4], pages].concat();
@@ -39,7 +39,7 @@ async fn with_swp_nobody_writes_until_it_is_cleared() {
 async fn d_sense_chooses_the_format_of_sense_data() {
     let disk = Disk::new(8).await;
     let mut page = PROTECTED;
-    (page[2], page[4]) = (0x06, 0);
+    (page[2], page[4]) = (0x26, 0);
     page[0] |= 0x80; // PS is reserved here
     select(&disk, &disk.nexus(ADA), &page).await.unwrap();
     assert!(disk.unit.modes.descriptor_sense());

@@ -32,7 +32,7 @@ async fn the_pages_are_those_of_the_specifications() {
     for (page, expected) in [
         (0x01, &[0x01, 0x0a, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0][..]), // SBC-3 table 207
         (0x08, &[0x08, 0x12, 0x04, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), // SBC-3 table 196
-        (0x0a, &[0x0a, 0x0a, 0x02, 0x10, 0, 0, 0, 0, 0xff, 0xff, 0, 0]), // SPC-4 table 462
+        (0x0a, &[0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0xff, 0xff, 0, 0]), // SPC-4 table 462
         (0x1c, &[0x1c, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),        // SBC-3 table 203
     ] {
         let bytes = sense(&disk, &[0x1a, 8, page, 0, 255, 0]).await.unwrap();

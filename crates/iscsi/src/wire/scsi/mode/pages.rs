@@ -128,6 +128,8 @@ impl Caching {
 /// Control, SPC-4 7.5.8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Control {
+    /// TST: 1 says that each session has a task set of its own.
+    pub task_sets: u8,
     /// D_SENSE: sense data in descriptor format.
     pub descriptor_sense: bool,
     /// GLTSD: log parameters are not saved by themselves.
@@ -144,7 +146,9 @@ impl Control {
     /// The page.
     pub fn encode(&self, w: &mut Writer) {
         begin(PageId::CONTROL, 10, w);
-        w.u8(u8::from(self.descriptor_sense) << 2 | u8::from(self.no_implicit_saving) << 1);
+        w.u8((self.task_sets & 7) << 5
+            | u8::from(self.descriptor_sense) << 2
+            | u8::from(self.no_implicit_saving) << 1);
         w.u8((self.reordering & 0xf) << 4);
         w.u8(u8::from(self.write_protected) << 3);
         w.zeros(3);
@@ -160,6 +164,7 @@ impl Control {
         let busy_timeout = r.u16_be()?;
         r.skip(2)?;
         Ok(Self {
+            task_sets: sense >> 5,
             descriptor_sense: sense & 0x04 != 0,
             no_implicit_saving: sense & 0x02 != 0,
             reordering: queue >> 4,

@@ -1,0 +1,85 @@
+//! FORMAT UNIT, SBC-3 5.3: everything on the disk is given back.
+
+use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use crate::wire::Reader;
+use crate::wire::scsi::{FormatHeader, FormatUnit, Sense};
+
+/// FORMAT UNIT.
+pub(crate) static FORMAT_UNIT: Supported = Supported {
+    opcode: 0x04,
+    action: None,
+    usage: &[0x04, 0xf0, 0x00, 0x00, 0x00, 0x04],
+    conflict: Conflict::Writes,
+    needs,
+    run: |command| Box::pin(format(command)),
+};
+
+fn needs(command: &Command) -> Result<Needs, Refusal> {
+    command.unit()?;
+    let request = FormatUnit::decode(&mut Reader::new(&command.cdb))?;
+    if request.protection != 0 {
+        return Err(Sense::in_cdb(1).into());
+    }
+    command.may_write()?;
+    let length = if request.has_parameters { FormatHeader::length(request.long) } else { 0 };
+    Ok(Needs::Parameters(length))
+}
+
+/// A disk that was formatted is all zeros, none of them on the host's disk. There are no lists of defects, and no pattern but
+/// that. IMMED changes nothing: it takes no time.
+async fn format(command: &Command) -> Outcome {
+    let unit = command.unit()?;
+    let request = FormatUnit::decode(&mut Reader::new(&command.cdb))?;
+    if request.has_parameters {
+        let header = FormatHeader::decode(request.long, &mut Reader::new(&command.data))?;
+        if header.usage != 0 {
+            return Err(Sense::in_parameters(0).into());
+        }
+        if header.pattern {
+            return Err(Sense::in_parameters(1).into());
+        }
+        if header.defects != 0 {
+            return Err(Sense::in_parameters(if request.long { 4 } else { 2 }).into());
+        }
+    }
+    unit.open.punch(0, unit.blocks() * u64::from(unit.block_size())).await?;
+    unit.sync().await?;
+    Ok(Good::nothing())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::scsi::testing::Disk;
+
+    #[tokio::test]
+    async fn a_formatted_disk_is_zeros_and_takes_no_space() {
+        for (cdb, parameters) in [
+            ([0x04, 0, 0, 0, 0, 0], &[][..]),
+            ([0x04, 0x10, 0, 0, 0, 0], &[0, 0x82, 0, 0]), // FOV, IMMED: SBC-3 table 38
+            ([0x04, 0x30, 0, 0, 0, 0], &[0; 8]),
+        ] {
+            let disk = Disk::new(64).await;
+            disk.unit.write(0, vec![7; 64 * 512].into()).await.unwrap();
+            disk.send(&disk.nexus("iqn.2026-11.test:ada"), &cdb, parameters).await.unwrap();
+            let mut bytes = Vec::new();
+            disk.unit.read(0, 64 * 512).await.unwrap().append_to(&mut bytes).unwrap();
+            assert_eq!(bytes, vec![0; 64 * 512]);
+            assert_eq!(disk.unit.open.attributes().unwrap().allocated, 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_format_cannot_do_is_refused_before_anything_is_lost() {
+        let disk = Disk::new(64).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        disk.unit.write(0, vec![7; 512].into()).await.unwrap();
+        for (parameters, byte) in [([1, 0, 0, 0], 0), ([0, 8, 0, 0], 1), ([0, 0, 0, 8], 2)] {
+            let refused = disk.send(&ada, &[0x04, 0x10, 0, 0, 0, 0], &parameters).await.unwrap_err();
+            assert_eq!(refused, Refusal::Check(Sense::in_parameters(byte)));
+        }
+        let refused = disk.send(&ada, &[0x04, 0x80, 0, 0, 0, 0], b"").await.unwrap_err();
+        assert_eq!(refused, Refusal::Check(Sense::in_cdb(1)));
+        assert!(disk.unit.open.attributes().unwrap().allocated > 0);
+    }
+}
