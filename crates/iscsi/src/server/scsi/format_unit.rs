@@ -43,7 +43,7 @@ async fn format(command: &Command) -> Outcome {
         }
     }
     unit.open.punch(0, unit.blocks() * u64::from(unit.block_size())).await?;
-    unit.sync().await?;
+    unit.sync(&command.nexus).await?;
     Ok(Good::nothing())
 }
 

@@ -3,9 +3,9 @@
 use super::Supported;
 use super::cache;
 use super::compare_and_write;
-use super::get_lba_status;
 use super::diagnostic;
 use super::format_unit;
+use super::get_lba_status;
 use super::inquiry;
 use super::log_sense;
 use super::mode_select;
@@ -42,9 +42,9 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &write::WRITE_6,
     &inquiry::INQUIRY,
     &mode_select::MODE_SELECT_6,
-    &mode_sense::MODE_SENSE_6,
     &reserve::RESERVE_6,
     &reserve::RELEASE_6,
+    &mode_sense::MODE_SENSE_6,
     &start_stop::START_STOP_UNIT,
     &diagnostic::SEND_DIAGNOSTIC,
     &prevent_allow::PREVENT_ALLOW,
@@ -55,11 +55,14 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &verify::VERIFY_10,
     &pre_fetch::PRE_FETCH_10,
     &cache::SYNCHRONIZE_CACHE_10,
+    &read_defect_data::READ_DEFECT_DATA_10,
+    &write_same::WRITE_SAME_10,
+    &unmap::UNMAP,
     &log_sense::LOG_SENSE,
     &mode_select::MODE_SELECT_10,
-    &mode_sense::MODE_SENSE_10,
     &reserve::RESERVE_10,
     &reserve::RELEASE_10,
+    &mode_sense::MODE_SENSE_10,
     &persistent_reserve_in::READ_KEYS,
     &persistent_reserve_in::READ_RESERVATION,
     &persistent_reserve_in::REPORT_CAPABILITIES,
@@ -73,9 +76,6 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &persistent_reserve_out::REGISTER_AND_IGNORE,
     &persistent_reserve_out::REGISTER_AND_MOVE,
     &persistent_reserve_out::REPLACE_LOST,
-    &read_defect_data::READ_DEFECT_DATA_10,
-    &write_same::WRITE_SAME_10,
-    &unmap::UNMAP,
     &read::READ_16,
     &compare_and_write::COMPARE_AND_WRITE,
     &write::WRITE_16,

@@ -3,9 +3,9 @@
 mod access;
 mod cache;
 mod compare_and_write;
-mod get_lba_status;
 mod diagnostic;
 mod format_unit;
+mod get_lba_status;
 mod inquiry;
 mod log;
 mod maintenance;
@@ -31,18 +31,16 @@ mod write_same;
 pub use access::Access;
 pub use cache::Cache;
 pub use compare_and_write::CompareAndWrite;
-pub use get_lba_status::{GetLbaStatus, LBA_STATUS_DESCRIPTOR, LBA_STATUS_HEADER, LbaStatus, Provisioning};
-pub use inquiry::{Inquiry, Peripheral, StandardData, padded};
-pub use log::{LogPage, LogPageId, LogParameter, LogSense, Resource};
-pub use persistent_reserve_out::ReservationType;
 pub use diagnostic::SendDiagnostic;
 pub use format_unit::{FormatHeader, FormatUnit};
+pub use get_lba_status::{GetLbaStatus, LBA_STATUS_DESCRIPTOR, LBA_STATUS_HEADER, LbaStatus, Provisioning};
 pub use inquiry::{Inquiry, Peripheral, StandardData, padded};
 pub use log::{LogPage, LogPageId, LogParameter, LogSense, Resource};
 pub use maintenance::{
     IdentifyingInformation, MaintenanceIn, OneCommand, PortGroup, PortGroups, SupportedCommand,
     SupportedCommands, TaskFunctions, Timeouts,
 };
+pub use persistent_reserve_out::ReservationType;
 pub use read::Read;
 pub use read_capacity::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16};
 pub use read_defect_data::ReadDefectData;
