@@ -80,13 +80,16 @@ fn task(
     let command = command(session, pdu, cdb, aborted.clone());
     let unit = command.unit.clone();
     let expects = if pdu.writes { u64::from(pdu.expected_length) } else { 0 };
-    Ok(match scsi::needs(&command).and_then(|(supported, needs)| room(connection, supported, needs)) {
-        Ok((supported, needs, sink, gathered)) => {
-            let transfer = Transfer::new(expects, needs, sink, bursts);
-            Task::new(pdu, unit, (needs, gathered), transfer, Some(Work { command, supported }), aborted)
-        }
-        Err(why) => Task::new(pdu, unit, (0, 0), Transfer::failed(expects, why, bursts), None, aborted),
-    })
+    Ok(
+        match scsi::needs(&command).and_then(|(supported, needs)| room(connection, supported, needs, expects))
+        {
+            Ok((supported, needs, sink, gathered)) => {
+                let transfer = Transfer::new(expects, needs, sink, bursts);
+                Task::new(pdu, unit, (needs, gathered), transfer, Some(Work { command, supported }), aborted)
+            }
+            Err(why) => Task::new(pdu, unit, (0, 0), Transfer::failed(expects, why, bursts), None, aborted),
+        },
+    )
 }
 
 /// The command descriptor block: 16 bytes of the header, and more where there are more.
@@ -121,17 +124,27 @@ fn command(session: &Arc<Session>, pdu: &ScsiCommand, cdb: Bytes, aborted: Arc<A
 type Room = (&'static Supported, u64, Sink, usize);
 
 /// Where the data of a command go.
-fn room(connection: &Connection, supported: &'static Supported, needs: Needs) -> Result<Room, Refusal> {
+fn room(
+    connection: &Connection,
+    supported: &'static Supported,
+    needs: Needs,
+    expects: u64,
+) -> Result<Room, Refusal> {
     match needs {
         Needs::Nothing => Ok((supported, 0, Sink::Nowhere, 0)),
         Needs::Blocks { offset, length } => Ok((supported, length, Sink::Blocks(offset), 0)),
-        Needs::Parameters(length) if length > MAX_PARAMETERS => {
+        Needs::Exactly(length) if expects != length as u64 => {
             Err(Sense::illegal(Asc::INVALID_FIELD_IN_CDB).into())
         }
-        Needs::Parameters(length) if !connection.solicited.gather(length) => {
+        Needs::Parameters(length) | Needs::Exactly(length) if length > MAX_PARAMETERS => {
+            Err(Sense::illegal(Asc::INVALID_FIELD_IN_CDB).into())
+        }
+        Needs::Parameters(length) | Needs::Exactly(length) if !connection.solicited.gather(length) => {
             Err(Refusal::Status(Status::TASK_SET_FULL))
         }
-        Needs::Parameters(length) => Ok((supported, length as u64, Sink::Parameters(Vec::new()), length)),
+        Needs::Parameters(length) | Needs::Exactly(length) => {
+            Ok((supported, length as u64, Sink::Parameters(Vec::new()), length))
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Command {
     pub(crate) nexus: Arc<Nexus>,
     /// The descriptor block: 16 bytes or, of variable length, more. Shorter ones have zeros behind them.
     pub(crate) cdb: Bytes,
-    /// What the initiator has sent for [`Needs::Parameters`].
+    /// What the initiator has sent for [`Needs::Parameters`] (fewer bytes if it had no more) or [`Needs::Exactly`].
     pub(crate) data: Bytes,
     /// This initiator may not write to this unit, or nobody may.
     pub(crate) read_only: bool,
@@ -68,6 +68,8 @@ pub(crate) enum Needs {
     Nothing,
     /// So many bytes, and all of them at once, in [`Command::data`].
     Parameters(usize),
+    /// The same for commands about blocks: an initiator that expects to send more or less is refused.
+    Exactly(usize),
     /// So many bytes, which are written to this place of the unit (in bytes) as they arrive, before it runs.
     Blocks { offset: u64, length: u64 },
 }

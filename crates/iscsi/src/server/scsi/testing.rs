@@ -126,7 +126,7 @@ impl Disk {
         let (supported, needs) = super::needs(&command)?;
         match needs {
             Needs::Nothing => assert!(data.is_empty(), "the command takes no data"),
-            Needs::Parameters(length) => {
+            Needs::Parameters(length) | Needs::Exactly(length) => {
                 assert_eq!(data.len(), length, "the command takes other data");
                 command.data = Bytes::copy_from_slice(data);
             }

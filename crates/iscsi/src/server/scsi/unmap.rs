@@ -34,7 +34,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
 /// Everything is looked at before anything is given back.
 async fn unmap(command: &Command) -> Outcome {
     let unit = command.unit()?;
-    if command.data.is_empty() {
+    if Unmap::decode(&mut Reader::new(&command.cdb))?.list_length == 0 {
         return Ok(Good::nothing());
     }
     for (offset, length) in ranges(unit, &command.data)? {

@@ -34,8 +34,8 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     };
     Ok(match request.check {
         _ if length == 0 => Needs::Nothing,
-        ByteCheck::Blocks => Needs::Parameters(length as usize), // limits::TRANSFER_BYTES at most
-        ByteCheck::OneBlock => Needs::Parameters(unit.block_size() as usize),
+        ByteCheck::Blocks => Needs::Exactly(length as usize), // limits::TRANSFER_BYTES at most
+        ByteCheck::OneBlock => Needs::Exactly(unit.block_size() as usize),
         ByteCheck::Nothing | ByteCheck::Reserved => Needs::Nothing,
     })
 }
@@ -132,7 +132,7 @@ mod tests {
                 &[0x2f, 0x06, 0, 0, 0, 5, 0, 0x0f, 0x00, 0],
             )
         };
-        assert_eq!(super::needs(&command), Ok(Needs::Parameters(512)));
+        assert_eq!(super::needs(&command), Ok(Needs::Exactly(512)));
         let ended = super::verify(&command).await.unwrap_err();
         assert_eq!(ended, Refusal::Status(crate::wire::scsi::Status::TASK_ABORTED));
     }

@@ -33,7 +33,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     }
     command.may_write()?;
     where_to(command, unit, &request)?;
-    Ok(if request.no_data { Needs::Nothing } else { Needs::Parameters(unit.block_size() as usize) })
+    Ok(if request.no_data { Needs::Nothing } else { Needs::Exactly(unit.block_size() as usize) })
 }
 
 fn where_to(command: &Command, unit: &LogicalUnit, request: &WriteSame) -> Result<(u64, u64), Refusal> {
