@@ -9,8 +9,9 @@ use parking_lot::{Mutex, RwLock};
 
 use super::connection::Connection;
 use super::login::Parameters;
-use super::scsi::{Holder, InitiatorPort, LogicalUnit, Nexus};
+use super::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus};
 use super::target::{Seen, Target};
+use super::task::Task;
 use super::transfer::Bursts;
 use super::window::Window;
 use crate::wire::pdu::Head;
@@ -182,13 +183,17 @@ impl Holder for Session {
         &self.nexus.initiator
     }
 
-    fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) {
+    fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) -> Ending {
         let seen = self.seen.read().1.clone();
         let number =
             seen.iter().find(|seen| std::ptr::eq(&raw const *seen.unit, unit)).map(|seen| seen.number);
-        let Some(number) = number else { return };
-        for connection in self.connections() {
-            connection.abort(|task| task.lun.number() == Some(number) && Some(task.tag) != except);
-        }
+        let is_meant = |task: &Task| task.lun.number() == number && Some(task.tag) != except;
+        let connections = if number.is_some() { self.connections() } else { Vec::new() };
+        let aborted: Vec<_> = connections.iter().flat_map(|connection| connection.abort(is_meant)).collect();
+        Box::pin(async move {
+            for task in aborted {
+                task.until_over().await;
+            }
+        })
     }
 }

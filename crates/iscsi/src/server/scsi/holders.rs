@@ -1,5 +1,7 @@
 //! The sessions that see a logical unit: whom to tell of what happens to it, and whose commands to call off.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -7,12 +9,16 @@ use parking_lot::Mutex;
 use super::{InitiatorPort, LogicalUnit, Nexus};
 use crate::wire::scsi::Asc;
 
+/// Commands that were called off and end.
+pub(crate) type Ending = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A session, as its logical units know it.
 pub(crate) trait Holder: Send + Sync {
     /// Whose it is.
     fn initiator(&self) -> &InitiatorPort;
-    /// Calls off its commands for this unit but the one with the tag `except`. They are not answered any more.
-    fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>);
+    /// Calls off its commands for this unit but the one with the tag `except`. They are not answered any more, and what is
+    /// being done for them is over when the future is ready.
+    fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) -> Ending;
 }
 
 /// Those of one unit.
@@ -50,14 +56,6 @@ impl LogicalUnit {
         others.for_each(|holder| self.attentions.raise(holder.initiator(), what));
     }
 
-    /// Calls off the commands of an initiator.
-    pub(crate) fn abort_tasks_of(&self, initiator: &InitiatorPort, except: Option<u32>) {
-        let theirs = self.holders.all().into_iter().filter(|holder| holder.initiator() == initiator);
-        theirs.for_each(|holder| holder.abort_tasks(self, except));
-    }
-}
-
-impl LogicalUnit {
     /// A session does not see the unit any more.
     pub(crate) fn nexus_lost(&self, holder: &Weak<dyn Holder>, nexus: &Nexus) {
         self.holders.leave(holder);
@@ -67,10 +65,12 @@ impl LogicalUnit {
     /// What is kept of a session while it lasts goes.
     pub(crate) fn forget(&self, nexus: &Nexus) {
         self.attentions.forget(&nexus.initiator);
+        self.reservations.nexus_lost(&nexus.initiator);
     }
 
     /// Everything that initiators have made of the unit goes, but for what outlasts a reset.
     pub(crate) fn reset(&self) {
         self.modes.reset();
+        self.reservations.reset();
     }
 }

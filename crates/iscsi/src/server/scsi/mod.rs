@@ -60,7 +60,7 @@ mod write_same;
 pub(crate) use attention::Attentions;
 pub(crate) use command::{Command, Conflict, Good, Needs, Outcome, Refusal, Running, Supported};
 pub(crate) use dispatch::{needs, run};
-pub(crate) use holders::{Holder, Holders};
+pub(crate) use holders::{Ending, Holder, Holders};
 pub use nexus::InitiatorPort;
 pub(crate) use nexus::Nexus;
 pub use unit::{Identity, Keeper, LogicalUnit, UnitOptions};

@@ -1,14 +1,18 @@
 //! PERSISTENT RESERVE OUT, SPC-4 6.16.
 
+use std::time::Duration;
+
 use super::persistent_reserve_in::TARGET_PORT;
 use super::reservations::{Effects, Move, Persistent, Preempt, Register};
-use super::{Command, Conflict, Good, InitiatorPort, Needs, Outcome, Refusal, Supported};
+use super::{Command, Conflict, Ending, Good, InitiatorPort, Needs, Outcome, Refusal, Supported};
 use crate::wire::Reader;
 use crate::wire::scsi::persistent_reserve_out::{Action, BASIC, Move as MoveParameters, Parameters, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 
 /// Longest parameter list: with a TransportID for each of some hundred initiator ports.
 const PARAMETERS_MOST: usize = 64 << 10;
+/// How long commands that are called off have to end, where a disk does not answer.
+const ENDING_WITHIN: Duration = Duration::from_secs(10);
 /// Shortest parameter list of REGISTER AND MOVE: with the shortest TransportID.
 const MOVE_LEAST: usize = BASIC + 24;
 
@@ -74,12 +78,25 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
 async fn persistent_reserve_out(command: &Command) -> Outcome {
     let (unit, nexus) = (command.unit()?.clone(), command.nexus.clone());
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
-    let change = Change::of(request, &command.data)?;
+    let (change, mine) = (Change::of(request, &command.data)?, command.tag);
     let done = tokio::task::spawn_blocking(move || {
-        unit.change_reservations(|state| change.make(state, &nexus.initiator))
+        unit.change_reservations(mine, |state| change.make(state, &nexus.initiator))
     });
-    done.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))??;
+    let ending = done.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))??;
+    until_over(ending).await;
     Ok(Good::nothing())
+}
+
+/// Whoever shuts others out relies on it that nothing of theirs is written any more.
+async fn until_over(ending: Vec<Ending>) {
+    let all = async {
+        for commands in ending {
+            commands.await;
+        }
+    };
+    if tokio::time::timeout(ENDING_WITHIN, all).await.is_err() {
+        tracing::warn!("commands that were preempted have not ended: the disk does not answer");
+    }
 }
 
 /// What is asked for, checked as far as that can be without knowing what is reserved.

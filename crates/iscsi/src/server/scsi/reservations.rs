@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 pub(super) use self::persistent::{Effects, Move, Persistent, Preempt, Register};
-use super::{Conflict, Identity, InitiatorPort, Keeper, LogicalUnit, Nexus, Refusal};
+use super::{Conflict, Ending, Identity, InitiatorPort, Keeper, LogicalUnit, Nexus, Refusal};
 use crate::wire::Writer;
 use crate::wire::reservations::Kept;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
@@ -146,12 +146,13 @@ impl Now {
 }
 
 impl LogicalUnit {
-    /// Changes persistent reservations: all of it or nothing, and not before what is to be kept is on the disk. It waits for the
-    /// disk.
+    /// Changes persistent reservations: all of it or nothing, and not before what is to be kept is on the disk, for which it waits.
+    /// Answers the commands that it has called off, of which that with the tag `mine` is none.
     pub(super) fn change_reservations(
         &self,
+        mine: u32,
         change: impl FnOnce(&mut Persistent) -> Result<Effects, Refusal>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Vec<Ending>, Refusal> {
         let one_at_a_time = self.reservations.changing.lock();
         let before = self.reservations.persistent();
         let mut after = Persistent::clone(&before);
@@ -168,8 +169,7 @@ impl LogicalUnit {
             self.reservations.now_in_force(&now);
         }
         drop(one_at_a_time);
-        self.tell(effects);
-        Ok(())
+        Ok(self.tell(&effects, mine))
     }
 
     fn keep(&self, persistent: &Persistent) -> Result<(), Refusal> {
@@ -182,19 +182,23 @@ impl LogicalUnit {
     }
 
     /// Tells the others, as far as they are there, and calls off the commands of those who were shut out.
-    fn tell(&self, effects: Effects) {
-        if effects.told.is_empty() {
-            return;
+    fn tell(&self, effects: &Effects, mine: u32) -> Vec<Ending> {
+        let mut ending = Vec::new();
+        if effects.is_nothing() {
+            return ending;
         }
         for holder in self.holders.all() {
             let initiator = holder.initiator();
             let told = effects.told.iter().filter(|(who, _)| who == initiator);
             told.for_each(|(_, what)| self.attentions.raise(initiator, *what));
-            if effects.aborted.contains(initiator) {
-                self.abort_tasks_of(initiator, None);
+            if effects.aborted_of_sender.as_ref() == Some(initiator) {
+                ending.push(holder.abort_tasks(self, Some(mine)));
+            } else if effects.aborted.contains(initiator) {
+                ending.push(holder.abort_tasks(self, None));
                 self.attentions.raise(initiator, Asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR);
             }
         }
+        ending
     }
 }
 

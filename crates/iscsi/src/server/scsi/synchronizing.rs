@@ -106,8 +106,8 @@ mod tests {
     use vfs::backend::memory::Memory;
 
     use super::*;
-    use crate::server::scsi::UnitOptions;
     use crate::server::scsi::testing::Disk;
+    use crate::server::scsi::{Ending, UnitOptions};
     use crate::wire::scsi::{Asc, Key, Sense};
 
     const SYNCHRONIZE: [u8; 10] = [0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -119,7 +119,9 @@ mod tests {
             &self.0
         }
 
-        fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) {}
+        fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) -> Ending {
+            Box::pin(std::future::ready(()))
+        }
     }
 
     async fn disk() -> (Arc<Faulty>, Disk) {

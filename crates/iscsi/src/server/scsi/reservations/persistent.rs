@@ -42,6 +42,14 @@ pub(in crate::server::scsi) struct Effects {
     pub(super) told: Vec<(InitiatorPort, Asc)>,
     /// Whose commands to call off.
     pub(super) aborted: Vec<InitiatorPort>,
+    /// The sender, if its own commands are to be called off but for this one.
+    pub(super) aborted_of_sender: Option<InitiatorPort>,
+}
+
+impl Effects {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.told.is_empty() && self.aborted_of_sender.is_none() // whoever is aborted is told
+    }
 }
 
 /// REGISTER, and REGISTER AND IGNORE EXISTING KEY.
@@ -237,12 +245,12 @@ impl Persistent {
         } else if self.registrations.is_empty() {
             self.reservation = None; // all who were registered held it
         }
+        if request.abort {
+            effects.aborted_of_sender = (of_all || removed.contains(me)).then(|| me.clone());
+            effects.aborted = removed.iter().filter(|who| *who != me).cloned().collect();
+        }
         let shut_out = removed.into_iter().filter(|who| who != me);
         effects.told.extend(shut_out.map(|who| (who, Asc::REGISTRATIONS_PREEMPTED)));
-        if request.abort {
-            let preempted = effects.told.iter().filter(|(_, what)| *what == Asc::REGISTRATIONS_PREEMPTED);
-            effects.aborted = preempted.map(|(who, _)| who.clone()).collect();
-        }
         Ok(effects)
     }
 
@@ -332,7 +340,7 @@ impl Persistent {
 
     fn told_to_others(&self, me: &InitiatorPort, what: Asc) -> Effects {
         let others = self.registrations.keys().filter(|who| *who != me);
-        Effects { told: others.map(|who| (who.clone(), what)).collect(), aborted: Vec::new() }
+        Effects { told: others.map(|who| (who.clone(), what)).collect(), ..Effects::default() }
     }
 
     /// What is to outlast the server: with APTPL all of it, else nothing.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::server::scsi::testing::Disk;
-use crate::server::scsi::{Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal};
+use crate::server::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal};
 use crate::wire::Writer;
 use crate::wire::scsi::{Asc, Sense, Status, TransportId};
 
@@ -33,6 +33,7 @@ const TYPES: [u8; 6] = [1, 3, 5, 6, 7, 8];
 struct Host {
     nexus: Arc<Nexus>,
     aborted: Mutex<u32>,
+    spared: Mutex<bool>,
 }
 
 impl Holder for Host {
@@ -40,8 +41,10 @@ impl Holder for Host {
         &self.nexus.initiator
     }
 
-    fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) {
+    fn abort_tasks(&self, _: &LogicalUnit, except: Option<u32>) -> Ending {
         *self.aborted.lock() += 1;
+        *self.spared.lock() = except.is_some();
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -61,7 +64,7 @@ impl Cluster {
     fn of(disk: Disk) -> Self {
         let host = |name: &str| {
             let nexus = disk.nexus(&format!("iqn.2026-11.test:{name}"));
-            let host = Arc::new(Host { nexus, aborted: Mutex::new(0) });
+            let host = Arc::new(Host { nexus, aborted: Mutex::new(0), spared: Mutex::new(false) });
             let weak: Weak<Host> = Arc::downgrade(&host);
             disk.unit.holders.arrive(weak);
             host

@@ -113,3 +113,18 @@ async fn preempt_and_abort_calls_off_the_commands_of_those_shut_out() {
     assert_eq!((all.told(&all.bob), all.told(&all.eve)), (both.to_vec(), both.to_vec()));
     assert_eq!((*all.ada.aborted.lock(), *all.bob.aborted.lock(), *all.eve.aborted.lock()), (0, 1, 1));
 }
+
+#[tokio::test]
+async fn the_senders_own_commands_are_called_off_with_those_of_all_registrants_but_not_this_one() {
+    let all = reserved(7).await;
+    all.keys(&all.bob, PREEMPT_AND_ABORT, 7, 2, 0).await.unwrap();
+    for host in [&all.ada, &all.bob, &all.eve] {
+        assert_eq!(*host.aborted.lock(), 1);
+    }
+    assert!(*all.bob.spared.lock() && !*all.ada.spared.lock());
+    assert_eq!(all.told(&all.bob), []);
+    // SPC-4 5.13.11.2.6: regardless of who holds the reservation.
+    let all = reserved(1).await;
+    all.keys(&all.bob, PREEMPT_AND_ABORT, 1, 2, 2).await.unwrap();
+    assert_eq!((*all.ada.aborted.lock(), *all.bob.aborted.lock(), *all.eve.aborted.lock()), (0, 1, 1));
+}
