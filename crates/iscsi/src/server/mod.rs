@@ -31,6 +31,10 @@ mod solicited;
 pub(crate) mod target;
 mod task;
 mod task_management;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod text;
 mod transfer;
 mod window;

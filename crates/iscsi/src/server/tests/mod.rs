@@ -1,0 +1,6 @@
+//! Sessions as initiators see them.
+
+mod data;
+mod order;
+mod sessions;
+mod tasks;
