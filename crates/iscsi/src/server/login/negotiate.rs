@@ -8,8 +8,8 @@ use super::parameters::{
 };
 use crate::wire::keys;
 
-/// What RFC 7144 numbers what is beyond RFC 3720: this is RFC 7143.
-const PROTOCOL_LEVEL: u8 = 1;
+/// RFC 7144 7.1.1: 2 is what RFC 7144 itself adds.
+const PROTOCOL_LEVEL: u8 = 2;
 
 /// What is answered to an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -43,7 +43,7 @@ fn numbers_are_the_lower_or_the_higher_one() {
         ("DefaultTime2Retain=0", "0"),
         ("DefaultTime2Retain=3600", "20"),
         ("ErrorRecoveryLevel=2", "0"),
-        ("iSCSIProtocolLevel=2", "1"),
+        ("iSCSIProtocolLevel=3", "2"),
         ("iSCSIProtocolLevel=0", "0"),
     ] {
         check(offered, answered);
