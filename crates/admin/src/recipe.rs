@@ -27,6 +27,8 @@ pub struct Reachable {
     pub smb: Option<(IpAddr, u16)>,
     /// AFP: address and port.
     pub afp: Option<(IpAddr, u16)>,
+    /// iSCSI: address and port.
+    pub iscsi: Option<(IpAddr, u16)>,
 }
 
 /// The client a line is for.
@@ -144,6 +146,52 @@ fn percent_encoded(byte: u8) -> String {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),
     }
+}
+
+/// The standard port of iSCSI.
+const ISCSI_PORT: u16 = 3260;
+
+/// How initiators reach a LUN: its target's name and number there. `guests`: they need not prove who they are.
+#[must_use]
+pub fn lun(target: &str, number: u16, (host, port): (IpAddr, u16), guests: bool) -> Vec<MountLine> {
+    let line = |client: &str, line: String, why: Option<&str>| MountLine {
+        protocol: Protocol::Iscsi,
+        client: client.into(),
+        line,
+        why: why.map(Into::into),
+    };
+    let at = SocketAddr::new(host, port);
+    let account = if guests { "" } else { "NAME%SECRET@" };
+    let chap =
+        "NAME and SECRET are those of an account with a CHAP secret: `fourfold user add NAME --chap-secret`";
+    let chap = Some(chap).filter(|_| !guests);
+    let login = match guests {
+        true => String::new(),
+        false => ["authmethod -v CHAP", "username -v NAME", "password -v SECRET"]
+            .map(|set| {
+                format!(" && sudo iscsiadm -m node -T {target} -p {at} -o update -n node.session.auth.{set}")
+            })
+            .concat(),
+    };
+    let linux = format!(
+        "sudo iscsiadm -m discovery -t sendtargets -p {at}{login} && sudo iscsiadm -m node -T {target} -p {at} --login"
+    );
+    let port = if port == ISCSI_PORT { String::new() } else { format!(" -TargetPortalPortNumber {port}") };
+    let proof =
+        if guests { "" } else { " -AuthenticationType ONEWAYCHAP -ChapUsername NAME -ChapSecret SECRET" };
+    let windows = format!(
+        "New-IscsiTargetPortal -TargetPortalAddress {host}{port}; Connect-IscsiTarget -NodeAddress {target} \
+         -IsPersistent $true{proof}"
+    );
+    vec![
+        line("Linux", linux, chap),
+        line("Windows", windows, chap),
+        line(
+            "libiscsi",
+            format!("iscsi-inq {}", quote(&format!("iscsi://{account}{at}/{target}/{number}"))),
+            chap,
+        ),
+    ]
 }
 
 fn lines(share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
@@ -311,6 +359,30 @@ mod tests {
         assert_eq!(quote("a$b"), "'a$b'");
         assert_eq!(quote("a[1]"), "'a[1]'");
         assert_eq!(quote(""), "''");
+    }
+
+    #[test]
+    fn a_lun_is_reached_with_a_secret_unless_its_share_lets_guests_in() {
+        let lines = |port, guests| -> Vec<String> {
+            let lines = lun("iqn.2026-11.test:a.b", 3, (HOST, port), guests);
+            lines.into_iter().map(|line| line.line).collect()
+        };
+        assert_eq!(
+            lines(3260, true),
+            [
+                "sudo iscsiadm -m discovery -t sendtargets -p 192.168.1.10:3260 && sudo iscsiadm -m node -T \
+                 iqn.2026-11.test:a.b -p 192.168.1.10:3260 --login",
+                "New-IscsiTargetPortal -TargetPortalAddress 192.168.1.10; Connect-IscsiTarget -NodeAddress \
+                 iqn.2026-11.test:a.b -IsPersistent $true",
+                "iscsi-inq iscsi://192.168.1.10:3260/iqn.2026-11.test:a.b/3",
+            ]
+        );
+        let lines = lines(13260, false);
+        assert!(lines[0].contains("-n node.session.auth.username -v NAME"), "{}", lines[0]);
+        assert!(
+            lines[1].contains("-TargetPortalPortNumber 13260") && lines[1].contains("-ChapUsername NAME")
+        );
+        assert_eq!(lines[2], "iscsi-inq iscsi://NAME%SECRET@192.168.1.10:13260/iqn.2026-11.test:a.b/3");
     }
 
     #[test]

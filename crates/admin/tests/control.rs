@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use admin::control::{self, AskError, Report, Status};
+use admin::control::{self, AskError, LunAnswer, LunRequest, LunStatus, Progress, Report, Status};
 
 struct Server;
 
@@ -22,6 +22,23 @@ impl Report for Server {
 
     fn say(&self, text: &str) -> Vec<String> {
         vec![format!("told 2 clients: {text}")]
+    }
+
+    fn lun(
+        &self,
+        request: LunRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<LunAnswer, Vec<String>> {
+        match request {
+            LunRequest::List => {
+                Ok(LunAnswer::Luns(vec![LunStatus { name: "video".into(), ..LunStatus::default() }]))
+            }
+            LunRequest::Clone { new, .. } => {
+                (0..3).for_each(|done| assert!(progress(Progress { done, total: 3 })));
+                Ok(LunAnswer::Done(vec![new]))
+            }
+            other => Err(vec![format!("{other:?}")]),
+        }
     }
 }
 
@@ -71,9 +88,27 @@ fn a_refused_reload_says_why() {
 }
 
 #[test]
+fn how_far_something_is_comes_before_its_answer() {
+    let state = tempfile::tempdir().unwrap();
+    let request = LunRequest::Clone { share: "A".into(), name: "b".into(), new: "c".into(), copy: false };
+    let (answer, heard) = with_server(state.path(), |path| {
+        let mut heard = Vec::new();
+        let answer = control::lun(path, request, &mut |now| heard.push(now.done)).unwrap();
+        (answer, heard)
+    });
+    assert_eq!((answer, heard), (LunAnswer::Done(vec!["c".into()]), vec![0, 1, 2]));
+    let list = with_server(state.path(), |path| control::lun(path, LunRequest::List, &mut |_| {}).unwrap());
+    assert!(matches!(list, LunAnswer::Luns(luns) if luns[0].name == "video"));
+    let line = with_server(state.path(), |path| {
+        raw(path, b"{\"ask\":\"lun\",\"do\":\"remove\",\"share\":\"A\",\"name\":\"b\"}\n")
+    });
+    assert!(line.starts_with("{\"refused\":[\"Remove {"), "{line}");
+}
+
+#[test]
 fn nonsense_and_endless_requests_are_refused() {
     let state = tempfile::tempdir().unwrap();
-    for request in [&b"hello\n"[..], b"{\"ask\":\"shutdown\"}\n", b"\n", &[b'x'; 4096]] {
+    for request in [&b"hello\n"[..], b"{\"ask\":\"shutdown\"}\n", b"\n", &[b'x'; 16384]] {
         let request = request.to_vec();
         let shown = String::from_utf8_lossy(&request[..8.min(request.len())]).into_owned();
         let answer = with_server(state.path(), move |path| raw(path, &request));

@@ -1,7 +1,7 @@
 //! The folders at a share's root that are the server's own. No client sees or reaches them, by whatever protocol.
 
 use crate::acl::server;
-use crate::backend::{Found, NewKind};
+use crate::backend::{Found, NewKind, RenameMode, Stability};
 use crate::streams::{STORE, find_or_make};
 use crate::{Error, Kind, Result, Volume};
 
@@ -20,21 +20,45 @@ pub(crate) fn refuse_own(name: &[u8]) -> Result<()> {
 }
 
 impl Volume {
-    /// The folder of [`DISKS`], if there is one. `NotPermitted` when somebody else has put something in its place.
-    pub fn disks(&self) -> Result<Option<Found>> {
-        match self.root()?.object.lookup(server(), DISKS) {
-            Ok(found) => self.really_own(found).map(Some),
-            Err(Error::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// A disk of the server's own. `NotPermitted` when somebody else has put something in its folder's place.
+    pub fn disk(&self, name: &[u8]) -> Result<Found> {
+        self.disks()?.object.lookup(server(), name)
     }
 
-    /// The same, made if need be.
-    pub fn make_disks(&self) -> Result<Found> {
+    /// Makes an empty one; fails with `Exists` when there is one.
+    pub fn make_disk(&self, name: &[u8]) -> Result<Found> {
         if self.is_read_only() {
-            return self.disks()?.ok_or(Error::ReadOnly);
+            return Err(Error::ReadOnly);
         }
-        self.really_own(find_or_make(&*self.root()?.object, DISKS, NewKind::Folder, 0o700)?)
+        let folder =
+            self.really_own(find_or_make(&*self.root()?.object, DISKS, NewKind::Folder, 0o700)?)?.object;
+        let found = folder.create(server(), name, NewKind::File, 0o600)?;
+        folder.sync(Stability::File)?;
+        Ok(found)
+    }
+
+    /// Gives one another name, which none may have.
+    pub fn rename_disk(&self, name: &[u8], new_name: &[u8]) -> Result<()> {
+        let folder = self.disks()?.object;
+        folder.rename(server(), name, &*folder, new_name, RenameMode::Keep)?;
+        folder.sync(Stability::File)
+    }
+
+    /// Removes one. Whoever has it open goes on.
+    pub fn remove_disk(&self, name: &[u8]) -> Result<()> {
+        let folder = self.disks()?.object;
+        folder.remove(server(), name)?;
+        folder.sync(Stability::File)
+    }
+
+    /// The file at this path of stored names, as the server itself sees it; no link is followed.
+    pub fn file_at(&self, path: &[&[u8]]) -> Result<Found> {
+        path.iter().try_for_each(|name| refuse_own(name))?;
+        self.root()?.object.lookup_path(server(), path)
+    }
+
+    fn disks(&self) -> Result<Found> {
+        self.really_own(self.root()?.object.lookup(server(), DISKS)?)
     }
 
     /// Whoever may write into the share could have made it before us.
@@ -46,5 +70,58 @@ impl Volume {
         }
         tracing::warn!(file = ?found.object.id(), "somebody else's, in place of the server's own folder for disks");
         Err(Error::NotPermitted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::backend::memory::Memory;
+    use crate::state::{ClientId, Party};
+    use crate::{Actor, Caller, VolumeOptions};
+
+    fn volume(sidecars: bool) -> Volume {
+        Volume::new(Arc::new(Memory::ticking()), VolumeOptions { sidecars, ..VolumeOptions::default() })
+    }
+
+    #[test]
+    fn disks_are_neither_listed_nor_reached_by_name() {
+        for volume in [volume(true), volume(false)] {
+            volume.make_disk(b"video.img").unwrap();
+            let (root, caller) = (volume.root().unwrap(), Caller::root());
+            let page = volume.list(&caller, &root, 0).unwrap();
+            assert_eq!(page.named().count(), 0);
+            assert_eq!(volume.offspring(&root).unwrap(), 0);
+            assert_eq!(volume.lookup(&caller, &root.object, DISKS).err(), Some(Error::AccessDenied));
+            let ada = Actor::new(caller, Party::client(ClientId(1)));
+            let made = volume.create(&ada, &root, DISKS, NewKind::Folder, 0o777);
+            assert_eq!(made.err(), Some(Error::AccessDenied));
+            let moved = volume.rename(&ada, (&root, DISKS), (&root, b"mine"), RenameMode::Replace);
+            assert_eq!(moved.err(), Some(Error::AccessDenied));
+            assert_eq!(volume.file_at(&[DISKS, b"video.img"]).err(), Some(Error::AccessDenied));
+        }
+    }
+
+    #[test]
+    fn disks_are_made_once_renamed_and_removed() {
+        let volume = volume(true);
+        assert_eq!(volume.disk(b"a").err(), Some(Error::NotFound));
+        volume.make_disk(b"a").unwrap();
+        assert_eq!(volume.make_disk(b"a").err(), Some(Error::Exists));
+        volume.make_disk(b"b").unwrap();
+        assert_eq!(volume.rename_disk(b"a", b"b").err(), Some(Error::Exists));
+        volume.remove_disk(b"b").unwrap();
+        volume.rename_disk(b"a", b"b").unwrap();
+        assert!(volume.disk(b"b").is_ok() && volume.disk(b"a").is_err());
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_not_trusted() {
+        let volume = volume(true);
+        volume.root().unwrap().object.create(server(), DISKS, NewKind::Folder, 0o777).unwrap();
+        assert_eq!(volume.make_disk(b"a").err(), Some(Error::NotPermitted));
+        assert_eq!(volume.disk(b"a").err(), Some(Error::NotPermitted));
     }
 }

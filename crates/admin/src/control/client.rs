@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Request, Response, Status, at_socket};
+use super::{LunAnswer, LunRequest, Progress, Request, Response, Status, at_socket};
 
 /// How long the server may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ pub fn status(state: &Path) -> Result<Status, AskError> {
     match ask(state, Request::Status)? {
         Response::Status(status) => Ok(*status),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
-        Response::Done(_) => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+        _ => Err(strange()),
     }
 }
 
@@ -60,11 +60,32 @@ pub fn say(state: &Path, text: &str) -> Result<Vec<String>, AskError> {
     done(ask(state, Request::Say { text: text.into() })?)
 }
 
+/// Does something about LUNs; `progress` hears how far it is, where that takes long.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn lun(
+    state: &Path,
+    request: LunRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<LunAnswer, AskError> {
+    match ask_for(state, Request::Lun(request), progress)? {
+        Response::Luns(luns) => Ok(LunAnswer::Luns(luns)),
+        Response::Done(lines) => Ok(LunAnswer::Done(lines)),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+fn strange() -> AskError {
+    io::Error::from(io::ErrorKind::InvalidData).into()
+}
+
 fn done(response: Response) -> Result<Vec<String>, AskError> {
     match response {
         Response::Done(lines) => Ok(lines),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
-        Response::Status(_) => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+        _ => Err(strange()),
     }
 }
 
@@ -73,15 +94,25 @@ fn done(response: Response) -> Result<Vec<String>, AskError> {
 /// # Errors
 /// See [`AskError`].
 pub fn ask(state: &Path, request: Request) -> Result<Response, AskError> {
+    ask_for(state, request, &mut |_| {})
+}
+
+fn ask_for(state: &Path, request: Request, progress: &mut dyn FnMut(Progress)) -> Result<Response, AskError> {
     let mut stream = connect(state)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_vec(&request).map_err(io::Error::from)?;
     line.push(b'\n');
     stream.write_all(&line)?;
-    let mut response = Vec::new();
-    BufReader::new(stream.take(LONGEST_RESPONSE)).read_until(b'\n', &mut response)?;
-    Ok(serde_json::from_slice(&response).map_err(io::Error::from)?)
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut response = Vec::new();
+        (&mut stream).take(LONGEST_RESPONSE).read_until(b'\n', &mut response)?;
+        match serde_json::from_slice(&response).map_err(io::Error::from)? {
+            Response::Progress(now) => progress(now),
+            last => return Ok(last),
+        }
+    }
 }
 
 fn connect(state: &Path) -> Result<UnixStream, AskError> {

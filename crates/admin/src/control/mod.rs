@@ -6,15 +6,18 @@
 //! {"ask":"status"}            {"status":{…}}
 //! {"ask":"reload"}            {"done":["what was taken over"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}
 //! {"ask":"say","text":"…"}    {"done":["who was told"]}
+//! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer there may be {"progress":{…}}
 //! anything else               {"refused":["…"]}
 //! ```
 
 mod client;
+mod lun;
 mod server;
 mod status;
 mod table;
 
-pub use client::{AskError, ask, reload, say, status};
+pub use client::{AskError, ask, lun, reload, say, status};
+pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
     LeaseStatus, ListenerStatus, LockStatus, MountLine, OpenStatus, SessionStatus, ShareStatus, Status,
@@ -43,6 +46,8 @@ pub enum Request {
         /// The message.
         text: String,
     },
+    /// Something about LUNs.
+    Lun(LunRequest),
 }
 
 /// What is answered.
@@ -51,6 +56,10 @@ pub enum Request {
 pub enum Response {
     /// To [`Request::Status`].
     Status(Box<Status>),
+    /// To [`LunRequest::List`].
+    Luns(Vec<LunStatus>),
+    /// It is being done; another line follows.
+    Progress(Progress),
     /// It was done; lines worth saying.
     Done(Vec<String>),
     /// It was not done; lines that say why.

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use super::{Request, Response, SOCKET, Status, at_socket};
+use super::{LunAnswer, LunRequest, Progress, Request, Response, SOCKET, Status, at_socket};
 
 /// The longest request in bytes.
-const LONGEST_REQUEST: u64 = 4096;
+const LONGEST_REQUEST: u64 = 16384;
+/// Lines of progress that wait for the asker to read them.
+const PROGRESS_AHEAD: usize = 8;
 /// Askers at the same time; more wait to be accepted.
 const MOST_ASKERS: usize = 16;
 /// How long an asker may take for its next request or for reading a response.
@@ -33,6 +35,13 @@ pub trait Report: Send + Sync + 'static {
 
     /// Shows a message to those who are logged in; lines that say who was told.
     fn say(&self, text: &str) -> Vec<String>;
+
+    /// Does something about LUNs. `progress` is told how far it is, and answers whether anybody still wants it.
+    ///
+    /// # Errors
+    /// It was not done; the lines say why.
+    fn lun(&self, request: LunRequest, progress: &dyn Fn(Progress) -> bool)
+    -> Result<LunAnswer, Vec<String>>;
 }
 
 /// Opens the socket in the state folder. One left behind by a server that was killed is replaced: whoever calls this
@@ -92,32 +101,63 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
             return Ok(());
         }
         let whole = line.ends_with(b"\n");
-        let response = if whole { answer(&line, Arc::clone(&report)).await } else { too_long() };
-        let mut text = serde_json::to_vec(&response)?;
-        text.push(b'\n');
-        timeout(PATIENCE, write.write_all(&text)).await??;
+        let mut responses = if whole { answer(&line, Arc::clone(&report)) } else { just(too_long()) };
+        while let Some(response) = responses.recv().await {
+            let mut text = serde_json::to_vec(&response)?;
+            text.push(b'\n');
+            timeout(PATIENCE, write.write_all(&text)).await??;
+        }
         if !whole {
             return Ok(());
         }
     }
 }
 
-/// Reading settings and walking tables may block, so it happens where that disturbs no one.
-async fn answer(line: &[u8], report: Arc<dyn Report>) -> Response {
+/// The responses to one request, the last of which is no progress. Reading settings and walking tables may block, so it
+/// happens where that disturbs no one.
+fn answer(line: &[u8], report: Arc<dyn Report>) -> mpsc::Receiver<Response> {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => {
             let hint = r#"write {"ask":"status"}, {"ask":"reload"} or {"ask":"say","text":"…"}"#;
-            return Response::Refused(vec![format!("the request was not understood: {error}; {hint}")]);
+            return just(Response::Refused(vec![format!("the request was not understood: {error}; {hint}")]));
         }
     };
-    let work = move || match request {
+    let (say, responses) = mpsc::channel(PROGRESS_AHEAD);
+    tokio::spawn(async move {
+        let progress = say.clone();
+        let work = move || work(request, &*report, &progress);
+        let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
+        let last = tokio::task::spawn_blocking(work).await.unwrap_or_else(failed);
+        let _ = say.send(last).await; // unless the asker has gone
+    });
+    responses
+}
+
+fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> Response {
+    match request {
         Request::Status => Response::Status(Box::new(report.status())),
         Request::Reload => report.reload().map_or_else(Response::Refused, Response::Done),
         Request::Say { text } => Response::Done(report.say(&text)),
-    };
-    let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
+        Request::Lun(request) => {
+            // An asker that reads slowly misses some of it.
+            let progress = |now| {
+                let _ = say.try_send(Response::Progress(now));
+                !say.is_closed()
+            };
+            match report.lun(request, &progress) {
+                Ok(LunAnswer::Luns(luns)) => Response::Luns(luns),
+                Ok(LunAnswer::Done(lines)) => Response::Done(lines),
+                Err(lines) => Response::Refused(lines),
+            }
+        }
+    }
+}
+
+fn just(response: Response) -> mpsc::Receiver<Response> {
+    let (say, responses) = mpsc::channel(1);
+    let _ = say.try_send(response); // there is room for one
+    responses
 }
 
 fn too_long() -> Response {

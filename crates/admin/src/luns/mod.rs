@@ -17,7 +17,7 @@ mod resolve;
 use std::path::PathBuf;
 
 pub use file::{LunError, LunFile, NewLun};
-pub use names::{Lengthy, matches_any, split};
+pub use names::split;
 pub use record::{LunOptions, LunRecord};
 pub use resolve::{Lun, Resolved, prefix, resolve};
 

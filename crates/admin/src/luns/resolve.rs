@@ -25,8 +25,8 @@ pub struct Lun {
 pub struct Resolved {
     /// The LUNs.
     pub luns: Vec<Lun>,
-    /// Why others are not served: lines for people.
-    pub problems: Vec<String>,
+    /// Why others are not served: `studio/video`, and a line for people.
+    pub problems: Vec<(String, String)>,
 }
 
 impl Lun {
@@ -76,14 +76,17 @@ impl Resolved {
             return;
         }
         match target_name(prefix, &record.target_suffix) {
-            Ok(target) => {
+            Some(target) => {
                 let size = set.and_then(|set| set.size);
                 self.luns.push(Lun { record: record.clone(), target, size });
             }
-            Err(_) => self.problems.push(format!(
-                "the LUN {} is not served: its target's name would be too long; choose a shorter `iscsi-name`",
-                record.full_name()
-            )),
+            None => {
+                let name = record.full_name();
+                let line = format!(
+                    "the LUN {name} is not served: its target's name would be too long; choose a shorter `iscsi-name`"
+                );
+                self.problems.push((name, line));
+            }
         }
     }
 
@@ -114,14 +117,15 @@ impl Resolved {
 fn note_settings<'a>(
     file: &mut LunFile,
     share: &'a ShareSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Vec<(String, String)>,
 ) -> Vec<&'a str> {
     // Those with a number of their own first: the others get what is left.
     let (numbered, free): (Vec<_>, Vec<_>) = share.luns.iter().partition(|lun| lun.number.is_some());
     let mut refused = Vec::new();
     for set in numbered.into_iter().chain(free) {
         if let Err((place, problem)) = note(file, share, set) {
-            problems.push(format!("{place}: the LUN {}/{} is not served: {problem}", share.name, set.name));
+            let name = format!("{}/{}", share.name, set.name);
+            problems.push((name.clone(), format!("{place}: the LUN {name} is not served: {problem}")));
             refused.push(&*set.name);
         }
     }
@@ -234,6 +238,10 @@ mod tests {
         }
     }
 
+    fn lines(resolved: &Resolved) -> Vec<&str> {
+        resolved.problems.iter().map(|(_, line)| line.as_str()).collect()
+    }
+
     const TWO: &str = "[[share.lun]]\nname = \"one\"\nsize = \"1 GiB\"\ntarget = \"vms\"\n\
                        [[share.lun]]\nname = \"two\"\nsize = \"1 GiB\"\ntarget = \"vms\"\nnumber = 0\n";
 
@@ -280,7 +288,7 @@ mod tests {
         let resolved = scene.resolve(&lun("block-size = 4096\n"));
         assert!(resolved.luns.is_empty());
         assert_eq!(
-            resolved.problems,
+            lines(&resolved),
             [
                 "fourfold.toml:7:1: the LUN A/one is not served: it has blocks of 512 bytes, which cannot change; write \
               `block-size = 512`"
@@ -288,7 +296,7 @@ mod tests {
         );
         std::fs::write(scene.0.path().join("a/x.img"), [0; 4096]).unwrap();
         let other = scene.resolve("[[share.lun]]\nname = \"one\"\nfile = \"x.img\"\n");
-        assert!(other.problems[0].contains("another would be another disk"), "{:?}", other.problems);
+        assert!(other.problems[0].1.contains("another would be another disk"), "{:?}", other.problems);
     }
 
     #[test]
@@ -296,13 +304,13 @@ mod tests {
         let scene = Scene::new();
         scene.create("A", "vms").unwrap();
         let resolved = scene.resolve(TWO);
-        assert!(resolved.problems[0].contains("the LUN A/vms has number 0"), "{:?}", resolved.problems);
+        assert!(resolved.problems[0].1.contains("the LUN A/vms has number 0"), "{:?}", resolved.problems);
         assert_eq!(resolved.luns.len(), 2);
         let inside = "[[share]]\nname = \"B\"\npath = \"a\"\n";
         scene.create("B", "vms").unwrap();
         let resolved = scene.resolve(inside);
         assert_eq!(
-            resolved.problems,
+            lines(&resolved),
             ["the LUN B/vms is not served: its file is that of A/vms; remove one of them"]
         );
     }

@@ -177,7 +177,10 @@ fn check_size(lun: &LunSettings, there: u64, findings: &mut Findings) {
 }
 
 /// Whether a path leads nowhere but into the folder it counts from, and not to what is the server's own.
-pub(crate) fn inside(file: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// Where else it leads.
+pub fn inside(file: &Path) -> Result<(), String> {
     let plain = |part: &Component<'_>| matches!(part, Component::Normal(_));
     if file.as_os_str().is_empty() || !file.components().all(|part| plain(&part)) {
         return Err(format!("`{}` does not lie inside the share", file.display()));

@@ -27,8 +27,7 @@ pub use defaults::{candidates, default_port, default_state, find_file};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use flags::Arguments;
 pub use kind::{ClientMatch, Kind, LONGEST_ISCSI_NAME, MOST_NUMBER, Port, is_lun_name};
-pub(crate) use lun::inside;
-pub use lun::{LunPlaces, LunSettings};
+pub use lun::{LunPlaces, LunSettings, inside};
 pub use model::{
     Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
     ShareSettings, Squash, UserSettings,

@@ -1,0 +1,185 @@
+//! Another LUN with the same contents: by sharing blocks where the file system can, else by copying.
+
+use std::sync::Arc;
+
+use admin::control::Progress;
+use admin::luns::{LunFile, LunRecord, NewLun, own_file_name};
+use admin::settings::units::format_size;
+use anyhow::{Context, bail};
+use vfs::backend::Found;
+use vfs::state::Modes;
+use vfs::{Error, Open, Volume};
+
+use super::desk::{Desk, thin};
+use super::file::{self, READ_WRITE};
+use super::make::now;
+
+/// Bytes copied between two looks at who still wants it.
+const PIECE: u64 = 64 << 20;
+/// Ranges of data that are asked for at a time.
+const MOST_RANGES: usize = 1024;
+
+/// How the contents got there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Shared,
+    /// So many bytes; because the file system cannot share blocks, or because that was wanted.
+    Copied(u64),
+}
+
+impl Desk<'_> {
+    pub(super) async fn clone_lun(
+        &self,
+        (share_name, name): (&str, &str),
+        new: &str,
+        copy: bool,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> anyhow::Result<Vec<String>> {
+        let (lun, share) = (self.record(share_name, name)?, self.share(share_name)?);
+        self.may_be(share, new)?;
+        let volume = self.volume(share_name)?;
+        let source = file::find(&volume, &lun).context("its file cannot be found")?;
+        let full_name = format!("{share_name}/{new}");
+        self.begin(&volume, &full_name, new).await?;
+        let filled = self.fill(&volume, &lun, &source, new, copy, progress).await;
+        let ended = match filled {
+            Ok(done) => {
+                let mut making = self.work.0.lock().await;
+                making.remove(&full_name);
+                self.finish(&volume, &lun, new).map(|made| (done, made))
+            }
+            Err(error) => {
+                self.work.0.lock().await.remove(&full_name);
+                Err(error)
+            }
+        };
+        if ended.is_err() {
+            let _ = volume.remove_disk(unfinished(new).as_bytes()); // if it still has that name
+        }
+        let (done, made) = ended?;
+        let how = match done {
+            Done::Shared => "shares its blocks until one of the two is written to".into(),
+            Done::Copied(bytes) if copy => format!("{} were copied", format_size(bytes)),
+            Done::Copied(bytes) => {
+                format!("the file system cannot share blocks, so {} were copied", format_size(bytes))
+            }
+        };
+        let mut lines = vec![format!("{}: made of {}; {how}", made.full_name(), lun.full_name())];
+        lines.extend(thin(&volume, source.attributes.size));
+        lines.extend(self.serve_anew().await?);
+        lines.extend(self.reached_how(&made, share));
+        Ok(lines)
+    }
+
+    /// Takes the name, and removes what a crash has left of an earlier try.
+    async fn begin(&self, volume: &Volume, full_name: &str, new: &str) -> anyhow::Result<()> {
+        let mut making = self.work.0.lock().await;
+        if !making.insert(full_name.to_lowercase()) {
+            bail!("{full_name} is being made already");
+        }
+        let left = match volume.disk(own_file_name(new).as_bytes()) {
+            Ok(_) => Err(anyhow::anyhow!("{}: it is there already", file::cannot_be("made", new))),
+            Err(Error::NotFound) => match volume.remove_disk(unfinished(new).as_bytes()) {
+                Ok(()) | Err(Error::NotFound) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
+            Err(error) => Err(error.into()),
+        };
+        left.inspect_err(|_| {
+            making.remove(&full_name.to_lowercase());
+        })
+    }
+
+    async fn fill(
+        &self,
+        volume: &Arc<Volume>,
+        lun: &LunRecord,
+        found: &Found,
+        new: &str,
+        copy: bool,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> anyhow::Result<Done> {
+        let made = volume.make_disk(unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
+        let from = file::open(volume, found, Modes::READ, Modes::NONE).await?;
+        let to = file::open(volume, &made, READ_WRITE, Modes::ALL).await?;
+        // What an initiator has been told is written is in it, as after a power cut.
+        from.sync().await?;
+        let size = from.size().await?;
+        to.resize(size).await?;
+        if !copy {
+            match to.clone_from(&from, 0, 0, size).await {
+                Ok(()) => {
+                    to.sync().await?;
+                    return Ok(Done::Shared);
+                }
+                Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.nobody(lun, "have it copied: the file system cannot share blocks, and a disk that is written to meanwhile would be \
+                          copied half before and half after")?;
+        let before = found.object.attributes()?;
+        let copied = copy_data(&from, &to, size, progress).await?;
+        let after = found.object.attributes()?;
+        if (before.changed, before.modified) != (after.changed, after.modified) {
+            bail!("{} was written to while it was copied; log out there and try again", lun.full_name());
+        }
+        to.sync().await?;
+        Ok(Done::Copied(copied))
+    }
+
+    /// Gives it its name and identity.
+    fn finish(&self, volume: &Volume, lun: &LunRecord, new: &str) -> anyhow::Result<LunRecord> {
+        volume.rename_disk(unfinished(new).as_bytes(), own_file_name(new).as_bytes())?;
+        let added = LunFile::edit(self.state, |luns| {
+            luns.add(NewLun {
+                share: &lun.share,
+                name: new,
+                file: None,
+                target: None,
+                number: None,
+                options: lun.options.clone(),
+                from_settings: false,
+                created: now(),
+            })
+            .cloned()
+        });
+        if added.is_err() {
+            let _ = volume.remove_disk(own_file_name(new).as_bytes()); // it has been made just now
+        }
+        Ok(added?)
+    }
+}
+
+/// A file in the making. No LUN can have such a name.
+fn unfinished(new: &str) -> String {
+    format!(".{new}.unfinished")
+}
+
+/// Copies where there are data; holes stay holes. Gives how many bytes that were.
+async fn copy_data(
+    from: &Open,
+    to: &Open,
+    size: u64,
+    progress: &dyn Fn(Progress) -> bool,
+) -> anyhow::Result<u64> {
+    let total = from.attributes()?.allocated.min(size);
+    let (mut at, mut done) = (0, 0);
+    while at < size {
+        let data = from.allocated(at, size - at, MOST_RANGES).await?;
+        let Some((offset, length)) = data.ranges.last() else { break };
+        at = if data.more { offset + length } else { size };
+        for (offset, length) in data.ranges {
+            let mut copied = 0;
+            while copied < length {
+                let now = (length - copied).min(PIECE);
+                to.copy_from(from, offset + copied, offset + copied, now).await?;
+                (copied, done) = (copied + now, done + now);
+                if !progress(Progress { done, total: total.max(done) }) {
+                    bail!("nobody waits for it any more; nothing was made");
+                }
+            }
+        }
+    }
+    Ok(done)
+}

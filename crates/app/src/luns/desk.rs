@@ -1,0 +1,226 @@
+//! Who takes requests about LUNs.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use admin::control::{LunAnswer, LunRequest, LunSession, Progress};
+use admin::luns::{LUN_BLOCK, LunError, LunFile, LunRecord, Resolved, resolve};
+use admin::settings::{LunSettings, units::format_size};
+use admin::{Settings, ShareSettings};
+use anyhow::{Context, bail};
+use vfs::Volume;
+use vfs::state::Modes;
+
+use super::file::{self, READ_WRITE};
+use super::units::Units;
+use crate::volumes::Volumes;
+
+/// The changes that are being made, one at a time but for copies, whose names stand here.
+#[derive(Default)]
+pub(crate) struct Work(pub(super) tokio::sync::Mutex<HashSet<String>>);
+
+/// Who is logged in to a LUN's target, by the target's name.
+pub(crate) type Sessions<'a> = &'a (dyn Fn(&str) -> Vec<LunSession> + Sync);
+
+/// Everything that a request needs.
+pub(crate) struct Desk<'a> {
+    /// The state folder.
+    pub(crate) state: &'a Path,
+    pub(crate) server_id: &'a [u8; 16],
+    pub(crate) settings: &'a Settings,
+    pub(crate) volumes: &'a Volumes,
+    pub(crate) work: &'a Work,
+    /// Where initiators reach the server; `None`: iSCSI is off.
+    pub(crate) at: Option<(IpAddr, u16)>,
+    /// Of a running server: what it serves, and to whom.
+    pub(crate) served: Option<(&'a Units, Sessions<'a>)>,
+}
+
+impl Desk<'_> {
+    /// Does what is asked for. `progress` is told how far it is, and answers whether anybody still wants it.
+    pub(crate) async fn answer(
+        &self,
+        request: LunRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> anyhow::Result<LunAnswer> {
+        let lines = match request {
+            LunRequest::List => return Ok(LunAnswer::Luns(self.list()?)),
+            LunRequest::Create(new) => {
+                let _one = self.work.0.lock().await;
+                self.create(&new).await?
+            }
+            LunRequest::Resize { share, name, size, shrink } => {
+                let _one = self.work.0.lock().await;
+                self.resize((&share, &name), size, shrink).await?
+            }
+            LunRequest::Remove { share, name, keep_file, force } => {
+                let _one = self.work.0.lock().await;
+                self.remove((&share, &name), keep_file, force).await?
+            }
+            LunRequest::Clone { share, name, new, copy } => {
+                self.clone_lun((&share, &name), &new, copy, progress).await?
+            }
+        };
+        Ok(LunAnswer::Done(lines))
+    }
+
+    async fn resize(&self, (share, name): (&str, &str), size: u64, shrink: bool) -> anyhow::Result<Vec<String>> {
+        let lun = self.record(share, name)?;
+        let (full_name, volume) = (lun.full_name(), self.volume(share)?);
+        if let Some(set) = self.set(&lun).filter(|set| set.size.is_some()) {
+            let place = &set.places.size;
+            bail!("the size of {full_name} stands in the settings; change it at {place}, then reload");
+        }
+        let there = file::find(&volume, &lun).context("its file cannot be found")?.attributes.size;
+        let size = whole_blocks(size);
+        if size == there {
+            return Ok(vec![format!("{full_name}: has {} already", format_size(size))]);
+        }
+        if size < there {
+            if !shrink {
+                let (has, wants) = (format_size(there), format_size(size));
+                bail!("{full_name} has {has}; `--shrink` makes it {wants}, and what is behind that is lost");
+            }
+            self.nobody(&lun, "make it smaller")?;
+        }
+        match self.unit(&lun) {
+            Some(unit) => unit.resize(size).await.map_err(|error| cannot_have(size, error))?,
+            None => {
+                let found = file::find(&volume, &lun)?;
+                let open = file::open(&volume, &found, READ_WRITE, Modes::ALL).await?;
+                open.resize(size).await.map_err(|error| cannot_have(size, error))?;
+                open.sync().await?;
+            }
+        }
+        let mut lines = vec![format!("{full_name}: has {} now, {} before", format_size(size), format_size(there))];
+        lines.extend(thin(&volume, size));
+        Ok(lines)
+    }
+
+    async fn remove(&self, (share, name): (&str, &str), keep_file: bool, force: bool) -> anyhow::Result<Vec<String>> {
+        let lun = self.record(share, name)?;
+        let full_name = lun.full_name();
+        if let Some(set) = self.set(&lun) {
+            let place = &set.places.name;
+            bail!("the settings name {full_name} at {place}; take its `[[share.lun]]` away there and reload first");
+        }
+        if !force {
+            self.nobody(&lun, "remove it, or add `--force`")?;
+        }
+        LunFile::edit(self.state, |file| file.remove(share, name).map(drop))?;
+        let mut lines = self.serve_anew().await?;
+        if let Some((units, _)) = self.served {
+            units.kept.forget(lun.naa).context("what it remembered of its initiators stays behind")?;
+        }
+        lines.insert(0, format!("{full_name}: removed; {}", self.file_fate(&lun, keep_file)));
+        Ok(lines)
+    }
+
+    /// Removes the file or leaves it, and says so.
+    fn file_fate(&self, lun: &LunRecord, keep_file: bool) -> String {
+        let volume = self.volume(&lun.share);
+        let folder = self.share(&lun.share).map(|share| share.path.clone()).unwrap_or_default();
+        let path = folder.join(lun.file.clone().unwrap_or_else(|| admin::luns::own_file(&lun.name)));
+        let path = path.display();
+        if lun.file.is_some() {
+            return format!("its file stays, as it was there before: {path}");
+        }
+        if keep_file {
+            return format!("its file stays: {path}");
+        }
+        let stored = admin::luns::own_file_name(&lun.name);
+        let removed = volume.and_then(|volume| Ok(volume.remove_disk(stored.as_bytes())?));
+        match removed {
+            Ok(()) => format!("so is its file {path}"),
+            Err(error) => format!("but its file {path} stays: {error:#}"),
+        }
+    }
+
+    /// What the settings say of a LUN.
+    pub(super) fn set(&self, lun: &LunRecord) -> Option<&LunSettings> {
+        self.share(&lun.share).ok()?.luns.iter().find(|set| lun.is(&lun.share, &set.name))
+    }
+
+    /// The share of a name.
+    pub(super) fn share(&self, name: &str) -> anyhow::Result<&ShareSettings> {
+        let shares = &self.settings.shares;
+        shares.iter().find(|share| share.name == name).with_context(|| {
+            let names: Vec<&str> = shares.iter().map(|share| &*share.name).collect();
+            format!("there is no share {name:?}; the shares are: {}", names.join(", "))
+        })
+    }
+
+    /// Its volume.
+    pub(super) fn volume(&self, share: &str) -> anyhow::Result<Arc<Volume>> {
+        self.volumes.open(self.share(share)?, self.settings)
+    }
+
+    /// The LUN of a name.
+    pub(super) fn record(&self, share: &str, name: &str) -> Result<LunRecord, LunError> {
+        let file = LunFile::read(self.state)?;
+        file.find(share, name).cloned().ok_or_else(|| LunError::Missing(format!("{share}/{name}")))
+    }
+
+    /// Its unit, where it is served.
+    pub(super) fn unit(&self, lun: &LunRecord) -> Option<Arc<iscsi::server::LogicalUnit>> {
+        self.served.and_then(|(units, _)| units.unit(lun.naa))
+    }
+
+    /// Who is logged in to its target.
+    pub(super) fn sessions(&self, lun: &LunRecord) -> Vec<LunSession> {
+        let prefix = admin::luns::prefix(self.settings, self.server_id);
+        let target = format!("{prefix}:{}", lun.target_suffix);
+        self.served.map(|(_, sessions)| sessions(&target)).unwrap_or_default()
+    }
+
+    /// Refuses while somebody is logged in.
+    pub(super) fn nobody(&self, lun: &LunRecord, what: &str) -> anyhow::Result<()> {
+        let sessions = self.sessions(lun);
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = sessions.iter().map(|session| &*session.initiator).collect();
+        bail!("{} is logged in to {}; log out there to {what}", names.join(" and "), lun.full_name())
+    }
+
+    /// Makes a running server serve what the state folder says now; gives lines about what it cannot.
+    pub(super) async fn serve_anew(&self) -> anyhow::Result<Vec<String>> {
+        let resolved: Resolved = resolve(self.state, self.settings, self.server_id)?;
+        Ok(match self.served {
+            Some((units, _)) => units.apply(&resolved, self.settings, self.volumes).await,
+            None => resolved.problems.into_iter().map(|(_, line)| line).collect(),
+        })
+    }
+
+    /// A path that a person typed, from the share's folder on.
+    pub(super) fn inside(share: &ShareSettings, typed: &str) -> anyhow::Result<PathBuf> {
+        let typed = Path::new(typed);
+        let path = typed.strip_prefix(&share.path).unwrap_or(typed).to_owned();
+        match admin::settings::inside(&path) {
+            Ok(()) => Ok(path),
+            Err(problem) => bail!("{problem} {:?}; write a path from its folder {} on", share.name, share.path.display()),
+        }
+    }
+}
+
+/// What a LUN of so many bytes has.
+pub(super) fn whole_blocks(size: u64) -> u64 {
+    size.max(1).div_ceil(LUN_BLOCK).saturating_mul(LUN_BLOCK)
+}
+
+fn cannot_have(size: u64, error: vfs::Error) -> anyhow::Error {
+    anyhow::Error::from(error).context(format!("it cannot have {}", format_size(size)))
+}
+
+/// What is worth saying about the room for so many bytes.
+pub(super) fn thin(volume: &Volume, size: u64) -> Option<String> {
+    let free = volume.space().ok()?.available;
+    (size > free).then(|| {
+        format!(
+            "it is larger than the {} that are free now: initiators are told when there is no more room",
+            format_size(free)
+        )
+    })
+}

@@ -1,0 +1,68 @@
+//! What there is.
+
+use admin::control::{LunStatus, MountLine};
+use admin::luns::{LunFile, LunRecord, own_file, prefix, resolve};
+use admin::{Protocol, ShareSettings, recipe};
+
+use super::desk::Desk;
+use super::file;
+
+impl Desk<'_> {
+    /// Every LUN of the state folder and the settings.
+    pub(super) fn list(&self) -> anyhow::Result<Vec<LunStatus>> {
+        let resolved = resolve(self.state, self.settings, self.server_id)?;
+        let mut luns: Vec<LunStatus> = LunFile::read(self.state)?.luns.iter().map(|lun| self.status(lun)).collect();
+        for status in &mut luns {
+            let name = status.full_name();
+            let said = resolved.problems.iter().find(|(other, _)| *other == name).map(|(_, line)| line.clone());
+            status.problem = status.problem.take().or(said);
+        }
+        luns.sort_by(|a, b| (&a.share, &a.name).cmp(&(&b.share, &b.name)));
+        Ok(luns)
+    }
+
+    fn status(&self, lun: &LunRecord) -> LunStatus {
+        let share = self.share(&lun.share).ok();
+        let found = self.volume(&lun.share).ok().and_then(|volume| file::find(&volume, lun).ok());
+        let attributes = found.map(|found| found.attributes);
+        let own = own_file(&lun.name);
+        LunStatus {
+            share: lun.share.clone(),
+            name: lun.name.clone(),
+            target: format!("{}:{}", prefix(self.settings, self.server_id), lun.target_suffix),
+            number: lun.number,
+            naa: format!("{:016x}", lun.naa),
+            size: attributes.map_or(0, |attributes| attributes.size),
+            used: attributes.map(|attributes| attributes.allocated),
+            block_size: lun.options.block_size,
+            read_only: lun.options.read_only || share.is_some_and(|share| share.read_only),
+            file: share.map(|share| share.path.clone()).unwrap_or_default().join(lun.file.as_ref().unwrap_or(&own)),
+            own_file: lun.file.is_none(),
+            initiators: lun.options.initiators.clone(),
+            readers: lun.options.readers.clone(),
+            from_settings: lun.from_settings,
+            created: lun.created,
+            served: self.unit(lun).is_some(),
+            problem: self.problem(lun, share),
+            sessions: self.sessions(lun),
+            connect: share.map(|share| self.connect(lun, share)).unwrap_or_default(),
+        }
+    }
+
+    fn problem(&self, lun: &LunRecord, share: Option<&ShareSettings>) -> Option<String> {
+        let Some(share) = share else { return Some("no share of this name is served".into()) };
+        if lun.from_settings && self.set(lun).is_none() {
+            return Some("the settings no longer name it".into());
+        }
+        if !share.protocols.contains(&Protocol::Iscsi) {
+            return Some("the share is not shown over iSCSI: see its `protocols`".into());
+        }
+        self.served.and_then(|(units, _)| units.problem(&lun.full_name()))
+    }
+
+    /// How initiators reach it.
+    pub(super) fn connect(&self, lun: &LunRecord, share: &ShareSettings) -> Vec<MountLine> {
+        let target = format!("{}:{}", prefix(self.settings, self.server_id), lun.target_suffix);
+        self.at.map(|at| recipe::lun(&target, lun.number, at, share.guests)).unwrap_or_default()
+    }
+}

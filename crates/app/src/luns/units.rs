@@ -1,0 +1,161 @@
+//! What is served: a logical unit for each LUN, and the targets they are in. They stay the same objects over reloads, so
+//! that sessions go on.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use admin::Settings;
+use admin::luns::{Lun, Resolved};
+use anyhow::{Context, bail};
+use auth::UnixAccounts;
+use iscsi::server::{Access, Identity, LogicalUnit, Target, UnitOptions};
+use parking_lot::Mutex;
+use vfs::state::Modes;
+use vfs::{Error, Volume};
+
+use super::file::{self, DENY, READ_WRITE};
+use super::kept::Kept;
+use crate::volumes::Volumes;
+
+/// The units and targets of a running server.
+pub(crate) struct Units {
+    pub(super) kept: Arc<Kept>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// By NAA identifier.
+    units: HashMap<u64, Served>,
+    /// By name.
+    targets: BTreeMap<String, Arc<Target>>,
+    /// Why LUNs are not served, by their full name.
+    problems: HashMap<String, String>,
+}
+
+#[derive(Clone)]
+struct Served {
+    volume: Arc<Volume>,
+    unit: Arc<LogicalUnit>,
+}
+
+impl Units {
+    /// None yet.
+    pub(crate) fn new(state: &Path) -> Self {
+        Self { kept: Arc::new(Kept::new(state)), known: Mutex::default() }
+    }
+
+    /// The unit of an NAA identifier.
+    pub(crate) fn unit(&self, naa: u64) -> Option<Arc<LogicalUnit>> {
+        self.known.lock().units.get(&naa).map(|served| served.unit.clone())
+    }
+
+    /// All targets, by name.
+    pub(crate) fn targets(&self) -> Vec<Arc<Target>> {
+        self.known.lock().targets.values().cloned().collect()
+    }
+
+    /// Why a LUN is not served.
+    pub(super) fn problem(&self, full_name: &str) -> Option<String> {
+        self.known.lock().problems.get(full_name).cloned()
+    }
+
+    /// Serves these LUNs and no others; gives lines about those that cannot be. Called by one at a time.
+    pub(crate) async fn apply(&self, resolved: &Resolved, settings: &Settings, volumes: &Volumes) -> Vec<String> {
+        let mut units = HashMap::new();
+        let mut problems: HashMap<String, String> = resolved.problems.iter().cloned().collect();
+        let mut lines: Vec<String> = resolved.problems.iter().map(|(_, line)| line.clone()).collect();
+        for lun in &resolved.luns {
+            match self.serve(lun, settings, volumes).await {
+                Ok(served) => {
+                    units.insert(lun.record.naa, served);
+                }
+                Err(error) => {
+                    let name = lun.record.full_name();
+                    lines.push(format!("the LUN {name} is not served: {error:#}"));
+                    problems.insert(name, format!("{error:#}"));
+                }
+            }
+        }
+        self.put_into_targets(&resolved.luns, &units, settings);
+        let mut known = self.known.lock();
+        (known.units, known.problems) = (units, problems);
+        lines
+    }
+
+    /// The unit that is there already, else one of the LUN's file.
+    async fn serve(&self, lun: &Lun, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Served> {
+        let share = settings.shares.iter().find(|share| share.name == lun.record.share);
+        let volume = volumes.open(share.context("its share is gone")?, settings)?;
+        let known = self.known.lock().units.get(&lun.record.naa).cloned();
+        if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.volume, &volume)) {
+            if let Some(size) = lun.size.filter(|size| *size > known.unit.size()) {
+                known.unit.resize(size).await.context("it cannot grow")?;
+            }
+            return Ok(known);
+        }
+        let found = match file::find(&volume, &lun.record) {
+            Err(Error::NotFound) => match lun.size.filter(|_| lun.record.file.is_none()) {
+                Some(size) => {
+                    file::make(&volume, &lun.record.name, size).await?;
+                    file::find(&volume, &lun.record)?
+                }
+                None => bail!("its file {} is not there", lun.file().display()),
+            },
+            other => other.with_context(|| format!("its file {} cannot be opened", lun.file().display()))?,
+        };
+        let access = if volume.is_read_only() { Modes::READ } else { READ_WRITE };
+        let open = file::open(&volume, &found, access, DENY).await?;
+        let there = found.attributes.size;
+        let size = lun.size.filter(|_| !volume.is_read_only()).map_or(there, |size| size.max(there));
+        if size > there {
+            open.resize(size).await.context("it cannot grow")?;
+        }
+        let record = &lun.record;
+        let identity = Identity { naa: record.naa, name: record.full_name() };
+        let options = UnitOptions { block_size: record.options.block_size, read_only: volume.is_read_only() };
+        let unit = LogicalUnit::new(identity, options, open, size, self.kept.clone());
+        Ok(Served { volume, unit })
+    }
+
+    fn put_into_targets(&self, luns: &[Lun], units: &HashMap<u64, Served>, settings: &Settings) {
+        let mut wanted: BTreeMap<&str, Vec<&Lun>> = BTreeMap::new();
+        for lun in luns.iter().filter(|lun| units.contains_key(&lun.record.naa)) {
+            wanted.entry(&lun.target).or_default().push(lun);
+        }
+        let targets = &mut self.known.lock().targets;
+        let names: HashSet<&str> = wanted.keys().copied().collect();
+        targets.iter().filter(|(name, _)| !names.contains(name.as_str())).for_each(|(_, gone)| {
+            gone.set(Access::default(), Vec::new());
+        });
+        targets.retain(|name, _| names.contains(name.as_str()));
+        for (name, luns) in wanted {
+            let share = &luns[0].record.share; // a target has LUNs of one share, and one at least
+            let target = targets
+                .entry(name.to_owned())
+                .or_insert_with(|| Target::new(name, &format!("{share}/{}", luns[0].record.target)));
+            let luns = luns.iter().filter_map(|lun| place(lun, units));
+            target.set(access(share, settings), luns.collect());
+        }
+    }
+}
+
+fn place(lun: &Lun, units: &HashMap<u64, Served>) -> Option<iscsi::server::Lun> {
+    let options = &lun.record.options;
+    let everybody = options.read_only.then(|| "*".to_owned());
+    Some(iscsi::server::Lun {
+        number: lun.record.number,
+        unit: units.get(&lun.record.naa)?.unit.clone(),
+        initiators: options.initiators.clone(),
+        readers: options.readers.iter().cloned().chain(everybody).collect(),
+    })
+}
+
+/// Who may log in to the targets of a share.
+fn access(share: &str, settings: &Settings) -> Access {
+    let Some(share) = settings.shares.iter().find(|other| other.name == share) else { return Access::default() };
+    let unix = UnixAccounts::system();
+    let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
+    Access { guests: share.guests, users: share.users.clone(), groups }
+}
