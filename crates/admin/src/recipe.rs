@@ -151,6 +151,17 @@ fn percent_encoded(byte: u8) -> String {
 /// The standard port of iSCSI.
 const ISCSI_PORT: u16 = 3260;
 
+/// Where a LUN is, as libiscsi and qemu write it; for a list of many.
+#[must_use]
+pub fn lun_url(name: &str, target: &str, number: u16, (host, port): (IpAddr, u16)) -> MountLine {
+    MountLine {
+        protocol: Protocol::Iscsi,
+        client: name.into(),
+        line: format!("iscsi://{}/{target}/{number}", SocketAddr::new(host, port)),
+        why: Some("`fourfold lun show` has the lines for Linux, Windows and libiscsi's programs".into()),
+    }
+}
+
 /// How initiators reach a LUN: its target's name and number there. `guests`: they need not prove who they are.
 #[must_use]
 pub fn lun(target: &str, number: u16, (host, port): (IpAddr, u16), guests: bool) -> Vec<MountLine> {

@@ -9,16 +9,31 @@ use admin::{Port, Protocol, Settings};
 use crate::running::Current;
 
 /// The protocols this build serves.
-pub(crate) const BUILT: &[Protocol] = &[Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Portmap];
+pub(crate) const BUILT: &[Protocol] =
+    &[Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi, Protocol::Portmap];
 
 /// Prints the shares, what is missing, and `ready`, at once: a script may wait for the last line.
 pub(crate) fn ready(current: &Current, shares: &[ShareStatus]) -> std::io::Result<()> {
-    let anybody =
-        current.accounts.accounts().iter().any(|account| !account.disabled && account.nt_hash().is_some());
+    let accounts = current.accounts.accounts();
+    let anybody = Anybody {
+        by_password: accounts.iter().any(|account| !account.disabled && account.nt_hash().is_some()),
+        by_chap: accounts.iter().any(|account| !account.disabled && account.chap_secret().is_some()),
+    };
     let mut out = std::io::stdout().lock();
     out.write_all(text(&current.settings, anybody, shares).as_bytes())?;
     out.flush()
 }
+
+/// Whether there is an account that can log in.
+#[derive(Debug, Clone, Copy)]
+struct Anybody {
+    by_password: bool,
+    by_chap: bool,
+}
+
+/// Said when there are LUNs, and nobody can log in to them.
+const NOBODY_BY_CHAP: &str = "nobody can log in over iSCSI yet: give an account a secret with `fourfold user passwd NAME \
+                              --chap-secret`, or let everybody in with --guest";
 
 /// Said when nobody can log in: over what, and what to do about it.
 fn nobody(over: &str) -> String {
@@ -40,20 +55,31 @@ fn without_guests(settings: &Settings) -> Vec<&'static str> {
     with_login.into_iter().filter(closed).map(Protocol::title).collect()
 }
 
-fn text(settings: &Settings, anybody: bool, shares: &[ShareStatus]) -> String {
+fn text(settings: &Settings, anybody: Anybody, shares: &[ShareStatus]) -> String {
     let mut text = String::new();
     for share in shares {
         let _ = share.write_mounts(&mut text); // writing to a String cannot fail
     }
     let closed = without_guests(settings);
-    if !anybody && !closed.is_empty() {
+    if !anybody.by_password && !closed.is_empty() {
         let _ = writeln!(text, "{}", nobody(&closed.join(" or ")));
+    }
+    if !anybody.by_chap && has_closed_luns(settings, shares) {
+        let _ = writeln!(text, "{NOBODY_BY_CHAP}");
     }
     if let Some(missing) = missing(settings) {
         let _ = writeln!(text, "{missing}");
     }
     text.push_str("ready\n");
     text
+}
+
+/// Whether there are LUNs, and guests can reach none of them.
+fn has_closed_luns(settings: &Settings, shares: &[ShareStatus]) -> bool {
+    let has_luns = |share: &&ShareStatus| share.mounts.iter().any(|mount| mount.protocol == Protocol::Iscsi);
+    let guests = |share: &ShareStatus| settings.shares.iter().any(|set| set.name == share.name && set.guests);
+    let mut with_luns = shares.iter().filter(has_luns).peekable();
+    with_luns.peek().is_some() && !with_luns.any(guests)
 }
 
 /// The protocols that are not turned off but that this build does not have.
@@ -80,25 +106,44 @@ mod tests {
         Settings::load(&arguments).unwrap()
     }
 
+    const SOMEBODY: Anybody = Anybody { by_password: true, by_chap: true };
+    const NOBODY: Anybody = Anybody { by_password: false, by_chap: false };
+
     #[test]
-    fn ready_is_the_last_line_and_protocols_that_are_missing_are_said() {
-        assert_eq!(text(&settings(&[]), true, &[]), "not available in this build: iSCSI\nready\n");
-        let one = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "0")]);
-        assert_eq!(text(&one, false, &[]), "not available in this build: iSCSI\nready\n");
+    fn ready_is_the_last_line() {
+        assert_eq!(text(&settings(&[]), SOMEBODY, &[]), "ready\n");
         let none = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "off")]);
-        assert_eq!(text(&none, false, &[]), "ready\n");
+        assert_eq!(text(&none, NOBODY, &[]), "ready\n");
+    }
+
+    #[test]
+    fn protocols_that_are_missing_are_said() {
+        let admin = settings(&[("admin-port", "0")]);
+        assert_eq!(text(&admin, SOMEBODY, &[]), "not available in this build: admin\nready\n");
     }
 
     #[test]
     fn who_has_no_account_yet_is_told_how_to_get_one() {
-        let quiet = [("iscsi-port", "off")];
         let over = |over: &str| format!("{}\nready\n", nobody(over));
-        assert_eq!(text(&settings(&quiet), false, &[]), over("SMB or AFP"));
-        assert_eq!(text(&settings(&quiet), true, &[]), "ready\n");
-        let one = [("iscsi-port", "off"), ("smb-port", "off")];
-        assert_eq!(text(&settings(&one), false, &[]), over("AFP"));
-        let mut guests = settings(&quiet);
+        assert_eq!(text(&settings(&[]), NOBODY, &[]), over("SMB or AFP"));
+        assert_eq!(text(&settings(&[]), SOMEBODY, &[]), "ready\n");
+        assert_eq!(text(&settings(&[("smb-port", "off")]), NOBODY, &[]), over("AFP"));
+        let mut guests = settings(&[]);
         guests.shares[0].guests = true;
-        assert_eq!(text(&guests, false, &[]), "ready\n");
+        assert_eq!(text(&guests, NOBODY, &[]), "ready\n");
+    }
+
+    #[test]
+    fn who_has_luns_but_no_secret_yet_is_told_how_to_get_one() {
+        let mut settings = settings(&[("smb-port", "off"), ("afp-port", "off")]);
+        let at = ("127.0.0.1".parse().unwrap(), 3260);
+        let mounts = vec![admin::recipe::lun_url("video", "iqn.2026-11.test:a.video", 0, at)];
+        let share = &settings.shares[0];
+        let share = ShareStatus { name: share.name.clone(), path: "/a".into(), read_only: false, mounts };
+        let lines = |settings: &Settings, anybody| text(settings, anybody, std::slice::from_ref(&share));
+        assert!(lines(&settings, NOBODY).ends_with(&format!("{NOBODY_BY_CHAP}\nready\n")));
+        assert!(!lines(&settings, SOMEBODY).contains(NOBODY_BY_CHAP));
+        settings.shares[0].guests = true;
+        assert!(!lines(&settings, NOBODY).contains(NOBODY_BY_CHAP));
     }
 }

@@ -11,7 +11,10 @@ mod cli;
 mod exit;
 mod exports;
 mod here;
+mod iscsi_view;
 mod log;
+mod lun;
+mod luns;
 mod nfs_view;
 mod password;
 mod privileges;
@@ -41,6 +44,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Serve(arguments) => serve::run(&arguments),
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::User(arguments) => user::run(&arguments),
+        cli::Command::Lun(arguments) => lun::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
         cli::Command::Say(arguments) => say::run(&arguments),
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::control::{ListenerStatus, Report, ShareStatus, Status};
+use admin::control::{ListenerStatus, LunAnswer, LunRequest, Progress, Report, ShareStatus, Status};
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings};
 use auth::Directory;
@@ -29,6 +29,16 @@ pub(crate) trait View: Send + Sync {
     /// Shows a message to those who are logged in, where the protocol can; gives back who was told.
     fn say(&self, _text: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Does something about LUNs, where that is the protocol's business.
+    fn lun(
+        &self,
+        _current: &Arc<Current>,
+        _request: &LunRequest,
+        _progress: &dyn Fn(Progress) -> bool,
+    ) -> Option<anyhow::Result<LunAnswer>> {
+        None
     }
 }
 
@@ -107,6 +117,17 @@ impl Report for Running {
     fn say(&self, text: &str) -> Vec<String> {
         let told: Vec<_> = self.views.iter().flat_map(|view| view.say(text)).collect();
         if told.is_empty() { vec!["nobody was told: AFP is off".into()] } else { told }
+    }
+
+    fn lun(
+        &self,
+        request: LunRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<LunAnswer, Vec<String>> {
+        let current = self.current();
+        let mut answers = self.views.iter().filter_map(|view| view.lun(&current, &request, progress));
+        let nobody = || Err(vec!["this server has no LUNs".into()]);
+        answers.next().map_or_else(nobody, |answer| answer.map_err(|error| vec![format!("{error:#}")]))
     }
 
     fn reload(&self) -> Result<Vec<String>, Vec<String>> {

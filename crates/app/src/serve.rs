@@ -17,6 +17,7 @@ use crate::afp_view::AfpView;
 use crate::bind::Bound;
 use crate::bonjour::BonjourView;
 use crate::cli::Serve;
+use crate::iscsi_view::IscsiView;
 use crate::nfs_view::NfsView;
 use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
@@ -78,20 +79,23 @@ async fn serve_until_stopped(
     let guesses = Arc::new(auth::Guesses::default());
     let nfs = NfsView::new(&current, state, volumes.clone())?;
     let smb = SmbView::new(&current, state, volumes.clone(), guesses.clone())?;
-    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, (accounts_changed, guesses))?;
+    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, (accounts_changed, guesses.clone()))?;
+    let at = ports.iscsi.map(|port| (recipe::address(&current.settings.server.listen), port));
+    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, guesses).await?;
     let locks_found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);
+    iscsi.serve(bound.iscsi, &stopping);
     let reach = ports.reachable(&current.settings.server.listen, locks_found);
     let bonjour = BonjourView::start(&current, volumes.clone(), ports);
     let views: Vec<Arc<dyn View>> =
-        vec![volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), bonjour.clone()];
+        vec![volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone()];
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    tokio::spawn(tend(volumes, afp.clone()));
+    tokio::spawn(tend(volumes, afp.clone(), iscsi.clone()));
 
-    if let Err(error) = announce::ready(&running.current(), &running.shares()) {
+    if let Err(error) = announce::ready(&running.current(), &running.status().shares) {
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
     }
     notify(&[sd_notify::NotifyState::Ready]);
@@ -103,9 +107,10 @@ async fn serve_until_stopped(
     control.abort();
     control::remove(state.path());
     bonjour.stopped().await;
-    afp.say_goodbye().await;
+    tokio::join!(afp.say_goodbye(), iscsi.say_goodbye());
     stop.send_replace(true);
     afp.stopped().await;
+    iscsi.stopped().await;
     smb.stopped().await;
     nfs.stopped().await;
     Ok(())
@@ -116,6 +121,7 @@ struct Bounds {
     nfs: Option<Bound>,
     smb: Option<Bound>,
     afp: Option<Bound>,
+    iscsi: Option<Bound>,
 }
 
 impl Bounds {
@@ -125,17 +131,23 @@ impl Bounds {
             nfs: open(Protocol::Nfs, true)?,
             smb: open(Protocol::Smb, false)?,
             afp: open(Protocol::Afp, false)?,
+            iscsi: open(Protocol::Iscsi, false)?,
         })
     }
 
     fn listeners(&self) -> Vec<ListenerStatus> {
-        let all = [(Protocol::Nfs, &self.nfs), (Protocol::Smb, &self.smb), (Protocol::Afp, &self.afp)];
+        let all = [
+            (Protocol::Nfs, &self.nfs),
+            (Protocol::Smb, &self.smb),
+            (Protocol::Afp, &self.afp),
+            (Protocol::Iscsi, &self.iscsi),
+        ];
         all.into_iter().flat_map(|(protocol, bound)| listeners(protocol, bound.as_ref())).collect()
     }
 
     fn ports(&self) -> Ports {
         let port = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.port);
-        Ports { nfs: port(&self.nfs), smb: port(&self.smb), afp: port(&self.afp) }
+        Ports { nfs: port(&self.nfs), smb: port(&self.smb), afp: port(&self.afp), iscsi: port(&self.iscsi) }
     }
 }
 
@@ -145,6 +157,7 @@ pub(crate) struct Ports {
     pub(crate) nfs: Option<u16>,
     pub(crate) smb: Option<u16>,
     pub(crate) afp: Option<u16>,
+    pub(crate) iscsi: Option<u16>,
 }
 
 impl Ports {
@@ -155,6 +168,7 @@ impl Ports {
             nfs: self.nfs.map(|port| Reach { host, port, locks_found, secure: false }),
             smb: self.smb.map(|port| (host, port)),
             afp: self.afp.map(|port| (host, port)),
+            iscsi: self.iscsi.map(|port| (host, port)),
         }
     }
 }
@@ -171,14 +185,15 @@ fn listeners(protocol: Protocol, bound: Option<&Bound>) -> Vec<ListenerStatus> {
         .collect()
 }
 
-async fn tend(volumes: Arc<Volumes>, afp: Arc<AfpView>) {
+async fn tend(volumes: Arc<Volumes>, afp: Arc<AfpView>, iscsi: Arc<IscsiView>) {
     let mut every = tokio::time::interval(TEND_EVERY);
     loop {
         every.tick().await;
-        let (volumes, afp) = (volumes.clone(), afp.clone());
+        let (volumes, afp, iscsi) = (volumes.clone(), afp.clone(), iscsi.clone());
         let work = move || {
             volumes.tend();
             afp.tend();
+            iscsi.tend();
         };
         let _ = tokio::task::spawn_blocking(work).await; // a panic there was logged
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 17] = [
     &[],
     &["serve"],
     &["check"],
@@ -13,6 +13,13 @@ const COMMANDS: [&[&str]; 10] = [
     &["user", "passwd"],
     &["user", "remove"],
     &["user", "list"],
+    &["lun"],
+    &["lun", "create"],
+    &["lun", "list"],
+    &["lun", "show"],
+    &["lun", "resize"],
+    &["lun", "remove"],
+    &["lun", "clone"],
     &["status"],
     &["say"],
 ];

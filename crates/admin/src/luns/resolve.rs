@@ -59,8 +59,8 @@ pub fn resolve(state: &Path, settings: &Settings, server_id: &[u8; 16]) -> Resul
         for share in shares() {
             let refused = note_settings(file, share, &mut resolved.problems);
             if share.protocols.contains(&Protocol::Iscsi) {
-                let served =
-                    file.luns.iter().filter(|lun| lun.share == share.name && !refused.contains(&&*lun.name));
+                let is_refused = |lun: &LunRecord| refused.iter().any(|name| lun.is(&share.name, name));
+                let served = file.luns.iter().filter(|lun| lun.share == share.name && !is_refused(lun));
                 served.for_each(|record| resolved.add(record, share, &prefix));
             }
         }
@@ -102,9 +102,9 @@ impl Resolved {
             let (path, name) = (path(lun), lun.record.full_name());
             let other = seen.iter().find(|(there, _)| *there == path);
             if let Some((_, other)) = other {
-                problems.push(format!(
-                    "the LUN {name} is not served: its file is that of {other}; remove one of them"
-                ));
+                let line =
+                    format!("the LUN {name} is not served: its file is that of {other}; remove one of them");
+                problems.push((name, line));
                 return false;
             }
             seen.push((path, name));

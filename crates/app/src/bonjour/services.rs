@@ -156,7 +156,7 @@ fn cut(text: &str, most: usize) -> &str {
 mod tests {
     use super::*;
 
-    const PORTS: Ports = Ports { nfs: Some(2049), smb: Some(445), afp: Some(548) };
+    const PORTS: Ports = Ports { nfs: Some(2049), smb: Some(445), afp: Some(548), iscsi: None };
     /// As Netatalk writes one in the manual page of `afp_voluuid.conf`.
     const ID: [u8; 16] = *b"\x15\x73\x97\x4f\x0a\xbd\x69\xcc\xc4\x0a\x85\x19\xb6\x81\xa0\xe1";
     const UUID: &str = "1573974F-0ABD-69CC-C40A-8519B681A0E1";

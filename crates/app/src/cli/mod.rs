@@ -1,5 +1,6 @@
 //! The command line. The flags of `serve` that are settings take their help from the table of settings.
 
+mod lun;
 mod serve;
 mod user;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use admin::Arguments;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+pub(crate) use lun::{Create, Lun};
 pub(crate) use serve::Serve;
 pub(crate) use user::{Named, User};
 
@@ -16,6 +18,7 @@ const EXAMPLES: &str = "Examples:
   fourfold serve Music=/srv/music --read-only
   fourfold check --config fourfold.toml      are the settings right?
   fourfold user add ada                      make an account; asks for the password
+  fourfold lun create Share/disk 100G        make a disk for iSCSI
   fourfold status                            what is the running server doing?
 
 Exit codes:
@@ -48,6 +51,9 @@ Exit codes:
     /// Make, change, remove and list accounts
     #[command(subcommand)]
     User(User),
+    /// Make, change, remove, clone and list LUNs: disks for iSCSI
+    #[command(subcommand)]
+    Lun(Lun),
     /// Show what a running server is doing
     #[command(after_help = "Examples:
   fourfold status                            the server of this folder, or, for root, of this machine
@@ -196,9 +202,10 @@ mod tests {
     #[test]
     fn every_command_has_examples() {
         let mut command = command();
-        let users = command.find_subcommand_mut("user").unwrap().clone();
+        let of = |command: &mut clap::Command, name| command.find_subcommand_mut(name).unwrap().clone();
+        let (users, luns) = (of(&mut command, "user"), of(&mut command, "lun"));
         let mut commands: Vec<clap::Command> = command.get_subcommands().cloned().collect();
-        commands.extend(users.get_subcommands().cloned());
+        commands.extend(users.get_subcommands().chain(luns.get_subcommands()).cloned());
         for mut command in commands {
             let help = command.render_help().to_string();
             assert!(help.contains("Examples:") || command.has_subcommands(), "{help}");

@@ -39,7 +39,7 @@ impl Desk<'_> {
         self.may_be(share, new)?;
         let volume = self.volume(share_name)?;
         let source = file::find(&volume, &lun).context("its file cannot be found")?;
-        let full_name = format!("{share_name}/{new}");
+        let full_name = format!("{share_name}/{new}").to_lowercase();
         self.begin(&volume, &full_name, new).await?;
         let filled = self.fill(&volume, &lun, &source, new, copy, progress).await;
         let ended = match filled {
@@ -74,7 +74,7 @@ impl Desk<'_> {
     /// Takes the name, and removes what a crash has left of an earlier try.
     async fn begin(&self, volume: &Volume, full_name: &str, new: &str) -> anyhow::Result<()> {
         let mut making = self.work.0.lock().await;
-        if !making.insert(full_name.to_lowercase()) {
+        if !making.insert(full_name.into()) {
             bail!("{full_name} is being made already");
         }
         let left = match volume.disk(own_file_name(new).as_bytes()) {
@@ -86,7 +86,7 @@ impl Desk<'_> {
             Err(error) => Err(error.into()),
         };
         left.inspect_err(|_| {
-            making.remove(&full_name.to_lowercase());
+            making.remove(full_name);
         })
     }
 
@@ -99,7 +99,8 @@ impl Desk<'_> {
         copy: bool,
         progress: &dyn Fn(Progress) -> bool,
     ) -> anyhow::Result<Done> {
-        let made = volume.make_disk(unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
+        let made =
+            volume.make_disk(unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
         let from = file::open(volume, found, Modes::READ, Modes::NONE).await?;
         let to = file::open(volume, &made, READ_WRITE, Modes::ALL).await?;
         // What an initiator has been told is written is in it, as after a power cut.

@@ -66,7 +66,12 @@ impl Desk<'_> {
         Ok(LunAnswer::Done(lines))
     }
 
-    async fn resize(&self, (share, name): (&str, &str), size: u64, shrink: bool) -> anyhow::Result<Vec<String>> {
+    async fn resize(
+        &self,
+        (share, name): (&str, &str),
+        size: u64,
+        shrink: bool,
+    ) -> anyhow::Result<Vec<String>> {
         let lun = self.record(share, name)?;
         let (full_name, volume) = (lun.full_name(), self.volume(share)?);
         if let Some(set) = self.set(&lun).filter(|set| set.size.is_some()) {
@@ -94,17 +99,25 @@ impl Desk<'_> {
                 open.sync().await?;
             }
         }
-        let mut lines = vec![format!("{full_name}: has {} now, {} before", format_size(size), format_size(there))];
+        let mut lines =
+            vec![format!("{full_name}: has {} now, {} before", format_size(size), format_size(there))];
         lines.extend(thin(&volume, size));
         Ok(lines)
     }
 
-    async fn remove(&self, (share, name): (&str, &str), keep_file: bool, force: bool) -> anyhow::Result<Vec<String>> {
+    async fn remove(
+        &self,
+        (share, name): (&str, &str),
+        keep_file: bool,
+        force: bool,
+    ) -> anyhow::Result<Vec<String>> {
         let lun = self.record(share, name)?;
         let full_name = lun.full_name();
         if let Some(set) = self.set(&lun) {
             let place = &set.places.name;
-            bail!("the settings name {full_name} at {place}; take its `[[share.lun]]` away there and reload first");
+            bail!(
+                "the settings name {full_name} at {place}; take its `[[share.lun]]` away there and reload first"
+            );
         }
         if !force {
             self.nobody(&lun, "remove it, or add `--force`")?;
@@ -185,6 +198,12 @@ impl Desk<'_> {
         bail!("{} is logged in to {}; log out there to {what}", names.join(" and "), lun.full_name())
     }
 
+    /// The same while nobody else changes anything.
+    pub(crate) async fn serve_anew_alone(&self) -> anyhow::Result<Vec<String>> {
+        let _one = self.work.0.lock().await;
+        self.serve_anew().await
+    }
+
     /// Makes a running server serve what the state folder says now; gives lines about what it cannot.
     pub(super) async fn serve_anew(&self) -> anyhow::Result<Vec<String>> {
         let resolved: Resolved = resolve(self.state, self.settings, self.server_id)?;
@@ -200,7 +219,9 @@ impl Desk<'_> {
         let path = typed.strip_prefix(&share.path).unwrap_or(typed).to_owned();
         match admin::settings::inside(&path) {
             Ok(()) => Ok(path),
-            Err(problem) => bail!("{problem} {:?}; write a path from its folder {} on", share.name, share.path.display()),
+            Err(problem) => {
+                bail!("{problem} {:?}; write a path from its folder {} on", share.name, share.path.display())
+            }
         }
     }
 }

@@ -34,12 +34,19 @@ pub(super) fn at(volume: &Volume, path: &Path) -> vfs::Result<Found> {
 }
 
 /// Opens it as the server itself.
-pub(super) async fn open(volume: &Arc<Volume>, found: &Found, access: Modes, deny: Modes) -> anyhow::Result<Open> {
+pub(super) async fn open(
+    volume: &Arc<Volume>,
+    found: &Found,
+    access: Modes,
+    deny: Modes,
+) -> anyhow::Result<Open> {
     let actor = Actor::new(Caller::root(), Party::client(ClientId::unused()));
     let options = OpenOptions { deny, granted: true, ..OpenOptions::data(access) };
     let opened = volume.open(&actor, found, options).await;
     opened.map_err(|error| match error {
-        Error::ShareConflict => anyhow::anyhow!("a client has its file open for writing; close it there first"),
+        Error::ShareConflict => {
+            anyhow::anyhow!("a client has its file open for writing; close it there first")
+        }
         other => other.into(),
     })
 }

@@ -11,10 +11,12 @@ impl Desk<'_> {
     /// Every LUN of the state folder and the settings.
     pub(super) fn list(&self) -> anyhow::Result<Vec<LunStatus>> {
         let resolved = resolve(self.state, self.settings, self.server_id)?;
-        let mut luns: Vec<LunStatus> = LunFile::read(self.state)?.luns.iter().map(|lun| self.status(lun)).collect();
+        let mut luns: Vec<LunStatus> =
+            LunFile::read(self.state)?.luns.iter().map(|lun| self.status(lun)).collect();
         for status in &mut luns {
             let name = status.full_name();
-            let said = resolved.problems.iter().find(|(other, _)| *other == name).map(|(_, line)| line.clone());
+            let said =
+                resolved.problems.iter().find(|(other, _)| *other == name).map(|(_, line)| line.clone());
             status.problem = status.problem.take().or(said);
         }
         luns.sort_by(|a, b| (&a.share, &a.name).cmp(&(&b.share, &b.name)));
@@ -36,7 +38,10 @@ impl Desk<'_> {
             used: attributes.map(|attributes| attributes.allocated),
             block_size: lun.options.block_size,
             read_only: lun.options.read_only || share.is_some_and(|share| share.read_only),
-            file: share.map(|share| share.path.clone()).unwrap_or_default().join(lun.file.as_ref().unwrap_or(&own)),
+            file: share
+                .map(|share| share.path.clone())
+                .unwrap_or_default()
+                .join(lun.file.as_ref().unwrap_or(&own)),
             own_file: lun.file.is_none(),
             initiators: lun.options.initiators.clone(),
             readers: lun.options.readers.clone(),

@@ -74,14 +74,19 @@ impl Desk<'_> {
         if let Some(typed) = &new.file {
             let path = Self::inside(share, typed)?;
             let shown = share.path.join(&path);
-            let found = file::at(volume, &path).with_context(|| format!("{} cannot be taken over", shown.display()))?;
+            let found = file::at(volume, &path)
+                .with_context(|| format!("{} cannot be taken over", shown.display()))?;
             let there = as_large_as_said(found.attributes.size, new, &path)?;
             return Ok((Source::Image(path), there));
         }
         match volume.disk(own_file_name(&new.name).as_bytes()) {
-            Ok(found) => Ok((Source::Left, as_large_as_said(found.attributes.size, new, &own_file(&new.name))?)),
+            Ok(found) => {
+                Ok((Source::Left, as_large_as_said(found.attributes.size, new, &own_file(&new.name))?))
+            }
             Err(Error::NotFound) => {
-                let size = whole_blocks(new.size.context("say how large it is: `fourfold lun create SHARE/NAME SIZE`")?);
+                let size = whole_blocks(
+                    new.size.context("say how large it is: `fourfold lun create SHARE/NAME SIZE`")?,
+                );
                 file::make(volume, &new.name, size).await?;
                 Ok((Source::New, size))
             }

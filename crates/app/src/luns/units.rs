@@ -2,11 +2,13 @@
 //! that sessions go on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use admin::Settings;
-use admin::luns::{Lun, Resolved};
+use admin::control::MountLine;
+use admin::luns::{Lun, Resolved, split};
+use admin::{Settings, recipe};
 use anyhow::{Context, bail};
 use auth::UnixAccounts;
 use iscsi::server::{Access, Identity, LogicalUnit, Target, UnitOptions};
@@ -56,13 +58,30 @@ impl Units {
         self.known.lock().targets.values().cloned().collect()
     }
 
+    /// How initiators reach each LUN, by the name of its share.
+    pub(crate) fn mounts(&self, at: Option<(IpAddr, u16)>) -> Vec<(String, MountLine)> {
+        let Some(at) = at else { return Vec::new() };
+        let targets = self.targets();
+        let luns = targets.iter().flat_map(|target| target.luns().into_iter().map(move |lun| (target, lun)));
+        let mounts = luns.filter_map(|(target, lun)| {
+            let (share, name) = split(&lun.unit.identity().name)?;
+            Some((share.to_owned(), recipe::lun_url(name, &target.name, lun.number, at)))
+        });
+        mounts.collect()
+    }
+
     /// Why a LUN is not served.
     pub(super) fn problem(&self, full_name: &str) -> Option<String> {
         self.known.lock().problems.get(full_name).cloned()
     }
 
     /// Serves these LUNs and no others; gives lines about those that cannot be. Called by one at a time.
-    pub(crate) async fn apply(&self, resolved: &Resolved, settings: &Settings, volumes: &Volumes) -> Vec<String> {
+    pub(crate) async fn apply(
+        &self,
+        resolved: &Resolved,
+        settings: &Settings,
+        volumes: &Volumes,
+    ) -> Vec<String> {
         let mut units = HashMap::new();
         let mut problems: HashMap<String, String> = resolved.problems.iter().cloned().collect();
         let mut lines: Vec<String> = resolved.problems.iter().map(|(_, line)| line.clone()).collect();
@@ -154,7 +173,9 @@ fn place(lun: &Lun, units: &HashMap<u64, Served>) -> Option<iscsi::server::Lun> 
 
 /// Who may log in to the targets of a share.
 fn access(share: &str, settings: &Settings) -> Access {
-    let Some(share) = settings.shares.iter().find(|other| other.name == share) else { return Access::default() };
+    let Some(share) = settings.shares.iter().find(|other| other.name == share) else {
+        return Access::default();
+    };
     let unix = UnixAccounts::system();
     let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
     Access { guests: share.guests, users: share.users.clone(), groups }

@@ -117,6 +117,22 @@ impl LogicalUnit {
         }
     }
 
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.blocks() * u64::from(self.block_size())
+    }
+
+    /// Makes its file so many bytes long, and tells whoever has a session. Of a shorter one the end is lost.
+    pub async fn resize(&self, size: u64) -> vfs::Result<()> {
+        if size < self.size() {
+            self.set_size(size); // so that nobody writes behind the end that is going
+        }
+        self.open.resize(size).await?;
+        self.open.sync().await?;
+        self.set_size(size);
+        Ok(())
+    }
+
     /// What INQUIRY says of it is not what it was.
     pub fn is_described_otherwise(&self) {
         self.tell_all(Asc::INQUIRY_DATA_CHANGED);

@@ -1,0 +1,199 @@
+//! The iSCSI server as part of the program: settings in, status out.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use admin::control::{LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
+use admin::{Protocol, Settings};
+use auth::{Accounts, Guesses};
+use conn::{Server, Watchdog};
+use iscsi::server::{Config, Service};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::bind::Bound;
+use crate::luns::{Desk, Units, Work};
+use crate::running::{Current, View, all_ended};
+use crate::volumes::Volumes;
+
+/// Connections at a time.
+const MOST_CONNECTIONS: usize = 4096;
+/// How long initiators have to log out when the server goes down.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
+
+/// The iSCSI server.
+pub(crate) struct IscsiView {
+    service: Arc<Service>,
+    connections: Arc<Server>,
+    watchdog: Arc<Watchdog>,
+    units: Units,
+    work: Work,
+    /// Where initiators reach it; `None`: it is off.
+    at: Option<(IpAddr, u16)>,
+    told: Told,
+}
+
+/// What its settings are made from besides the settings.
+struct Told {
+    volumes: Arc<Volumes>,
+    state: PathBuf,
+    server_id: [u8; 16],
+    /// Who guesses secrets, over all protocols.
+    guesses: Arc<Guesses>,
+}
+
+impl IscsiView {
+    /// A server for the LUNs of these settings, and of the state folder. What cannot be served is logged.
+    pub(crate) async fn new(
+        current: &Arc<Current>,
+        state: &admin::State,
+        volumes: Arc<Volumes>,
+        at: Option<(IpAddr, u16)>,
+        guesses: Arc<Guesses>,
+    ) -> anyhow::Result<Arc<Self>> {
+        let (state, server_id) = (state.path().to_owned(), *state.server_id());
+        let units = Units::new(&state);
+        let told = Told { volumes, state, server_id, guesses };
+        let service = Service::new(told.config(current, &units));
+        let (connections, watchdog) = (Server::new(MOST_CONNECTIONS), Watchdog::start());
+        let view = Self { service, connections, watchdog, units, work: Work::default(), at, told };
+        let lines = view.take_over(current).await?;
+        lines.iter().for_each(|line| tracing::error!("{line}"));
+        Ok(Arc::new(view))
+    }
+
+    /// Answers on these listeners until told to stop.
+    pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+        for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
+            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
+            let serve = move |stream, peer| {
+                iscsi::server::serve_stream(service.clone(), stream, peer, watchdog.clone())
+            };
+            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
+        }
+    }
+
+    /// Looks after silent clients, and after the room that there is.
+    pub(crate) fn tend(&self) {
+        self.service.tend();
+    }
+
+    /// Asks initiators to log out, and lets their connections end.
+    pub(crate) async fn say_goodbye(&self) {
+        self.service.stop();
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // or they are cut off
+    }
+
+    /// Waits until every connection has ended.
+    pub(crate) async fn stopped(&self) {
+        all_ended(&self.connections).await;
+    }
+
+    /// Serves what these settings and the state folder say; gives lines about what cannot be served.
+    async fn take_over(&self, current: &Current) -> anyhow::Result<Vec<String>> {
+        let sessions = |target: &str| self.sessions_of(target);
+        let lines = self.desk(&current.settings, &sessions).serve_anew_alone().await;
+        self.service.set_config(self.told.config(current, &self.units));
+        lines
+    }
+
+    fn desk<'a>(
+        &'a self,
+        settings: &'a Settings,
+        sessions: &'a (dyn Fn(&str) -> Vec<LunSession> + Sync),
+    ) -> Desk<'a> {
+        Desk {
+            state: &self.told.state,
+            server_id: &self.told.server_id,
+            settings,
+            volumes: &self.told.volumes,
+            work: &self.work,
+            at: self.at,
+            served: Some((&self.units, sessions)),
+        }
+    }
+
+    fn sessions_of(&self, target: &str) -> Vec<LunSession> {
+        let sessions = self.service.sessions().into_iter();
+        let here = sessions.filter(|session| session.target.as_deref() == Some(target));
+        here.map(|session| LunSession {
+            initiator: session.initiator,
+            user: session.user,
+            peers: session.peers,
+        })
+        .collect()
+    }
+}
+
+impl Told {
+    fn config(&self, current: &Current, units: &Units) -> Config {
+        Config {
+            targets: units.targets(),
+            accounts: Arc::new(current.accounts.clone()),
+            own_secret: self.own_secret(current),
+            guesses: self.guesses.clone(),
+        }
+    }
+
+    /// By what the server proves itself.
+    fn own_secret(&self, current: &Current) -> Option<(String, Vec<u8>)> {
+        let name = current.settings.server.iscsi_account.clone()?;
+        let account = current.accounts.find(&name);
+        let secret = account.as_ref().and_then(|account| account.chap_secret());
+        if secret.is_none() {
+            tracing::warn!(
+                account = name,
+                "the account of `iscsi-account` has no CHAP secret: the server cannot prove itself; `fourfold user passwd \
+                 {name} --chap-secret` gives it one"
+            );
+        }
+        Some((name, secret?.to_vec()))
+    }
+}
+
+impl View for IscsiView {
+    fn report(&self, status: &mut Status) {
+        let now = SystemTime::now();
+        self.units.mounts(self.at).into_iter().for_each(|(share, mount)| {
+            let share = status.shares.iter_mut().find(|status| status.name == share);
+            share.into_iter().for_each(|share| share.mounts.push(mount.clone()));
+        });
+        let sessions = self.service.sessions();
+        status.sessions.extend(self.connections.peers().iter().map(|peer| {
+            let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
+            SessionStatus {
+                protocol: Protocol::Iscsi,
+                peer: peer.address,
+                user: session
+                    .map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone())),
+                since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
+                requests: peer.counters.requests.load(Ordering::Relaxed),
+                bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
+                bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
+            }
+        }));
+    }
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        match Handle::current().block_on(self.take_over(current)) {
+            Ok(lines) => lines,
+            Err(error) => vec![format!("the LUNs stay as they were: {error:#}")],
+        }
+    }
+
+    fn lun(
+        &self,
+        current: &Arc<Current>,
+        request: &LunRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Option<anyhow::Result<LunAnswer>> {
+        let sessions = |target: &str| self.sessions_of(target);
+        let desk = self.desk(&current.settings, &sessions);
+        let answer = Handle::current().block_on(desk.answer(request.clone(), progress));
+        self.service.set_config(self.told.config(current, &self.units));
+        Some(answer)
+    }
+}

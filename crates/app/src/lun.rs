@@ -1,0 +1,244 @@
+//! `fourfold lun`: LUNs. A running server does the work, as itself; without one the command does.
+
+use std::cell::Cell;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use admin::control::{self, AskError, LunAnswer, LunRequest, LunStatus, NewLunRequest, Progress};
+use admin::luns::split;
+use admin::settings::candidates;
+use admin::settings::units::{format_size, parse_size};
+use admin::{Protocol, Settings, State, recipe};
+use anyhow::{Context, bail};
+use vfs::index::Index;
+
+use crate::cli::{Create, Lun, Where};
+use crate::luns::{Desk, Work};
+use crate::volumes::Volumes;
+use crate::{exit, here};
+
+mod table;
+
+/// How often it is shown how far something is.
+const SHOW_EVERY: Duration = Duration::from_millis(250);
+
+/// Makes, changes, removes and lists LUNs, whether a server runs or not.
+pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
+    let place = place(command);
+    let state = match here::state(place)? {
+        Ok(state) => state,
+        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
+    };
+    let ask = |request| ask(&state, place, request);
+    let done = match command {
+        Lun::List { json, .. } => ask(LunRequest::List)?.map(|answer| list(&answer, *json)),
+        Lun::Show { named, json } => {
+            let (share, name) = names(&named.lun)?;
+            ask(LunRequest::List)?.map(|answer| show(&one(answer, share, name)?, *json))
+        }
+        Lun::Create(create) => ask(LunRequest::Create(new(create)?))?.map(|answer| say(&answer)),
+        Lun::Resize { named, size, shrink, yes } => {
+            let (share, name) = names(&named.lun)?;
+            let size = bytes(size)?;
+            if *shrink && !*yes {
+                confirm(&format!(
+                    "What is behind {} of {} is lost. Shrink it?",
+                    format_size(size),
+                    named.lun
+                ))?;
+            }
+            let (share, name) = (share.into(), name.into());
+            ask(LunRequest::Resize { share, name, size, shrink: *shrink })?.map(|answer| say(&answer))
+        }
+        Lun::Remove { named, keep_file, force, yes } => {
+            let (share, name) = names(&named.lun)?;
+            let there = match ask(LunRequest::List)? {
+                Ok(answer) => one(answer, share, name)?,
+                Err(code) => return Ok(code),
+            };
+            if !*yes {
+                confirm(&question(&there, *keep_file))?;
+            }
+            let (share, name) = (share.into(), name.into());
+            let request = LunRequest::Remove { share, name, keep_file: *keep_file, force: *force };
+            ask(request)?.map(|answer| say(&answer))
+        }
+        Lun::Clone { named, new, copy } => {
+            let (share, name) = names(&named.lun)?;
+            let (share, name, new) = (share.into(), name.into(), new.clone());
+            ask(LunRequest::Clone { share, name, new, copy: *copy })?.map(|answer| say(&answer))
+        }
+    };
+    match done {
+        Ok(said) => said.map(|()| ExitCode::SUCCESS),
+        Err(code) => Ok(code),
+    }
+}
+
+fn place(command: &Lun) -> &Where {
+    match command {
+        Lun::Create(create) => &create.named.state,
+        Lun::List { state, .. } => state,
+        Lun::Show { named, .. }
+        | Lun::Resize { named, .. }
+        | Lun::Remove { named, .. }
+        | Lun::Clone { named, .. } => &named.state,
+    }
+}
+
+/// Asks the server of the state folder; where none runs, does it here. `Err`: the settings are refused, which was said.
+fn ask(state: &Path, place: &Where, request: LunRequest) -> anyhow::Result<Result<LunAnswer, ExitCode>> {
+    let progress = Shown::default();
+    let asked = control::lun(state, request.clone(), &mut |now| progress.show(now));
+    progress.end();
+    match asked {
+        Err(AskError::NoServer(_)) => {}
+        other => return Ok(Ok(other?)),
+    }
+    let settings = match Settings::load(&place.arguments(here::privileged(), here::folder()?)) {
+        Ok(settings) => settings,
+        Err(diagnostics) => return Ok(Err(exit::refused(&diagnostics))),
+    };
+    let answer = alone(&settings, request, &|now| {
+        progress.show(now);
+        true
+    });
+    progress.end();
+    answer.map(Ok)
+}
+
+/// Without a server.
+fn alone(
+    settings: &Settings,
+    request: LunRequest,
+    progress: &dyn Fn(Progress) -> bool,
+) -> anyhow::Result<LunAnswer> {
+    let state = State::open(&settings.server.state)?;
+    let volumes =
+        Volumes::new(Index::open(state.path()).context("the index in the state folder cannot be used")?);
+    let port =
+        candidates(settings.server.ports.iscsi, Protocol::Iscsi, here::privileged()).into_iter().next();
+    let at = port.filter(|port| *port != 0).map(|port| (recipe::address(&settings.server.listen), port));
+    let (work, served) = (Work::default(), None);
+    let server_id = state.server_id();
+    let desk = Desk { state: state.path(), server_id, settings, volumes: &volumes, work: &work, at, served };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(desk.answer(request, progress))
+}
+
+fn names(lun: &str) -> anyhow::Result<(&str, &str)> {
+    split(lun).with_context(|| {
+        format!(
+            "{lun:?} is no LUN: write SHARE/NAME, the name of 1 to 64 letters and digits of ASCII, `-`, `_` and `.`"
+        )
+    })
+}
+
+fn bytes(size: &str) -> anyhow::Result<u64> {
+    parse_size(size).with_context(|| format!("{size:?} is no size; write one such as 500G or \"1.5 TiB\""))
+}
+
+fn new(create: &Create) -> anyhow::Result<NewLunRequest> {
+    let (share, name) = names(&create.named.lun)?;
+    let pattern = |name: &&String| name.is_empty() || name.contains(char::is_whitespace);
+    if let Some(wrong) = create.initiators.iter().chain(&create.readers).find(pattern) {
+        bail!("{wrong:?} is no name of initiators; write one such as 'iqn.1993-08.org.debian:*'");
+    }
+    Ok(NewLunRequest {
+        share: share.into(),
+        name: name.into(),
+        size: create.size.as_deref().map(bytes).transpose()?,
+        block_size: create.block_size.parse()?,
+        file: create.file.clone(),
+        read_only: create.read_only,
+        initiators: create.initiators.clone(),
+        readers: create.readers.clone(),
+        target: create.target.clone(),
+        number: create.number,
+    })
+}
+
+fn say(answer: &LunAnswer) -> anyhow::Result<()> {
+    if let LunAnswer::Done(lines) = answer {
+        lines.iter().for_each(|line| println!("{line}"));
+    }
+    Ok(())
+}
+
+fn list(answer: &LunAnswer, json: bool) -> anyhow::Result<()> {
+    let LunAnswer::Luns(luns) = answer else { bail!("the server answered something else") };
+    if json {
+        println!("{}", serde_json::to_string_pretty(luns)?);
+    } else if luns.is_empty() {
+        println!("there are no LUNs; `fourfold lun create SHARE/NAME SIZE` makes one");
+    } else {
+        print!("{}", table::list(luns));
+    }
+    Ok(())
+}
+
+fn show(lun: &LunStatus, json: bool) -> anyhow::Result<()> {
+    if json {
+        println!("{}", serde_json::to_string_pretty(lun)?);
+    } else {
+        print!("{}", table::one(lun));
+    }
+    Ok(())
+}
+
+fn one(answer: LunAnswer, share: &str, name: &str) -> anyhow::Result<LunStatus> {
+    let LunAnswer::Luns(luns) = answer else { bail!("the server answered something else") };
+    let missing = || format!("there is no LUN {share}/{name}; `fourfold lun list` shows them");
+    luns.into_iter().find(|lun| lun.is(share, name)).with_context(missing)
+}
+
+fn question(lun: &LunStatus, keep_file: bool) -> String {
+    let (name, size) = (lun.full_name(), format_size(lun.size));
+    let fate = match lun.own_file && !keep_file {
+        true => format!("all {size} of it are lost"),
+        false => format!("its file {} stays", lun.file.display()),
+    };
+    format!("{name} is removed, and {fate}. Remove it?")
+}
+
+/// Goes on only after a yes.
+fn confirm(question: &str) -> anyhow::Result<()> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        bail!("{question} There is no terminal to ask at; add --yes");
+    }
+    eprint!("{question} [y/N] ");
+    std::io::stderr().flush()?;
+    let mut line = String::new();
+    input.lock().read_line(&mut line)?;
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => bail!("nothing was changed"),
+    }
+}
+
+/// A line on the terminal that says how far it is.
+#[derive(Default)]
+struct Shown {
+    last: Cell<Option<Instant>>,
+}
+
+impl Shown {
+    fn show(&self, now: Progress) {
+        let due = self.last.get().is_none_or(|last| last.elapsed() >= SHOW_EVERY);
+        if due && std::io::stderr().is_terminal() {
+            let percent = u128::from(now.done) * 100 / u128::from(now.total.max(1));
+            let (done, total) = (format_size(now.done), format_size(now.total));
+            eprint!("\r\x1b[K{percent} %: {done} of {total} copied");
+            self.last.set(Some(Instant::now()));
+        }
+    }
+
+    fn end(&self) {
+        if self.last.take().is_some() {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! LUNs as tables for people.
+
+use std::fmt::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
+
+use admin::control::LunStatus;
+use admin::settings::units::format_size;
+
+/// A row for each.
+pub(super) fn list(luns: &[LunStatus]) -> String {
+    let headings = ["LUN", "size", "used", "target", "number", "who"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = std::iter::once(headings).chain(luns.iter().map(row)).collect();
+    let widths: [usize; 6] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let _ = writeln!(text, "{}", cells.join("  ").trim_end()); // writing to a String cannot fail
+    }
+    text
+}
+
+fn row(lun: &LunStatus) -> [String; 6] {
+    let used = lun.used.map_or_else(|| "-".into(), format_size);
+    [lun.full_name(), format_size(lun.size), used, lun.target.clone(), lun.number.to_string(), who(lun)]
+}
+
+/// Who is logged in, or why nobody can be.
+fn who(lun: &LunStatus) -> String {
+    if let Some(problem) = &lun.problem {
+        return format!("not served: {problem}");
+    }
+    if !lun.served {
+        return "not served: no server runs".into();
+    }
+    let names: Vec<&str> = lun.sessions.iter().map(|session| &*session.initiator).collect();
+    if names.is_empty() { "nobody".into() } else { names.join(", ") }
+}
+
+/// All about one.
+pub(super) fn one(lun: &LunStatus) -> String {
+    let mut text = format!("{}\n", lun.full_name());
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<11} {value}"); // writing to a String cannot fail
+    };
+    line("size", format!("{}, in blocks of {} bytes", format_size(lun.size), lun.block_size));
+    line("used", lun.used.map_or_else(|| "the file cannot be looked at".into(), format_size));
+    line("file", lun.file.display().to_string());
+    line("target", lun.target.clone());
+    line("number", lun.number.to_string());
+    line("NAA", lun.naa.clone());
+    line("made", made(lun.created));
+    if lun.read_only {
+        line("access", "read only".into());
+    }
+    if !lun.initiators.is_empty() {
+        line("initiators", lun.initiators.join(", "));
+    }
+    if !lun.readers.is_empty() {
+        line("readers", lun.readers.join(", "));
+    }
+    if lun.from_settings {
+        line("set in", "the settings file".into());
+    }
+    line("logged in", who(lun));
+    for mount in &lun.connect {
+        line(&mount.client, mount.line.clone());
+    }
+    if let Some(why) = lun.connect.iter().find_map(|mount| mount.why.clone()) {
+        line("", format!("({why})"));
+    }
+    text
+}
+
+/// `2026-11-22 03:04 UTC`, by the calendar that began in 1582.
+fn made(created: u64) -> String {
+    let since = (UNIX_EPOCH + Duration::from_secs(created)).duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Days from 0000-03-01, in eras of 400 years.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let (month, year) =
+        if month < 10 { (month + 3, year + era * 400) } else { (month - 9, year + era * 400 + 1) };
+    format!("{year:04}-{month:02}-{of_month:02} {:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_counted_right() {
+        assert_eq!(made(0), "1970-01-01 00:00 UTC");
+        assert_eq!(made(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(made(1_795_316_640), "2026-11-22 03:04 UTC");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let lun = LunStatus {
+            share: "Studio".into(),
+            name: "video".into(),
+            target: "iqn.2026-11.test:studio.video".into(),
+            size: 2 << 40,
+            used: Some(3 << 30),
+            served: true,
+            ..LunStatus::default()
+        };
+        assert_eq!(
+            list(&[lun]),
+            "LUN           size   used   target                         number  who\n\
+             Studio/video  2 TiB  3 GiB  iqn.2026-11.test:studio.video  0       nobody\n"
+        );
+    }
+}
