@@ -17,11 +17,13 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        User::Add { named, uid, password_stdin, legacy_password } => {
-            add(&state, named, *uid, Typed { from_stdin: *password_stdin, legacy: *legacy_password })?;
+        User::Add { named, uid, password_stdin, legacy_password, chap_secret } => {
+            let typed = Typed { from_stdin: *password_stdin, legacy: *legacy_password, chap: *chap_secret };
+            add(&state, named, *uid, typed)?;
         }
-        User::Passwd { named, password_stdin, legacy_password } => {
-            passwd(&state, named, Typed { from_stdin: *password_stdin, legacy: *legacy_password })?;
+        User::Passwd { named, password_stdin, legacy_password, chap_secret } => {
+            let typed = Typed { from_stdin: *password_stdin, legacy: *legacy_password, chap: *chap_secret };
+            passwd(&state, named, typed)?;
         }
         User::Remove { named } => remove(&state, named)?,
         User::List { json, .. } => list(&state, *json)?,
@@ -34,6 +36,18 @@ struct Typed {
     from_stdin: bool,
     /// With the part that the oldest Macs need.
     legacy: bool,
+    /// As the secret of CHAP.
+    chap: bool,
+}
+
+impl Typed {
+    /// Keeps what was asked for beside the rest.
+    fn keep(&self, file: &mut AccountFile, name: &str, password: &str) -> Result<(), auth::Error> {
+        if self.legacy {
+            file.keep_legacy_password(name, password)?;
+        }
+        if self.chap { file.keep_chap_secret(name, password) } else { Ok(()) }
+    }
 }
 
 fn place(command: &User) -> &Where {
@@ -55,7 +69,7 @@ fn add(state: &Path, named: &Named, uid: Option<u32>, typed: Typed) -> anyhow::R
     let password = password::read(&named.name, typed.from_stdin)?;
     AccountFile::edit(state, |file| {
         file.add(&named.name, uid, &password)?;
-        if typed.legacy { file.keep_legacy_password(&named.name, &password) } else { Ok(()) }
+        typed.keep(file, &named.name, &password)
     })?;
     println!("{}: made; acts as {}", named.name, acts_as(&named.name, uid, &UnixAccounts::system()));
     tell_server(state);
@@ -67,7 +81,7 @@ fn passwd(state: &Path, named: &Named, typed: Typed) -> anyhow::Result<()> {
     let password = password::read(&named.name, typed.from_stdin)?;
     AccountFile::edit(state, |file| {
         file.set_password(&named.name, &password)?;
-        if typed.legacy { file.keep_legacy_password(&named.name, &password) } else { Ok(()) }
+        typed.keep(file, &named.name, &password)
     })?;
     println!("{}: has another password", named.name);
     tell_server(state);

@@ -115,6 +115,21 @@ fn what_old_macs_need_of_a_password_is_kept_when_asked_for_and_until_it_is_not()
 }
 
 #[test]
+fn a_password_is_kept_as_the_secret_of_chap_when_asked_for_if_it_is_long_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let add = |name: &str, password: &str| {
+        run(folder.path(), &["user", "add", name, "--state", "s", "--chap-secret"], password)
+    };
+    let short = add("ada", "eleven byte\n");
+    assert_eq!(short.status.code(), Some(1));
+    assert!(err(&short).contains("must have 12 to 255 bytes"), "{}", err(&short));
+    assert_eq!(add("grace", "twelve bytes\n").status.code(), Some(0));
+    let state = auth::AccountFile::read(&folder.path().join("s")).unwrap();
+    assert_eq!(state.accounts.len(), 1);
+    assert!(state.accounts[0].secrets.contains(&auth::Secret::Chap(b"twelve bytes".to_vec())));
+}
+
+#[test]
 fn status_without_a_server_ends_with_3_and_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), &["status", "--state", "s"], "");

@@ -12,6 +12,7 @@ pub(crate) enum User {
   fourfold user add ada                                 asks for the password
   fourfold user add ada --uid 1000                      acts as that Unix user
   pass show ada | fourfold user add ada --password-stdin
+  fourfold user add ada --chap-secret                   for iSCSI initiators, too
 
 Without --uid the account acts as the Unix user of the same name, else as the server's own.
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
@@ -27,6 +28,9 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
         #[arg(long)]
         legacy_password: bool,
+        /// Also keep the password as it is, as the secret of iSCSI logins (CHAP): 12 to 255 bytes, for Windows 12 to 16
+        #[arg(long)]
+        chap_secret: bool,
     },
     /// Give an account another password
     #[command(after_help = "Examples:
@@ -43,6 +47,9 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
         #[arg(long)]
         legacy_password: bool,
+        /// Also keep the password as it is, as the secret of iSCSI logins (CHAP): 12 to 255 bytes, for Windows 12 to 16
+        #[arg(long)]
+        chap_secret: bool,
     },
     /// Remove an account; its files stay
     #[command(after_help = "Examples:
