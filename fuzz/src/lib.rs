@@ -14,6 +14,7 @@ pub mod afp_forks;
 pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
+pub mod iscsi_describe;
 pub mod mac;
 pub mod names;
 pub mod nfs;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     ("afp_login", afp_login::messages),
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
+    ("iscsi_describe", iscsi_describe::messages),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),

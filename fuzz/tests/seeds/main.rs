@@ -15,6 +15,7 @@ mod afp_listing;
 mod afp_login;
 mod afp_session;
 mod company;
+mod iscsi_describe;
 mod mac;
 mod names;
 mod smb_info;
@@ -56,7 +57,12 @@ fn seeds_are_committed_as_the_encoders_write_them() {
         afp_login::seeds(),
         afp_session::seeds(),
     ];
-    let all = nfs.into_iter().chain(smb).chain(afp).chain([mac::seeds(), names::seeds(), acl::seeds()]);
+    let iscsi = [iscsi_describe::seeds()];
+    let all = nfs.into_iter().chain(smb).chain(afp).chain(iscsi).chain([
+        mac::seeds(),
+        names::seeds(),
+        acl::seeds(),
+    ]);
     for seed in all.flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(seed.target).join(seed.name);

@@ -5,7 +5,7 @@ use wire::{Malformed, Reader, Writer};
 /// Longest designator: its length is one byte, and names are filled up to a multiple of four.
 const LONGEST: usize = 252;
 /// Most designators that are read.
-const MOST: usize = 256;
+const MOST: usize = 128;
 /// iSCSI, among the protocol identifiers of SPC-4 table 477.
 const ISCSI: u8 = 5;
 
