@@ -14,6 +14,7 @@ pub mod afp_forks;
 pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
+pub mod iscsi_blocks;
 pub mod iscsi_describe;
 pub mod mac;
 pub mod names;
@@ -37,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     ("afp_login", afp_login::messages),
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
+    ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_describe", iscsi_describe::messages),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),

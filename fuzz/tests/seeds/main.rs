@@ -15,6 +15,7 @@ mod afp_listing;
 mod afp_login;
 mod afp_session;
 mod company;
+mod iscsi_blocks;
 mod iscsi_describe;
 mod mac;
 mod names;
@@ -57,7 +58,7 @@ fn seeds_are_committed_as_the_encoders_write_them() {
         afp_login::seeds(),
         afp_session::seeds(),
     ];
-    let iscsi = [iscsi_describe::seeds()];
+    let iscsi = [iscsi_blocks::seeds(), iscsi_describe::seeds()];
     let all = nfs.into_iter().chain(smb).chain(afp).chain(iscsi).chain([
         mac::seeds(),
         names::seeds(),
