@@ -94,6 +94,8 @@ impl Service {
 
     /// Looks after clients that have not been heard for long, and after the space of thin units. Called every few seconds.
     pub fn tend(&self) {
+        let config = self.config.read().clone();
+        config.targets.iter().flat_map(|target| target.luns()).for_each(|lun| lun.unit.look_at_space());
         let now = self.now_s();
         for connection in self.connections() {
             let Some(joined) = connection.joined.get() else { continue };

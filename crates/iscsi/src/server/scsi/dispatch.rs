@@ -81,4 +81,16 @@ mod tests {
         let refused = disk.send_to(None, &disk.nexus("iqn.2026-11.test:ada"), &[0xff; 16], b"").await;
         assert_eq!(refused.unwrap_err(), Refusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)));
     }
+
+    #[tokio::test]
+    async fn a_new_size_is_told_to_everybody_who_has_a_session() {
+        let disk = Disk::new(8).await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        let _session = disk.session(&ada);
+        disk.unit.set_size(16 * 512);
+        let told = disk.send(&ada, &[0; 6], b"").await.unwrap_err();
+        assert_eq!(told, Refusal::Check(Sense::attention(Asc::CAPACITY_CHANGED)));
+        disk.unit.set_size(16 * 512);
+        assert!(disk.send(&ada, &[0; 6], b"").await.is_ok());
+    }
 }

@@ -59,3 +59,72 @@ fn sets(bytes: u64) -> u32 {
 fn share(of: u32, percent: u64) -> u32 {
     (u64::from(of) * percent / 100) as u32 // less than `of`
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use vfs::backend::memory::Memory;
+
+    use crate::server::scsi::testing::Disk;
+    use crate::server::scsi::{Refusal, UnitOptions};
+    use crate::wire::scsi::{Asc, Sense};
+
+    const ADA: &str = "iqn.2026-11.test:ada";
+    const MIB: u64 = 1 << 20;
+
+    /// A disk of 200 MiB on a volume of 100 MiB: the threshold is 20 of them.
+    async fn disk() -> Disk {
+        let memory = Memory::ticking();
+        memory.set_capacity(Some(100 * MIB));
+        let options = UnitOptions { block_size: 512, read_only: false };
+        Disk::on(Arc::new(memory), 200 * MIB / 512, options).await
+    }
+
+    async fn fill(disk: &Disk, from: u64, to: u64) {
+        for at in from..to {
+            disk.unit.write(at * MIB, vec![1; MIB as usize].into()).await.unwrap();
+        }
+        disk.unit.look_at_space();
+    }
+
+    async fn is_warned(disk: &Disk) -> bool {
+        match disk.send(&disk.nexus(ADA), &[0; 6], b"").await {
+            Ok(_) => false,
+            Err(Refusal::Check(sense)) => sense == Sense::attention(Asc::THIN_THRESHOLD_REACHED),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn everybody_is_told_once_that_little_space_is_left_and_again_when_it_was_more_meanwhile() {
+        let disk = disk().await;
+        let _session = disk.session(&disk.nexus(ADA));
+        fill(&disk, 0, 79).await;
+        assert!(!is_warned(&disk).await);
+        fill(&disk, 79, 80).await;
+        assert!(is_warned(&disk).await);
+        fill(&disk, 80, 81).await;
+        assert!(!is_warned(&disk).await);
+        disk.unit.open.punch(0, 3 * MIB).await.unwrap();
+        disk.unit.look_at_space();
+        fill(&disk, 0, 3).await;
+        assert!(is_warned(&disk).await);
+    }
+
+    #[tokio::test]
+    async fn an_initiator_sets_the_threshold_or_turns_the_warning_off() {
+        let disk = disk().await;
+        let ada = disk.nexus(ADA);
+        let _session = disk.session(&ada);
+        // SBC-3 table 209: ENABLED, resource 1, 90 threshold sets; then not enabled.
+        let mut page = [&[0; 4][..], &[0x5c, 2, 0, 20], &[0; 12], &[0x80, 1, 0, 0, 0, 0, 0, 90]].concat();
+        disk.send(&ada, &[0x15, 0x10, 0, 0, 28, 0], &page).await.unwrap();
+        fill(&disk, 0, 10).await;
+        assert!(is_warned(&disk).await);
+        page[20] = 0;
+        disk.send(&ada, &[0x15, 0x10, 0, 0, 28, 0], &page).await.unwrap();
+        fill(&disk, 10, 90).await;
+        assert!(!is_warned(&disk).await);
+    }
+}

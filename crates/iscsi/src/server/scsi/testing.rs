@@ -19,8 +19,9 @@ use vfs::backend::{Backend, NewKind};
 use vfs::state::{ClientId, Modes, Party};
 use vfs::{Actor, Caller, OpenOptions, Volume, VolumeOptions};
 
+use super::holders::Ending;
 use super::{
-    Command, Good, Identity, InitiatorPort, Keeper, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
+    Command, Good, Holder, Identity, InitiatorPort, Keeper, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
 };
 use crate::server::target::{Access, Lun, Target};
 
@@ -89,6 +90,13 @@ impl Disk {
         Arc::new(Nexus { initiator, number: NUMBERS.fetch_add(1, Ordering::Relaxed) })
     }
 
+    /// A session of this initiator, which is told what happens to unit 0 for as long as this is kept.
+    pub(crate) fn session(&self, nexus: &Nexus) -> Arc<dyn Holder> {
+        let session: Arc<dyn Holder> = Arc::new(Session(nexus.initiator.clone()));
+        self.unit.holders.arrive(Arc::downgrade(&session));
+        session
+    }
+
     /// Sends a command to unit 0, and the data that it wants.
     pub(crate) async fn send(&self, nexus: &Arc<Nexus>, cdb: &[u8], data: &[u8]) -> Outcome {
         self.send_to(Some(self.unit.clone()), nexus, cdb, data).await
@@ -136,6 +144,19 @@ impl Disk {
             }
         }
         super::run(supported, &command).await
+    }
+}
+
+/// A session without commands.
+struct Session(InitiatorPort);
+
+impl Holder for Session {
+    fn initiator(&self) -> &InitiatorPort {
+        &self.0
+    }
+
+    fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) -> Ending {
+        Box::pin(std::future::ready(()))
     }
 }
 

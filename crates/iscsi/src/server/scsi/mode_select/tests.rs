@@ -106,3 +106,16 @@ async fn who_may_only_read_changes_nothing_for_others() {
     let refused = disk.send(&disk.nexus(ADA), &[0x15, 0x10, 0, 0, 0, 0], b"").await.unwrap_err();
     assert_eq!(refused, Refusal::Check(Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED)));
 }
+
+#[tokio::test]
+async fn the_others_are_told_that_something_has_changed_and_only_then() {
+    let disk = Disk::new(8).await;
+    let (ada, bob) = (disk.nexus(ADA), disk.nexus("iqn.2026-11.test:bob"));
+    let _sessions = [disk.session(&ada), disk.session(&bob)];
+    select(&disk, &ada, &PROTECTED).await.unwrap();
+    assert!(disk.send(&ada, &[0; 6], b"").await.is_ok());
+    let told = disk.send(&bob, &[0; 6], b"").await.unwrap_err();
+    assert_eq!(told, Refusal::Check(Sense::attention(Asc::MODE_PARAMETERS_CHANGED))); // SPC-4 6.9
+    select(&disk, &ada, &PROTECTED).await.unwrap();
+    assert!(disk.send(&bob, &[0; 6], b"").await.is_ok());
+}
