@@ -16,6 +16,7 @@ pub mod afp_login;
 pub mod afp_session;
 pub mod iscsi_blocks;
 pub mod iscsi_describe;
+pub mod iscsi_login;
 pub mod mac;
 pub mod names;
 pub mod nfs;
@@ -40,6 +41,8 @@ pub const TARGETS: &[Target] = &[
     ("afp_session", afp_session::messages),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_describe", iscsi_describe::messages),
+    ("iscsi_keys", iscsi_login::keys),
+    ("iscsi_login", iscsi_login::messages),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),

@@ -17,6 +17,7 @@ mod afp_session;
 mod company;
 mod iscsi_blocks;
 mod iscsi_describe;
+mod iscsi_login;
 mod mac;
 mod names;
 mod smb_info;
@@ -58,7 +59,7 @@ fn seeds_are_committed_as_the_encoders_write_them() {
         afp_login::seeds(),
         afp_session::seeds(),
     ];
-    let iscsi = [iscsi_blocks::seeds(), iscsi_describe::seeds()];
+    let iscsi = [iscsi_blocks::seeds(), iscsi_describe::seeds(), iscsi_login::seeds()];
     let all = nfs.into_iter().chain(smb).chain(afp).chain(iscsi).chain([
         mac::seeds(),
         names::seeds(),
