@@ -17,6 +17,7 @@ pub mod afp_session;
 pub mod iscsi_blocks;
 pub mod iscsi_describe;
 pub mod iscsi_login;
+pub mod iscsi_pdu;
 pub mod mac;
 pub mod names;
 pub mod nfs;
@@ -43,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     ("iscsi_describe", iscsi_describe::messages),
     ("iscsi_keys", iscsi_login::keys),
     ("iscsi_login", iscsi_login::messages),
+    ("iscsi_pdu", iscsi_pdu::messages),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),

@@ -18,6 +18,7 @@ mod company;
 mod iscsi_blocks;
 mod iscsi_describe;
 mod iscsi_login;
+mod iscsi_pdu;
 mod mac;
 mod names;
 mod smb_info;
@@ -59,7 +60,12 @@ fn seeds_are_committed_as_the_encoders_write_them() {
         afp_login::seeds(),
         afp_session::seeds(),
     ];
-    let iscsi = [iscsi_blocks::seeds(), iscsi_describe::seeds(), iscsi_login::seeds()];
+    let iscsi = [
+        iscsi_blocks::seeds(),
+        iscsi_describe::seeds(),
+        iscsi_login::seeds(),
+        iscsi_pdu::seeds(),
+    ];
     let all = nfs.into_iter().chain(smb).chain(afp).chain(iscsi).chain([
         mac::seeds(),
         names::seeds(),

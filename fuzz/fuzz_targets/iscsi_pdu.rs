@@ -1,0 +1,4 @@
+//! covers: iscsi/wire/pdu, iscsi/wire/digest
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::iscsi_pdu::messages);
