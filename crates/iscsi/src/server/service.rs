@@ -58,13 +58,16 @@ pub struct SessionInfo {
 impl Service {
     /// A server without sessions.
     pub fn new(config: Config) -> Arc<Self> {
-        let (config, sessions) = (RwLock::new(Arc::new(config)), Mutex::default());
+        let config = Arc::new(config);
+        config.targets.iter().for_each(|target| target.join(&config));
+        let (config, sessions) = (RwLock::new(config), Mutex::default());
         Arc::new(Self { config, sessions, nexuses: AtomicU64::new(1), started: Instant::now() })
     }
 
     /// Takes other settings over. Sessions of targets that are there no more end.
     pub fn set_config(&self, config: Config) {
         let config = Arc::new(config);
+        config.targets.iter().for_each(|target| target.join(&config));
         *self.config.write() = config.clone();
         let is_there = |target: &Arc<Target>| config.targets.iter().any(|other| Arc::ptr_eq(other, target));
         for session in self.all() {

@@ -1,10 +1,11 @@
 //! Targets: what initiators log in to, and which of their logical units each initiator sees.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
+use super::config::Config;
 use super::scsi::LogicalUnit;
 
 /// The one portal group that every target has.
@@ -54,13 +55,16 @@ pub struct Target {
     offer: RwLock<(Access, Vec<Lun>)>,
     /// Counts the changes of its units.
     generation: AtomicU64,
+    /// The settings that it is part of.
+    config: RwLock<Weak<Config>>,
 }
 
 impl Target {
     /// A target without units, which nobody may log in to.
     pub fn new(name: &str, alias: &str) -> Arc<Self> {
         let (offer, generation) = (RwLock::default(), AtomicU64::new(0));
-        Arc::new(Self { name: name.into(), alias: alias.into(), offer, generation })
+        let (name, alias, config) = (name.into(), alias.into(), RwLock::default());
+        Arc::new(Self { name, alias, offer, generation, config })
     }
 
     /// Gives it other units. Initiators that see others than before are told at their next command.
@@ -73,6 +77,16 @@ impl Target {
         if !same {
             luns.iter().for_each(|lun| lun.unit.tell_all(crate::wire::scsi::Asc::REPORTED_LUNS_CHANGED));
         }
+    }
+
+    /// It is part of these settings now.
+    pub(super) fn join(&self, config: &Arc<Config>) {
+        *self.config.write() = Arc::downgrade(config);
+    }
+
+    /// All targets of the server.
+    pub(crate) fn all(&self) -> Vec<Arc<Self>> {
+        self.config.read().upgrade().map(|config| config.targets.clone()).unwrap_or_default()
     }
 
     /// Who may log in.

@@ -66,11 +66,13 @@ impl LogicalUnit {
     pub(crate) fn forget(&self, nexus: &Nexus) {
         self.attentions.forget(&nexus.initiator);
         self.reservations.nexus_lost(&nexus.initiator);
+        self.copies.nexus_lost(&nexus.initiator);
     }
 
     /// Everything that initiators have made of the unit goes, but for what outlasts a reset.
     pub(crate) fn reset(&self) {
         self.modes.reset();
         self.reservations.reset();
+        self.copies.reset();
     }
 }

@@ -67,6 +67,23 @@ impl LogicalUnit {
         punched.map_err(|error| self.at(offset, Refusal::writing(error)))
     }
 
+    /// Copies bytes of another unit, or of this one, in the host: where it can, the blocks are shared.
+    pub(super) async fn copy_from(
+        &self,
+        source: &Self,
+        from: u64,
+        to: u64,
+        length: u64,
+    ) -> Result<(), Refusal> {
+        let _shared = self.gate.read().await;
+        let copied = self.open.copy_from(&source.open, from, to, length).await;
+        let copied = copied.map_err(|error| self.at(to, Refusal::writing(error)))?;
+        if copied < length {
+            return Err(unread((from + copied) / u64::from(source.block_size()))); // cut off below us
+        }
+        Ok(())
+    }
+
     /// Says which block an error of the medium is about.
     fn at(&self, offset: u64, refusal: Refusal) -> Refusal {
         match refusal {

@@ -4,6 +4,7 @@ use super::Supported;
 use super::cache;
 use super::compare_and_write;
 use super::diagnostic;
+use super::extended_copy;
 use super::format_unit;
 use super::get_lba_status;
 use super::inquiry;
@@ -18,6 +19,7 @@ use super::prevent_allow;
 use super::read;
 use super::read_capacity;
 use super::read_defect_data;
+use super::receive_copy_results;
 use super::report_commands;
 use super::report_functions;
 use super::report_groups;
@@ -76,6 +78,10 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &persistent_reserve_out::REGISTER_AND_IGNORE,
     &persistent_reserve_out::REGISTER_AND_MOVE,
     &persistent_reserve_out::REPLACE_LOST,
+    &extended_copy::EXTENDED_COPY,
+    &receive_copy_results::STATUS,
+    &receive_copy_results::OPERATING_PARAMETERS,
+    &receive_copy_results::FAILURE_DETAILS,
     &read::READ_16,
     &compare_and_write::COMPARE_AND_WRITE,
     &write::WRITE_16,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::RwLock;
 use vfs::Open;
 
+use super::copies::Copies;
 use super::modes::Modes;
 use super::reservations::Reservations;
 use super::synchronizing::Synchronizing;
@@ -64,6 +65,7 @@ pub struct LogicalUnit {
     /// Ordered commands wait for those before them, and those after them wait for them.
     pub(crate) order: Arc<tokio::sync::RwLock<()>>,
     pub(crate) reservations: Reservations,
+    pub(crate) copies: Copies,
     pub(crate) modes: Modes,
     pub(crate) keeper: Arc<dyn Keeper>,
 }
@@ -93,6 +95,7 @@ impl LogicalUnit {
             holders,
             order,
             reservations,
+            copies: Copies::default(),
             modes,
             keeper,
         })

@@ -4,6 +4,7 @@ mod access;
 mod cache;
 mod compare_and_write;
 mod diagnostic;
+mod extended_copy;
 mod format_unit;
 mod get_lba_status;
 mod inquiry;
@@ -15,6 +16,7 @@ pub mod persistent_reserve_out;
 mod read;
 mod read_capacity;
 mod read_defect_data;
+mod receive_copy_results;
 mod report_luns;
 mod request_sense;
 mod reserve;
@@ -32,6 +34,10 @@ pub use access::Access;
 pub use cache::Cache;
 pub use compare_and_write::CompareAndWrite;
 pub use diagnostic::SendDiagnostic;
+pub use extended_copy::{
+    Extent, HEADER as COPY_HEADER, Header as CopyHeader, ListIdUsage, Segment, TARGET as COPY_TARGET,
+    Target as CopyTarget, parameter_list_length as copy_list_length,
+};
 pub use format_unit::{FormatHeader, FormatUnit};
 pub use get_lba_status::{GetLbaStatus, LBA_STATUS_DESCRIPTOR, LBA_STATUS_HEADER, LbaStatus, Provisioning};
 pub use inquiry::{Inquiry, Peripheral, StandardData, padded};
@@ -44,6 +50,9 @@ pub use persistent_reserve_out::ReservationType;
 pub use read::Read;
 pub use read_capacity::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16};
 pub use read_defect_data::ReadDefectData;
+pub use receive_copy_results::{
+    CopyLimits, CopyStatus, Progress, Request as ReceiveCopyResults, encode_failure,
+};
 pub use report_luns::{LunList, ReportLuns};
 pub use request_sense::RequestSense;
 pub use reserve::Request as Reserve;

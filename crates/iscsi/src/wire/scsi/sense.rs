@@ -28,10 +28,14 @@ pub struct Asc(pub u8, pub u8);
 #[allow(missing_docs, reason = "named as in SPC-4 annex F")]
 impl Asc {
     pub const NONE: Self = Self(0x00, 0x00);
+    pub const OPERATION_IN_PROGRESS: Self = Self(0x00, 0x16);
     pub const NOT_READY_INITIALIZING_COMMAND_REQUIRED: Self = Self(0x04, 0x02);
+    pub const UNREACHABLE_COPY_TARGET: Self = Self(0x08, 0x04);
     pub const WRITE_ERROR: Self = Self(0x0c, 0x00);
     pub const UNEXPECTED_UNSOLICITED_DATA: Self = Self(0x0c, 0x0c);
     pub const NOT_ENOUGH_UNSOLICITED_DATA: Self = Self(0x0c, 0x0d);
+    pub const THIRD_PARTY_DEVICE_FAILURE: Self = Self(0x0d, 0x01);
+    pub const INCORRECT_COPY_TARGET_DEVICE_TYPE: Self = Self(0x0d, 0x03);
     pub const UNRECOVERED_READ_ERROR: Self = Self(0x11, 0x00);
     pub const PARAMETER_LIST_LENGTH_ERROR: Self = Self(0x1a, 0x00);
     pub const MISCOMPARE_DURING_VERIFY: Self = Self(0x1d, 0x00);
@@ -41,6 +45,12 @@ impl Asc {
     pub const LOGICAL_UNIT_NOT_SUPPORTED: Self = Self(0x25, 0x00);
     pub const INVALID_FIELD_IN_PARAMETER_LIST: Self = Self(0x26, 0x00);
     pub const INVALID_RELEASE_OF_PERSISTENT_RESERVATION: Self = Self(0x26, 0x04);
+    pub const TOO_MANY_TARGET_DESCRIPTORS: Self = Self(0x26, 0x06);
+    pub const UNSUPPORTED_TARGET_DESCRIPTOR: Self = Self(0x26, 0x07);
+    pub const TOO_MANY_SEGMENT_DESCRIPTORS: Self = Self(0x26, 0x08);
+    pub const UNSUPPORTED_SEGMENT_DESCRIPTOR: Self = Self(0x26, 0x09);
+    pub const UNEXPECTED_INEXACT_SEGMENT: Self = Self(0x26, 0x0a);
+    pub const INLINE_DATA_LENGTH_EXCEEDED: Self = Self(0x26, 0x0b);
     pub const WRITE_PROTECTED: Self = Self(0x27, 0x00);
     pub const SPACE_ALLOCATION_FAILED: Self = Self(0x27, 0x07);
     pub const POWER_ON_OR_RESET: Self = Self(0x29, 0x00);
@@ -86,13 +96,15 @@ pub struct Sense {
     pub information: Option<u64>,
     /// What of the request was wrong.
     pub field: Option<Field>,
+    /// Which segment of a copy failed, in the COMMAND-SPECIFIC INFORMATION field (SPC-4 5.17.7.4).
+    pub segment: Option<u16>,
 }
 
 impl Sense {
     /// Of a key and a code.
     #[must_use]
     pub const fn new(key: Key, asc: Asc) -> Self {
-        Self { key, asc, information: None, field: None }
+        Self { key, asc, information: None, field: None, segment: None }
     }
 
     /// Something that the initiator should not have asked.
@@ -136,7 +148,7 @@ impl Sense {
         w.u8(self.key.0);
         w.u32_be(information.unwrap_or(0));
         w.u8(10); // what follows
-        w.u32_be(0);
+        w.u32_be(u32::from(self.segment.unwrap_or(0)));
         w.put(&[self.asc.0, self.asc.1, 0]);
         w.put(&self.key_specific());
     }
@@ -148,13 +160,17 @@ impl Sense {
             descriptors.put(&[0x00, 0x0a, 0x80, 0x00]);
             descriptors.u64_be(information);
         }
+        if let Some(segment) = self.segment {
+            descriptors.put(&[0x01, 0x0a, 0x00, 0x00]);
+            descriptors.u64_be(u64::from(segment) << 32); // its third and fourth byte
+        }
         if self.field.is_some() {
             descriptors.put(&[0x02, 0x06, 0x00, 0x00]);
             descriptors.put(&self.key_specific());
             descriptors.u8(0);
         }
         w.put(&[0x72, self.key.0, self.asc.0, self.asc.1, 0, 0, 0]);
-        w.u8(descriptors.len() as u8); // 20 at most
+        w.u8(descriptors.len() as u8); // 32 at most
         w.put(descriptors.as_bytes());
     }
 
@@ -179,12 +195,13 @@ impl Sense {
         r.skip(1)?;
         let key = Key(r.u8()? & 0xf);
         let information = r.u32_be()?;
-        r.skip(5)?;
+        r.skip(3)?;
+        let segment = Some(r.u16_be()?).filter(|_| key == Key::COPY_ABORTED);
         let asc = Asc(r.u8()?, r.u8()?);
         r.skip(1)?;
         let field = field(r.array()?);
         let information = (code & 0x80 != 0).then_some(u64::from(information));
-        Ok(Self { key, asc, information, field })
+        Ok(Self { key, asc, information, field, segment })
     }
 
     fn decode_descriptors(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -199,6 +216,10 @@ impl Sense {
                 0x00 => {
                     body.skip(2)?;
                     sense.information = Some(body.u64_be()?);
+                }
+                0x01 => {
+                    body.skip(2)?;
+                    sense.segment = Some((body.u64_be()? >> 32) as u16); // its third and fourth byte
                 }
                 0x02 => {
                     body.skip(2)?;
@@ -234,6 +255,7 @@ mod tests {
         for sense in [
             Sense::in_cdb(2),
             Sense::in_parameters(300),
+            Sense { segment: Some(258), ..Sense::new(Key::COPY_ABORTED, Asc::NONE).about(9) },
             Sense::new(Key::MISCOMPARE, Asc::MISCOMPARE_DURING_VERIFY).about(17),
         ] {
             let (mut fixed, mut descriptors) = (Writer::new(), Writer::new());

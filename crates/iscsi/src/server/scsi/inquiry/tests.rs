@@ -58,7 +58,7 @@ async fn fields_that_contradict_each_other_are_refused() {
 async fn every_page_of_the_list_is_there_and_the_list_ascends() {
     let disk = Disk::new(8).await;
     let list = page(&disk, 0).await;
-    assert_eq!(list, [0x00, 0x80, 0x83, 0x86, 0x87, 0x88, 0xb0, 0xb1, 0xb2]);
+    assert_eq!(list, [0x00, 0x80, 0x83, 0x86, 0x87, 0x88, 0x8f, 0xb0, 0xb1, 0xb2]);
     for code in list {
         page(&disk, code).await;
     }

@@ -1,6 +1,7 @@
 //! The pages of vital product data.
 
 use super::{names, peripheral};
+use crate::server::scsi::extended_copy::LIMITS as COPY_LIMITS;
 use crate::server::scsi::limits::{
     COMPARE_AND_WRITE_BLOCKS, OPTIMAL_BYTES, PAGE_BYTES, THRESHOLD_SET_BYTES, TRANSFER_BYTES, UNMAP_BLOCKS,
     UNMAP_DESCRIPTORS, WRITE_SAME_BYTES,
@@ -14,13 +15,14 @@ use crate::wire::scsi::vpd::{
 };
 
 /// The pages of a disk, ascending.
-const PAGES: [PageCode; 9] = [
+const PAGES: [PageCode; 10] = [
     PageCode::SUPPORTED,
     PageCode::SERIAL_NUMBER,
     PageCode::IDENTIFICATION,
     PageCode::EXTENDED,
     PageCode::MODE_PAGE_POLICY,
     PageCode::PORTS,
+    PageCode::THIRD_PARTY_COPY,
     PageCode::BLOCK_LIMITS,
     PageCode::CHARACTERISTICS,
     PageCode::PROVISIONING,
@@ -52,6 +54,7 @@ fn body(unit: &LogicalUnit, target: &str, code: PageCode) -> Option<Vec<u8>> {
             let names = Designators(vec![names::port_name(target)]);
             Ports { number: names::PORT, names }.encode(&mut w);
         }
+        PageCode::THIRD_PARTY_COPY => COPY_LIMITS.encode_page(&mut w),
         PageCode::BLOCK_LIMITS => block_limits(unit.block_size()).encode(&mut w),
         PageCode::CHARACTERISTICS => CHARACTERISTICS.encode(&mut w),
         PageCode::PROVISIONING => provisioning(unit.block_size()).encode(&mut w),

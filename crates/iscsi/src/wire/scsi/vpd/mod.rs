@@ -29,6 +29,7 @@ impl PageCode {
     pub const EXTENDED: Self = Self(0x86);
     pub const MODE_PAGE_POLICY: Self = Self(0x87);
     pub const PORTS: Self = Self(0x88);
+    pub const THIRD_PARTY_COPY: Self = Self(0x8f);
     pub const BLOCK_LIMITS: Self = Self(0xb0);
     pub const CHARACTERISTICS: Self = Self(0xb1);
     pub const PROVISIONING: Self = Self(0xb2);

@@ -1,0 +1,88 @@
+//! EXTENDED COPY(LID1), SPC-4 6.5: the server copies between its own disks, and nothing goes over the network.
+//!
+//! ```text
+//! parameter list ─► plan.rs: what is wrong with it as a whole ─► copies.rs: it is under way
+//!                   └► segment.rs, one after another: which disks, who may, which bytes ─► vfs::Open::copy_from
+//! ```
+
+mod plan;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::Ordering;
+
+use self::plan::Plan;
+use super::copies::{CONCURRENT, Copying};
+use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use crate::wire::Reader;
+use crate::wire::scsi::{Asc, COPY_HEADER, CopyLimits, CopyTarget, Key, Segment, Sense, copy_list_length};
+
+/// What can be asked for.
+pub(crate) static LIMITS: CopyLimits = CopyLimits {
+    targets: 8,
+    segments: 32,
+    descriptors_length: 2048,
+    segment_length: 64 << 20,
+    concurrent: CONCURRENT,
+    descriptors: &[Segment::BLOCKS, Segment::BYTES, CopyTarget::IDENTIFICATION],
+    commands: &[(0x83, &[0x00]), (0x84, &[0x00, 0x03, 0x04])],
+};
+
+/// EXTENDED COPY(LID1).
+pub(super) static EXTENDED_COPY: Supported = Supported {
+    opcode: 0x83,
+    action: Some(0x00),
+    usage: &[0x83, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
+    conflict: Conflict::Writes,
+    needs,
+    run: |command| Box::pin(extended_copy(command)),
+};
+
+/// Nothing at all is no error.
+fn needs(command: &Command) -> Result<Needs, Refusal> {
+    let length = copy_list_length(&mut Reader::new(&command.cdb))? as usize;
+    if length == 0 {
+        return Ok(Needs::Nothing);
+    }
+    if length < COPY_HEADER || length > COPY_HEADER + LIMITS.descriptors_length as usize {
+        return Err(Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR).into());
+    }
+    Ok(Needs::Parameters(length))
+}
+
+async fn extended_copy(command: &Command) -> Outcome {
+    let unit = command.unit()?;
+    if command.data.is_empty() {
+        return Ok(Good::nothing());
+    }
+    let plan = Plan::of(&command.data)?;
+    let (identifier, usage) = (plan.header.list_identifier, plan.header.usage);
+    let copying = unit.copies.begin(&command.nexus.initiator, identifier, usage)?;
+    match copy(command, &plan, &copying).await {
+        Ok(()) => {
+            copying.end(None);
+            Ok(Good::nothing())
+        }
+        Err(sense) => {
+            copying.end(Some(sense));
+            Err(sense.into())
+        }
+    }
+}
+
+/// One segment after another, until one fails, SPC-4 5.17.7.4.
+async fn copy(command: &Command, plan: &Plan<'_>, copying: &Copying<'_>) -> Result<(), Sense> {
+    for (number, segment) in plan.segments.iter().enumerate() {
+        let number = number as u16; // LIMITS.segments at most
+        copying.counts.segments.store(number + 1, Ordering::Relaxed);
+        let copied = segment::copy(command, plan, segment, &copying.counts).await;
+        copied.map_err(|wrong| Sense {
+            information: wrong.left,
+            segment: Some(number),
+            field: wrong.byte.and_then(|byte| Sense::in_parameters(byte as u16).field),
+            ..Sense::new(Key::COPY_ABORTED, wrong.asc)
+        })?;
+    }
+    Ok(())
+}

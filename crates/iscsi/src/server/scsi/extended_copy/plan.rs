@@ -1,0 +1,93 @@
+//! A parameter list as a whole, SPC-4 5.17.7.3: what is wrong here stops everything before it begins.
+
+use super::LIMITS;
+use crate::wire::Reader;
+use crate::wire::scsi::{
+    Asc, COPY_HEADER, COPY_TARGET, CopyHeader, CopyTarget, Extent, ListIdUsage, Segment, Sense,
+};
+
+/// What is to be done.
+pub(super) struct Plan<'a> {
+    pub(super) header: CopyHeader,
+    pub(super) targets: Vec<CopyTarget<'a>>,
+    pub(super) segments: Vec<Placed>,
+}
+
+/// A segment, and where in the list it begins.
+pub(super) struct Placed {
+    pub(super) at: usize,
+    pub(super) segment: Segment,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn of(list: &'a [u8]) -> Result<Self, Sense> {
+        let mut r = Reader::new(list);
+        let header = CopyHeader::decode(&mut r).map_err(|_| length_error())?;
+        let (targets, segments) = (usize::from(header.targets_length), header.segments_length as usize);
+        if targets + segments > LIMITS.descriptors_length as usize {
+            return Err(length_error());
+        }
+        check(&header)?;
+        let targets = decode_targets(r.take(targets).map_err(|_| length_error())?)?;
+        let at = r.position();
+        let segments = decode_segments(r.take(segments).map_err(|_| length_error())?, at)?;
+        Ok(Self { header, targets, segments })
+    }
+}
+
+fn check(header: &CopyHeader) -> Result<(), Sense> {
+    let needs_none = header.usage == ListIdUsage::NONE && header.list_identifier != 0;
+    if header.usage == ListIdUsage::RESERVED || needs_none {
+        return Err(Sense::in_parameters(if needs_none { 0 } else { 1 }));
+    }
+    if header.inline_length > 0 {
+        return Err(Sense { field: Sense::in_parameters(12).field, ..length_exceeded() });
+    }
+    Ok(())
+}
+
+fn decode_targets(list: &[u8]) -> Result<Vec<CopyTarget<'_>>, Sense> {
+    if !list.len().is_multiple_of(COPY_TARGET) {
+        return Err(Sense::in_parameters(2));
+    }
+    if list.len() / COPY_TARGET > usize::from(LIMITS.targets) {
+        return Err(Sense::illegal(Asc::TOO_MANY_TARGET_DESCRIPTORS));
+    }
+    let mut targets = Vec::new();
+    for (number, bytes) in list.chunks(COPY_TARGET).enumerate() {
+        let at = (COPY_HEADER + number * COPY_TARGET) as u16; // 240 at most
+        let target = CopyTarget::decode(&mut Reader::new(bytes)).map_err(|_| Sense::in_parameters(at))?;
+        if target.kind != CopyTarget::IDENTIFICATION {
+            let field = Sense::in_parameters(at).field;
+            return Err(Sense { field, ..Sense::illegal(Asc::UNSUPPORTED_TARGET_DESCRIPTOR) });
+        }
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+fn decode_segments(list: &[u8], start: usize) -> Result<Vec<Placed>, Sense> {
+    let mut r = Reader::new(list);
+    let mut segments = Vec::new();
+    while r.remaining() > 0 {
+        if segments.len() == usize::from(LIMITS.segments) {
+            return Err(Sense::illegal(Asc::TOO_MANY_SEGMENT_DESCRIPTORS));
+        }
+        let at = start + r.position();
+        let wrong = Sense::in_parameters(at as u16); // in a list of 2064 bytes at most
+        let segment = Segment::decode(&mut r).map_err(|_| wrong)?;
+        if segment.extent == Extent::Unknown {
+            return Err(Sense { field: wrong.field, ..Sense::illegal(Asc::UNSUPPORTED_SEGMENT_DESCRIPTOR) });
+        }
+        segments.push(Placed { at, segment });
+    }
+    Ok(segments)
+}
+
+const fn length_error() -> Sense {
+    Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR)
+}
+
+const fn length_exceeded() -> Sense {
+    Sense::illegal(Asc::INLINE_DATA_LENGTH_EXCEEDED)
+}

@@ -1,0 +1,255 @@
+//! One segment: which disks, who may, which bytes, SPC-4 6.4.6 and 5.17.7.2.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::LIMITS;
+use super::plan::{Placed, Plan};
+use crate::server::scsi::copies::Counts;
+use crate::server::scsi::{Command, Conflict, InitiatorPort, LogicalUnit, Nexus, Refusal};
+use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, CopyTarget, Extent, Segment};
+
+/// Bytes that are copied before somebody looks whether the command has been called off.
+const PIECE: u64 = 8 << 20;
+/// Most ranges of data that are looked for in a piece; with more, holes are copied as zeros.
+const RANGES: usize = 64;
+/// CSCD descriptor ID of the unit that was asked to copy, SPC-4 table 148.
+const ASKED: u16 = 0xffff;
+
+/// Why a segment could not be copied.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wrong {
+    pub(super) asc: Asc,
+    /// Where in the parameter list.
+    pub(super) byte: Option<usize>,
+    /// Blocks of the destination that were not written, if others were.
+    pub(super) left: Option<u64>,
+}
+
+impl Wrong {
+    fn at(asc: Asc, byte: usize) -> Self {
+        Self { asc, byte: Some(byte), left: None }
+    }
+}
+
+/// A disk that is read or written.
+struct Disk {
+    unit: Arc<LogicalUnit>,
+    /// What is read here is not written.
+    is_protected: bool,
+    /// As whom.
+    nexus: Nexus,
+    /// PAD of its descriptor.
+    pad: bool,
+    /// Where in the parameter list it is named.
+    at: usize,
+}
+
+/// Which bytes.
+struct Range {
+    from: u64,
+    to: u64,
+    length: u64,
+    /// Zeros behind them, up to the end of a block.
+    padding: u64,
+}
+
+/// Copies one segment.
+pub(super) async fn copy(
+    command: &Command,
+    plan: &Plan<'_>,
+    placed: &Placed,
+    counts: &Counts,
+) -> Result<(), Wrong> {
+    let Placed { at, segment } = placed;
+    let source = find(command, plan, segment.source, at + 4)?;
+    let destination = find(command, plan, segment.destination, at + 6)?;
+    may(&source, Conflict::Reads)?;
+    may(&destination, Conflict::Writes)?;
+    if destination.is_protected {
+        return Err(Wrong::at(Asc::THIRD_PARTY_DEVICE_FAILURE, destination.at));
+    }
+    let is_last = plan.segments.last().is_some_and(|last| std::ptr::eq(last, placed));
+    let range = range(segment, *at, &source, &destination, is_last)?;
+    let copied = pieces(command, &source.unit, &destination.unit, &range, counts).await;
+    copied.map_err(|done| {
+        let size = u64::from(destination.unit.block_size());
+        let left = (done > 0).then(|| (range.length - done).div_ceil(size));
+        Wrong { asc: Asc::THIRD_PARTY_DEVICE_FAILURE, byte: Some(destination.at), left }
+    })
+}
+
+/// The disk that a segment names: the one that was asked, or one of the list.
+fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<Disk, Wrong> {
+    if id == ASKED {
+        let unit = command.unit.clone().ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
+        let (is_protected, at) = (command.is_protected(), named_at);
+        return Ok(Disk { unit, is_protected, nexus: nexus(&command.nexus.initiator), pad: false, at });
+    }
+    let target = plan.targets.get(usize::from(id));
+    let target = target.ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
+    let at = COPY_HEADER + usize::from(id) * COPY_TARGET;
+    if target.peripheral != 0 {
+        return Err(Wrong::at(Asc::INCORRECT_COPY_TARGET_DEVICE_TYPE, at));
+    }
+    let disk = naa(target).and_then(|naa| by_naa(command, naa, target.pad, at));
+    let disk = disk.ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, at))?;
+    if target.block_length != 0 && target.block_length != disk.unit.block_size() {
+        return Err(Wrong::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 29));
+    }
+    Ok(disk)
+}
+
+/// The NAA identifier that a descriptor names a disk by, SPC-4 7.8.6.6.
+fn naa(target: &CopyTarget<'_>) -> Option<u64> {
+    let is_naa = (target.code_set, target.association, target.designator_type) == (1, 0, 3);
+    target.designator.try_into().ok().filter(|_| is_naa).map(u64::from_be_bytes)
+}
+
+/// A disk that the initiator sees: here, or at another target where it has a session now.
+fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
+    let here = command.seen.iter().find(|seen| seen.unit.identity.naa == naa);
+    let (seen, initiator) = match here {
+        Some(seen) => (seen.clone(), command.nexus.initiator.clone()),
+        None => {
+            let name = &command.nexus.initiator.name;
+            let seen = command.target.all().into_iter().flat_map(|target| target.seen_by(name));
+            let seen = seen.into_iter().find(|seen| seen.unit.identity.naa == naa)?;
+            let holders = seen.unit.holders.all();
+            let holder = holders.iter().find(|holder| holder.initiator().name == *name)?;
+            let initiator = holder.initiator().clone();
+            (seen, initiator)
+        }
+    };
+    let unit = seen.unit;
+    let is_protected = seen.read_only || unit.options.read_only || unit.modes.write_protected();
+    Some(Disk { unit, is_protected, nexus: nexus(&initiator), pad, at })
+}
+
+/// The copy is made as if the initiator had sent the commands, so that its reservations count.
+fn nexus(initiator: &InitiatorPort) -> Nexus {
+    Nexus { initiator: initiator.clone(), number: 0 }
+}
+
+fn may(disk: &Disk, conflict: Conflict) -> Result<(), Wrong> {
+    let checked = disk.unit.reservations.check(&disk.nexus, conflict, &[]);
+    checked.map_err(|_| Wrong::at(Asc::THIRD_PARTY_DEVICE_FAILURE, disk.at))
+}
+
+/// Which bytes a segment means. They lie within both disks.
+fn range(
+    segment: &Segment,
+    at: usize,
+    source: &Disk,
+    destination: &Disk,
+    is_last: bool,
+) -> Result<Range, Wrong> {
+    let (read, written) = (u64::from(source.unit.block_size()), u64::from(destination.unit.block_size()));
+    let (length, from, to, offsets, padding) = match segment.extent {
+        Extent::Blocks { of_destination, count, from, to } => {
+            let length = u64::from(count) * if of_destination { written } else { read };
+            let (length, padding) = whole(segment, length, source, destination, is_last)
+                .ok_or(Wrong::at(Asc::UNEXPECTED_INEXACT_SEGMENT, at + 10))?;
+            (length, from, to, (0, 0), padding)
+        }
+        Extent::Bytes { length, from, to, from_offset, to_offset } => {
+            (u64::from(length), from, to, (u64::from(from_offset), u64::from(to_offset)), 0)
+        }
+        Extent::Unknown => return Err(Wrong::at(Asc::UNSUPPORTED_SEGMENT_DESCRIPTOR, at)), // not in a plan
+    };
+    if length > u64::from(LIMITS.segment_length) {
+        return Err(Wrong::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 8));
+    }
+    // Nothing was sent to the disk that it could have refused: the code says no more than COPY ABORTED.
+    let from = within(source, from, offsets.0, length).ok_or(Wrong::at(Asc::NONE, at + 12))?;
+    let to = within(destination, to, offsets.1, length + padding).ok_or(Wrong::at(Asc::NONE, at + 20))?;
+    Ok(Range { from, to, length, padding })
+}
+
+/// How many bytes to copy, and how many zeros to write behind them, where the blocks of the disks are not of one size: SPC-4
+/// table 116, but that nothing is carried over to another segment.
+fn whole(
+    segment: &Segment,
+    length: u64,
+    source: &Disk,
+    destination: &Disk,
+    is_last: bool,
+) -> Option<(u64, u64)> {
+    let (read, written) = (u64::from(source.unit.block_size()), u64::from(destination.unit.block_size()));
+    let (unread, unwritten) = (length % read, length % written);
+    if unread == 0 && unwritten == 0 {
+        return Some((length, 0));
+    }
+    match (segment.concatenate, source.pad, destination.pad) {
+        (true, _, _) if is_last => Some((length - unwritten, 0)),
+        (false, _, true) if unwritten > 0 => Some((length, written - unwritten)),
+        (false, true, _) => Some((length - unwritten, 0)),
+        (false, false, true) if is_last => Some((length, 0)),
+        _ => None,
+    }
+}
+
+fn within(disk: &Disk, lba: u64, offset: u64, length: u64) -> Option<u64> {
+    let size = u64::from(disk.unit.block_size());
+    let start = lba.checked_mul(size)?.checked_add(offset)?;
+    let end = start.checked_add(length)?;
+    (end <= disk.unit.blocks() * size).then_some(start)
+}
+
+/// Copies piece by piece, from behind where ranges of one disk overlap so that bytes would be written before they are read. An
+/// error says how many bytes were written from the start on.
+async fn pieces(
+    command: &Command,
+    source: &Arc<LogicalUnit>,
+    destination: &Arc<LogicalUnit>,
+    range: &Range,
+    counts: &Counts,
+) -> Result<(), u64> {
+    let Range { from, to, length, padding } = *range;
+    let is_same = Arc::ptr_eq(source, destination);
+    let backwards = is_same && from < to && to - from < length;
+    let apart = !is_same || from.abs_diff(to) >= length;
+    let mut done = 0;
+    while done < length {
+        let now = (length - done).min(PIECE);
+        let at = if backwards { length - done - now } else { done };
+        let written = if backwards { 0 } else { done };
+        if command.is_aborted() {
+            return Err(written);
+        }
+        let copied = piece(source, destination, (from + at, to + at, now), apart).await;
+        copied.map_err(|_| written)?;
+        done += now;
+        counts.bytes.fetch_add(now, Ordering::Relaxed);
+    }
+    if padding > 0 {
+        let zeros = vec![0; padding as usize]; // less than a block
+        destination.write(to + length, zeros.into()).await.map_err(|_| length)?;
+    }
+    Ok(())
+}
+
+/// What is a hole in the source becomes one in the destination.
+async fn piece(
+    source: &LogicalUnit,
+    destination: &LogicalUnit,
+    (from, to, length): (u64, u64, u64),
+    apart: bool,
+) -> Result<(), Refusal> {
+    let allocated = source.open.allocated(from, length, RANGES).await?;
+    if !apart || allocated.more {
+        return destination.copy_from(source, from, to, length).await;
+    }
+    let mut at = from;
+    for (start, count) in allocated.ranges {
+        if start > at {
+            destination.punch(to + (at - from), start - at).await?;
+        }
+        destination.copy_from(source, start, to + (start - from), count).await?;
+        at = start + count;
+    }
+    if at < from + length {
+        destination.punch(to + (at - from), from + length - at).await?;
+    }
+    Ok(())
+}

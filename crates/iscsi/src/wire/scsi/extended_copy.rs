@@ -1,0 +1,238 @@
+//! EXTENDED COPY with a list identifier of one byte, SPC-4 6.5.
+
+use wire::{Malformed, Reader};
+
+/// Bytes of the head of a parameter list.
+pub const HEADER: usize = 16;
+/// Bytes of a copy source or destination (CSCD) descriptor.
+pub const TARGET: usize = 32;
+/// Longest designator of one.
+const DESIGNATOR_MOST: usize = 20;
+
+/// How many bytes of parameters come with the command.
+pub fn parameter_list_length(r: &mut Reader<'_>) -> Result<u32, Malformed> {
+    r.skip(10)?;
+    r.u32_be()
+}
+
+/// The head of the parameter list, SPC-4 6.5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// LIST IDENTIFIER.
+    pub list_identifier: u8,
+    /// LIST ID USAGE: what the list identifier is for.
+    pub usage: ListIdUsage,
+    /// Bytes of the CSCD descriptors.
+    pub targets_length: u16,
+    /// Bytes of the segment descriptors.
+    pub segments_length: u32,
+    /// Bytes of inline data.
+    pub inline_length: u32,
+}
+
+/// What a list identifier is for, SPC-4 table 129.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListIdUsage(pub u8);
+
+#[allow(missing_docs, reason = "named after SPC-4 table 129")]
+impl ListIdUsage {
+    pub const HOLD: Self = Self(0);
+    pub const RESERVED: Self = Self(1);
+    pub const DISCARD: Self = Self(2);
+    pub const NONE: Self = Self(3);
+}
+
+impl Header {
+    /// Of the first bytes of a parameter list.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (list_identifier, flags) = (r.u8()?, r.u8()?);
+        let targets_length = r.u16_be()?;
+        r.skip(4)?;
+        let (segments_length, inline_length) = (r.u32_be()?, r.u32_be()?);
+        let usage = ListIdUsage(flags >> 3 & 3);
+        Ok(Self { list_identifier, usage, targets_length, segments_length, inline_length })
+    }
+}
+
+/// A copy source or destination (CSCD), SPC-4 6.4.5. The designator is that of an identification descriptor, type E4h, and means
+/// nothing in others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// DESCRIPTOR TYPE CODE.
+    pub kind: u8,
+    /// PERIPHERAL DEVICE TYPE; 0 is a disk.
+    pub peripheral: u8,
+    /// CODE SET, SPC-4 7.8.6.1.
+    pub code_set: u8,
+    /// ASSOCIATION.
+    pub association: u8,
+    /// DESIGNATOR TYPE.
+    pub designator_type: u8,
+    /// What it is called; nothing where the length is wrong.
+    pub designator: &'a [u8],
+    /// PAD: blocks that are not full are filled with zeros.
+    pub pad: bool,
+    /// DISK BLOCK LENGTH; 0: that of the disk.
+    pub block_length: u32,
+}
+
+impl<'a> Target<'a> {
+    /// The identification descriptor, the only one that can be understood.
+    pub const IDENTIFICATION: u8 = 0xe4;
+
+    /// One of them.
+    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let (kind, flags) = (r.u8()?, r.u8()?);
+        r.skip(2)?; // the initiator port to use: all disks are ours
+        let (code_set, association) = (r.u8()?, r.u8()?);
+        r.skip(1)?;
+        let length = usize::from(r.u8()?);
+        let designator = r.take(DESIGNATOR_MOST)?.get(..length).unwrap_or_default();
+        let pad = r.u8()? & 0x04 != 0;
+        let [a, b, c] = r.array()?;
+        Ok(Self {
+            kind,
+            peripheral: flags & 0x1f,
+            code_set: code_set & 0xf,
+            association: association >> 4 & 3,
+            designator_type: association & 0xf,
+            designator,
+            pad,
+            block_length: u32::from_be_bytes([0, a, b, c]),
+        })
+    }
+}
+
+/// What is to be copied from where to where, SPC-4 6.4.6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// DESCRIPTOR TYPE CODE.
+    pub kind: u8,
+    /// CAT: what does not fill a block goes on with the next segment.
+    pub concatenate: bool,
+    /// Which of the targets is read.
+    pub source: u16,
+    /// Which of the targets is written.
+    pub destination: u16,
+    /// How much of them.
+    pub extent: Extent,
+}
+
+/// How much of a source goes where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Whole blocks, type 02h.
+    Blocks {
+        /// DC: blocks of the destination are counted.
+        of_destination: bool,
+        /// How many.
+        count: u16,
+        /// First block of the source.
+        from: u64,
+        /// First block of the destination.
+        to: u64,
+    },
+    /// Any bytes, type 0Ah.
+    Bytes {
+        /// How many.
+        length: u32,
+        /// Block of the source.
+        from: u64,
+        /// Block of the destination.
+        to: u64,
+        /// Bytes into the block of the source.
+        from_offset: u16,
+        /// Bytes into the block of the destination.
+        to_offset: u16,
+    },
+    /// Of another type.
+    Unknown,
+}
+
+impl Segment {
+    /// From one block device to another, SPC-4 6.4.6.4.
+    pub const BLOCKS: u8 = 0x02;
+    /// The same with offsets, SPC-4 6.4.6.12.
+    pub const BYTES: u8 = 0x0a;
+
+    /// One of them. What another type has is left out.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (kind, flags) = (r.u8()?, r.u8()?);
+        let length = usize::from(r.u16_be()?);
+        let mut body = Reader::new(r.take(length)?);
+        let (source, destination) = (body.u16_be()?, body.u16_be()?);
+        let extent = match kind {
+            Self::BLOCKS => {
+                body.skip(2)?;
+                let (count, from, to) = (body.u16_be()?, body.u64_be()?, body.u64_be()?);
+                Extent::Blocks { of_destination: flags & 0x02 != 0, count, from, to }
+            }
+            Self::BYTES => {
+                let (length, from, to) = (body.u32_be()?, body.u64_be()?, body.u64_be()?);
+                let (from_offset, to_offset) = (body.u16_be()?, body.u16_be()?);
+                Extent::Bytes { length, from, to, from_offset, to_offset }
+            }
+            _ => {
+                body.rest();
+                Extent::Unknown
+            }
+        };
+        body.finish()?;
+        Ok(Self { kind, concatenate: flags & 0x01 != 0, source, destination, extent })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_is_that_of_spc_4_6_5() {
+        let cdb = [0x83, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0];
+        assert_eq!(parameter_list_length(&mut Reader::new(&cdb)), Ok(0x10203));
+        let head = [7, 0x31, 0, 32, 9, 9, 9, 9, 0, 0, 0, 28, 0, 0, 0, 4];
+        let expected = Header {
+            list_identifier: 7,
+            usage: ListIdUsage::DISCARD,
+            targets_length: 32,
+            segments_length: 28,
+            inline_length: 4,
+        };
+        assert_eq!(Header::decode(&mut Reader::new(&head)), Ok(expected));
+    }
+
+    #[test]
+    fn a_target_is_that_of_spc_4_tables_136_and_140() {
+        let mut bytes = vec![0xe4, 0xe0, 1, 2, 0x01, 0x13, 0, 8, 0x30, 0, 0, 0, 0, 0, 0, 9];
+        bytes.extend([0; 12]);
+        bytes.extend([0x04, 0, 2, 0]);
+        let target = Target::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!((target.kind, target.peripheral), (Target::IDENTIFICATION, 0));
+        assert_eq!((target.code_set, target.association, target.designator_type), (1, 1, 3));
+        assert_eq!((target.designator, target.pad, target.block_length), (&bytes[8..16], true, 512));
+        bytes[7] = 21;
+        assert_eq!(Target::decode(&mut Reader::new(&bytes)).unwrap().designator, b"");
+    }
+
+    #[test]
+    fn segments_are_those_of_spc_4_tables_151_and_159() {
+        let mut bytes = vec![0x02, 0x03, 0, 0x18, 0, 1, 0, 2, 0, 0, 1, 0];
+        bytes.extend([0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4]);
+        let extent = Extent::Blocks { of_destination: true, count: 256, from: 3, to: 4 };
+        let segment = Segment { kind: 2, concatenate: true, source: 1, destination: 2, extent };
+        assert_eq!(Segment::decode(&mut Reader::new(&bytes)), Ok(segment));
+
+        let mut bytes = vec![0x0a, 0x00, 0, 0x1c, 0, 1, 0, 2, 0, 1, 0, 0];
+        bytes.extend([0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 5, 0, 6]);
+        let extent = Extent::Bytes { length: 1 << 16, from: 3, to: 4, from_offset: 5, to_offset: 6 };
+        let segment = Segment { kind: 10, concatenate: false, source: 1, destination: 2, extent };
+        assert_eq!(Segment::decode(&mut Reader::new(&bytes)), Ok(segment));
+
+        let mut longer = bytes.clone();
+        longer[3] = 0x20;
+        longer.extend([0; 4]);
+        assert!(Segment::decode(&mut Reader::new(&longer)).is_err());
+        let unknown = Segment::decode(&mut Reader::new(&[0x03, 0, 0, 6, 0, 1, 0, 2, 0, 0])).unwrap();
+        assert_eq!((unknown.kind, unknown.extent), (3, Extent::Unknown));
+    }
+}
