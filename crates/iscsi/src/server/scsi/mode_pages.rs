@@ -38,9 +38,10 @@ pub(crate) fn encode(id: PageId, settings: &Settings) -> Option<Vec<u8>> {
     Some(w.into_bytes())
 }
 
-/// Ones in the bits that can be changed.
-pub(crate) fn changeable(id: PageId) -> Option<Vec<u8>> {
-    let (mut bytes, ones) = (encode(id, &Settings::ZEROS)?, encode(id, &Settings::ONES)?);
+/// Ones in the bits that can be changed: by an initiator that may only read, none.
+pub(crate) fn changeable(id: PageId, read_only: bool) -> Option<Vec<u8>> {
+    let most = if read_only { Settings::ZEROS } else { Settings::ONES };
+    let (mut bytes, ones) = (encode(id, &Settings::ZEROS)?, encode(id, &most)?);
     let head = if id.1 == 0 { 2 } else { 4 };
     for (byte, one) in bytes.iter_mut().zip(ones).skip(head) {
         *byte ^= one;

@@ -5,7 +5,7 @@ mod vital;
 
 pub(super) use names::PORT;
 
-use super::{Command, Conflict, Good, Outcome, Refusal, Supported};
+use super::{Command, Conflict, Good, Outcome, Supported};
 use crate::wire::scsi::{Inquiry, Peripheral, Sense, StandardData, padded};
 use crate::wire::{Reader, Writer};
 

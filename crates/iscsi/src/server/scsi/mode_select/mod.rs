@@ -4,7 +4,7 @@ use super::modes::Settings;
 use super::{Command, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, Supported, mode_pages};
 use crate::wire::Reader;
 use crate::wire::scsi::mode::{BlockDescriptor, Form, ModeSelect, Parameters, RawPage};
-use crate::wire::scsi::{Asc, Key, Sense};
+use crate::wire::scsi::{Asc, Sense};
 
 /// Most bytes of parameters: all pages that there are, and as much again.
 const MOST: u16 = 512;
@@ -37,9 +37,6 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     if request.save || request.revert || (!request.page_format && request.length > 0) {
         return Err(Sense::in_cdb(1).into());
     }
-    if command.read_only {
-        return Err(Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED).into()); // it would change what others may do
-    }
     if request.length > MOST {
         return Err(Sense::in_cdb(if request.form == Form::Six { 4 } else { 7 }).into());
     }
@@ -62,7 +59,7 @@ fn mode_select(command: &Command) -> Outcome {
     while pages.remaining() > 0 {
         let at = first + pages.position();
         let page = RawPage::decode(&mut pages).map_err(|_| too_short)?;
-        settings = changed(&page, at, &settings)?;
+        settings = changed(&page, at, &settings, command.read_only)?;
     }
     if unit.set_settings(settings) {
         unit.tell_others(&command.nexus.initiator, Asc::MODE_PARAMETERS_CHANGED);
@@ -70,10 +67,12 @@ fn mode_select(command: &Command) -> Outcome {
     Ok(Good::nothing())
 }
 
-/// The settings with those of a page that stands so many bytes into the parameters. What cannot be changed must be as it is.
-fn changed(page: &RawPage<'_>, at: usize, settings: &Settings) -> Result<Settings, Refusal> {
+/// The settings with those of a page that stands so many bytes into the parameters. What cannot be changed must be as it is;
+/// who may only read changes nothing, as that would be for others, too.
+fn changed(page: &RawPage<'_>, at: usize, before: &Settings, read_only: bool) -> Result<Settings, Refusal> {
     let wrong = |byte: usize| Refusal::from(Sense::in_parameters((at + byte) as u16)); // within MOST
-    let settings = mode_pages::decode(page.id, page.bytes, settings).map_err(|_| wrong(1))?;
+    let sent = mode_pages::decode(page.id, page.bytes, before).map_err(|_| wrong(1))?;
+    let settings = if read_only { *before } else { sent };
     let now = mode_pages::encode(page.id, &settings).ok_or_else(|| wrong(0))?;
     if now.len() != page.bytes.len() {
         return Err(wrong(1));

@@ -103,8 +103,11 @@ async fn the_size_of_the_disk_may_be_said_but_not_changed() {
 async fn who_may_only_read_changes_nothing_for_others() {
     let options = UnitOptions { block_size: 512, read_only: true };
     let disk = Disk::on(Arc::new(Memory::ticking()), 8, options).await;
-    let refused = disk.send(&disk.nexus(ADA), &[0x15, 0x10, 0, 0, 0, 0], b"").await.unwrap_err();
-    assert_eq!(refused, Refusal::Check(Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED)));
+    let ada = disk.nexus(ADA);
+    assert_eq!(select(&disk, &ada, &PROTECTED).await, Err(wrong(4 + 4)));
+    let mut same = PROTECTED;
+    same[4] = 0;
+    assert_eq!(select(&disk, &ada, &same).await, Ok(()));
 }
 
 #[tokio::test]

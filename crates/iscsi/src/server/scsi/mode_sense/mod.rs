@@ -31,7 +31,7 @@ fn mode_sense(command: &Command) -> Outcome {
     if request.control == PageControl::Saved {
         return Err(Sense::illegal(Asc::SAVING_NOT_SUPPORTED).into());
     }
-    let pages = pages(unit, &request)?;
+    let pages = pages(unit, &request, command.read_only)?;
     let long = request.long_descriptors && !request.no_descriptors;
     let mut descriptors = Writer::new();
     if !request.no_descriptors {
@@ -51,7 +51,7 @@ fn mode_sense(command: &Command) -> Outcome {
 }
 
 /// The pages that are asked for: SPC-4 tables 170 and 171.
-fn pages(unit: &LogicalUnit, request: &ModeSense) -> Result<Vec<u8>, Refusal> {
+fn pages(unit: &LogicalUnit, request: &ModeSense, read_only: bool) -> Result<Vec<u8>, Refusal> {
     let PageId(page, subpage) = PageId(request.page, request.subpage);
     if page == ALL.0 && subpage != 0 && subpage != ALL.1 {
         return Err(Sense::in_cdb(3).into());
@@ -62,7 +62,7 @@ fn pages(unit: &LogicalUnit, request: &ModeSense) -> Result<Vec<u8>, Refusal> {
         let encoded = match request.control {
             PageControl::Current | PageControl::Saved => mode_pages::encode(*id, &unit.settings()),
             PageControl::Default => mode_pages::encode(*id, &unit.default_settings()),
-            PageControl::Changeable => mode_pages::changeable(*id),
+            PageControl::Changeable => mode_pages::changeable(*id, read_only),
         };
         bytes.extend(encoded.unwrap_or_default());
     }

@@ -93,6 +93,8 @@ async fn who_may_not_write_is_told_so() {
     let bytes = sense(&disk, &[0x1a, 0, 0x0a, 0, 255, 0]).await.unwrap();
     assert_eq!(bytes[2], 0x90); // WP, SBC-3 6.5.1
     assert_eq!(bytes[4..12], [0, 0, 0, 8, 0, 0, 0x10, 0]);
+    let bytes = sense(&disk, &[0x1a, 8, 0x40 | 0x0a, 0, 255, 0]).await.unwrap();
+    assert_eq!(bytes[4..], [0x0a, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]); // nor may they change anything
 }
 
 #[tokio::test]
