@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::bind::Bound;
 use crate::luns::{Desk, Units, Work};
 use crate::running::{Current, View, all_ended};
-use crate::volumes::Volumes;
+use crate::volumes::{Volumes, name_owners};
 
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 4096;
@@ -161,6 +161,7 @@ impl View for IscsiView {
             let share = status.shares.iter_mut().find(|status| status.name == share);
             share.into_iter().for_each(|share| share.mounts.push(mount.clone()));
         });
+        name_owners(self.units.owners().into_iter().map(|(client, name)| (client, name, None)), status);
         let sessions = self.service.sessions();
         status.sessions.extend(self.connections.peers().iter().map(|peer| {
             let session = sessions.iter().find(|session| session.peers.contains(&peer.address));

@@ -17,8 +17,8 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path) -> Self {
-        let ports = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--portmap-port", "off"];
-        let flags = ["--listen", "127.0.0.1", "--state", "state"];
+        let ports = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--iscsi-port", "0"];
+        let flags = ["--listen", "127.0.0.1", "--state", "state", "--portmap-port", "off"];
         let mut child = Command::new(PROGRAM)
             .arg("serve")
             .args(flags)

@@ -58,7 +58,7 @@ impl Volume {
     /// Names of sidecars are kept with the others, as what they belong to comes and goes.
     fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
         let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
-        !is_own_name(name) && !(is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
+        !(is_own_name(name) || is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
     }
 
     /// The same by a walk through a folder that is too large to keep.

@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use auth::UnixAccounts;
 use iscsi::server::{Access, Identity, LogicalUnit, Target, UnitOptions};
 use parking_lot::Mutex;
-use vfs::state::Modes;
+use vfs::state::{ClientId, Modes};
 use vfs::{Error, Volume};
 
 use super::file::{self, DENY, READ_WRITE};
@@ -40,6 +40,8 @@ struct Known {
 struct Served {
     volume: Arc<Volume>,
     unit: Arc<LogicalUnit>,
+    /// As whom it has its file open.
+    client: ClientId,
 }
 
 impl Units {
@@ -68,6 +70,16 @@ impl Units {
             Some((share.to_owned(), recipe::lun_url(name, &target.name, lun.number, at)))
         });
         mounts.collect()
+    }
+
+    /// Who has the files of the LUNs open, for people to read.
+    pub(crate) fn owners(&self) -> Vec<(ClientId, String)> {
+        let known = self.known.lock();
+        known
+            .units
+            .values()
+            .map(|served| (served.client, format!("LUN {}", served.unit.identity().name)))
+            .collect()
     }
 
     /// Why a LUN is not served.
@@ -132,10 +144,11 @@ impl Units {
             open.resize(size).await.context("it cannot grow")?;
         }
         let record = &lun.record;
+        let client = open.guard().client();
         let identity = Identity { naa: record.naa, name: record.full_name() };
         let options = UnitOptions { block_size: record.options.block_size, read_only: volume.is_read_only() };
         let unit = LogicalUnit::new(identity, options, open, size, self.kept.clone());
-        Ok(Served { volume, unit })
+        Ok(Served { volume, unit, client })
     }
 
     fn put_into_targets(&self, luns: &[Lun], units: &HashMap<u64, Served>, settings: &Settings) {
@@ -179,4 +192,121 @@ fn access(share: &str, settings: &Settings) -> Access {
     let unix = UnixAccounts::system();
     let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
     Access { guests: share.guests, users: share.users.clone(), groups }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use admin::Arguments;
+    use admin::luns::resolve;
+    use vfs::backend::RenameMode;
+    use vfs::index::Index;
+    use vfs::state::Party;
+    use vfs::{Actor, Caller, OpenOptions};
+
+    use super::*;
+
+    /// A state folder and the share "A".
+    struct Scene {
+        folder: tempfile::TempDir,
+        volumes: Arc<Volumes>,
+        units: Units,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let state = folder.path().join("state");
+            ["a", "state"].iter().for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
+            std::fs::write(folder.path().join("a/x.img"), vec![7; 1 << 20]).unwrap();
+            let volumes = Volumes::new(Index::open(&state).unwrap());
+            let units = Units::new(&state);
+            Self { folder, volumes, units }
+        }
+
+        fn state(&self) -> PathBuf {
+            self.folder.path().join("state")
+        }
+
+        fn settings(&self, below: &str) -> Settings {
+            let text = format!("[[share]]\nname = \"A\"\npath = \"a\"\n{below}\n");
+            std::fs::write(self.folder.path().join("fourfold.toml"), text).unwrap();
+            Settings::load(&Arguments::new(false, self.folder.path().into())).unwrap()
+        }
+
+        async fn apply(&self, below: &str) -> Vec<String> {
+            let settings = self.settings(below);
+            let resolved = resolve(&self.state(), &settings, &[1; 16]).unwrap();
+            self.units.apply(&resolved, &settings, &self.volumes).await
+        }
+
+        fn volume(&self) -> Arc<Volume> {
+            let settings = self.settings("");
+            self.volumes.open(&settings.shares[0], &settings).unwrap()
+        }
+
+        fn only(&self) -> iscsi::server::Lun {
+            let [target] = &self.units.targets()[..] else { panic!("not one target") };
+            let [lun] = &target.luns()[..] else { panic!("not one LUN") };
+            lun.clone()
+        }
+    }
+
+    const ONE: &str = "[[share.lun]]\nname = \"one\"\nsize = \"1 MiB\"\n";
+
+    #[tokio::test]
+    async fn what_does_not_change_stays_the_same_unit_over_a_reload() {
+        let scene = Scene::new();
+        assert_eq!(scene.apply(ONE).await, Vec::<String>::new());
+        let (target, lun) = (scene.units.targets()[0].clone(), scene.only());
+        assert_eq!(lun.unit.size(), 1 << 20);
+        scene.apply(&format!("guests = true\n{ONE}read-only = true\ninitiators = [\"iqn.a\"]\n")).await;
+        let after = scene.only();
+        assert!(Arc::ptr_eq(&lun.unit, &after.unit) && Arc::ptr_eq(&target, &scene.units.targets()[0]));
+        assert_eq!((after.initiators, after.readers), (vec!["iqn.a".to_owned()], vec!["*".to_owned()]));
+        assert!(target.access().guests);
+        scene.apply(&ONE.replace("1 MiB", "3 MiB")).await;
+        assert!(Arc::ptr_eq(&lun.unit, &scene.only().unit));
+        assert_eq!(lun.unit.size(), 3 << 20);
+        let file = scene.folder.path().join("a/.fourfold-luns/one.img");
+        assert_eq!(std::fs::metadata(file).unwrap().len(), 3 << 20);
+        scene.apply("").await;
+        assert!(scene.units.targets().is_empty() && target.luns().is_empty());
+    }
+
+    #[tokio::test]
+    async fn clients_can_read_but_not_spoil_an_image_that_is_served() {
+        let scene = Scene::new();
+        let before = std::fs::read(scene.folder.path().join("a/x.img")).unwrap();
+        scene.apply("[[share.lun]]\nname = \"x\"\nfile = \"x.img\"\n").await;
+        assert_eq!(scene.only().unit.size(), 1 << 20);
+        let (volume, ada) = (scene.volume(), Actor::new(Caller::root(), Party::client(ClientId::unused())));
+        let root = volume.root().unwrap();
+        let found = volume.lookup(&ada.caller, &root.object, b"x.img").unwrap();
+        let open = |access| volume.open(&ada, &found, OpenOptions::data(access));
+        assert_eq!(open(READ_WRITE).await.err(), Some(Error::ShareConflict));
+        assert!(open(Modes::READ).await.is_ok());
+        assert!(volume.remove(&ada, &root, b"x.img", vfs::Kind::File).is_err());
+        assert!(volume.rename(&ada, (&root, b"x.img"), (&root, b"y"), RenameMode::Keep).is_err());
+        assert_eq!(std::fs::read(scene.folder.path().join("a/x.img")).unwrap(), before);
+    }
+
+    #[tokio::test]
+    async fn one_that_cannot_be_served_does_not_stop_the_others() {
+        let scene = Scene::new();
+        scene.apply(ONE).await;
+        std::fs::remove_file(scene.folder.path().join("a/x.img")).unwrap();
+        let volume = scene.volume();
+        volume.remove_disk(b"one.img").unwrap();
+        let two = "[[share.lun]]\nname = \"two\"\nsize = \"1 MiB\"\n";
+        let fresh = Scene { units: Units::new(&scene.state()), ..scene };
+        let settings = fresh.settings(&format!("{ONE}{two}"));
+        let mut resolved = resolve(&fresh.state(), &settings, &[1; 16]).unwrap();
+        resolved.luns[0].size = None;
+        let lines = fresh.units.apply(&resolved, &settings, &fresh.volumes).await;
+        assert_eq!(lines, ["the LUN A/one is not served: its file .fourfold-luns/one.img is not there"]);
+        assert_eq!(fresh.only().unit.identity().name, "A/two");
+        assert!(fresh.units.problem("A/one").is_some());
+    }
 }
