@@ -100,6 +100,17 @@ impl ToClient {
         true
     }
 
+    /// Waits until no more than so many bytes wait for the client: for answers that would be long. False when the connection
+    /// is over.
+    pub async fn room(&self, limit: usize) -> bool {
+        let Way::Outbox(outbox, _) = &self.0 else { return true };
+        let Some(outbox) = outbox.upgrade() else { return false };
+        outbox.waiting() <= limit || {
+            outbox.flush();
+            outbox.room(limit).await
+        }
+    }
+
     /// Lets what was put there outside of an answer leave.
     pub fn flush(&self) {
         if let Way::Outbox(outbox, _) = &self.0
@@ -183,6 +194,8 @@ pub struct Limits {
     pub unfinished: Duration,
     /// File data for a client on this machine is copied into the socket, not sent from the page cache.
     pub copies_for_local: bool,
+    /// What the client sends is acknowledged at once, for clients whose next bytes wait for that (Nagle's algorithm).
+    pub acknowledges_at_once: bool,
 }
 
 impl Default for Limits {
@@ -193,6 +206,7 @@ impl Default for Limits {
             patience: Duration::from_secs(60),
             unfinished: Duration::from_secs(60),
             copies_for_local: true,
+            acknowledges_at_once: false,
         }
     }
 }
@@ -239,6 +253,9 @@ pub async fn serve<P: Protocol>(
     limits: Limits,
     watchdog: Arc<Watchdog>,
 ) {
+    if limits.acknowledges_at_once {
+        let _ = rustix::net::sockopt::set_tcp_quickack(&stream, true); // only costs latency
+    }
     let (half, write) = stream.into_split();
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use conn::{Answer, Reply};
+use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
 use super::connection::{Connection, Joined};
 use super::full_feature::reject;
-use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS};
+use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::respond::respond;
 use super::scsi::{self, Command, Needs, Refusal, Supported};
 use super::session::{Message, Session};
@@ -246,6 +247,7 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
         state.running = true;
         (state.work.take(), state.transfer.end())
     };
+    let _turn = turn_to_read(connection, task).await;
     let outcome = match (data, work) {
         (Ok(data), Some(Work { mut command, supported })) => {
             command.data = data;
@@ -257,4 +259,14 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
     respond(connection, task, outcome);
     task.state.lock().turn = None;
     task.set_over();
+}
+
+/// A long read waits until not too much else is read for this client, and until it has taken most of what it has.
+async fn turn_to_read<'a>(connection: &'a Connection, task: &Task) -> Option<SemaphorePermit<'a>> {
+    if !task.reads || task.expects <= SHORT_READ {
+        return None;
+    }
+    let turn = connection.reading.acquire_many((task.expects >> 10).min(MAX_READING_KIB)).await.ok();
+    connection.sender.room(MAX_WAITING).await;
+    turn
 }

@@ -12,10 +12,11 @@ use bytes::{Bytes, BytesMut};
 use conn::{Answer, Limits, Peer, Protocol, ToClient, Watchdog};
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use wire::Reader;
 
 use super::full_feature;
-use super::limits::MAX_LOGIN_DATA;
+use super::limits::{MAX_LOGIN_DATA, MAX_READING_KIB};
 use super::login::{Attempt, Parameters, Texts};
 use super::login_phase;
 use super::sender::Sender;
@@ -43,6 +44,8 @@ pub(super) struct Connection {
     pub(super) joined: OnceLock<Joined>,
     pub(super) tasks: Mutex<Tasks>,
     pub(super) solicited: Solicited,
+    /// Turns of long reads, a KiB each.
+    pub(super) reading: Semaphore,
     /// When its client was last heard, in seconds of the service's clock.
     heard_s: AtomicU64,
     pub(super) pinged_s: AtomicU64,
@@ -85,7 +88,8 @@ pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, 
     let Ok(local) = stream.local_addr() else { return };
     let local = SocketAddr::new(local.ip().to_canonical(), local.port());
     let connection = Connection::new(service, peer.clone(), local);
-    conn::serve(stream, &peer, Served(connection), Limits::default(), watchdog).await;
+    let limits = Limits { acknowledges_at_once: true, ..Limits::default() };
+    conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
 }
 
 impl Connection {
@@ -103,6 +107,7 @@ impl Connection {
             joined: OnceLock::new(),
             tasks: Mutex::default(),
             solicited: Solicited::default(),
+            reading: Semaphore::new(MAX_READING_KIB as usize),
             heard_s: AtomicU64::new(now),
             pinged_s: AtomicU64::new(0),
         })

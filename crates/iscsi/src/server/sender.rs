@@ -118,6 +118,13 @@ impl Sender {
         Ok((Some(Payload::Bytes(bytes)), 0))
     }
 
+    /// Waits until the client has taken what waits for it, but for so many bytes.
+    pub(super) async fn room(&self, limit: usize) {
+        if let Some(to_client) = self.to_client.get() {
+            to_client.room(limit).await;
+        }
+    }
+
     /// Ends the connection at once.
     pub(super) fn close(&self) {
         if let Some(to_client) = self.to_client.get() {
