@@ -1,10 +1,13 @@
 //! Before and after every command.
 
-use super::{Command, Needs, Outcome, Refusal, Supported, table};
+use std::sync::Arc;
+
+use super::{Command, Conflict, LogicalUnit, Needs, Outcome, Refusal, Supported, table};
 use crate::wire::scsi::{Asc, Sense};
 
 /// NACA in the last byte of a command, SAM-5 5.2.
-const NACA: u8 = 0x04;
+pub(super) const NACA: u8 = 0x04;
+const EXTENDED_COPY: u8 = 0x83;
 
 /// What must be told, and who stands in the way, before the command itself is looked at; then what it wants of the initiator.
 pub(crate) fn needs(command: &Command) -> Result<(&'static Supported, Needs), Refusal> {
@@ -41,9 +44,22 @@ fn refuse_naca(cdb: &[u8], supported: &Supported) -> Result<(), Refusal> {
     }
 }
 
-/// Does it, once what it wanted is there.
+/// Does it, once what it wanted is there. Where there is no write cache, what it has written is on the disk then.
 pub(crate) async fn run(supported: &Supported, command: &Command) -> Outcome {
-    (supported.run)(command).await
+    let good = (supported.run)(command).await?;
+    if supported.conflict == Conflict::Writes {
+        for unit in written(command).filter(|unit| unit.modes.write_through()) {
+            unit.sync(&command.nexus).await?;
+        }
+    }
+    Ok(good)
+}
+
+/// Where a command may have written: a copy to any unit that the initiator sees, all others to their own.
+fn written(command: &Command) -> impl Iterator<Item = &Arc<LogicalUnit>> {
+    let is_copy = command.cdb.first() == Some(&EXTENDED_COPY);
+    let others = command.seen.iter().map(|seen| &seen.unit).filter(move |_| is_copy);
+    command.unit.iter().filter(move |_| !is_copy).chain(others)
 }
 
 /// What is wrong with a command that is not in the table: its service action or, if there is no other, all of it,

@@ -28,7 +28,7 @@ pub(crate) fn encode(id: PageId, settings: &Settings) -> Option<Vec<u8>> {
             ErrorRecovery { reports_thresholds: settings.reports_thresholds }.encode(&mut w);
         }
         PageId::DISCONNECT_RECONNECT => DisconnectReconnect.encode(&mut w),
-        PageId::CACHING => Caching { write_cache: true }.encode(&mut w),
+        PageId::CACHING => Caching { write_cache: settings.write_cache }.encode(&mut w),
         PageId::CONTROL => control(settings).encode(&mut w),
         PageId::CONTROL_EXTENSION => ControlExtension { implicit_access: true }.encode(&mut w),
         PageId::INFORMATIONAL_EXCEPTIONS => InformationalExceptions.encode(&mut w),
@@ -54,6 +54,7 @@ pub(crate) fn decode(id: PageId, bytes: &[u8], settings: &Settings) -> Result<Se
     let (mut settings, r) = (*settings, &mut Reader::new(bytes));
     match id {
         PageId::ERROR_RECOVERY => settings.reports_thresholds = ErrorRecovery::decode(r)?.reports_thresholds,
+        PageId::CACHING => settings.write_cache = Caching::decode(r)?.write_cache,
         PageId::CONTROL => {
             let control = Control::decode(r)?;
             settings.descriptor_sense = control.descriptor_sense;

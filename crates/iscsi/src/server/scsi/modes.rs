@@ -15,6 +15,7 @@ pub(crate) struct Modes {
     /// Copies of what every command asks for.
     descriptor_sense: AtomicBool,
     write_protected: AtomicBool,
+    write_through: AtomicBool,
     /// Initiators have been told that there is little space left, and there still is.
     pub(super) warned: AtomicBool,
 }
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) descriptor_sense: bool,
     /// SWP of the control page: nobody may write.
     pub(crate) write_protected: bool,
+    /// WCE of the caching page: what was written need not be on the disk before SYNCHRONIZE CACHE.
+    pub(crate) write_cache: bool,
     /// LBPERE of the read-write error recovery page: thresholds are reported.
     pub(crate) reports_thresholds: bool,
     /// ENABLED of the one threshold of the logical block provisioning page: it is watched.
@@ -39,6 +42,7 @@ impl Settings {
     pub(super) const ZEROS: Self = Self {
         descriptor_sense: false,
         write_protected: false,
+        write_cache: false,
         reports_thresholds: false,
         watches_space: false,
         threshold: 0,
@@ -47,6 +51,7 @@ impl Settings {
     pub(super) const ONES: Self = Self {
         descriptor_sense: true,
         write_protected: true,
+        write_cache: true,
         reports_thresholds: true,
         watches_space: true,
         threshold: u32::MAX,
@@ -64,6 +69,11 @@ impl Modes {
         self.write_protected.load(Ordering::Acquire)
     }
 
+    /// WCE is 0: whatever was written is on the disk when the command ends.
+    pub(crate) fn write_through(&self) -> bool {
+        self.write_through.load(Ordering::Acquire)
+    }
+
     /// The defaults again, as after a reset of the unit.
     pub(crate) fn reset(&self) {
         self.set(None);
@@ -72,9 +82,10 @@ impl Modes {
     fn set(&self, settings: Option<Settings>) {
         let mut changed = self.changed.lock();
         *changed = settings;
-        let (sense, protected) = settings.map_or((false, false), |s| (s.descriptor_sense, s.write_protected));
-        self.descriptor_sense.store(sense, Ordering::Release);
-        self.write_protected.store(protected, Ordering::Release);
+        let is = |what: fn(&Settings) -> bool| settings.as_ref().is_some_and(what);
+        self.descriptor_sense.store(is(|settings| settings.descriptor_sense), Ordering::Release);
+        self.write_protected.store(is(|settings| settings.write_protected), Ordering::Release);
+        self.write_through.store(is(|settings| !settings.write_cache), Ordering::Release);
     }
 }
 
@@ -90,6 +101,7 @@ impl LogicalUnit {
         Settings {
             descriptor_sense: false,
             write_protected: false,
+            write_cache: true,
             reports_thresholds: true,
             watches_space: true,
             threshold: self.default_threshold(),

@@ -45,6 +45,11 @@ fn peripheral(command: &Command) -> Peripheral {
     if command.unit.is_some() { Peripheral::DISK } else { Peripheral::NONE }
 }
 
+/// As many whole numbers of a version as four characters hold.
+fn revision(version: &str) -> &str {
+    version.get(..4).unwrap_or(version).trim_end_matches('.')
+}
+
 fn standard(peripheral: Peripheral) -> Vec<u8> {
     let data = StandardData {
         peripheral,
@@ -56,7 +61,7 @@ fn standard(peripheral: Peripheral) -> Vec<u8> {
         queues: true,
         vendor: padded(VENDOR),
         product: padded(PRODUCT),
-        revision: padded(env!("CARGO_PKG_VERSION")),
+        revision: padded(revision(env!("CARGO_PKG_VERSION"))),
         standards: STANDARDS.to_vec(),
     };
     let mut w = Writer::new();

@@ -43,7 +43,8 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     Ok(Needs::Parameters(usize::from(request.length)))
 }
 
-/// All pages are looked at before any is put in force.
+/// All pages are looked at before any is put in force. A cache that is turned off
+/// is written before the command ends (SBC-3 6.5.6), as with all that comes after: `dispatch.rs`.
 fn mode_select(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = ModeSelect::decode(&mut Reader::new(&command.cdb))?;

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::memory::Memory;
 
 use crate::server::scsi::testing::Disk;
@@ -54,9 +55,9 @@ async fn what_cannot_be_changed_is_refused_and_nothing_is() {
     let mut other = PROTECTED;
     other[3] = 0; // QUEUE ALGORITHM MODIFIER
     assert_eq!(select(&disk, &ada, &other).await, Err(wrong(4 + 3)));
-    let no_cache = [0x08, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    assert_eq!(select(&disk, &ada, &no_cache).await, Err(wrong(4 + 2)));
-    assert_eq!(select(&disk, &ada, &[&PROTECTED[..], &no_cache].concat()).await, Err(wrong(16 + 2)));
+    let no_read_cache = [0x08, 0x12, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(select(&disk, &ada, &no_read_cache).await, Err(wrong(4 + 2)));
+    assert_eq!(select(&disk, &ada, &[&PROTECTED[..], &no_read_cache].concat()).await, Err(wrong(16 + 2)));
     assert!(!disk.unit.modes.write_protected());
 }
 
@@ -121,4 +122,18 @@ async fn the_others_are_told_that_something_has_changed_and_only_then() {
     assert_eq!(told, Refusal::Check(Sense::attention(Asc::MODE_PARAMETERS_CHANGED))); // SPC-4 6.9
     select(&disk, &ada, &PROTECTED).await.unwrap();
     assert!(disk.send(&bob, &[0; 6], b"").await.is_ok());
+}
+
+#[tokio::test]
+async fn without_a_write_cache_what_was_written_is_on_the_disk() {
+    let faulty = Arc::new(Faulty::new(Memory::ticking()));
+    let disk = Disk::on(faulty.clone(), 8, UnitOptions { block_size: 512, read_only: false }).await;
+    let ada = disk.nexus(ADA);
+    let write = [0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+    disk.send(&ada, &write, &[1; 512]).await.unwrap();
+    select(&disk, &ada, &[0x08, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).await.unwrap();
+    let synced = faulty.plan().calls(Some(Call::Sync));
+    assert_eq!(synced, 1); // SBC-3 6.5.6: before WCE is 0
+    disk.send(&ada, &write, &[1; 512]).await.unwrap();
+    assert_eq!(faulty.plan().calls(Some(Call::Sync)), 2);
 }

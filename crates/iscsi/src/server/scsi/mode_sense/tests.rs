@@ -44,12 +44,13 @@ async fn the_pages_are_those_of_the_specifications() {
 }
 
 #[tokio::test]
-async fn what_can_be_changed_is_d_sense_swp_and_the_threshold() {
+async fn what_can_be_changed_is_d_sense_swp_the_write_cache_and_the_threshold() {
     let disk = Disk::new(8).await;
     let bytes = sense(&disk, &[0x1a, 8, 0x40 | 0x0a, 0, 255, 0]).await.unwrap();
     assert_eq!(bytes[4..], [0x0a, 0x0a, 0x04, 0, 0x08, 0, 0, 0, 0, 0, 0, 0]);
     let bytes = sense(&disk, &[0x1a, 8, 0x40 | 0x08, 0, 255, 0]).await.unwrap();
-    assert!(bytes[6..].iter().all(|byte| *byte == 0));
+    assert_eq!(bytes[6], 0x04); // WCE
+    assert!(bytes[7..].iter().all(|byte| *byte == 0));
     let bytes = sense(&disk, &[0x1a, 8, 0x40 | 0x1c, 2, 255, 0]).await.unwrap();
     assert_eq!(bytes[4..8], [0x5c, 2, 0, 20]);
     assert_eq!(bytes[20..], [0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]); // SBC-3 table 209

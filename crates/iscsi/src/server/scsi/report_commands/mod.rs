@@ -1,5 +1,6 @@
 //! REPORT SUPPORTED OPERATION CODES, SPC-4 6.35: the table of commands, and which of their bits count.
 
+use super::dispatch::NACA;
 use super::{Command, Conflict, Good, Outcome, Refusal, Supported, table};
 use crate::wire::scsi::{MaintenanceIn, OneCommand, Sense, SupportedCommand, SupportedCommands, Timeouts};
 use crate::wire::{Reader, Writer};
@@ -32,10 +33,20 @@ fn report(command: &Command) -> Outcome {
         SupportedCommands(all.collect()).encode(&mut w);
     } else {
         let found = one(&request)?;
-        let usage = found.map(|supported| supported.usage.to_vec());
+        let usage = found.map(usage);
         OneCommand { timeouts: timeouts.filter(|_| usage.is_some()), usage }.encode(&mut w);
     }
     Ok(Good::cut(w.into_bytes(), request.allocation_length as usize))
+}
+
+/// Which bits count: NACA in all, as none may set it.
+fn usage(supported: &Supported) -> Vec<u8> {
+    let mut usage = supported.usage.to_vec();
+    let control = if supported.opcode == 0x7f { usage.get_mut(1) } else { usage.last_mut() };
+    if let Some(control) = control {
+        *control |= NACA;
+    }
+    usage
 }
 
 /// The command that is asked about, if it is supported: SPC-4 table 287. With service actions or without them is for the
