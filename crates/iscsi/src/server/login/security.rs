@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use auth::Account;
 
-use super::gate::{Gate, Peer};
+use super::gate::{Gate, OwnSecret, Peer};
 use crate::server::chap::{Algorithm, Challenge, is_same};
 use crate::wire::keys::{self, Pair};
 use crate::wire::pdu::LoginStatus;
@@ -140,36 +140,40 @@ fn answered(
     let (guesses, place) = (judge.gate.guesses(), judge.peer.address.ip());
     let after = guesses.wait(place, answer.name, judge.now).ok_or(REFUSED)?;
     let account = judge.gate.accounts().find(answer.name).filter(|account| !account.disabled);
-    let secret = account.as_ref().and_then(Account::chap_secret);
+    let own = judge.gate.own_secret();
+    let secret =
+        account.as_ref().and_then(Account::chap_secret).filter(|secret| !is_ours(secret, &own, judge));
     let is_right = challenge.is_answered_by(secret, &answer.response);
     let (Some(account), true) = (&account, is_right) else {
         guesses.failed(place, answer.name, judge.now);
         tracing::info!(peer = %judge.peer.address, user = answer.name, "wrong name or CHAP secret");
         return Err((LoginStatus::AUTHENTICATION_FAILURE, after));
     };
-    let refused = (LoginStatus::AUTHENTICATION_FAILURE, after);
     let pairs = match &answer.back {
-        Some(back) => prove(challenge, back, account, judge).ok_or(refused)?,
+        Some(back) => prove(challenge, back, own).ok_or((LoginStatus::AUTHENTICATION_FAILURE, after))?,
         None => Vec::new(),
     };
     guesses.succeeded(place, answer.name, judge.now);
     Ok((Security::Settled(Some(Box::new(account.clone()))), Told { pairs, after }))
 }
 
-/// Answers the initiator's challenge. Not its own one given back, nor with a secret that both sides have, as then it might
-/// have had the answer to ours from somebody else: RFC 7143 9.2.1.
+/// Whether a secret is the one by which we prove who we are. All who verify us know that, and one of them could have us answer
+/// our own challenge: RFC 7143 9.2.1 wants another secret for each direction.
+fn is_ours(secret: &[u8], own: &Option<OwnSecret>, judge: &Judge<'_>) -> bool {
+    let is_ours = own.as_ref().is_some_and(|own| is_same(secret, &own.secret));
+    if is_ours {
+        tracing::warn!(peer = %judge.peer.address, "an initiator's CHAP secret is the server's own, which is refused");
+    }
+    is_ours
+}
+
+/// Answers the initiator's challenge, if it is not ours given back.
 fn prove(
     ours: &Challenge,
     theirs: &Challenge,
-    account: &Account,
-    judge: &Judge<'_>,
+    own: Option<OwnSecret>,
 ) -> Option<Vec<(&'static str, String)>> {
-    let own = judge.gate.own_secret().filter(|own| own.secret.len() >= auth::MIN_CHAP_SECRET)?;
-    let is_shared = account.chap_secret().is_some_and(|secret| is_same(secret, &own.secret));
-    if is_shared || ours.bytes == theirs.bytes {
-        tracing::warn!(peer = %judge.peer.address, user = account.name, "mutual CHAP with one secret or one challenge");
-        return None;
-    }
+    let own = own.filter(|own| own.secret.len() >= auth::MIN_CHAP_SECRET && ours.bytes != theirs.bytes)?;
     let response = keys::hexadecimal_of(&theirs.answer(&own.secret));
     Some(vec![("CHAP_N", own.name), ("CHAP_R", response)])
 }
