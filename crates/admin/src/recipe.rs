@@ -184,14 +184,17 @@ pub fn lun(target: &str, number: u16, (host, port): (IpAddr, u16), guests: bool)
             })
             .concat(),
     };
-    let linux = format!(
-        "sudo iscsiadm -m discovery -t sendtargets -p {at}{login} && sudo iscsiadm -m node -T {target} -p {at} --login"
-    );
+    // To whom does not prove who it is no targets are listed.
+    let known = match guests {
+        true => format!("-m discovery -t sendtargets -p {at}"),
+        false => format!("-m node -o new -T {target} -p {at}"),
+    };
+    let linux = format!("sudo iscsiadm {known}{login} && sudo iscsiadm -m node -T {target} -p {at} --login");
     let port = if port == ISCSI_PORT { String::new() } else { format!(" -TargetPortalPortNumber {port}") };
     let proof =
         if guests { "" } else { " -AuthenticationType ONEWAYCHAP -ChapUsername NAME -ChapSecret SECRET" };
     let windows = format!(
-        "New-IscsiTargetPortal -TargetPortalAddress {host}{port}; Connect-IscsiTarget -NodeAddress {target} \
+        "New-IscsiTargetPortal -TargetPortalAddress {host}{port}{proof}; Connect-IscsiTarget -NodeAddress {target} \
          -IsPersistent $true{proof}"
     );
     vec![
@@ -390,6 +393,12 @@ mod tests {
         );
         let lines = lines(13260, false);
         assert!(lines[0].contains("-n node.session.auth.username -v NAME"), "{}", lines[0]);
+        assert!(
+            lines[0].starts_with("sudo iscsiadm -m node -o new -T iqn.2026-11.test:a.b "),
+            "{}",
+            lines[0]
+        );
+        assert_eq!(lines[1].matches(" -AuthenticationType ONEWAYCHAP ").count(), 2, "{}", lines[1]);
         assert!(
             lines[1].contains("-TargetPortalPortNumber 13260") && lines[1].contains("-ChapUsername NAME")
         );
