@@ -176,20 +176,17 @@ pub fn lun(target: &str, number: u16, (host, port): (IpAddr, u16), guests: bool)
     let chap =
         "NAME and SECRET are those of an account with a CHAP secret: `fourfold user add NAME --chap-secret`";
     let chap = Some(chap).filter(|_| !guests);
-    let login = match guests {
-        true => String::new(),
-        false => ["authmethod -v CHAP", "username -v NAME", "password -v SECRET"]
-            .map(|set| {
-                format!(" && sudo iscsiadm -m node -T {target} -p {at} -o update -n node.session.auth.{set}")
-            })
-            .concat(),
+    // Where there are no guests, discovery tells those alone who have proved themselves; a node needs none.
+    let node = format!("sudo iscsiadm -m node -T {target} -p {at}");
+    let begin = match guests {
+        true => format!("sudo iscsiadm -m discovery -t sendtargets -p {at}"),
+        false => {
+            let set = ["authmethod -v CHAP", "username -v NAME", "password -v SECRET"]
+                .map(|set| format!(" && {node} -o update -n node.session.auth.{set}"));
+            format!("{node} -o new{}", set.concat())
+        }
     };
-    // To whom does not prove who it is no targets are listed.
-    let known = match guests {
-        true => format!("-m discovery -t sendtargets -p {at}"),
-        false => format!("-m node -o new -T {target} -p {at}"),
-    };
-    let linux = format!("sudo iscsiadm {known}{login} && sudo iscsiadm -m node -T {target} -p {at} --login");
+    let linux = format!("{begin} && {node} --login");
     let port = if port == ISCSI_PORT { String::new() } else { format!(" -TargetPortalPortNumber {port}") };
     let proof =
         if guests { "" } else { " -AuthenticationType ONEWAYCHAP -ChapUsername NAME -ChapSecret SECRET" };

@@ -10,6 +10,8 @@ use admin::{Arguments, Settings};
 use auth::Directory;
 use parking_lot::{Mutex, RwLock};
 
+use vfs::backend::host::as_ourselves;
+
 use crate::accounts;
 
 /// What counts now. Replaced as a whole by a reload, so that nobody sees half of it.
@@ -100,6 +102,7 @@ impl Running {
     }
 }
 
+/// Its methods are called on threads that may have acted as somebody else.
 impl Report for Running {
     fn status(&self) -> Status {
         let mut status = Status {
@@ -125,12 +128,21 @@ impl Report for Running {
         progress: &dyn Fn(Progress) -> bool,
     ) -> Result<LunAnswer, Vec<String>> {
         let current = self.current();
-        let mut answers = self.views.iter().filter_map(|view| view.lun(&current, &request, progress));
-        let nobody = || Err(vec!["this server has no LUNs".into()]);
-        answers.next().map_or_else(nobody, |answer| answer.map_err(|error| vec![format!("{error:#}")]))
+        let ask = |view: &Arc<dyn View>| view.lun(&current, &request, progress);
+        match as_ourselves(|| self.views.iter().find_map(ask)) {
+            Ok(Some(answer)) => answer.map_err(|error| vec![format!("{error:#}")]),
+            Ok(None) => Err(vec!["this server has no LUNs".into()]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
     }
 
     fn reload(&self) -> Result<Vec<String>, Vec<String>> {
+        as_ourselves(|| self.read_again()).map_err(|error| vec![error.to_string()])?
+    }
+}
+
+impl Running {
+    fn read_again(&self) -> Result<Vec<String>, Vec<String>> {
         let _one = self.reloading.lock();
         let settings = Settings::load(&self.arguments)
             .map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())?;

@@ -14,6 +14,7 @@ use vfs::Volume;
 use vfs::state::Modes;
 
 use super::file::{self, READ_WRITE};
+use super::kept::Kept;
 use super::units::Units;
 use crate::volumes::Volumes;
 
@@ -124,9 +125,7 @@ impl Desk<'_> {
         }
         LunFile::edit(self.state, |file| file.remove(share, name).map(drop))?;
         let mut lines = self.serve_anew().await?;
-        if let Some((units, _)) = self.served {
-            units.kept.forget(lun.naa).context("what it remembered of its initiators stays behind")?;
-        }
+        Kept::new(self.state).forget(lun.naa).context("what it remembered of its initiators stays behind")?;
         lines.insert(0, format!("{full_name}: removed; {}", self.file_fate(&lun, keep_file)));
         Ok(lines)
     }

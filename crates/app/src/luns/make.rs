@@ -115,6 +115,9 @@ impl Desk<'_> {
         if self.served.is_none() {
             return vec!["no server runs; `fourfold serve` serves it".into()];
         }
+        if self.unit(lun).is_none() {
+            return Vec::new(); // why has been said
+        }
         let connect = self.connect(lun, share);
         if connect.is_empty() {
             return vec!["iSCSI is off: see `iscsi-port`".into()];

@@ -22,7 +22,7 @@ use crate::volumes::Volumes;
 
 /// The units and targets of a running server.
 pub(crate) struct Units {
-    pub(super) kept: Arc<Kept>,
+    kept: Arc<Kept>,
     known: Mutex<Known>,
 }
 
