@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use auth::{Account, Accounts, Guesses};
@@ -29,8 +29,6 @@ const PING_WITHIN_S: u64 = 30;
 pub struct Service {
     config: RwLock<Arc<Config>>,
     sessions: Mutex<Sessions>,
-    /// Numbers sessions, for ever.
-    nexuses: AtomicU64,
     started: Instant,
 }
 
@@ -45,6 +43,8 @@ struct Sessions {
 pub struct SessionInfo {
     /// The initiator's name.
     pub initiator: String,
+    /// What people call the initiator, if it says so.
+    pub alias: Option<String>,
     /// The target's name; nothing of discovery sessions.
     pub target: Option<String>,
     /// The account it has proved to be.
@@ -61,7 +61,7 @@ impl Service {
         let config = Arc::new(config);
         config.targets.iter().for_each(|target| target.join(&config));
         let (config, sessions) = (RwLock::new(config), Mutex::default());
-        Arc::new(Self { config, sessions, nexuses: AtomicU64::new(1), started: Instant::now() })
+        Arc::new(Self { config, sessions, started: Instant::now() })
     }
 
     /// Takes other settings over. Sessions of targets that are there no more end.
@@ -87,6 +87,7 @@ impl Service {
     pub fn sessions(&self) -> Vec<SessionInfo> {
         let info = |session: Arc<Session>| SessionInfo {
             initiator: session.nexus.initiator.name.to_string(),
+            alias: session.alias.clone(),
             target: session.target.as_ref().map(|target| target.name.clone()),
             user: session.user.clone(),
             peers: session.connections().iter().map(|connection| connection.peer.address).collect(),
@@ -173,10 +174,17 @@ impl Service {
             return Err(LoginStatus::OUT_OF_RESOURCES);
         }
         let tsih = sessions.free();
-        let nexus = Nexus { initiator, number: self.nexuses.fetch_add(1, Ordering::Relaxed) };
+        let nexus = Nexus { initiator };
         let mut parameters = logged_in.parameters;
         parameters.max_connections = parameters.max_connections.min(MAX_CONNECTIONS as u16);
-        let session = Session::new(tsih, nexus, target, logged_in.account, parameters, logged_in.cmd_sn);
+        let session = Session::new(
+            tsih,
+            nexus,
+            target,
+            (logged_in.account, logged_in.alias),
+            parameters,
+            logged_in.cmd_sn,
+        );
         sessions.by_tsih.insert(tsih, session.clone());
         Ok(session)
     }

@@ -38,6 +38,8 @@ pub(super) struct Session {
     pub(super) target: Option<Arc<Target>>,
     /// Who has proved to be there.
     pub(super) user: Option<String>,
+    /// What people call the initiator.
+    pub(super) alias: Option<String>,
     /// What was agreed on.
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
@@ -60,7 +62,7 @@ impl Session {
         tsih: u16,
         nexus: Nexus,
         target: Option<Arc<Target>>,
-        user: Option<String>,
+        (user, alias): (Option<String>, Option<String>),
         parameters: Parameters,
         first: u32,
     ) -> Arc<Self> {
@@ -69,6 +71,7 @@ impl Session {
             nexus: Arc::new(nexus),
             target,
             user,
+            alias,
             parameters,
             since: SystemTime::now(),
             window: Mutex::new(Window::new(first)),

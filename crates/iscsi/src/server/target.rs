@@ -9,7 +9,7 @@ use super::config::Config;
 use super::scsi::LogicalUnit;
 
 /// The one portal group that every target has.
-pub const PORTAL_GROUP: u16 = 1;
+pub(crate) const PORTAL_GROUP: u16 = 1;
 
 /// A logical unit's place in a target.
 #[derive(Clone)]
@@ -37,13 +37,13 @@ pub struct Access {
 
 /// A logical unit as one initiator sees it.
 #[derive(Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Its number.
-    pub number: u16,
+    pub(crate) number: u16,
     /// The disk.
-    pub unit: Arc<LogicalUnit>,
+    pub(crate) unit: Arc<LogicalUnit>,
     /// The initiator may not write to it.
-    pub read_only: bool,
+    pub(crate) read_only: bool,
 }
 
 /// A target.

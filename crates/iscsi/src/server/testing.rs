@@ -22,7 +22,7 @@ use wire::{Reader, Writer};
 
 use super::connection::{Connection, Served};
 use super::scsi::testing::Disk;
-use super::{Config, Service, UnitOptions};
+use super::{Config, Service, Target, UnitOptions};
 use crate::wire::digest::crc32c;
 use crate::wire::pdu::{
     Attribute, BHS, DataIn, DataOut, Head, LoginRequest, Lun, Numbers, Opcode, R2t, Residual, ScsiCommand,
@@ -50,7 +50,8 @@ impl Accounts for Nobody {
 /// A server with one target, which has one disk, and which everybody may log in to.
 pub(super) struct Server {
     pub(super) service: Arc<Service>,
-    pub(super) disk: Disk,
+    /// What it serves.
+    pub(super) target: Arc<Target>,
 }
 
 impl Server {
@@ -65,7 +66,7 @@ impl Server {
         let targets = vec![disk.target.clone()];
         let config =
             Config { targets, accounts: Arc::new(Nobody), own_secret: None, guesses: Arc::default() };
-        Self { service: Service::new(config), disk }
+        Self { service: Service::new(config), target: disk.target }
     }
 
     /// Somebody connects.

@@ -211,7 +211,7 @@ impl Attempt {
     /// Whom it is for, as far as it is known who asks.
     fn target(&self, declared: &Declared, account: Option<&str>) -> Result<Option<Arc<Target>>, LoginStatus> {
         let Some(name) = &declared.target else { return Ok(None) };
-        let who = Initiator { name: &declared.initiator, address: self.peer.address.ip(), account };
+        let who = Initiator { name: &declared.initiator, account };
         match self.gate.target(name, &who) {
             Ok(target) => Ok(Some(target)),
             Err(NoTarget::NotFound) => Err(LoginStatus::NOT_FOUND),

@@ -1,4 +1,4 @@
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::{Accounts, Guesses};
@@ -19,8 +19,6 @@ pub(crate) struct Peer {
 pub(crate) struct Initiator<'a> {
     /// Its iSCSI name, in lower case. It is only what it says.
     pub(crate) name: &'a str,
-    /// Where it is.
-    pub(crate) address: IpAddr,
     /// The account that it has proved to be; nothing before that, and of guests.
     pub(crate) account: Option<&'a str>,
 }
@@ -46,7 +44,7 @@ pub(crate) struct OwnSecret {
 /// What logins ask the rest of the server.
 pub(crate) trait Gate: Send + Sync {
     /// The target of a name, in lower case, if this initiator may use it. Asked twice where there is an account: before it is
-    /// known, when only the initiator's name and address can be judged, and with it.
+    /// known, when only the initiator's name can be judged, and with it.
     fn target(&self, name: &str, who: &Initiator<'_>) -> Result<Arc<Target>, NoTarget>;
 
     /// All targets that this initiator may use. `who.account` is as proved, and nobody has been asked to prove anything where

@@ -19,8 +19,8 @@ mod security;
 mod tests;
 mod text;
 
-pub(crate) use attempt::{Attempt, LoggedIn, Reply, SessionKind, Step};
+pub(crate) use attempt::{Attempt, LoggedIn, SessionKind, Step};
 pub(crate) use gate::{Gate, Initiator, NoTarget, OwnSecret, Peer};
 pub use name::iscsi_name;
-pub(crate) use parameters::{Parameters, TaskReporting};
+pub(crate) use parameters::Parameters;
 pub(crate) use text::{Asker, Texts};

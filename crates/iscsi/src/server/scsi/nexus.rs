@@ -15,6 +15,4 @@ pub struct InitiatorPort {
 pub(crate) struct Nexus {
     /// Who asks.
     pub(crate) initiator: InitiatorPort,
-    /// Of one session; not used again.
-    pub(crate) number: u64,
 }

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -85,9 +85,8 @@ impl Disk {
 
     /// An initiator, whose session has just begun.
     pub(crate) fn nexus(&self, name: &str) -> Arc<Nexus> {
-        static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let initiator = InitiatorPort { name: name.into(), isid: [0x40, 0, 0, 0, 0, 1] };
-        Arc::new(Nexus { initiator, number: NUMBERS.fetch_add(1, Ordering::Relaxed) })
+        Arc::new(Nexus { initiator })
     }
 
     /// A session of this initiator, which is told what happens to unit 0 for as long as this is kept.

@@ -62,8 +62,6 @@ pub struct LogicalUnit {
     blocks: AtomicU64,
     pub(crate) attentions: Attentions,
     pub(crate) holders: Holders,
-    /// Ordered commands wait for those before them, and those after them wait for them.
-    pub(crate) order: Arc<tokio::sync::RwLock<()>>,
     pub(crate) reservations: Reservations,
     pub(crate) copies: Copies,
     pub(crate) modes: Modes,
@@ -82,7 +80,7 @@ impl LogicalUnit {
         let blocks = AtomicU64::new(size / u64::from(options.block_size));
         let reservations = Reservations::load(&identity, &*keeper);
         let (attentions, modes) = (Attentions::default(), Modes::default());
-        let (gate, holders, order) = (RwLock::default(), Holders::default(), Arc::default());
+        let (gate, holders) = (RwLock::default(), Holders::default());
         Arc::new(Self {
             identity,
             options,
@@ -93,7 +91,6 @@ impl LogicalUnit {
             blocks,
             attentions,
             holders,
-            order,
             reservations,
             copies: Copies::default(),
             modes,

@@ -146,3 +146,28 @@ async fn what_no_initiator_sends_is_rejected() {
         assert_eq!((rejected.head.opcode, rejected.header[2]), (Opcode::REJECT, reason.0));
     }
 }
+
+#[tokio::test]
+async fn who_may_not_see_a_unit_any_more_does_not_find_it() {
+    let server = Server::new().await;
+    let mut ada = server.log_in(ADA).await;
+    let mut luns = server.target.luns();
+    luns[0].initiators = vec!["iqn.2026-11.test:bob".into()];
+    server.target.set(server.target.access(), luns);
+    let gone = ada.command(&READY, Way::Nothing).await.sense.unwrap();
+    assert_eq!(gone.asc, crate::wire::scsi::Asc::LOGICAL_UNIT_NOT_SUPPORTED);
+    let mut again = server.connect();
+    again.name = ADA.into();
+    assert_eq!(again.log_in("", 0, 1).await, (2, 2));
+}
+
+#[tokio::test]
+async fn who_may_only_read_a_unit_is_refused_to_write() {
+    let server = Server::new().await;
+    let mut ada = server.log_in(ADA).await;
+    let mut luns = server.target.luns();
+    luns[0].readers = vec!["iqn.2026-11.test:*".into()];
+    server.target.set(server.target.access(), luns);
+    let refused = ada.command(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], Way::Out(&[1; 512])).await;
+    assert_eq!(refused.sense.unwrap().asc, crate::wire::scsi::Asc::WRITE_PROTECTED);
+}

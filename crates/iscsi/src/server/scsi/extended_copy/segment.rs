@@ -128,7 +128,7 @@ fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
 
 /// The copy is made as if the initiator had sent the commands, so that its reservations count.
 fn nexus(initiator: &InitiatorPort) -> Nexus {
-    Nexus { initiator: initiator.clone(), number: 0 }
+    Nexus { initiator: initiator.clone() }
 }
 
 fn may(disk: &Disk, conflict: Conflict) -> Result<(), Wrong> {
