@@ -15,9 +15,11 @@ pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
 pub mod iscsi_blocks;
+pub mod iscsi_copy;
 pub mod iscsi_describe;
 pub mod iscsi_login;
 pub mod iscsi_pdu;
+pub mod iscsi_reservations;
 pub mod mac;
 pub mod names;
 pub mod nfs;
@@ -41,10 +43,12 @@ pub const TARGETS: &[Target] = &[
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
     ("iscsi_blocks", iscsi_blocks::blocks),
+    ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),
     ("iscsi_keys", iscsi_login::keys),
     ("iscsi_login", iscsi_login::messages),
     ("iscsi_pdu", iscsi_pdu::messages),
+    ("iscsi_reservations", iscsi_reservations::messages),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),

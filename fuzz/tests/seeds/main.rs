@@ -16,9 +16,11 @@ mod afp_login;
 mod afp_session;
 mod company;
 mod iscsi_blocks;
+mod iscsi_copy;
 mod iscsi_describe;
 mod iscsi_login;
 mod iscsi_pdu;
+mod iscsi_reservations;
 mod mac;
 mod names;
 mod smb_info;
@@ -62,9 +64,11 @@ fn seeds_are_committed_as_the_encoders_write_them() {
     ];
     let iscsi = [
         iscsi_blocks::seeds(),
+        iscsi_copy::seeds(),
         iscsi_describe::seeds(),
         iscsi_login::seeds(),
         iscsi_pdu::seeds(),
+        iscsi_reservations::seeds(),
     ];
     let all = nfs.into_iter().chain(smb).chain(afp).chain(iscsi).chain([
         mac::seeds(),
