@@ -390,11 +390,8 @@ mod tests {
         );
         let lines = lines(13260, false);
         assert!(lines[0].contains("-n node.session.auth.username -v NAME"), "{}", lines[0]);
-        assert!(
-            lines[0].starts_with("sudo iscsiadm -m node -o new -T iqn.2026-11.test:a.b "),
-            "{}",
-            lines[0]
-        );
+        let begin = "sudo iscsiadm -m node -T iqn.2026-11.test:a.b -p 192.168.1.10:13260 -o new && ";
+        assert!(lines[0].starts_with(begin), "{}", lines[0]);
         assert_eq!(lines[1].matches(" -AuthenticationType ONEWAYCHAP ").count(), 2, "{}", lines[1]);
         assert!(
             lines[1].contains("-TargetPortalPortNumber 13260") && lines[1].contains("-ChapUsername NAME")
