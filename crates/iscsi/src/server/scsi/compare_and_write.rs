@@ -25,7 +25,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
         return Err(Sense::in_cdb(13).into());
     }
     let (_, length) = unit.range(request.lba, u64::from(request.count))?;
-    Ok(if length == 0 { Needs::Nothing } else { Needs::Exactly(2 * length as usize) })
+    Ok(Needs::Exactly(2 * length as usize))
 }
 
 async fn compare_and_write(command: &Command) -> Outcome {

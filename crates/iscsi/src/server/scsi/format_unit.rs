@@ -42,7 +42,7 @@ async fn format(command: &Command) -> Outcome {
             return Err(Sense::in_parameters(if request.long { 4 } else { 2 }).into());
         }
     }
-    unit.open.punch(0, unit.blocks() * u64::from(unit.block_size())).await?;
+    unit.punch(0, unit.size()).await?;
     unit.sync(&command.nexus).await?;
     Ok(Good::nothing())
 }

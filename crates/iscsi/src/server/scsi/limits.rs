@@ -12,8 +12,7 @@ pub(crate) const COMPARE_AND_WRITE_BLOCKS: u8 = 255;
 pub(crate) const UNMAP_BLOCKS: u32 = 1 << 20;
 /// Most descriptors of one UNMAP.
 pub(crate) const UNMAP_DESCRIPTORS: u32 = 256;
-/// Most bytes that one WRITE SAME may fill. One of no blocks means all up to the end (WSNZ is 0), and is refused when
-/// those are more.
+/// Most bytes that one WRITE SAME may fill. One of no blocks, which would mean all up to the end, is refused (WSNZ).
 pub(crate) const WRITE_SAME_BYTES: u32 = TRANSFER_BYTES;
 /// Bytes of a threshold set: what the space of a thin unit is counted in, SBC-3 4.7.3.7.
 pub(crate) const THRESHOLD_SET_BYTES: u64 = 1 << 20;

@@ -22,7 +22,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     unprotected(request.protect)?;
     command.may_write()?;
     let (_, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
-    Ok(if length == 0 { Needs::Nothing } else { Needs::Exactly(length as usize) })
+    Ok(Needs::Exactly(length as usize)) // limits::TRANSFER_BYTES at most
 }
 
 async fn or_write(command: &Command) -> Outcome {

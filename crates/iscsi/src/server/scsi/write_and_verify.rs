@@ -33,7 +33,6 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     let (offset, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
     match request.check {
         ByteCheck::Nothing => Ok(Needs::Blocks { offset, length }),
-        ByteCheck::Blocks if length == 0 => Ok(Needs::Nothing),
         ByteCheck::Blocks => Ok(Needs::Exactly(length as usize)), // limits::TRANSFER_BYTES at most
         ByteCheck::Reserved | ByteCheck::OneBlock => Err(Sense::in_cdb(1).into()),
     }

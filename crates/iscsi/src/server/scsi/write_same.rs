@@ -37,8 +37,8 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
 }
 
 fn where_to(command: &Command, unit: &LogicalUnit, request: &WriteSame) -> Result<(u64, u64), Refusal> {
-    let (offset, length) = unit.range_to_end(request.lba, request.count)?;
-    if length > u64::from(limits::WRITE_SAME_BYTES) {
+    let (offset, length) = unit.range(request.lba, u64::from(request.count))?;
+    if length == 0 || length > u64::from(limits::WRITE_SAME_BYTES) {
         return Err(Sense::in_cdb(count_at(&command.cdb)).into());
     }
     Ok((offset, length))
@@ -104,8 +104,8 @@ mod tests {
         assert_eq!(allocated(&disk).await, 256 << 10);
         disk.send(&ada, &[0x93, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0], &[1; 512]).await.unwrap();
         assert_eq!(allocated(&disk).await, 512 << 10); // not zeros
-        disk.send(&ada, &[0x93, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], b"").await.unwrap();
-        assert_eq!(allocated(&disk).await, 0); // NDOB, and to the end
+        disk.send(&ada, &[0x93, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0], b"").await.unwrap();
+        assert_eq!(allocated(&disk).await, 0); // NDOB
     }
 
     #[tokio::test]
@@ -116,7 +116,7 @@ mod tests {
             ([0x93, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], Sense::in_cdb(1)), // ANCHOR
             ([0x93, 0x18, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], Sense::in_cdb(1)),
             ([0x93, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], Sense::in_cdb(1)), // LBDATA
-            ([0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], Sense::in_cdb(10)),   // 20,000 blocks
+            ([0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], Sense::in_cdb(10)),   // WSNZ
             ([0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0], Sense::in_cdb(10)), // 8 MiB and one
             (
                 [0x93, 0, 0, 0, 0, 0, 0, 0, 0x4e, 0x21, 0, 0, 0, 0, 0, 0],

@@ -17,7 +17,7 @@ pub struct WriteSame {
     pub no_data: bool,
     /// The first block.
     pub lba: u64,
-    /// How many; 0: all from there on.
+    /// How many; 0: all from there on, where that is allowed.
     pub count: u32,
 }
 

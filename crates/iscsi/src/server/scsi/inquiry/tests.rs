@@ -93,7 +93,7 @@ async fn what_a_disk_takes_at_a_time_is_in_its_pages() {
     let disk = Disk::new(8).await;
     let limits = page(&disk, 0xb0).await;
     assert_eq!(limits.len(), 60); // SBC-3 table 216
-    assert_eq!(limits[..4], [0, 255, 0, 8]);
+    assert_eq!(limits[..4], [1, 255, 0, 8]);
     assert_eq!(limits[4..8], (TRANSFER_BYTES / 512).to_be_bytes());
     assert_eq!(limits[8..12], [0, 0, 8, 0]); // 1 MiB
     assert_eq!(limits[16..32], [0, 0x10, 0, 0, 0, 0, 1, 0, 0, 0, 0, 8, 0x80, 0, 0, 0]);

@@ -72,7 +72,7 @@ const CHARACTERISTICS: Characteristics = Characteristics { rotation: 1, verifies
 fn block_limits(block_size: u32) -> BlockLimits {
     let page = PAGE_BYTES / block_size;
     BlockLimits {
-        write_same_nonzero: false,
+        write_same_nonzero: true,
         compare_and_write: COMPARE_AND_WRITE_BLOCKS,
         optimal_granularity: page as u16, // 8 at most
         transfer: TRANSFER_BYTES / block_size,
