@@ -197,11 +197,12 @@ impl Attempt {
     fn begin(&mut self, said: &[Pair<'_>], w: &mut Writer) -> Result<(), LoginStatus> {
         let declared = Declared::of(said)?;
         let target = self.target(&declared, None)?;
-        if let Some(target) = &target {
+        if declared.names_target {
             keys::encode("TargetPortalGroupTag", &PORTAL_GROUP.to_string(), w);
-            if (1..=keys::MAX_SIMPLE).contains(&target.alias.len()) {
-                keys::encode("TargetAlias", &target.alias, w);
-            }
+        }
+        let alias = target.as_ref().map_or("", |target| &target.alias);
+        if (1..=keys::MAX_SIMPLE).contains(&alias.len()) {
+            keys::encode("TargetAlias", alias, w);
         }
         let guests = self.gate.guests(target.as_deref());
         self.wanted = Some(Wanted { declared, target, guests });

@@ -13,6 +13,8 @@ pub(super) struct Declared {
     pub(super) alias: Option<String>,
     /// TargetName, in lower case. Nothing: a discovery session.
     pub(super) target: Option<String>,
+    /// There was a TargetName, whatever the session is for.
+    pub(super) names_target: bool,
 }
 
 /// Keys that are declared by initiators in their first request, RFC 7143 6.2 and 13.4 to 13.6, 13.21.
@@ -37,6 +39,6 @@ impl Declared {
             Some(_) => return Err(LoginStatus::SESSION_TYPE_NOT_SUPPORTED),
         };
         let alias = find(ALIAS).filter(|alias| alias.len() <= MAX_SIMPLE).map(str::to_owned);
-        Ok(Self { initiator, alias, target })
+        Ok(Self { initiator, alias, target, names_target: find("TargetName").is_some() })
     }
 }

@@ -1,5 +1,6 @@
 //! Logins as initiators make them. Texts are written with `|` for the zero byte behind each pair.
 
+mod anything;
 mod keys;
 mod security;
 mod stages;

@@ -46,6 +46,25 @@ fn who_knows_the_secret_gets_in() {
 }
 
 #[test]
+fn the_login_with_chap_of_rfc_7143_appendix_b() {
+    let mut client = Client::new();
+    let text = hello(ADAS) + "AuthMethod=KRB5,CHAP,None|";
+    let told = client.say(SECURITY, Some(OPERATIONAL), &text).text(None);
+    assert!(told.ends_with("|AuthMethod=CHAP|"), "{told}");
+    let told = client.say(SECURITY, None, "CHAP_A=8,5|").text(None);
+    assert_eq!(value(&told, "CHAP_A"), "5");
+    let text = answer(&told, "ada", "secret of ada") + "CHAP_I=1|CHAP_C=0b3q2+7w==|";
+    let told = client.say(SECURITY, Some(OPERATIONAL), &text).text(Some(OPERATIONAL));
+    assert!(told.starts_with("CHAP_N=studio|CHAP_R=0x"), "{told}");
+    let told = client.say(OPERATIONAL, None, "FirstBurstLength=8192|").text(None);
+    assert_eq!(told, "FirstBurstLength=8192|MaxRecvDataSegmentLength=1048576|");
+    assert_eq!(client.say(OPERATIONAL, None, "MaxBurstLength=8192|").text(None), "MaxBurstLength=8192|");
+    let (told, logged_in) = client.say(OPERATIONAL, Some(FULL), "").logged_in();
+    assert_eq!(told, "");
+    assert_eq!((logged_in.parameters.first_burst, logged_in.parameters.max_burst), (8192, 8192));
+}
+
+#[test]
 fn a_response_is_checked_against_hashes_that_others_computed() {
     // printf '\021secret of ada' and 16 bytes of 0x11 behind it, through md5sum.
     let mut client = Client::new();

@@ -62,6 +62,23 @@ fn the_security_stage_may_lead_to_full_feature_phase_where_nothing_has_been_decl
 }
 
 #[test]
+fn the_portal_group_is_told_to_all_who_name_a_target() {
+    // RFC 7143 6.3.1: in sessions of all types.
+    let text = hello(OPEN).replace("Normal", "Discovery");
+    let (told, logged_in) = Client::new().say(SECURITY, Some(FULL), &text).logged_in();
+    assert_eq!(told, "TargetPortalGroupTag=1|");
+    assert!(matches!(logged_in.kind, SessionKind::Discovery));
+}
+
+#[test]
+fn the_login_without_security_of_rfc_7143_6_3_1_with_all_keys_at_their_defaults() {
+    let (told, logged_in) = Client::new().say(OPERATIONAL, Some(FULL), &hello(OPEN)).logged_in();
+    assert_eq!(told, "TargetPortalGroupTag=1|MaxRecvDataSegmentLength=1048576|");
+    let expected = Parameters { our_max_data: 1_048_576, ..Parameters::default() };
+    assert_eq!(logged_in.parameters, expected);
+}
+
+#[test]
 fn what_must_be_said_first_is_missed() {
     let begin = |text: &str| Client::new().say(SECURITY, None, text).refused();
     let name = "InitiatorName=iqn.2026-11.test:i|";
