@@ -97,7 +97,7 @@ impl IscsiView {
         let sessions = |target: &str| self.sessions_of(target);
         let lines = self.desk(&current.settings, &sessions).serve_anew_alone().await;
         self.service.set_config(self.told.config(current, &self.units));
-        lines
+        Ok(lines?.into_iter().chain(unproven(current)).collect())
     }
 
     fn desk<'a>(
@@ -133,25 +133,26 @@ impl Told {
         Config {
             targets: units.targets(),
             accounts: Arc::new(current.accounts.clone()),
-            own_secret: self.own_secret(current),
+            own_secret: own_secret(current),
             guesses: self.guesses.clone(),
         }
     }
+}
 
-    /// By what the server proves itself.
-    fn own_secret(&self, current: &Current) -> Option<(String, Vec<u8>)> {
-        let name = current.settings.server.iscsi_account.clone()?;
-        let account = current.accounts.find(&name);
-        let secret = account.as_ref().and_then(|account| account.chap_secret());
-        if secret.is_none() {
-            tracing::warn!(
-                account = name,
-                "the account of `iscsi-account` has no CHAP secret: the server cannot prove itself; `fourfold user passwd \
-                 {name} --chap-secret` gives it one"
-            );
-        }
-        Some((name, secret?.to_vec()))
-    }
+/// By what the server proves itself: the name and the secret of an account.
+fn own_secret(current: &Current) -> Option<(String, Vec<u8>)> {
+    let name = current.settings.server.iscsi_account.clone()?;
+    let account = current.accounts.find(&name)?;
+    Some((name, account.chap_secret()?.to_vec()))
+}
+
+/// Said when it should prove itself and cannot.
+fn unproven(current: &Current) -> Option<String> {
+    let name = current.settings.server.iscsi_account.as_ref().filter(|_| own_secret(current).is_none())?;
+    Some(format!(
+        "the server cannot prove itself to initiators: there is no account {name:?} (`iscsi-account`) with a CHAP secret; \
+         `fourfold user add {name} --chap-secret` makes it"
+    ))
 }
 
 impl View for IscsiView {
@@ -194,7 +195,9 @@ impl View for IscsiView {
         let sessions = |target: &str| self.sessions_of(target);
         let desk = self.desk(&current.settings, &sessions);
         let answer = Handle::current().block_on(desk.answer(request.clone(), progress));
-        self.service.set_config(self.told.config(current, &self.units));
+        if *request != LunRequest::List {
+            self.service.set_config(self.told.config(current, &self.units));
+        }
         Some(answer)
     }
 }

@@ -124,6 +124,7 @@ struct WrittenLun {
     created: u64,
     #[serde(default)]
     from_settings: bool,
+    made: bool,
 }
 
 /// A LUN to add.
@@ -220,6 +221,7 @@ impl LunFile {
         let number = self.number(share, name, &target, number)?;
         let (naa, target_suffix) = (self.new_naa()?, self.suffix(share, &target));
         let (share, name) = (share.into(), name.into());
+        let made = !from_settings;
         let record = LunRecord {
             share,
             name,
@@ -230,10 +232,16 @@ impl LunFile {
             number,
             created,
             from_settings,
+            made,
             options,
         };
         self.luns.push(record);
         Ok(self.luns.last().expect("it was pushed just now"))
+    }
+
+    /// Notes that the files of these LUNs, by their NAA identifiers, are there.
+    pub fn are_made(&mut self, naas: &[u64]) {
+        self.luns.iter_mut().filter(|lun| naas.contains(&lun.naa)).for_each(|lun| lun.made = true);
     }
 
     /// Removes a LUN; gives what it was.
@@ -328,6 +336,7 @@ impl From<&LunRecord> for WrittenLun {
             readers: options.readers,
             created: lun.created,
             from_settings: lun.from_settings,
+            made: lun.made,
         }
     }
 }
@@ -360,6 +369,7 @@ impl WrittenLun {
             number: self.number,
             created: self.created,
             from_settings: self.from_settings,
+            made: self.made,
             options: LunOptions {
                 block_size: self.block_size,
                 read_only: self.read_only,

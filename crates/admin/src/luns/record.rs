@@ -23,6 +23,8 @@ pub struct LunRecord {
     pub created: u64,
     /// It is one of the settings file, which says how it is served, and whether.
     pub from_settings: bool,
+    /// Its file was there once: if it is not, the disk is missing, and an empty one must not take its place.
+    pub made: bool,
     /// How it is served.
     pub options: LunOptions,
 }

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admin::control::MountLine;
-use admin::luns::{Lun, Resolved, split};
+use admin::luns::{Lun, LunError, LunFile, Resolved, split};
 use admin::{Settings, recipe};
 use anyhow::{Context, bail};
 use auth::UnixAccounts;
@@ -22,6 +22,7 @@ use crate::volumes::Volumes;
 
 /// The units and targets of a running server.
 pub(crate) struct Units {
+    state: PathBuf,
     kept: Arc<Kept>,
     known: Mutex<Known>,
 }
@@ -47,7 +48,7 @@ struct Served {
 impl Units {
     /// None yet.
     pub(crate) fn new(state: &Path) -> Self {
-        Self { kept: Arc::new(Kept::new(state)), known: Mutex::default() }
+        Self { state: state.into(), kept: Arc::new(Kept::new(state)), known: Mutex::default() }
     }
 
     /// The unit of an NAA identifier.
@@ -110,9 +111,22 @@ impl Units {
             }
         }
         self.put_into_targets(&resolved.luns, &units, settings);
+        if let Err(error) = self.note_made(&resolved.luns, &units) {
+            lines.push(error.to_string());
+        }
         let mut known = self.known.lock();
         (known.units, known.problems) = (units, problems);
         lines
+    }
+
+    /// Notes of LUNs of the settings that their files are there now.
+    fn note_made(&self, luns: &[Lun], units: &HashMap<u64, Served>) -> Result<(), LunError> {
+        let naas = luns.iter().filter(|lun| !lun.record.made).map(|lun| lun.record.naa);
+        let naas: Vec<u64> = naas.filter(|naa| units.contains_key(naa)).collect();
+        match naas.is_empty() {
+            true => Ok(()),
+            false => LunFile::edit(&self.state, |file| Ok(file.are_made(&naas))),
+        }
     }
 
     /// The unit that is there already, else one of the LUN's file.
@@ -127,13 +141,17 @@ impl Units {
             return Ok(known);
         }
         let found = match file::find(&volume, &lun.record) {
-            Err(Error::NotFound) => match lun.size.filter(|_| lun.record.file.is_none()) {
-                Some(size) => {
-                    file::make(&volume, &lun.record.name, size).await?;
-                    file::find(&volume, &lun.record)?
+            Err(Error::NotFound) => {
+                match lun.size.filter(|_| !lun.record.made && lun.record.file.is_none()) {
+                    Some(size) => {
+                        file::make(&volume, &lun.record.name, size).await?;
+                        file::find(&volume, &lun.record)?
+                    }
+                    None => {
+                        bail!("its file {} is not there; is its file system mounted?", lun.file().display())
+                    }
                 }
-                None => bail!("its file {} is not there", lun.file().display()),
-            },
+            }
             other => other.with_context(|| format!("its file {} cannot be opened", lun.file().display()))?,
         };
         let access = if volume.is_read_only() { Modes::READ } else { READ_WRITE };
@@ -196,8 +214,6 @@ fn access(share: &str, settings: &Settings) -> Access {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use admin::Arguments;
     use admin::luns::resolve;
     use vfs::backend::RenameMode;
@@ -302,10 +318,14 @@ mod tests {
         let two = "[[share.lun]]\nname = \"two\"\nsize = \"1 MiB\"\n";
         let fresh = Scene { units: Units::new(&scene.state()), ..scene };
         let settings = fresh.settings(&format!("{ONE}{two}"));
-        let mut resolved = resolve(&fresh.state(), &settings, &[1; 16]).unwrap();
-        resolved.luns[0].size = None;
+        let resolved = resolve(&fresh.state(), &settings, &[1; 16]).unwrap();
         let lines = fresh.units.apply(&resolved, &settings, &fresh.volumes).await;
-        assert_eq!(lines, ["the LUN A/one is not served: its file .fourfold-luns/one.img is not there"]);
+        assert_eq!(
+            lines,
+            [
+                "the LUN A/one is not served: its file .fourfold-luns/one.img is not there; is its file system mounted?"
+            ]
+        );
         assert_eq!(fresh.only().unit.identity().name, "A/two");
         assert!(fresh.units.problem("A/one").is_some());
     }
