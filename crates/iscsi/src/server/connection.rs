@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(super) struct Connection {
     /// When its client was last heard, in seconds of the service's clock.
     heard_s: AtomicU64,
     pub(super) pinged_s: AtomicU64,
+    /// It ends by its initiator's wish.
+    logged_out: AtomicBool,
 }
 
 /// A connection of a session.
@@ -110,12 +112,23 @@ impl Connection {
             reading: Semaphore::new(MAX_READING_KIB as usize),
             heard_s: AtomicU64::new(now),
             pinged_s: AtomicU64::new(0),
+            logged_out: AtomicBool::new(false),
         })
     }
 
     /// When its client was last heard.
     pub(super) fn heard_s(&self) -> u64 {
         self.heard_s.load(Ordering::Relaxed)
+    }
+
+    /// It ends by its initiator's wish.
+    pub(super) fn set_logged_out(&self) {
+        self.logged_out.store(true, Ordering::Release);
+    }
+
+    /// Whether it does.
+    pub(super) fn is_logged_out(&self) -> bool {
+        self.logged_out.load(Ordering::Acquire)
     }
 
     /// One whole PDU.

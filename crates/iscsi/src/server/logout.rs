@@ -31,7 +31,10 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
             .connections()
             .into_iter()
             .filter(|other| closes_all || other.joined.get().is_some_and(|joined| joined.cid == request.cid));
-        closed.for_each(|other| other.end_tasks());
+        for other in closed {
+            other.set_logged_out();
+            other.end_tasks();
+        }
     }
     let mut w = header();
     let (time2wait_s, time2retain_s) = (session.parameters.time2wait_s, 0); // nothing is retained

@@ -205,10 +205,13 @@ impl Service {
         Ok(session)
     }
 
-    /// A connection is over. A session without connections is, too: at error recovery level 0 nothing is retained.
+    /// A connection is over. Its session is, too, unless it was logged out and there are others: at error recovery level 0
+    /// nothing is retained, and what was lost with it is not sent again (RFC 7143 7.1.4).
     pub(super) fn lost(&self, session: &Arc<Session>, connection: &Arc<Connection>) {
         if session.part(connection) {
             self.end(session);
+        } else if !connection.is_logged_out() {
+            self.drop_session(session);
         }
     }
 

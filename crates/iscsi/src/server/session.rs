@@ -141,6 +141,7 @@ impl Session {
         drop(connections);
         if let Some(before) = before {
             before.end_tasks();
+            before.set_logged_out();
             before.sender.close();
         }
         Some(())
@@ -148,7 +149,7 @@ impl Session {
 
     /// A connection is over. True when it was the last one.
     pub(super) fn part(&self, connection: &Arc<Connection>) -> bool {
-        self.window.lock().drop_early(|(other, _)| Arc::ptr_eq(other, connection));
+        self.window.lock().call_off(|(other, _)| Arc::ptr_eq(other, connection));
         let mut connections = self.connections.lock();
         connections.retain(|(_, other)| !Arc::ptr_eq(other, connection));
         connections.is_empty()
@@ -173,7 +174,7 @@ impl Session {
             connection.1.end_tasks();
             connection.1.sender.finish();
         }
-        self.window.lock().drop_early(|_| true);
+        self.window.lock().call_off(|_| true);
         let me: Weak<dyn Holder> = self.me.clone();
         let seen = std::mem::replace(&mut *self.seen.write(), (None, [].into()));
         seen.1.iter().for_each(|seen| seen.unit.nexus_lost(&me, &self.nexus));

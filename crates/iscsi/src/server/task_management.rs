@@ -7,10 +7,10 @@ use conn::Answer;
 use wire::Reader;
 
 use super::connection::{Connection, Joined};
-use super::full_feature::nothing;
+use super::full_feature::{self, nothing};
 use super::scsi::LogicalUnit;
 use super::sender::{Pdu, StatSn, header};
-use super::session::{Message, Session};
+use super::session::{Early, Message, Session};
 use super::target::Seen;
 use super::task::Task;
 use crate::wire::pdu::{Function, FunctionResult, TaskRequest, TaskResponse};
@@ -27,14 +27,16 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
     let connection = connection.clone();
     Box::pin(async move {
         let joined = connection.joined.get()?;
-        let (result, ending) = run(&connection, joined, &request);
+        let (mut result, ending) = run(&connection, joined, &request);
         let all = async {
             for task in &ending {
                 task.until_over().await;
             }
         };
         if tokio::time::timeout(ENDING_WITHIN, all).await.is_err() {
+            // What they write may still come to the disk: the initiator must not take them for ended.
             tracing::warn!("commands that were called off have not ended: the disk does not answer");
+            result = FunctionResult::REJECTED;
         }
         if !request.immediate {
             joined.session.window.lock().over();
@@ -58,7 +60,7 @@ fn run(connection: &Connection, joined: &Joined, request: &TaskRequest) -> Done 
     let unit = seen.iter().find(|seen| Some(seen.number) == request.lun.number());
     let may_query = session.parameters.protocol_level >= LEVEL_WITH_QUERIES;
     match request.function {
-        Function::ABORT_TASK => abort_task(connection, request),
+        Function::ABORT_TASK => abort_task(connection, session, request),
         Function::TASK_REASSIGN => (FunctionResult::REASSIGN_NOT_SUPPORTED, vec![]),
         Function::TARGET_WARM_RESET | Function::TARGET_COLD_RESET => {
             (FunctionResult::COMPLETE, seen.iter().flat_map(|seen| reset(connection, &seen.unit)).collect())
@@ -102,11 +104,17 @@ fn on_unit(
     }
 }
 
-fn abort_task(connection: &Connection, request: &TaskRequest) -> Done {
-    let aborted = connection
-        .abort(|task| task.tag == request.referenced_tag && task.lun.number() == request.lun.number());
-    let result = if aborted.is_empty() { FunctionResult::NO_SUCH_TASK } else { FunctionResult::COMPLETE };
-    (result, aborted)
+fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest) -> Done {
+    let tag = request.referenced_tag;
+    let aborted = connection.abort(|task| task.tag == tag && task.lun.number() == request.lun.number());
+    let is_early = |(other, message): &Early| {
+        std::ptr::eq(&raw const **other, connection) && full_feature::tag(message) == tag
+    };
+    if !aborted.is_empty() || session.window.lock().call_off(is_early) {
+        (FunctionResult::COMPLETE, aborted)
+    } else {
+        (FunctionResult::NO_SUCH_TASK, aborted)
+    }
 }
 
 /// SAM-5 6.3.3: everybody's commands end, and everybody is told.

@@ -13,8 +13,9 @@ pub(super) struct Window<T> {
     under_way: u32,
     /// The last one that the initiator has been told it may send.
     last: u32,
-    /// Those that have come before others that were sent before them, over other connections.
-    early: BTreeMap<u32, T>,
+    /// Those that have come before others that were sent before them, over other connections; nothing of those that were
+    /// called off since.
+    early: BTreeMap<u32, Option<T>>,
 }
 
 /// What becomes of a command that has come.
@@ -53,15 +54,20 @@ impl<T> Window<T> {
         if self.early.contains_key(&number) {
             return Admitted::Ignored;
         }
-        self.early.insert(number, command);
+        self.early.insert(number, Some(command));
         Admitted::Later
     }
 
     /// The command that is next and has come early, if it is there.
     pub(super) fn next(&mut self) -> Option<T> {
-        let command = self.early.remove(&self.expected)?;
-        self.take();
-        Some(command)
+        loop {
+            let command = self.early.remove(&self.expected)?;
+            self.take();
+            match command {
+                Some(command) => return Some(command),
+                None => self.over(),
+            }
+        }
     }
 
     fn take(&mut self) {
@@ -85,9 +91,10 @@ impl<T> Window<T> {
         (self.expected, self.last)
     }
 
-    /// Drops what waits of a connection that is over.
-    pub(super) fn drop_early(&mut self, gone: impl Fn(&T) -> bool) {
-        self.early.retain(|_, command| !gone(command));
+    /// Calls off those that wait and are meant: they count as done when their turn comes. Answers whether there were any.
+    pub(super) fn call_off(&mut self, is_meant: impl Fn(&T) -> bool) -> bool {
+        let meant = self.early.values_mut().filter(|command| command.as_ref().is_some_and(&is_meant));
+        meant.map(|command| *command = None).count() > 0
     }
 }
 
@@ -104,6 +111,17 @@ mod tests {
         assert_eq!(window.next(), Some('b'));
         assert_eq!(window.next(), None);
         assert_eq!(window.numbers().0, 1);
+    }
+
+    #[test]
+    fn a_command_that_was_called_off_before_its_turn_is_passed_over() {
+        let mut window = Window::new(5);
+        assert_eq!(window.admit(6, 'b'), Admitted::Later);
+        assert_eq!(window.admit(7, 'c'), Admitted::Later);
+        assert!(window.call_off(|command| *command == 'b') && !window.call_off(|command| *command == 'b'));
+        assert_eq!(window.admit(5, 'a'), Admitted::Now('a'));
+        assert_eq!(window.next(), Some('c'));
+        assert_eq!(window.numbers().0, 8);
     }
 
     #[test]

@@ -77,6 +77,20 @@ async fn a_session_may_have_several_connections_and_one_order() {
 }
 
 #[tokio::test]
+async fn a_connection_that_is_lost_takes_its_session_along() {
+    let server = Server::new().await;
+    let mut first = server.log_in_with(ADA, "MaxConnections=2\0").await;
+    let mut second = server.connect();
+    (second.name, second.cmd_sn) = (ADA.into(), first.cmd_sn);
+    assert_eq!(second.log_in("", first.tsih(), 2).await, (0, 0));
+    second.hang_up();
+    let told = first.receive().await;
+    let (message, _) = AsyncMessage::decode(&mut told.reader()).unwrap();
+    assert_eq!(message.event, AsyncEvent::SESSION_DROPPED);
+    assert!(first.is_ended().await && server.service.sessions().is_empty());
+}
+
+#[tokio::test]
 async fn pings_are_answered_with_what_they_bring() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
