@@ -6,7 +6,7 @@ use admin::control::Progress;
 use admin::luns::{LunFile, LunRecord, NewLun, own_file_name};
 use admin::settings::units::format_size;
 use anyhow::{Context, bail};
-use vfs::backend::Found;
+use vfs::backend::{Found, Stability};
 use vfs::state::Modes;
 use vfs::{Error, Open, Volume};
 
@@ -14,8 +14,8 @@ use super::desk::{Desk, thin};
 use super::file::{self, READ_WRITE};
 use super::make::now;
 
-/// Bytes copied between two looks at who still wants it.
-const PIECE: u64 = 64 << 20;
+/// Bytes copied at a time.
+const PIECE: u64 = 1 << 20;
 /// Ranges of data that are asked for at a time.
 const MOST_RANGES: usize = 1024;
 
@@ -56,7 +56,7 @@ impl Desk<'_> {
         if ended.is_err() {
             let _ = volume.remove_disk(unfinished(new).as_bytes()); // if it still has that name
         }
-        let (done, made) = ended?;
+        let (done, made) = ended.with_context(|| format!("{share_name}/{new} cannot be made"))?;
         let how = match done {
             Done::Shared => "shares its blocks until one of the two is written to".into(),
             Done::Copied(bytes) if copy => format!("{} were copied", format_size(bytes)),
@@ -117,8 +117,7 @@ impl Desk<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.nobody(lun, "have it copied: the file system cannot share blocks, and a disk that is written to meanwhile would be \
-                          copied half before and half after")?;
+        self.nobody(lun, "have it copied: what is written meanwhile would be in it by halves")?;
         let before = found.object.attributes()?;
         let copied = copy_data(&from, &to, size, progress).await?;
         let after = found.object.attributes()?;
@@ -174,7 +173,7 @@ async fn copy_data(
             let mut copied = 0;
             while copied < length {
                 let now = (length - copied).min(PIECE);
-                to.copy_from(from, offset + copied, offset + copied, now).await?;
+                copy_piece(from, to, offset + copied, now as usize).await?;
                 (copied, done) = (copied + now, done + now);
                 if !progress(Progress { done, total: total.max(done) }) {
                     bail!("nobody waits for it any more; nothing was made");
@@ -183,4 +182,14 @@ async fn copy_data(
         }
     }
     Ok(done)
+}
+
+/// Through memory: where the host copies by itself, the two could share blocks.
+async fn copy_piece(from: &Open, to: &Open, offset: u64, length: usize) -> anyhow::Result<()> {
+    let mut bytes = Vec::with_capacity(length);
+    from.read_at(offset, length).await?.payload.append_to(&mut bytes)?;
+    if bytes.len() < length {
+        bail!("it became shorter while it was copied");
+    }
+    Ok(to.write_at(offset, bytes.into(), Stability::Unstable).await?)
 }

@@ -125,7 +125,10 @@ impl Units {
         let naas: Vec<u64> = naas.filter(|naa| units.contains_key(naa)).collect();
         match naas.is_empty() {
             true => Ok(()),
-            false => LunFile::edit(&self.state, |file| Ok(file.are_made(&naas))),
+            false => LunFile::edit(&self.state, |file| {
+                file.are_made(&naas);
+                Ok(())
+            }),
         }
     }
 
