@@ -86,8 +86,7 @@ impl Secret {
     /// A password as the secret of CHAP. `None` if it is too short or too long for one.
     #[must_use]
     pub fn chap(password: &str) -> Option<Self> {
-        let bytes = password.as_bytes().to_vec();
-        (MIN_CHAP_SECRET..=MAX_CHAP_SECRET).contains(&bytes.len()).then_some(Self::Chap(bytes))
+        can_be_chap(password.as_bytes()).then(|| Self::Chap(password.into()))
     }
 
     /// Whether `password` is the one this was made of; `None` when this kind cannot tell. Slow by intent.
@@ -118,7 +117,7 @@ impl Secret {
             ("nt-hash", 1) => hex::decode(&stored.value).map_or(Self::Unknown(stored), Self::Nt),
             ("srp", 1) => verifier(&stored.value).map_or(Self::Unknown(stored), Self::Srp),
             ("legacy", 1) => hex::decode(&stored.value).map_or(Self::Unknown(stored), Self::Legacy),
-            ("chap", 1) => hex::decode_any(&stored.value).map_or(Self::Unknown(stored), Self::Chap),
+            ("chap", 1) => chap(&stored.value).map_or(Self::Unknown(stored), Self::Chap),
             _ => Self::Unknown(stored),
         }
     }
@@ -128,6 +127,15 @@ impl Secret {
 fn verifier(text: &str) -> Option<Box<Verifier>> {
     let (salt, value) = text.split_once(':')?;
     Some(Box::new(Verifier { salt: hex::decode(salt)?, value: hex::decode(value)? }))
+}
+
+/// As [`Secret::store`] writes it. One that somebody wrote who knows no limits is none.
+fn chap(text: &str) -> Option<Vec<u8>> {
+    hex::decode_any(text).filter(|bytes| can_be_chap(bytes))
+}
+
+fn can_be_chap(bytes: &[u8]) -> bool {
+    (MIN_CHAP_SECRET..=MAX_CHAP_SECRET).contains(&bytes.len())
 }
 
 /// NTOWF of NTLM: MD4 of the password in UTF-16LE (MS-NLMP 3.3.1).
@@ -184,6 +192,8 @@ mod tests {
         assert!(kept == Secret::Chap(b"twelve bytes".to_vec()) && format!("{kept:?}") == "Chap(…)");
         assert!(Secret::load(kept.store()) == kept);
         assert!(Secret::chap("eleven byte").is_none()); // RFC 7143 9.2.1: 96 bits
+        let short = Stored { kind: "chap".into(), version: 1, value: hex::encode(b"eleven byte") };
+        assert!(matches!(Secret::load(short), Secret::Unknown(_)));
         assert!(Secret::chap(&"x".repeat(255)).is_some() && Secret::chap(&"x".repeat(256)).is_none());
     }
 

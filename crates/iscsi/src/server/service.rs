@@ -167,6 +167,10 @@ impl Service {
         };
         let before = self.sessions.lock().by_tsih.values().find(is_same).cloned();
         if let Some(before) = before {
+            // Its name is only what an initiator says: somebody else does not end the session of an account.
+            if before.user.is_some() && before.user != logged_in.account {
+                return Err(LoginStatus::AUTHORIZATION_FAILURE);
+            }
             self.end(&before);
         }
         let mut sessions = self.sessions.lock();
@@ -306,5 +310,39 @@ impl Gate for Service {
 
     fn guesses(&self) -> Arc<Guesses> {
         self.config.read().guesses.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::login::Parameters;
+    use super::super::scsi::InitiatorPort;
+    use super::super::testing::Server;
+    use super::*;
+
+    #[tokio::test]
+    async fn the_session_of_an_account_is_begun_again_by_that_account_alone() {
+        let server = Server::new().await;
+        let begin = |account: Option<&str>| {
+            let initiator =
+                InitiatorPort { name: "iqn.2026-11.test:ada".into(), isid: [0x40, 0, 0, 0, 0, 1] };
+            let logged_in = LoggedIn {
+                initiator,
+                alias: None,
+                tsih_asked: 0,
+                cid: 1,
+                cmd_sn: 1,
+                kind: SessionKind::Normal(server.target.clone()),
+                account: account.map(str::to_owned),
+                parameters: Parameters::default(),
+            };
+            server.service.begin(logged_in).map(|session| session.tsih)
+        };
+        let refused = Err(LoginStatus::AUTHORIZATION_FAILURE);
+        assert!(begin(None).is_ok());
+        let first = begin(Some("ada")).unwrap();
+        assert_eq!((begin(None), begin(Some("eve"))), (refused, refused));
+        assert!(begin(Some("ada")).is_ok_and(|second| second != first));
+        assert_eq!(server.service.sessions().len(), 1);
     }
 }
