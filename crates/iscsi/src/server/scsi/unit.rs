@@ -133,11 +133,6 @@ impl LogicalUnit {
         Ok(())
     }
 
-    /// What INQUIRY says of it is not what it was.
-    pub fn is_described_otherwise(&self) {
-        self.tell_all(Asc::INQUIRY_DATA_CHANGED);
-    }
-
     /// Bytes of a block.
     pub fn block_size(&self) -> u32 {
         self.options.block_size
