@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
@@ -77,6 +78,22 @@ async fn an_open_does_what_it_was_opened_for() {
     writer.truncate(2).await.unwrap();
     writer.sync().await.unwrap();
     assert_eq!((writer.size().await, writer.attributes().unwrap().size), (Ok(2), 2));
+}
+
+#[tokio::test]
+async fn data_that_were_synced_outlast_a_power_cut() {
+    let faulty = Arc::new(Faulty::losing_writes(Memory::ticking()));
+    let volume = Arc::new(Volume::new(faulty.clone(), VolumeOptions::default()));
+    let file = make(&volume, "a");
+    let open =
+        volume.open(&client(1), &file, OpenOptions::data(Modes::READ.union(Modes::WRITE))).await.unwrap();
+    write(&open, 0, b"kept").await.unwrap();
+    open.sync_data().await.unwrap();
+    write(&open, 0, b"lost").await.unwrap();
+    faulty.crash();
+    assert_eq!(read(&open, 0, 9).await, b"kept");
+    faulty.plan().fail(1, Some(Call::Sync), Error::Io);
+    assert_eq!(open.sync_data().await, Err(Error::Io));
 }
 
 #[tokio::test]

@@ -56,8 +56,17 @@ impl LogicalUnit {
 
     /// The same for those who hold the gate themselves.
     pub(super) async fn write_alone(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
+        self.is_there(offset, data.len() as u64)?;
         let written = self.open.write_at(offset, data, Stability::Unstable).await;
         written.map_err(|error| self.at(offset, Refusal::writing(error)))
+    }
+
+    /// Refuses what would make the file longer: the unit has become smaller since the command was looked at.
+    fn is_there(&self, offset: u64, length: u64) -> Result<(), Refusal> {
+        match offset.checked_add(length) {
+            Some(end) if end <= self.size() => Ok(()),
+            _ => Err(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(self.blocks()).into()),
+        }
     }
 
     /// Makes a range read as zeros, and gives its space back where the host can.
@@ -76,6 +85,7 @@ impl LogicalUnit {
         length: u64,
     ) -> Result<(), Refusal> {
         let _shared = self.gate.read().await;
+        self.is_there(to, length)?;
         let copied = self.open.copy_from(&source.open, from, to, length).await;
         let copied = copied.map_err(|error| self.at(to, Refusal::writing(error)))?;
         if copied < length {
@@ -116,5 +126,82 @@ pub(super) fn count_at(cdb: &[u8]) -> u16 {
         Some(4) => 10,
         Some(5) => 6,
         _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use vfs::Error;
+    use vfs::backend::faulty::{Call, Faulty};
+    use vfs::backend::memory::Memory;
+
+    use super::*;
+    use crate::server::scsi::UnitOptions;
+    use crate::server::scsi::testing::Disk;
+
+    async fn disk() -> (Arc<Faulty>, Disk) {
+        let faulty = Arc::new(Faulty::new(Memory::ticking()));
+        let disk = Disk::on(faulty.clone(), 64, UnitOptions { block_size: 512, read_only: false }).await;
+        (faulty, disk)
+    }
+
+    fn sense(key: Key, asc: Asc, about: u64) -> Refusal {
+        Sense::new(key, asc).about(about).into()
+    }
+
+    /// SBC-3 4.7.3.6: a block of a thin unit for which there is no room.
+    #[tokio::test]
+    async fn a_full_disk_is_told_with_the_block_that_has_no_room() {
+        let (faulty, disk) = disk().await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        let full = sense(Key::DATA_PROTECT, Asc::SPACE_ALLOCATION_FAILED, 5);
+        for (call, cdb, data) in [
+            (Call::WriteAt, &[0x2a, 0, 0, 0, 0, 5, 0, 0, 2, 0][..], vec![1; 1024]),
+            (Call::WriteAt, &[0x41, 0, 0, 0, 0, 5, 0, 0, 2, 0], vec![1; 512]),
+            (Call::WriteAt, &[0x89, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0], vec![0; 1024]),
+            (Call::WriteAt, &[0x8b, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0], vec![1; 512]),
+            (Call::Punch, &[0x41, 8, 0, 0, 0, 5, 0, 0, 2, 0], vec![0; 512]),
+        ] {
+            faulty.plan().fail(1, Some(call), Error::NoSpace);
+            assert_eq!(disk.send(&ada, cdb, &data).await.unwrap_err(), full, "{cdb:02x?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn blocks_that_cannot_be_read_or_written_are_errors_of_the_medium() {
+        let (faulty, disk) = disk().await;
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        faulty.plan().fail(1, Some(Call::WriteAt), Error::Io);
+        let failed = disk.send(&ada, &[0x2a, 0, 0, 0, 0, 5, 0, 0, 1, 0], &[1; 512]).await.unwrap_err();
+        assert_eq!(failed, sense(Key::MEDIUM_ERROR, Asc::WRITE_ERROR, 5));
+        disk.send(&ada, &[0x2a, 0, 0, 0, 0, 5, 0, 0, 1, 0], &[1; 512]).await.unwrap();
+        let unread = sense(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR, 5);
+        for cdb in [[0x28, 0, 0, 0, 0, 5, 0, 0, 1, 0], [0x34, 0, 0, 0, 0, 5, 0, 0, 1, 0]] {
+            faulty.plan().fail(1, Some(Call::ReadAt), Error::Io);
+            assert_eq!(disk.send(&ada, &cdb, b"").await.unwrap_err(), unread);
+        }
+        faulty.plan().fail(1, Some(Call::ReadAt), Error::Io);
+        let verified = disk.send(&ada, &[0x2f, 2, 0, 0, 0, 5, 0, 0, 1, 0], &[1; 512]).await.unwrap_err();
+        assert_eq!(verified, unread);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_cut_off_below_us_has_blocks_that_cannot_be_read() {
+        let (_, disk) = disk().await;
+        disk.unit.open.truncate(1024).await.unwrap();
+        let ada = disk.nexus("iqn.2026-11.test:ada");
+        let failed = disk.send(&ada, &[0x28, 0, 0, 0, 0, 1, 0, 0, 2, 0], b"").await.unwrap_err();
+        assert_eq!(failed, sense(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR, 2));
+    }
+
+    #[tokio::test]
+    async fn what_comes_for_blocks_that_have_gone_does_not_bring_them_back() {
+        let (_, disk) = disk().await;
+        disk.unit.resize(4096).await.unwrap();
+        let late = disk.unit.write(8192, vec![1; 512].into()).await.unwrap_err();
+        assert_eq!(late, Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8).into());
+        assert_eq!(disk.unit.open.size().await.unwrap(), 4096);
     }
 }

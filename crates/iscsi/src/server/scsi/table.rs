@@ -107,15 +107,19 @@ pub(crate) static COMMANDS: &[&Supported] = &[
 
 /// The command that this descriptor block is.
 pub(crate) fn find(cdb: &[u8]) -> Option<&'static Supported> {
-    let opcode = *cdb.first()?;
-    COMMANDS.iter().copied().find(|command| {
-        command.opcode == opcode && command.action.is_none_or(|action| Some(action) == action_of(cdb))
-    })
+    let mut found = with(*cdb.first()?);
+    found.find(|command| command.action.is_none_or(|action| Some(action) == action_of(cdb))).copied()
 }
 
 /// Whether there is a command with this operation code, whatever its service action.
 pub(crate) fn knows(opcode: u8) -> bool {
-    COMMANDS.iter().any(|command| command.opcode == opcode)
+    with(opcode).next().is_some()
+}
+
+/// Those with this operation code, which are neighbours.
+fn with(opcode: u8) -> impl Iterator<Item = &'static &'static Supported> {
+    let first = COMMANDS.partition_point(|command| command.opcode < opcode);
+    COMMANDS[first..].iter().take_while(move |command| command.opcode == opcode)
 }
 
 /// The service action in a descriptor block.
@@ -123,5 +127,21 @@ fn action_of(cdb: &[u8]) -> Option<u16> {
     match cdb.first()? {
         0x7f => Some(u16::from_be_bytes([*cdb.get(8)?, *cdb.get(9)?])),
         _ => Some(u16::from(cdb.get(1)? & 0x1f)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_are_in_order_and_each_is_there_once() {
+        let keys: Vec<_> = COMMANDS.iter().map(|command| (command.opcode, command.action)).collect();
+        assert!(keys.is_sorted_by_key(|(opcode, _)| *opcode));
+        let each: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(each.len(), keys.len());
+        for command in COMMANDS {
+            assert_eq!(command.usage.first(), Some(&command.opcode));
+        }
     }
 }

@@ -127,7 +127,9 @@ impl LogicalUnit {
         if size < self.size() {
             self.set_size(size); // so that nobody writes behind the end that is going
         }
+        let alone = self.gate.write().await; // what is being written is behind it no more
         self.open.resize(size).await?;
+        drop(alone);
         self.open.sync().await?;
         self.set_size(size);
         Ok(())
