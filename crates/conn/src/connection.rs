@@ -404,14 +404,25 @@ impl<P: Protocol> Connection<P> {
         reading
     }
 
-    /// Answers a message that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time.
+    /// Answers a message that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time, and only
+    /// while they are polled: what waits for something else than a disk (its client, more data) waits without.
     fn answer_elsewhere(&self, message: BytesMut, turns: Arc<Semaphore>) {
-        let answer = self.protocol.answer(message);
+        let mut answer = self.protocol.answer(message);
         let runtime = self.runtime.clone();
         self.finish_later(Box::pin(async move {
-            let _turn = turns.acquire().await;
-            let waiting = runtime.clone();
-            runtime.spawn_blocking(move || waiting.block_on(answer)).await.ok().flatten()
+            loop {
+                let woken = Arc::new(Woken::default());
+                let waker = Waker::from(woken.clone());
+                let turn = turns.acquire().await;
+                let poll = move || (answer.as_mut().poll(&mut Context::from_waker(&waker)), answer);
+                let (polled, back) = runtime.spawn_blocking(poll).await.ok()?;
+                drop(turn);
+                match polled {
+                    Poll::Ready(reply) => return reply,
+                    Poll::Pending => woken.0.notified().await,
+                }
+                answer = back;
+            }
         }));
     }
 
@@ -459,6 +470,16 @@ impl<P: Protocol> Serving for Connection<P> {
 
     fn unwatched(&self) {
         self.watched.store(false, Ordering::Release);
+    }
+}
+
+/// Remembers that it was woken, until somebody waits for that.
+#[derive(Default)]
+struct Woken(tokio::sync::Notify);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
     }
 }
 
