@@ -20,7 +20,7 @@ use crate::running::{Current, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 
 /// Connections at a time.
-const MOST_CONNECTIONS: usize = 4096;
+const MOST_CONNECTIONS: usize = 16_384;
 /// How long initiators have to log out when the server goes down.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
 

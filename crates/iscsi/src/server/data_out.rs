@@ -66,10 +66,16 @@ fn accept(
 }
 
 /// Data that are not what their digest says: the command fails once the sequence has come, RFC 7143 7.8.
-pub(super) fn damaged(connection: &Connection, message: &Message) {
-    let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return };
-    if let Some(task) = connection.task(pdu.task_tag) {
-        let why = Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR);
-        task.state.lock().transfer.fail(Refusal::Check(why));
-    }
+pub(super) fn damaged(connection: &Arc<Connection>, message: &Message) -> Answer {
+    let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return nothing() };
+    let Some(task) = connection.task(pdu.task_tag) else { return nothing() };
+    let why = Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR);
+    task.state.lock().transfer.fail(Refusal::Check(why));
+    // They count as come: the header, which says where the sequence ends, is right. Nothing of a failed command is written.
+    let _ = accept(connection, &task, &pdu, message);
+    let connection = connection.clone();
+    Box::pin(async move {
+        go_on(&connection, &task).await;
+        None
+    })
 }

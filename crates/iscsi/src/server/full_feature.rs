@@ -36,10 +36,11 @@ pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: Messa
 
 /// A request whose data are not what their digest says, RFC 7143 7.8.
 pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &Message) -> Answer {
-    if message.head.opcode == Opcode::DATA_OUT {
-        data_out::damaged(connection, message);
+    let rejected = reject(connection, joined, message, RejectReason::DATA_DIGEST_ERROR);
+    match message.head.opcode {
+        Opcode::DATA_OUT => data_out::damaged(connection, message),
+        _ => rejected,
     }
-    reject(connection, joined, message, RejectReason::DATA_DIGEST_ERROR)
 }
 
 /// A request that has a place in the order of the session.

@@ -30,9 +30,10 @@ impl LogicalUnit {
         Ok(sets(self.open.attributes()?.allocated))
     }
 
-    /// The threshold that nobody has set.
+    /// The threshold that nobody has set: no more than the whole unit could ever take.
     pub(super) fn default_threshold(&self) -> u32 {
-        self.room().map_or(0, |room| share(room.total, LITTLE))
+        let size = sets(self.blocks() * u64::from(self.block_size()));
+        self.room().map_or(0, |room| share(room.total, LITTLE).min(size))
     }
 
     /// Tells all initiators, once, when no more space is available than the threshold says. To be called now and then.
@@ -110,6 +111,15 @@ mod tests {
         disk.unit.look_at_space();
         fill(&disk, 0, 3).await;
         assert!(is_warned(&disk).await);
+    }
+
+    #[tokio::test]
+    async fn the_threshold_is_no_more_than_the_unit_could_take() {
+        let memory = Memory::ticking();
+        memory.set_capacity(Some(100 * MIB));
+        let options = UnitOptions { block_size: 512, read_only: false };
+        let disk = Disk::on(Arc::new(memory), 8 * MIB / 512, options).await;
+        assert_eq!(disk.unit.default_threshold(), 8);
     }
 
     #[tokio::test]
