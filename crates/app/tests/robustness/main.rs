@@ -7,6 +7,7 @@ mod client;
 mod connections;
 mod datagrams;
 mod disks;
+mod iscsi;
 mod killed;
 mod neighbour;
 mod random;

@@ -22,6 +22,7 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) smb_port: u16,
     pub(crate) afp_port: u16,
+    pub(crate) iscsi_port: u16,
 }
 
 /// Who may log in to a server that was started with SMB, with which password.
@@ -83,6 +84,24 @@ impl Server {
         Self::run_with_afp(top, &[&folder, "--nfs-port", "0", "--smb-port", "0", "--afp-port", &port])
     }
 
+    /// Has a disk of 64 MiB for everybody on a share `share`, beside NFS, SMB and AFP.
+    pub(crate) fn start_with_iscsi(top: &Path, share: &Path) -> Self {
+        Self::start_with_iscsi_on(top, share, 0)
+    }
+
+    /// With iSCSI on this port.
+    pub(crate) fn start_with_iscsi_on(top: &Path, share: &Path, iscsi_port: u16) -> Self {
+        write_iscsi_settings(top, share, "guests = true\n", "size = \"64 MiB\"\n");
+        Self::run_with_iscsi(top, iscsi_port)
+    }
+
+    /// With the settings that are there.
+    pub(crate) fn run_with_iscsi(top: &Path, iscsi_port: u16) -> Self {
+        let (user, port) = (format!("{}:{}", USER.0, USER.1), iscsi_port.to_string());
+        let others = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--user", &user];
+        Self::run(top, &[&others[..], &["--iscsi-port", &port]].concat())
+    }
+
     /// As [`Server::run`]; the words turn AFP on.
     pub(crate) fn run_with_afp(top: &Path, words: &[&str]) -> Self {
         Self::run_program_with_users(Command::new(PROGRAM), top, words)
@@ -131,7 +150,8 @@ impl Server {
             .args(["--listen", "127.0.0.1", "--portmap-port", "off"])
             .args(if words.contains(&"--smb-port") { &[][..] } else { &["--smb-port", "off"] })
             .args(if words.contains(&"--afp-port") { &[][..] } else { &["--afp-port", "off"] })
-            .args(["--iscsi-port", "off", "--state", "state"])
+            .args(if words.contains(&"--iscsi-port") { &[][..] } else { &["--iscsi-port", "off"] })
+            .args(["--state", "state"])
             .current_dir(top)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -141,21 +161,22 @@ impl Server {
         let stdout = child.stdout.take().unwrap();
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
-            let (mut port, mut smb_port, mut afp_port) = (0, 0, 0);
+            let (mut port, mut smb_port, mut afp_port, mut iscsi_port) = (0, 0, 0, 0);
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 port = port_in(&line).unwrap_or(port);
                 smb_port = address_port_in(&line, "smb").unwrap_or(smb_port);
                 afp_port = address_port_in(&line, "afp").unwrap_or(afp_port);
+                iscsi_port = iscsi_port_in(&line).unwrap_or(iscsi_port);
                 if line == "ready" {
-                    let _ = tell.send((port, smb_port, afp_port)); // the test may be over
+                    let _ = tell.send((port, smb_port, afp_port, iscsi_port)); // the test may be over
                 }
             }
         });
-        let Ok((port, smb_port, afp_port)) = told.recv_timeout(PATIENCE) else {
+        let Ok((port, smb_port, afp_port, iscsi_port)) = told.recv_timeout(PATIENCE) else {
             let _ = child.kill();
             panic!("not ready: {}", std::fs::read_to_string(top.join("log")).unwrap_or_default());
         };
-        Self { child, port, smb_port, afp_port }
+        Self { child, port, smb_port, afp_port, iscsi_port }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -193,6 +214,23 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Settings of a share with a disk; `of_share` and `of_disk` are further ones.
+pub(crate) fn write_iscsi_settings(top: &Path, share: &Path, of_share: &str, of_disk: &str) {
+    let text = format!(
+        "[server]\niscsi-name = \"iqn.2026-11.invalid\"\nafp-logins = [\"cleartext\"]\n\n[[user]]\nname = \"{}\"\nuid = 1000\n\n\
+         [[share]]\nname = \"share\"\npath = \"{}\"\n{of_share}\n[[share.lun]]\nname = \"disk\"\n{of_disk}",
+        USER.0,
+        share.display()
+    );
+    std::fs::write(top.join("fourfold.toml"), text).unwrap();
+}
+
+/// The port in a line that says how to find a target.
+fn iscsi_port_in(line: &str) -> Option<u16> {
+    let (_, rest) = line.split_once("iscsi")?.1.split_once("127.0.0.1:")?;
+    rest.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// The port in a line with a Mac's address of a share.

@@ -1,0 +1,68 @@
+//! The same for iSCSI, with the client of the crate `iscsi`, which shares its codecs with the server: it drives, and proves
+//! nothing about bytes.
+
+mod client;
+mod frames;
+mod greedy;
+mod idle;
+mod inside;
+mod logins;
+mod requests;
+mod sessions;
+mod stalled;
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use client::{BLOCKS, Iscsi, enter};
+
+use crate::server::{Server, folder};
+
+const MIB: u64 = 1 << 20;
+/// How soon a hopeless connection is closed.
+const SOON: Duration = Duration::from_secs(5);
+/// What any round of the neighbour's may take, on a machine with other things to do.
+const SLOWEST: Duration = Duration::from_secs(5);
+/// Blocks at the disk's end, which are the neighbour's.
+const ITS_BLOCKS: u64 = 8;
+
+/// Runs `hostile` beside an initiator that must notice nothing. The server is alive afterwards and has not grown by more than
+/// `growth` bytes.
+fn beside_a_neighbour(what: &str, growth: u64, hostile: impl FnOnce(u16)) {
+    let (top, share) = folder();
+    let server = Server::start_with_iscsi(top.path(), &share);
+    let port = server.iscsi_port;
+    let mut neighbour = enter(port);
+    works(&mut neighbour, 0);
+    let before = server.memory();
+    let (stop, stopped) = mpsc::channel::<()>();
+    let working = std::thread::spawn(move || {
+        let (mut rounds, mut slowest) = (0_u32, Duration::ZERO);
+        while stopped.try_recv() == Err(mpsc::TryRecvError::Empty) {
+            let begun = Instant::now();
+            works(&mut neighbour, rounds as u8);
+            slowest = slowest.max(begun.elapsed());
+            rounds += 1;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        (rounds, slowest)
+    });
+    hostile(port);
+    let grown = server.memory().saturating_sub(before);
+    drop(stop);
+    let (rounds, slowest) = working.join().expect("the neighbour got only right answers");
+    let mib = grown as f64 / MIB as f64;
+    println!(
+        "{what}: the server grew by {mib:.1} MiB; the neighbour made {rounds} rounds, the slowest took {slowest:?}"
+    );
+    assert!(grown <= growth, "{what}: grew by {grown} bytes");
+    assert!(slowest < SLOWEST, "{what}: the slowest of {rounds} rounds took {slowest:?}");
+    works(&mut enter(port), 1);
+}
+
+/// Writes and reads blocks at the end of the disk.
+fn works(iscsi: &mut Iscsi, byte: u8) {
+    let data = vec![byte; ITS_BLOCKS as usize * 512];
+    iscsi.write(0, BLOCKS - ITS_BLOCKS, &data, false).unwrap();
+    assert!(iscsi.read(0, BLOCKS - ITS_BLOCKS, ITS_BLOCKS as u32).unwrap() == data);
+}
