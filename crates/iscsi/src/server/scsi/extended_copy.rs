@@ -23,7 +23,7 @@ pub(crate) static LIMITS: CopyLimits = CopyLimits {
     targets: 8,
     segments: 32,
     descriptors_length: 2048,
-    segment_length: 64 << 20,
+    segment_length: 32 << 20,
     concurrent: CONCURRENT,
     descriptors: &[Segment::BLOCKS, Segment::BYTES, CopyTarget::IDENTIFICATION],
     commands: &[(0x83, &[0x00]), (0x84, &[0x00, 0x03, 0x04])],

@@ -266,7 +266,7 @@ async fn a_segment_that_cannot_be_copied_aborts_with_its_number_spc_4_5_17_7_4()
         (blocks(0, 0, 1, 1, 256, 0), Asc::NONE, at + 12),
         (blocks(0, 0, 1, 2, 0, 63), Asc::NONE, at + 20),
         (blocks(0, 0, 1, 1, u64::MAX, 0), Asc::NONE, at + 12),
-        (with_offsets((64 << 20) + 1, (0, 0), (0, 0)), Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 8),
+        (with_offsets((32 << 20) + 1, (0, 0), (0, 0)), Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 8),
     ] {
         let refused = two.copy(&list(1, 2, &both(), &[fine.clone(), segment])).await.unwrap_err();
         assert_eq!(refused, aborted(asc, 1, byte));
