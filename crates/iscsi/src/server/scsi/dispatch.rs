@@ -1,8 +1,6 @@
 //! Before and after every command.
 
-use std::sync::Arc;
-
-use super::{Command, Conflict, LogicalUnit, Needs, Outcome, Refusal, Supported, table};
+use super::{Command, Conflict, Needs, Outcome, Refusal, Supported, table};
 use crate::wire::scsi::{Asc, Sense};
 
 /// NACA in the last byte of a command, SAM-5 5.2.
@@ -44,22 +42,17 @@ fn refuse_naca(cdb: &[u8], supported: &Supported) -> Result<(), Refusal> {
     }
 }
 
-/// Does it, once what it wanted is there. Where there is no write cache, what it has written is on the disk then.
+/// Does it, once what it wanted is there. Where there is no write cache, what it has written is on the disk then; EXTENDED COPY
+/// writes to other units and sees to that itself.
 pub(crate) async fn run(supported: &Supported, command: &Command) -> Outcome {
     let good = (supported.run)(command).await?;
-    if supported.conflict == Conflict::Writes {
-        for unit in written(command).filter(|unit| unit.modes.write_through()) {
-            unit.sync(&command.nexus).await?;
-        }
+    if supported.conflict == Conflict::Writes
+        && supported.opcode != EXTENDED_COPY
+        && let Some(unit) = command.unit.as_ref().filter(|unit| unit.modes.write_through())
+    {
+        unit.sync(&command.nexus).await?;
     }
     Ok(good)
-}
-
-/// Where a command may have written: a copy to any unit that the initiator sees, all others to their own.
-fn written(command: &Command) -> impl Iterator<Item = &Arc<LogicalUnit>> {
-    let is_copy = command.cdb.first() == Some(&EXTENDED_COPY);
-    let others = command.seen.iter().map(|seen| &seen.unit).filter(move |_| is_copy);
-    command.unit.iter().filter(move |_| !is_copy).chain(others)
 }
 
 /// What is wrong with a command that is not in the table: its service action or, if there is no other, all of it,

@@ -9,7 +9,7 @@ pub(crate) static REPORT_FUNCTIONS: Supported = Supported {
     opcode: 0xa3,
     action: Some(MaintenanceIn::TASK_MANAGEMENT as u16),
     usage: &[0xa3, 0x0d, 0x80, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-    conflict: Conflict::Never,
+    conflict: Conflict::Reads,
     needs: Supported::nothing,
     run: |command| Box::pin(std::future::ready(report(command))),
 };

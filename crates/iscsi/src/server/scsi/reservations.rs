@@ -206,8 +206,9 @@ fn lost(identity: &Identity, why: &str) -> Persistent {
     tracing::error!(
         lun = identity.name,
         why,
-        "persistent reservations are lost: commands are refused until an initiator replaces them \
-         (PERSISTENT RESERVE OUT, REPLACE LOST RESERVATION)"
+        "persistent reservations are lost: commands are refused until an initiator replaces them (PERSISTENT RESERVE \
+         OUT, REPLACE LOST RESERVATION), or somebody removes the LUN's .kept file in the state folder while the \
+         server is stopped"
     );
     Persistent::lost()
 }

@@ -72,6 +72,12 @@ pub(super) async fn copy(
     let is_last = plan.segments.last().is_some_and(|last| std::ptr::eq(last, placed));
     let range = range(segment, *at, &source, &destination, is_last)?;
     let copied = pieces(command, &source.unit, &destination.unit, &range, counts).await;
+    let copied = match copied {
+        Ok(()) if destination.unit.modes.write_through() => {
+            destination.unit.sync(&command.nexus).await.map_err(|_| 0)
+        }
+        other => other,
+    };
     copied.map_err(|done| {
         let size = u64::from(destination.unit.block_size());
         let left = (done > 0).then(|| (range.length - done).div_ceil(size));

@@ -10,7 +10,7 @@ pub(crate) static REPORT_COMMANDS: Supported = Supported {
     opcode: 0xa3,
     action: Some(MaintenanceIn::OPERATION_CODES as u16),
     usage: &[0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-    conflict: Conflict::Never,
+    conflict: Conflict::Reads,
     needs: Supported::nothing,
     run: |command| Box::pin(std::future::ready(report(command))),
 };
