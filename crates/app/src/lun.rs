@@ -228,7 +228,7 @@ struct Shown {
 impl Shown {
     fn show(&self, now: Progress) {
         let due = self.last.get().is_none_or(|last| last.elapsed() >= SHOW_EVERY);
-        if due && std::io::stderr().is_terminal() {
+        if due && now.total > 0 && std::io::stderr().is_terminal() {
             let percent = u128::from(now.done) * 100 / u128::from(now.total.max(1));
             let (done, total) = (format_size(now.done), format_size(now.total));
             eprint!("\r\x1b[K{percent} %: {done} of {total} copied");

@@ -138,7 +138,7 @@ pub struct LunSession {
 pub struct Progress {
     /// Bytes done.
     pub done: u64,
-    /// Bytes in all.
+    /// Bytes in all; 0: it is not known yet, or nothing that is counted in bytes.
     pub total: u64,
 }
 

@@ -17,6 +17,8 @@ use super::{LunAnswer, LunRequest, Progress, Request, Response, SOCKET, Status, 
 const LONGEST_REQUEST: u64 = 16384;
 /// Lines of progress that wait for the asker to read them.
 const PROGRESS_AHEAD: usize = 8;
+/// How often an asker hears that something long still goes on.
+const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Askers at the same time; more wait to be accepted.
 const MOST_ASKERS: usize = 16;
 /// How long an asker may take for its next request or for reading a response.
@@ -101,8 +103,20 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
             return Ok(());
         }
         let whole = line.ends_with(b"\n");
-        let mut responses = if whole { answer(&line, Arc::clone(&report)) } else { just(too_long()) };
-        while let Some(response) = responses.recv().await {
+        let (mut responses, mut progress) =
+            if whole { answer(&line, Arc::clone(&report)) } else { just(too_long()) };
+        loop {
+            let response = match timeout(HEARTBEAT, responses.recv()).await {
+                Ok(Some(response)) => response,
+                Ok(None) => break,
+                Err(_) => match progress {
+                    Some(progress) => Response::Progress(progress),
+                    None => continue,
+                },
+            };
+            if let Response::Progress(now) = &response {
+                progress = Some(*now);
+            }
             let mut text = serde_json::to_vec(&response)?;
             text.push(b'\n');
             timeout(PATIENCE, write.write_all(&text)).await??;
@@ -113,9 +127,13 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
     }
 }
 
-/// The responses to one request, the last of which is no progress. Reading settings and walking tables may block, so it
+/// The responses to one request, the last of which is no progress; and what is said again and again where they take
+/// long.
+type Responses = (mpsc::Receiver<Response>, Option<Progress>);
+
+/// Reading settings and walking tables may block, so it
 /// happens where that disturbs no one.
-fn answer(line: &[u8], report: Arc<dyn Report>) -> mpsc::Receiver<Response> {
+fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => {
@@ -124,14 +142,15 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> mpsc::Receiver<Response> {
         }
     };
     let (say, responses) = mpsc::channel(PROGRESS_AHEAD);
+    let progress = matches!(request, Request::Lun(_)).then_some(Progress { done: 0, total: 0 });
     tokio::spawn(async move {
-        let progress = say.clone();
-        let work = move || work(request, &*report, &progress);
+        let meanwhile = say.clone();
+        let work = move || work(request, &*report, &meanwhile);
         let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
         let last = tokio::task::spawn_blocking(work).await.unwrap_or_else(failed);
         let _ = say.send(last).await; // unless the asker has gone
     });
-    responses
+    (responses, progress)
 }
 
 fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> Response {
@@ -154,10 +173,10 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
     }
 }
 
-fn just(response: Response) -> mpsc::Receiver<Response> {
+fn just(response: Response) -> Responses {
     let (say, responses) = mpsc::channel(1);
     let _ = say.try_send(response); // there is room for one
-    responses
+    (responses, None)
 }
 
 fn too_long() -> Response {
