@@ -1,9 +1,9 @@
 //! COMPARE AND WRITE, SBC-3 5.2: one step, as far as all other writes are concerned.
 
 use super::medium::unprotected;
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported, limits};
+use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
 use crate::wire::Reader;
-use crate::wire::scsi::{CompareAndWrite, Sense};
+use crate::wire::scsi::CompareAndWrite;
 
 /// COMPARE AND WRITE, SBC-3 5.2.
 pub(super) static COMPARE_AND_WRITE: Supported = Supported {
@@ -15,15 +15,12 @@ pub(super) static COMPARE_AND_WRITE: Supported = Supported {
     run: |command| Box::pin(compare_and_write(command)),
 };
 
-/// The blocks to compare with, and behind them those to write.
+/// The blocks to compare with, and behind them those to write: no more than the number has bits for.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let unit = command.unit()?;
     let request = CompareAndWrite::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
     command.may_write()?;
-    if request.count > limits::COMPARE_AND_WRITE_BLOCKS {
-        return Err(Sense::in_cdb(13).into());
-    }
     let (_, length) = unit.range(request.lba, u64::from(request.count))?;
     Ok(Needs::Exactly(2 * length as usize))
 }

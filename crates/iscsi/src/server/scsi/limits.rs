@@ -6,7 +6,7 @@ pub(crate) const TRANSFER_BYTES: u32 = 8 << 20;
 pub(crate) const OPTIMAL_BYTES: u32 = 1 << 20;
 /// What the host's file systems give and take at a time, and where the addresses of blocks are aligned to, in bytes.
 pub(crate) const PAGE_BYTES: u32 = 4096;
-/// Most blocks of one COMPARE AND WRITE.
+/// Most blocks of one COMPARE AND WRITE: its command has no room for more.
 pub(crate) const COMPARE_AND_WRITE_BLOCKS: u8 = 255;
 /// Most blocks that one UNMAP may give back, over all its descriptors.
 pub(crate) const UNMAP_BLOCKS: u32 = 1 << 20;
