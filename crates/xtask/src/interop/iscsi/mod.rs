@@ -1,5 +1,7 @@
 //! iSCSI initiators: libiscsi's test suite and tools, qemu, and file systems that live on a LUN.
 
+mod disk;
+mod filesystems;
 mod place;
 mod qemu;
 mod suite;
@@ -39,6 +41,9 @@ pub fn run(args: &Args) -> Result<()> {
     if wanted.has("qemu") {
         qemu::run(&mut outcomes, &place, &served)?;
     }
+    if wanted.has("filesystems") {
+        filesystems::run(&mut outcomes, &place, &served)?;
+    }
     if args.list || args.peer {
         print!("{}", outcomes.as_toml());
     }
@@ -58,7 +63,7 @@ struct Wanted {
     tests: Vec<String>,
 }
 
-const CLIENTS: &[&str] = &[suite::PROGRAM, "libiscsi", "qemu"];
+const CLIENTS: &[&str] = &[suite::PROGRAM, "libiscsi", "qemu", "filesystems"];
 
 impl Wanted {
     fn of(args: &Args) -> Result<Self> {
