@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -35,9 +36,13 @@ pub fn why_not() -> Option<&'static str> {
 impl Disk {
     /// Logs in anew.
     pub fn attach(lun: &Lun, work: &Path) -> Result<Self> {
-        let file = work.join("lun");
+        // A daemon that ended badly leaves its file unusable.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let file = work.join(format!("lun{}", NUMBER.fetch_add(1, Relaxed)));
         File::create(&file)?;
-        let block_device = format!("node-name=lun,discard=unmap,{}", lun.qemu(""));
+        // Without cache.direct qemu keeps a map of what is allocated, and asks for it in a way that ends it (an assertion of 7.2)
+        // where blocks have 4096 bytes.
+        let block_device = format!("node-name=lun,discard=unmap,cache.direct=on,{}", lun.qemu(""));
         let export = format!("type=fuse,id=lun,node-name=lun,mountpoint={},writable=on", file.display());
         let log = process::log_file(&work.join("daemon.log"))?;
         let program = process::find(DAEMON).context(DAEMON)?;

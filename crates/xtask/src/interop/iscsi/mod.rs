@@ -18,7 +18,7 @@ use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, prepare};
 use crate::{debian, process};
 use place::{Place, Served};
-use suite::{RUNS, Run, Said};
+use suite::{RUNS, Run, Said, is_in};
 
 const EXPECTED: &str = "interop/iscsi/expected.toml";
 
@@ -105,11 +105,6 @@ impl Wanted {
     fn has_test(&self, test: &str) -> bool {
         self.tests.is_empty() || self.tests.iter().any(|filter| is_in(test, filter))
     }
-}
-
-/// Whether `Read10.Simple` is, or is in, what is named.
-fn is_in(test: &str, filter: &str) -> bool {
-    test == filter || test.split('.').next() == Some(filter)
 }
 
 fn logs() -> PathBuf {

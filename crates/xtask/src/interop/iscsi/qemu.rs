@@ -240,12 +240,24 @@ fn large(outcomes: &mut Outcomes, place: &Place, served: &Served) {
 
 fn resize(outcomes: &mut Outcomes, served: &Served) {
     let Some(state) = &served.state else { return };
-    outcomes.run("fourfold lun resize: initiators see the new size", &["qemu-img"], || {
-        let (state, url) = (text(state), served.lun("image")?.url());
-        let program = text(&server::binary());
-        said(&program, &["lun", "resize", "open/image", "3G", "--state", &state])?;
-        let text = said("qemu-img", &["info", "-f", "raw", &url])?;
-        ensure!(text.contains("(3221225472 bytes)"), "it says {text}");
-        on_lun(&served.lun("image")?, &["write -P 9 3071M 1M", "read -P 9 3071M 1M"]).map(drop)
-    });
+    outcomes.run(
+        "fourfold lun: what is made, grown and removed while it runs is seen",
+        &["qemu-img"],
+        || {
+            let (program, state) = (text(&server::binary()), text(state));
+            let fourfold = |words: &[&str]| said(&program, &[&["lun"], words, &["--state", &state]].concat());
+            let mut lun = served.lun("image")?;
+            lun.target = lun.target.replace(".image", ".grown");
+            fourfold(&["create", "open/grown", "1G"])?;
+            on_lun(&lun, &["write -P 8 1023M 1M", "flush"])?;
+            fourfold(&["resize", "open/grown", "3G"])?;
+            let text = said("qemu-img", &["info", "-f", "raw", &lun.url()])?;
+            ensure!(text.contains("(3221225472 bytes)"), "it says {text}");
+            on_lun(
+                &lun,
+                &["read -P 8 1023M 1M", "read -P 0 1G 1M", "write -P 9 3071M 1M", "read -P 9 3071M 1M"],
+            )?;
+            fourfold(&["remove", "open/grown", "--yes"]).map(drop)
+        },
+    );
 }

@@ -24,7 +24,7 @@ pub struct Run {
     /// What its outcomes are called by; the first has no name.
     pub name: &'static str,
     pub lun: &'static str,
-    /// The suites that are run; all, when none is named.
+    /// The suites and tests that are run; all, when none is named.
     suites: &'static [&'static str],
     /// Each test gets two addresses, so that its second session is another initiator's.
     has_two_paths: bool,
@@ -61,11 +61,16 @@ const TWO_PATHS: &[&str] = &[
     "Sanitize",
 ];
 
+/// What does not write by itself, and what sees that nobody can.
 const READING: &[&str] = &[
-    "GetLBAStatus",
+    "GetLBAStatus.BeyondEol",
+    "GetLBAStatus.Simple",
     "Inquiry",
     "Mandatory",
-    "ModeSense6",
+    "ModeSense6.AllPages",
+    "ModeSense6.Control",
+    "ModeSense6.Control-D_SENSE",
+    "ModeSense6.Residuals",
     "Prefetch10",
     "Prefetch16",
     "Read10",
@@ -114,14 +119,18 @@ const SMALL: &[&str] = &[
 impl Run {
     /// Whether a test, `Read10.Simple`, belongs to it.
     fn has(&self, test: &str) -> bool {
-        let suite = test.split('.').next().unwrap_or(test);
-        self.suites.is_empty() || self.suites.contains(&suite)
+        self.suites.is_empty() || self.suites.iter().any(|filter| is_in(test, filter))
     }
 
     /// The address of the test's second session, if it needs one.
     fn has_second_path(&self, test: &str) -> bool {
         self.has_two_paths || test.starts_with("MultipathIO.")
     }
+}
+
+/// Whether `Read10.Simple` is, or is in, what is named.
+pub fn is_in(test: &str, filter: &str) -> bool {
+    test == filter || test.split('.').next() == Some(filter)
 }
 
 /// A test in a run, and how it went.
@@ -201,9 +210,7 @@ fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) ->
     if run.has_digests {
         command.push("FOURFOLD_DIGEST=1");
     }
-    if test == "iSCSITMF.LUNResetSimpleAsync" {
-        command.push("FOURFOLD_WAIT=1"); // see preload.c
-    }
+    command.extend(mend(test));
     command.extend([PROGRAM, "--dataloss", "--allow-sanitize", "--Verbose-scsi", "-t", &name, &url]);
     if run.has_second_path(test) {
         command.push(&url);
@@ -211,6 +218,15 @@ fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) ->
     let text = process::both_streams(&command, LIMIT)?;
     fs::write(log(logs, run, test), &text)?;
     Ok(Said { run, test: test.to_owned(), outcome: judge(&text) })
+}
+
+/// What `preload.c` makes good in a test.
+fn mend(test: &str) -> Option<&'static str> {
+    match test {
+        "iSCSITMF.LUNResetSimpleAsync" => Some("FOURFOLD_WAIT=1"),
+        "GetLBAStatus.UnmapSingle" => Some("FOURFOLD_WHOLE=1"),
+        _ => None,
+    }
 }
 
 fn log(logs: &Path, run: &Run, test: &str) -> PathBuf {
