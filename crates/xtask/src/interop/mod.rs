@@ -2,6 +2,7 @@
 //! committed list `interop/<protocol>/expected.toml`.
 
 mod afp;
+mod capture;
 mod expected;
 mod iscsi;
 mod nfs;
@@ -74,6 +75,11 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Installs and builds, which needs the outside network, and leaves that behind.
 fn prepare(args: &Args, packages: &[Package], with_qemu: bool) -> Result<()> {
+    install_and_build(args, packages, with_qemu)?;
+    isolate::enter()
+}
+
+fn install_and_build(args: &Args, packages: &[Package], with_qemu: bool) -> Result<()> {
     if !isolate::is_isolated() {
         std::fs::create_dir_all(summary_file("").as_path())?;
         let _ = std::fs::remove_file(summary_file(&args.protocol)); // there may be none
@@ -84,7 +90,7 @@ fn prepare(args: &Args, packages: &[Package], with_qemu: bool) -> Result<()> {
             process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
         }
     }
-    isolate::enter()
+    Ok(())
 }
 
 fn run_nfs(args: &Args) -> Result<()> {

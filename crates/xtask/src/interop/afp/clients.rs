@@ -3,15 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use super::bonjour;
 use super::place::{PASSWORD, PERSON, Place};
+use crate::interop::capture::{Capture, Protocol};
 use crate::interop::outcome::{Outcome, Outcomes};
-use crate::process::Running;
 use crate::{isolate, process};
 
 const LIMIT: Duration = Duration::from_secs(240);
@@ -21,9 +20,12 @@ const SHARE: &str = "files";
 /// The names by which they can be chosen.
 pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark", "bonjour"];
 
+/// Wireshark 4.0 takes a name in FPMapID's reply for longer than it is, Netatalk's, too.
+const DSI: Protocol = Protocol { layer: "dsi", replies: "afp", mistaken: &["FPMapID reply"] };
+
 /// Runs the chosen ones against the server on that port.
 pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Place, port: u16) -> Result<()> {
-    let capture = is_meant("wireshark").then(|| Capture::start(place, port));
+    let capture = is_meant("wireshark").then(|| Capture::start(&place.folder, port));
     if is_meant("gvfs") {
         outcomes.0.extend(steady(|| gvfs(place))?.0);
     }
@@ -37,7 +39,7 @@ pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Pla
         bonjour::run(outcomes)?;
     }
     match capture {
-        Some(Ok(capture)) => capture.judge(outcomes, port),
+        Some(Ok(capture)) => capture.judge(outcomes, port, &DSI),
         Some(Err(error)) => outcomes.skip("wireshark", &format!("{error:#}")),
         None => {}
     }
@@ -153,55 +155,6 @@ fn nmap(outcomes: &mut Outcomes, port: u16) {
             for line in *lines {
                 ensure!(text.contains(line), "no {line:?} in {text}");
             }
-            Ok(())
-        });
-    }
-}
-
-/// What tshark records on the loopback device.
-struct Capture {
-    tshark: Running,
-    file: PathBuf,
-}
-
-impl Capture {
-    fn start(place: &Place, port: u16) -> Result<Self> {
-        ensure!(process::find("tshark").is_some(), "tshark is not installed");
-        ensure!(isolate::is_isolated(), "only a network of our own is listened to (as root)");
-        let file = place.folder.join("session.pcapng");
-        let (path, filter) = (file.to_string_lossy().into_owned(), format!("tcp port {port}"));
-        let log = process::log_file(&place.folder.join("tshark.log"))?;
-        let args = ["-i", "lo", "-q", "-w", &path, "-f", &filter];
-        let tshark = Running::start(process::find("tshark").context("tshark")?, &args, Stdio::null(), log)?;
-        for _ in 0..100 {
-            if file.exists() {
-                std::thread::sleep(Duration::from_millis(500));
-                return Ok(Self { tshark, file });
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        bail!("tshark does not record");
-    }
-
-    /// Wireshark calls nothing of what the server said malformed.
-    fn judge(self, outcomes: &mut Outcomes, port: u16) {
-        std::thread::sleep(Duration::from_secs(1)); // the last packets are on their way
-        drop(self.tshark);
-        let read = |filter: &str| {
-            let (file, layer) = (self.file.to_string_lossy(), format!("tcp.port=={port},dsi"));
-            process::stdout_of("tshark", &["-r", &file, "-d", &layer, "-Y", filter], LIMIT)
-        };
-        outcomes.run("wireshark: it understands the replies", &["tshark"], || {
-            let replies = read(&format!("afp && tcp.srcport == {port}"))?.lines().count();
-            ensure!(replies > 100, "only {replies} replies");
-            Ok(())
-        });
-        outcomes.run("wireshark: nothing is malformed", &["tshark"], || {
-            let bad =
-                read(&format!("(_ws.malformed || _ws.expert.severity == error) && tcp.srcport == {port}"))?;
-            // Wireshark 4.0 takes a name in FPMapID's reply for longer than it is, Netatalk's, too.
-            let bad: Vec<&str> = bad.lines().filter(|line| !line.contains("FPMapID reply")).collect();
-            ensure!(bad.is_empty(), "{} packets: {}", bad.len(), bad[..bad.len().min(5)].join("; "));
             Ok(())
         });
     }

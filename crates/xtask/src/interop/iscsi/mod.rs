@@ -2,6 +2,7 @@
 
 mod disk;
 mod filesystems;
+mod kernel;
 mod place;
 mod qemu;
 mod suite;
@@ -13,12 +14,13 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
+use super::capture::{Capture, Protocol};
 use super::expected::Expected;
 use super::outcome::{Outcome, Outcomes};
-use super::{Args, conclude, prepare};
-use crate::{debian, process};
+use super::{Args, conclude, install_and_build};
+use crate::{debian, isolate, process};
 use place::{Place, Served};
-use suite::{RUNS, Run, Said, is_in};
+use suite::{RUNS, Run, Said, WATCHED, is_in};
 
 const EXPECTED: &str = "interop/iscsi/expected.toml";
 
@@ -26,7 +28,10 @@ pub fn run(args: &Args) -> Result<()> {
     if args.peer {
         debian::ensure(debian::ISCSI_PEER, false)?;
     }
-    prepare(args, debian::ISCSI_CLIENTS, false)?;
+    install_and_build(args, debian::ISCSI_CLIENTS, false)?;
+    if args.only != ["open-iscsi"] {
+        isolate::enter()?;
+    }
     let place = Place::new()?;
     let wanted = Wanted::of(args)?;
     let served = if args.peer { place.peer()? } else { place.ours()? };
@@ -34,6 +39,9 @@ pub fn run(args: &Args) -> Result<()> {
     let mut outcomes = Outcomes::default();
     if wanted.has(suite::PROGRAM) {
         test_suite(args, &mut outcomes, &served, &wanted, &expected)?;
+    }
+    if wanted.has("wireshark") {
+        watch(&mut outcomes, &place, &served)?;
     }
     if wanted.has("libiscsi") {
         tools::run(&mut outcomes, &place, &served);
@@ -43,6 +51,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
     if wanted.has("filesystems") {
         filesystems::run(&mut outcomes, &place, &served)?;
+    }
+    if wanted.has("open-iscsi") {
+        kernel::run(&mut outcomes, &place, &served);
     }
     if args.list || args.peer {
         print!("{}", outcomes.as_toml());
@@ -63,7 +74,7 @@ struct Wanted {
     tests: Vec<String>,
 }
 
-const CLIENTS: &[&str] = &[suite::PROGRAM, "libiscsi", "qemu", "filesystems"];
+const CLIENTS: &[&str] = &[suite::PROGRAM, "libiscsi", "qemu", "filesystems", "wireshark", "open-iscsi"];
 
 impl Wanted {
     fn of(args: &Args) -> Result<Self> {
@@ -132,6 +143,23 @@ fn test_suite(
     tell_runs(&said);
     for one in said {
         outcomes.add(name_of(expected, &one), one.outcome);
+    }
+    Ok(())
+}
+
+const ISCSI: Protocol = Protocol { layer: "iscsi", replies: "iscsi", mistaken: &[] };
+
+/// Wireshark reads what is said in the tests that do not move much.
+fn watch(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> {
+    match Capture::start(&place.folder, served.port) {
+        Err(error) => outcomes.skip("wireshark", &format!("{error:#}")),
+        Ok(capture) => {
+            if process::find(suite::PROGRAM).is_some() {
+                suite::run(served, &[&WATCHED], |_| true, &logs())?;
+            }
+            tools::run(&mut Outcomes::default(), place, served);
+            capture.judge(outcomes, served.port, &ISCSI);
+        }
     }
     Ok(())
 }

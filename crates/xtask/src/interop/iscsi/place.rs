@@ -87,7 +87,7 @@ impl Lun {
 /// A server that runs.
 #[derive(Debug)]
 pub struct Served {
-    pub running: Running,
+    _running: Running,
     pub port: u16,
     /// The number of each target's only LUN.
     number: u32,
@@ -147,7 +147,7 @@ impl Place {
             server::add_user_with(&state, user, secret, server::UID, &["--chap-secret"])?;
         }
         let running = server::ours_with_settings(&settings, &state, &["--iscsi-port", &port.to_string()])?;
-        Ok(Served { running, port, number: 0, state: Some(state) })
+        Ok(Served { _running: running, port, number: 0, state: Some(state) })
     }
 
     fn settings(&self) -> String {
@@ -177,7 +177,7 @@ impl Place {
     pub fn peer(&self) -> Result<Served> {
         let port = Self::port()?;
         let running = tgt::start(&self.folder.join("tgt"), port)?;
-        Ok(Served { running, port, number: 1, state: None })
+        Ok(Served { _running: running, port, number: 1, state: None })
     }
 
     /// The file that a LUN of ours is kept in.

@@ -1,0 +1,75 @@
+//! Wireshark listens to what is said on a port, and tells whether anything that the server says is malformed.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::outcome::Outcomes;
+use crate::isolate;
+use crate::process::{self, Running};
+
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// A protocol, as Wireshark knows it.
+#[derive(Debug)]
+pub struct Protocol {
+    /// What is above TCP.
+    pub layer: &'static str,
+    /// What replies of the server are found by.
+    pub replies: &'static str,
+    /// Packets that Wireshark is wrong about, by a word in their summaries.
+    pub mistaken: &'static [&'static str],
+}
+
+/// What tshark records on the loopback device.
+#[derive(Debug)]
+pub struct Capture {
+    tshark: Running,
+    file: PathBuf,
+}
+
+impl Capture {
+    pub fn start(folder: &Path, port: u16) -> Result<Self> {
+        ensure!(process::find("tshark").is_some(), "tshark is not installed");
+        ensure!(isolate::is_isolated(), "only a network of our own is listened to (as root)");
+        let file = folder.join("session.pcapng");
+        let (path, filter) = (file.to_string_lossy().into_owned(), format!("tcp port {port}"));
+        let log = process::log_file(&folder.join("tshark.log"))?;
+        // A large buffer, since what is dropped would look malformed.
+        let args = ["-i", "lo", "-q", "-B", "64", "-w", &path, "-f", &filter];
+        let tshark = Running::start(process::find("tshark").context("tshark")?, &args, Stdio::null(), log)?;
+        for _ in 0..100 {
+            if file.exists() {
+                std::thread::sleep(Duration::from_millis(500));
+                return Ok(Self { tshark, file });
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        bail!("tshark does not record");
+    }
+
+    /// Wireshark calls nothing of what the server said malformed.
+    pub fn judge(self, outcomes: &mut Outcomes, port: u16, protocol: &Protocol) {
+        std::thread::sleep(Duration::from_secs(1)); // the last packets are on their way
+        drop(self.tshark);
+        let read = |filter: &str| {
+            let (file, layer) = (self.file.to_string_lossy(), format!("tcp.port=={port},{}", protocol.layer));
+            process::stdout_of("tshark", &["-r", &file, "-d", &layer, "-Y", filter], LIMIT)
+        };
+        outcomes.run("wireshark: it understands the replies", &["tshark"], || {
+            let replies = read(&format!("{} && tcp.srcport == {port}", protocol.replies))?.lines().count();
+            ensure!(replies > 100, "only {replies} replies");
+            Ok(())
+        });
+        outcomes.run("wireshark: nothing is malformed", &["tshark"], || {
+            let bad =
+                read(&format!("(_ws.malformed || _ws.expert.severity == error) && tcp.srcport == {port}"))?;
+            let is_mistaken = |line: &&str| protocol.mistaken.iter().any(|word| line.contains(word));
+            let bad: Vec<&str> = bad.lines().filter(|line| !is_mistaken(line)).collect();
+            ensure!(bad.is_empty(), "{} packets: {}", bad.len(), bad[..bad.len().min(5)].join("; "));
+            Ok(())
+        });
+    }
+}
