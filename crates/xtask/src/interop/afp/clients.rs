@@ -21,7 +21,7 @@ const SHARE: &str = "files";
 pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark", "bonjour"];
 
 /// Wireshark 4.0 takes a name in FPMapID's reply for longer than it is, Netatalk's, too.
-const DSI: Protocol = Protocol { layer: "dsi", replies: "afp", mistaken: &["FPMapID reply"] };
+const DSI: Protocol = Protocol { layer: "dsi", replies: "afp", mistaken: &["FPMapID reply"], lengths: &[] };
 
 /// Runs the chosen ones against the server on that port.
 pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Place, port: u16) -> Result<()> {

@@ -40,9 +40,7 @@ impl Disk {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let file = work.join(format!("lun{}", NUMBER.fetch_add(1, Relaxed)));
         File::create(&file)?;
-        // Without cache.direct qemu keeps a map of what is allocated, and asks for it in a way that ends it (an assertion of 7.2)
-        // where blocks have 4096 bytes.
-        let block_device = format!("node-name=lun,discard=unmap,cache.direct=on,{}", lun.qemu(""));
+        let block_device = format!("node-name=lun,discard=unmap,{}", lun.qemu(""));
         let export = format!("type=fuse,id=lun,node-name=lun,mountpoint={},writable=on", file.display());
         let log = process::log_file(&work.join("daemon.log"))?;
         let program = process::find(DAEMON).context(DAEMON)?;

@@ -236,8 +236,8 @@ impl<'a> Bench<'a> {
         fs::File::create(&image)?.set_len(COPIED)?;
         (kind.make)(&image, self)?;
         let convert = ["convert", "-f", "raw", "-O", "raw"];
-        tool("qemu-img", &[&convert[..], &["-t", "none", "-n", &text(&image), &url]].concat())?;
-        tool("qemu-img", &[&convert[..], &["-T", "none", &url, &text(&back)]].concat())?;
+        tool("qemu-img", &[&convert[..], &["-n", &text(&image), &url]].concat())?;
+        tool("qemu-img", &[&convert[..], &[&url, &text(&back)]].concat())?;
         fs::File::options().write(true).open(&back)?.set_len(COPIED)?;
         (kind.check)(&back, self)?;
         tool("cmp", &[&text(&image), &text(&back)])?;

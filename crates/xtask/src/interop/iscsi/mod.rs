@@ -45,6 +45,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     if wanted.has("libiscsi") {
         tools::run(&mut outcomes, &place, &served);
+        tools::speed(&mut outcomes, &served);
     }
     if wanted.has("qemu") {
         qemu::run(&mut outcomes, &place, &served)?;
@@ -147,7 +148,17 @@ fn test_suite(
     Ok(())
 }
 
-const ISCSI: Protocol = Protocol { layer: "iscsi", replies: "iscsi", mistaken: &[] };
+const ISCSI: Protocol = Protocol {
+    layer: "iscsi",
+    replies: "iscsi",
+    mistaken: &[],
+    lengths: &[
+        "frame.number",
+        "iscsi.request_frame",
+        "iscsi.datasegmentlength",
+        "iscsi.scsicommand.expecteddatatransferlength",
+    ],
+};
 
 /// Wireshark reads what is said in the tests that do not move much.
 fn watch(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> {

@@ -91,9 +91,15 @@ const LOGGING_IN: &[&str] =
     &["ProutReserve", "Read10", "Reserve6", "Write10", "iSCSIcmdsn", "iSCSIResiduals"];
 
 const SMALL: &[&str] = &[
-    "CompareAndWrite",
-    "ExtendedCopy",
-    "GetLBAStatus",
+    "CompareAndWrite.DpoFua",
+    "CompareAndWrite.InvalidDataOutSize",
+    "ExtendedCopy.DescrLimits",
+    "ExtendedCopy.DescrType",
+    "ExtendedCopy.ParamHdr",
+    "ExtendedCopy.ValidSegDescr",
+    "ExtendedCopy.ValidTgtDescr",
+    "GetLBAStatus.BeyondEol",
+    "GetLBAStatus.Simple",
     "Inquiry",
     "ModeSense6",
     "PrinReadKeys",
@@ -102,15 +108,19 @@ const SMALL: &[&str] = &[
     "ProutPreempt",
     "ProutRegister",
     "ProutReserve",
-    "Read6",
+    "Read10.DpoFua",
     "ReadCapacity10",
     "ReadCapacity16",
+    "ReadDefectData10",
     "ReceiveCopyResults",
     "ReportSupportedOpcodes",
-    "Reserve6",
+    "Reserve6.2Initiators",
     "TestUnitReady",
-    "Unmap",
-    "WriteSame16",
+    "Unmap.VPD",
+    "Unmap.ZeroBlocks",
+    "Write10.DpoFua",
+    "WriteSame16.UnmapVPD",
+    "WriteVerify10.Dpo",
     "iSCSIResiduals",
     "iSCSITMF",
 ];
@@ -209,7 +219,7 @@ fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) ->
     if run.has_digests {
         command.push("FOURFOLD_DIGEST=1");
     }
-    command.extend(mend(test));
+    command.extend(mend(run, test));
     command.extend([PROGRAM, "--dataloss", "--allow-sanitize", "--Verbose-scsi", "-t", &name, &url]);
     if run.has_second_path(test) {
         command.push(&url);
@@ -220,10 +230,10 @@ fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) ->
 }
 
 /// What `preload.c` makes good in a test.
-fn mend(test: &str) -> Option<&'static str> {
+fn mend(run: &Run, test: &str) -> Option<&'static str> {
     match test {
         "iSCSITMF.LUNResetSimpleAsync" => Some("FOURFOLD_WAIT=1"),
-        "GetLBAStatus.UnmapSingle" => Some("FOURFOLD_WHOLE=1"),
+        "GetLBAStatus.UnmapSingle" if run.lun != "suite-4k" => Some("FOURFOLD_WHOLE=1"),
         _ => None,
     }
 }

@@ -19,7 +19,6 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     inquiry(outcomes, served);
     capacity(outcomes, served);
     write_protection(outcomes, served);
-    speed(outcomes, served);
     newer(outcomes, place, served);
 }
 
@@ -208,7 +207,7 @@ fn write_protection(outcomes: &mut Outcomes, served: &Served) {
     });
 }
 
-fn speed(outcomes: &mut Outcomes, served: &Served) {
+pub fn speed(outcomes: &mut Outcomes, served: &Served) {
     for (name, options) in [
         ("iscsi-perf: reads in order", &["-b", "256", "-m", "16"][..]),
         ("iscsi-perf: reads all over, many under way", &["-r", "-b", "8", "-m", "128"][..]),
