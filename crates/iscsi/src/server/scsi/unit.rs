@@ -124,12 +124,14 @@ impl LogicalUnit {
 
     /// Makes its file so many bytes long, and tells whoever has a session. Of a shorter one the end is lost.
     pub async fn resize(&self, size: u64) -> vfs::Result<()> {
-        if size < self.size() {
+        let before = self.size();
+        if size < before {
             self.set_size(size); // so that nobody writes behind the end that is going
         }
         let alone = self.gate.write().await; // what is being written is behind it no more
-        self.open.resize(size).await?;
+        let resized = self.open.resize(size).await;
         drop(alone);
+        resized.inspect_err(|_| self.set_size(before))?;
         self.open.sync().await?;
         self.set_size(size);
         Ok(())
