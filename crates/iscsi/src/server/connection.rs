@@ -90,7 +90,9 @@ pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, 
     let Ok(local) = stream.local_addr() else { return };
     let local = SocketAddr::new(local.ip().to_canonical(), local.port());
     let connection = Connection::new(service, peer.clone(), local);
-    let limits = Limits { acknowledges_at_once: true, ..Limits::default() };
+    // A quarter to a half of the processor time of copies, at 1.4 to 3 times the speed, measured with libiscsi, whose reads are
+    // 256 KiB of each PDU.
+    let limits = Limits { acknowledges_at_once: true, copies_for_local: false, ..Limits::default() };
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
 }
 
