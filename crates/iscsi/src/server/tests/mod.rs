@@ -2,5 +2,6 @@
 
 mod data;
 mod order;
+mod reservations;
 mod sessions;
 mod tasks;

@@ -1,10 +1,12 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use auth::{Account, Accounts};
 use vfs::backend::memory::Memory;
 
+use crate::server::Config;
 use crate::server::scsi::testing::{self, Disk, Kept};
-use crate::server::scsi::{LogicalUnit, Nexus, Outcome, Refusal, UnitOptions};
-use crate::server::target::{Access, Lun};
+use crate::server::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal, UnitOptions};
+use crate::server::target::{Access, Lun, Target};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -378,4 +380,54 @@ async fn operating_parameters_and_the_page_of_inquiry_agree() {
     let page = two.disk.send(&two.ada, &[0x12, 1, 0x8f, 4, 0, 0], b"").await.unwrap().bytes();
     assert_eq!(page[..2], [0, 0x8f]);
     assert_eq!(parameters[8..16], page[4 + 16 + 8..4 + 16 + 16]);
+}
+
+/// A session at another target.
+struct Elsewhere(InitiatorPort);
+
+impl Holder for Elsewhere {
+    fn initiator(&self) -> &InitiatorPort {
+        &self.0
+    }
+
+    fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) -> Ending {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+struct Nobody;
+
+impl Accounts for Nobody {
+    fn find(&self, _: &str) -> Option<Account> {
+        None
+    }
+
+    fn verify(&self, _: &str, _: &str) -> Result<Account, auth::Refusal> {
+        Err(auth::Refusal::Unknown)
+    }
+}
+
+#[tokio::test]
+async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
+    let two = Two::new().await;
+    let lun =
+        |unit: &Arc<LogicalUnit>| Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
+    let access = || Access { guests: true, ..Access::default() };
+    two.disk.target.set(access(), vec![lun(&two.disk.unit)]);
+    let other = Target::new("iqn.2026-11.test:other", "");
+    other.set(access(), vec![lun(&two.second)]);
+    let targets = vec![two.disk.target.clone(), other];
+    let (accounts, guesses) = (Arc::new(Nobody), Arc::default());
+    let config = Arc::new(Config { targets, accounts, own_secret: None, guesses });
+    config.targets.iter().for_each(|target| target.join(&config));
+
+    two.disk.unit.write(0, vec![7; 512].into()).await.unwrap();
+    let plan = list(1, 2, &both(), &[blocks(0, 0, 1, 1, 0, 0)]);
+    assert_eq!(two.copy(&plan).await.unwrap_err(), aborted(Asc::UNREACHABLE_COPY_TARGET, 0, 48));
+    let port = InitiatorPort { name: ADA.into(), isid: [0x40, 0, 0, 0, 0, 2] };
+    let session = Arc::new(Elsewhere(port));
+    let weak: Weak<Elsewhere> = Arc::downgrade(&session);
+    two.second.holders.arrive(weak);
+    two.copy(&plan).await.unwrap();
+    assert_eq!(two.second(0, 512).await, [7; 512]);
 }
