@@ -32,7 +32,7 @@ async fn compare_and_write(command: &Command) -> Outcome {
     if length == 0 {
         return Ok(Good::nothing());
     }
-    let alone = unit.gate.write().await;
+    let alone = unit.gate.alone().await;
     unit.compare(command, offset, length, &command.data[..length as usize]).await?;
     unit.write_alone(offset, command.data.slice(length as usize..)).await?;
     drop(alone);

@@ -50,7 +50,7 @@ impl LogicalUnit {
 
     /// Writes bytes, which need not be on the disk yet. COMPARE AND WRITE and ORWRITE are not under way meanwhile.
     pub(crate) async fn write(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
-        let _shared = self.gate.read().await;
+        let _shared = self.gate.shared().await;
         self.write_alone(offset, data).await
     }
 
@@ -71,7 +71,7 @@ impl LogicalUnit {
 
     /// Makes a range read as zeros, and gives its space back where the host can.
     pub(super) async fn punch(&self, offset: u64, length: u64) -> Result<(), Refusal> {
-        let _shared = self.gate.read().await;
+        let _shared = self.gate.shared().await;
         let punched = self.open.punch(offset, length).await;
         punched.map_err(|error| self.at(offset, Refusal::writing(error)))
     }
@@ -84,7 +84,7 @@ impl LogicalUnit {
         to: u64,
         length: u64,
     ) -> Result<(), Refusal> {
-        let _shared = self.gate.read().await;
+        let _shared = self.gate.shared().await;
         self.is_there(to, length)?;
         let copied = self.open.copy_from(&source.open, from, to, length).await;
         let copied = copied.map_err(|error| self.at(to, Refusal::writing(error)))?;

@@ -16,6 +16,7 @@ mod dispatch;
 mod extended_copy;
 mod failure;
 mod format_unit;
+mod gate;
 mod get_lba_status;
 mod holders;
 mod inquiry;

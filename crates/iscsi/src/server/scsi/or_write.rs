@@ -29,7 +29,7 @@ async fn or_write(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = Write::decode(&mut Reader::new(&command.cdb))?;
     let (offset, length) = unit.range(request.lba, u64::from(request.count))?;
-    let alone = unit.gate.write().await;
+    let alone = unit.gate.alone().await;
     for (piece, count) in pieces(offset, length) {
         let mut bytes = unit.bytes(piece, count).await?;
         let with = &command.data[(piece - offset) as usize..];

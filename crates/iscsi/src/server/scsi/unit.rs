@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tokio::sync::RwLock;
 use vfs::Open;
 
 use super::copies::Copies;
+use super::gate::Gate;
 use super::modes::Modes;
 use super::reservations::Reservations;
 use super::synchronizing::Synchronizing;
@@ -54,7 +54,7 @@ pub struct LogicalUnit {
     /// Its bytes.
     pub(crate) open: Open,
     /// Held shared by whoever writes, alone by whoever reads and then writes as one step.
-    pub(super) gate: RwLock<()>,
+    pub(super) gate: Gate,
     pub(super) synchronizing: Synchronizing,
     /// A PRE-FETCH goes on whose initiator does not wait.
     pub(super) fetching: AtomicBool,
@@ -80,7 +80,7 @@ impl LogicalUnit {
         let blocks = AtomicU64::new(size / u64::from(options.block_size));
         let reservations = Reservations::load(&identity, &*keeper);
         let (attentions, modes) = (Attentions::default(), Modes::default());
-        let (gate, holders) = (RwLock::default(), Holders::default());
+        let (gate, holders) = (Gate::default(), Holders::default());
         Arc::new(Self {
             identity,
             options,
@@ -128,7 +128,7 @@ impl LogicalUnit {
         if size < before {
             self.set_size(size); // so that nobody writes behind the end that is going
         }
-        let alone = self.gate.write().await; // what is being written is behind it no more
+        let alone = self.gate.alone().await; // what is being written is behind it no more
         let resized = self.open.resize(size).await;
         drop(alone);
         resized.inspect_err(|_| self.set_size(before))?;

@@ -1,0 +1,131 @@
+//! Who may write to a unit: everybody at once, or one alone who reads and then writes as one step.
+//!
+//! Plain writes come by the hundred thousand, steps that must be alone hardly ever. So a writer only counts itself, which
+//! takes some nanoseconds; when somebody wants to be alone, or is, writers queue with them at a fair lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// In the upper half of the state: one who is alone or wants to be.
+const ONE_ALONE: u64 = 1 << 32;
+
+/// The gate of one unit.
+#[derive(Default)]
+pub(super) struct Gate {
+    /// In the lower half, writers that have not queued; in the upper half, who is alone or wants to be.
+    state: AtomicU64,
+    queue: RwLock<()>,
+    /// Rung by the last of those writers when somebody wants to be alone.
+    left: Notify,
+}
+
+impl Gate {
+    /// Writes beside others.
+    pub(super) async fn shared(&self) -> Shared<'_> {
+        let counted = Counted(self);
+        if self.state.fetch_add(1, Ordering::AcqRel) < ONE_ALONE {
+            return Shared::Counted(counted);
+        }
+        drop(counted);
+        Shared::Queued(self.queue.read().await)
+    }
+
+    /// Waits until nobody else writes, and keeps them out.
+    pub(super) async fn alone(&self) -> Alone<'_> {
+        self.state.fetch_add(ONE_ALONE, Ordering::AcqRel);
+        let wish = Wish(self);
+        let queued = self.queue.write().await;
+        while self.state.load(Ordering::Acquire) % ONE_ALONE != 0 {
+            self.left.notified().await; // it is remembered when it rings in between
+        }
+        Alone { _queued: queued, _wish: wish }
+    }
+}
+
+/// A writer beside others.
+pub(super) enum Shared<'a> {
+    /// That has not queued.
+    Counted(#[allow(dead_code, reason = "held")] Counted<'a>),
+    /// That has.
+    Queued(#[allow(dead_code, reason = "held")] RwLockReadGuard<'a, ()>),
+}
+
+/// Counts in the lower half.
+pub(super) struct Counted<'a>(&'a Gate);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        let before = self.0.state.fetch_sub(1, Ordering::AcqRel);
+        if before >= ONE_ALONE && before % ONE_ALONE == 1 {
+            self.0.left.notify_one();
+        }
+    }
+}
+
+/// One who is alone.
+pub(super) struct Alone<'a> {
+    _queued: RwLockWriteGuard<'a, ()>,
+    _wish: Wish<'a>,
+}
+
+/// Counts in the upper half.
+struct Wish<'a>(&'a Gate);
+
+impl Drop for Wish<'_> {
+    fn drop(&mut self) {
+        self.0.state.fetch_sub(ONE_ALONE, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn writers_are_there_at_once_and_one_alone_waits_for_all_of_them() {
+        let gate = Gate::default();
+        let (first, second) = (gate.shared().await, gate.shared().await);
+        let soon = Duration::from_secs(1);
+        assert!(tokio::time::timeout(soon, gate.alone()).await.is_err()); // gives up
+        let third = gate.shared().await;
+        assert!(matches!(third, Shared::Counted(_)));
+        let (alone, ()) = tokio::join!(gate.alone(), async {
+            tokio::time::sleep(soon).await;
+            drop((first, second, third));
+        });
+        assert!(tokio::time::timeout(soon, gate.shared()).await.is_err());
+        drop(alone);
+        assert!(matches!(gate.shared().await, Shared::Counted(_)));
+        assert_eq!(gate.state.load(Ordering::Acquire), 0);
+    }
+
+    /// Whoever is alone finds nobody at it.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn nobody_writes_while_one_is_alone() {
+        let (gate, writing) = (Arc::new(Gate::default()), Arc::new(AtomicU64::new(0)));
+        let tasks = (0..8).map(|task| {
+            let (gate, writing) = (gate.clone(), writing.clone());
+            tokio::spawn(async move {
+                for _ in 0..2000 {
+                    if task < 2 {
+                        let _alone = gate.alone().await;
+                        assert_eq!(writing.load(Ordering::Acquire), 0);
+                    } else {
+                        let _shared = gate.shared().await;
+                        writing.fetch_add(1, Ordering::AcqRel);
+                        tokio::task::yield_now().await;
+                        writing.fetch_sub(1, Ordering::AcqRel);
+                    }
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+        assert_eq!(gate.state.load(Ordering::Acquire), 0);
+    }
+}
