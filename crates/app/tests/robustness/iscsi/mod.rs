@@ -1,14 +1,19 @@
 //! The same for iSCSI, with the client of the crate `iscsi`, which shares its codecs with the server: it drives, and proves
 //! nothing about bytes.
 
+mod across;
 mod client;
+mod disks;
 mod frames;
 mod greedy;
 mod idle;
 mod inside;
+mod killed;
 mod logins;
+mod people;
 mod requests;
 mod sessions;
+mod signals;
 mod stalled;
 
 use std::sync::mpsc;
