@@ -55,6 +55,12 @@ impl Command {
         }
     }
 
+    /// Refuses what would keep others from writing, to who may only read where they may write.
+    pub(crate) fn may_reserve(&self) -> Result<(), Refusal> {
+        let may = !self.read_only || self.unit.as_ref().is_some_and(|unit| unit.options.read_only);
+        if may { Ok(()) } else { self.may_write() }
+    }
+
     /// Whether it has been called off.
     pub(crate) fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Acquire)

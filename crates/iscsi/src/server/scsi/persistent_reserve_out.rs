@@ -54,6 +54,7 @@ const fn supported(action: u16, usage: &'static [u8]) -> Supported {
 }
 
 fn needs(command: &Command) -> Result<Needs, Refusal> {
+    command.may_reserve()?;
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
     let reserves = matches!(
         request.action,

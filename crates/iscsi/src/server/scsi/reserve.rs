@@ -38,6 +38,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
 }
 
 async fn reserve(command: &Command) -> Outcome {
+    command.may_reserve()?;
     command.unit()?.reservations.reserve(&command.nexus.initiator)?;
     Ok(Good::nothing())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use vfs::backend::faulty::Faulty;
 use vfs::backend::memory::Memory;
 
+use crate::server::target::Lun;
 use crate::server::testing::{Ended, Initiator, Server, Way};
 use crate::wire::pdu::DataOut;
 use crate::wire::scsi::{Asc, Status};
@@ -106,4 +107,18 @@ async fn preempt_and_abort_is_not_over_before_what_is_being_written_is_written()
     let ended = tokio::time::timeout(Duration::from_secs(5), bob.end_of(header.task_tag)).await.unwrap();
     assert_eq!(ended.status, Status::GOOD);
     assert!(ada.hears_nothing().await);
+}
+
+#[tokio::test]
+async fn who_may_only_read_cannot_shut_others_out() {
+    let server = Server::new().await;
+    let lun = Lun { readers: vec![BOB.into()], ..server.target.luns()[0].clone() };
+    server.target.set(server.target.access(), vec![lun]);
+    let mut bob = server.log_in(BOB).await;
+    for action in [0, 6] {
+        assert_eq!(out(&mut bob, action, 0, 0, 2).await, Status::CHECK_CONDITION);
+    }
+    let ended = bob.command(&RESERVE_6, Way::Nothing).await;
+    assert_eq!(told(&ended), Some(Asc::WRITE_PROTECTED));
+    assert_eq!(bob.command(&[0x5e, 0, 0, 0, 0, 0, 0, 0, 8, 0], Way::In(8)).await.data, [0; 8]);
 }
