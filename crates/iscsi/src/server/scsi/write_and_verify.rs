@@ -24,7 +24,8 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     }
 }
 
-/// Data that are compared later are kept until then; others are written as they arrive.
+/// Data that are compared later are kept until then; others are written as they arrive. Of either kind there may be fewer
+/// than the blocks, as with WRITE: what there is is written.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;
@@ -33,7 +34,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     let (offset, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
     match request.check {
         ByteCheck::Nothing => Ok(Needs::Blocks { offset, length }),
-        ByteCheck::Blocks => Ok(Needs::Exactly(length as usize)), // limits::TRANSFER_BYTES at most
+        ByteCheck::Blocks => Ok(Needs::Parameters(length as usize)), // limits::TRANSFER_BYTES at most
         ByteCheck::Reserved | ByteCheck::OneBlock => Err(Sense::in_cdb(1).into()),
     }
 }
@@ -51,7 +52,7 @@ async fn write_and_verify(command: &Command) -> Outcome {
     if command.data.is_empty() {
         unit.look_through(command, offset, length).await?;
     } else {
-        unit.compare(command, offset, length, &command.data).await?;
+        unit.compare(command, offset, command.data.len() as u64, &command.data).await?;
     }
     Ok(Good::nothing())
 }
