@@ -1,5 +1,6 @@
 //! READ CAPACITY, SBC-3 5.15 and 5.16.
 
+use super::limits::PAGE_BYTES;
 use super::{Command, Conflict, Good, Outcome, Refusal, Supported};
 use crate::wire::scsi::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16, Sense};
 use crate::wire::{Reader, Writer};
@@ -42,7 +43,8 @@ fn read_capacity_16(command: &Command) -> Outcome {
     let capacity = Capacity16 {
         last: unit.blocks().saturating_sub(1),
         block_size,
-        physical_exponent: 0, // any block can be written alone; what suits best is on the block limits page
+        // Any block can be written alone; but smaller parts than a page of the host's take longer, and are not given back.
+        physical_exponent: (PAGE_BYTES / block_size).trailing_zeros() as u8, // 3 at most
         thin: true,
         reads_zeros: true,
         aligned: 0,
@@ -72,7 +74,7 @@ mod tests {
         assert_eq!(bytes, [0, 0, 0x0f, 0xff, 0, 0, 2, 0]);
         let bytes = disk.send(&ada, &CAPACITY_16, b"").await.unwrap().bytes();
         assert_eq!(bytes.len(), 32);
-        assert_eq!(bytes[..16], [0, 0, 0, 0, 0, 0, 0x0f, 0xff, 0, 0, 2, 0, 0, 0, 0xc0, 0]);
+        assert_eq!(bytes[..16], [0, 0, 0, 0, 0, 0, 0x0f, 0xff, 0, 0, 2, 0, 0, 3, 0xc0, 0]);
     }
 
     #[tokio::test]

@@ -60,7 +60,8 @@ async fn what_can_be_changed_is_d_sense_swp_the_write_cache_and_the_threshold() 
 async fn the_threshold_is_a_fifth_of_the_volume_until_it_is_changed() {
     let memory = Memory::ticking();
     memory.set_capacity(Some(1000 << 20));
-    let disk = Disk::on(Arc::new(memory), 1000 << 11, UnitOptions { block_size: 512, read_only: false }).await;
+    let disk =
+        Disk::on(Arc::new(memory), 1000 << 11, UnitOptions { block_size: 512, read_only: false }).await;
     let bytes = sense(&disk, &[0x1a, 8, 0x1c, 2, 255, 0]).await.unwrap();
     assert_eq!(bytes[20..], [0x80, 1, 0, 0, 0, 0, 0, 200]);
 }
