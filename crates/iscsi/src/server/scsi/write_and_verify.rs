@@ -24,7 +24,8 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     }
 }
 
-/// Data that are compared later are kept until then; others are written as they arrive. Of either kind there may be fewer
+/// Data that are compared later are kept until then; others are written as they arrive. An initiator that has fewer than
+/// there are blocks writes those, as with WRITE. Of either kind there may be fewer
 /// than the blocks, as with WRITE: what there is is written.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let unit = command.unit()?;
@@ -60,6 +61,7 @@ async fn write_and_verify(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use crate::server::scsi::testing::Disk;
+    use crate::server::scsi::{Command, Needs};
     use crate::wire::scsi::Sense;
 
     #[tokio::test]
@@ -76,6 +78,18 @@ mod tests {
             let read = disk.send(&ada, &[0x08, 0, 0, 3, 2, 0], b"").await.unwrap().bytes();
             assert_eq!(read, [with; 1024], "{cdb:02x?}");
         }
+    }
+
+    #[tokio::test]
+    async fn fewer_data_than_blocks_are_written_and_compared() {
+        let disk = Disk::new(8).await;
+        let cdb = [0x2e, 0x02, 0, 0, 0, 3, 0, 0, 2, 0];
+        let nexus = disk.nexus("iqn.2026-11.test:ada");
+        let command =
+            Command { data: vec![9; 512].into(), ..disk.command(Some(disk.unit.clone()), &nexus, &cdb) };
+        assert_eq!(super::needs(&command), Ok(Needs::Parameters(1024)));
+        super::write_and_verify(&command).await.unwrap();
+        assert_eq!(disk.unit.bytes(3 * 512, 1024).await.unwrap(), [vec![9; 512], vec![0; 512]].concat());
     }
 
     #[tokio::test]
