@@ -4,6 +4,7 @@
 mod across;
 mod client;
 mod disks;
+mod filesystem;
 mod frames;
 mod greedy;
 mod idle;
