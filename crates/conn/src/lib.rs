@@ -13,12 +13,14 @@ mod listen;
 mod outbox;
 mod place;
 mod stall;
+mod to_client;
 
-pub use connection::{Answer, Limits, Protocol, Reply, ToClient, serve};
+pub use connection::{Answer, Limits, Protocol, Reply, serve};
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
 pub use outbox::Outbox;
 pub use place::begin_thread;
 pub use stall::Watchdog;
+pub use to_client::ToClient;
 
 /// An empty buffer for a large reply, which comes back for the next one when the reply has left.
 pub fn take_buffer() -> Vec<u8> {

@@ -1,0 +1,115 @@
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use crate::connection::Reply;
+use crate::listen::Counters;
+use crate::outbox::Outbox;
+
+/// The way to a client besides the answers to its messages. Does nothing once the connection is over.
+#[derive(Clone)]
+pub struct ToClient(Way);
+
+#[derive(Clone)]
+enum Way {
+    Outbox(Weak<Outbox>, Arc<Counters>),
+    Elsewhere(Arc<dyn Fn(Option<Reply>) -> bool + Send + Sync>),
+}
+
+impl ToClient {
+    pub(crate) fn over(outbox: &Arc<Outbox>, counters: Arc<Counters>) -> Self {
+        Self(Way::Outbox(Arc::downgrade(outbox), counters))
+    }
+
+    /// The way to nobody.
+    pub fn nobody() -> Self {
+        Self(Way::Outbox(Weak::new(), Arc::default()))
+    }
+
+    /// The way to a client that is a function, for tests: it takes replies, and `None` when the connection is to end.
+    pub fn of(take: impl Fn(Option<Reply>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Way::Elsewhere(Arc::new(take)))
+    }
+
+    /// Sends this after whatever waits already. Answers whether the connection was still there.
+    pub fn send(&self, reply: Reply) -> bool {
+        self.put(reply, true)
+    }
+
+    /// Puts this behind whatever waits already, for a protocol whose answers are more than one reply. It leaves once the
+    /// message being answered has been, so it is for use by answers alone.
+    pub fn queue(&self, reply: Reply) -> bool {
+        self.put(reply, false)
+    }
+
+    fn put(&self, reply: Reply, flush: bool) -> bool {
+        let (outbox, counters) = match &self.0 {
+            Way::Elsewhere(take) => return take(Some(reply)),
+            Way::Outbox(outbox, counters) => (outbox, counters),
+        };
+        let Some(outbox) = outbox.upgrade() else { return false };
+        counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
+        outbox.push(reply);
+        if flush {
+            outbox.flush();
+        }
+        true
+    }
+
+    /// Waits until no more than so many bytes wait for the client: for answers that would be long. False when the connection
+    /// is over.
+    pub async fn room(&self, limit: usize) -> bool {
+        let Way::Outbox(outbox, _) = &self.0 else { return true };
+        let Some(outbox) = outbox.upgrade() else { return false };
+        outbox.waiting() <= limit || {
+            outbox.flush();
+            outbox.room(limit).await
+        }
+    }
+
+    /// Lets what was put there outside of an answer leave.
+    pub fn flush(&self) {
+        if let Way::Outbox(outbox, _) = &self.0
+            && let Some(outbox) = outbox.upgrade()
+        {
+            outbox.flush();
+        }
+    }
+
+    /// Ends the connection once everything that waits has left.
+    pub fn finish(&self) {
+        match &self.0 {
+            Way::Outbox(outbox, _) => {
+                if let Some(outbox) = outbox.upgrade() {
+                    outbox.finish();
+                }
+            }
+            Way::Elsewhere(take) => {
+                take(None);
+            }
+        }
+    }
+
+    /// Ends the connection.
+    pub fn close(&self) {
+        match &self.0 {
+            Way::Outbox(outbox, _) => {
+                if let Some(outbox) = outbox.upgrade() {
+                    outbox.close();
+                }
+            }
+            Way::Elsewhere(take) => {
+                take(None);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for ToClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let is_there = match &self.0 {
+            Way::Outbox(outbox, _) => outbox.strong_count() > 0,
+            Way::Elsewhere(_) => true,
+        };
+        f.write_str(if is_there { "a client" } else { "nobody" })
+    }
+}
