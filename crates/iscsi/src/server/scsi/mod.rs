@@ -5,6 +5,8 @@
 //!                                                           └► the command's `run` ─► LogicalUnit ─► vfs::Open
 //! ```
 
+#[cfg(test)]
+mod any_command;
 mod attention;
 mod cache;
 mod command;
