@@ -36,7 +36,7 @@ impl Gate {
         self.state.fetch_add(ONE_ALONE, Ordering::AcqRel);
         let wish = Wish(self);
         let queued = self.queue.write().await;
-        while self.state.load(Ordering::Acquire) % ONE_ALONE != 0 {
+        while !self.state.load(Ordering::Acquire).is_multiple_of(ONE_ALONE) {
             self.left.notified().await; // it is remembered when it rings in between
         }
         Alone { _queued: queued, _wish: wish }
