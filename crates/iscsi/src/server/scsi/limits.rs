@@ -18,3 +18,7 @@ pub(crate) const WRITE_SAME_BYTES: u32 = TRANSFER_BYTES;
 pub(crate) const THRESHOLD_SET_BYTES: u64 = 1 << 20;
 /// Most bytes in memory for a command that goes on for long.
 pub(crate) const PIECE_BYTES: u32 = 1 << 20;
+/// Bytes that are written to the host's file at once. Linux keeps what is written at once in one folio of its cache, and ext4
+/// looks at every block of a folio of which it writes one: after writes of 256 KiB a random one of 4 KiB takes 12 us, after
+/// writes of 32 KiB 3.5 us, and long writes hardly notice.
+pub(super) const WRITE_PIECE: u64 = 32 << 10;

@@ -55,10 +55,18 @@ impl LogicalUnit {
     }
 
     /// The same for those who hold the gate themselves.
-    pub(super) async fn write_alone(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
+    pub(super) async fn write_alone(&self, offset: u64, mut data: Bytes) -> Result<(), Refusal> {
         self.is_there(offset, data.len() as u64)?;
-        let written = self.open.write_at(offset, data, Stability::Unstable).await;
-        written.map_err(|error| self.at(offset, Refusal::writing(error)))
+        let mut at = offset;
+        while !data.is_empty() {
+            // Up to the next multiple, so that pieces lie as pages of the host's cache do.
+            let length = (limits::WRITE_PIECE - at % limits::WRITE_PIECE).min(data.len() as u64);
+            let piece = data.split_to(length as usize);
+            let written = self.open.write_at(at, piece, Stability::Unstable).await;
+            written.map_err(|error| self.at(at, Refusal::writing(error)))?;
+            at += length;
+        }
+        Ok(())
     }
 
     /// Refuses what would make the file longer: the unit has become smaller since the command was looked at.
