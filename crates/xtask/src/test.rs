@@ -9,6 +9,7 @@ pub fn run() -> Result<()> {
     let mut missing = debian::ensure(debian::NFS_CLIENTS, true)?;
     missing.extend(debian::ensure(debian::SMB_CLIENTS, false)?);
     missing.extend(debian::ensure(debian::AFP_CLIENTS, false)?);
+    missing.extend(debian::ensure(debian::ISCSI_CLIENTS, false)?);
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
     check::add_steps(&mut steps);
@@ -19,6 +20,7 @@ pub fn run() -> Result<()> {
     steps.run("interop nfs", || interop("nfs", &[]));
     steps.run("interop smb", || interop("smb", &["--ci"]));
     steps.run("interop afp", || interop("afp", &["--ci"]));
+    steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome
