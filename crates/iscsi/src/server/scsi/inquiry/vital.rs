@@ -80,8 +80,8 @@ fn block_limits(block_size: u32) -> BlockLimits {
         prefetch: 0,
         unmap: UNMAP_BLOCKS,
         unmap_descriptors: UNMAP_DESCRIPTORS,
-        // What qemu is told of granules of one block of 4096 bytes ends it (an assertion of its initiator, up to 10 at least);
-        // not saying means the same.
+        // To be told of granules of one block of 4096 bytes ends qemu (an assertion of its initiator, 7.2 and later); not saying
+        // means the same.
         unmap_granularity: if page > 1 { page } else { 0 },
         unmap_alignment: (page > 1).then_some(0),
         write_same: u64::from(WRITE_SAME_BYTES / block_size),
