@@ -92,6 +92,9 @@ pub struct Limits {
     pub copies_for_local: bool,
     /// What the client sends is acknowledged at once, for clients whose next bytes wait for that (Nagle's algorithm).
     pub acknowledges_at_once: bool,
+    /// Messages are handed to the protocol strictly one after the other: the watchdog moves a connection only while an answer is
+    /// polled. For protocols that take what is in order at once, and wait for nothing before the answer.
+    pub begins_in_order: bool,
 }
 
 impl Default for Limits {
@@ -103,6 +106,7 @@ impl Default for Limits {
             unfinished: Duration::from_secs(60),
             copies_for_local: true,
             acknowledges_at_once: false,
+            begins_in_order: false,
         }
     }
 }
@@ -278,6 +282,10 @@ impl<P: Protocol> Connection<P> {
             self.answer_elsewhere(message, turns);
             return Some(reading);
         }
+        let begun = match self.limits.begins_in_order {
+            true => Ok(self.protocol.answer(message)),
+            false => Err(message),
+        };
         self.subject.store(subject, Ordering::Relaxed);
         *self.handed_over.lock() = Some(reading);
         let number = self.messages.fetch_add(1, Ordering::Relaxed) + 1;
@@ -285,7 +293,7 @@ impl<P: Protocol> Connection<P> {
         if !self.watched.swap(true, Ordering::AcqRel) {
             self.watchdog.watch(self.me.clone());
         }
-        let mut answer = self.protocol.answer(message);
+        let mut answer = begun.unwrap_or_else(|message| self.protocol.answer(message));
         let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         let _ = self.current.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
         let reading = self.handed_over.lock().take();

@@ -1,7 +1,10 @@
 //! SCSI Command, RFC 7143 11.3: from its arrival to its turn.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use conn::{Answer, Reply};
@@ -9,10 +12,10 @@ use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
 use super::connection::{Connection, Joined};
-use super::full_feature::reject;
+use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::respond::respond;
-use super::scsi::{self, Command, Needs, Refusal, Supported};
+use super::scsi::{self, Command, Needs, Outcome, Refusal, Supported};
 use super::session::{Message, Session};
 use super::task::{Task, Turn, Work};
 use super::transfer::{Piece, Sink, Transfer};
@@ -23,14 +26,15 @@ use crate::wire::scsi::{Asc, Sense, Status};
 pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: &Message) -> Answer {
     match enter(connection, joined, message) {
         Ok((task, attribute, piece)) => {
+            let place = place(&joined.session, attribute);
             let connection = connection.clone();
-            Box::pin(async move { begin(&connection, &task, attribute, piece).await })
+            Box::pin(async move { begin(&connection, &task, place, piece).await })
         }
         Err(reason) => {
             if !message.head.immediate {
                 joined.session.window.lock().over();
             }
-            reject(connection, joined, message, reason)
+            if connection.is_ended() { nothing() } else { reject(connection, joined, message, reason) }
         }
     }
 }
@@ -51,20 +55,22 @@ fn enter(
         session.immediate.fetch_sub(1, Ordering::AcqRel);
         return Err(RejectReason::TOO_MANY_IMMEDIATE);
     }
+    let more = pdu.writes && !pdu.is_final;
     let task = task(connection, joined, &pdu, message).map_err(invalid);
-    let entered = task.and_then(|task| match connection.enter(&task) {
-        true => Ok(task),
-        false => {
-            connection.solicited.give_back(0, task.state.lock().gathered);
-            Err(RejectReason::TASK_IN_PROGRESS)
+    let entered = task.and_then(|task| {
+        let piece = task.state.lock().transfer.immediate(message.data.clone(), more);
+        match connection.enter(&task) {
+            true => Ok((task, piece)),
+            false => {
+                connection.solicited.give_back(0, task.state.lock().gathered);
+                Err(RejectReason::TASK_IN_PROGRESS)
+            }
         }
     });
     if entered.is_err() && pdu.immediate {
         session.immediate.fetch_sub(1, Ordering::AcqRel);
     }
-    let task = entered?;
-    let more = pdu.writes && !pdu.is_final;
-    let piece = task.state.lock().transfer.immediate(message.data.clone(), more);
+    let (task, piece) = entered?;
     Ok((task, pdu.attribute, piece))
 }
 
@@ -153,10 +159,10 @@ fn room(
 async fn begin(
     connection: &Arc<Connection>,
     task: &Arc<Task>,
-    attribute: Attribute,
+    place: Place,
     piece: Option<Piece>,
 ) -> Option<Reply> {
-    let turn = turn(connection, task, attribute).await;
+    let turn = turn(task, place).await;
     let early = {
         let mut state = task.state.lock();
         state.turn = turn;
@@ -170,25 +176,48 @@ async fn begin(
     None
 }
 
-async fn turn(connection: &Connection, task: &Task, attribute: Attribute) -> Option<Turn> {
-    let order = connection.joined.get()?.session.order.clone();
+/// A command's place among its session's.
+enum Place {
+    /// Its turn has come, or it need not wait for one.
+    Here(Option<Turn>),
+    /// It stands in the queue.
+    Queued(Pin<Box<dyn Future<Output = Turn> + Send>>),
+}
+
+/// The place of a command that has just come. It is had at once: answers begin in any order.
+fn place(session: &Session, attribute: Attribute) -> Place {
     if attribute == Attribute::HEAD_OF_QUEUE {
-        return None;
+        return Place::Here(None);
     }
-    if attribute != Attribute::ORDERED {
-        if let Ok(turn) = order.clone().try_read_owned() {
-            return Some(Turn::Shared(turn));
-        }
-        return tokio::select! {
+    let order = session.order.clone();
+    let mut turn: Pin<Box<dyn Future<Output = Turn> + Send>> = if attribute == Attribute::ORDERED {
+        Box::pin(tokio::task::unconstrained(async { Turn::Alone(order.write_owned().await) }))
+    } else if let Ok(turn) = order.clone().try_read_owned() {
+        return Place::Here(Some(Turn::Shared(turn)));
+    } else {
+        Box::pin(tokio::task::unconstrained(async { Turn::Shared(order.read_owned().await) }))
+    };
+    match turn.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(turn) => Place::Here(Some(turn)),
+        Poll::Pending => Place::Queued(turn),
+    }
+}
+
+async fn turn(task: &Task, place: Place) -> Option<Turn> {
+    match place {
+        Place::Here(turn) => turn,
+        Place::Queued(turn) => tokio::select! {
             biased;
-            turn = order.read_owned() => Some(Turn::Shared(turn)),
+            turn = turn => Some(turn),
             () = task.called_off.notified() => None,
-        };
+        },
     }
-    tokio::select! {
-        biased;
-        turn = order.write_owned() => Some(Turn::Alone(turn)),
-        () = task.called_off.notified() => None,
+}
+
+/// Asks for data of commands that wait until as much may be asked for.
+pub(super) fn ask_waiting(connection: &Connection) {
+    while let Some(task) = connection.solicited.next() {
+        ask(connection, &task);
     }
 }
 
@@ -247,26 +276,44 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
         state.running = true;
         (state.work.take(), state.transfer.end())
     };
-    let _turn = turn_to_read(connection, task).await;
-    let outcome = match (data, work) {
-        (Ok(data), Some(Work { mut command, supported })) => {
-            command.data = data;
-            scsi::run(supported, &command).await
-        }
-        (Err(why), _) => Err(why),
-        (Ok(_), None) => Err(Sense::illegal(Asc::INVALID_OPERATION_CODE).into()), // refused before: not reached
-    };
-    respond(connection, task, outcome);
+    let reads = work.as_ref().map_or(0, |work| scsi::length_of_read(&work.command));
+    let _turn = turn_to_read(connection, task, reads).await;
+    if !task.is_aborted() {
+        respond(connection, task, outcome(data, work).await);
+    }
     task.state.lock().turn = None;
     task.set_over();
 }
 
-/// A long read waits until not too much else is read for this client, and until it has taken most of what it has.
-async fn turn_to_read<'a>(connection: &'a Connection, task: &Task) -> Option<SemaphorePermit<'a>> {
-    if !task.reads || task.expects <= SHORT_READ {
+async fn outcome(data: Result<Bytes, Refusal>, work: Option<Work>) -> Outcome {
+    match (data?, work) {
+        (data, Some(Work { mut command, supported })) => {
+            command.data = data;
+            scsi::run(supported, &command).await
+        }
+        (_, None) => Err(Sense::illegal(Asc::INVALID_OPERATION_CODE).into()), // refused before: not reached
+    }
+}
+
+/// A long read waits until not too much else is read for this client, and until it has taken most of what it has: or until it
+/// is called off.
+async fn turn_to_read<'a>(
+    connection: &'a Connection,
+    task: &Task,
+    reads: u32,
+) -> Option<SemaphorePermit<'a>> {
+    let reads = if task.reads { reads.max(task.expects) } else { reads };
+    if reads <= SHORT_READ {
         return None;
     }
-    let turn = connection.reading.acquire_many((task.expects >> 10).min(MAX_READING_KIB)).await.ok();
-    connection.sender.room(MAX_WAITING).await;
-    turn
+    let turn = async {
+        let turn = connection.reading.acquire_many((reads >> 10).min(MAX_READING_KIB)).await.ok();
+        connection.sender.room(MAX_WAITING).await;
+        turn
+    };
+    tokio::select! {
+        biased;
+        () = task.called_off.notified() => None,
+        turn = turn => turn,
+    }
 }

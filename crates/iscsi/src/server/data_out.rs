@@ -5,7 +5,7 @@ use std::sync::Arc;
 use conn::Answer;
 use wire::Reader;
 
-use super::command::{ask, go_on, write};
+use super::command::{ask, ask_waiting, go_on, write};
 use super::connection::Connection;
 use super::full_feature::{nothing, reject};
 use super::scsi::Refusal;
@@ -29,9 +29,7 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
         return reject(connection, joined, message, RejectReason::PROTOCOL_ERROR);
     };
     ask(connection, &task);
-    while let Some(other) = connection.solicited.next() {
-        ask(connection, &other);
-    }
+    ask_waiting(connection);
     let connection = connection.clone();
     Box::pin(async move {
         if let Some(piece) = piece {

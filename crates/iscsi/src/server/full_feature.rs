@@ -8,7 +8,7 @@ use wire::Reader;
 
 use super::connection::{Connection, Joined};
 use super::sender::{Pdu, StatSn, header};
-use super::session::Message;
+use super::session::{Message, Session};
 use super::window::Admitted;
 use super::{command, data_out, logout, nop, task_management, text};
 use crate::wire::pdu::{Lun, NO_TAG, Opcode, Reject, RejectReason};
@@ -45,15 +45,32 @@ pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &M
 
 /// A request that has a place in the order of the session.
 fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message) -> Answer {
+    let session = &joined.session;
+    // Commands begin in their order, whichever connections they come over.
+    let _one_at_a_time = session.beginning.lock();
     if message.head.immediate {
-        return begin(connection, joined, message);
+        let answer = begin(connection, joined, message);
+        begin_early(session);
+        return answer;
     }
     let number = cmd_sn(&message);
-    let admitted = joined.session.window.lock().admit(number, (connection.clone(), message));
+    let admitted = {
+        let mut window = session.window.lock();
+        if connection.is_ended() {
+            return nothing(); // what it has sent has been called off
+        }
+        window.admit(number, (connection.clone(), message))
+    };
     let Admitted::Now((_, message)) = admitted else { return nothing() };
     let answer = begin(connection, joined, message);
-    let mut next = joined.session.window.lock().next();
-    while let Some((connection, message)) = next {
+    begin_early(session);
+    answer
+}
+
+/// Requests that have come early and whose turn it is now.
+fn begin_early(session: &Session) {
+    loop {
+        let Some((connection, message)) = session.window.lock().next() else { return };
         if let Some(joined) = connection.joined.get() {
             let answer = begin(&connection, joined, message);
             tokio::spawn(async move {
@@ -61,9 +78,7 @@ fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message) -> 
                 connection.sender.flush();
             });
         }
-        next = joined.session.window.lock().next();
     }
-    answer
 }
 
 /// A request whose turn it is.
@@ -102,12 +117,18 @@ pub(super) fn tag(message: &Message) -> u32 {
     number_at(message, 16)
 }
 
-fn cmd_sn(message: &Message) -> u32 {
+pub(super) fn cmd_sn(message: &Message) -> u32 {
     number_at(message, 24)
 }
 
 fn number_at(message: &Message, at: usize) -> u32 {
     message.header.get(at..at + 4).map_or(0, |bytes| Reader::new(bytes).u32_be().unwrap_or(0))
+}
+
+/// The unit that a request is for, if it is a SCSI command.
+pub(super) fn command_for(message: &Message) -> Option<Lun> {
+    let lun = message.header.get(8..16).and_then(|lun| lun.try_into().ok()).map(Lun);
+    lun.filter(|_| message.head.opcode == Opcode::SCSI_COMMAND)
 }
 
 /// The file of the unit that a PDU is about, as a number; 0 where it is about none.

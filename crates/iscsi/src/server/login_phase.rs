@@ -67,6 +67,9 @@ fn done(
     say(connection, request, LoginResponse { tsih, ..response }, text);
     connection.sender.set_digests(digests.0, digests.1);
     session.seen(); // it hears of its units from now on
+    if connection.is_ended() {
+        connection.service.lost(&session, connection); // its client did not wait: nobody else would end the session
+    }
 }
 
 fn refuse(connection: &Connection, request: &LoginRequest, response: LoginResponse) {

@@ -165,15 +165,16 @@ impl Service {
                 && other.nexus.initiator == initiator
                 && theirs == target.as_ref().map(|target| &target.name)
         };
-        let before = self.sessions.lock().by_tsih.values().find(is_same).cloned();
-        if let Some(before) = before {
+        let mut sessions = loop {
+            let sessions = self.sessions.lock();
+            let Some(before) = sessions.by_tsih.values().find(is_same).cloned() else { break sessions };
+            drop(sessions);
             // Its name is only what an initiator says: somebody else does not end the session of an account.
             if before.user.is_some() && before.user != logged_in.account {
                 return Err(LoginStatus::AUTHORIZATION_FAILURE);
             }
             self.end(&before);
-        }
-        let mut sessions = self.sessions.lock();
+        };
         if sessions.by_tsih.len() >= MAX_SESSIONS {
             return Err(LoginStatus::OUT_OF_RESOURCES);
         }

@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
     pub(super) window: Mutex<Window<Early>>,
+    /// Taken by whoever begins commands, for as long as they begin.
+    pub(super) beginning: Mutex<()>,
     /// Ordered commands wait for those before them, and those after them wait for them. The control mode page says that a
     /// session's commands are a task set of their own (TST).
     pub(super) order: Arc<tokio::sync::RwLock<()>>,
@@ -75,6 +77,7 @@ impl Session {
             parameters,
             since: SystemTime::now(),
             window: Mutex::new(Window::new(first)),
+            beginning: Mutex::default(),
             order: Arc::default(),
             immediate: AtomicUsize::new(0),
             connections: Mutex::default(),
@@ -112,6 +115,9 @@ impl Session {
             }
         }
         let mut seen = self.seen.write();
+        if self.ended.load(Ordering::Acquire) {
+            return [].into(); // its units have forgotten it
+        }
         let now: Arc<[Seen]> = target.seen_by(&self.nexus.initiator.name).into();
         let had = |one: &Seen, all: &[Seen]| all.iter().any(|other| Arc::ptr_eq(&other.unit, &one.unit));
         let me: Weak<dyn Holder> = self.me.clone();

@@ -16,17 +16,24 @@ pub(super) struct Solicited(Mutex<Counts>);
 struct Counts {
     solicited: u64,
     gathered: usize,
-    /// Commands that have more to ask for, and wait.
-    waiting: VecDeque<Arc<Task>>,
+    /// Commands that have more to ask for, and wait; and for how much.
+    waiting: VecDeque<(Arc<Task>, u64)>,
+}
+
+impl Counts {
+    /// Whether so much more may be asked for.
+    fn fits(&self, length: u64) -> bool {
+        self.solicited == 0 || self.solicited + length <= MAX_SOLICITED
+    }
 }
 
 impl Solicited {
     /// Whether so much more may be asked for now; if not, the command is remembered.
     pub(super) fn ask(&self, task: &Arc<Task>, length: u64) -> bool {
         let mut counts = self.0.lock();
-        if counts.solicited > 0 && counts.solicited + length > MAX_SOLICITED {
-            if !counts.waiting.iter().any(|other| Arc::ptr_eq(other, task)) {
-                counts.waiting.push_back(task.clone());
+        if !counts.fits(length) {
+            if !counts.waiting.iter().any(|(other, _)| Arc::ptr_eq(other, task)) {
+                counts.waiting.push_back((task.clone(), length));
             }
             return false;
         }
@@ -56,6 +63,12 @@ impl Solicited {
     /// A command that waits, if it may ask now.
     pub(super) fn next(&self) -> Option<Arc<Task>> {
         let mut counts = self.0.lock();
-        if counts.solicited >= MAX_SOLICITED { None } else { counts.waiting.pop_front() }
+        let fits = counts.waiting.front().is_some_and(|(_, length)| counts.fits(*length));
+        if fits { counts.waiting.pop_front().map(|(task, _)| task) } else { None }
+    }
+
+    /// A command does not wait any more.
+    pub(super) fn forget(&self, task: &Task) {
+        self.0.lock().waiting.retain(|(other, _)| !std::ptr::eq(&raw const **other, task));
     }
 }

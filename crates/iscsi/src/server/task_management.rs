@@ -24,10 +24,12 @@ const LEVEL_WITH_QUERIES: u8 = 2;
 /// Does it, and answers once the commands that are meant have ended.
 pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
     let Ok(request) = TaskRequest::decode(&mut Reader::new(&message.header)) else { return nothing() };
+    let Some(joined) = connection.joined.get() else { return nothing() };
+    // At once, as commands that come after it are not meant.
+    let (mut result, ending) = run(connection, joined, &request);
     let connection = connection.clone();
     Box::pin(async move {
         let joined = connection.joined.get()?;
-        let (mut result, ending) = run(&connection, joined, &request);
         let all = async {
             for task in &ending {
                 task.until_over().await;
@@ -74,7 +76,7 @@ fn run(connection: &Connection, joined: &Joined, request: &TaskRequest) -> Done 
         | Function::CLEAR_TASK_SET
         | Function::LOGICAL_UNIT_RESET
         | Function::QUERY_TASK_SET => match unit {
-            Some(unit) => on_unit(connection, session, unit, request.function, may_query),
+            Some(unit) => on_unit(connection, session, unit, request, may_query),
             None => (FunctionResult::NO_SUCH_LUN, vec![]),
         },
         _ => (FunctionResult::NOT_SUPPORTED, vec![]),
@@ -86,13 +88,17 @@ fn on_unit(
     connection: &Connection,
     session: &Session,
     unit: &Seen,
-    function: Function,
+    request: &TaskRequest,
     may_query: bool,
 ) -> Done {
     let of_unit = |task: &Task| task.lun.number() == Some(unit.number);
-    match function {
+    match request.function {
         Function::LOGICAL_UNIT_RESET => (FunctionResult::COMPLETE, reset(connection, &unit.unit)),
         Function::ABORT_TASK_SET | Function::CLEAR_TASK_SET => {
+            session.window.lock().call_off(|(_, message)| {
+                is_before(full_feature::cmd_sn(message), request)
+                    && full_feature::command_for(message).is_some_and(|lun| lun.number() == Some(unit.number))
+            });
             let aborted = session.connections().into_iter().flat_map(|other| other.abort(of_unit));
             (FunctionResult::COMPLETE, aborted.collect())
         }
@@ -110,11 +116,21 @@ fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest)
     let is_early = |(other, message): &Early| {
         std::ptr::eq(&raw const **other, connection) && full_feature::tag(message) == tag
     };
-    if !aborted.is_empty() || session.window.lock().call_off(is_early) {
+    let mut window = session.window.lock();
+    // 11.6.1: what was lost, as its digest was wrong, is not waited for any more.
+    if !aborted.is_empty()
+        || window.call_off(is_early)
+        || is_before(request.ref_cmd_sn, request) && window.pass(request.ref_cmd_sn)
+    {
         (FunctionResult::COMPLETE, aborted)
     } else {
         (FunctionResult::NO_SUCH_TASK, aborted)
     }
+}
+
+/// Whether a command of this number was sent before the request.
+fn is_before(number: u32, request: &TaskRequest) -> bool {
+    (1..1 << 31).contains(&request.cmd_sn.wrapping_sub(number))
 }
 
 /// SAM-5 6.3.3: everybody's commands end, and everybody is told.

@@ -157,6 +157,17 @@ pub(super) struct Initiator {
 impl Initiator {
     /// Logs in, going straight to the operational stage; gives back status class and detail.
     pub(super) async fn log_in(&mut self, keys: &str, tsih: u16, cid: u16) -> (u8, u8) {
+        let (header, text) = self.login_request(keys, tsih, cid);
+        self.send(header, text.as_bytes()).await;
+        let response = self.receive().await;
+        assert_eq!(response.head.opcode, Opcode::LOGIN_RESPONSE);
+        let agreed = |key: &str| response.data.windows(key.len()).any(|part| part == key.as_bytes());
+        self.digests = (agreed("HeaderDigest=CRC32C"), agreed("DataDigest=CRC32C"));
+        (response.header[36], response.header[37])
+    }
+
+    /// What it sends for that: header and text.
+    pub(super) fn login_request(&self, keys: &str, tsih: u16, cid: u16) -> (Writer, String) {
         let name = &self.name;
         let text = format!(
             "InitiatorName={name}\0TargetName=iqn.2026-11.test:disk\0SessionType=Normal\0\
@@ -178,12 +189,7 @@ impl Initiator {
         };
         let mut w = Writer::new();
         request.encode(text.len(), &mut w);
-        self.send(w, text.as_bytes()).await;
-        let response = self.receive().await;
-        assert_eq!(response.head.opcode, Opcode::LOGIN_RESPONSE);
-        let agreed = |key: &str| response.data.windows(key.len()).any(|part| part == key.as_bytes());
-        self.digests = (agreed("HeaderDigest=CRC32C"), agreed("DataDigest=CRC32C"));
-        (response.header[36], response.header[37])
+        (w, text)
     }
 
     /// The session's number, after the login.
@@ -308,6 +314,18 @@ impl Initiator {
         tokio::task::yield_now().await;
     }
 
+    /// The answer to a command in the making, which has not been polled.
+    pub(super) fn begin(&mut self, header: &ScsiCommand) -> conn::Answer {
+        let mut w = Writer::new();
+        header.encode(0, &mut w);
+        self.served.answer(BytesMut::from(w.as_bytes()))
+    }
+
+    /// The server's side of the connection.
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.served.0
+    }
+
     /// Whether a PDU of these bytes ends the connection at once.
     pub(super) fn is_refused(&self, bytes: &[u8]) -> bool {
         self.served.message_length(bytes).is_err()
@@ -343,7 +361,7 @@ impl Initiator {
     }
 
     /// The connection is lost.
-    pub(super) fn hang_up(self) {
+    pub(super) fn hang_up(&self) {
         self.served.ended();
     }
 }

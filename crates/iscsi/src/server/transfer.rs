@@ -147,7 +147,10 @@ impl Transfer {
         let index = self.asked.iter().position(|asked| asked.tag == pdu.transfer_tag).ok_or(Unasked)?;
         let asked = &mut self.asked[index];
         let (at, end) = (asked.next, asked.next + data.len() as u64);
-        let in_order = u64::from(pdu.offset) == at && pdu.data_sn == asked.data_sn && end <= asked.end;
+        // 13.19: sequences come in their order, too. Blocks find their places also if they do not.
+        let in_turn = index == 0 || !matches!(self.sink, Sink::Parameters(_));
+        let in_order =
+            in_turn && u64::from(pdu.offset) == at && pdu.data_sn == asked.data_sn && end <= asked.end;
         // 11.7.2: the final PDU is the one that completes what was asked for.
         let complete = pdu.is_final == (end == asked.end);
         (asked.next, asked.data_sn) = (end, asked.data_sn.wrapping_add(1));

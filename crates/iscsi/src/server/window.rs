@@ -91,6 +91,14 @@ impl<T> Window<T> {
         (self.expected, self.last)
     }
 
+    /// A command that has not come, and of which the initiator says that it will not come (RFC 7143 11.6.1), counts as done when
+    /// its turn comes. False when it is not awaited.
+    pub(super) fn pass(&mut self, number: u32) -> bool {
+        let room = distance(self.expected, self.last);
+        let awaited = room < 1 << 31 && distance(self.expected, number) <= room;
+        awaited && !self.early.contains_key(&number) && self.early.insert(number, None).is_none()
+    }
+
     /// Calls off those that wait and are meant: they count as done when their turn comes. Answers whether there were any.
     pub(super) fn call_off(&mut self, is_meant: impl Fn(&T) -> bool) -> bool {
         let meant = self.early.values_mut().filter(|command| command.as_ref().is_some_and(&is_meant));

@@ -69,4 +69,5 @@ pub(crate) use dispatch::{needs, run};
 pub(crate) use holders::{Ending, Holder, Holders};
 pub use nexus::InitiatorPort;
 pub(crate) use nexus::Nexus;
+pub(crate) use read::length_of_read;
 pub use unit::{Identity, Keeper, LogicalUnit, UnitOptions};

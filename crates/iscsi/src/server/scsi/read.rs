@@ -1,5 +1,6 @@
 //! READ, SBC-3 5.11 to 5.13, and the shortest of SBC-2.
 
+use super::limits::TRANSFER_BYTES;
 use super::medium::unprotected;
 use super::{Command, Conflict, Good, Outcome, Supported, usage};
 use crate::wire::Reader;
@@ -23,6 +24,15 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
         needs: Supported::nothing,
         run: |command| Box::pin(read(command)),
     }
+}
+
+/// How many bytes a READ takes at once, also of an initiator that expects fewer; 0 of other commands.
+pub(crate) fn length_of_read(command: &Command) -> u32 {
+    let (Some(0x08 | 0x28 | 0xa8 | 0x88), Some(unit)) = (command.cdb.first(), &command.unit) else {
+        return 0;
+    };
+    let blocks = Read::decode(&mut Reader::new(&command.cdb)).map_or(0, |request| request.count);
+    blocks.saturating_mul(unit.block_size()).min(TRANSFER_BYTES)
 }
 
 /// What was written is read back, on the disk or not: DPO, FUA and RARC change nothing of that.

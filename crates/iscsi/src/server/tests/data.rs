@@ -1,7 +1,7 @@
 //! Data of commands: with them, unasked, asked for; residuals; digests.
 
 use crate::server::testing::{Initiator, Server, Way};
-use crate::wire::pdu::{DataOut, Lun, NO_TAG, Opcode, Reject, RejectReason, Residual};
+use crate::wire::pdu::{DataOut, Function, Lun, NO_TAG, Opcode, Reject, RejectReason, Residual, TaskRequest};
 use crate::wire::scsi::{Asc, Key, Status};
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -133,4 +133,81 @@ async fn a_refused_command_swallows_what_follows_it_unasked() {
     ada.send_data(&out, &[0; 512]).await;
     let sense = ada.end_of(header.task_tag).await.sense.unwrap();
     assert_eq!((sense.key, sense.asc), (Key::ILLEGAL_REQUEST, Asc::LBA_OUT_OF_RANGE));
+}
+
+/// A WRITE (10) of 1 MiB that waits for its data.
+async fn long_write(ada: &mut Initiator) -> u32 {
+    let mut header = ada.header(&[0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0], &Way::Nothing);
+    (header.writes, header.expected_length) = (true, 1 << 20);
+    ada.send_command(&header, &[]).await;
+    header.task_tag
+}
+
+#[tokio::test]
+async fn commands_beyond_what_may_be_asked_for_wait_and_are_asked_for_once_there_is_room() {
+    let server = Server::new().await;
+    let mut ada = server.log_in_with(ADA, "MaxBurstLength=1048576\0").await;
+    let mut asked = Vec::new();
+    for _ in 0..16 {
+        long_write(&mut ada).await;
+        asked.push(ada.r2t().await);
+    }
+    let (called_off, waiting) = (long_write(&mut ada).await, long_write(&mut ada).await);
+    assert!(ada.hears_nothing().await);
+    assert_eq!(ada.connection().abort(|task| task.tag == called_off).len(), 1);
+    let first = asked[0];
+    let mut out = DataOut {
+        is_final: false,
+        lun: Lun::of(0),
+        task_tag: first.task_tag,
+        transfer_tag: first.transfer_tag,
+        exp_stat_sn: 0,
+        data_sn: 0,
+        offset: 0,
+    };
+    // Not as much as the next one needs.
+    ada.send_data(&out, &[7; 65_536]).await;
+    assert!(ada.hears_nothing().await);
+    // What was called off does not count any more.
+    assert_eq!(ada.connection().abort(|task| task.tag == asked[1].task_tag).len(), 1);
+    assert_eq!(ada.r2t().await.task_tag, waiting);
+    while out.offset < (1 << 20) - 65_536 {
+        (out.offset, out.data_sn) = (out.offset + 65_536, out.data_sn + 1);
+        out.is_final = out.data_sn == 15;
+        ada.send_data(&out, &[7; 65_536]).await;
+    }
+    assert_eq!(ada.end_of(first.task_tag).await.status, Status::GOOD);
+}
+
+#[tokio::test]
+async fn a_command_whose_digest_was_wrong_is_not_waited_for_once_its_initiator_gives_it_up() {
+    let server = Server::new().await;
+    let mut ada = server.log_in_with(ADA, "HeaderDigest=None\0DataDigest=CRC32C\0").await;
+    let lost = ada.header(&cdb(0x2a, 0, 1), &Way::Out(&[1; 512]));
+    let mut w = wire::Writer::new();
+    lost.encode(512, &mut w);
+    w.put(&[1; 516]);
+    ada.send_bytes(w.as_bytes()).await;
+    assert_eq!(ada.receive().await.head.opcode, Opcode::REJECT);
+    let next = ada.header(&[0; 6], &Way::Nothing);
+    ada.send_command(&next, &[]).await;
+    assert!(ada.hears_nothing().await);
+    let request = TaskRequest {
+        immediate: true,
+        function: Function::ABORT_TASK,
+        lun: Lun::of(0),
+        task_tag: ada.tag(),
+        referenced_tag: lost.task_tag,
+        cmd_sn: ada.cmd_sn,
+        exp_stat_sn: 0,
+        ref_cmd_sn: lost.cmd_sn,
+        exp_data_sn: 0,
+    };
+    let mut w = wire::Writer::new();
+    request.encode(&mut w);
+    ada.send(w, &[]).await;
+    let mut opcodes = [ada.receive().await.head.opcode, ada.receive().await.head.opcode];
+    opcodes.sort_by_key(|opcode| opcode.0);
+    assert_eq!(opcodes, [Opcode::SCSI_RESPONSE, Opcode::TASK_RESPONSE]);
+    assert_eq!(ada.command(&[0; 6], Way::Nothing).await.status, Status::GOOD);
 }

@@ -96,3 +96,19 @@ async fn a_tag_that_is_in_use_is_rejected() {
     let rejected = ada.receive().await;
     assert_eq!(Reject::decode(&mut rejected.reader()).unwrap().0.reason, RejectReason::TASK_IN_PROGRESS);
 }
+
+#[tokio::test]
+async fn commands_are_in_the_order_of_their_arrival_and_not_of_their_answers() {
+    let server = Server::new().await;
+    let mut ada = server.log_in(ADA).await;
+    let mut ordered = ada.header(&READY, &Way::Nothing);
+    ordered.attribute = Attribute::ORDERED;
+    let answer = ada.begin(&ordered);
+    let after = ada.header(&READY, &Way::Nothing);
+    ada.send_command(&after, &[]).await;
+    assert!(ada.hears_nothing().await);
+    tokio::spawn(answer);
+    for tag in [ordered.task_tag, after.task_tag] {
+        assert_eq!(ada.end_of(tag).await.status, Status::GOOD);
+    }
+}

@@ -1,9 +1,11 @@
 //! Sessions that begin, are begun again, have several connections, and end.
 
+use crate::server::login_phase;
+use crate::server::session::Message;
 use crate::server::testing::{Initiator, Server, Way};
 use crate::wire::pdu::{
-    AsyncEvent, AsyncMessage, LogoutReason, LogoutRequest, LogoutResponse, LogoutResult, Lun, NO_TAG, NopOut,
-    Opcode, RejectReason,
+    AsyncEvent, AsyncMessage, Head, LogoutReason, LogoutRequest, LogoutResponse, LogoutResult, Lun, NO_TAG,
+    NopOut, Opcode, RejectReason,
 };
 use crate::wire::scsi::Status;
 
@@ -184,4 +186,36 @@ async fn who_may_only_read_a_unit_is_refused_to_write() {
     server.target.set(server.target.access(), luns);
     let refused = ada.command(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], Way::Out(&[1; 512])).await;
     assert_eq!(refused.sense.unwrap().asc, crate::wire::scsi::Asc::WRITE_PROTECTED);
+}
+
+#[tokio::test]
+async fn what_was_sent_behind_the_end_of_a_session_is_not_done() {
+    let server = Server::new().await;
+    let mut before = server.log_in(ADA).await;
+    let mut logged_out = server.log_in("iqn.2026-11.test:bob").await;
+    let mut after = server.log_in(ADA).await; // takes the place of the first
+    assert_eq!(log_out(&mut logged_out, LogoutReason::CLOSE_SESSION, 0).await, LogoutResult::CLOSED);
+    for gone in [&mut before, &mut logged_out] {
+        let header = gone.header(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &Way::Out(&[7; 512]));
+        gone.send_command(&header, &[7; 512]).await;
+        assert!(gone.is_ended().await && gone.hears_nothing().await);
+        assert!(gone.connection().joined.get().unwrap().session.seen().is_empty());
+    }
+    let read = after.command(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0], Way::In(512)).await;
+    assert_eq!(read.data, [0; 512]);
+}
+
+#[tokio::test]
+async fn who_hangs_up_before_the_login_is_through_leaves_no_session() {
+    let server = Server::new().await;
+    let mut ada = server.connect();
+    ada.name = ADA.into();
+    let (header, text) = ada.login_request("", 0, 1);
+    let header = bytes::Bytes::from(header.into_bytes());
+    let head = Head::decode(&mut wire::Reader::new(&header)).unwrap();
+    ada.hang_up();
+    // As of a request that was being looked at meanwhile.
+    let message = Message { head, header, additional: bytes::Bytes::new(), data: text.into() };
+    assert!(login_phase::take(ada.connection(), message).await.is_none());
+    assert!(ada.connection().joined.get().is_some() && server.service.sessions().is_empty());
 }

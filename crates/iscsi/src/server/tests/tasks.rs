@@ -104,3 +104,46 @@ async fn who_speaks_level_2_may_ask_for_tasks() {
     assert_eq!(manage(&mut ada, Function::I_T_NEXUS_RESET, 0, NO_TAG).await, FunctionResult::COMPLETE);
     assert_eq!(ada.command(&READY, Way::Nothing).await.sense.unwrap().asc, Asc::NEXUS_LOSS);
 }
+
+#[tokio::test]
+async fn who_ends_after_it_was_called_off_is_not_taken_for_another_of_its_tag() {
+    let server = Server::new().await;
+    let mut ada = server.log_in(ADA).await;
+    let out = held(&mut ada).await;
+    let connection = ada.connection().clone();
+    let before = connection.task(out.task_tag).unwrap();
+    assert_eq!(manage(&mut ada, Function::ABORT_TASK, 0, out.task_tag).await, FunctionResult::COMPLETE);
+    let mut header = ada.header(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &Way::Out(&[7; 512]));
+    header.task_tag = out.task_tag;
+    ada.send_command(&header, &[]).await;
+    ada.r2t().await;
+    assert!(!connection.leave(&before));
+    ada.send_data(&out, &[7; 512]).await;
+    assert_eq!(ada.end_of(out.task_tag).await.status, Status::GOOD);
+    assert_eq!(ada.last.max_cmd_sn.wrapping_sub(ada.last.exp_cmd_sn), 127);
+}
+
+#[tokio::test]
+async fn a_read_that_waits_for_its_client_does_not_hold_up_a_reset_by_another() {
+    let server = Server::new().await;
+    let (mut ada, mut bob) = (server.log_in(ADA).await, server.log_in(BOB).await);
+    let connection = ada.connection().clone();
+    let _all = connection.reading.acquire_many(crate::server::limits::MAX_READING_KIB).await.unwrap();
+    let long = ada.header(&[0x28, 0, 0, 0, 0, 0, 0, 1, 0, 0], &Way::In(512)); // reads more than that
+    ada.send_command(&long, &[]).await;
+    assert!(ada.hears_nothing().await);
+    assert_eq!(manage(&mut bob, Function::LOGICAL_UNIT_RESET, 0, NO_TAG).await, FunctionResult::COMPLETE);
+}
+
+#[tokio::test]
+async fn a_task_set_is_cleared_of_commands_that_came_before_their_turn() {
+    let server = Server::new().await;
+    let mut ada = server.log_in(ADA).await;
+    let first = ada.header(&READY, &Way::Nothing);
+    let early = ada.header(&READY, &Way::Nothing);
+    ada.send_command(&early, &[]).await;
+    assert_eq!(manage(&mut ada, Function::ABORT_TASK_SET, 0, NO_TAG).await, FunctionResult::COMPLETE);
+    ada.send_command(&first, &[]).await;
+    assert_eq!(ada.end_of(first.task_tag).await.status, Status::GOOD);
+    assert!(ada.hears_nothing().await);
+}
