@@ -27,6 +27,7 @@ pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: &Mess
     match enter(connection, joined, message) {
         Ok((task, attribute, piece)) => {
             let place = place(&joined.session, attribute);
+            let piece = if matches!(place, Place::Here(_)) { piece } else { piece.map(Piece::apart) };
             let connection = connection.clone();
             Box::pin(async move { begin(&connection, &task, place, piece).await })
         }

@@ -56,7 +56,7 @@ fn accept(
     }
     match &mut state.early {
         Some(early) => {
-            early.extend(piece);
+            early.extend(piece.map(Piece::apart));
             Ok(None)
         }
         None => Ok(piece),

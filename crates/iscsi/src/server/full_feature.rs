@@ -7,6 +7,7 @@ use vfs::Payload;
 use wire::Reader;
 
 use super::connection::{Connection, Joined};
+use super::limits::MAX_EARLY;
 use super::sender::{Pdu, StatSn, header};
 use super::session::{Message, Session};
 use super::window::Admitted;
@@ -53,18 +54,31 @@ fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message) -> 
         begin_early(session);
         return answer;
     }
-    let number = cmd_sn(&message);
-    let admitted = {
-        let mut window = session.window.lock();
-        if connection.is_ended() {
-            return nothing(); // what it has sent has been called off
-        }
-        window.admit(number, (connection.clone(), message))
-    };
-    let Admitted::Now((_, message)) = admitted else { return nothing() };
+    let Some(message) = admitted(connection, session, message) else { return nothing() };
     let answer = begin(connection, joined, message);
     begin_early(session);
     answer
+}
+
+/// The request if it is the next one. If it is not it is kept, which is not for any amount of data.
+fn admitted(connection: &Arc<Connection>, session: &Session, message: Message) -> Option<Message> {
+    let mut window = session.window.lock();
+    if connection.is_ended() {
+        return None; // what it has sent has been called off
+    }
+    let number = cmd_sn(&message);
+    let message = if number == window.numbers().0 { message } else { message.apart() };
+    let early: usize = window.early().map(|(_, early)| early.data.len()).sum();
+    if early + message.data.len() > MAX_EARLY {
+        drop(window);
+        tracing::debug!(client = %connection.peer.address, "too much data before their turn");
+        connection.sender.close();
+        return None;
+    }
+    match window.admit(number, (connection.clone(), message)) {
+        Admitted::Now((_, message)) => Some(message),
+        Admitted::Later | Admitted::Ignored => None,
+    }
 }
 
 /// Requests that have come early and whose turn it is now.

@@ -18,6 +18,8 @@ pub(super) const MAX_SOLICITED: u64 = 16 << 20;
 pub(super) const MAX_PARAMETERS: usize = 8 << 20;
 /// The same of all commands of a connection.
 pub(super) const MAX_GATHERED: usize = 32 << 20;
+/// Most bytes of a session's requests that came before their turn.
+pub(super) const MAX_EARLY: usize = 32 << 20;
 /// What a connection's commands may read at a time, in KiB; a command of at most `SHORT_READ` bytes does not count.
 pub(super) const MAX_READING_KIB: u32 = 32 << 10;
 /// Reads of more than this wait for their turn, and for the client to take what waits for it.

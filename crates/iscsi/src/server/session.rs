@@ -26,6 +26,15 @@ pub(super) struct Message {
     pub(super) data: Bytes,
 }
 
+impl Message {
+    /// In memory of its own, for one that is kept: it would keep all that was received with it.
+    pub(super) fn apart(self) -> Self {
+        let [header, additional, data] =
+            [self.header, self.additional, self.data].map(|bytes| Bytes::copy_from_slice(&bytes));
+        Self { head: self.head, header, additional, data }
+    }
+}
+
 /// A request that has come before others, and over which connection.
 pub(super) type Early = (Arc<Connection>, Message);
 

@@ -42,6 +42,13 @@ pub(super) struct Piece {
     pub(super) data: Bytes,
 }
 
+impl Piece {
+    /// In memory of its own, for one that is kept: it would keep all that was received with it.
+    pub(super) fn apart(self) -> Self {
+        Self { offset: self.offset, data: Bytes::copy_from_slice(&self.data) }
+    }
+}
+
 /// A sequence that was asked for and has not come as a whole.
 #[derive(Debug)]
 struct Asked {

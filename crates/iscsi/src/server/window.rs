@@ -91,6 +91,11 @@ impl<T> Window<T> {
         (self.expected, self.last)
     }
 
+    /// Those that have come early.
+    pub(super) fn early(&self) -> impl Iterator<Item = &T> {
+        self.early.values().flatten()
+    }
+
     /// A command that has not come, and of which the initiator says that it will not come (RFC 7143 11.6.1), counts as done when
     /// its turn comes. False when it is not awaited.
     pub(super) fn pass(&mut self, number: u32) -> bool {

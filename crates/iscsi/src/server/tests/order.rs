@@ -1,7 +1,7 @@
 //! The order of commands, and what waits for what.
 
 use crate::server::testing::{Server, Way};
-use crate::wire::pdu::{Attribute, Opcode, Reject, RejectReason};
+use crate::wire::pdu::{Attribute, Lun, NO_TAG, NopOut, Opcode, Reject, RejectReason};
 use crate::wire::scsi::Status;
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -111,4 +111,20 @@ async fn commands_are_in_the_order_of_their_arrival_and_not_of_their_answers() {
     for tag in [ordered.task_tag, after.task_tag] {
         assert_eq!(ada.end_of(tag).await.status, Status::GOOD);
     }
+}
+
+#[tokio::test]
+async fn what_waits_for_its_turn_is_not_any_amount_of_data() {
+    let server = Server::new().await;
+    let mut ada = server.log_in(ADA).await;
+    ada.number();
+    for _ in 0..=32 {
+        let (task_tag, cmd_sn) = (ada.tag(), ada.number());
+        let lun = Lun::of(0);
+        let mut w = wire::Writer::new();
+        NopOut { immediate: false, lun, task_tag, transfer_tag: NO_TAG, cmd_sn, exp_stat_sn: 0 }
+            .encode(1 << 20, &mut w);
+        ada.send(w, &vec![0; 1 << 20]).await;
+    }
+    assert!(ada.is_ended().await);
 }
