@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::BytesMut;
 use conn::{Answer, Limits, Peer, Protocol, Reply, Watchdog};
+use parking_lot::Mutex;
 
 /// Messages are bytes, and each is answered with itself.
 struct Bytewise(Arc<Mutex<Vec<u8>>>);
@@ -21,7 +22,7 @@ impl Protocol for Bytewise {
         if byte == 1 {
             std::thread::sleep(Duration::from_millis(100)); // many looks of the watchdog
         }
-        self.0.lock().unwrap().push(byte);
+        self.0.lock().push(byte);
         Box::pin(async move { Some(Reply { head: vec![byte], ..Reply::default() }) })
     }
 }
@@ -44,5 +45,5 @@ fn a_slow_thread_is_not_overtaken() {
     client.write_all(&[1, 2, 3]).unwrap();
     let mut answers = [0; 3];
     client.read_exact(&mut answers).unwrap();
-    assert_eq!((answers, &taken.lock().unwrap()[..]), ([1, 2, 3], &[1, 2, 3][..]));
+    assert_eq!((answers, &taken.lock()[..]), ([1, 2, 3], &[1, 2, 3][..]));
 }

@@ -85,6 +85,10 @@ fn admitted(connection: &Arc<Connection>, session: &Session, message: Message) -
 fn begin_early(session: &Session) {
     loop {
         let Some((connection, message)) = session.window.lock().next() else { return };
+        if connection.is_ended() {
+            session.window.lock().over();
+            continue;
+        }
         if let Some(joined) = connection.joined.get() {
             let answer = begin(&connection, joined, message);
             tokio::spawn(async move {
