@@ -233,10 +233,13 @@ fn newer(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     });
     outcomes.run("iscsi-rtpg: one group of one port, active", &["iscsi-rtpg"], || {
         let text = said("iscsi-rtpg", &[&served.lun("suite")?.url()])?;
-        ensure!(text.to_lowercase().contains("active/optimized"), "it says {text}");
+        ensure!(
+            text.contains("retrieved 1 groups") && text.contains("state ACTIVE-OPTIMIZED"),
+            "it says {text}"
+        );
         Ok(())
     });
     outcomes.run("iscsi-pr: no keys are registered", &["iscsi-pr"], || {
-        said("iscsi-pr", &["--read-keys", &served.lun("suite")?.url()]).map(drop)
+        said("iscsi-pr", &["-i", INITIATOR, "--read-keys", &served.lun("suite")?.url()]).map(drop)
     });
 }
