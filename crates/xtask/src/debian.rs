@@ -75,6 +75,18 @@ pub const ISCSI_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// A virtual machine with Linux's own iSCSI initiator.
+pub const LINUX_GUEST: &[Package] = &[
+    Package { name: "qemu-system-x86", shows: "/usr/bin/qemu-system-x86_64" },
+    Package { name: "seabios", shows: "/usr/share/seabios/bios-256k.bin" },
+    Package { name: "busybox-static", shows: "/usr/share/doc/busybox-static/copyright" },
+    Package { name: "kmod", shows: "/usr/sbin/depmod" },
+    Package { name: "open-iscsi", shows: "/usr/sbin/iscsiadm" },
+    Package { name: "sg3-utils", shows: "/usr/bin/sg_inq" },
+    Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },
+    Package { name: "util-linux", shows: "/usr/sbin/fstrim" },
+];
+
 /// For the load program, beside libsmb2.
 pub const SMB_LOAD: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },

@@ -2,7 +2,9 @@
 
 mod disk;
 mod filesystems;
+mod guest;
 mod kernel;
+mod linux;
 mod place;
 mod qemu;
 mod suite;
@@ -29,6 +31,12 @@ pub fn run(args: &Args) -> Result<()> {
         debian::ensure(debian::ISCSI_PEER, false)?;
     }
     install_and_build(args, debian::ISCSI_CLIENTS, false)?;
+    if !isolate::is_isolated()
+        && (args.only.is_empty() || args.only.iter().any(|client| client == "linux"))
+        && let Err(error) = fetch_linux()
+    {
+        println!("no kernel for a virtual machine: {error:#}");
+    }
     if args.only != ["open-iscsi"] {
         isolate::enter()?;
     }
@@ -56,6 +64,9 @@ pub fn run(args: &Args) -> Result<()> {
     if wanted.has("open-iscsi") {
         kernel::run(&mut outcomes, &place, &served);
     }
+    if wanted.has("linux") && !args.peer {
+        linux::run(&mut outcomes, &place)?;
+    }
     if args.list || args.peer {
         print!("{}", outcomes.as_toml());
     }
@@ -64,6 +75,12 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let expected = if wanted.is_all { expected } else { expected.retain(|name| outcomes.has(name)) };
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
+}
+
+/// What the virtual machine needs.
+fn fetch_linux() -> Result<()> {
+    debian::ensure(debian::LINUX_GUEST, false)?;
+    guest::fetch()
 }
 
 /// What the filters mean: suites and tests of libiscsi's, runs of them, and other clients. All, when there is none.
@@ -75,7 +92,8 @@ struct Wanted {
     tests: Vec<String>,
 }
 
-const CLIENTS: &[&str] = &[suite::PROGRAM, "libiscsi", "qemu", "filesystems", "wireshark", "open-iscsi"];
+const CLIENTS: &[&str] =
+    &[suite::PROGRAM, "libiscsi", "qemu", "filesystems", "wireshark", "open-iscsi", "linux"];
 
 impl Wanted {
     fn of(args: &Args) -> Result<Self> {
