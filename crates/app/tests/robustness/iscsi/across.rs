@@ -60,8 +60,11 @@ fn an_adopted_image_cannot_be_spoiled_through_other_protocols() {
     assert_ne!(refused[0], Some(NfsStatus::STALE));
     for disposition in [Disposition::OPEN, Disposition::OVERWRITE, Disposition::SUPERSEDE] {
         let opened = smb.open("old.img", |request| request.disposition = disposition);
-        let written =
-            opened.and_then(|file| smb.write(file, 0, b"x").map(drop).inspect_err(|_| drop(smb.close(file))));
+        let written = opened.and_then(|file| {
+            let written = smb.write(file, 0, b"x");
+            smb.close(file)?;
+            written
+        });
         assert!(written.is_err(), "{disposition:?}");
     }
     let written = afp.client.open_data(volume, "old.img").and_then(|fork| afp.client.write(fork, 0, b"x"));

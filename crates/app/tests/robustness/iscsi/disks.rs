@@ -44,7 +44,7 @@ fn a_full_disk_is_said_to_be_and_loses_nothing_and_works_again_when_there_is_roo
     };
     assert_eq!(refused.sense(), Some((Key::DATA_PROTECT, Asc::SPACE_ALLOCATION_FAILED)), "{refused}");
     assert!(written > 20, "{written} chunks");
-    let mut intact = |client: &mut Iscsi, what: &str| {
+    let intact = |client: &mut Iscsi, what: &str| {
         for number in 0..written {
             let read = loop {
                 match client.read(0, number * CHUNK / 512, (CHUNK / 512) as u32) {

@@ -225,7 +225,7 @@ fn every_pdu_of_random_bytes_is_answered_or_ends_its_connection() {
         let mut random = Random::new(0x5eed_0051);
         for round in 0..300 {
             let data = random.below(300);
-            let mut bytes = header(random.below(64) as u8 | 0x40 * (round % 2) as u8, 0, data as u32);
+            let mut bytes = header(random.below(128) as u8, 0, data as u32);
             random.bytes(24).iter().zip(&mut bytes[8..]).for_each(|(from, to)| *to = *from);
             let mut client = if round % 3 == 0 { Client::new(connect(port).unwrap()) } else { enter(port) };
             let body = random.bytes(data.next_multiple_of(4));

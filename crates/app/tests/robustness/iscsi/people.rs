@@ -200,7 +200,7 @@ fn guesses_are_answered_ever_more_slowly_and_nobody_is_locked_out() {
         begun.elapsed()
     };
     let first = guess();
-    let last = (0..9).map(|_| guess()).last().unwrap();
+    let last = (0..9).fold(first, |_, _| guess());
     println!("the first guess took {first:?}, the tenth {last:?}");
     assert!(last > first + Duration::from_millis(400), "{last:?} after {first:?}");
     inside.read(0, 0, 1).unwrap();

@@ -123,13 +123,16 @@ fn data_that_nobody_has_asked_for_are_rejected() {
     });
 }
 
+/// What is wrong, how it comes about, and how many bytes are sent.
+type Change = (&'static str, fn(&mut DataOut), usize);
+
 /// RFC 7143 7.9 and 11.7: the command fails, what lies beside is as it was, and the connection goes on.
 #[test]
 fn data_in_the_wrong_place_fail_their_command_and_touch_nothing_else() {
     beside_a_neighbour("Data-Out that lies", 8 * MIB, |port| {
         let mut client = enter_with(port, &Login { keys: ASKED, ..login() }).unwrap();
         let around = [1; 24 * 512];
-        let changes: [(&str, fn(&mut DataOut), usize); 6] = [
+        let changes: [Change; 6] = [
             ("DataSN", |head| head.data_sn = 1, 4096),
             ("an offset before", |head| head.offset = u32::MAX - 511, 4096),
             ("an offset behind", |head| head.offset = 4096, 4096),
