@@ -306,7 +306,7 @@ inquiries() {
 unmapped() {
 	disk=/dev/$(block "$SMALL")
 	dd if=/work/random of="$disk" oflag=direct bs=1M
-	sg_unmap --lba=4096 --num=4096 "$disk"
+	sg_unmap --force --lba=4096 --num=4096 "$disk"
 	sg_write_same --16 --unmap --lba=16384 --num=4096 "$disk"
 	is "$(read_sum "$disk" 2 2)" "$(sum /dev/zero 2)"
 	is "$(read_sum "$disk" 2 8)" "$(sum /dev/zero 2)"

@@ -48,7 +48,7 @@ pub fn fetch() -> Result<()> {
     let package = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
     let package = format!("linux-image-{}", package.context("the package has no kernel")?);
     let folder = process::fresh_folder("linux-guest")?;
-    let script = "cd \"$0\" && apt-get download -q \"$1\" && dpkg-deb -x *.deb . && rm *.deb";
+    let script = "cd \"$0\" && apt-get download -q \"$1\" && dpkg-deb -x *.deb new && mv new/* . && rm *.deb";
     process::stdout_of("sh", &["-c", script, &text(&folder), &package], LIMIT).map(drop)
 }
 
@@ -63,7 +63,7 @@ fn kernel() -> Result<(PathBuf, PathBuf)> {
     Ok((image, modules))
 }
 
-/// Why there is no machine, or the kernel and the first file system, with the files given beside the programs.
+/// The kernel and the first file system, with the files given beside the programs.
 pub fn make(work: &Path, more: &[(&str, u32, Vec<u8>)]) -> Result<(PathBuf, PathBuf)> {
     let (image, modules) = kernel()?;
     let mut archive = Archive::default();
