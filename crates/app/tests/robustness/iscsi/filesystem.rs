@@ -144,12 +144,19 @@ fn verify(top: &Path, image: &Path, promised: &BTreeMap<String, Vec<u8>>) {
     assert!(run("debugfs", &["-f", text(&top.join("script")), text(&copy)]));
     for (name, content) in promised {
         let found = std::fs::read(out.join(name)).unwrap_or_default();
-        assert!(found == *content, "{name}: {} of {} bytes", found.len(), content.len());
+        let seen = || {
+            let stat = Command::new("debugfs").args(["-R", &format!("stat {name}"), text(&copy)]).output();
+            stat.map(|told| String::from_utf8_lossy(&told.stdout).into_owned()).unwrap_or_default()
+        };
+        assert!(found == *content, "{name}: {} of {} bytes; {}", found.len(), content.len(), seen());
     }
     std::fs::remove_dir_all(&out).unwrap();
 }
 
+/// Alone: it holds a kernel's file system, and what the kernel does when the machine is busy with others is not ours to test.
+/// `cargo test -p fourfold --test robustness -- --ignored ext4` runs it.
 #[test]
+#[ignore = "mounts a file system of the kernel's on loop and FUSE; run it alone"]
 fn an_ext4_is_sound_after_twenty_kills_and_has_what_was_promised() {
     let (top, share) = folder();
     let mut server = Server::start_with_iscsi(top.path(), &share);
