@@ -4,7 +4,7 @@
 
 # The shell has many programs in itself, and takes those first.
 export PATH=/bin:/applets
-/bin/busybox mkdir -p /applets /proc /sys /dev /run/lock/iscsi /etc/iscsi /mnt /work /tmp
+/bin/busybox mkdir -p /applets /proc /sys /dev /run/lock/iscsi /etc/iscsi /mnt /scratch /tmp
 /bin/busybox --install -s /applets
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -35,8 +35,8 @@ node.conn[0].timeo.login_timeout = 10
 node.conn[0].timeo.noop_out_interval = 2
 node.conn[0].timeo.noop_out_timeout = 5
 END
-head -c 32m /dev/urandom >/work/random
-SUM=$(md5sum </work/random)
+head -c 32m /dev/urandom >/scratch/random
+SUM=$(md5sum </scratch/random)
 
 # check NAME COMMAND...: the command runs with -e, and the last thing it says is why it failed.
 check() {
@@ -218,9 +218,9 @@ flushes() {
 
 write_and_read() {
 	disk=/dev/$(block "$1")
-	dd if=/work/random of="$disk" oflag=direct bs=1M seek=3
+	dd if=/scratch/random of="$disk" oflag=direct bs=1M seek=3
 	is "$(read_sum "$disk" 32 3)" "$SUM"
-	dd if=/work/random of="$disk" bs=64k conv=fsync
+	dd if=/scratch/random of="$disk" bs=64k conv=fsync
 	echo 3 >/proc/sys/vm/drop_caches
 	dd if="$disk" of=/tmp/read bs=8k count=4096
 	is "$(md5sum </tmp/read)" "$SUM"
@@ -243,8 +243,8 @@ without_immediate_data() {
 	set_all "$LARGE" node.session.iscsi.InitialR2T Yes node.session.iscsi.ImmediateData No \
 		node.session.iscsi.MaxBurstLength 16384 'node.conn[0].iscsi.MaxRecvDataSegmentLength' 4096
 	login "$LARGE"
-	dd if=/work/random of="/dev/$(block "$LARGE")" oflag=direct bs=1M count=8
-	is "$(read_sum "/dev/$(block "$LARGE")" 8)" "$(sum /work/random 8)"
+	dd if=/scratch/random of="/dev/$(block "$LARGE")" oflag=direct bs=1M count=8
+	is "$(read_sum "/dev/$(block "$LARGE")" 8)" "$(sum /scratch/random 8)"
 	logout "$LARGE"
 	set_all "$LARGE" node.session.iscsi.InitialR2T No node.session.iscsi.ImmediateData Yes \
 		node.session.iscsi.MaxBurstLength 16776192 'node.conn[0].iscsi.MaxRecvDataSegmentLength' 262144
@@ -256,7 +256,7 @@ file_system() {
 	mkfs.ext4 -F -q -E discard,lazy_itable_init=0 "$disk"
 	mount -t ext4 "$disk" /mnt
 	mkdir /mnt/folder
-	cp /work/random /mnt/folder/random
+	cp /scratch/random /mnt/folder/random
 	cp -r /bin /etc /mnt/folder
 	sync
 	umount /mnt
@@ -271,7 +271,7 @@ file_system() {
 trimmed() {
 	disk=/dev/$(block "$1")
 	mount -t ext4 "$disk" /mnt
-	cat /work/random /work/random >/mnt/gone
+	cat /scratch/random /scratch/random >/mnt/gone
 	sync
 	before=$(ask allocated "${1##*.}")
 	rm /mnt/gone
@@ -285,12 +285,12 @@ trimmed() {
 
 discarded() {
 	disk=/dev/$(block "$SMALL")
-	dd if=/work/random of="$disk" oflag=direct bs=1M
+	dd if=/scratch/random of="$disk" oflag=direct bs=1M
 	/bin/blkdiscard -o 1048576 -l 8388608 "$disk"
 	/bin/blkdiscard -z -o 16777216 -l 1048576 "$disk"
 	is "$(read_sum "$disk" 8 1)" "$(sum /dev/zero 8)"
 	is "$(read_sum "$disk" 1 16)" "$(sum /dev/zero 1)"
-	is "$(read_sum "$disk" 1)" "$(sum /work/random 1)"
+	is "$(read_sum "$disk" 1)" "$(sum /scratch/random 1)"
 }
 
 inquiries() {
@@ -305,7 +305,7 @@ inquiries() {
 
 unmapped() {
 	disk=/dev/$(block "$SMALL")
-	dd if=/work/random of="$disk" oflag=direct bs=1M
+	dd if=/scratch/random of="$disk" oflag=direct bs=1M
 	sg_unmap --force --lba=4096 --num=4096 "$disk"
 	sg_write_same --16 --unmap --lba=16384 --num=4096 "$disk"
 	is "$(read_sum "$disk" 2 2)" "$(sum /dev/zero 2)"
@@ -321,8 +321,8 @@ unmapped() {
 
 compared() {
 	disk=/dev/$(block "$SMALL")
-	dd if=/work/random of="$disk" oflag=direct bs=1M count=1
-	dd if=/work/random bs=512 skip=8 count=1 >/tmp/both
+	dd if=/scratch/random of="$disk" oflag=direct bs=1M count=1
+	dd if=/scratch/random bs=512 skip=8 count=1 >/tmp/both
 	head -c 512 /dev/zero >>/tmp/both
 	sg_compare_and_write --in=/tmp/both --lba=8 --num=1 --xferlen=1024 "$disk"
 	dd if="$disk" of=/tmp/read iflag=direct bs=512 skip=8 count=1
@@ -347,14 +347,14 @@ reserved() {
 	sg_persist --out --reserve --param-rk=0xabc --prout-type=1 "$mine" # write exclusive
 	sg_persist --in --read-keys "$other" | grep -q 0xabc
 	sg_persist --in --read-reservation "$other" | grep -q 'Write Exclusive'
-	refused dd if=/work/random of="$other" oflag=direct bs=4k count=1
+	refused dd if=/scratch/random of="$other" oflag=direct bs=4k count=1
 	dd if="$other" iflag=direct of=/dev/null bs=4k count=1
-	dd if=/work/random of="$mine" oflag=direct bs=4k count=1
+	dd if=/scratch/random of="$mine" oflag=direct bs=4k count=1
 	sg_persist --out --register --param-sark=0xdef "$other"
 	sg_persist --out --preempt --param-rk=0xdef --param-sark=0xabc --prout-type=1 "$other"
-	refused dd if=/work/random of="$mine" oflag=direct bs=4k count=1
+	refused dd if=/scratch/random of="$mine" oflag=direct bs=4k count=1
 	sg_persist --out --clear --param-rk=0xdef "$other"
-	dd if=/work/random of="$mine" oflag=direct bs=4k count=1
+	dd if=/scratch/random of="$mine" oflag=direct bs=4k count=1
 	iscsiadm -m node -T "$SMALL" -p "$PORTAL" -I other --logout
 }
 
@@ -363,14 +363,14 @@ resized() {
 	is "$(ask resize open/large 320M)" "done"
 	iscsiadm -m session -R
 	soon has_size "$disk" 655360
-	dd if=/work/random of="/dev/$disk" oflag=direct bs=1M count=1 seek=319
-	is "$(read_sum "/dev/$disk" 1 319)" "$(sum /work/random 1)"
+	dd if=/scratch/random of="/dev/$disk" oflag=direct bs=1M count=1 seek=319
+	is "$(read_sum "/dev/$disk" 1 319)" "$(sum /scratch/random 1)"
 }
 
 # survives WHAT: the server goes and comes back under writes.
 survives() {
 	disk=/dev/$(block "$SMALL")
-	(for _ in 1 2 3; do dd if=/work/random of="$disk" oflag=direct bs=256k || exit 1; done; touch /tmp/wrote) &
+	(for _ in 1 2 3; do dd if=/scratch/random of="$disk" oflag=direct bs=256k || exit 1; done; touch /tmp/wrote) &
 	writer=$!
 	sleep 0.5
 	is "$(ask "$1")" "done"
