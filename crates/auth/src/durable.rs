@@ -26,6 +26,16 @@ pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     File::open(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))?.sync_all()
 }
 
+/// Waits until nobody else holds the lock that is the file at `path`. The system lets go of it when the process ends, however
+/// it ends.
+///
+/// # Errors
+/// The file cannot be made or locked.
+pub fn lock(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    file.lock().map(|()| file)
+}
+
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");

@@ -1,8 +1,7 @@
 //! `accounts.toml` in the state folder: the accounts made with `fourfold user`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -283,9 +282,7 @@ fn secrets(name: &str, password: &str) -> Result<Vec<Secret>, Error> {
 /// Held while the accounts change; the system lets go of it when the process ends, however it ends.
 fn lock(state: &Path) -> Result<File, Error> {
     let path = state.join("accounts.lock");
-    let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-    let locked = open.and_then(|file| file.lock().map(|()| file));
-    locked.map_err(|source| Error::Io { path, source })
+    durable::lock(&path).map_err(|source| Error::Io { path, source })
 }
 
 #[cfg(test)]

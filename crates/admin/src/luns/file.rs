@@ -1,8 +1,7 @@
 //! `luns.toml` in the state folder.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use auth::durable;
@@ -407,9 +406,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
 /// Held while the LUNs change; the system lets go of it when the process ends, however it ends.
 fn lock(state: &Path) -> Result<File, LunError> {
     let path = state.join("luns.lock");
-    let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-    let locked = open.and_then(|file| file.lock().map(|()| file));
-    locked.map_err(|source| LunError::Io { path, source })
+    durable::lock(&path).map_err(|source| LunError::Io { path, source })
 }
 
 #[cfg(test)]

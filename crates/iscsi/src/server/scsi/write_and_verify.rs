@@ -24,8 +24,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     }
 }
 
-/// Data that are compared later are kept until then; others are written as they arrive. An initiator that has fewer than
-/// there are blocks writes those, as with WRITE. Of either kind there may be fewer
+/// Data that are compared later are kept until then; others are written as they arrive. Of either kind there may be fewer
 /// than the blocks, as with WRITE: what there is is written.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let unit = command.unit()?;
