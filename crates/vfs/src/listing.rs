@@ -242,17 +242,27 @@ impl Listing {
         shown.filter(|name| !matches!(&***name, b"." | b"..")).chain(&self.hidden)
     }
 
-    /// Something was heard of an entry; a sidecar's says something of its file as well.
-    fn note_changed(&self, name: &[u8]) {
+    /// Notes that an event was about this name. An event about a sidecar is about its file as well. After an event
+    /// about names (`spoils`) the listing is no longer true, and this is known before anybody can take the event.
+    fn note_changed(&self, name: &[u8], spoils: bool) {
         let mut changed = self.changed.lock();
         changed.insert(name.into());
         changed.extend(sidecar_owner(name).map(Box::from));
         self.any_changed.store(true, Ordering::Release);
+        if spoils {
+            self.watched.store(false, Ordering::Release);
+        }
     }
 
-    /// Whether an event was about this name; it is forgotten, as the caller will ask the host.
+    /// Whether an event was about this name. The event is forgotten, because the caller holds the entry's details and
+    /// asks the host before it releases them. When the listing is no longer watched, the event stays for `take_over`:
+    /// the name may have become another file's, and the old entry's details then say nothing about that file.
     fn take_changed(&self, name: &[u8]) -> bool {
-        self.any_changed.load(Ordering::Acquire) && self.changed.lock().remove(name)
+        if !self.any_changed.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut changed = self.changed.lock();
+        if self.watched.load(Ordering::Acquire) { changed.remove(name) } else { changed.contains(name) }
     }
 
     fn is_version(&self, folder: &Attributes) -> bool {
@@ -263,17 +273,26 @@ impl Listing {
         if cookie == 0 { Some(0) } else { self.after.get(&cookie).map(|&index| index as usize) }
     }
 
-    /// Takes what an older listing knew of entries of which nothing was heard since. A file that has come to have
-    /// another name is none of them, whichever name it is found by.
+    /// Takes the details of an older listing's entries that no event was about. The details of a file that has come to
+    /// have another name are not taken, whichever of its names the entry has. The caller keeps new events away, and has
+    /// marked the old listing as not watched, so that its events are not taken either.
+    ///
+    /// This thread holds the folder, so it does not wait for an entry that a client is asking the host about just now:
+    /// the new listing asks for that entry again.
     fn take_over(&self, old: &Self) {
-        let changed = old.changed.lock();
+        // Released before the first entry: `Page::details` holds an entry and then takes the changes.
+        let changed = std::mem::take(&mut *old.changed.lock());
         let is_changed = |entry: &&Entry| changed.contains(&*entry.name);
         let came: HashSet<FileId> = self.entries.iter().filter(is_changed).map(|entry| entry.id).collect();
         for entry in &self.entries {
             let Some(&next) = old.after.get(&entry.cookie) else { continue };
             let before = &old.entries[next as usize - 1];
-            if before.name == entry.name && before.id == entry.id && !came.contains(&entry.id) {
-                *entry.details.lock() = before.details.lock().take();
+            if before.name != entry.name || before.id != entry.id || came.contains(&entry.id) {
+                continue;
+            }
+            let known = before.details.try_lock().and_then(|mut known| known.take());
+            if known.is_some() {
+                *entry.details.lock() = known;
             }
         }
         self.more_bytes.store(old.more_bytes.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use vfs::backend::host::{Host, HostOptions};
@@ -300,4 +300,57 @@ fn rich_details_of_ten_thousand_entries_are_asked_for_once() {
     let third = look();
     println!("10,000 rich entries (listing, all): {first:?}, again {second:?}, after a change {third:?}");
     assert!(second.1 * 3 < first.1 && third.1 < first.1, "{first:?}, {second:?}, {third:?}");
+}
+
+/// A client that asks for an entry's details and one that lists the folder anew each need the entry and the changes.
+#[test]
+fn listings_and_details_of_a_folder_that_changes_do_not_wait_for_each_other() {
+    const FILES: usize = 3_000;
+    const LISTERS: usize = 3;
+    let disk = Arc::new(Disk::new());
+    disk.fill(FILES);
+    let (end, (tell, told)) = (Instant::now() + Duration::from_secs(3), mpsc::channel());
+    let start = |work: fn(&Disk, usize)| {
+        let (disk, tell) = (disk.clone(), tell.clone());
+        std::thread::spawn(move || {
+            (0..).take_while(|_| Instant::now() < end).for_each(|round| work(&disk, round));
+            tell.send(()).unwrap();
+        });
+    };
+    for _ in 0..LISTERS {
+        start(|disk, _| {
+            let page = disk.volume.list(&disk.me.caller, &disk.root(), 0).unwrap();
+            for entry in page.named() {
+                page.details(&disk.me.caller, entry).unwrap();
+            }
+        });
+    }
+    start(|disk, round| {
+        std::fs::write(disk.path().join(long(round % FILES)), format!("{round}")).unwrap();
+        if round % 10 == 0 {
+            disk.create(&format!("new {round}"));
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    });
+    for _ in 0..=LISTERS {
+        told.recv_timeout(Duration::from_secs(60)).expect("a thread has waited for a minute");
+    }
+    std::fs::write(disk.path().join(long(7)), "four").unwrap();
+    assert_eq!(disk.rich(&long(7)).details.attributes.size, 4);
+}
+
+/// A page that is older than the change takes no event away from the listing that follows.
+#[test]
+fn a_name_that_became_a_links_is_heard_of_although_an_old_page_asked_about_it() {
+    let disk = Disk::new();
+    disk.fill(200);
+    let (file, replaced) = (long(8), long(9));
+    assert_eq!(disk.rich(&file).details.attributes.links, 1);
+    let old = disk.volume.list(&disk.me.caller, &disk.root(), 0).unwrap();
+    std::fs::remove_file(disk.path().join(&replaced)).unwrap();
+    std::fs::hard_link(disk.path().join(&file), disk.path().join(&replaced)).unwrap();
+    disk.volume.offspring(&disk.root()).unwrap(); // takes in the events
+    let entry = old.named().find(|entry| entry.name() == replaced.as_bytes()).unwrap();
+    assert_eq!(old.details(&disk.me.caller, entry).unwrap().attributes.links, 2);
+    assert_eq!(disk.rich(&file).details.attributes.links, 2);
 }

@@ -9,8 +9,8 @@ use nfs::wire::v3::create::CreateHow;
 use nfs::wire::v3::types::{DirOpArgs, Fattr3, Sattr3, Status, Verifier};
 use nfs::wire::v3::write::StableHow;
 use nfs::wire::v3::{
-    PROGRAM, Procedure, VERSION, commit, create, getattr, lookup, mkdir, read, readdir, remove, rename,
-    setattr, write,
+    PROGRAM, Procedure, VERSION, commit, create, getattr, lookup, mkdir, read, readdir, readdirplus, remove,
+    rename, setattr, write,
 };
 use nfs::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
 use nfs::wire::{mount, nlm};
@@ -290,6 +290,24 @@ impl Client {
             let request = readdir::Request { dir: Opaque(dir), cookie, verifier: [0; 8], count: 2048 };
             let results = self.call(Procedure::READDIR, &request);
             let page = results.value::<readdir::Res<'_>>().map_err(|fail| fail.status)?;
+            for entry in &page.entries {
+                names.push(String::from_utf8_lossy(entry.name.0).into_owned());
+                cookie = entry.cookie;
+            }
+            if page.eof {
+                return Ok(names);
+            }
+        }
+    }
+
+    /// The names in a folder and their attributes, asked for in pages as large as Linux asks for.
+    pub(crate) fn names_plus(&mut self, dir: &[u8]) -> Result<Vec<String>, Status> {
+        let (mut names, mut cookie) = (Vec::new(), 0);
+        loop {
+            let (verifier, dircount, maxcount) = ([0; 8], 32_768, 32_768);
+            let request = readdirplus::Request { dir: Opaque(dir), cookie, verifier, dircount, maxcount };
+            let results = self.call(Procedure::READDIRPLUS, &request);
+            let page = results.value::<readdirplus::Res<'_>>().map_err(|fail| fail.status)?;
             for entry in &page.entries {
                 names.push(String::from_utf8_lossy(entry.name.0).into_owned());
                 cookie = entry.cookie;

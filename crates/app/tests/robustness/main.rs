@@ -9,6 +9,7 @@ mod datagrams;
 mod disks;
 mod iscsi;
 mod killed;
+mod listed_and_written;
 mod neighbour;
 mod random;
 mod records;

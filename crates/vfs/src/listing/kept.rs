@@ -82,7 +82,7 @@ impl State {
     }
 
     fn hear(&mut self, name: &[u8], what: crate::backend::Heard) {
-        self.listing.note_changed(name);
+        self.listing.note_changed(name, what.is_about_names());
         if !what.is_about_names() {
             return;
         }
