@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
-use vfs::backend::{Found, NewKind, Stability};
+use vfs::backend::{Found, NewKind, Stability, XattrMode};
 use vfs::events::{Aspects, Event, Filter, Happened, Scope, Seen};
 use vfs::mac::{DosAttributes, Metadata};
 use vfs::state::{ClientId, Modes, Party, Stream};
@@ -164,15 +164,38 @@ fn old_attributes_ignore_case_and_stay_below_their_limits() {
         };
         assert!(all().is_empty());
         set(&[(b".type", Some(b"text")), (b"Note", Some(b"\0\xff"))]).unwrap();
-        assert_eq!(all(), [".TYPE=text", "NOTE=\\x00\\xff"]);
-        assert_eq!(file.object.xattr(b"user.fourfold.ea.NOTE").unwrap(), b"\0\xff");
+        assert_eq!(all(), [".type=text", "Note=\\x00\\xff"]);
+        assert_eq!(file.object.xattr(b"user.fourfold.ea.Note").unwrap(), b"\0\xff");
         set(&[(b"NOTE", Some(b"n")), (b".TYPE", None), (b"none", None)]).unwrap();
-        assert_eq!(all(), ["NOTE=n"]);
+        assert_eq!(all(), ["Note=n"]);
         assert_eq!(set(&[(b"", Some(b"x"))]), Err(Error::InvalidName));
         assert_eq!(set(&[(&[b'x'; MAX_EA_NAME + 1], Some(b"x"))]), Err(Error::NameTooLong));
         assert_eq!(set(&[(b"Ok", Some(b"x")), (b"big", Some(&vec![1; MAX_EA_BYTES]))]), Err(Error::TooMany));
-        assert_eq!(all(), ["NOTE=n"], "none of them, if not all");
+        assert_eq!(all(), ["Note=n"], "none of them, if not all");
         assert!(!volume.has_streams(&file).unwrap(), "they are no streams");
+        drop(dir);
+    }
+}
+
+/// Earlier versions stored every name in capitals.
+#[test]
+fn an_old_attribute_in_capitals_is_found_and_takes_the_case_in_which_it_is_set_next() {
+    for (volume, dir, actor) in volumes() {
+        let (root, file) = make(&volume, &actor, b"a");
+        file.object.set_xattr(&actor.caller, b"user.fourfold.ea.ONE", b"1", XattrMode::Set).unwrap();
+        let set = |name: &[u8], value: &[u8]| {
+            volume.set_eas(&actor, &file, beside(&root, b"a"), &[(name, Some(value))]).unwrap();
+            let eas = volume.eas(&file).unwrap();
+            eas.iter().map(|ea| (ea.name.clone(), ea.value.clone())).collect::<Vec<_>>()
+        };
+        let one = |name: &[u8], value: &[u8]| vec![(name.to_vec(), value.to_vec())];
+        assert_eq!(set(b"one", b"2"), one(b"one", b"2"));
+        assert_eq!(file.object.xattr(b"user.fourfold.ea.ONE").err(), Some(Error::NoSuchAttribute));
+        assert_eq!(set(b"ONE", b"3"), one(b"one", b"3"));
+        // What a crash between setting the new name and removing the old one leaves.
+        file.object.set_xattr(&actor.caller, b"user.fourfold.ea.ONE", b"1", XattrMode::Set).unwrap();
+        assert_eq!(set(b"other", b""), one(b"one", b"3"));
+        assert_eq!(set(b"One", b""), Vec::new(), "both go");
         drop(dir);
     }
 }

@@ -65,7 +65,7 @@ fn named(all: &[Ea], input: &[u8]) -> Result<Vec<FullEa>, Status> {
     let names = ea_names(input).map_err(|_| Status::EA_LIST_INCONSISTENT)?;
     let find = |name: &[u8]| match all.iter().find(|ea| ea.name.eq_ignore_ascii_case(name)) {
         Some(ea) => full(ea),
-        None => FullEa { name: name.to_ascii_uppercase(), ..FullEa::default() },
+        None => FullEa { name: name.to_vec(), ..FullEa::default() },
     };
     Ok(names.into_iter().map(find).collect())
 }
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_there_has_an_empty_value() {
-        let all = [Ea { name: b"ONE".to_vec(), value: b"1".to_vec() }];
-        let input = b"\x0c\0\0\0\x03one\0\0\0\0\0\0\0\0\x03two\0";
-        assert_eq!(named(&all, input), Ok(vec![ea("ONE", "1"), ea("TWO", "")]));
+        let all = [Ea { name: b"One".to_vec(), value: b"1".to_vec() }];
+        let input = b"\x0c\0\0\0\x03ONE\0\0\0\0\0\0\0\0\x03two\0";
+        assert_eq!(named(&all, input), Ok(vec![ea("One", "1"), ea("two", "")]));
         assert_eq!(named(&all, b"\x01\0\0\0\x03one\0"), Err(Status::EA_LIST_INCONSISTENT));
     }
 }
