@@ -126,7 +126,9 @@ pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> 
     }
     let credits = connection.window.lock().grant(1, 1);
     let mut w = Writer::new();
-    Header { credits, flags: Flags::RESPONSE, ..Header::request(Command::NEGOTIATE, 0) }.encode(&mut w);
+    // 3.3.5.3.1: a value that the specification does not name is 0. The request had no credit charge to repeat.
+    let plain = Header { credit_charge: 0, ..Header::request(Command::NEGOTIATE, 0) };
+    Header { credits, flags: Flags::RESPONSE, ..plain }.encode(&mut w);
     w.put(&body);
     Some(framed(w.into_bytes()))
 }

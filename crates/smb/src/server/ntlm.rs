@@ -11,6 +11,7 @@
 //!
 //! NTLMv2 only: the older responses are refused whatever the account. Time and randomness are passed in.
 
+mod charset;
 pub(crate) mod keys;
 #[cfg(test)]
 mod tests;
@@ -19,15 +20,15 @@ use auth::{Account, Accounts};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use wire::{Malformed, Writer};
 
+use self::charset::Charset;
 use self::keys::{Side, hmac_md5};
 use crate::wire::Status;
 use crate::wire::ntlm::{Authenticate, Challenge, Negotiate, NtlmV2Response, Version};
 use crate::wire::ntlm::{av, av_pairs, encode_av_pairs, flags};
 use crate::wire::spnego::{HINT, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
-/// What a client asks for and gets. The others are ours to say.
-const ECHOED: u32 = flags::UNICODE
-    | flags::REQUEST_TARGET
+/// What a client asks for and gets, beside the character set. The others are ours to say.
+const ECHOED: u32 = flags::REQUEST_TARGET
     | flags::SIGN
     | flags::SEAL
     | flags::ALWAYS_SIGN
@@ -163,15 +164,14 @@ impl Exchange {
 
     /// Who somebody says they are, if this message of theirs decides whether they are let in.
     pub(super) fn claimed(&self, message: &[u8]) -> Option<String> {
-        if !matches!(self.state, State::Challenged(_)) {
-            return None;
-        }
+        let State::Challenged(challenged) = &self.state else { return None };
         let ntlm = match Token::decode(message).ok()? {
             Token::Ntlm(ntlm) => ntlm,
             Token::Resp(resp) => resp.response_token?,
             Token::Init(_) => return None,
         };
-        Authenticate::decode(ntlm).ok().map(|sent| text(sent.user)).filter(|user| !user.is_empty())
+        let user = challenged.charset.text(Authenticate::decode(ntlm).ok()?.user);
+        (!user.is_empty()).then_some(user)
     }
 
     fn begin(&mut self, init: NegTokenInit<'_>, judge: &Judge<'_>) -> Result<Step, Status> {
@@ -253,16 +253,22 @@ struct Challenged {
     message: Vec<u8>,
     challenge: [u8; 8],
     flags: u32,
+    /// Of the names in the client's next message.
+    charset: Charset,
 }
 
 impl Challenged {
     fn new(negotiate: &[u8], judge: &Judge<'_>) -> Result<Self, Status> {
         let asked = Negotiate::decode(negotiate).map_err(malformed)?;
-        if asked.flags & flags::UNICODE == 0 || negotiate.len() > MAX_NEGOTIATE {
-            return Err(Status::INVALID_PARAMETER); // from before NTLMv2
+        // MS-NLMP 2.2.2.5: without a character set the token is invalid.
+        let charset = Charset::chosen(asked.flags).ok_or(Status::INVALID_PARAMETER)?;
+        if negotiate.len() > MAX_NEGOTIATE {
+            return Err(Status::INVALID_PARAMETER);
         }
-        let flags = asked.flags & ECHOED | ALWAYS;
-        let (netbios, dns) = (utf16(&judge.names.netbios), utf16(&judge.names.dns));
+        let flags = asked.flags & ECHOED | ALWAYS | charset.flag();
+        // The AV pairs are Unicode in either character set (MS-NLMP 2.2.2.1).
+        let [netbios, dns] =
+            [&judge.names.netbios, &judge.names.dns].map(|name| Charset::Unicode.bytes(name));
         let mut target_info = Writer::new();
         let pairs: [(u16, &[u8]); 5] = [
             (av::NB_DOMAIN_NAME, &netbios),
@@ -274,7 +280,7 @@ impl Challenged {
         encode_av_pairs(&mut target_info, &pairs);
         let mut message = Writer::new();
         let challenge = Challenge {
-            target_name: &netbios,
+            target_name: &charset.bytes(&judge.names.netbios),
             flags,
             challenge: judge.challenge,
             target_info: target_info.as_bytes(),
@@ -282,7 +288,7 @@ impl Challenged {
         };
         challenge.encode(&mut message);
         let (negotiate, message) = (negotiate.to_vec(), message.into_bytes());
-        Ok(Self { negotiate, message, challenge: judge.challenge, flags })
+        Ok(Self { negotiate, message, challenge: judge.challenge, flags, charset })
     }
 
     /// MS-NLMP 3.2.5.1.2.
@@ -290,8 +296,8 @@ impl Challenged {
         let sent = Authenticate::decode(message).map_err(malformed)?;
         let mut login = Login {
             who: Who::Anonymous,
-            user: text(sent.user),
-            workstation: text(sent.workstation),
+            user: self.charset.text(sent.user),
+            workstation: self.charset.text(sent.workstation),
             session_key: [0; 16],
         };
         if sent.user.is_empty() && sent.nt_response.is_empty() && matches!(sent.lm_response, [] | [0]) {
@@ -335,7 +341,8 @@ impl Challenged {
             return Err(Status::INVALID_PARAMETER); // as Windows says, whatever the password
         }
         let nt_hash = account.as_ref().and_then(Account::nt_hash);
-        let key = keys::response_key(nt_hash.unwrap_or(&NOBODY), &units(sent.user), sent.domain);
+        let [user, domain] = [sent.user, sent.domain].map(|name| self.charset.units(name));
+        let key = keys::response_key(nt_hash.unwrap_or(&NOBODY), &user, &domain);
         let proof = hmac_md5(&key, &[&self.challenge, response.client_challenge]);
         let is_right = verify_slices_are_equal(&proof, &response.proof).is_ok();
         let base = hmac_md5(&key, &[&proof]);
@@ -433,16 +440,4 @@ impl std::fmt::Debug for Login {
 fn malformed(error: Malformed) -> Status {
     tracing::debug!(%error, "a login");
     Status::INVALID_PARAMETER
-}
-
-fn units(bytes: &[u8]) -> Vec<u16> {
-    bytes.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf16_lossy(&units(bytes))
-}
-
-fn utf16(text: &str) -> Vec<u8> {
-    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }

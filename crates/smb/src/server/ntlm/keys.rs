@@ -11,10 +11,10 @@ pub(crate) fn hmac_md5(key: &[u8], pieces: &[&[u8]]) -> [u8; 16] {
     mac.finalize().into_bytes().into()
 }
 
-/// NTOWFv2 of an NT hash. `user` is as the client sent it, in upper case here; `domain` as the client sent it.
-pub(crate) fn response_key(nt_hash: &[u8; 16], user: &[u16], domain: &[u8]) -> [u8; 16] {
-    let user: Vec<u8> = upper_case(user).flat_map(u16::to_le_bytes).collect();
-    hmac_md5(nt_hash, &[&user, domain])
+/// NTOWFv2 of an NT hash, with the names that the client sent. The user's name counts in upper case.
+pub(crate) fn response_key(nt_hash: &[u8; 16], user: &[u16], domain: &[u16]) -> [u8; 16] {
+    let names = upper_case(user).chain(domain.iter().copied());
+    hmac_md5(nt_hash, &[&names.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()])
 }
 
 /// As Windows does it: each unit for itself, so that "ß" stays as it is.
@@ -103,8 +103,7 @@ mod tests {
     /// MS-NLMP 4.2.4.1.1, 4.2.4.1.3, 4.2.4.2.2, 4.2.4.2.3 with the values of 4.2.1.
     #[test]
     fn keys_are_those_of_the_specification() {
-        let domain: Vec<u8> = units("Domain").into_iter().flat_map(u16::to_le_bytes).collect();
-        let response_key = response_key(&auth::nt_hash("Password"), &units("User"), &domain);
+        let response_key = response_key(&auth::nt_hash("Password"), &units("User"), &units("Domain"));
         assert_eq!(response_key, key("0c868a403bfd7a93a3001ef22ef02e3f"));
         let temp = hex("01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000
              02000c0044006f006d00610069006e00 01000c00530065007200760065007200 0000000000000000");

@@ -10,6 +10,10 @@ const NOW: u64 = 0x01D0_AECB_ADF5_A1A1;
 /// What Windows asks for.
 const FLAGS: u32 = 0xE208_8297;
 
+fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
 struct People(Vec<Account>);
 
 impl Accounts for People {
@@ -43,6 +47,7 @@ impl Server {
         let people = vec![
             account("ada", "Passwort ß", false),
             account("gone", "secret", true),
+            account("jürgen", "secret", false),
             Account { secrets: vec![], ..account("keyless", "", false) },
         ];
         let names = Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into() };
@@ -92,6 +97,14 @@ impl Client {
         w.into_bytes()
     }
 
+    /// A name as this client sends it: in Unicode, or in code page 850, of which it knows one letter.
+    fn name(&self, text: &str) -> Vec<u8> {
+        match self.flags & flags::UNICODE {
+            0 => text.chars().map(|c| if c == 'ü' { 0x81 } else { u8::try_from(c).unwrap() }).collect(),
+            _ => utf16(text),
+        }
+    }
+
     fn is_anonymous(&self) -> bool {
         self.user.is_empty()
     }
@@ -109,7 +122,7 @@ impl Client {
         }
         encode_av_pairs(&mut temp, &pairs);
         temp.zeros(4);
-        let (user, domain) = (utf16(self.user), utf16(self.domain));
+        let domain = utf16(self.domain);
         let upper = utf16(&self.user.to_uppercase());
         let key = hmac_md5(&auth::nt_hash(self.password), &[&upper, &domain]);
         let proof = hmac_md5(&key, &[&asked.challenge, temp.as_bytes()]);
@@ -120,9 +133,9 @@ impl Client {
         let message = Authenticate {
             lm_response: if self.is_anonymous() { &[0] } else { &[0; 24] },
             nt_response: if self.is_anonymous() { &[] } else { &response },
-            domain: &domain,
-            user: &user,
-            workstation: &utf16("LAPTOP"),
+            domain: &self.name(self.domain),
+            user: &self.name(self.user),
+            workstation: &self.name("LAPTOP"),
             session_key: if self.flags & flags::KEY_EXCH == 0 { &[] } else { &encrypted },
             flags: self.flags & asked.flags,
             mic: Some([0; 16]),
@@ -182,6 +195,7 @@ fn a_login_of_windows_is_verified_and_answered_as_windows_does() {
             07000800A1A1F5ADCBAED00100000000"),
         challenge: hex("0D1D8BA31179D008").try_into().unwrap(),
         flags: 0xE28A_8215,
+        charset: Charset::Unicode,
     });
     let done = server.step(&hex("A18201CB308201C7A0030A0101A28201AA048201A64E544C4D53535000030000
          001800180090000000EE00EE00A80000000C000C00580000001A001A0064000000120012007E0000
@@ -252,8 +266,36 @@ fn responses_from_before_ntlmv2_are_refused() {
         message[21] = 0;
         assert_eq!(server.step(&message).err(), Some(Status::LOGON_FAILURE));
     }
-    let old = Client { flags: FLAGS & !flags::UNICODE, ..Client::new("ada", "") };
-    assert_eq!(Server::new().step(&old.negotiate()).err(), Some(Status::INVALID_PARAMETER));
+}
+
+/// MS-NLMP 2.2.2.5, 3.2.5.1.1 and 3.3.2: names are OEM in both messages, AV pairs and what is hashed stay Unicode.
+#[test]
+fn a_client_without_unicode_logs_in_with_names_in_oem() {
+    for (user, name) in [("ada", "ada"), ("Jürgen", "jürgen")] {
+        let password = if name == "ada" { "Passwort ß" } else { "secret" };
+        let client = Client { flags: FLAGS & !flags::UNICODE, ..Client::new(user, password) };
+        let mut server = Server::new();
+        let token = server.step(&client.negotiate()).unwrap().token;
+        let challenge = Challenge::decode(&token).unwrap();
+        assert_eq!(challenge.flags & (flags::UNICODE | flags::OEM), flags::OEM);
+        assert_eq!(challenge.target_name, b"FOURFOLD");
+        let pairs: Vec<_> = av_pairs(challenge.target_info).map(Result::unwrap).collect();
+        assert_eq!(pairs[1], (av::NB_COMPUTER_NAME, &utf16("FOURFOLD")[..]));
+        let message = client.authenticate(&token);
+        assert_eq!(server.exchange.claimed(&message).as_deref(), Some(user));
+        let login = server.step(&message).unwrap().login.unwrap();
+        assert!(matches!(&login.who, Who::Account(account) if account.name == name));
+        assert_eq!((login.user.as_str(), login.workstation.as_str()), (user, "LAPTOP"));
+        assert_eq!(login.session_key, client.exported);
+        let wrong = Client { password: "wrong", ..client };
+        assert_eq!(wrong.log_in(&mut Server::new()).unwrap_err(), Status::LOGON_FAILURE);
+    }
+}
+
+#[test]
+fn a_client_without_any_character_set_is_refused() {
+    let neither = Client { flags: FLAGS & !(flags::UNICODE | flags::OEM), ..Client::new("ada", "") };
+    assert_eq!(Server::new().step(&neither.negotiate()).err(), Some(Status::INVALID_PARAMETER));
 }
 
 #[test]

@@ -105,6 +105,21 @@ async fn a_client_that_begins_with_smb1_is_told_to_choose_again() {
     assert!(client.log_in(&who(ADA), NEW).await.is_ok());
 }
 
+/// MS-SMB2 3.3.5.3.1 and 3.3.5.3.2: a value of the header that the specification does not name is 0. smbd 4.17 sends these
+/// 64 bytes, too; a client may refuse the answer for a credit charge.
+#[tokio::test]
+async fn the_header_of_the_answer_to_smb1_has_one_credit_and_no_charge() {
+    let mut expected = [0; 64];
+    expected[..6].copy_from_slice(b"\xfeSMB\x40\0");
+    expected[14] = 1; // CreditResponse
+    expected[16] = 1; // SMB2_FLAGS_SERVER_TO_REDIR
+    for dialects in [vec![smb1::Negotiate::SMB_2_002], vec![smb1::Negotiate::SMB_2_WILDCARD]] {
+        let mut client = Client::new(Loop::new(&service()));
+        client.link.send(&upgrade(dialects)).await.unwrap();
+        assert_eq!(client.answer(0).await.unwrap().message[..Header::LEN], expected);
+    }
+}
+
 #[tokio::test]
 async fn smb1_and_2_0_2_end_in_2_0_2_and_smb1_alone_ends_the_connection() {
     let service = service();
