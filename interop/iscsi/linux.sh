@@ -1,21 +1,7 @@
-#!/bin/busybox sh
-# What Linux's own initiator does, as the first program of a virtual machine (crates/xtask/src/interop/iscsi/linux.rs). It talks
-# over the second serial line: `pass NAME`, `fail NAME: why`, `ask WHAT` (the other side answers with a line), `done`.
+# What Linux's own initiator does in a virtual machine (crates/xtask/src/interop/iscsi/linux.rs), run by busybox's shell.
 
-# The shell has many programs in itself, and takes those first.
-export PATH=/bin:/applets
-/bin/busybox mkdir -p /applets /proc /sys /dev /run/lock/iscsi /etc/iscsi /mnt /scratch /tmp
-/bin/busybox --install -s /applets
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-. /settings
-exec </dev/console >/dev/console 2>&1
-exec 3<>/dev/ttyS1
-stty raw -echo <&3
-while read -r module; do modprobe "$module"; done </modules
-ifconfig lo 127.0.0.1
-ifconfig eth0 10.0.2.15 netmask 255.255.255.0
+. /words.sh
+mkdir -p /run/lock/iscsi /etc/iscsi /mnt /scratch
 
 PORTAL=10.0.2.2:$PORT
 CLIENT=iqn.2026-11.org.example.client:linux
@@ -37,42 +23,6 @@ node.conn[0].timeo.noop_out_timeout = 5
 END
 head -c 32m /dev/urandom >/scratch/random
 SUM=$(md5sum </scratch/random)
-
-# check NAME COMMAND...: the command runs with -e, and the last thing it says is why it failed.
-check() {
-	name=$1
-	shift
-	echo "--- $name ($(cut -d ' ' -f 1 /proc/uptime) s)"
-	dmesg -c >/dev/null
-	(set -ex; "$@") >/tmp/said 2>&1
-	status=$?
-	cat /tmp/said
-	if [ $status = 0 ]; then
-		echo "pass $name" >&3
-	else
-		dmesg | tail -n 30
-		echo "fail $name: $(tail -n 4 /tmp/said | tr '\n\r' '; ') (status $status)" >&3
-	fi
-}
-
-ask() {
-	echo "ask $*" >&3
-	read -r answer <&3
-	echo "$answer"
-}
-
-# soon COMMAND...: it succeeds within 20 s.
-soon() {
-	for _ in $(seq 100); do
-		if "$@"; then return 0; fi
-		sleep 0.2
-	done
-	echo "not within 20 s: $*"
-	return 1
-}
-
-is() { [ "$1" = "$2" ] || { echo "it is $1, not $2"; return 1; }; }
-refused() { if "$@"; then echo "it succeeds: $*"; return 1; fi; }
 
 node() {
 	target=$1

@@ -87,6 +87,42 @@ pub const LINUX_GUEST: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/sbin/fstrim" },
 ];
 
+/// A virtual machine with Linux's file clients.
+pub const LINUX_FILES: &[Package] = &[
+    Package { name: "qemu-system-x86", shows: "/usr/bin/qemu-system-x86_64" },
+    Package { name: "seabios", shows: "/usr/share/seabios/bios-256k.bin" },
+    Package { name: "busybox-static", shows: "/usr/share/doc/busybox-static/copyright" },
+    Package { name: "kmod", shows: "/usr/sbin/depmod" },
+    Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },
+    Package { name: "gcc", shows: "/usr/bin/cc" },
+    Package { name: "libc6-dev", shows: "/usr/include/stdio.h" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
+/// What that machine has on its disk; these are not installed here.
+pub const LINUX_FILES_GUEST: &[&str] = &[
+    "attr",
+    "bash",
+    "cifs-utils",
+    "coreutils",
+    "diffutils",
+    "findutils",
+    "git",
+    "grep",
+    "keyutils",
+    "netbase",
+    "nfs-common",
+    "procps",
+    "rsync",
+    "sed",
+    "sqlite3",
+    "stress-ng",
+    "tar",
+    "util-linux",
+    "mount",
+];
+
 /// For the load program, beside libsmb2.
 pub const SMB_LOAD: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },

@@ -50,6 +50,15 @@ pub fn compile_iscsi() -> Result<PathBuf> {
     Ok(program)
 }
 
+/// The program `interop/linux/files.c`, linked so that it runs in a virtual machine, too.
+pub fn compile_guest() -> Result<PathBuf> {
+    let (from, program) = (process::root().join("interop/linux/files.c"), program("linux-files")?);
+    if !is_current(&program, &from, "common.h") {
+        cc(&from, &program, &["-static", "-pthread"].map(str::to_owned))?;
+    }
+    Ok(program)
+}
+
 /// The library `interop/iscsi/preload.c`, which is loaded before libiscsi.
 pub fn compile_preload() -> Result<PathBuf> {
     let (from, library) = (process::root().join("interop/iscsi/preload.c"), program("iscsi-preload.so")?);

@@ -78,11 +78,15 @@ pub fn ours(options: &Options<'_>) -> Result<Server> {
     Ok(Server { running, address, greeting })
 }
 
-/// Starts `fourfold serve` with a settings file; no protocol but those in `ports` has a port.
+/// Starts `fourfold serve` with a settings file; no protocol but those in `ports` has a port. It listens
+/// on the loopback device unless `ports` says where.
 pub fn ours_with_settings(settings: &Path, state: &Path, ports: &[&str]) -> Result<Running> {
     let (settings, state_text) = (settings.to_string_lossy(), state.to_string_lossy());
-    let mut args = vec!["serve", "--config", &settings, "--state", &state_text, "--listen", "127.0.0.1"];
+    let mut args = vec!["serve", "--config", &settings, "--state", &state_text];
     args.extend(ports);
+    if !ports.contains(&"--listen") {
+        args.extend(["--listen", "127.0.0.1"]);
+    }
     for port in ["--nfs-port", "--smb-port", "--afp-port", "--iscsi-port", "--portmap-port"] {
         if !ports.contains(&port) {
             args.extend([port, "off"]);

@@ -10,6 +10,7 @@ pub fn run() -> Result<()> {
     missing.extend(debian::ensure(debian::SMB_CLIENTS, false)?);
     missing.extend(debian::ensure(debian::AFP_CLIENTS, false)?);
     missing.extend(debian::ensure(debian::ISCSI_CLIENTS, false)?);
+    missing.extend(debian::ensure(debian::LINUX_FILES, false)?);
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
     check::add_steps(&mut steps);
@@ -21,6 +22,7 @@ pub fn run() -> Result<()> {
     steps.run("interop smb", || interop("smb", &["--ci"]));
     steps.run("interop afp", || interop("afp", &["--ci"]));
     steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
+    steps.run("interop linux", || interop("linux", &["--ci"]));
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome

@@ -4,7 +4,9 @@
 mod afp;
 mod capture;
 mod expected;
+mod guest;
 mod iscsi;
+mod linux;
 mod nfs;
 mod nfs3_client;
 mod outcome;
@@ -19,15 +21,15 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi"];
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp or iscsi
+    /// nfs, smb, afp, iscsi or linux
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
-    /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), or of the
-    /// other clients (`smbclient`, `gvfs`, `qemu`)
+    /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
+    /// other clients (`smbclient`, `gvfs`, `qemu`), or patterns of linux's checks (`mounts`, `^smb: git`)
     only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]
@@ -69,6 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
         "smb" => smb::run(args),
         "afp" => afp::run(args),
         "iscsi" => iscsi::run(args),
+        "linux" => linux::run(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }

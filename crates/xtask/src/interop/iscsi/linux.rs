@@ -1,18 +1,15 @@
-//! Linux's own initiator in a virtual machine (`guest.rs`), which `interop/iscsi/linux.sh` runs. It reaches a server of its own at
-//! this machine's loopback address, says `pass NAME` and `fail NAME: why`, and asks for what only this side can do.
+//! Linux's own initiator in a virtual machine (`guest`), which `interop/iscsi/linux.sh` runs. It reaches a server of its own at
+//! this machine's loopback address.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::guest;
 use super::place::{PREFIX, Place, SECRET, TARGET_SECRET, TARGET_USER, USER, text};
+use crate::interop::guest::Guest;
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process::{self, Running};
 use crate::server;
@@ -21,17 +18,50 @@ use crate::server;
 const LIMIT: Duration = Duration::from_secs(240);
 const CLIENT: &str = "Linux";
 const SCRIPT: &str = "interop/iscsi/linux.sh";
+const MODULES: &[&str] =
+    &["virtio_pci", "virtio_net", "virtio-rng", "iscsi_tcp", "sd_mod", "sg", "ext4", "crc32c_generic"];
+const PROGRAMS: &[&str] = &[
+    "iscsid",
+    "iscsiadm",
+    "mkfs.ext4",
+    "e2fsck",
+    "fstrim",
+    "blkdiscard",
+    "sg_inq",
+    "sg_vpd",
+    "sg_readcap",
+    "sg_opcodes",
+    "sg_persist",
+    "sg_unmap",
+    "sg_write_same",
+    "sg_get_lba_status",
+    "sg_compare_and_write",
+];
 
 pub fn run(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
     let script = fs::read_to_string(process::root().join(SCRIPT))?;
-    if let Err(why) = guest::why_not() {
+    let port = process::free_port()?;
+    let guest = Guest {
+        modules: MODULES,
+        programs: PROGRAMS,
+        disk: None,
+        settings: format!(
+            "PORT={port}\nPREFIX={PREFIX}\nUSER={USER}\nSECRET={SECRET}\nTARGET_USER={TARGET_USER}\n\
+             TARGET_SECRET={TARGET_SECRET}\n"
+        ),
+        checks: vec![("main.sh", script.clone().into_bytes())],
+        memory_mib: 768,
+        network: &["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile="],
+    };
+    if let Err(why) = guest.why_not() {
         for name in checks(&script) {
             outcomes.skip(&format!("{CLIENT}: {name}"), &format!("{why:#}"));
         }
         return Ok(());
     }
     let mut heard = String::new();
-    let ended = Host::new(place).and_then(|host| host.boot(&script, &mut heard));
+    let ended = Host::new(place, port)
+        .and_then(|mut host| guest.run(&host.folder.clone(), LIMIT, &mut heard, |what| host.answer(what)));
     outcomes.add_lines(CLIENT, &heard);
     let why = ended.map_or_else(|error| format!("{error:#}"), |()| "the script ended before".into());
     for name in checks(&script).map(|name| format!("{CLIENT}: {name}")) {
@@ -55,8 +85,8 @@ struct Host {
 }
 
 impl Host {
-    fn new(place: &Place) -> Result<Self> {
-        let mut host = Self { folder: place.work("linux")?, port: process::free_port()?, running: None };
+    fn new(place: &Place, port: u16) -> Result<Self> {
+        let mut host = Self { folder: place.work("linux")?, port, running: None };
         for name in ["open", "closed"] {
             fs::create_dir_all(host.folder.join(name))?;
         }
@@ -112,72 +142,6 @@ impl Host {
         Ok(())
     }
 
-    /// Starts the machine and talks with it until it says that it has done.
-    fn boot(mut self, script: &str, heard: &mut String) -> Result<()> {
-        let deadline = Instant::now() + LIMIT;
-        let settings = format!(
-            "PORT={}\nPREFIX={PREFIX}\nUSER={USER}\nSECRET={SECRET}\nTARGET_USER={TARGET_USER}\nTARGET_SECRET={TARGET_SECRET}\n",
-            self.port
-        );
-        let files = [("init", 0o755, script.into()), ("settings", 0o644, settings.into_bytes())];
-        let (kernel, initial) = guest::make(&self.folder, &files)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let console = self.folder.join("console.log");
-        let talk = format!("socket,id=talk,host=127.0.0.1,port={}", listener.local_addr()?.port());
-        let args = [
-            "-M",
-            "q35",
-            "-cpu",
-            "max",
-            "-m",
-            "768",
-            "-nodefaults",
-            "-display",
-            "none",
-            "-no-reboot",
-            "-kernel",
-            &text(&kernel),
-            "-initrd",
-            &text(&initial),
-            "-append",
-            "console=ttyS0 panic=-1 quiet",
-            "-netdev",
-            "user,id=net",
-            "-device",
-            "virtio-net-pci,netdev=net,romfile=",
-            "-device",
-            "virtio-rng-pci",
-            "-serial",
-            &format!("file:{}", console.display()),
-            "-chardev",
-            &talk,
-            "-serial",
-            "chardev:talk",
-        ];
-        let log = process::log_file(&self.folder.join("qemu.log"))?;
-        let mut machine = Running::start("qemu-system-x86_64", &args, Stdio::null(), log)?;
-        let stream = accept(&listener, &mut machine)?;
-        self.talk(&stream, deadline, heard).with_context(|| format!("see {}", console.display()))
-    }
-
-    fn talk(&mut self, mut stream: &TcpStream, deadline: Instant, heard: &mut String) -> Result<()> {
-        let mut lines = BufReader::new(stream);
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            stream.set_read_timeout(Some(left))?;
-            let mut line = String::new();
-            let length = lines.read_line(&mut line).context("the machine takes too long")?;
-            match line.trim_end() {
-                "done" => return Ok(()),
-                _ if length == 0 => bail!("the machine has ended"),
-                line => match line.strip_prefix("ask ") {
-                    Some(what) => writeln!(stream, "{}", self.answer(what)?)?,
-                    None => heard.push_str(&format!("{line}\n")),
-                },
-            }
-        }
-    }
-
     fn answer(&mut self, what: &str) -> Result<String> {
         match what.split_once(' ').unwrap_or((what, "")) {
             ("allocated", lun) => {
@@ -201,22 +165,5 @@ impl Host {
             _ => bail!("the machine asks for {what:?}"),
         }
         Ok("done".into())
-    }
-}
-
-/// The machine's connection, which it makes before it starts.
-fn accept(listener: &TcpListener, machine: &mut Running) -> Result<TcpStream> {
-    listener.set_nonblocking(true)?;
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        if let Ok((stream, _)) = listener.accept() {
-            stream.set_nonblocking(false)?;
-            return Ok(stream);
-        }
-        machine.still_up()?;
-        if Instant::now() > deadline {
-            bail!("qemu does not connect");
-        }
-        std::thread::sleep(Duration::from_millis(50));
     }
 }

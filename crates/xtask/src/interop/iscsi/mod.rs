@@ -2,7 +2,6 @@
 
 mod disk;
 mod filesystems;
-mod guest;
 mod kernel;
 mod linux;
 mod place;
@@ -18,6 +17,7 @@ use anyhow::{Result, bail};
 
 use super::capture::{Capture, Protocol};
 use super::expected::Expected;
+use super::guest;
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, install_and_build};
 use crate::{debian, isolate, process};
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
 /// What the virtual machine needs.
 fn fetch_linux() -> Result<()> {
     debian::ensure(debian::LINUX_GUEST, false)?;
-    guest::fetch()
+    guest::fetch_kernel()
 }
 
 /// What the filters mean: suites and tests of libiscsi's, runs of them, and other clients. All, when there is none.

@@ -1,0 +1,124 @@
+//! The file clients of Linux's kernel, for NFS and SMB, in a virtual machine (`guest`): `interop/linux/main.sh` mounts one share in every
+//! way and works in the same folders through all of these mounts.
+
+mod place;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::expected::Expected;
+use super::guest::{self, Guest};
+use super::outcome::{Outcome, Outcomes};
+use super::{Args, conclude, install_and_build};
+use crate::{debian, isolate, loader, process};
+use place::{PASSWORD, Place, USER};
+
+const EXPECTED: &str = "interop/linux/expected.toml";
+const CHECKS: &str = "interop/linux";
+/// For the whole machine. The processor is emulated, so everything takes some ten times as long as it should.
+const LIMIT: Duration = Duration::from_secs(360);
+const CLIENT: &str = "linux";
+const MODULES: &[&str] = &[
+    "virtio_pci",
+    "virtio_net",
+    "virtio_blk",
+    "virtio-rng",
+    "ext4",
+    "crc32c_generic",
+    "nfsv3",
+    "lockd",
+    "cifs",
+    "nls_utf8",
+    "cmac",
+    "ccm",
+    "gcm",
+    "ctr",
+    "aesni-intel",
+    "ghash-generic",
+    "sha512_generic",
+    "md5",
+    "hmac",
+    "ecb",
+    "des_generic",
+    "md4",
+];
+/// Two ways to the server, so that SMB has a reason for several connections.
+const NETWORK: &[&str] = &[
+    "-netdev",
+    "tap,id=first,ifname=tap0,script=no,downscript=no",
+    "-device",
+    "virtio-net-pci,netdev=first,romfile=",
+    "-netdev",
+    "tap,id=second,ifname=tap1,script=no,downscript=no",
+    "-device",
+    "virtio-net-pci,netdev=second,romfile=",
+];
+
+pub fn run(args: &Args) -> Result<()> {
+    install_and_build(args, debian::LINUX_FILES, false)?;
+    if !isolate::is_isolated()
+        && let Err(error) = fetch()
+    {
+        println!("no virtual machine: {error:#}");
+    }
+    isolate::enter()?;
+    let mut outcomes = Outcomes::default();
+    if let Err(why) = checks(args, &mut outcomes) {
+        println!("{why:#}");
+    }
+    if args.list {
+        print!("{}", outcomes.as_toml());
+    }
+    let expected = Expected::read(&process::root().join(EXPECTED))?.else_pass();
+    let expected = if args.only.is_empty() { expected } else { expected.retain(|name| outcomes.has(name)) };
+    conclude(args, &expected.compare(&outcomes, process::is_ci()))
+}
+
+fn fetch() -> Result<()> {
+    guest::fetch_kernel()?;
+    guest::fetch_disk(debian::LINUX_FILES_GUEST)
+}
+
+/// What the machine says. Where it cannot be started, all checks are skipped.
+fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+    let programs = process::root().join(CHECKS);
+    let guest = Guest {
+        modules: MODULES,
+        programs: &[],
+        disk: Some(guest::disk_image()),
+        settings: format!("USER={USER}\nPASSWORD={PASSWORD}\nONLY='{}'\n", args.only.join("|")),
+        checks: vec![
+            ("main.sh", fs::read(programs.join("main.sh"))?),
+            ("day.sh", fs::read(programs.join("day.sh"))?),
+            ("files", loader::compile_guest().and_then(|path| Ok(fs::read(path)?)).unwrap_or_default()),
+        ],
+        memory_mib: 1024,
+        network: NETWORK,
+    };
+    if let Err(why) = guest.why_not().and_then(|()| can_connect()) {
+        outcomes.skip(CLIENT, &format!("{why:#}"));
+        return Ok(());
+    }
+    let mut heard = String::new();
+    let ended = Place::new().and_then(|mut place| {
+        let folder = place.folder.clone();
+        guest.run(&folder, LIMIT, &mut heard, |what| place.answer(what))
+    });
+    outcomes.add_lines(CLIENT, &heard);
+    if let Err(error) = &ended {
+        outcomes.add(format!("{CLIENT}: it comes to its end"), Outcome::Fail(format!("{error:#}")));
+    } else {
+        outcomes.add(format!("{CLIENT}: it comes to its end"), Outcome::Pass);
+    }
+    Ok(())
+}
+
+/// The machine is reached through network devices of our own.
+fn can_connect() -> Result<()> {
+    ensure!(isolate::is_isolated(), "only root has a network of its own");
+    ensure!(Path::new("/dev/net/tun").exists(), "there is no /dev/net/tun");
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! The share and its server on this side, and what the machine asks of them.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, Running};
+use crate::server;
+
+pub const USER: &str = "ada";
+pub const PASSWORD: &str = "correct-horse-12";
+const LIMIT: Duration = Duration::from_secs(60);
+/// How long the server is away when it is killed.
+const AWAY: Duration = Duration::from_secs(2);
+/// In which clients may take back their locks after a restart: the machine has a processor that is emulated.
+const GRACE_S: u32 = 10;
+
+#[derive(Debug)]
+pub struct Place {
+    pub folder: PathBuf,
+    running: Option<Running>,
+}
+
+impl Place {
+    pub fn new() -> Result<Self> {
+        let mut place = Self { folder: process::fresh_folder("interop-linux")?, running: None };
+        fs::create_dir_all(place.share())?;
+        chown(place.share(), Some(server::UID), Some(server::UID))?;
+        for (device, address) in [("tap0", "10.0.2.2/24"), ("tap1", "10.0.3.2/24")] {
+            ip(&["tuntap", "add", "dev", device, "mode", "tap"])?;
+            ip(&["addr", "add", address, "dev", device])?;
+            ip(&["link", "set", device, "up"])?;
+        }
+        fs::write(place.settings(), place.settings_text())?;
+        server::add_user(&place.state(), USER, PASSWORD, server::UID)?;
+        place.start()?;
+        Ok(place)
+    }
+
+    fn share(&self) -> PathBuf {
+        self.folder.join("share")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.join("fourfold")
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.folder.join("fourfold.toml")
+    }
+
+    fn settings_text(&self) -> String {
+        format!(
+            "[server]\nbonjour = \"off\"\ngrace-period = {GRACE_S}\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
+             protocols = [\"nfs\", \"smb\"]\n",
+            self.share().display()
+        )
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let ports =
+            ["--listen", "0.0.0.0", "--nfs-port", "2049", "--smb-port", "445", "--portmap-port", "111"];
+        self.running = Some(server::ours_with_settings(&self.settings(), &self.state(), &ports)?);
+        Ok(())
+    }
+
+    /// What only this side can do or see.
+    pub fn answer(&mut self, what: &str) -> Result<String> {
+        let (verb, path) = what.split_once(' ').unwrap_or((what, ""));
+        let path = self.share().join(path);
+        match verb {
+            "names" => names(&path),
+            "sum" => {
+                let text = process::stdout_of("md5sum", &["--", &path.to_string_lossy()], LIMIT)?;
+                Ok(text.split(' ').next().unwrap_or_default().to_owned())
+            }
+            "restart" => {
+                self.running = None;
+                self.start()?;
+                Ok("done".into())
+            }
+            "kill" => {
+                self.running.as_mut().context("no server")?.kill_at_end();
+                self.running = None;
+                std::thread::sleep(AWAY);
+                self.start()?;
+                Ok("done".into())
+            }
+            _ => bail!("the machine asks for {what:?}"),
+        }
+    }
+}
+
+fn ip(args: &[&str]) -> Result<()> {
+    process::stdout_of("ip", args, LIMIT).map(drop)
+}
+
+/// The names in a folder, in order, each as hexadecimal digits; `nothing` when it is not there.
+fn names(path: &Path) -> Result<String> {
+    let Ok(entries) = fs::read_dir(path) else { return Ok("nothing".into()) };
+    let hex =
+        |name: &std::ffi::OsStr| name.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut names: Vec<String> = entries.flatten().map(|entry| hex(&entry.file_name())).collect();
+    names.retain(|name| !name.starts_with("2e666f7572666f6c64"));
+    names.sort();
+    Ok(names.join(" "))
+}
