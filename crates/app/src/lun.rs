@@ -116,8 +116,8 @@ fn alone(
     progress: &dyn Fn(Progress) -> bool,
 ) -> anyhow::Result<LunAnswer> {
     let state = State::open(&settings.server.state)?;
-    let volumes =
-        Volumes::new(Index::open(state.path()).context("the index in the state folder cannot be used")?);
+    let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
+    let volumes = Volumes::new(index, settings.server.cache_size);
     let port =
         candidates(settings.server.ports.iscsi, Protocol::Iscsi, here::privileged()).into_iter().next();
     let at = port.filter(|port| *port != 0).map(|port| (recipe::address(&settings.server.listen), port));

@@ -74,7 +74,7 @@ async fn serve_until_stopped(
     let accounts = accounts::read(state.path(), &settings)?;
     let current = Arc::new(Current { settings, accounts });
 
-    let volumes = Volumes::new(index);
+    let volumes = Volumes::new(index, current.settings.server.cache_size);
     let ports = bound.ports();
     let guesses = Arc::new(auth::Guesses::default());
     let nfs = NfsView::new(&current, state, volumes.clone())?;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::index::{self, Catalogue, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
-use vfs::{FileId, Volume, VolumeOptions};
+use vfs::{CacheBudget, FileId, Volume, VolumeOptions};
 
 use crate::privileges;
 use crate::running::{Current, View};
@@ -23,6 +23,8 @@ const MOST_SHOWN: usize = 1000;
 /// Volumes by share name, kept over reloads with their caches and locks.
 pub(crate) struct Volumes {
     index: Index,
+    /// Memory for listings, which all volumes share.
+    cache: Arc<CacheBudget>,
     known: Mutex<HashMap<String, Known>>,
 }
 
@@ -33,9 +35,10 @@ struct Known {
 }
 
 impl Volumes {
-    /// None open yet.
-    pub(crate) fn new(index: Index) -> Arc<Self> {
-        Arc::new(Self { index, known: Mutex::default() })
+    /// No volume is open yet. Listings of all of them may take so many bytes.
+    pub(crate) fn new(index: Index, cache_bytes: u64) -> Arc<Self> {
+        let cache = CacheBudget::new(usize::try_from(cache_bytes).unwrap_or(usize::MAX));
+        Arc::new(Self { index, cache, known: Mutex::default() })
     }
 
     /// Where volumes and hosts are remembered over restarts.
@@ -74,8 +77,8 @@ impl Volumes {
         let host = Host::open(&share.path, &options).with_context(|| {
             format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)
         })?;
-        let cache_bytes = usize::try_from(settings.server.cache_size).unwrap_or(usize::MAX) / many;
-        let options = VolumeOptions { read_only: share.read_only, cache_bytes, sidecars: share.mac_sidecars };
+        let (read_only, cache) = (share.read_only, self.cache.clone());
+        let options = VolumeOptions { read_only, cache, sidecars: share.mac_sidecars };
         let volume = Arc::new(Volume::new(Arc::new(host), options));
         let known = Known { path: share.path.clone(), read_only: share.read_only, volume: volume.clone() };
         volumes.insert(share.name.clone(), known);

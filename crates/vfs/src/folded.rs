@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::Found;
 use crate::mac::layout::is_sidecar_name;
-use crate::names::{self, FoldedKey, Folding};
+use crate::names::{self, Folding};
 use crate::own_folders::is_own_name;
 use crate::own_folders::refuse_own;
 use crate::streams::Streams;
@@ -42,42 +42,16 @@ impl Volume {
         find(&self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?)
     }
 
-    /// The first name of a folder that folds to the same key.
+    /// The first name of a folder that is the same for this folding.
     fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
-        let key = FoldedKey::new(name, folding);
         self.hear();
-        let (backend, streams) = (self.backend.as_ref(), self.streams.as_ref());
-        match self.listings.names_like(backend, streams, folder, &key, folding)? {
-            Some(names) => {
-                Ok(names.iter().find(|name| self.is_shown(folder, name)).map(|name| name.to_vec()))
-            }
-            None => self.folds_to_listed(folder, &key, folding),
-        }
+        let names = self.listings.names_like(self.backend.as_ref(), folder, name, folding)?;
+        Ok(names.iter().find(|name| self.is_shown(folder, name)).map(|name| name.to_vec()))
     }
 
     /// Names of sidecars are kept with the others, as what they belong to comes and goes.
     fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
         let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
         !(is_own_name(name) || is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
-    }
-
-    /// The same by a walk through a folder that is too large to keep.
-    fn folds_to_listed(&self, folder: &Found, key: &FoldedKey, folding: Folding) -> Result<Option<Vec<u8>>> {
-        let mut first: Option<Vec<u8>> = None;
-        let mut cookie = 0;
-        loop {
-            let (backend, streams) = (self.backend.as_ref(), self.streams.as_ref());
-            let page = self.listings.page(backend, streams, &folder.object, &folder.attributes, cookie)?;
-            for entry in page.entries() {
-                let earlier = first.as_deref().is_none_or(|first| entry.name() < first);
-                if earlier && FoldedKey::new(entry.name(), folding) == *key {
-                    first = Some(entry.name().to_vec());
-                }
-                cookie = entry.cookie;
-            }
-            if page.complete || page.entries().is_empty() {
-                return Ok(first);
-            }
-        }
     }
 }

@@ -38,7 +38,7 @@ mod whereabouts;
 pub use attributes::{Attributes, FileId, HostKey, Kind, SetAttributes, SetTime, Time};
 pub use caller::{Access, Caller};
 pub use error::{Error, Result};
-pub use listing::{Details, Entry, Page, Rich};
+pub use listing::{CacheBudget, Details, Entry, Page, Rich};
 pub use local::{MAX_WATCHED, Watching};
 pub use old_attributes::{Ea, EaChange, MAX_EA_BYTES, MAX_EA_NAME};
 pub use open::{Allocated, Beside, Open, OpenOptions, ReadBytes};

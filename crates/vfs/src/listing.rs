@@ -7,11 +7,19 @@
 //! heard of. The names by which entries are looked up are not listed again: they are kept up with each event.
 //! What a watch cannot see (files with several names, changes through a file opened by its handle) is not kept, or
 //! forgets everything.
+//!
+//! How much is kept is limited by memory ([`CacheBudget`]), in steps. A folder whose entries fit is kept whole, with what is
+//! known of them. Of a larger one the names are kept, at a fifth of the memory, and it is listed piece by piece. Where the
+//! names do not fit either, a look-up of a name that is not exact walks through the folder.
 
+mod budget;
+mod building;
 mod kept;
+mod known;
 mod names;
 mod offspring;
 mod rich;
+mod state;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,9 +27,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+pub use self::budget::CacheBudget;
 pub(crate) use self::kept::Listings;
+use self::known::Known;
 pub(crate) use self::names::Name;
-use self::offspring::Counted;
 use self::rich::Facts;
 pub use self::rich::Rich;
 use crate::acl::server;
@@ -35,15 +44,17 @@ use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
 /// Folders with fewer entries are not worth a watch.
 const WORTH_KEEPING: usize = 32;
-/// Larger folders are listed piece by piece.
-const MOST_KEPT: usize = 200_000;
-/// Entries of one piece.
+/// Entries of one piece of a folder that is not kept.
 const PIECE: usize = 2_000;
 /// What one entry costs beyond its name, in bytes.
-const ENTRY_COST: usize = size_of::<Entry>() + 40;
-
+const ENTRY_COST: usize = size_of::<Entry>() + 16;
 /// What a sidecar costs beyond its entry.
 const SIDECAR_COST: usize = 48;
+/// What a cookie costs where cookies do not grow from entry to entry.
+const COOKIE_COST: usize = 32;
+/// Changed names that are remembered for each listing, beside one for every fourth entry. After more of them there is
+/// little left that would be worth keeping.
+const MOST_CHANGED: usize = 1_024;
 
 /// One entry of a folder.
 pub struct Entry {
@@ -55,15 +66,6 @@ pub struct Entry {
     /// Where to go on after this entry.
     pub cookie: u64,
     details: Mutex<Option<Known>>,
-}
-
-struct Known {
-    details: Details,
-    /// What richer listings show, once that was asked for.
-    facts: Option<Facts>,
-    /// Of a folder: how many entries it has, once that was asked for.
-    offspring: Option<Box<Counted>>,
-    epoch: u64,
 }
 
 /// What a listing knows of an entry beyond its name.
@@ -86,8 +88,7 @@ struct Listing {
     folder: Node,
     version: Attributes,
     entries: Vec<Entry>,
-    /// Index of the entry after the one with this cookie. Empty for a piece, which is read once.
-    after: HashMap<u64, u32>,
+    after: After,
     /// Watched, so that details stay true until an event says otherwise.
     watched: AtomicBool,
     /// Names that events were about.
@@ -99,10 +100,22 @@ struct Listing {
     hidden: Vec<Name>,
     /// Whether all of the folder is here.
     whole: bool,
+    /// How many of the entries are `.` and `..`.
+    dots: u32,
     streams: Option<Arc<Streams>>,
     bytes: usize,
     /// What was found out about entries and does not fit into them.
     more_bytes: AtomicUsize,
+}
+
+/// How an entry is found by its cookie.
+enum After {
+    /// Cookies grow from entry to entry.
+    Growing,
+    /// Index of the entry after the one with this cookie.
+    Index(HashMap<u64, u32>),
+    /// Not at all: a piece is read once.
+    Nothing,
 }
 
 /// Entries of a folder from some cookie on.
@@ -144,19 +157,16 @@ impl Page {
         let mut known = entry.details.lock();
         self.forget_changed(caller, entry, &mut known);
         if let Some(known) = &*known {
-            return Ok(known.details);
+            return Ok(known.details(entry.id));
         }
-        let found = match &*entry.name {
-            b"." => crate::backend::Found {
-                object: listing.folder.clone(),
-                attributes: listing.folder.attributes()?,
-            },
+        let (key, attributes) = match &*entry.name {
+            b"." => (listing.folder.key(), listing.folder.attributes()?),
             // The parent may be outside the share.
             b".." => return Err(Error::NotSupported),
-            name if self.by_acl => listing.folder.lookup(server(), name)?,
-            name => listing.folder.lookup(caller, name)?,
+            name if self.by_acl => listing.folder.entry(server(), name)?,
+            name => listing.folder.entry(caller, name)?,
         };
-        let details = Details { key: found.object.key(), attributes: found.attributes };
+        let details = Details { key, attributes };
         *known = self.to_keep(entry, details, None);
         Ok(details)
     }
@@ -165,10 +175,10 @@ impl Page {
     fn forget_changed(&self, caller: &Caller, entry: &Entry, known: &mut Option<Known>) -> bool {
         let changed = self.listing.take_changed(&entry.name);
         let watched = self.listing.watched.load(Ordering::Acquire);
-        if changed || !watched || known.as_ref().is_some_and(|known| known.epoch != self.epoch) {
+        if changed || !watched || known.as_ref().is_some_and(|known| !known.is_of(self.epoch)) {
             *known = None;
         }
-        if let Some(of_folder) = known.as_mut().filter(|known| known.details.attributes.kind == Kind::Folder)
+        if let Some(of_folder) = known.as_mut().filter(|known| known.kind() == Kind::Folder)
             && !self.refresh(caller, entry, of_folder)
         {
             *known = None;
@@ -181,21 +191,14 @@ impl Page {
     fn refresh(&self, caller: &Caller, entry: &Entry, known: &mut Known) -> bool {
         let caller = if self.by_acl { server() } else { caller };
         let asked = self.listing.folder.entry_attributes(caller, &entry.name);
-        let Ok(now) = asked.map(|now| Details { attributes: now, ..known.details }) else { return false };
-        let is_same = now.attributes.id == known.details.attributes.id;
-        known.details = now;
-        is_same
+        asked.is_ok_and(|now| known.renew(entry.id, &now))
     }
 
     /// What is to be known of an entry from now on. Files with several names change unheard.
     fn to_keep(&self, entry: &Entry, details: Details, facts: Option<Facts>) -> Option<Known> {
         let one_name = details.attributes.links == 1 || details.attributes.kind == Kind::Folder;
-        (one_name && &*entry.name != b".").then_some(Known {
-            details,
-            facts,
-            offspring: None,
-            epoch: self.epoch,
-        })
+        let keeps = one_name && &*entry.name != b".";
+        keeps.then(|| Known::new(entry.id, &details, self.epoch, facts)).flatten()
     }
 }
 
@@ -207,14 +210,10 @@ impl Listing {
         collected: Collected,
         watched: bool,
     ) -> Self {
-        let Collected { entries, sidecars, hidden, whole } = collected;
-        let after = match watched {
-            true => entries.iter().zip(1..).map(|(entry, next)| (entry.cookie, next)).collect(),
-            false => HashMap::new(),
-        };
-        let names = entries.iter().map(|entry| entry.name.len() + ENTRY_COST);
-        let bytes =
-            names.sum::<usize>() + sidecars.iter().map(|name| name.len() + SIDECAR_COST).sum::<usize>();
+        let Collected { entries, sidecars, hidden, whole, bytes } = collected;
+        let after = if watched { After::of(&entries) } else { After::Nothing };
+        let bytes = bytes + if let After::Index(index) = &after { index.len() * COOKIE_COST } else { 0 };
+        let dots = entries.iter().filter(|entry| matches!(&*entry.name, b"." | b"..")).count() as u32;
         Self {
             folder: folder.clone(),
             version: *version,
@@ -226,6 +225,7 @@ impl Listing {
             sidecars,
             hidden,
             whole,
+            dots,
             streams: streams.cloned(),
             bytes,
             more_bytes: AtomicUsize::new(0),
@@ -243,8 +243,9 @@ impl Listing {
     }
 
     /// Notes that an event was about this name. An event about a sidecar is about its file as well. After an event
-    /// about names (`spoils`) the listing is no longer true, and this is known before anybody can take the event.
-    fn note_changed(&self, name: &[u8], spoils: bool) {
+    /// about names (`spoils`) the listing is no longer true, and this is known before anybody can take the event. False
+    /// when so much has changed that the listing is not worth keeping.
+    fn note_changed(&self, name: &[u8], spoils: bool) -> bool {
         let mut changed = self.changed.lock();
         changed.insert(name.into());
         changed.extend(sidecar_owner(name).map(Box::from));
@@ -252,6 +253,7 @@ impl Listing {
         if spoils {
             self.watched.store(false, Ordering::Release);
         }
+        changed.len() <= MOST_CHANGED + self.entries.len() / 4
     }
 
     /// Whether an event was about this name. The event is forgotten, because the caller holds the entry's details and
@@ -270,7 +272,15 @@ impl Listing {
     }
 
     fn position(&self, cookie: u64) -> Option<usize> {
-        if cookie == 0 { Some(0) } else { self.after.get(&cookie).map(|&index| index as usize) }
+        match &self.after {
+            _ if cookie == 0 => Some(0),
+            After::Growing => {
+                let at = self.entries.binary_search_by_key(&cookie, |entry| entry.cookie).ok()?;
+                Some(at + 1)
+            }
+            After::Index(index) => index.get(&cookie).map(|&index| index as usize),
+            After::Nothing => None,
+        }
     }
 
     /// Takes the details of an older listing's entries that no event was about. The details of a file that has come to
@@ -281,12 +291,12 @@ impl Listing {
     /// the new listing asks for that entry again.
     fn take_over(&self, old: &Self) {
         // Released before the first entry: `Page::details` holds an entry and then takes the changes.
-        let changed = std::mem::take(&mut *old.changed.lock());
+        let changed = old.changed.lock().clone();
         let is_changed = |entry: &&Entry| changed.contains(&*entry.name);
         let came: HashSet<FileId> = self.entries.iter().filter(is_changed).map(|entry| entry.id).collect();
         for entry in &self.entries {
-            let Some(&next) = old.after.get(&entry.cookie) else { continue };
-            let before = &old.entries[next as usize - 1];
+            let Some(next) = old.position(entry.cookie).filter(|next| *next > 0) else { continue };
+            let before = &old.entries[next - 1];
             if before.name != entry.name || before.id != entry.id || came.contains(&entry.id) {
                 continue;
             }
@@ -299,12 +309,31 @@ impl Listing {
     }
 }
 
+impl After {
+    fn of(entries: &[Entry]) -> Self {
+        if entries.is_sorted_by(|a, b| a.cookie < b.cookie) {
+            return Self::Growing;
+        }
+        Self::Index(entries.iter().zip(1..).map(|(entry, next)| (entry.cookie, next)).collect())
+    }
+}
+
 /// Entries as the host lists them.
+#[derive(Default)]
 struct Collected {
     entries: Vec<Entry>,
     sidecars: HashSet<Name>,
     hidden: Vec<Name>,
     whole: bool,
+    /// Memory that they take.
+    bytes: usize,
+}
+
+/// How much to collect.
+#[derive(Clone, Copy)]
+enum Most {
+    Entries(usize),
+    Bytes(usize),
 }
 
 /// Entries after `cookie`, up to `most`, without what listings hide; and whether the end was reached.
@@ -312,27 +341,33 @@ fn collect(
     streams: Option<&Arc<Streams>>,
     folder: &Node,
     cookie: u64,
-    most: usize,
+    most: Most,
 ) -> Result<(Collected, bool)> {
-    let (mut entries, mut sidecars, mut hidden) = (Vec::new(), HashSet::new(), Vec::new());
+    let mut found = Collected::default();
     let (mut from, mut complete) = (cookie, false);
     // A piece of nothing but hidden entries would look like the end: then the next one is taken, too.
-    while entries.is_empty() && !complete {
+    while found.entries.is_empty() && !complete {
         complete = folder.list(from, &mut |entry: ListEntry<'_>| {
             from = entry.cookie;
-            entries.push(Entry {
+            found.bytes += entry.name.len() + ENTRY_COST;
+            found.entries.push(Entry {
                 name: entry.name.into(),
                 id: entry.id,
                 kind: entry.kind,
                 cookie: entry.cookie,
                 details: Mutex::new(None),
             });
-            entries.len() < most
+            match most {
+                Most::Entries(most) => found.entries.len() < most,
+                Most::Bytes(most) => found.bytes < most,
+            }
         })?;
-        entries.retain(|entry| !is_own_name(&entry.name));
+        found.entries.retain(|entry| !is_own_name(&entry.name));
         if let Some(streams) = streams {
+            let Collected { entries, sidecars, hidden, bytes, .. } = &mut found;
             entries.retain(|entry| {
                 if is_sidecar_name(&entry.name) {
+                    *bytes += entry.name.len() + SIDECAR_COST;
                     sidecars.insert(entry.name.clone());
                 }
                 let hide = is_hidden(streams, folder, &entry.name);
@@ -343,7 +378,9 @@ fn collect(
             });
         }
     }
-    Ok((Collected { entries, sidecars, hidden, whole: complete && cookie == 0 }, complete))
+    found.entries.shrink_to_fit();
+    found.whole = complete && cookie == 0;
+    Ok((found, complete))
 }
 
 /// Sidecars. What cannot be told is shown.

@@ -14,7 +14,7 @@ use crate::busy::Busy;
 use crate::changed::Changed;
 use crate::events::{Aspects, Happened, Hub};
 use crate::inhibited::Inhibited;
-use crate::listing::{Listings, Page};
+use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
 use crate::open::Places;
@@ -36,15 +36,15 @@ pub type Node = Arc<dyn Object>;
 pub struct VolumeOptions {
     /// Refuses every change.
     pub read_only: bool,
-    /// Bytes that cached listings may take.
-    pub cache_bytes: usize,
+    /// Memory for cached listings, which volumes may share.
+    pub cache: Arc<CacheBudget>,
     /// `._name` is answered from, and absorbed into, the Mac metadata of `name`, and left out of listings.
     pub sidecars: bool,
 }
 
 impl Default for VolumeOptions {
     fn default() -> Self {
-        Self { read_only: false, cache_bytes: 64 << 20, sidecars: true }
+        Self { read_only: false, cache: CacheBudget::new(64 << 20), sidecars: true }
     }
 }
 
@@ -128,7 +128,7 @@ impl Volume {
     /// A volume on `backend`.
     pub fn new(backend: Arc<dyn Backend>, options: VolumeOptions) -> Self {
         Self {
-            listings: Listings::new(options.cache_bytes),
+            listings: Listings::new(options.cache.clone()),
             streams: options.sidecars.then(|| Arc::new(Streams::new(backend.clone()))),
             backend,
             options,
@@ -391,6 +391,7 @@ impl Volume {
     pub fn tend(&self) {
         self.hear();
         self.inhibited.tend(self.backend.as_ref());
+        self.listings.tend(self.backend.as_ref());
         self.backend.tend();
     }
 

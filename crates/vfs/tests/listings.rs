@@ -12,7 +12,7 @@ use vfs::backend::{Found, NewKind, RenameMode, XattrMode};
 use vfs::mac::{DosAttributes, FileBits, FinderInfo};
 use vfs::names::Folding;
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Beside, Caller, Error, Kind, Rich, Time, Volume, VolumeOptions};
+use vfs::{Actor, Beside, CacheBudget, Caller, Error, Kind, Rich, Time, Volume, VolumeOptions};
 
 struct Disk {
     dir: tempfile::TempDir,
@@ -26,9 +26,14 @@ impl Disk {
     }
 
     fn with_cache(cache_bytes: usize) -> Self {
+        Self::with_budget(&CacheBudget::new(cache_bytes))
+    }
+
+    fn with_budget(cache: &Arc<CacheBudget>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
-        let volume = Volume::new(Arc::new(host), VolumeOptions { cache_bytes, ..VolumeOptions::default() });
+        let volume =
+            Volume::new(Arc::new(host), VolumeOptions { cache: cache.clone(), ..VolumeOptions::default() });
         let caller =
             Caller::new(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &[]);
         Self { dir, volume, me: Actor::new(caller, Party::client(ClientId(1))) }
@@ -60,6 +65,19 @@ impl Disk {
     fn listed(&self) -> BTreeSet<String> {
         let page = self.volume.list(&self.me.caller, &self.root(), 0).unwrap();
         page.named().map(|entry| String::from_utf8(entry.name().to_vec()).unwrap()).collect()
+    }
+
+    /// How many entries a client counts that asks for page after page.
+    fn listed_by_pages(&self) -> usize {
+        let (mut count, mut cookie) = (0, 0);
+        loop {
+            let page = self.volume.list(&self.me.caller, &self.root(), cookie).unwrap();
+            count += page.named().count();
+            match page.entries().last() {
+                Some(last) if !page.complete => cookie = last.cookie,
+                _ => return count,
+            }
+        }
     }
 
     fn rich(&self, name: &str) -> Rich {
@@ -353,4 +371,84 @@ fn a_name_that_became_a_links_is_heard_of_although_an_old_page_asked_about_it() 
     let entry = old.named().find(|entry| entry.name() == replaced.as_bytes()).unwrap();
     assert_eq!(old.details(&disk.me.caller, entry).unwrap().attributes.links, 2);
     assert_eq!(disk.rich(&file).details.attributes.links, 2);
+}
+
+/// A look-up of a missing name costs no walk through the folder, though its entries do not fit into the cache.
+#[test]
+fn a_folder_too_large_for_its_entries_keeps_its_names() {
+    const FILES: usize = 6_000;
+    let missing = |disk: &Disk, rounds: usize| {
+        let start = Instant::now();
+        for at in 0..rounds {
+            assert_eq!(disk.folded(&format!("missing {at}")), Err(Error::NotFound));
+        }
+        start.elapsed() / rounds as u32
+    };
+    // 6,000 entries take some 1.5 MB, their names 0.6 MB.
+    let (names_only, nothing) = (Disk::with_cache(1_000_000), Disk::with_cache(100_000));
+    for disk in [&names_only, &nothing] {
+        disk.fill(FILES);
+        assert_eq!(disk.folded(&long(5).to_uppercase()).unwrap(), long(5));
+    }
+    let (kept, walked) = (missing(&names_only, 200), missing(&nothing, 20));
+    println!("a missing name among {FILES}: {kept:?} with names kept, {walked:?} without");
+    assert!(kept * 5 < walked, "{kept:?}, {walked:?}");
+
+    for disk in [&names_only, &nothing] {
+        disk.create("Came Later");
+        std::fs::rename(disk.path().join(long(1)), disk.path().join("Moved")).unwrap();
+        std::fs::remove_file(disk.path().join(long(2))).unwrap();
+        assert_eq!(disk.folded("CAME LATER").unwrap(), "Came Later");
+        assert_eq!(disk.folded("moved").unwrap(), "Moved");
+        assert_eq!(disk.folded(&long(1).to_uppercase()), Err(Error::NotFound));
+        assert_eq!(disk.folded(&long(2).to_uppercase()), Err(Error::NotFound));
+        assert_eq!(disk.listed_by_pages(), FILES);
+    }
+}
+
+/// Names that come while a folder is read are repeated once it is kept: a folder in which something always happens can
+/// be kept, too.
+#[test]
+fn a_folder_that_changes_while_it_is_read_is_kept_as_it_then_is() {
+    const MADE: usize = 400;
+    let disk = Arc::new(Disk::new());
+    disk.fill(2_000);
+    let maker = {
+        let disk = disk.clone();
+        std::thread::spawn(move || {
+            for at in 0..MADE {
+                std::fs::write(disk.path().join(format!("Made {at}")), b"x").unwrap();
+                std::fs::remove_file(disk.path().join(long(at))).unwrap();
+                disk.volume.offspring(&disk.root()).unwrap(); // takes in the events
+            }
+        })
+    };
+    for round in 0..50 {
+        assert_eq!(disk.folded(&format!("missing {round}")), Err(Error::NotFound));
+        disk.listed();
+    }
+    maker.join().unwrap();
+    for at in 0..MADE {
+        assert_eq!(disk.folded(&format!("MADE {at}")).unwrap(), format!("Made {at}"));
+        assert_eq!(disk.folded(&long(at).to_uppercase()), Err(Error::NotFound));
+    }
+    assert_eq!(disk.listed().len(), 2_000);
+}
+
+/// Folders that are not used give way to those that are, also across volumes.
+#[test]
+fn volumes_share_one_budget() {
+    let cache = CacheBudget::new(400_000);
+    let disks = [Disk::with_budget(&cache), Disk::with_budget(&cache)];
+    disks.iter().for_each(|disk| disk.fill(1_000));
+    for _ in 0..2 {
+        for disk in &disks {
+            assert_eq!(disk.listed().len(), 1_000);
+            assert_eq!(disk.folded(&long(5).to_uppercase()).unwrap(), long(5));
+            assert!(cache.used() <= cache.limit(), "{}", cache.used());
+        }
+    }
+    assert!(cache.used() > 0);
+    drop(disks);
+    assert_eq!(cache.used(), 0);
 }

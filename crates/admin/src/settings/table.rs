@@ -245,7 +245,11 @@ pub static SETTINGS: &[Setting] = &[
     ),
     new(Server, "cache-size", Size, "\"256 MiB\"")
         .restart()
-        .says("How much memory the cache of names, attributes and contents may take.", ""),
+        .says(
+            "How much memory the cache of folders' listings may take, of all shares together.",
+            "A folder takes some 230 bytes for each file while it is listed, and some 50 where only its names are kept, \
+             which is done for folders that do not fit. The default holds a folder of 1,000,000 files whole.",
+        ),
     new(Server, "threads", Number(1, 1024), "4")
         .without_default("one per processor")
         .restart()

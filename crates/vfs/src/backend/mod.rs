@@ -214,6 +214,11 @@ pub trait Object: Any + Send + Sync {
         };
         Ok(Glance { key: found.object.key(), attributes: found.attributes, xattrs })
     }
+    /// The key and attributes of an entry, without opening it where the host can tell.
+    fn entry(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
+        let found = self.lookup(caller, name)?;
+        Ok((found.object.key(), found.attributes))
+    }
     /// What the host says of an entry, without opening it.
     fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
         Ok(self.lookup(caller, name)?.attributes)

@@ -1,36 +1,56 @@
 //! Listings kept from one request to the next, and what becomes of them when something is heard of their folders.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::budget::CacheBudget;
+use super::building::{Building, Buildings};
 use super::names::{Name, Names};
-use super::{Listing, MOST_KEPT, PIECE, Page, WORTH_KEEPING, collect};
-use crate::backend::{Backend, Found, WatchEvent, WatchId};
-use crate::names::{FoldedKey, Folding};
+use super::state::{Folder, State};
+use super::{Listing, Most, PIECE, Page, WORTH_KEEPING, collect};
+use crate::backend::{Backend, Found, ListEntry, WatchEvent, WatchId};
+use crate::names::{Folding, folds_alike};
 use crate::streams::Streams;
 use crate::volume::Node;
 use crate::{Attributes, FileId, Result};
 
-/// Changes to a folder that nobody lists or looks up in any more, after which it is no longer kept. One that has many
-/// entries is kept for as many changes.
-const UNUSED: usize = 1_024;
-/// How many times a change that was heard explains that the folder has another time: once for each request that
-/// had asked for it before.
-const EXPLAINS: u8 = 4;
+/// After so many calls of [`Listings::tend`] a folder that was too large for the budget is tried again,
+const RETRY: u64 = 20;
+/// and a kept folder that nobody has used gives way to other volumes' when memory is short.
+const IDLE: u64 = 20;
+/// Folders that are remembered as too large.
+const MOST_REFUSED: usize = 256;
 
 /// All kept listings of a volume.
+///
+/// Locks are taken in this order: `kept`, a folder's state, an entry's details.
 pub(crate) struct Listings {
     kept: Mutex<Kept>,
     count: AtomicUsize,
-    budget: usize,
+    budget: Arc<CacheBudget>,
     /// Raised to forget all details at once.
     epoch: AtomicU64,
-    /// Folders being listed to be kept, and whether something was heard of them meanwhile.
-    building: Mutex<Vec<(WatchId, Arc<AtomicBool>)>>,
+    /// How many times [`Listings::tend`] was called.
+    age: AtomicU64,
+    /// Folders that were too large, and at which age that was found.
+    refused: Mutex<HashMap<(FileId, What), u64>>,
+    buildings: Buildings,
+}
+
+/// What can be kept of a folder.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum What {
+    Entries,
+    Names,
+}
+
+/// What was read of a folder.
+enum Gathered {
+    Listing(Arc<Listing>),
+    Names(Names),
 }
 
 #[derive(Default)]
@@ -39,82 +59,16 @@ struct Kept {
     watched: HashMap<WatchId, FileId>,
 }
 
-/// A folder that is kept. No other lock is taken while its state is locked.
-struct Folder {
-    watch: WatchId,
-    state: Mutex<State>,
-}
-
-struct State {
-    listing: Arc<Listing>,
-    /// Names have come or gone since: the listing is no more than a source of details for the next one.
-    stale: bool,
-    /// All names of the folder as of now, once somebody has looked for one that is not exact.
-    names: Option<Names>,
-    /// The folder's times of change, as of when everything was known.
-    version: Attributes,
-    /// How many times more may be put down to what was heard.
-    explained: u8,
-    /// Changes since the listing or the names were last used.
-    unused: usize,
-    /// No longer kept, nor watched.
-    gone: bool,
-}
-
-impl State {
-    fn new(listing: Arc<Listing>, version: &Attributes) -> Self {
-        Self { listing, stale: false, names: None, version: *version, explained: 0, unused: 0, gone: false }
-    }
-
-    fn bytes(&self) -> usize {
-        self.listing.bytes() + self.names.as_ref().map_or(0, Names::bytes)
-    }
-
-    /// Whether the folder is as what was heard made it: something that no watch hears may have changed it.
-    fn explains(&mut self, folder: &Attributes) -> bool {
-        if folder.changed <= self.version.changed && folder.modified <= self.version.modified {
-            return true;
-        }
-        let explained = self.explained > 0;
-        self.explained = self.explained.saturating_sub(1);
-        self.version = *folder;
-        explained
-    }
-
-    fn hear(&mut self, name: &[u8], what: crate::backend::Heard) {
-        self.listing.note_changed(name, what.is_about_names());
-        if !what.is_about_names() {
-            return;
-        }
-        use crate::backend::Heard::{Created, MovedTo};
-        match &mut self.names {
-            Some(names) if matches!(what, Created | MovedTo(_)) => names.add(name.into()),
-            Some(names) => names.remove(name),
-            None => {}
-        }
-        self.spoil();
-    }
-
-    fn spoil(&mut self) {
-        self.stale = true;
-        self.explained = EXPLAINS;
-        self.unused += 1;
-        self.listing.watched.store(false, Ordering::Release);
-    }
-
-    fn is_unused(&self) -> bool {
-        self.unused > UNUSED + self.listing.entries.len()
-    }
-}
-
 impl Listings {
-    pub(crate) fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: Arc<CacheBudget>) -> Self {
         Self {
             kept: Mutex::default(),
             count: AtomicUsize::new(0),
             budget,
             epoch: AtomicU64::new(0),
-            building: Mutex::default(),
+            age: AtomicU64::new(0),
+            refused: Mutex::default(),
+            buildings: Buildings::default(),
         }
     }
 
@@ -146,58 +100,76 @@ impl Listings {
         if let Some(listing) = listing {
             return Ok(page(listing, 0, true));
         }
-        let (collected, complete) = collect(streams, folder, cookie, PIECE)?;
+        let (collected, complete) = collect(streams, folder, cookie, Most::Entries(PIECE))?;
         Ok(page(Arc::new(Listing::new(folder, streams, attributes, collected, false)), 0, complete))
     }
 
-    /// The stored names of a folder that fold to this key; `None` when that is not known without listing it.
+    /// The stored names of a folder that are the same as `name` for this folding, in the order of their bytes.
     pub(crate) fn names_like(
         &self,
         backend: &dyn Backend,
-        streams: Option<&Arc<Streams>>,
         folder: &Found,
-        key: &FoldedKey,
+        name: &[u8],
         folding: Folding,
-    ) -> Result<Option<Vec<Name>>> {
-        for _ in 0..2 {
-            if let Some(names) = self.known_names(backend, folder, key, folding) {
-                return Ok(Some(names));
-            }
-            let page = self.page(backend, streams, &folder.object, &folder.attributes, 0)?;
-            if !page.listing.watched.load(Ordering::Acquire) {
-                return Ok(page.complete.then(|| names_among(&page.listing, key, folding)));
-            }
+    ) -> Result<Vec<Name>> {
+        if let Some(names) = self.known_names(backend, folder, name, folding) {
+            return Ok(names);
         }
-        Ok(None)
+        match self.gather_names(backend, folder)? {
+            Some(names) => Ok(names.like(name, folding)),
+            None => match self.known_names(backend, folder, name, folding) {
+                Some(names) => Ok(names),
+                None => names_among(&folder.object, name, folding),
+            },
+        }
     }
 
     fn known_names(
         &self,
         backend: &dyn Backend,
         folder: &Found,
-        key: &FoldedKey,
+        name: &[u8],
         folding: Folding,
     ) -> Option<Vec<Name>> {
         let id = folder.object.id();
         let kept = self.folder(id)?;
+        kept.use_at(self.age());
         let mut state = kept.state.lock();
         if !state.explains(&folder.attributes) {
             drop(state);
             self.drop_folders(backend, |other, _| other == id);
             return None;
         }
-        if state.names.as_ref().is_none_or(|names| names.folding() != folding) {
-            if state.stale {
-                return None;
-            }
-            let names = Names::new(folding, state.listing.all_names());
-            if state.listing.bytes() + names.bytes() > self.budget {
-                return None;
-            }
-            state.names = Some(names);
+        state.names().map(|names| names.like(name, folding))
+    }
+
+    /// Reads all names of a folder. Keeps them, and answers `None`; or gives them back when they are not worth that.
+    /// `None` as well when they cannot be watched or do not fit into the budget.
+    fn gather_names(&self, backend: &dyn Backend, folder: &Found) -> Result<Option<Names>> {
+        let (node, attributes) = (&folder.object, &folder.attributes);
+        if self.is_refused(node.id(), What::Names) {
+            return Ok(None);
         }
-        state.unused = 0;
-        state.names.as_ref().map(|names| names.like(key))
+        let Some(watch) = watch(backend, node, attributes) else { return Ok(None) };
+        let building = Building::start(&self.buildings, backend, watch);
+        let listing = self.folder(node.id()).and_then(|kept| kept.state.lock().fresh().cloned());
+        let names = match listing {
+            Some(listing) => Names::of(listing.all_names()),
+            None => match read_names(node, self.budget.limit())? {
+                Some(names) => names,
+                None => {
+                    self.refuse(node.id(), What::Names);
+                    return Ok(None);
+                }
+            },
+        };
+        if names.len() < WORTH_KEEPING {
+            return Ok(Some(names));
+        }
+        Ok(self
+            .install(&building, node.id(), attributes, Gathered::Names(names))
+            .err()
+            .and_then(Gathered::names))
     }
 
     /// Whether events matter.
@@ -210,27 +182,27 @@ impl Listings {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Lets go of what is not used, when memory is short. Called every few seconds.
+    pub(crate) fn tend(&self, backend: &dyn Backend) {
+        let age = self.age.fetch_add(1, Ordering::Relaxed) + 1;
+        self.refused.lock().retain(|_, since| age - *since < RETRY);
+        if self.budget.free() < self.budget.limit() / 4 {
+            let mut kept = self.kept.lock();
+            let is_idle = |folder: &Folder| age.saturating_sub(folder.used.load(Ordering::Relaxed)) > IDLE;
+            self.drop_from(&mut kept, backend, |_, folder| is_idle(folder));
+        }
+    }
+
     /// Takes in what the backend has heard.
     pub(crate) fn take_event(&self, backend: &dyn Backend, event: &WatchEvent) {
+        self.buildings.take_event(event);
         match event {
             WatchEvent::Entry { watch, name, what, .. } => {
-                if what.is_about_names() {
-                    self.spoil_where(|id| id == *watch);
-                }
                 self.with_watched(backend, *watch, |state| state.hear(name, *what));
             }
-            WatchEvent::Folder(watch) => {
-                self.spoil_where(|id| id == *watch);
-                self.with_watched(backend, *watch, State::spoil);
-            }
-            WatchEvent::Over(watch) => {
-                self.spoil_where(|id| id == *watch);
-                self.drop_folders(backend, |_, id| id == *watch);
-            }
-            WatchEvent::Missed => {
-                self.spoil_where(|_| true);
-                self.drop_folders(backend, |_, _| true);
-            }
+            WatchEvent::Folder(watch) => self.with_watched(backend, *watch, State::spoil),
+            WatchEvent::Over(watch) => self.drop_folders(backend, |_, folder| folder.watch == *watch),
+            WatchEvent::Missed => self.drop_folders(backend, |_, _| true),
         }
     }
 
@@ -242,20 +214,27 @@ impl Listings {
         let Some(folder) = folder else { return };
         let mut state = folder.state.lock();
         act(&mut state);
-        let too_much = state.is_unused() || state.bytes() > self.budget;
+        state.charge();
+        let too_much = state.is_unused() || state.bytes() > self.budget.limit();
         drop(state);
         if too_much {
-            self.drop_folders(backend, |_, id| id == watch);
+            self.drop_folders(backend, |_, folder| folder.watch == watch);
         }
     }
 
-    /// Something was heard of folders that are being listed: maybe too late for the list.
-    fn spoil_where(&self, which: impl Fn(WatchId) -> bool) {
-        let building = self.building.lock();
-        building
-            .iter()
-            .filter(|(id, _)| which(*id))
-            .for_each(|(_, spoilt)| spoilt.store(true, Ordering::Release));
+    fn age(&self) -> u64 {
+        self.age.load(Ordering::Relaxed)
+    }
+
+    fn is_refused(&self, folder: FileId, what: What) -> bool {
+        self.refused.lock().contains_key(&(folder, what))
+    }
+
+    fn refuse(&self, folder: FileId, what: What) {
+        let mut refused = self.refused.lock();
+        if refused.len() < MOST_REFUSED {
+            refused.insert((folder, what), self.age());
+        }
     }
 
     fn folder(&self, id: FileId) -> Option<Arc<Folder>> {
@@ -267,12 +246,8 @@ impl Listings {
 
     fn find(&self, folder: FileId, attributes: &Attributes) -> Option<Arc<Listing>> {
         let folder = self.folder(folder)?;
-        let mut state = folder.state.lock();
-        if state.stale || !state.listing.is_version(attributes) {
-            return None;
-        }
-        state.unused = 0;
-        Some(state.listing.clone())
+        folder.use_at(self.age());
+        folder.state.lock().current(attributes)
     }
 
     /// How many entries a folder with these fresh attributes has, if its listing is kept.
@@ -286,7 +261,7 @@ impl Listings {
             return None;
         }
         let kept: Vec<Arc<Folder>> = self.kept.lock().folders.values().cloned().collect();
-        let listings = kept.iter().map(|folder| folder.state.lock().listing.clone());
+        let listings = kept.iter().filter_map(|folder| folder.state.lock().any_listing().cloned());
         let found = listings.into_iter().find_map(|listing| {
             let name = listing.entries.iter().find(|entry| entry.id == file)?.name.clone();
             Some((listing.folder.clone(), name))
@@ -294,7 +269,7 @@ impl Listings {
         found.filter(|(_, name)| !matches!(&**name, b"." | b".."))
     }
 
-    /// Lists the whole folder and keeps it; `None` when it is too small or too large for that.
+    /// Lists the whole folder and keeps it; `None` when it is too large for that.
     fn build(
         &self,
         backend: &dyn Backend,
@@ -303,69 +278,129 @@ impl Listings {
         attributes: &Attributes,
     ) -> Result<Option<Arc<Listing>>> {
         let id = folder.id();
-        if self.folder(id).is_some_and(|kept| !kept.state.lock().explains(attributes)) {
-            self.drop_folders(backend, |other, _| other == id);
-        }
-        let listed =
-            |collected, watched| Arc::new(Listing::new(folder, streams, attributes, collected, watched));
-        let watch = (attributes.size > 4096 || attributes.allocated == 0)
-            .then(|| backend.watch(folder.as_ref()))
-            .flatten();
-        let Some(watch) = watch else {
-            let (collected, complete) = collect(streams, folder, 0, MOST_KEPT)?;
-            return Ok(complete.then(|| listed(collected, false)));
-        };
-        let building = Building::start(self, backend, watch);
-        let (collected, complete) = collect(streams, folder, 0, MOST_KEPT)?;
-        if !complete {
+        if self.is_refused(id, What::Entries) {
             return Ok(None);
         }
-        let listing = listed(collected, true);
-        let worth = listing.entries.len() >= WORTH_KEEPING && listing.bytes() <= self.budget;
-        if !worth || !self.keep(&building, listing.clone(), attributes) {
+        let kept = self.folder(id);
+        if kept.as_ref().is_some_and(|kept| !kept.state.lock().explains(attributes)) {
+            self.drop_folders(backend, |other, _| other == id);
+        }
+        let most = Most::Bytes(self.budget.limit());
+        let listed = |collected, watched| Listing::new(folder, streams, attributes, collected, watched);
+        let Some(watch) = watch(backend, folder, attributes) else {
+            let (collected, complete) = collect(streams, folder, 0, most)?;
+            return Ok(complete.then(|| Arc::new(listed(collected, false))));
+        };
+        let building = Building::start(&self.buildings, backend, watch);
+        let old = kept.and_then(|kept| self.source_of_details(&kept));
+        let (collected, complete) = collect(streams, folder, 0, most)?;
+        if !complete {
+            self.refuse(id, What::Entries);
+            return Ok(None);
+        }
+        let listing = Arc::new(listed(collected, true));
+        if let Some(old) = old {
+            listing.take_over(&old);
+        }
+        let worth = listing.entries.len() >= WORTH_KEEPING;
+        if !worth || self.install(&building, id, attributes, Gathered::Listing(listing.clone())).is_err() {
             listing.watched.store(false, Ordering::Release);
         }
         Ok(Some(listing))
     }
 
-    /// Keeps a listing, unless it was spoilt while it was made.
-    fn keep(&self, building: &Building<'_>, listing: Arc<Listing>, version: &Attributes) -> bool {
+    /// The listing of which a newer one takes the details. When the budget has no room for both, it goes now.
+    fn source_of_details(&self, kept: &Folder) -> Option<Arc<Listing>> {
+        let mut state = kept.state.lock();
+        let old = state.retire()?;
+        if self.budget.free() < old.bytes() {
+            state.drop_listing();
+            return None;
+        }
+        Some(old)
+    }
+
+    /// Keeps what was read of a folder. Gives it back when there is no room for it, or when it was spoilt meanwhile.
+    fn install(
+        &self,
+        building: &Building<'_>,
+        id: FileId,
+        version: &Attributes,
+        gathered: Gathered,
+    ) -> std::result::Result<(), Gathered> {
         let mut kept = self.kept.lock();
-        let id = listing.folder.id();
-        let old = kept.folders.get(&id).cloned();
-        let taken: usize = kept.folders.values().map(|folder| folder.state.lock().bytes()).sum();
-        if taken + listing.bytes() > self.budget {
-            // The one that is replaced as well: its place is taken anew below.
-            self.drop_from(&mut kept, building.backend, |_, _| true);
-        }
-        if let Some(folder) = old.filter(|_| kept.folders.contains_key(&id)) {
+        let known = kept.folders.get(&id).cloned();
+        if !self.make_room(&mut kept, building.backend, id, gathered.bytes()) {
+            let listing = known.filter(|_| matches!(gathered, Gathered::Names(_)));
             drop(kept);
-            return replace(&folder, building, listing, version);
+            match listing.filter(|folder| folder.state.lock().drop_listing()) {
+                // Names are worth more than entries. There is no listing to drop the second time.
+                Some(_) => return self.install(building, id, version, gathered),
+                None => self.refuse(id, gathered.what()),
+            }
+            return Err(gathered);
         }
-        // Events are first looked for here, then among the kept: none falls between while `kept` is locked.
-        if building.spoilt.load(Ordering::Acquire) {
+        // A new folder is not to be found before events that were heard meanwhile are repeated. A known one hears itself.
+        let (folder, kept) = match known {
+            Some(folder) => {
+                drop(kept);
+                (folder, None)
+            }
+            None => (Arc::new(Folder::new(building.watch, &self.budget, version)), Some(kept)),
+        };
+        folder.use_at(self.age());
+        let mut state = folder.state.lock();
+        if state.is_gone() {
+            return Err(gathered);
+        }
+        let Some(heard) = building.close() else { return Err(gathered) };
+        let old = match gathered {
+            Gathered::Listing(listing) => state.put_listing(listing, version),
+            Gathered::Names(names) => {
+                state.put_names(names);
+                None
+            }
+        };
+        heard.iter().for_each(|(name, what)| state.hear(name, *what));
+        state.charge();
+        drop(state);
+        if let Some(mut kept) = kept {
+            building.kept.set(true);
+            kept.watched.insert(building.watch, id);
+            kept.folders.insert(id, folder);
+            self.count.store(kept.folders.len(), Ordering::Release);
+        }
+        drop(old); // which may take a while: without any lock
+        Ok(())
+    }
+
+    /// Drops other folders than this one, those first that were not used for the longest time, until so many bytes are
+    /// free. Gives whether they are.
+    fn make_room(&self, kept: &mut Kept, backend: &dyn Backend, id: FileId, bytes: usize) -> bool {
+        if bytes > self.budget.limit() {
             return false;
         }
-        building.kept.set(true);
-        let folder = Folder { watch: building.watch, state: Mutex::new(State::new(listing, version)) };
-        kept.watched.insert(building.watch, id);
-        kept.folders.insert(id, Arc::new(folder));
-        self.count.store(kept.folders.len(), Ordering::Release);
+        while self.budget.free() < bytes {
+            let others = kept.folders.iter().filter(|(other, _)| **other != id);
+            let oldest = others.min_by_key(|(_, folder)| folder.used.load(Ordering::Relaxed));
+            match oldest.map(|(oldest, _)| *oldest) {
+                Some(oldest) => self.drop_from(kept, backend, |other, _| other == oldest),
+                None => return false,
+            }
+        }
         true
     }
 
-    fn drop_folders(&self, backend: &dyn Backend, unwanted: impl Fn(FileId, WatchId) -> bool) {
+    fn drop_folders(&self, backend: &dyn Backend, unwanted: impl Fn(FileId, &Folder) -> bool) {
         self.drop_from(&mut self.kept.lock(), backend, unwanted);
     }
 
-    fn drop_from(&self, kept: &mut Kept, backend: &dyn Backend, unwanted: impl Fn(FileId, WatchId) -> bool) {
+    fn drop_from(&self, kept: &mut Kept, backend: &dyn Backend, unwanted: impl Fn(FileId, &Folder) -> bool) {
         let watched = &mut kept.watched;
         kept.folders.retain(|id, folder| {
-            let drop = unwanted(*id, folder.watch);
+            let drop = unwanted(*id, folder);
             if drop {
-                let mut state = folder.state.lock();
-                state.spoil();
-                (state.names, state.gone) = (None, true);
+                folder.state.lock().end();
                 watched.remove(&folder.watch);
                 backend.unwatch(folder.watch);
             }
@@ -375,53 +410,56 @@ impl Listings {
     }
 }
 
-/// The names of a listing that fold to this key. Plain names are compared without allocation.
-fn names_among(listing: &Listing, key: &FoldedKey, folding: Folding) -> Vec<Name> {
-    let alike = |name: &&Name| match (name.is_ascii(), folding.case_sensitive) {
-        (true, true) => &***name == key.as_bytes(),
-        (true, false) => name.eq_ignore_ascii_case(key.as_bytes()),
-        (false, _) => FoldedKey::new(name, folding) == *key,
-    };
-    let mut names: Vec<Name> = listing.all_names().filter(alike).cloned().collect();
-    names.sort();
-    names
-}
-
-/// Puts a newer listing in the place of the one that was kept, with what that knew and nothing was heard of since.
-fn replace(folder: &Folder, building: &Building<'_>, new: Arc<Listing>, version: &Attributes) -> bool {
-    let mut state = folder.state.lock();
-    // Events are first looked for here, then told to the state.
-    if state.gone || building.spoilt.load(Ordering::Acquire) {
-        return false;
-    }
-    state.listing.watched.store(false, Ordering::Release);
-    new.take_over(&state.listing);
-    (state.listing, state.stale, state.version, state.unused) = (new, false, *version, 0);
-    true
-}
-
-/// A folder is being listed to be kept. It is watched meanwhile, and on from there once it is kept.
-struct Building<'a> {
-    listings: &'a Listings,
-    backend: &'a dyn Backend,
-    watch: WatchId,
-    spoilt: Arc<AtomicBool>,
-    kept: Cell<bool>,
-}
-
-impl<'a> Building<'a> {
-    fn start(listings: &'a Listings, backend: &'a dyn Backend, watch: WatchId) -> Self {
-        let spoilt = Arc::new(AtomicBool::new(false));
-        listings.building.lock().push((watch, spoilt.clone()));
-        Self { listings, backend, watch, spoilt, kept: Cell::new(false) }
-    }
-}
-
-impl Drop for Building<'_> {
-    fn drop(&mut self) {
-        self.listings.building.lock().retain(|(_, spoilt)| !Arc::ptr_eq(spoilt, &self.spoilt));
-        if !self.kept.get() {
-            self.backend.unwatch(self.watch);
+impl Gathered {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Listing(listing) => listing.bytes(),
+            Self::Names(names) => names.bytes(),
         }
     }
+
+    fn what(&self) -> What {
+        match self {
+            Self::Listing(_) => What::Entries,
+            Self::Names(_) => What::Names,
+        }
+    }
+
+    fn names(self) -> Option<Names> {
+        match self {
+            Self::Names(names) => Some(names),
+            Self::Listing(_) => None,
+        }
+    }
+}
+
+/// A watch on a folder, if it is not too small to be worth one.
+fn watch(backend: &dyn Backend, folder: &Node, attributes: &Attributes) -> Option<WatchId> {
+    let is_small = attributes.size <= 4096 && attributes.allocated != 0;
+    if is_small { None } else { backend.watch(folder.as_ref()) }
+}
+
+/// All names of a folder, sidecars and the server's own included. `None` when they take more than so many bytes.
+fn read_names(folder: &Node, most: usize) -> Result<Option<Names>> {
+    let mut names = Names::default();
+    let complete = folder.list(0, &mut |entry: ListEntry<'_>| {
+        if !matches!(entry.name, b"." | b"..") {
+            names.add(entry.name);
+        }
+        names.bytes() <= most
+    })?;
+    Ok(complete.then_some(names))
+}
+
+/// The names that are the same, by a walk through the folder.
+fn names_among(folder: &Node, name: &[u8], folding: Folding) -> Result<Vec<Name>> {
+    let mut alike: Vec<Name> = Vec::new();
+    folder.list(0, &mut |entry: ListEntry<'_>| {
+        if !matches!(entry.name, b"." | b"..") && folds_alike(entry.name, name, folding) {
+            alike.push(entry.name.into());
+        }
+        true
+    })?;
+    alike.sort();
+    Ok(alike)
 }

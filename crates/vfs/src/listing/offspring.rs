@@ -68,8 +68,7 @@ impl Volume {
 impl Listing {
     /// Entries without `.` and `..`.
     pub(super) fn shown(&self) -> u32 {
-        let dots = self.entries.iter().filter(|entry| matches!(&*entry.name, b"." | b".."));
-        (self.entries.len() - dots.count()) as u32
+        self.entries.len() as u32 - self.dots
     }
 }
 

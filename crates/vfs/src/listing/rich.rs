@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::known::Nanos;
 use super::{Details, Entry, Listing, Page};
 use crate::acl::{POSIX, STORED_ACL, server};
 use crate::backend::Glance;
@@ -42,7 +43,7 @@ pub struct Rich {
 /// The same, as it is kept with an entry.
 pub(super) struct Facts {
     dos: DosAttributes,
-    created: Option<Time>,
+    created: Option<Nanos>,
     plain: bool,
     has_streams: bool,
     has_acl: bool,
@@ -57,6 +58,8 @@ struct More {
     finder_info: FinderInfo,
     bits: FileBits,
     backup: Option<Time>,
+    /// A date that [`Nanos`] does not hold.
+    far_created: Option<Time>,
     fork_len: u64,
     ea_count: u32,
     ea_bytes: u32,
@@ -77,7 +80,7 @@ impl Page {
             && let Some(facts) = &known.facts
             && facts.stored == stored
         {
-            return Ok(rich(known.details, facts));
+            return Ok(rich(known.details(entry.id), facts));
         }
         let caller = if self.by_acl { server() } else { caller };
         let (details, facts) = listing.ask(caller, &entry.name, changed, stored)?;
@@ -103,7 +106,12 @@ fn rich(details: Details, facts: &Facts) -> Rich {
         dos: facts.dos,
         bits: more.bits,
         backup: more.backup,
-        created: facts.created.or(attributes.created).unwrap_or(earliest),
+        created: facts
+            .created
+            .map(Nanos::time)
+            .or(more.far_created)
+            .or(attributes.created)
+            .unwrap_or(earliest),
         finder_info: more.finder_info,
         fork_len: more.fork_len,
         has_streams: facts.has_streams,
@@ -145,6 +153,7 @@ impl Listing {
             finder_info: metadata.finder_info_with_date(),
             bits: metadata.bits,
             backup: metadata.times.backup,
+            far_created: metadata.times.created.filter(|created| Nanos::new(*created).is_none()),
             fork_len,
             ea_count: eas.len() as u32,
             ea_bytes: eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>() as u32,
@@ -152,7 +161,7 @@ impl Listing {
         let has_streams = in_store || streams::has_stream(&glance.xattrs);
         let more = (more != More::default()).then(|| Box::new(more));
         let plain = metadata.is_empty() && more.is_none() && !has_streams;
-        let (dos, created) = (metadata.dos, metadata.times.created);
+        let (dos, created) = (metadata.dos, metadata.times.created.and_then(Nanos::new));
         Ok((details, Facts { dos, created, plain, has_streams, has_acl, stored, more }))
     }
 

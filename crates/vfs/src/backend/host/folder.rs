@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFl
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{Reached, fact, handle, stat, stat_at};
 use crate::backend::{Found, ListEntry, NewKind, RenameMode};
-use crate::{Caller, Error, FileId, HostKey, Kind, Result};
+use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
 /// Bytes of entries that one call to the host brings.
 const LIST_BYTES: usize = 64 * 1024;
@@ -42,6 +42,37 @@ impl HostObject {
         };
         match key {
             Ok(key) => Ok(self.shared.objects.find(&key)),
+            Err(Error::NotSupported) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// The key and attributes of the entry, by two look-ups of its name: this thread has the caller's ids. When another
+    /// file takes the name in between, they are asked for again.
+    pub(super) fn entry_at(&self, name: &[u8]) -> Result<(HostKey, Attributes)> {
+        const MOST_TRIES: usize = 16;
+        let mut key = self.key_at(name)?;
+        for _ in 0..MOST_TRIES {
+            let stat = stat_at(self.fd(), name)?;
+            let attributes = attributes_of(&stat, self.shared.device);
+            let Some(before) = key else { return Ok((handle::key_by_birth(&stat)?, attributes)) };
+            key = self.key_at(name)?;
+            if key == Some(before) {
+                return Ok((before, attributes));
+            }
+        }
+        Err(Error::Stale)
+    }
+
+    /// The entry's key by its handle; `None` where there are none.
+    fn key_at(&self, name: &[u8]) -> Result<Option<HostKey>> {
+        if !self.shared.by_handle() {
+            return Ok(None);
+        }
+        match handle::key_at(self.fd(), name) {
+            // Another file system mounted here: its keys are not unique among ours.
+            Ok((_, mount)) if self.shared.mount_id != Some(mount) => Err(Error::CrossVolume),
+            Ok((key, _)) => Ok(Some(key)),
             Err(Error::NotSupported) => Ok(None),
             Err(other) => Err(other),
         }

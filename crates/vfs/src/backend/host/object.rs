@@ -158,6 +158,16 @@ impl Object for HostObject {
         self.find(caller, name)
     }
 
+    fn entry(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
+        if self.shared.by_handle() {
+            self.shared.act_as(caller)?;
+            return self.entry_at(name);
+        }
+        // Where there are no handles, an object must leave a trace in its folder.
+        let found = self.find(caller, name)?;
+        Ok((found.object.key(), found.attributes))
+    }
+
     fn glance(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
         self.glance_at(caller, name)
     }

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use rustix::fs::XattrFlags;
 
 use super::fact;
-use super::object::{HostObject, attributes_of};
+use super::object::HostObject;
 use crate::backend::{Glance, XattrMode};
 use crate::{Caller, Error, Kind, Result};
 
@@ -49,16 +49,7 @@ impl HostObject {
     /// What can be said of an entry of this folder by its name: three calls.
     pub(super) fn glance_at(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
         self.shared.act_as(caller)?;
-        let stat = super::stat_at(self.fd(), name)?;
-        let key = match super::handle::key_at(self.fd(), name) {
-            Ok((_, mount)) if self.shared.by_handle() && self.shared.mount_id != Some(mount) => {
-                return Err(Error::CrossVolume);
-            }
-            Ok((key, _)) if self.shared.by_handle() => key,
-            Ok(_) | Err(Error::NotSupported) => super::handle::key_by_birth(&stat)?,
-            Err(other) => return Err(other),
-        };
-        let attributes = attributes_of(&stat, self.shared.device);
+        let (key, attributes) = self.entry_at(name)?;
         let xattrs = match attributes.kind {
             Kind::File | Kind::Folder => {
                 let path = self.path_of(name);
