@@ -182,7 +182,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "[[user]]\nname = \"ada\"\npassword = \"x\"",
         &[
-            "fourfold.toml:6:1: error: [[user]] has no setting `password`; the settings are: name, uid, disabled",
+            "fourfold.toml:6:1: error: [[user]] has no setting `password`; the settings are: name, uid, gid, disabled",
         ],
     ),
 ];

@@ -3,20 +3,32 @@
 use std::path::Path;
 
 use admin::Settings;
-use auth::{AccountFile, Directory, Identity, UnixAccounts};
+use auth::{AccountFile, Directory, Host, Identity, UnixAccounts};
 use rustix::process::{getegid, geteuid, getgroups};
 
-/// As whom guests act: nobody.
-pub(crate) const GUEST: u32 = 65_534;
+/// A gid that nobody can have: `(gid_t)-1`.
+const NO_GROUP: u32 = u32::MAX;
 
 /// Reads them all anew, for the start and for each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
     let file = AccountFile::read(state)?;
-    let mut directory = Directory::new(&file, UnixAccounts::system(), own());
+    let mut directory = Directory::new(&file, host(settings.server.default_user.clone()));
     for user in &settings.users {
-        directory.set(&user.name, user.uid, user.disabled, user.password.as_deref())?;
+        directory.set(&user.name, user.ids, user.disabled, user.password.as_deref())?;
     }
     Ok(directory)
+}
+
+/// What the identities of accounts are made from on this machine.
+pub(crate) fn host(default_user: Option<String>) -> Host {
+    Host { unix: UnixAccounts::system(), own: own(), default_user }
+}
+
+/// The numbers of the groups whose members may enter a share. A name that no group has stands for a group without
+/// members: a share must not be open to everybody because the groups that it names are unknown.
+pub(crate) fn groups(names: &[String]) -> Vec<u32> {
+    let unix = UnixAccounts::system();
+    names.iter().map(|name| unix.group(name).map_or(NO_GROUP, |group| group.gid)).collect()
 }
 
 /// Who the server runs as.
@@ -36,7 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_of_the_command_line_logs_in_as_the_server() {
+    fn a_group_that_does_not_exist_has_no_members_but_still_restricts_a_share() {
+        assert_eq!(groups(&["root".into(), "no-such-group".into()]), [0, NO_GROUP]);
+        assert_eq!(groups(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn an_account_without_a_host_user_is_nobody_under_root_and_else_the_server() {
         let (share, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let arguments = admin::Arguments {
             shares: vec![share.path().into()],
@@ -45,7 +63,8 @@ mod tests {
         };
         let directory = read(state.path(), &Settings::load(&arguments).unwrap()).unwrap();
         let account = directory.verify("no-such-unix-user", "secret").unwrap();
-        assert_eq!(account.identity, own());
+        let expected = if own().is_root() { Identity::anonymous() } else { own() };
+        assert_eq!(account.identity, expected);
         assert!(directory.verify("no-such-unix-user", "Secret").is_err());
     }
 }

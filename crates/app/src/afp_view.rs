@@ -13,11 +13,10 @@ use auth::{AccountFile, Accounts, Guesses, Identity, UnixAccounts};
 use conn::{Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
-use crate::accounts::GUEST;
 use crate::bind::Bound;
-use crate::here;
 use crate::running::{Current, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
+use crate::{accounts, here};
 
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -126,7 +125,7 @@ impl Told {
         Ok(Config {
             signature: server.afp_signature.unwrap_or(self.server_id),
             name: here::server_name(server),
-            guest: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
+            guest: guests.then(Identity::anonymous),
             unix: Arc::new(UnixAccounts::system()),
             logins: logins(&server.afp_logins),
             guesses: self.guesses.clone(),
@@ -151,8 +150,6 @@ impl Told {
         let volume = self.volumes.open(share, settings)?;
         let catalogue = self.volumes.catalogue(share, &volume)?;
         let uuid = self.volumes.mac_id(share)?;
-        let unix = UnixAccounts::system();
-        let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
         let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
         let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
         let options = ShareOptions {
@@ -160,7 +157,7 @@ impl Told {
             case_sensitive: share.case_sensitive,
             guests: share.guests,
             users: share.users.clone(),
-            groups,
+            groups: accounts::groups(&share.groups),
             time_machine: share.time_machine,
             size_limit: share.time_machine_size.filter(|_| share.time_machine),
             password: share.afp_password,

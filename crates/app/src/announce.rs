@@ -12,15 +12,16 @@ use crate::running::Current;
 pub(crate) const BUILT: &[Protocol] =
     &[Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi, Protocol::Portmap];
 
-/// Prints the shares, what is missing, and `ready`, at once: a script may wait for the last line.
-pub(crate) fn ready(current: &Current, shares: &[ShareStatus]) -> std::io::Result<()> {
+/// Prints the shares, what is missing, what is to be said `also`, and `ready`, at once: a script may wait for the last
+/// line.
+pub(crate) fn ready(current: &Current, shares: &[ShareStatus], also: &[String]) -> std::io::Result<()> {
     let accounts = current.accounts.accounts();
     let anybody = Anybody {
         by_password: accounts.iter().any(|account| !account.disabled && account.nt_hash().is_some()),
         by_chap: accounts.iter().any(|account| !account.disabled && account.chap_secret().is_some()),
     };
     let mut out = std::io::stdout().lock();
-    out.write_all(text(&current.settings, anybody, shares).as_bytes())?;
+    out.write_all(text(&current.settings, anybody, shares, also).as_bytes())?;
     out.flush()
 }
 
@@ -55,7 +56,7 @@ fn without_guests(settings: &Settings) -> Vec<&'static str> {
     with_login.into_iter().filter(closed).map(Protocol::title).collect()
 }
 
-fn text(settings: &Settings, anybody: Anybody, shares: &[ShareStatus]) -> String {
+fn text(settings: &Settings, anybody: Anybody, shares: &[ShareStatus], also: &[String]) -> String {
     let mut text = String::new();
     for share in shares {
         let _ = share.write_mounts(&mut text); // writing to a String cannot fail
@@ -70,6 +71,9 @@ fn text(settings: &Settings, anybody: Anybody, shares: &[ShareStatus]) -> String
     if let Some(missing) = missing(settings) {
         let _ = writeln!(text, "{missing}");
     }
+    also.iter().for_each(|line| {
+        let _ = writeln!(text, "{line}");
+    });
     text.push_str("ready\n");
     text
 }
@@ -111,26 +115,26 @@ mod tests {
 
     #[test]
     fn ready_is_the_last_line() {
-        assert_eq!(text(&settings(&[]), SOMEBODY, &[]), "ready\n");
+        assert_eq!(text(&settings(&[]), SOMEBODY, &[], &[]), "ready\n");
         let none = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "off")]);
-        assert_eq!(text(&none, NOBODY, &[]), "ready\n");
+        assert_eq!(text(&none, NOBODY, &[], &[]), "ready\n");
     }
 
     #[test]
     fn protocols_that_are_missing_are_said() {
         let admin = settings(&[("admin-port", "0")]);
-        assert_eq!(text(&admin, SOMEBODY, &[]), "not available in this build: admin\nready\n");
+        assert_eq!(text(&admin, SOMEBODY, &[], &[]), "not available in this build: admin\nready\n");
     }
 
     #[test]
     fn who_has_no_account_yet_is_told_how_to_get_one() {
         let over = |over: &str| format!("{}\nready\n", nobody(over));
-        assert_eq!(text(&settings(&[]), NOBODY, &[]), over("SMB or AFP"));
-        assert_eq!(text(&settings(&[]), SOMEBODY, &[]), "ready\n");
-        assert_eq!(text(&settings(&[("smb-port", "off")]), NOBODY, &[]), over("AFP"));
+        assert_eq!(text(&settings(&[]), NOBODY, &[], &[]), over("SMB or AFP"));
+        assert_eq!(text(&settings(&[]), SOMEBODY, &[], &[]), "ready\n");
+        assert_eq!(text(&settings(&[("smb-port", "off")]), NOBODY, &[], &[]), over("AFP"));
         let mut guests = settings(&[]);
         guests.shares[0].guests = true;
-        assert_eq!(text(&guests, NOBODY, &[]), "ready\n");
+        assert_eq!(text(&guests, NOBODY, &[], &[]), "ready\n");
     }
 
     #[test]
@@ -140,7 +144,7 @@ mod tests {
         let mounts = vec![admin::recipe::lun_url("video", "iqn.2026-11.test:a.video", 0, at)];
         let share = &settings.shares[0];
         let share = ShareStatus { name: share.name.clone(), path: "/a".into(), read_only: false, mounts };
-        let lines = |settings: &Settings, anybody| text(settings, anybody, std::slice::from_ref(&share));
+        let lines = |settings: &Settings, anybody| text(settings, anybody, std::slice::from_ref(&share), &[]);
         assert!(lines(&settings, NOBODY).ends_with(&format!("{NOBODY_BY_CHAP}\nready\n")));
         assert!(!lines(&settings, SOMEBODY).contains(NOBODY_BY_CHAP));
         settings.shares[0].guests = true;

@@ -6,7 +6,7 @@ use admin::settings::find_file;
 use admin::{Arguments, Settings};
 
 use crate::cli::Check;
-use crate::{exit, here};
+use crate::{accounts, exit, here, who};
 
 /// Prints everything that is wrong, or what is accepted.
 pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
@@ -22,7 +22,16 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
             settings.notes.iter().for_each(|note| println!("{note}"));
             let shares = settings.shares.len();
             println!("{}: accepted, {shares} share{}", file.display(), if shares == 1 { "" } else { "s" });
+            accounts_of(&settings).iter().for_each(|line| println!("{line}"));
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// As whom each account acts, if the server runs as the user who asks.
+fn accounts_of(settings: &Settings) -> Vec<String> {
+    match accounts::read(&settings.server.state, settings) {
+        Ok(directory) => directory.accounts().iter().map(|account| who::line(account, &directory)).collect(),
+        Err(error) => vec![format!("the accounts cannot be read: {error:#}")],
     }
 }

@@ -10,6 +10,7 @@ mod check;
 mod cli;
 mod exit;
 mod exports;
+mod folders;
 mod here;
 mod iscsi_view;
 mod log;
@@ -25,6 +26,7 @@ mod smb_view;
 mod status;
 mod user;
 mod volumes;
+mod who;
 
 use std::process::ExitCode;
 

@@ -22,7 +22,7 @@ use crate::nfs_view::NfsView;
 use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
-use crate::{accounts, announce, bind, exit, here, log, privileges};
+use crate::{accounts, announce, bind, exit, folders, here, log, privileges, who};
 
 /// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
 /// otherwise.
@@ -37,7 +37,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// Checks the settings as a whole, opens the listeners, gives up privileges, and only then reads a byte.
 pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let arguments = serve.arguments(here::privileged(), here::folder()?);
-    let settings = match Settings::load(&arguments) {
+    let settings = match Settings::load(&Arguments { may_make_folders: true, ..arguments.clone() }) {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
@@ -72,6 +72,8 @@ async fn serve_until_stopped(
     let bound = Bounds::open(&settings.server)?;
     let listeners = bound.listeners();
     let accounts = accounts::read(state.path(), &settings)?;
+    let mut said = folders::make(&settings, &accounts, here::privileged())?;
+    said.extend(who::surprising(&accounts, &settings));
     let current = Arc::new(Current { settings, accounts });
 
     let volumes = Volumes::new(index, current.settings.server.cache_size);
@@ -95,7 +97,7 @@ async fn serve_until_stopped(
     let control = tokio::spawn(control::serve(socket, running.clone()));
     tokio::spawn(tend(volumes, afp.clone(), iscsi.clone()));
 
-    if let Err(error) = announce::ready(&running.current(), &running.status().shares) {
+    if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
     }
     notify(&[sd_notify::NotifyState::Ready]);

@@ -11,11 +11,10 @@ use conn::{Server, Watchdog};
 use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
 use tokio::sync::watch;
 
-use crate::accounts::GUEST;
 use crate::bind::Bound;
-use crate::here;
 use crate::running::{Current, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
+use crate::{accounts, here};
 
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -83,10 +82,7 @@ fn config(
         shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
         accounts: Arc::new(current.accounts.clone()),
         unix: Arc::new(UnixAccounts::system()),
-        guests: Guests {
-            identity: guests.then(|| Identity { uid: GUEST, gid: GUEST, groups: Vec::new() }),
-            unknown_users: guests,
-        },
+        guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         guesses: guesses.clone(),
         require_signing: settings.server.smb_signing_required,
         encryption: match settings.server.smb_encryption {
@@ -105,8 +101,6 @@ fn config(
 fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
     let identity = volumes.identity(share)?;
     let serial = u64::from_be_bytes(std::array::from_fn(|at| identity.id[at]));
-    let unix = UnixAccounts::system();
-    let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
     let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
     Ok(Arc::new(Share {
         name: share.name.clone(),
@@ -122,7 +116,7 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
             require_encryption: share.encryption_required,
             guests: share.guests,
             users: share.users.clone(),
-            groups,
+            groups: accounts::groups(&share.groups),
             time_machine: share.time_machine,
             size_limit: share.time_machine_size,
             hidden: share.name.ends_with('$'),

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use admin::State;
 use admin::control::{self, AskError};
-use auth::{AccountFile, Record, UnixAccounts};
+use admin::{Settings, State};
+use auth::{AccountFile, Host, Ids, Record};
 
 use crate::cli::{Named, User, Where};
-use crate::{exit, here, password};
+use crate::{accounts, exit, here, password, who};
 
 /// Changes or lists the accounts of a state folder, whether a server runs with it or not.
 pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
@@ -17,16 +17,16 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        User::Add { named, uid, password_stdin, legacy_password, chap_secret } => {
+        User::Add { named, uid, gid, password_stdin, legacy_password, chap_secret } => {
             let typed = Typed { from_stdin: *password_stdin, legacy: *legacy_password, chap: *chap_secret };
-            add(&state, named, *uid, typed)?;
+            add(&state, named, Ids { uid: *uid, gid: *gid }, typed)?;
         }
         User::Passwd { named, password_stdin, legacy_password, chap_secret } => {
             let typed = Typed { from_stdin: *password_stdin, legacy: *legacy_password, chap: *chap_secret };
             passwd(&state, named, typed)?;
         }
         User::Remove { named } => remove(&state, named)?,
-        User::List { json, .. } => list(&state, *json)?,
+        User::List { json, state: place } => list(&state, place, *json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -58,7 +58,7 @@ fn place(command: &User) -> &Where {
 }
 
 /// What can be known before the password is typed is said before.
-fn add(state: &Path, named: &Named, uid: Option<u32>, typed: Typed) -> anyhow::Result<()> {
+fn add(state: &Path, named: &Named, ids: Ids, typed: Typed) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
     }
@@ -68,10 +68,10 @@ fn add(state: &Path, named: &Named, uid: Option<u32>, typed: Typed) -> anyhow::R
     }
     let password = password::read(&named.name, typed.from_stdin)?;
     AccountFile::edit(state, |file| {
-        file.add(&named.name, uid, &password)?;
+        file.add(&named.name, ids, &password)?;
         typed.keep(file, &named.name, &password)
     })?;
-    println!("{}: made; acts as {}", named.name, acts_as(&named.name, uid, &UnixAccounts::system()));
+    println!("{}: made; acts as {}", named.name, acts_as(&named.name, ids, &host(&named.state)?));
     tell_server(state);
     Ok(())
 }
@@ -96,9 +96,9 @@ fn remove(state: &Path, named: &Named) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(state: &Path, json: bool) -> anyhow::Result<()> {
+fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {
     let file = AccountFile::read(state)?;
-    let unix = UnixAccounts::system();
+    let host = host(place)?;
     if json {
         let accounts: Vec<serde_json::Value> = file.accounts.iter().map(for_scripts).collect();
         println!("{}", serde_json::to_string_pretty(&accounts)?);
@@ -113,14 +113,15 @@ fn list(state: &Path, json: bool) -> anyhow::Result<()> {
         println!(
             "{:<width$}  acts as {}{disabled}",
             account.name,
-            acts_as(&account.name, account.uid, &unix)
+            acts_as(&account.name, account.ids, &host)
         );
     }
     Ok(())
 }
 
 fn for_scripts(account: &Record) -> serde_json::Value {
-    serde_json::json!({ "name": account.name, "uid": account.uid, "disabled": account.disabled })
+    let Ids { uid, gid } = account.ids;
+    serde_json::json!({ "name": account.name, "uid": uid, "gid": gid, "disabled": account.disabled })
 }
 
 fn require(state: &Path, name: &str) -> Result<(), auth::Error> {
@@ -130,16 +131,15 @@ fn require(state: &Path, name: &str) -> Result<(), auth::Error> {
     }
 }
 
-fn acts_as(name: &str, uid: Option<u32>, unix: &UnixAccounts) -> String {
-    let user = match uid {
-        Some(uid) => unix.user_numbered(uid),
-        None => unix.user(name),
-    };
-    match (user, uid) {
-        (Some(user), _) => format!("the Unix user {} (uid {})", user.name, user.uid),
-        (None, Some(uid)) => format!("uid {uid}, which no Unix user of this machine has"),
-        (None, None) => "the user the server runs as, since no Unix user has this name".into(),
-    }
+/// What identities are made from here. The settings, if there are any, say who accounts act as by default.
+fn host(place: &Where) -> anyhow::Result<Host> {
+    let settings = Settings::load(&place.arguments(here::privileged(), here::folder()?));
+    Ok(accounts::host(settings.ok().and_then(|settings| settings.server.default_user)))
+}
+
+fn acts_as(name: &str, ids: Ids, host: &Host) -> String {
+    let (identity, basis) = host.identity(name, ids);
+    who::acts_as(name, &identity, basis, &host.unix)
 }
 
 /// A running server takes the change over at once; without one there is nothing to tell.

@@ -65,11 +65,28 @@ fn check_without_a_settings_file_says_how_to_name_one() {
 #[test]
 fn serve_refuses_what_is_wrong_on_its_command_line_with_2() {
     let folder = tempfile::tempdir().unwrap();
-    let output = run(folder.path(), &["serve", "gone", "--nfs-port", "many", "--state", "s"], "");
+    let output = run(folder.path(), &["serve", "gone/deep", "--nfs-port", "many", "--state", "s"], "");
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("command line: gone: error: the folder `gone` does not exist"));
+    assert!(err(&output).contains("command line: gone/deep: error: the folder `gone/deep` does not exist"));
     assert!(err(&output).contains("command line: --nfs-port many: error: `--nfs-port` must be a port"));
     assert_eq!(run(folder.path(), &["serve", "--no-such-flag"], "").status.code(), Some(2));
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn check_says_as_whom_each_account_acts() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = "[server]\nstate = \"s\"\n[[share]]\nname = \"A\"\npath = \"a\"\n[[user]]\nname = \"no-such-unix-user\"\n\
+                    [[user]]\nname = \"eve\"\nuid = 4242\ngid = 4343\n";
+    std::fs::create_dir(folder.path().join("a")).unwrap();
+    std::fs::write(folder.path().join("fourfold.toml"), settings).unwrap();
+    let said = out(&run(folder.path(), &["check"], ""));
+    let acts_as = if is_root() { "nobody (uid 65534)" } else { "the user the server runs as" };
+    assert!(said.contains(&format!("no-such-unix-user acts as {acts_as}")), "{said}");
+    assert!(said.contains("eve acts as uid 4242 and gid 4343"), "{said}");
 }
 
 #[test]
@@ -83,7 +100,12 @@ fn accounts_are_made_changed_listed_and_removed_without_showing_a_password() {
     };
     assert!(user(&["list"], "").1.starts_with("there are no accounts"));
     let made = user(&["add", "no-such-unix-user"], "hunter2\n");
-    assert!(made.0 == 0 && made.1.contains("the user the server runs as"), "{made:?}");
+    let acts_as = if is_root() { "nobody (uid 65534)" } else { "the user the server runs as" };
+    assert!(made.0 == 0 && made.1.contains(acts_as), "{made:?}");
+    let numbered = user(&["add", "numbered", "--uid", "4242", "--gid", "4343"], "hunter2\n").1;
+    assert!(numbered.contains("acts as uid 4242 and gid 4343, which no Unix user"), "{numbered}");
+    assert_eq!(user(&["remove", "numbered"], "").0, 0);
+    assert_eq!(user(&["add", "invalid", "--uid", "4294967295"], "hunter2\n").0, 2);
     assert_eq!(user(&["add", "root", "--uid", "0", "--password-stdin"], "hunter3\n").0, 0);
     let twice = user(&["add", "root"], "hunter4\n");
     assert!(twice.0 == 1 && twice.1.contains("`fourfold user passwd root` sets its password"), "{twice:?}");

@@ -1,20 +1,12 @@
 //! The accounts a running server knows, each with the Unix user it acts as.
 
+use std::collections::HashMap;
+
 use crate::file::{AccountFile, Error, Record};
+use crate::identity::{Basis, Host, Identity, Ids};
 use crate::secret::{LEGACY, Secret, nt_hash};
 use crate::srp::Verifier;
 use crate::unix::UnixAccounts;
-
-/// As whom a request acts on the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The Unix user.
-    pub uid: u32,
-    /// Its first group.
-    pub gid: u32,
-    /// Its other groups.
-    pub groups: Vec<u32>,
-}
 
 /// An account, ready to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,37 +103,32 @@ fn is_same(one: &[u8; 16], other: &[u8; 16]) -> bool {
 #[derive(Debug, Clone)]
 pub struct Directory {
     accounts: Vec<Account>,
-    unix: UnixAccounts,
-    own: Identity,
+    /// By name: the ids that are set for an account, and why it has its identity.
+    origins: HashMap<String, (Ids, Basis)>,
+    host: Host,
 }
 
 /// Verified when there is no account, so that an unknown name takes as long as a wrong password.
 const DECOY: [u8; 16] = [0; 16];
 
 impl Directory {
-    /// The accounts of the file. `own` is who the server runs as: an account without a Unix user acts as it.
+    /// The accounts of the file, with the identities that the host gives them.
     #[must_use]
-    pub fn new(file: &AccountFile, unix: UnixAccounts, own: Identity) -> Self {
-        let mut directory = Self { accounts: Vec::new(), unix, own };
+    pub fn new(file: &AccountFile, host: Host) -> Self {
+        let mut directory = Self { accounts: Vec::new(), origins: HashMap::new(), host };
         for record in &file.accounts {
             directory.put(record);
         }
         directory
     }
 
-    /// Adds what the settings say of an account: a `uid` and whether it is `disabled` win over the file; a password
+    /// Adds what the settings say of an account: `ids` and whether it is `disabled` win over the file; a password
     /// (of `--user`) makes the account for as long as the server runs. A password that can be the secret of CHAP is it, as
     /// nothing of it is written down.
     ///
     /// # Errors
     /// The password cannot be hashed.
-    pub fn set(
-        &mut self,
-        name: &str,
-        uid: Option<u32>,
-        disabled: bool,
-        password: Option<&str>,
-    ) -> Result<(), Error> {
+    pub fn set(&mut self, name: &str, ids: Ids, disabled: bool, password: Option<&str>) -> Result<(), Error> {
         let known = self.accounts.iter().find(|account| account.name == name);
         let secrets = match password {
             Some(password) => {
@@ -150,9 +137,10 @@ impl Directory {
             }
             None => known.map(|account| account.secrets.clone()).unwrap_or_default(),
         };
-        let uid = uid.or(known.map(|account| account.identity.uid));
+        let kept = self.origins.get(name).map(|(ids, _)| *ids).unwrap_or_default();
+        let ids = Ids { uid: ids.uid.or(kept.uid), gid: ids.gid.or(kept.gid) };
         let disabled = disabled || (password.is_none() && known.is_some_and(|account| account.disabled));
-        self.put(&Record { name: name.into(), uid, disabled, secrets });
+        self.put(&Record { name: name.into(), ids, disabled, secrets });
         Ok(())
     }
 
@@ -162,32 +150,29 @@ impl Directory {
         &self.accounts
     }
 
+    /// Why an account has its identity.
+    #[must_use]
+    pub fn basis(&self, name: &str) -> Option<Basis> {
+        self.origins.get(name).map(|(_, basis)| *basis)
+    }
+
+    /// The users and groups of the machine.
+    #[must_use]
+    pub fn unix(&self) -> &UnixAccounts {
+        &self.host.unix
+    }
+
     fn put(&mut self, record: &Record) {
+        let (identity, basis) = self.host.identity(&record.name, record.ids);
+        self.origins.insert(record.name.clone(), (record.ids, basis));
         let account = Account {
             name: record.name.clone(),
-            identity: self.identity(&record.name, record.uid),
+            identity,
             disabled: record.disabled,
             secrets: record.secrets.clone(),
         };
         self.accounts.retain(|other| other.name != account.name);
         self.accounts.push(account);
-    }
-
-    /// The set number, else the same-named Unix account, else the server's own.
-    fn identity(&self, name: &str, uid: Option<u32>) -> Identity {
-        const NOGROUP: u32 = 65534;
-        if uid == Some(self.own.uid) {
-            return self.own.clone();
-        }
-        let user = match uid {
-            Some(uid) => self.unix.user_numbered(uid),
-            None => self.unix.user(name),
-        };
-        match (user, uid) {
-            (Some(user), _) => Identity { uid: user.uid, gid: user.gid, groups: self.unix.groups_of(user) },
-            (None, Some(uid)) => Identity { uid, gid: NOGROUP, groups: Vec::new() },
-            (None, None) => self.own.clone(),
-        }
     }
 }
 
@@ -224,12 +209,14 @@ impl Accounts for Directory {
 mod tests {
     use super::*;
 
+    const UNSET: Ids = Ids { uid: None, gid: None };
+
     fn directory() -> Directory {
         let state = tempfile::tempdir().unwrap();
         AccountFile::edit(state.path(), |file| {
-            file.add("ada", None, "one")?;
-            file.add("grace", Some(1001), "two")?;
-            file.add("nobody-here", None, "three")
+            file.add("ada", UNSET, "one")?;
+            file.add("grace", Ids { uid: Some(1001), gid: None }, "two")?;
+            file.add("nobody-here", UNSET, "three")
         })
         .unwrap();
         let unix = UnixAccounts::parse(
@@ -237,7 +224,8 @@ mod tests {
             "staff:x:50:ada\n",
         );
         let own = Identity { uid: 7, gid: 7, groups: vec![8] };
-        Directory::new(&AccountFile::read(state.path()).unwrap(), unix, own)
+        let host = Host { unix, own, default_user: None };
+        Directory::new(&AccountFile::read(state.path()).unwrap(), host)
     }
 
     #[test]
@@ -255,7 +243,7 @@ mod tests {
         assert_eq!(directory.verify("ada", "one").unwrap().identity.uid, 1000);
         assert_eq!(directory.verify("ada", "two"), Err(Refusal::WrongPassword));
         assert_eq!(directory.verify("Ada", "one"), Err(Refusal::Unknown));
-        directory.set("ada", None, true, None).unwrap();
+        directory.set("ada", UNSET, true, None).unwrap();
         assert_eq!(directory.verify("ada", "one"), Err(Refusal::Disabled));
         assert_eq!(directory.verify("ada", "two"), Err(Refusal::WrongPassword));
     }
@@ -264,7 +252,7 @@ mod tests {
     fn a_name_in_another_case_finds_an_account_that_is_the_only_one() {
         let mut directory = directory();
         assert_eq!(directory.find_in_any_case("ADA").unwrap().name, "ada");
-        directory.set("Ada", None, false, None).unwrap();
+        directory.set("Ada", UNSET, false, None).unwrap();
         assert_eq!(directory.find_in_any_case("Ada").unwrap().name, "Ada");
         assert_eq!(directory.find_in_any_case("ada").unwrap().name, "ada");
         assert_eq!(directory.find_in_any_case("ADA"), None);
@@ -274,24 +262,34 @@ mod tests {
     #[test]
     fn settings_win_over_the_file_and_an_account_without_a_password_cannot_log_in() {
         let mut directory = directory();
-        directory.set("grace", Some(4242), false, None).unwrap();
+        directory.set("grace", Ids { uid: Some(4242), gid: None }, false, None).unwrap();
         assert_eq!(
             directory.verify("grace", "two").unwrap().identity,
             Identity { uid: 4242, gid: 65534, groups: vec![] }
         );
-        directory.set("ada", None, false, Some("typed")).unwrap();
+        directory.set("ada", UNSET, false, Some("typed")).unwrap();
         assert!(directory.verify("ada", "typed").is_ok() && directory.verify("ada", "one").is_err());
-        directory.set("new", None, false, None).unwrap();
+        directory.set("new", UNSET, false, None).unwrap();
         assert_eq!(directory.verify("new", ""), Err(Refusal::WrongPassword));
         assert_eq!(*directory.find("ada").unwrap().nt_hash().unwrap(), crate::nt_hash("typed"));
     }
 
     #[test]
+    fn what_the_settings_leave_unsaid_does_not_become_a_uid_that_was_set() {
+        let mut directory = directory();
+        directory.set("nobody-here", UNSET, false, Some("typed")).unwrap();
+        assert_eq!(directory.basis("nobody-here"), Some(Basis::Server));
+        directory.set("grace", Ids { uid: None, gid: Some(8) }, false, None).unwrap();
+        let grace = directory.find("grace").unwrap().identity;
+        assert_eq!((grace.uid, grace.gid, directory.basis("grace")), (1001, 8, Some(Basis::Set)));
+    }
+
+    #[test]
     fn a_password_of_the_command_line_is_the_secret_of_chap_too_if_it_is_long_enough() {
         let mut directory = directory();
-        directory.set("typed", None, false, Some("twelve bytes")).unwrap();
+        directory.set("typed", UNSET, false, Some("twelve bytes")).unwrap();
         assert_eq!(directory.find("typed").unwrap().chap_secret(), Some(&b"twelve bytes"[..]));
-        directory.set("typed", None, false, Some("too short")).unwrap();
+        directory.set("typed", UNSET, false, Some("too short")).unwrap();
         assert_eq!(directory.find("typed").unwrap().chap_secret(), None);
         assert_eq!(directory.find("ada").unwrap().chap_secret(), None);
     }
@@ -300,12 +298,12 @@ mod tests {
     fn verifiers_are_offered_only_when_all_who_can_log_in_have_one() {
         let mut directory = directory();
         assert!(directory.all_have_verifiers());
-        directory.set("new", None, false, None).unwrap(); // has no password at all
+        directory.set("new", UNSET, false, None).unwrap(); // has no password at all
         assert!(directory.all_have_verifiers());
         let old = Secret::slow("four").unwrap();
-        directory.put(&Record { name: "old".into(), uid: None, disabled: false, secrets: vec![old] });
+        directory.put(&Record { name: "old".into(), ids: UNSET, disabled: false, secrets: vec![old] });
         assert!(!directory.all_have_verifiers());
-        directory.set("old", None, true, None).unwrap();
+        directory.set("old", UNSET, true, None).unwrap();
         assert!(directory.all_have_verifiers());
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::durable;
+use crate::identity::Ids;
 use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, Stored};
 
 /// The version of the format that this program writes.
@@ -25,8 +26,8 @@ pub struct AccountFile {
 pub struct Record {
     /// Its name, which is unique.
     pub name: String,
-    /// The Unix user it acts as; `None`: the same-named one, else the server's own.
-    pub uid: Option<u32>,
+    /// The uid and gid it acts as, where they are set.
+    pub ids: Ids,
     /// May not log in.
     pub disabled: bool,
     /// What is kept of its password.
@@ -111,6 +112,8 @@ struct WrittenRecord {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gid: Option<u32>,
     #[serde(default)]
     disabled: bool,
     #[serde(default)]
@@ -157,7 +160,7 @@ impl AccountFile {
     ///
     /// # Errors
     /// The name is taken or cannot be one, or the password is empty.
-    pub fn add(&mut self, name: &str, uid: Option<u32>, password: &str) -> Result<(), Error> {
+    pub fn add(&mut self, name: &str, ids: Ids, password: &str) -> Result<(), Error> {
         if !crate::is_account_name(name) {
             return Err(Error::BadName(name.into()));
         }
@@ -165,7 +168,7 @@ impl AccountFile {
             return Err(Error::Exists(name.into()));
         }
         let secrets = secrets(name, password)?;
-        self.accounts.push(Record { name: name.into(), uid, disabled: false, secrets });
+        self.accounts.push(Record { name: name.into(), ids, disabled: false, secrets });
         Ok(())
     }
 
@@ -247,14 +250,16 @@ impl AccountFile {
 impl From<&Record> for WrittenRecord {
     fn from(record: &Record) -> Self {
         let secret = record.secrets.iter().map(Secret::store).collect();
-        Self { name: record.name.clone(), uid: record.uid, disabled: record.disabled, secret }
+        let Ids { uid, gid } = record.ids;
+        Self { name: record.name.clone(), uid, gid, disabled: record.disabled, secret }
     }
 }
 
 impl From<WrittenRecord> for Record {
     fn from(written: WrittenRecord) -> Self {
         let secrets = written.secret.into_iter().map(Secret::load).collect();
-        Self { name: written.name, uid: written.uid, disabled: written.disabled, secrets }
+        let ids = Ids { uid: written.uid, gid: written.gid };
+        Self { name: written.name, ids, disabled: written.disabled, secrets }
     }
 }
 
@@ -297,15 +302,15 @@ mod tests {
     fn accounts_are_read_as_they_were_written() {
         let state = folder();
         AccountFile::edit(state.path(), |file| {
-            file.add("ada", Some(1000), "one")?;
-            file.add("grace", None, "two")
+            file.add("ada", Ids { uid: Some(1000), gid: Some(50) }, "one")?;
+            file.add("grace", Ids::default(), "two")
         })
         .unwrap();
         let first = AccountFile::read(state.path()).unwrap();
         AccountFile::edit(state.path(), |_| Ok(())).unwrap();
         let second = AccountFile::read(state.path()).unwrap();
         assert_eq!(first.accounts, second.accounts);
-        assert_eq!(second.find("ada").unwrap().uid, Some(1000));
+        assert_eq!(second.find("ada").unwrap().ids, Ids { uid: Some(1000), gid: Some(50) });
         assert_eq!(second.find("grace").unwrap().secrets[0].verifies("two"), Some(true));
         let text = std::fs::read_to_string(state.path().join("accounts.toml")).unwrap();
         assert!(text.starts_with("format = 1\n"), "{text}");
@@ -319,7 +324,7 @@ mod tests {
             secrets.iter().any(|secret| matches!(secret, Secret::Legacy(_)))
         };
         let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
-        file.add("ada", None, "one").unwrap();
+        file.add("ada", Ids::default(), "one").unwrap();
         file.change_password("ada", "two").unwrap();
         assert!(!has(&file));
         file.keep_legacy_password("ada", "two").unwrap();
@@ -333,7 +338,7 @@ mod tests {
     #[test]
     fn a_secret_of_chap_is_kept_only_when_asked_for_and_follows_the_password() {
         let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
-        file.add("ada", None, "the first secret").unwrap();
+        file.add("ada", Ids::default(), "the first secret").unwrap();
         let secrets = |file: &AccountFile| -> Vec<Secret> {
             let all = file.find("ada").unwrap().secrets.iter();
             all.filter(|secret| matches!(secret, Secret::Chap(_))).cloned().collect()
@@ -352,13 +357,13 @@ mod tests {
     #[test]
     fn a_write_cut_off_by_a_crash_leaves_the_accounts_as_they_were() {
         let state = folder();
-        AccountFile::edit(state.path(), |file| file.add("ada", None, "one")).unwrap();
+        AccountFile::edit(state.path(), |file| file.add("ada", Ids::default(), "one")).unwrap();
         let whole = std::fs::read(state.path().join("accounts.toml")).unwrap();
         for cut in [0, 1, whole.len() / 2, whole.len() - 1] {
             std::fs::write(state.path().join("accounts.toml.new"), &whole[..cut]).unwrap();
             assert_eq!(AccountFile::read(state.path()).unwrap().accounts.len(), 1);
         }
-        AccountFile::edit(state.path(), |file| file.add("grace", None, "two")).unwrap();
+        AccountFile::edit(state.path(), |file| file.add("grace", Ids::default(), "two")).unwrap();
         assert_eq!(AccountFile::read(state.path()).unwrap().accounts.len(), 2);
     }
 
@@ -366,8 +371,8 @@ mod tests {
     fn a_change_that_fails_writes_nothing() {
         let state = folder();
         let failed = AccountFile::edit(state.path(), |file| {
-            file.add("ada", None, "one")?;
-            file.add("ada", None, "two")
+            file.add("ada", Ids::default(), "one")?;
+            file.add("ada", Ids::default(), "two")
         });
         assert!(matches!(failed, Err(Error::Exists(name)) if name == "ada"));
         assert!(AccountFile::read(state.path()).unwrap().accounts.is_empty());
@@ -381,7 +386,8 @@ mod tests {
             [("format = 2\nother = {}\n", "has format 2"), ("format = 1\n[[acc", "is damaged")]
         {
             std::fs::write(&path, text).unwrap();
-            let error = AccountFile::edit(state.path(), |file| file.add("ada", None, "x")).unwrap_err();
+            let error =
+                AccountFile::edit(state.path(), |file| file.add("ada", Ids::default(), "x")).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
@@ -395,7 +401,7 @@ mod tests {
             "there is no account \"ada\"; `fourfold user list` shows them, `fourfold user add ada` makes it"
         );
         assert!(matches!(file.set_password("ada", "x"), Err(Error::Missing(_))));
-        assert!(matches!(file.add("a:b", None, "x"), Err(Error::BadName(_))));
-        assert!(matches!(file.add("ada", None, ""), Err(Error::EmptyPassword)));
+        assert!(matches!(file.add("a:b", Ids::default(), "x"), Err(Error::BadName(_))));
+        assert!(matches!(file.add("ada", Ids::default(), ""), Err(Error::EmptyPassword)));
     }
 }

@@ -8,14 +8,16 @@ pub mod durable;
 mod file;
 mod guesses;
 pub mod hex;
+mod identity;
 mod name;
 mod secret;
 pub mod srp;
 mod unix;
 
-pub use directory::{Account, Accounts, Directory, Identity, Refusal};
+pub use directory::{Account, Accounts, Directory, Refusal};
 pub use file::{AccountFile, Error, Record};
 pub use guesses::Guesses;
+pub use identity::{ANONYMOUS, Basis, Host, Identity, Ids};
 pub use name::is_account_name;
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
 pub use unix::{UnixAccounts, UnixGroup, UnixUser};

@@ -72,6 +72,7 @@ fn build(
     let none_written = sections.shares.is_empty() && arguments.shares.is_empty();
     let shares = share::all(arguments, &beside, sections.shares, findings);
     check_afp_logins(&server, &settings, findings);
+    check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     lun::check(&shares, findings);
     share::check_state(&settings.state, server.place_of("state"), &shares, findings);
@@ -114,6 +115,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             _ => Bonjour::Auto,
         },
         bonjour_name: server.text("bonjour-name").filter(|name| !name.trim().is_empty()),
+        default_user: server.text("default-user"),
         log_format: match server.text("log-format").as_deref() {
             Some("json") => LogFormat::Json,
             _ => LogFormat::Text,
@@ -182,6 +184,18 @@ fn check_afp_logins(server: &Section, settings: &ServerSettings, findings: &mut 
     }
 }
 
+/// A name that is not that of a host user would leave accounts anonymous without a word.
+fn check_default_user(arguments: &Arguments, server: &Section, findings: &mut Findings) {
+    let (Some(name), place) = (server.text("default-user"), server.place_of("default-user")) else { return };
+    if !arguments.privileged {
+        let what = "`default-user` has no effect, as the server does not run as root";
+        findings.note(place, what, "it does everything as its own user");
+    } else if auth::UnixAccounts::system().user(&name).is_none() {
+        let what = format!("there is no user {name:?} in /etc/passwd");
+        findings.error(place, what, "write a user of this machine, or give each account a `uid`");
+    }
+}
+
 /// What must be encrypted cannot be where encryption is off.
 fn check_encryption(
     server: &Section,
@@ -228,6 +242,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
     ShareSettings {
         name,
         path,
+        is_missing: false,
         comment: section.text("comment").unwrap_or_default(),
         protocols: Protocol::ALL.into_iter().filter(|p| words.iter().any(|w| w == p.word())).collect(),
         read_only: section.bool("read-only"),
@@ -257,12 +272,13 @@ fn users(arguments: &Arguments, sections: &[Section], findings: &mut Findings) -
             let what = format!("there are two accounts {name:?}");
             findings.error(section.place_of("name"), what, "remove one, or give it another name");
         }
-        let uid = section.number("uid").and_then(|n| u32::try_from(n).ok());
-        users.push(UserSettings { name, uid, disabled: section.bool("disabled"), password: None });
+        let id = |key| section.number(key).and_then(|n| u32::try_from(n).ok());
+        let ids = auth::Ids { uid: id("uid"), gid: id("gid") };
+        users.push(UserSettings { name, ids, disabled: section.bool("disabled"), password: None });
     }
     for typed in arguments.users.iter().filter_map(|argument| flags::user(argument, findings)) {
         match users.iter_mut().find(|user| user.name == typed.name) {
-            Some(user) => *user = UserSettings { uid: user.uid, ..typed },
+            Some(user) => *user = UserSettings { ids: user.ids, ..typed },
             None => users.push(typed),
         }
     }

@@ -23,6 +23,8 @@ pub struct Arguments {
     pub users: Vec<String>,
     /// The server runs as root.
     pub privileged: bool,
+    /// A folder of `shares` that does not exist is no error if its parent does: the caller makes it.
+    pub may_make_folders: bool,
     /// The current folder: relative paths of the command line count from here.
     pub folder: PathBuf,
 }
@@ -127,5 +129,10 @@ pub(super) fn user(argument: &str, findings: &mut Findings) -> Option<UserSettin
         findings.error(&place, "the password is empty", "write one behind the colon, or use `--guest`");
         return None;
     }
-    Some(UserSettings { name: name.into(), uid: None, disabled: false, password: Some(password.into()) })
+    Some(UserSettings {
+        name: name.into(),
+        ids: auth::Ids::default(),
+        disabled: false,
+        password: Some(password.into()),
+    })
 }

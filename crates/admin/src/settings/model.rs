@@ -54,6 +54,8 @@ pub struct ServerSettings {
     pub bonjour: Bonjour,
     /// The name that is announced; `None`: the host's.
     pub bonjour_name: Option<String>,
+    /// The host user that accounts without one of their own act as; `None`: the anonymous user.
+    pub default_user: Option<String>,
     /// How log lines look.
     pub log_format: LogFormat,
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
@@ -232,8 +234,10 @@ pub enum LogFormat {
 pub struct ShareSettings {
     /// The NFS export `/NAME`, the SMB share and the AFP volume NAME.
     pub name: String,
-    /// The folder: absolute, existing, links resolved.
+    /// The folder: absolute, links resolved.
     pub path: PathBuf,
+    /// The folder was given on the command line and does not exist yet: `serve` makes it.
+    pub is_missing: bool,
     /// What clients show beside the name.
     pub comment: String,
     /// The protocols that show it, or its LUNs: of NFS, SMB, AFP and iSCSI.
@@ -316,8 +320,8 @@ pub enum Squash {
 pub struct UserSettings {
     /// The account's name.
     pub name: String,
-    /// The Unix user it acts as; `None`: the same-named one, else the server's own.
-    pub uid: Option<u32>,
+    /// The uid and gid it acts as, where they are set.
+    pub ids: auth::Ids,
     /// May not log in.
     pub disabled: bool,
     /// The password given with `--user`, for this run of the server only. The settings file holds no passwords.
@@ -327,10 +331,10 @@ pub struct UserSettings {
 impl std::fmt::Debug for UserSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let password = self.password.as_ref().map(|_| "…");
-        let Self { name, uid, disabled, .. } = self;
+        let Self { name, ids, disabled, .. } = self;
         f.debug_struct("UserSettings")
             .field("name", name)
-            .field("uid", uid)
+            .field("ids", ids)
             .field("disabled", disabled)
             .field("password", &password)
             .finish()

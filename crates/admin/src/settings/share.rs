@@ -47,14 +47,22 @@ fn from_command_line(arguments: &Arguments, shares: &mut Vec<Placed>, findings: 
     let first = shares.len();
     for argument in &arguments.shares {
         let Some(typed) = flags::share(argument, findings) else { continue };
-        let Some(path) = folder(&arguments.folder, &typed.path, &typed.place, findings) else { continue };
+        let makeable = makeable(arguments, &typed.path);
+        let is_missing = makeable.is_some();
+        let path = makeable.or_else(|| folder(&arguments.folder, &typed.path, &typed.place, findings));
+        let Some(path) = path else { continue };
         let Some(name) = name(typed.name, &path, &typed.place, findings) else { continue };
         let mut section = Section::new(Table::Share, typed.place.clone());
         flags::every_share(arguments, &mut section, findings);
         let places = (typed.place.clone(), typed.place);
         match shares[..first].iter_mut().find(|(_, share)| alike(&share.name, &name)) {
-            Some(((_, place), share)) => (*place, share.path) = (places.1, path),
-            None => shares.push((places, share_settings(&section, name, path))),
+            Some(((_, place), share)) => {
+                (*place, share.path, share.is_missing) = (places.1, path, is_missing);
+            }
+            None => {
+                let share = ShareSettings { is_missing, ..share_settings(&section, name, path) };
+                shares.push((places, share));
+            }
         }
     }
     check_names(&shares[first..], findings);
@@ -79,6 +87,17 @@ fn name(typed: Option<String>, path: &Path, place: &Place, findings: &mut Findin
     };
     findings.error(place, format!("{what}: {name:?}"), instead);
     None
+}
+
+/// The absolute path of a folder that does not exist but can be made: all but its last component exists.
+fn makeable(arguments: &Arguments, path: &Path) -> Option<PathBuf> {
+    let whole = arguments.folder.join(path);
+    let is_absent = whole.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    if !arguments.may_make_folders || !is_absent || path.starts_with("~") {
+        return None;
+    }
+    let (parent, name) = (whole.parent()?.canonicalize().ok()?, whole.file_name()?);
+    parent.is_dir().then(|| parent.join(name))
 }
 
 /// The folder at `path`, absolute and with links resolved, or a diagnostic.

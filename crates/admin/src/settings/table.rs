@@ -234,6 +234,13 @@ pub static SETTINGS: &[Setting] = &[
         "The server's name as Macs list it, and as AFP clients are told it.",
         "It may have spaces and is cut to 58 bytes. Where another machine has the same, a number is added.",
     ),
+    new(Server, "default-user", Kind::AccountName, "\"ada\"")
+        .without_default("the anonymous user (uid 65534), who may do what everybody may")
+        .flag("as", "USER")
+        .says(
+            "Host user that accounts act as for whom the host has no user of that name, where the server runs as root.",
+            "A `uid` of the account comes first. A server that does not run as root does everything as its own user.",
+        ),
     new(Server, "log-format", OneOf(&["text", "json"]), "\"text\"")
         .restart()
         .flag("log-format", "FORMAT")
@@ -391,7 +398,10 @@ pub static SETTINGS: &[Setting] = &[
         "Its password is set with `fourfold user passwd NAME`; the settings file holds none.",
     ),
     new(User, "uid", Number(0, 4_294_967_294), "1000")
-        .without_default("the Unix account of the same name, else the server's own")
-        .says("The Unix user the account acts as.", ""),
+        .without_default("that of the host user of the same name, else `default-user`")
+        .says("The Unix user the account acts as.", "A server that does not run as root does everything as its own user."),
+    new(User, "gid", Number(0, 4_294_967_294), "1000")
+        .without_default("the first group of that user; 65534 for a uid that no user of the host has")
+        .says("The first group of the account, which the files it makes belong to.", ""),
     new(User, "disabled", Bool, "false").says("The account may not log in.", ""),
 ];

@@ -12,8 +12,10 @@ const EXAMPLES: &str = "Examples:
   fourfold serve Music=/srv/music Films=/srv/films        two, with names
   fourfold serve ./share --listen 127.0.0.1 --nfs-port 0  for this machine only, on any free port
   fourfold serve ./share --user ada:secret                with an account that lasts as long as the server
+  sudo fourfold serve ./share --user ada:secret --as bob  what ada makes belongs to the host user bob
   fourfold serve --config /etc/fourfold/fourfold.toml     everything from a file
 
+A folder that is named here is made if only its last component is missing.
 It prints how clients reach each share, then `ready`. SIGTERM stops it, SIGHUP makes it read its settings again.
 All settings are explained in docs/settings.md.
 
@@ -55,6 +57,8 @@ pub(crate) struct Serve {
     /// Account for this run; other users of this machine can see the password while the server runs
     #[arg(long = "user", value_name = "NAME:PASSWORD")]
     users: Vec<String>,
+    #[arg(long = "as", id = "as")]
+    default_user: Option<String>,
     #[arg(long)]
     guest: bool,
     #[arg(long)]
@@ -74,6 +78,7 @@ impl Serve {
             ("portmap-port", &self.portmap_port),
             ("bonjour", &self.bonjour),
             ("log-format", &self.log_format),
+            ("as", &self.default_user),
         ];
         let switches = [("read-only", self.read_only), ("guest", self.guest)];
         let listen = self.listen.iter().map(|address| ("listen", address.clone()));

@@ -11,17 +11,22 @@ pub(crate) enum User {
     #[command(after_help = "Examples:
   fourfold user add ada                                 asks for the password
   fourfold user add ada --uid 1000                      acts as that Unix user
+  fourfold user add ada --uid 5001 --gid 5000           acts as ids that no user of this machine has
   pass show ada | fourfold user add ada --password-stdin
   fourfold user add ada --chap-secret                   for iSCSI initiators, too
 
-Without --uid the account acts as the Unix user of the same name, else as the server's own.
+Without --uid the account acts as the Unix user of the same name. Where there is none, a server that runs as root
+lets it act as `default-user` of its settings, else as nobody (uid 65534); another server acts as its own user.
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Add {
         #[command(flatten)]
         named: Named,
-        /// Unix user the account acts as; by default the one of the same name, else the server's own
-        #[arg(long)]
+        /// Unix user the account acts as; by default the one of the same name
+        #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(u32::MAX) - 1))]
         uid: Option<u32>,
+        /// First group of the account; by default that of the Unix user
+        #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(u32::MAX) - 1))]
+        gid: Option<u32>,
         /// Take the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,

@@ -10,7 +10,6 @@ use admin::control::MountLine;
 use admin::luns::{Lun, LunError, LunFile, Resolved, split};
 use admin::{Settings, recipe};
 use anyhow::{Context, bail};
-use auth::UnixAccounts;
 use iscsi::server::{Access, Identity, LogicalUnit, Target, UnitOptions};
 use parking_lot::Mutex;
 use vfs::state::{ClientId, Modes};
@@ -18,6 +17,7 @@ use vfs::{Error, Volume};
 
 use super::file::{self, DENY, READ_WRITE};
 use super::kept::Kept;
+use crate::accounts;
 use crate::volumes::Volumes;
 
 /// The units and targets of a running server.
@@ -210,8 +210,7 @@ fn access(share: &str, settings: &Settings) -> Access {
     let Some(share) = settings.shares.iter().find(|other| other.name == share) else {
         return Access::default();
     };
-    let unix = UnixAccounts::system();
-    let groups = share.groups.iter().filter_map(|name| unix.group(name).map(|group| group.gid)).collect();
+    let groups = accounts::groups(&share.groups);
     Access { guests: share.guests, users: share.users.clone(), groups }
 }
 

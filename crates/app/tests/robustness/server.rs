@@ -23,6 +23,8 @@ pub(crate) struct Server {
     pub(crate) smb_port: u16,
     pub(crate) afp_port: u16,
     pub(crate) iscsi_port: u16,
+    /// What it printed until it was ready.
+    pub(crate) said: Vec<String>,
 }
 
 /// Who may log in to a server that was started with SMB, with which password.
@@ -162,21 +164,24 @@ impl Server {
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
             let (mut port, mut smb_port, mut afp_port, mut iscsi_port) = (0, 0, 0, 0);
+            let mut said = Vec::new();
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 port = port_in(&line).unwrap_or(port);
                 smb_port = address_port_in(&line, "smb").unwrap_or(smb_port);
                 afp_port = address_port_in(&line, "afp").unwrap_or(afp_port);
                 iscsi_port = iscsi_port_in(&line).unwrap_or(iscsi_port);
-                if line == "ready" {
-                    let _ = tell.send((port, smb_port, afp_port, iscsi_port)); // the test may be over
+                said.push(line);
+                if said.last().is_some_and(|line| line == "ready") {
+                    let said = std::mem::take(&mut said);
+                    let _ = tell.send((port, smb_port, afp_port, iscsi_port, said)); // the test may be over
                 }
             }
         });
-        let Ok((port, smb_port, afp_port, iscsi_port)) = told.recv_timeout(PATIENCE) else {
+        let Ok((port, smb_port, afp_port, iscsi_port, said)) = told.recv_timeout(PATIENCE) else {
             let _ = child.kill();
             panic!("not ready: {}", std::fs::read_to_string(top.join("log")).unwrap_or_default());
         };
-        Self { child, port, smb_port, afp_port, iscsi_port }
+        Self { child, port, smb_port, afp_port, iscsi_port, said }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -11,6 +11,10 @@ use super::Origin;
 /// A port that only the superuser of a UNIX client may use.
 const RESERVED_PORTS: std::ops::Range<u16> = 1..1024;
 
+/// `(uid_t)-1`. The kernel takes it for "leave the id as it is", so a thread that switched to it would go on with the
+/// ids of the call before.
+const INVALID_ID: u32 = u32::MAX;
+
 /// Whose ids are replaced by the anonymous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Squash {
@@ -56,18 +60,17 @@ impl Rule {
         self.clients.is_none_or(|clients| clients.contains(&address.to_canonical()))
     }
 
-    /// As whom a caller with these ids acts.
+    /// As whom a caller with these ids acts. [`INVALID_ID`] is no id: its owner is the anonymous user under every rule.
     pub(crate) fn caller(&self, uid: u32, gid: u32, groups: &[u32]) -> Caller {
         let (anonymous_uid, anonymous_gid) = self.anonymous;
-        match self.squash {
-            Squash::All => Caller::new(anonymous_uid, anonymous_gid, &[]),
-            Squash::None => Caller::new(uid, gid, groups),
-            Squash::Root => {
-                let group = |gid: u32| if gid == 0 { anonymous_gid } else { gid };
-                let groups: Vec<u32> = groups.iter().map(|&gid| group(gid)).collect();
-                Caller::new(if uid == 0 { anonymous_uid } else { uid }, group(gid), &groups)
-            }
+        if self.squash == Squash::All || uid == INVALID_ID {
+            return Caller::new(anonymous_uid, anonymous_gid, &[]);
         }
+        let squashes_root = self.squash == Squash::Root;
+        let is_replaced = |id: u32| id == INVALID_ID || squashes_root && id == 0;
+        let group = |gid: u32| if is_replaced(gid) { anonymous_gid } else { gid };
+        let groups: Vec<u32> = groups.iter().map(|&gid| group(gid)).collect();
+        Caller::new(if is_replaced(uid) { anonymous_uid } else { uid }, group(gid), &groups)
     }
 }
 
@@ -108,5 +111,32 @@ impl Export {
                 "refused: this client must call from a port below 1024 (Linux: resvport, macOS: mount_nfs -o resvport)");
         }
         (rule.allowed && port_fits).then_some(rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> (u32, u32, Vec<u32>) {
+        let rule = Rule { squash, anonymous: (7, 8), ..Rule::everybody() };
+        let caller = rule.caller(uid, gid, groups);
+        (caller.uid, caller.gid, caller.groups.to_vec())
+    }
+
+    #[test]
+    fn root_and_its_group_are_squashed_wherever_they_stand() {
+        assert_eq!(ids(Squash::Root, 0, 0, &[0, 5]), (7, 8, vec![8, 5]));
+        assert_eq!(ids(Squash::Root, 1000, 0, &[0]), (1000, 8, vec![8]));
+        assert_eq!(ids(Squash::None, 0, 0, &[0]), (0, 0, vec![0]));
+        assert_eq!(ids(Squash::All, 1000, 100, &[5]), (7, 8, vec![]));
+    }
+
+    #[test]
+    fn the_id_that_the_kernel_ignores_is_the_anonymous_user_under_every_rule() {
+        for squash in [Squash::None, Squash::Root, Squash::All] {
+            assert_eq!(ids(squash, u32::MAX, 100, &[]), (7, 8, vec![]));
+        }
+        assert_eq!(ids(Squash::None, 1000, u32::MAX, &[u32::MAX, 0]), (1000, 8, vec![8, 0]));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use auth::ANONYMOUS;
 use parking_lot::Mutex;
 use vfs::Caller;
 
@@ -317,13 +318,10 @@ fn user(config: &Config, login: &Login) -> Result<User, Status> {
     };
     let caller = match identity {
         Some(identity) => Caller::new(identity.uid, identity.gid, &identity.groups),
-        None => Caller::new(NOBODY, NOBODY, &[]),
+        None => Caller::new(ANONYMOUS, ANONYMOUS, &[]),
     };
     Ok(User { name, caller, guest, anonymous })
 }
-
-/// The Unix user that owns nothing.
-const NOBODY: u32 = 65_534;
 
 impl Logins {
     /// Whether a login of this number is under way.

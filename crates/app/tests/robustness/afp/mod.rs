@@ -2,7 +2,7 @@
 //! about bytes.
 
 mod across;
-mod client;
+pub(crate) mod client;
 mod disks;
 mod frames;
 mod greedy;

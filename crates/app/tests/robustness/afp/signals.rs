@@ -80,7 +80,8 @@ fn a_password_that_somebody_changes_is_kept_and_counts_at_once() {
     std::fs::write(top.path().join("fourfold.toml"), text).unwrap();
     let state = top.path().join("state");
     std::fs::create_dir(&state).unwrap();
-    AccountFile::edit(&state, |file| file.add("ada", Some(1000), "old one")).unwrap();
+    AccountFile::edit(&state, |file| file.add("ada", auth::Ids { uid: Some(1000), gid: None }, "old one"))
+        .unwrap();
     let server = serve(top.path());
     let mut client = log_in(server.afp_port, "old one").unwrap();
     assert_eq!(change_password(&mut client, b"guessed\0", b"new one\0"), ResultCode::USER_NOT_AUTH);

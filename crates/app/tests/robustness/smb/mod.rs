@@ -4,7 +4,7 @@
 mod across;
 mod across_mac;
 mod chains;
-mod client;
+pub(crate) mod client;
 mod disks;
 mod frames;
 mod greedy;

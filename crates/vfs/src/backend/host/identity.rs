@@ -21,8 +21,15 @@ thread_local! {
     static PRIVILEGED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Takes on the caller's ids on this thread.
+/// `(uid_t)-1`: setfsuid and setfsgid leave the thread's ids as they are when they are given it.
+const INVALID: u32 = u32::MAX;
+
+/// Takes on the caller's ids on this thread. Protocols have no callers with [`INVALID`] ids; if one comes all the same,
+/// it must not go on with whatever ids the thread had.
 pub(super) fn act_as(caller: &Caller) -> Result<()> {
+    if caller.uid == INVALID || caller.gid == INVALID {
+        return Err(Error::AccessDenied);
+    }
     if (caller.uid, caller.gid, caller.groups.len()) == (0, 0, 0) {
         return act_as_ourselves(); // the same, and so need not be switched
     }
@@ -93,5 +100,12 @@ mod tests {
         act_as_ourselves().unwrap();
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         assert!(status.contains("Uid:\t0\t0\t0\t0"));
+    }
+
+    #[test]
+    fn a_caller_without_a_valid_id_does_not_act_at_all() {
+        for (uid, gid) in [(u32::MAX, 100), (1000, u32::MAX)] {
+            assert_eq!(act_as(&Caller::new(uid, gid, &[])), Err(Error::AccessDenied));
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use auth::{AccountFile, Accounts, Directory, Guesses, Identity, UnixAccounts};
+use auth::{AccountFile, Accounts, Directory, Guesses, Host, Identity, Ids, UnixAccounts};
 
 use super::*;
 use crate::server::target::Target;
@@ -49,11 +49,11 @@ static ACCOUNTS: LazyLock<Arc<Directory>> = LazyLock::new(|| {
     let state = tempfile::tempdir().unwrap();
     let own = Identity { uid: 7, gid: 7, groups: Vec::new() };
     let file = AccountFile::read(state.path()).unwrap();
-    let mut accounts = Directory::new(&file, UnixAccounts::default(), own);
+    let mut accounts = Directory::new(&file, Host { unix: UnixAccounts::default(), own, default_user: None });
     for (name, secret) in [("ada", "secret of ada"), ("eve", "secret of eve"), ("bob", "bob")] {
-        accounts.set(name, None, false, Some(secret)).unwrap();
+        accounts.set(name, Ids::default(), false, Some(secret)).unwrap();
     }
-    accounts.set("grace", None, true, Some("secret of grace")).unwrap();
+    accounts.set("grace", Ids::default(), true, Some("secret of grace")).unwrap();
     Arc::new(accounts)
 });
 

@@ -1,0 +1,149 @@
+//! As whom clients act on the host when the server runs as root. Skipped where it does not.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+
+use ::afp::client::{Client as AfpClient, Login};
+use ::afp::wire::ResultCode;
+use ::nfs::wire::v3::types::Status as NfsStatus;
+use ::smb::wire::Status as SmbStatus;
+
+use crate::afp::client::connect;
+use crate::client::Client;
+use crate::server::{Server, folder};
+use crate::smb::client::Smb;
+
+/// An account whose name no user of the host has.
+const ZOE: (&str, &str) = ("zoe-is-no-unix-user", "secret");
+/// The user that owns nothing, and its group.
+const NOBODY: (u32, u32) = (65_534, 65_534);
+
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped: only root can act as others");
+    }
+    is_root
+}
+
+fn owner(file: &Path) -> (u32, u32) {
+    let metadata = file.metadata().unwrap();
+    (metadata.uid(), metadata.gid())
+}
+
+/// A server of `share` with zoe's account; AFP takes her password as it is, which has eight characters at most.
+fn serve(top: &Path, share: &str, more: &[&str]) -> Server {
+    std::fs::write(top.join("fourfold.toml"), "[server]\nafp-logins = [\"cleartext\"]\n").unwrap();
+    let user = format!("{}:{}", ZOE.0, ZOE.1);
+    let words = [share, "--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--user", &user];
+    Server::run(top, &[&words[..], more].concat())
+}
+
+/// Root's secret, and a folder of root's that others may look at.
+fn things_of_root(share: &Path) {
+    std::fs::write(share.join("secret"), b"only for root").unwrap();
+    std::fs::set_permissions(share.join("secret"), PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::create_dir(share.join("roots")).unwrap();
+    std::fs::set_permissions(share.join("roots"), PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn afp_of_zoe(port: u16) -> (AfpClient<std::net::TcpStream>, u16) {
+    let mut client = AfpClient::open(connect(port).unwrap()).unwrap();
+    client.log_in("AFP3.4", &Login::Cleartext { name: ZOE.0, password: ZOE.1 }).unwrap();
+    let volume = client.open_volume("share").unwrap();
+    (client, volume)
+}
+
+#[test]
+fn an_account_without_a_host_user_is_nobody_over_every_protocol_with_a_login() {
+    if !is_root() {
+        return;
+    }
+    let (top, share) = folder();
+    things_of_root(&share);
+    let server = serve(top.path(), &format!("share={}", share.display()), &[]);
+    assert!(
+        server.said.iter().any(|line| line.starts_with(&format!("{} acts as nobody", ZOE.0))),
+        "{:?}",
+        server.said
+    );
+
+    let mut smb = Smb::enter_share(server.smb_port, "share", ZOE).unwrap();
+    assert_eq!(smb.open("secret", |_| ()), Err(SmbStatus::ACCESS_DENIED));
+    assert_eq!(smb.open("roots\\new", |_| ()), Err(SmbStatus::ACCESS_DENIED));
+    smb.make("over smb", b"abc");
+    assert_eq!(owner(&share.join("over smb")), NOBODY);
+
+    let (mut afp, volume) = afp_of_zoe(server.afp_port);
+    let denied = afp.open_data(volume, "secret").unwrap_err().code();
+    assert_eq!(denied, Some(ResultCode::ACCESS_DENIED));
+    afp.create(volume, "over afp").unwrap();
+    assert_eq!(owner(&share.join("over afp")), NOBODY);
+}
+
+#[test]
+fn the_default_user_is_who_such_accounts_act_as() {
+    if !is_root() {
+        return;
+    }
+    let (top, share) = folder();
+    things_of_root(&share);
+    let server = serve(top.path(), &format!("share={}", share.display()), &["--as", "daemon"]);
+    let mut smb = Smb::enter_share(server.smb_port, "share", ZOE).unwrap();
+    assert_eq!(smb.open("secret", |_| ()), Err(SmbStatus::ACCESS_DENIED));
+    smb.make("over smb", b"abc");
+    let daemon = auth::UnixAccounts::system();
+    let daemon = daemon.user("daemon").unwrap();
+    assert_eq!(owner(&share.join("over smb")), (daemon.uid, daemon.gid));
+}
+
+/// README, "Two commands": ada can write, and so can everybody over NFS; nobody is root.
+#[test]
+fn the_first_command_of_the_readme_makes_a_folder_that_its_users_can_write() {
+    if !is_root() {
+        return;
+    }
+    let top = tempfile::tempdir().unwrap();
+    let server = serve(top.path(), "./share", &[]);
+    let share = top.path().join("share");
+    assert!(server.said.iter().any(|line| line.starts_with("made the folder ")), "{:?}", server.said);
+    assert_eq!(owner(&share), NOBODY);
+
+    let mut smb = Smb::enter_share(server.smb_port, "share", ZOE).unwrap();
+    let file = smb.make("over smb", b"abc");
+    smb.close(file).unwrap();
+    assert_eq!(owner(&share.join("over smb")), NOBODY);
+    let mut nfs = Client::mount(server.port);
+    let root = nfs.root.clone();
+    nfs.create(&root, "over nfs").unwrap();
+    assert_eq!(owner(&share.join("over nfs")).0, 1000);
+    nfs.uid = 0;
+    nfs.create(&root, "by root over nfs").unwrap();
+    assert_eq!(owner(&share.join("by root over nfs")).0, NOBODY.0);
+    let (mut afp, volume) = afp_of_zoe(server.afp_port);
+    afp.create(volume, "over afp").unwrap();
+    assert_eq!(owner(&share.join("over afp")), NOBODY);
+}
+
+/// `(uid_t)-1` is "leave it as it is" to the kernel: the thread would go on as root, or as whoever came before.
+#[test]
+fn a_uid_that_the_kernel_ignores_is_nobody_over_nfs() {
+    if !is_root() {
+        return;
+    }
+    let (top, share) = folder();
+    things_of_root(&share);
+    chown(&share, Some(1000), Some(1000)).unwrap();
+    let server = Server::start(top.path(), &share);
+    let mut nfs = Client::mount(server.port);
+    let root = nfs.root.clone();
+    let roots = nfs.lookup(&root, "roots").unwrap();
+    let secret = nfs.lookup(&root, "secret").unwrap();
+    nfs.uid = u32::MAX;
+    for round in 0..8 {
+        assert_eq!(nfs.create(&roots, &format!("new{round}")).err(), Some(NfsStatus::ACCES));
+        assert_eq!(nfs.read(&secret, 0, 100).err(), Some(NfsStatus::ACCES));
+        nfs.create(&root, &format!("own{round}")).unwrap();
+        assert_eq!(owner(&share.join(format!("own{round}"))).0, NOBODY.0);
+    }
+}

@@ -1,0 +1,176 @@
+//! As whom an account acts on the host.
+//!
+//! ```text
+//! a uid is set for the account ─► that uid
+//! the host has a user of its name ─► that user
+//! the server is not root ─► the server's own user: it can act as no other
+//! `default-user` is set ─► that user
+//! else ─► the anonymous user
+//! ```
+//!
+//! A server that runs as root never lends its own identity: an account must not become root because its name is unknown.
+
+use crate::unix::{UnixAccounts, UnixUser};
+
+/// The uid and the gid of the anonymous user: "nobody" of most systems, which owns nothing.
+pub const ANONYMOUS: u32 = 65_534;
+/// The kernel's "no id" (`(uid_t)-1`). A thread that takes it on silently keeps the ids it had.
+const INVALID: u32 = u32::MAX;
+
+/// As whom a request acts on the host.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The Unix user.
+    pub uid: u32,
+    /// Its first group.
+    pub gid: u32,
+    /// Its other groups.
+    pub groups: Vec<u32>,
+}
+
+/// The ids that the settings or the account file give an account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ids {
+    /// The uid.
+    pub uid: Option<u32>,
+    /// The first group, in place of the user's own.
+    pub gid: Option<u32>,
+}
+
+/// Why an account has its identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// A uid is set for it.
+    Set,
+    /// The host has a user of its name.
+    HostUser,
+    /// The server is not root and has no other user to act as.
+    Server,
+    /// `default-user` names the user of accounts without one of their own.
+    DefaultUser,
+    /// There is nothing to tell who it is: it is the anonymous user.
+    Anonymous,
+}
+
+/// What identities are made from.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// The users and groups of the machine.
+    pub unix: UnixAccounts,
+    /// Who the server runs as.
+    pub own: Identity,
+    /// The host user that accounts without one of their own act as, if the server is root.
+    pub default_user: Option<String>,
+}
+
+impl Identity {
+    /// The anonymous user, without groups.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self { uid: ANONYMOUS, gid: ANONYMOUS, groups: Vec::new() }
+    }
+
+    /// Whether it may do everything on the host.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.uid == 0
+    }
+}
+
+impl Host {
+    /// As whom the account `name` acts, and why.
+    #[must_use]
+    pub fn identity(&self, name: &str, ids: Ids) -> (Identity, Basis) {
+        if ids.uid == Some(INVALID) || ids.gid == Some(INVALID) {
+            return (Identity::anonymous(), Basis::Anonymous);
+        }
+        match (ids.uid, self.unix.user(name)) {
+            (Some(uid), _) if uid == self.own.uid && ids.gid.is_none() => (self.own.clone(), Basis::Set),
+            (Some(uid), _) => (self.numbered(uid, ids.gid), Basis::Set),
+            (None, Some(user)) => (self.of(user, ids.gid), Basis::HostUser),
+            (None, None) if !self.own.is_root() => (self.own.clone(), Basis::Server),
+            (None, None) => match self.default_user.as_deref().and_then(|name| self.unix.user(name)) {
+                Some(user) => (self.of(user, ids.gid), Basis::DefaultUser),
+                None => (Identity::anonymous(), Basis::Anonymous),
+            },
+        }
+    }
+
+    fn numbered(&self, uid: u32, gid: Option<u32>) -> Identity {
+        match self.unix.user_numbered(uid) {
+            Some(user) => self.of(user, gid),
+            None => Identity { uid, gid: gid.unwrap_or(ANONYMOUS), groups: Vec::new() },
+        }
+    }
+
+    /// A user with its groups. Its own first group stays one of them when another is set.
+    fn of(&self, user: &UnixUser, gid: Option<u32>) -> Identity {
+        let first = gid.unwrap_or(user.gid);
+        let own = (first != user.gid).then_some(user.gid);
+        let others = self.unix.groups_of(user).into_iter().filter(|group| *group != first);
+        Identity { uid: user.uid, gid: first, groups: own.into_iter().chain(others).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(own: u32, default_user: Option<&str>) -> Host {
+        Host {
+            unix: UnixAccounts::parse(
+                "root:x:0:0::/:\nada:x:1000:1000::/:\nhopper:x:1001:50::/:\n",
+                "staff:x:50:ada\nwheel:x:10:ada\n",
+            ),
+            own: Identity { uid: own, gid: own, groups: vec![own] },
+            default_user: default_user.map(str::to_owned),
+        }
+    }
+
+    fn identity(uid: u32, gid: u32, groups: &[u32]) -> Identity {
+        Identity { uid, gid, groups: groups.into() }
+    }
+
+    const UNSET: Ids = Ids { uid: None, gid: None };
+
+    #[test]
+    fn an_account_of_which_nothing_is_known_is_anonymous_under_root() {
+        let root = host(0, None);
+        assert_eq!(root.identity("grace", UNSET), (identity(65_534, 65_534, &[]), Basis::Anonymous));
+        assert_eq!(host(0, Some("gone")).identity("grace", UNSET).0, Identity::anonymous());
+        let gid_alone = Ids { uid: None, gid: Some(0) };
+        assert_eq!(root.identity("grace", gid_alone).0, Identity::anonymous());
+    }
+
+    #[test]
+    fn the_default_user_is_for_accounts_without_a_host_user_under_root_only() {
+        let root = host(0, Some("hopper"));
+        assert_eq!(root.identity("grace", UNSET), (identity(1001, 50, &[]), Basis::DefaultUser));
+        assert_eq!(root.identity("ada", UNSET), (identity(1000, 1000, &[50, 10]), Basis::HostUser));
+        assert_eq!(host(7, Some("hopper")).identity("grace", UNSET).1, Basis::Server);
+    }
+
+    #[test]
+    fn a_server_that_is_not_root_acts_as_itself_for_an_account_without_a_host_user() {
+        assert_eq!(host(7, None).identity("grace", UNSET), (identity(7, 7, &[7]), Basis::Server));
+    }
+
+    #[test]
+    fn a_set_uid_and_gid_win_and_nothing_unset_becomes_group_root() {
+        let root = host(0, None);
+        let set = |uid, gid| root.identity("ada", Ids { uid: Some(uid), gid }).0;
+        assert_eq!(set(1001, None), identity(1001, 50, &[]));
+        assert_eq!(set(4242, None), identity(4242, 65_534, &[]));
+        assert_eq!(set(4242, Some(50)), identity(4242, 50, &[]));
+        assert_eq!(set(1000, Some(50)), identity(1000, 50, &[1000, 10]));
+        assert_eq!(root.identity("ada", Ids { uid: None, gid: Some(10) }).0, identity(1000, 10, &[1000, 50]));
+        assert_eq!(root.identity("root", UNSET).0, identity(0, 0, &[]));
+    }
+
+    #[test]
+    fn the_id_that_the_kernel_ignores_is_the_anonymous_user() {
+        let root = host(0, None);
+        let ids = [Ids { uid: Some(u32::MAX), gid: None }, Ids { uid: Some(1000), gid: Some(u32::MAX) }];
+        assert!(ids.iter().all(|ids| root.identity("ada", *ids).0 == Identity::anonymous()));
+    }
+}
