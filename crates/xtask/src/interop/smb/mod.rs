@@ -1,6 +1,7 @@
 //! SMB clients: Samba's smbtorture, and programs that people use.
 
 mod baseline;
+mod libraries;
 mod place;
 mod python;
 mod smbclient;
@@ -17,6 +18,7 @@ use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, prepare};
 use crate::{debian, isolate, process, samba};
 use baseline::{Baseline, Tests};
+use libraries::{LIBRARIES, Library};
 use place::Place;
 use suites::SUITES;
 use torture::{Said, Target, Wanted};
@@ -34,10 +36,8 @@ pub fn run(args: &Args) -> Result<()> {
     if args.peer {
         debian::ensure(debian::SMB_PEER, false)?;
     }
-    if !isolate::is_isolated()
-        && let Err(error) = python::install()
-    {
-        println!("no Python packages: {error:#}");
+    if !isolate::is_isolated() {
+        install(args);
     }
     prepare(args, debian::SMB_CLIENTS, false)?;
     let place = Place::new()?;
@@ -64,6 +64,21 @@ pub fn run(args: &Args) -> Result<()> {
     conclude(args, &verdict)
 }
 
+/// Fetches the clients besides Debian's that the filters mean: later there is no network.
+fn install(args: &Args) {
+    if python::SCRIPTS.iter().any(|script| is_meant(args, script))
+        && let Err(error) = python::install()
+    {
+        println!("no Python packages: {error:#}");
+    }
+    LIBRARIES.iter().filter(|library| is_meant(args, library.name)).for_each(Library::install);
+}
+
+/// Whether the filters mean this client.
+fn is_meant(args: &Args, client: &str) -> bool {
+    args.only.is_empty() || args.only.iter().any(|filter| filter == client)
+}
+
 /// What does not pass; the rest does.
 fn expected() -> Result<Expected> {
     Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
@@ -71,7 +86,7 @@ fn expected() -> Result<Expected> {
 
 /// The clients besides smbtorture that the filters mean.
 fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
-    let is_meant = |name: &str| args.only.is_empty() || args.only.iter().any(|filter| filter == name);
+    let is_meant = |name: &str| is_meant(args, name);
     let mut outcomes = Outcomes::default();
     if is_meant("smbclient") {
         let configuration = samba::client_configuration(&place.folder.join("client"))?;
@@ -79,6 +94,9 @@ fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
     }
     for script in python::SCRIPTS.iter().filter(|script| is_meant(script)) {
         python::run(&mut outcomes, script, place, port);
+    }
+    for library in LIBRARIES.iter().filter(|library| is_meant(library.name)) {
+        library.run(&mut outcomes, place, port);
     }
     if is_meant("linux") {
         outcomes.skip("linux: mounts", "this kernel has no SMB client");

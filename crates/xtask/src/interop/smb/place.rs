@@ -29,7 +29,7 @@ impl Place {
     pub fn new() -> Result<Self> {
         let place = Self { folder: process::fresh_folder("interop-smb")? };
         let slots = (1..=SLOTS).flat_map(|slot| [format!("share{slot}"), format!("time{slot}")]);
-        for name in slots.chain(["files".into(), "guests".into()]) {
+        for name in slots.chain(["files".into(), "guests".into(), "sealed".into()]) {
             fs::create_dir_all(place.folder.join(&name))?;
             if process::is_root() {
                 chown(place.folder.join(&name), Some(UIDS[0].1), Some(UIDS[0].1))?;
@@ -71,12 +71,13 @@ impl Place {
         Ok((running, port))
     }
 
-    /// smbd for clients other than smbtorture, with guests.
+    /// smbd for clients other than smbtorture, with guests and a share that wants encryption.
     pub fn peer_for_clients(&self) -> Result<(Running, u16)> {
         let port = process::free_port()?;
         let share =
             |name: &str, settings| Share { name: name.into(), folder: self.folder.join(name), settings };
-        let shares = [share("files", ""), share("guests", "  guest ok = yes")];
+        let sealed = share("sealed", "  smb encrypt = required");
+        let shares = [share("files", ""), share("guests", "  guest ok = yes"), sealed];
         let global = "  vfs objects = catia fruit streams_xattr\n  map to guest = bad user";
         let running = samba::start(&self.folder.join("smbd-clients"), port, &[ADA, BOB], &shares, global)?;
         Ok((running, port))
@@ -87,9 +88,13 @@ impl Place {
         self.serve("fourfold", &self.shares_for_smbtorture())
     }
 
-    /// `fourfold serve` for other clients, with guests.
+    /// `fourfold serve` for other clients, with guests and a share that wants encryption.
     pub fn ours_for_clients(&self) -> Result<(Running, u16)> {
-        let shares = [self.share("files", "files", ""), self.share("guests", "guests", "guests = true")];
+        let shares = [
+            self.share("files", "files", ""),
+            self.share("guests", "guests", "guests = true"),
+            self.share("sealed", "sealed", "encryption = \"required\""),
+        ];
         self.serve("fourfold-clients", &shares.concat())
     }
 

@@ -1,19 +1,24 @@
-//! Python's smbprotocol and impacket, in an environment of their own below `target/`.
+//! Clients in Python: packages of its own registry, in an environment below `target/`, and Debian's binding of libsmbclient.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
-use super::place::{ADA, Place};
+use super::libraries;
+use super::place::Place;
 use crate::interop::outcome::Outcomes;
-use crate::process;
+use crate::{process, samba};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// The scripts `interop/smb/with_<name>.py`.
-pub const SCRIPTS: &[&str] = &["smbprotocol", "impacket"];
+pub const SCRIPTS: &[&str] = &["smbprotocol", "impacket", "pysmb", LIBSMBCLIENT];
+/// The one that needs no environment.
+const LIBSMBCLIENT: &str = "libsmbclient";
+/// The system's own: the first one on the path may be a wrapper that is only right elsewhere.
+const PYTHON: &str = "/usr/bin/python3";
 
 fn environment() -> PathBuf {
     process::root().join("target/interop-python")
@@ -30,32 +35,30 @@ pub fn install() -> Result<()> {
         return Ok(());
     }
     let _ = fs::remove_dir_all(&folder); // there may be none
-    // The system's own: the first one on the path may be a wrapper that is only right elsewhere.
-    process::run("/usr/bin/python3", &["-m", "venv", &folder.to_string_lossy()])?;
+    process::run(PYTHON, &["-m", "venv", &folder.to_string_lossy()])?;
     let pip = folder.join("bin/pip").to_string_lossy().into_owned();
     let list = requirements().to_string_lossy().into_owned();
     process::run(&pip, &["install", "-q", "--disable-pip-version-check", "-r", &list])?;
     Ok(fs::write(folder.join("installed"), wanted)?)
 }
 
-/// One script; its lines are outcomes of their own, its name says whether it came to its end.
+/// One script.
 pub fn run(outcomes: &mut Outcomes, script: &str, place: &Place, port: u16) {
-    let python = environment().join("bin/python");
-    if !environment().join("installed").exists() {
+    let mut python = environment().join("bin/python").to_string_lossy().into_owned();
+    if script == LIBSMBCLIENT {
+        if !Path::new("/usr/share/doc/python3-smbc").exists() {
+            return outcomes.skip(script, "python3-smbc is not installed");
+        }
+        python = PYTHON.to_owned();
+    } else if !environment().join("installed").exists() {
         return outcomes.skip(script, "its Python packages are not installed");
     }
-    let mut text = String::new();
-    outcomes.run(script, &[], || {
-        let file = process::root().join("interop/smb").join(format!("with_{script}.py"));
-        let (file, port) = (file.to_string_lossy(), port.to_string());
-        let files = place.folder.join("files").to_string_lossy().into_owned();
-        let mut args = vec!["-B", &file, "--port", &port, "--share", "files", "--folder", &files];
-        args.extend(["--user", ADA.name, "--password", ADA.password]);
-        let output = process::output(&python, &args, LIMIT).context("python")?;
-        text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{}: {}", output.status, said.trim());
-        Ok(())
+    let file = process::root().join("interop/smb").join(format!("with_{script}.py"));
+    libraries::session(outcomes, script, place, port, |args| {
+        let configuration = samba::client_configuration(&place.folder.join("client"))?;
+        let configuration = format!("SMB_CONF_PATH={}", configuration.display()); // for libsmbclient
+        let file = file.to_string_lossy();
+        let command = [&configuration, python.as_str(), "-B", &file];
+        process::output("env", &[&command, args].concat(), LIMIT)
     });
-    outcomes.add_lines(script, &text);
 }
