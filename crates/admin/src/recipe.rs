@@ -93,7 +93,9 @@ fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
     };
     let port_option = if port == SMB_PORT { String::new() } else { format!(",port={port}") };
     let (from, to) = (quote(&format!("//{host}/{share}")), quote(&format!("/mnt/{share}")));
-    let linux = format!("sudo mount -t cifs -o username=NAME{port_option} {from} {to}");
+    // With a dialect before 3.1.1 the server cannot tell Linux from other clients, and Linux 6.1 crashes when it caches
+    // folders under leases.
+    let linux = format!("sudo mount -t cifs -o username=NAME,nohandlecache{port_option} {from} {to}");
     vec![mac, windows, line("Linux", linux, None)]
 }
 
@@ -308,7 +310,10 @@ mod tests {
         let lines: Vec<String> = smb_lines("My Work", HOST, 445).into_iter().map(|line| line.line).collect();
         assert_eq!(lines[0], "open smb://192.168.1.10/My%20Work");
         assert_eq!(lines[1], r"\\192.168.1.10\My Work");
-        assert_eq!(lines[2], "sudo mount -t cifs -o username=NAME '//192.168.1.10/My Work' '/mnt/My Work'");
+        assert_eq!(
+            lines[2],
+            "sudo mount -t cifs -o username=NAME,nohandlecache '//192.168.1.10/My Work' '/mnt/My Work'"
+        );
         let other = smb_lines("A", "fd00::1".parse().unwrap(), 10445);
         assert_eq!(other[0].line, "open smb://[fd00::1]:10445/A");
         assert_eq!(other[1].line, r"net use \\fd00--1.ipv6-literal.net\A /TCPPORT:10445");

@@ -289,6 +289,7 @@ fn what_is_not_set_has_its_default() {
     assert!(share.luns.is_empty() && server.iscsi_name.is_none() && server.iscsi_account.is_none());
     assert!(share.mac_sidecars && !share.read_only && !share.guests && !share.device_nodes);
     assert_eq!((server.smb_signing_required, server.smb_encryption), (false, Encryption::Optional));
+    assert!(server.smb_directory_leases);
     assert!(!share.encryption_required && !share.time_machine && share.time_machine_size.is_none());
     assert_eq!(share.comment, "");
     let rule = share.rule_for("203.0.113.9:1023".parse().unwrap()).unwrap();

@@ -90,6 +90,7 @@ fn config(
             admin::Encryption::Optional => Encryption::Optional,
             admin::Encryption::Required => Encryption::Required,
         },
+        directory_leases: settings.server.smb_directory_leases,
         oldest: Dialect::V2_0_2,
         newest: Dialect::V3_1_1,
         session_lifetime: None,

@@ -103,6 +103,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             Some("required") => Encryption::Required,
             _ => Encryption::Optional,
         },
+        smb_directory_leases: server.bool("smb-directory-leases"),
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),

@@ -38,6 +38,8 @@ pub struct ServerSettings {
     pub smb_signing_required: bool,
     /// Whether SMB clients encrypt.
     pub smb_encryption: Encryption,
+    /// SMB clients may cache listings of folders under leases.
+    pub smb_directory_leases: bool,
     /// How people log in over AFP.
     pub afp_logins: Vec<AfpLogin>,
     /// AFP clients may change their account's password.

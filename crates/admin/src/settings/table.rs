@@ -192,6 +192,12 @@ pub static SETTINGS: &[Setting] = &[
         "Whether SMB clients may, or must, encrypt all that they send.",
         "Required keeps out guests, and clients before SMB 3.0. See `encryption` of a share, too.",
     ),
+    new(Server, "smb-directory-leases", Bool, "true").says(
+        "SMB 3 clients may cache listings of folders under leases.",
+        "Linux clients that negotiate SMB 3.1.1 never get such leases, because they crash Linux 6.1. Turn this off for \
+         Linux clients that are mounted with `vers=3.0` or `vers=3.02` and without `nohandlecache`. Counts for \
+         connections made afterwards.",
+    ),
     new(Server, "afp-logins", SomeOf(AFP_LOGINS), "[\"dhx2\", \"srp\"]").says(
         "How people with an account may log in over AFP.",
         "`dhx2` and `srp` are for Mac OS X. Older Macs need one of the others, and each of them gives \

@@ -26,7 +26,7 @@ pub use self::requests::{open_request, read_request};
 pub use self::session::Session;
 use crate::server::crypto::preauth::PreauthHash;
 use crate::wire::negotiate::{self, Response};
-use crate::wire::negotiate_context::{Cipher, Context, SHA_512, Signing};
+use crate::wire::negotiate_context::{Cipher, Context, POSIX, SHA_512, Signing};
 use crate::wire::{Capabilities, Command, Dialect, Header, SecurityMode, Status};
 
 /// Why something has failed.
@@ -61,6 +61,8 @@ pub struct Offer {
     pub ciphers: Vec<Cipher>,
     /// Of 3.1.1; empty: no such context.
     pub signing: Vec<Signing>,
+    /// Of 3.1.1: offers the POSIX extensions, as Linux does.
+    pub posix: bool,
 }
 
 impl Default for Offer {
@@ -79,6 +81,7 @@ impl Offer {
             security_mode: SecurityMode::SIGNING_ENABLED,
             ciphers: vec![Cipher::AES_128_GCM],
             signing: vec![Signing::AES_GMAC],
+            posix: false,
         }
     }
 
@@ -91,6 +94,9 @@ impl Offer {
             }
             if !self.signing.is_empty() {
                 contexts.push(Context::Signing(self.signing.clone()));
+            }
+            if self.posix {
+                contexts.push(Context::Posix(POSIX.to_vec()));
             }
         }
         negotiate::Request {

@@ -86,6 +86,8 @@ pub struct Config {
     pub require_signing: bool,
     /// Whether what is said is encrypted.
     pub encryption: Encryption,
+    /// Clients may cache listings of folders under leases.
+    pub directory_leases: bool,
     /// The oldest dialect spoken.
     pub oldest: Dialect,
     /// The newest dialect spoken.
@@ -112,6 +114,7 @@ impl Config {
             guesses: Arc::default(),
             require_signing: false,
             encryption: Encryption::Optional,
+            directory_leases: true,
             oldest: Dialect::V2_0_2,
             newest: Dialect::V3_1_1,
             session_lifetime: None,

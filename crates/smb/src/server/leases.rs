@@ -21,6 +21,7 @@ use vfs::state::{Caching, LeaseRequest, Stream, Style};
 pub(super) use self::cache::{Cache, Held, Key, Kind, Of};
 use super::context::{Context, Failure};
 use super::create::Wanted;
+use super::negotiate::Negotiated;
 use super::open::{File, Open};
 use crate::wire::Status;
 use crate::wire::create::Request;
@@ -75,7 +76,7 @@ pub(super) fn check_key(context: &Context, wanted: &Wanted<'_>, of: Option<&Of>)
 /// Grants what a new open asks for, as far as others let it.
 pub(super) fn grant(context: &Context, wanted: &Wanted<'_>, open: &Arc<Open>) -> Result<Cached, Failure> {
     let file = open.file()?;
-    let Some((want, kind)) = wish(wanted, file) else { return Ok(Cached::NONE) };
+    let Some((want, kind)) = wish(context, wanted, file) else { return Ok(Cached::NONE) };
     let client = context.session()?.client().clone();
     let guard = file.open.guard();
     let style = if kind == Kind::Oplock { Style::Steps } else { Style::Bits };
@@ -99,11 +100,12 @@ pub(super) fn grant(context: &Context, wanted: &Wanted<'_>, open: &Arc<Open>) ->
 }
 
 /// What a request would like, and as what.
-fn wish(wanted: &Wanted<'_>, file: &File) -> Option<(Caching, Kind)> {
+fn wish(context: &Context, wanted: &Wanted<'_>, file: &File) -> Option<(Caching, Kind)> {
     let folder = file.open.node().kind() == FileKind::Folder && file.open.is_data();
     if let Some(lease) = wanted.lease {
         let version2 = lease.v2.is_some();
-        if folder && !version2 {
+        let leases_folders = || context.connection.negotiated().is_some_and(Negotiated::has_directory_leases);
+        if folder && !(version2 && leases_folders()) {
             return None;
         }
         let want = Caching(lease.state.0 as u8 & Caching::ALL.0);

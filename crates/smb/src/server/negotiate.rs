@@ -43,6 +43,15 @@ pub(super) struct Negotiated {
     pub(super) preauth: Preauth,
     /// The longest transfer.
     pub(super) max_transact: u32,
+    /// The client has offered the POSIX extensions: it is Linux.
+    pub(super) offers_posix: bool,
+}
+
+impl Negotiated {
+    /// Whether folders get leases on this connection.
+    pub(super) fn has_directory_leases(&self) -> bool {
+        self.server_capabilities.has(Capabilities::DIRECTORY_LEASING)
+    }
 }
 
 /// What 3.1.1 negotiates beside the dialect.
@@ -68,6 +77,10 @@ pub(super) async fn run(context: &Context) -> Outcome {
             contexts: Vec::new(),
         },
     };
+    let offers_posix =
+        dialect == Dialect::V3_1_1 && request.contexts.iter().any(|offer| matches!(offer, Offer::Posix(_)));
+    // Linux 6.1 crashes when it caches folders under leases (a NULL dereference in open_cached_dir).
+    let leases_folders = config.directory_leases && !offers_posix;
     let preauth = Preauth::default();
     preauth.update(&context.message);
     let negotiated = Negotiated {
@@ -75,12 +88,13 @@ pub(super) async fn run(context: &Context) -> Outcome {
         client_guid: request.client_guid,
         capabilities: request.capabilities,
         security_mode: request.security_mode,
-        server_capabilities: capabilities(dialect, request.capabilities, chosen.cipher),
+        server_capabilities: capabilities(dialect, request.capabilities, chosen.cipher, leases_folders),
         server_security_mode: security_mode(&config),
         cipher: chosen.cipher,
         signing: chosen.signing,
         preauth: preauth.clone(),
         max_transact: max_transact(dialect),
+        offers_posix,
     };
     let body = response(&config, Revision(dialect.number()), &negotiated, chosen.contexts);
     if connection.negotiated.set(negotiated).is_err() {
@@ -112,12 +126,14 @@ pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> 
             if wildcard { Dialect::V2_1 } else { old },
             Capabilities::NONE,
             None,
+            false,
         ),
         server_security_mode: security_mode(&config),
         cipher: None,
         signing: SigningAlgorithm::HmacSha256,
         preauth: Preauth::default(),
         max_transact: max_transact(if wildcard { Dialect::V2_1 } else { old }),
+        offers_posix: false,
     };
     let revision = if wildcard { Revision::WILDCARD } else { Revision::SMB_2_0_2 };
     let body = response(&config, revision, &negotiated, Vec::new());
@@ -204,13 +220,19 @@ fn preferred_signing(offered: &[wire_context::Signing]) -> Option<SigningAlgorit
 
 /// What we can do. Of 3.x we say only what the client has said of itself, 3.3.5.4: there are clients that believe what they
 /// do not understand.
-fn capabilities(dialect: Dialect, asked: Capabilities, cipher: Option<Cipher>) -> Capabilities {
+fn capabilities(
+    dialect: Dialect,
+    asked: Capabilities,
+    cipher: Option<Cipher>,
+    leases_folders: bool,
+) -> Capabilities {
     let mut all = Capabilities::NONE;
     if dialect >= Dialect::V2_1 {
         all |= Capabilities::LEASING | Capabilities::LARGE_MTU;
     }
     if dialect.is_v3() {
-        all |= (Capabilities::MULTI_CHANNEL | Capabilities::DIRECTORY_LEASING) & asked;
+        let folders = if leases_folders { Capabilities::DIRECTORY_LEASING } else { Capabilities::NONE };
+        all |= (Capabilities::MULTI_CHANNEL | folders) & asked;
     }
     if dialect.is_v3() && dialect < Dialect::V3_1_1 && cipher.is_some() {
         all |= Capabilities::ENCRYPTION;

@@ -3,14 +3,14 @@
 use wire::{Reader, Writer};
 
 use crate::client::Offer;
-use crate::server::testing::{ADA, User, service};
+use crate::server::testing::{ADA, User, service, service_with};
 use crate::wire::create_context::request::Context as Asked;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::copy::{Chunk, CopyChunk, CopyChunkResponse, ResumeKey};
 use crate::wire::fsctl::negotiate::{Resiliency, ValidateRequest, ValidateResponse};
 use crate::wire::fsctl::ranges::{AllocatedRange, SetSparse, ZeroData};
 use crate::wire::ioctl::{Request, Response};
-use crate::wire::{Command, Dialect, FileKey, Status, create};
+use crate::wire::{Capabilities, Command, Dialect, FileKey, Status, create};
 
 /// Sends a control code with this input; answers the status and the output.
 async fn control(
@@ -121,7 +121,7 @@ async fn numbers_that_are_no_range_are_refused() {
 
 #[tokio::test]
 async fn a_negotiation_that_was_tampered_with_ends_the_connection() {
-    let service = service();
+    let service = service_with(|config| config.directory_leases = false);
     let offer = Offer::of(Dialect::SMB_3_0_2);
     let mut ada = User::with(&service, &offer, ADA, "share").await;
     let honest = ValidateRequest {
@@ -137,6 +137,9 @@ async fn a_negotiation_that_was_tampered_with_ends_the_connection() {
         (status, response.dialect, response.server_guid),
         (Status::SUCCESS, 0x0302, *b"the server's gui")
     );
+    let agreed = ada.client.agreed.as_ref().unwrap().capabilities;
+    assert_eq!(response.capabilities, agreed.0);
+    assert!(!agreed.has(Capabilities::DIRECTORY_LEASING));
     let newer = ValidateRequest { dialects: vec![0x0302, 0x0311], ..honest };
     let mut w = Writer::new();
     newer.encode(&mut w);

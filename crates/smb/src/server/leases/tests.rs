@@ -1,7 +1,7 @@
 use crate::client::Offer;
-use crate::server::testing::{ADA, User, open_request, service};
+use crate::server::testing::{ADA, User, open_request, service, service_with};
 use crate::wire::Status;
-use crate::wire::create::Response;
+use crate::wire::create::{Options, Response};
 use crate::wire::create_context::request::Context as Asked;
 use crate::wire::create_context::response::Context as Answered;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
@@ -112,4 +112,30 @@ async fn what_a_client_does_with_the_key_of_its_lease_does_not_break_it() {
     assert_eq!(granted(&second).state, RWH);
     assert_eq!(user.close(first.file).await, Status::SUCCESS);
     assert_eq!(granted(&lease(&mut user, "notes", 1, R).await.unwrap()).state, RWH);
+}
+
+/// A folder with a lease for reading it and keeping it open.
+async fn lease_folder(user: &mut User) -> Response<'static> {
+    let v2 = Some(LeaseV2 { parent_key: LeaseKey::default(), epoch: 0 });
+    let lease = Lease { key: key(3), state: RH, flags: LeaseFlags::NONE, v2 };
+    let ask = |request: &mut crate::wire::create::Request<'_>| {
+        request.options = Options::DIRECTORY_FILE;
+        request.oplock_level = OplockLevel::LEASE;
+        request.contexts = vec![Asked::Lease(lease).encode()];
+    };
+    user.open("folder", ask).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_folder_gets_a_lease_only_where_directory_leasing_was_agreed_on() {
+    let usual = service();
+    let mut user = User::new(&usual).await;
+    assert_eq!(granted(&lease_folder(&mut user).await).state, RH);
+    for (posix, is_on) in [(true, true), (false, false)] {
+        let service = service_with(|config| config.directory_leases = is_on);
+        let mut user = User::with(&service, &Offer { posix, ..Offer::default() }, ADA, "share").await;
+        let opened = lease_folder(&mut user).await;
+        assert_eq!((opened.oplock_level, opened.contexts.len()), (OplockLevel::NONE, 0), "{posix}");
+        assert_eq!(granted(&lease(&mut user, "notes", 1, RWH).await.unwrap()).state, RWH);
+    }
 }

@@ -81,6 +81,26 @@ async fn a_client_is_told_of_capabilities_of_3_that_it_has_too() {
     }
 }
 
+/// Linux 6.1 crashes in open_cached_dir when it caches folders under leases.
+#[tokio::test]
+async fn directory_leasing_is_not_offered_to_clients_that_offer_posix_extensions_or_where_it_is_off() {
+    let leasing = Capabilities::DIRECTORY_LEASING;
+    for (dialect, posix, is_on, expected) in [
+        (Dialect::SMB_3_1_1, false, true, leasing),
+        (Dialect::SMB_3_1_1, true, true, Capabilities::NONE),
+        (Dialect::SMB_3_1_1, false, false, Capabilities::NONE),
+        (Dialect::SMB_3_0, false, false, Capabilities::NONE),
+        (Dialect::SMB_3_0, false, true, leasing),
+    ] {
+        let service = service_with(|config| config.directory_leases = is_on);
+        let client = connect(&service, &Offer { posix, ..Offer::of(dialect) }).await;
+        let agreed = client.agreed.unwrap();
+        assert_eq!(agreed.capabilities & leasing, expected, "{dialect:?} {posix} {is_on}");
+        let answers = |context: &Context| matches!(context, Context::Posix(_));
+        assert!(!agreed.contexts.iter().any(answers), "the extensions are not served");
+    }
+}
+
 fn upgrade(dialects: Vec<&'static [u8]>) -> Vec<u8> {
     let mut w = Writer::new();
     w.u32_be(0);
