@@ -14,6 +14,7 @@ mod listed_and_written;
 mod neighbour;
 mod random;
 mod records;
+mod replaced;
 mod server;
 mod signals;
 mod slow_reader;

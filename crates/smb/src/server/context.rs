@@ -196,6 +196,16 @@ impl Context {
         self.channel.as_ref().map_or(mac::Kind::Other, |channel| channel.session.mac.kind())
     }
 
+    /// Whether the client is Linux: it has offered the POSIX extensions.
+    pub(super) fn is_linux(&self) -> bool {
+        self.connection.negotiated().is_some_and(|agreed| agreed.offers_posix)
+    }
+
+    /// Whether the client expects that files and folders that are open can be renamed and replaced, as POSIX has it.
+    pub(super) fn renames_like_posix(&self) -> bool {
+        self.is_mac() || self.is_linux()
+    }
+
     /// Whether the client is a Mac that has said so (create context AAPL).
     pub(super) fn is_mac(&self) -> bool {
         self.mac() != mac::Kind::Other

@@ -13,15 +13,15 @@ mod new;
 mod path;
 mod reply;
 mod stream;
+mod via;
 
 use std::sync::Arc;
 
-use vfs::names::Folding;
 use vfs::state::Party;
 use vfs::{Actor, Error, Volume};
 
 pub(super) use self::access::{maximal, wanted as wanted_access};
-pub(super) use self::links::shown_target;
+pub(super) use self::links::{place, shown_target};
 pub(super) use self::path::{Path, shown_stream, stream_name};
 pub(super) use self::stream::{INFO, RESOURCE, named};
 use super::app_instance::Instance;
@@ -161,6 +161,14 @@ impl Wanted<'_> {
     fn options(&self) -> Options {
         self.request.options
     }
+
+    /// Whether what is there loses its data.
+    fn overwrites(&self) -> bool {
+        matches!(
+            self.disposition(),
+            Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
+        )
+    }
 }
 
 /// Looks, and opens what is there or makes it, until the tree stays as it was found.
@@ -170,12 +178,12 @@ async fn open(
     volume: &Arc<Volume>,
     wanted: &Wanted<'_>,
 ) -> Result<Opened, Failure> {
-    let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
+    let folding = tree.folding();
     for _ in 0..MOST_LOOKS {
-        let resolved = links::follow(context, volume, wanted, folding)?;
-        let opened = match &resolved.found {
-            Some(found) => existing::open(context, tree, volume, wanted, &resolved, found).await,
-            None => new::make(context, tree, volume, wanted, &resolved).await,
+        let way = links::follow(context, volume, wanted, folding)?;
+        let opened = match &way.resolved.found {
+            Some(found) => existing::open(context, tree, volume, wanted, &way, found).await,
+            None => new::make(context, tree, volume, wanted, &way).await,
         };
         match opened {
             Err(failure) if failure.again => continue,

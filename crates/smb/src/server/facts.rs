@@ -2,7 +2,7 @@
 
 use vfs::backend::Found;
 use vfs::mac::{DosAttributes, Metadata};
-use vfs::{Attributes, Kind, Volume};
+use vfs::{Attributes, FileId, Kind, Volume};
 
 use super::context::Context;
 use super::open::File;
@@ -43,6 +43,11 @@ pub(super) fn hidden(shown: FileAttributes) -> FileAttributes {
     FileAttributes(shown.0 & !FileAttributes::NORMAL.0) | FileAttributes::HIDDEN
 }
 
+/// The same of a link that leads to a folder, which Windows shows as a folder that is a reparse point.
+pub(super) fn leading_to_folder(shown: FileAttributes) -> FileAttributes {
+    shown | FileAttributes::DIRECTORY
+}
+
 /// What is kept when a client sets attributes. None at all is kept as "normal", to tell it from never set.
 pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttributes {
     let sparse = before.0 & FileAttributes::SPARSE_FILE.0;
@@ -71,6 +76,10 @@ pub(super) struct Facts {
     pub(super) metadata: Metadata,
     /// The size of the stream that is open.
     pub(super) size: u64,
+    /// The number of the entry by which it was opened, as listings have it.
+    pub(super) id: FileId,
+    /// It is a link that leads to a folder of the share.
+    pub(super) leads_to_folder: bool,
     /// Its name says so.
     is_hidden: bool,
     /// The time of the last change of attributes, as this client sees it.
@@ -87,19 +96,21 @@ impl Facts {
         let metadata = file.open.volume().metadata(&found, None)?;
         let is_hidden = file.open.place().is_some_and(|(_, name)| file.hiding.marks(&name));
         let changed = file.changed_at(&attributes);
-        Ok(Self { attributes, metadata, size, is_hidden, changed })
+        let (id, leads_to_folder) = (file.entry_id(), leads_to_folder(file, &found)?);
+        Ok(Self { attributes, metadata, size, id, leads_to_folder, is_hidden, changed })
     }
 
     /// The attributes that clients see.
     pub(super) fn file_attributes(&self) -> FileAttributes {
         let shown = shown(self.attributes.kind, self.metadata.dos);
+        let shown = if self.leads_to_folder { leading_to_folder(shown) } else { shown };
         if self.is_hidden { hidden(shown) } else { shown }
     }
 
     /// The number by which a client knows it. Macs remember files by it, for longer than the host keeps it to one file, so
     /// they are given none.
     pub(super) fn number(&self, context: &Context) -> u64 {
-        if context.is_mac() { 0 } else { self.attributes.id.0 }
+        if context.is_mac() { 0 } else { self.id.0 }
     }
 
     /// When it was made.
@@ -130,4 +141,20 @@ impl Facts {
             file_attributes: self.file_attributes().0,
         }
     }
+}
+
+/// Whether an open is of a link that leads to a folder of the share.
+fn leads_to_folder(file: &File, found: &Found) -> Result<bool, Status> {
+    let Some((folder, _)) = file.open.place().filter(|_| found.attributes.kind == Kind::Link) else {
+        return Ok(false);
+    };
+    let folder = Found { attributes: folder.attributes()?, object: folder };
+    link_leads_to_folder(file, &folder, found)
+}
+
+/// The same of an entry of a folder, as the user of this open sees it.
+pub(super) fn link_leads_to_folder(file: &File, folder: &Found, link: &Found) -> Result<bool, Status> {
+    let caller = &file.open.actor().caller;
+    let target = file.open.volume().follow_link(caller, folder, link, file.folding)?;
+    Ok(target.is_some_and(|target| target.attributes.kind == Kind::Folder))
 }

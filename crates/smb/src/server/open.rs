@@ -9,8 +9,9 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
+use vfs::names::Folding;
 use vfs::state::Stream;
-use vfs::{Actor, Attributes, Beside, Caller, Kind, Payload, SetAttributes, SetTime};
+use vfs::{Actor, Attributes, Beside, Caller, FileId, Kind, Payload, SetAttributes, SetTime};
 
 use super::change_notify::Watched;
 use super::durable::Durable;
@@ -64,10 +65,22 @@ pub(super) enum What {
     Pipe(PipeEnd),
 }
 
+/// A link through which a file was opened.
+pub(super) struct Via {
+    /// Which.
+    pub(super) id: FileId,
+    /// The link itself, if the client may move or remove it.
+    pub(super) open: Option<vfs::Open>,
+}
+
 /// An open file, folder or stream.
 pub(super) struct File {
     /// As the tree has it.
     pub(super) open: vfs::Open,
+    /// The link that its path ended with, if that was followed.
+    via: Option<Via>,
+    /// How names are compared in its share.
+    pub(super) folding: Folding,
     /// Which names its share hides.
     pub(super) hiding: Arc<Hiding>,
     /// Where FilePositionInformation says it is: kept for the client, used by nobody.
@@ -204,10 +217,12 @@ impl Opens {
 
 impl File {
     /// A file as the client begins with it.
-    pub(super) fn new(open: vfs::Open, path: &[u16], mode: ModeFlags, hiding: Arc<Hiding>) -> Self {
+    pub(super) fn new(open: vfs::Open, via: Option<Via>, path: &[u16], mode: ModeFlags, tree: &Tree) -> Self {
         Self {
             open,
-            hiding,
+            via,
+            folding: tree.folding(),
+            hiding: tree.hiding.clone(),
             position: AtomicU64::new(0),
             path: Mutex::new(path.into()),
             scan: Mutex::default(),
@@ -218,6 +233,21 @@ impl File {
             keeps_modified: AtomicBool::new(false),
             keeps_changed: Mutex::default(),
         }
+    }
+
+    /// What the client moves or removes: the file, or the link by which it opened the file.
+    pub(super) fn named(&self) -> &vfs::Open {
+        self.via.as_ref().and_then(|via| via.open.as_ref()).unwrap_or(&self.open)
+    }
+
+    /// Whether a link was followed to it, which is what the client moves or removes.
+    pub(super) fn is_by_link(&self) -> bool {
+        self.via.is_some()
+    }
+
+    /// The number of the entry by which it was opened: the link's if it was followed, as listings have it.
+    pub(super) fn entry_id(&self) -> FileId {
+        self.via.as_ref().map_or(self.open.node().id(), |via| via.id)
     }
 
     /// The path by which the client knows it, with a backslash in front.
@@ -317,11 +347,17 @@ impl File {
         Ok(changed)
     }
 
+    /// Fails for folders and links, which have no bytes to read or write.
+    fn has_bytes(&self) -> Result<(), Status> {
+        match self.open.is_data() && matches!(self.open.node().kind(), Kind::Folder | Kind::Link) {
+            true => Err(Status::INVALID_DEVICE_REQUEST),
+            false => Ok(()),
+        }
+    }
+
     /// Reads up to `length` bytes.
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Status> {
-        if self.open.node().kind() == Kind::Folder && self.open.is_data() {
-            return Err(Status::INVALID_DEVICE_REQUEST);
-        }
+        self.has_bytes()?;
         // macOS's server reads the Finder info from its beginning, wherever it is asked to begin. Clients count on it.
         let of_info = self.is_info() && offset <= info_stream::LEN as u64;
         let offset = if of_info { 0 } else { offset };
@@ -330,9 +366,7 @@ impl File {
 
     /// Writes all of `data`.
     pub(super) async fn write(&self, offset: u64, data: Bytes, stability: Stability) -> Result<(), Status> {
-        if self.open.node().kind() == Kind::Folder && self.open.is_data() {
-            return Err(Status::INVALID_DEVICE_REQUEST);
-        }
+        self.has_bytes()?;
         self.changing(self.open.write_at(offset, data, stability)).await
     }
 }

@@ -3,7 +3,7 @@
 use vfs::acl::Rights;
 use vfs::backend::Found;
 use vfs::mac::time;
-use vfs::names::{Folding, windows_view};
+use vfs::names::windows_view;
 use vfs::{Caller, Error, Kind, Page, Rich, Time};
 use wire::Writer;
 
@@ -54,7 +54,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         *scan = Scan { pattern, ..Scan::default() };
     }
     let tree = context.tree()?;
-    let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
+    let folding = tree.folding();
     if scan.pattern.is_none() {
         let pattern = Pattern::new(&request.pattern, folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
         scan.pattern = Some(pattern);
@@ -194,6 +194,9 @@ impl Walk<'_> {
         };
         let attributes = &rich.details.attributes;
         let mut shown = facts::shown(attributes.kind, rich.dos);
+        if attributes.kind == Kind::Link && self.leads_to_folder(folder, entry.name()) {
+            shown = facts::leading_to_folder(shown);
+        }
         if begins_with_dot(name) {
             shown = facts::hidden(shown);
         }
@@ -209,6 +212,12 @@ impl Walk<'_> {
         }
         self.full = true;
         Ok(true)
+    }
+
+    /// Whether a link leads to a folder of the share. One that cannot be read any more is listed as it was.
+    fn leads_to_folder(&self, folder: &Found, name: &[u8]) -> bool {
+        let link = folder.object.lookup(&self.file.open.actor().caller, name);
+        link.is_ok_and(|link| facts::link_leads_to_folder(self.file, folder, &link).unwrap_or(false))
     }
 
     fn facts(

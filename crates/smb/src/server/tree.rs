@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use vfs::Volume;
+use vfs::names::Folding;
 
 use super::config::{Share, ShareKind};
 use super::hiding::Hiding;
@@ -25,6 +26,11 @@ impl Tree {
         let (read_only, require_encryption) = (share.options.read_only, share.options.require_encryption);
         let hiding = Arc::new(Hiding::new(&share.options));
         Self { id, share, read_only, hiding, require_encryption }
+    }
+
+    /// How names are compared.
+    pub(super) fn folding(&self) -> Folding {
+        Folding { case_sensitive: self.share.options.case_sensitive, ..Folding::default() }
     }
 
     /// The volume, if it is a folder.

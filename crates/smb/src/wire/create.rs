@@ -163,6 +163,9 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
+    /// Of `flags`: the path ends with a reparse point.
+    pub const REPARSE_POINT: u8 = 1;
+
     pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = buffers::body(message, 89)?;
         let (oplock_level, flags, action) = (OplockLevel(r.u8()?), r.u8()?, Action(r.u32_le()?));

@@ -7,12 +7,13 @@ use vfs::backend::Found;
 use vfs::mac::DosAttributes;
 use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 
+use super::links::Followed;
 use super::stream::{self, Base, Target};
-use super::{Missed, Opened, Wanted, access};
+use super::{Missed, Opened, Wanted, access, via};
 use crate::server::context::{Context, poll_once};
 use crate::server::facts;
 use crate::server::leases::{self, Of};
-use crate::server::open::{File, Open, What};
+use crate::server::open::{File, Open, Via, What};
 use crate::server::sequence::Sequence;
 use crate::server::tree::Tree;
 use crate::wire::Status;
@@ -33,28 +34,30 @@ pub(super) async fn open(
     tree: &Arc<Tree>,
     volume: &Arc<Volume>,
     wanted: &Wanted<'_>,
-    resolved: &vfs::Resolved,
+    way: &Followed,
     found: &Found,
 ) -> Result<Opened, Missed> {
     let is_stream = wanted.path.stream.is_some();
     if !is_stream && wanted.disposition() == Disposition::CREATE {
         return Err(Status::OBJECT_NAME_COLLISION.into());
     }
-    fits(wanted, found.attributes.kind, is_stream)?;
     let caller = &wanted.actor.caller;
-    let parent = resolved.parent(caller)?;
+    let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
+    let leads_to_folder = || Ok(volume.follow_link(caller, &parent, found, tree.folding())?);
+    fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
     let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
+    let max = via::names(volume, tree, wanted, way, max)?;
     let place = Beside { folder: &parent.object, name: &resolved.name };
     let place = Some(place).filter(|_| !resolved.name.is_empty());
     let metadata = volume.metadata(found, place)?;
     let base = Base { found, place, metadata: &metadata };
     let target = stream::find(context, tree, wanted, &base).await?;
     agrees(wanted, &target)?;
-    let overwrites = matches!(
-        wanted.disposition(),
-        Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
-    );
+    let overwrites = wanted.overwrites();
     let read_only = metadata.is_readonly() && found.attributes.kind != Kind::Folder;
+    if read_only && way.via.is_none() && wanted.options().has(Options::DELETE_ON_CLOSE) {
+        return Err(Status::CANNOT_DELETE.into());
+    }
     let granted = grant(wanted, max, read_only, overwrites)?;
     if overwrites && !is_stream {
         keeps_attributes(wanted, metadata.dos)?;
@@ -63,7 +66,10 @@ pub(super) async fn open(
         return Err(Status::ACCESS_DENIED.into());
     }
     leases::check_key(context, wanted, Some(&Of::stream(volume, found.object.id(), target.stream.clone())))?;
-    let (access, deny) = access::modes(granted, wanted.request.share_access);
+    let via = via::open(context, volume, wanted, way, granted).await?;
+    let of_file = via::without_names(granted, via.as_ref());
+    let (access, deny) = access::modes(of_file, wanted.request.share_access);
+    let removes = wanted.options().has(Options::DELETE_ON_CLOSE) && via.is_none();
     let options = OpenOptions {
         stream: target.stream.clone(),
         access,
@@ -71,8 +77,8 @@ pub(super) async fn open(
         create: !target.is_there,
         place,
         granted: true,
-        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE) && target.can_go(),
-        concern: Some(access::concern(granted)),
+        remove_on_close: removes && target.can_go(),
+        concern: Some(access::concern(of_file)),
         empties: overwrites && target.is_there,
     };
     let open = once_others_let(context, volume.open(&wanted.actor, found, options)).await?;
@@ -91,11 +97,11 @@ pub(super) async fn open(
         Disposition::OVERWRITE | Disposition::OVERWRITE_IF => Action::OVERWRITTEN,
         _ => Action::OPENED,
     };
-    Ok(Opened { open: wrap(context, tree, wanted, granted, open)?, action })
+    Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action })
 }
 
 /// Waits for an open. Who had to be waited for may have removed the file by then: there may be another one.
-async fn once_others_let(
+pub(super) async fn once_others_let(
     context: &Context,
     opening: impl Future<Output = vfs::Result<vfs::Open>>,
 ) -> Result<vfs::Open, Missed> {
@@ -139,31 +145,37 @@ pub(super) fn wrap(
     tree: &Arc<Tree>,
     wanted: &Wanted<'_>,
     granted: AccessMask,
-    open: vfs::Open,
+    (open, via): (vfs::Open, Option<Via>),
 ) -> Result<Open, Status> {
     // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
     let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
-    let file = File::new(open, &wanted.request.name, mode, tree.hiding.clone());
+    let file = File::new(open, via, &wanted.request.name, mode, tree);
     let open = Open::new(wanted.number, context.session()?, tree, granted, What::File(Box::new(file)));
     Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
 }
 
-/// Whether it is the kind of thing that was asked for.
-fn fits(wanted: &Wanted<'_>, kind: Kind, is_stream: bool) -> Result<(), Status> {
+/// Whether it is the kind of thing that was asked for. A link to a folder is as good as a folder, and as good as a file,
+/// to a client that opens the link itself: not all clients know which they remove.
+fn fits(
+    wanted: &Wanted<'_>,
+    kind: Kind,
+    is_stream: bool,
+    leads_to: impl FnOnce() -> Result<Option<Found>, Status>,
+) -> Result<(), Status> {
     let folder = kind == Kind::Folder;
     let wants_folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
     if wants_folder && !folder {
-        return Err(Status::NOT_A_DIRECTORY);
+        let leads_to = if kind == Kind::Link { leads_to()? } else { None };
+        return match leads_to.is_some_and(|found| found.attributes.kind == Kind::Folder) {
+            true => Ok(()),
+            false => Err(Status::NOT_A_DIRECTORY),
+        };
     }
     let wants_file = wanted.options().has(Options::NON_DIRECTORY_FILE) || wanted.path.data;
     if wants_file && folder && !is_stream {
         return Err(Status::FILE_IS_A_DIRECTORY);
     }
-    let overwrites = matches!(
-        wanted.disposition(),
-        Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
-    );
-    if folder && overwrites && !is_stream {
+    if folder && wanted.overwrites() && !is_stream {
         return Err(Status::FILE_IS_A_DIRECTORY);
     }
     Ok(())
@@ -178,9 +190,6 @@ fn grant(
 ) -> Result<AccessMask, Status> {
     const WRITES: AccessMask = AccessMask(AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0);
     let max = if read_only { max.without(WRITES) } else { max };
-    if read_only && wanted.options().has(Options::DELETE_ON_CLOSE) {
-        return Err(Status::CANNOT_DELETE);
-    }
     let mut asked = wanted.access.without(AccessMask::MAXIMUM_ALLOWED);
     if wanted.access.has(AccessMask::MAXIMUM_ALLOWED) {
         asked |= max;

@@ -1,66 +1,223 @@
-//! Symbolic links on the way. A relative one that stays inside the share is followed here, as Macs and most clients expect
-//! of a server; where any other leads is told to the client, which may follow it: MS-SMB2 3.3.5.9 and 2.2.2.2.1.
+//! Symbolic links in a path. docs/smb.md, "Symbolic links", has the rule.
+//!
+//! A link on the way is followed here if it is relative and stays inside the share. Whether the link that a path ends with
+//! is followed depends on what the client is going to do ([`Last`]). Where a link leads that is not followed here is told
+//! to the client, which may follow it itself: MS-SMB2 3.3.5.9 and 2.2.2.2.1.
 
 use vfs::names::{Folding, windows_view};
-use vfs::{Error, Kind, Resolved, Volume};
+use vfs::{Caller, Error, Kind, MAX_LINKS, PathError, Resolved, Volume};
 use wire::Writer;
 
 use super::{Wanted, astray};
 use crate::server::context::{Context, Failure};
 use crate::wire::Status;
-use crate::wire::create::Options;
+use crate::wire::create::{Disposition, Options};
 use crate::wire::error::{self, Symlink};
+use crate::wire::security::AccessMask;
 
-/// The most links of one path.
-const MOST_LINKS: usize = 40;
+/// Access to the data of a file or the entries of a folder.
+const DATA: AccessMask = AccessMask(
+    AccessMask::READ_DATA.0 | AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0 | AccessMask::EXECUTE.0,
+);
+/// Access that changes nothing and touches no data.
+const LOOKS: AccessMask = AccessMask(
+    AccessMask::READ_ATTRIBUTES.0
+        | AccessMask::READ_EA.0
+        | AccessMask::READ_CONTROL.0
+        | AccessMask::SYNCHRONIZE.0
+        | AccessMask::MAXIMUM_ALLOWED.0,
+);
 
-/// Where the path leads, links followed: all on the way, and the last unless the client wants the link itself.
+/// What is done with a link that a path ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// It is followed.
+    Follow,
+    /// It is followed if it leads somewhere, else it is opened itself: to look at it needs no target.
+    FollowIfThere,
+    /// The link itself is opened.
+    Itself,
+    /// The client is told where the link leads.
+    Stop,
+}
+
+impl Last {
+    fn of(context: &Context, wanted: &Wanted<'_>) -> Self {
+        let (access, options) = (wanted.access, wanted.options());
+        let removes = access.has(AccessMask::DELETE) || options.has(Options::DELETE_ON_CLOSE);
+        let uses_data = access.0 & DATA.0 != 0 || wanted.overwrites();
+        let changes = access.without(LOOKS) != AccessMask::NONE;
+        if options.has(Options::OPEN_REPARSE_POINT) || wanted.disposition() == Disposition::CREATE {
+            return Self::Itself;
+        }
+        match wanted.path.stream {
+            Some(_) => Self::Follow,
+            None if removes && !uses_data => Self::Itself,
+            None if context.is_linux() && changes && !uses_data => Self::Itself,
+            None if context.is_linux() => Self::Stop,
+            None if uses_data => Self::Follow,
+            None => Self::FollowIfThere,
+        }
+    }
+}
+
+/// Where a path leads.
+pub(super) struct Followed {
+    pub(super) resolved: Resolved,
+    /// The link that the client's path ends with, if it was followed. Its name is the one that the client may move or
+    /// remove.
+    pub(super) via: Option<Resolved>,
+}
+
+/// Why a path leads nowhere.
+enum Astray {
+    Path(PathError),
+    Failure(Failure),
+}
+
+impl<T: Into<Failure>> From<T> for Astray {
+    fn from(failure: T) -> Self {
+        Self::Failure(failure.into())
+    }
+}
+
+/// Where the path of a CREATE leads.
 pub(super) fn follow(
     context: &Context,
     volume: &Volume,
     wanted: &Wanted<'_>,
     folding: Folding,
-) -> Result<Resolved, Failure> {
+) -> Result<Followed, Failure> {
     let caller = &wanted.actor.caller;
-    let root = volume.root()?;
-    let mut path = wanted.path.components.clone();
-    for _ in 0..MOST_LINKS {
-        let at = match volume.lookup_path(caller, &root, &slices(&path), folding) {
-            Ok(resolved) => match &resolved.found {
-                Some(found) if found.attributes.kind == Kind::Link && !wants_link(wanted) => path.len() - 1,
-                None if spell_out_last(context, &mut path) => continue,
-                _ => return Ok(resolved),
-            },
-            Err(error) if error.why == Error::IsLink => error.at,
-            Err(error) if error.why == Error::NotFound && spell_out(context, &mut path, error.at) => continue,
-            Err(error) => return Err(astray(wanted, error.at, error.why)),
-        };
-        let link = volume.lookup_path(caller, &root, &slices(&path[..=at]), folding);
-        let link = link.map_err(|error| astray(wanted, error.at, error.why))?;
-        let target = link.found.ok_or(Status::OBJECT_NAME_NOT_FOUND)?.object.read_link()?;
-        path = spliced(&path, at, &target).ok_or_else(|| stopped(context, &path[at + 1..], &target))?;
+    let way = Way::new(context, volume, caller, folding, &wanted.path.components);
+    way.to_its_end(Last::of(context, wanted)).map_err(|failed| match failed {
+        Astray::Path(error) => astray(wanted, error.at, error.why),
+        Astray::Failure(failure) => failure,
+    })
+}
+
+/// The place that a path names, for something new or to be replaced: a link at its end is not followed.
+pub(in crate::server) fn place(
+    context: &Context,
+    volume: &Volume,
+    caller: &Caller,
+    folding: Folding,
+    components: &[Vec<u8>],
+) -> Result<Resolved, Failure> {
+    match Way::new(context, volume, caller, folding, components).to_its_end(Last::Itself) {
+        Ok(followed) => Ok(followed.resolved),
+        Err(Astray::Failure(failure)) => Err(failure),
+        Err(Astray::Path(error)) => Err(match error.why {
+            Error::NotFound | Error::NotFolder => Status::OBJECT_PATH_NOT_FOUND.into(),
+            other => other.into(),
+        }),
     }
-    Err(Status::STOPPED_ON_SYMLINK.into())
+}
+
+/// A path whose links are put in one after another.
+struct Way<'a> {
+    context: &'a Context,
+    volume: &'a Volume,
+    caller: &'a Caller,
+    folding: Folding,
+    path: Vec<Vec<u8>>,
+    /// From here on the names are the client's own, not those of a link's target.
+    own_from: usize,
+    /// The last link among the client's own names: where it leads, and the names after it.
+    link: Option<(Vec<u8>, Vec<Vec<u8>>)>,
+    via: Option<Resolved>,
+}
+
+impl<'a> Way<'a> {
+    fn new(
+        context: &'a Context,
+        volume: &'a Volume,
+        caller: &'a Caller,
+        folding: Folding,
+        components: &[Vec<u8>],
+    ) -> Self {
+        let path = components.to_vec();
+        Self { context, volume, caller, folding, path, own_from: 0, link: None, via: None }
+    }
+
+    fn to_its_end(mut self, last: Last) -> Result<Followed, Astray> {
+        let root = self.volume.root()?;
+        for _ in 0..=MAX_LINKS {
+            let looked = self.volume.lookup_path(self.caller, &root, &slices(&self.path), self.folding);
+            let at = match looked {
+                Ok(resolved) => match &resolved.found {
+                    Some(found) if found.attributes.kind == Kind::Link => {
+                        let at = self.path.len() - 1;
+                        if at >= self.own_from {
+                            match last {
+                                Last::Itself => return Ok(Followed { resolved, via: None }),
+                                Last::Stop => {
+                                    return Err(stopped(self.context, &[], &target(&resolved)?).into());
+                                }
+                                Last::Follow | Last::FollowIfThere => self.via = Some(resolved),
+                            }
+                        }
+                        at
+                    }
+                    None if self.spell_out(self.path.len().wrapping_sub(1)) => continue,
+                    None if last == Last::FollowIfThere && self.via.is_some() => return self.stop(last),
+                    _ => return Ok(Followed { resolved, via: self.via }),
+                },
+                Err(error) if error.why == Error::IsLink => error.at,
+                Err(error) if error.why == Error::NotFound && self.spell_out(error.at) => continue,
+                Err(PathError { why: Error::NotFound | Error::NotFolder, .. })
+                    if last == Last::FollowIfThere && self.via.is_some() =>
+                {
+                    return self.stop(last);
+                }
+                Err(error) => return Err(Astray::Path(error)),
+            };
+            if !self.put_in(&root, at)? {
+                return self.stop(last);
+            }
+        }
+        self.stop(last)
+    }
+
+    /// Puts the target of the link at `at` in its place. `false` if it is not for the server to follow.
+    fn put_in(&mut self, root: &vfs::backend::Found, at: usize) -> Result<bool, Astray> {
+        let link = self.volume.lookup_path(self.caller, root, &slices(&self.path[..=at]), self.folding);
+        let target = target(&link.map_err(Astray::Path)?)?;
+        if at >= self.own_from {
+            self.link = Some((target.clone(), self.path[at + 1..].to_vec()));
+        }
+        let own = self.path.len() - self.own_from.max(at + 1);
+        let Some(path) = spliced(&self.path, at, &target) else { return Ok(false) };
+        self.own_from = path.len() - own;
+        self.path = path;
+        Ok(true)
+    }
+
+    /// The path leads no further: the link that it ends with, if the client wants no more than to look at it; else the
+    /// client is told of the last of its links.
+    fn stop(self, last: Last) -> Result<Followed, Astray> {
+        match (self.via, self.link) {
+            (Some(resolved), _) if last == Last::FollowIfThere => Ok(Followed { resolved, via: None }),
+            (_, Some((target, after))) => Err(stopped(self.context, &after, &target).into()),
+            (_, None) => Err(Status::OBJECT_NAME_NOT_FOUND.into()), // never without a link
+        }
+    }
+
+    /// Puts the long name in the place of a short one that the client was told.
+    fn spell_out(&mut self, at: usize) -> bool {
+        let Some(name) = self.path.get_mut(at) else { return false };
+        let Some(long) = self.context.service().short_names.long(name) else { return false };
+        *name = long.into();
+        true
+    }
+}
+
+fn target(link: &Resolved) -> Result<Vec<u8>, Status> {
+    Ok(link.found.as_ref().ok_or(Status::OBJECT_NAME_NOT_FOUND)?.object.read_link()?)
 }
 
 fn slices(path: &[Vec<u8>]) -> Vec<&[u8]> {
     path.iter().map(Vec::as_slice).collect()
-}
-
-fn spell_out_last(context: &Context, path: &mut [Vec<u8>]) -> bool {
-    path.len().checked_sub(1).is_some_and(|last| spell_out(context, path, last))
-}
-
-/// Puts the long name in the place of a short one that the client was told.
-fn spell_out(context: &Context, path: &mut [Vec<u8>], at: usize) -> bool {
-    let Some(name) = path.get_mut(at) else { return false };
-    let Some(long) = context.service().short_names.long(name) else { return false };
-    *name = long.into();
-    true
-}
-
-fn wants_link(wanted: &Wanted<'_>) -> bool {
-    wanted.options().has(Options::OPEN_REPARSE_POINT)
 }
 
 /// The path with what a link says in its place; `None` when that leads out of the share, or is not for us to say.
@@ -108,110 +265,4 @@ pub(in crate::server) fn shown_target(target: &[u8]) -> Vec<u16> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use vfs::backend::NewKind;
-    use vfs::state::{ClientId, Party};
-    use vfs::{Actor, Caller};
-
-    use super::*;
-    use crate::server::service::Service;
-    use crate::server::testing::{User, open_request, service, volume};
-    use crate::wire::Command;
-    use crate::wire::create::{self, Disposition};
-    use crate::wire::fscc::FileAttributes;
-    use crate::wire::security::AccessMask;
-
-    fn path(text: &str) -> Vec<Vec<u8>> {
-        text.split('/').filter(|name| !name.is_empty()).map(|name| name.as_bytes().to_vec()).collect()
-    }
-
-    #[test]
-    fn a_relative_link_stands_for_what_it_says_from_its_folder_on() {
-        assert_eq!(spliced(&path("a/link/c"), 1, b"x/./y"), Some(path("a/x/y/c")));
-        assert_eq!(spliced(&path("a/b/link"), 2, b"../x"), Some(path("a/x")));
-        assert_eq!(spliced(&path("link"), 0, b"."), Some(path("")));
-    }
-
-    /// A share with a folder "in" that has a file, and links.
-    async fn scene() -> (Arc<Service>, User) {
-        let service = service();
-        let mut ada = User::new(&service).await;
-        ada.open("in", |create| create.options = Options::DIRECTORY_FILE).await.unwrap();
-        ada.make("in\\file", b"abc").await;
-        let (volume, actor) = (volume(&service, "share"), Actor::new(Caller::root(), party()));
-        for (name, target) in [
-            ("near", &b"in/file"[..]),
-            ("folder", b"./in"),
-            ("round", b"round"),
-            ("up", b"../etc"),
-            ("far", b"/etc"),
-        ] {
-            let root = volume.root().unwrap();
-            volume.create(&actor, &root, name.as_bytes(), NewKind::Link(target), 0o777).unwrap();
-        }
-        (service, ada)
-    }
-
-    fn party() -> Party {
-        Party::client(ClientId::unused())
-    }
-
-    async fn reads(user: &mut User, name: &str) -> Result<Vec<u8>, Status> {
-        let file = user.open(name, |create| create.disposition = Disposition::OPEN).await?.file;
-        user.read(file, 0, 10).await
-    }
-
-    #[tokio::test]
-    async fn relative_links_are_followed_on_the_way_and_at_the_end() {
-        let (_service, mut ada) = scene().await;
-        assert_eq!(reads(&mut ada, "near").await, Ok(b"abc".to_vec()));
-        assert_eq!(reads(&mut ada, "folder\\file").await, Ok(b"abc".to_vec()));
-        assert_eq!(reads(&mut ada, "folder\\other").await, Err(Status::OBJECT_NAME_NOT_FOUND));
-        assert!(ada.open("folder\\new", |_| ()).await.is_ok());
-        assert_eq!(reads(&mut ada, "in\\new").await, Err(Status::END_OF_FILE));
-        assert_eq!(reads(&mut ada, "round").await, Err(Status::STOPPED_ON_SYMLINK));
-    }
-
-    #[tokio::test]
-    async fn other_links_are_the_clients_to_follow() {
-        let (_service, mut ada) = scene().await;
-        for (name, target, relative, after) in [
-            ("up\\passwd", "..\\etc", true, "\\passwd"),
-            ("far\\a\\b", "\\etc", false, "\\a\\b"),
-            ("far", "\\etc", false, ""),
-        ] {
-            let request = open_request(name);
-            let answer = ada.call(Command::CREATE, |w| request.encode(w)).await;
-            assert_eq!(answer.status(), Status::STOPPED_ON_SYMLINK, "{name}");
-            let error::Response::Contexts(contexts) = error::Response::decode(&answer.message).unwrap()
-            else {
-                panic!("3.1.1 has contexts");
-            };
-            let link = Symlink::decode(&contexts[0].data).unwrap();
-            assert_eq!(String::from_utf16_lossy(&link.substitute_name), target);
-            assert_eq!((link.relative, usize::from(link.unparsed_path_length)), (relative, after.len() * 2));
-        }
-    }
-
-    #[tokio::test]
-    async fn a_client_that_says_so_opens_the_link_itself() {
-        let (_service, mut ada) = scene().await;
-        for name in ["near", "far"] {
-            let itself = |create: &mut create::Request<'_>| {
-                create.options = Options::OPEN_REPARSE_POINT;
-                create.disposition = Disposition::OPEN;
-                create.desired_access = AccessMask::READ_ATTRIBUTES.0;
-            };
-            let attributes = ada.open(name, itself).await.unwrap().info.file_attributes;
-            assert!(FileAttributes(attributes).has(FileAttributes::REPARSE_POINT), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_link_out_of_the_share_is_not_followed() {
-        assert_eq!(spliced(&path("a/link"), 1, b"../../x"), None);
-        assert_eq!(spliced(&path("link"), 0, b"/etc/passwd"), None);
-    }
-}
+mod tests;

@@ -8,8 +8,9 @@ use vfs::{Beside, Error, OpenOptions, Volume};
 
 use super::besides::Besides;
 use super::existing::wrap;
+use super::links::Followed;
 use super::stream::Target;
-use super::{Missed, Opened, Wanted, access};
+use super::{Missed, Opened, Wanted, access, via};
 use crate::server::context::Context;
 use crate::server::tree::Tree;
 use crate::server::{facts, leases};
@@ -28,7 +29,7 @@ pub(super) async fn make(
     tree: &Arc<Tree>,
     volume: &Arc<Volume>,
     wanted: &Wanted<'_>,
-    resolved: &vfs::Resolved,
+    way: &Followed,
 ) -> Result<Opened, Missed> {
     if matches!(wanted.disposition(), Disposition::OPEN | Disposition::OVERWRITE) {
         return Err(Status::OBJECT_NAME_NOT_FOUND.into());
@@ -43,7 +44,7 @@ pub(super) async fn make(
     let target = Target::of_new(volume, wanted.path.stream.as_deref())?;
     leases::check_key(context, wanted, None)?;
     let caller = &wanted.actor.caller;
-    let parent = resolved.parent(caller)?;
+    let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
     let folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
     let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
     let besides = Besides::of(&wanted.asked, context.is_mac())?;
@@ -61,7 +62,10 @@ pub(super) async fn make(
         true => AccessMask::FILE_ALL,
         false => wanted.access,
     };
-    let (access, deny) = access::modes(granted, wanted.request.share_access);
+    let via = via::open(context, volume, wanted, way, granted).await?;
+    let of_file = via::without_names(granted, via.as_ref());
+    let (access, deny) = access::modes(of_file, wanted.request.share_access);
+    let removes = wanted.options().has(Options::DELETE_ON_CLOSE) && via.is_none();
     let options = OpenOptions {
         stream: target.stream.clone(),
         access,
@@ -69,8 +73,8 @@ pub(super) async fn make(
         create: true,
         place: Some(Beside { folder: &parent.object, name: &resolved.name }),
         granted: true,
-        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE) && target.can_go(),
-        concern: Some(access::concern(granted)),
+        remove_on_close: removes && target.can_go(),
+        concern: Some(access::concern(of_file)),
         empties: false,
     };
     let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
@@ -79,7 +83,7 @@ pub(super) async fn make(
         volume.remove(&wanted.actor, &parent, &resolved.name, made.found.attributes.kind)?;
         return Err(status.into());
     }
-    Ok(Opened { open: wrap(context, tree, wanted, granted, open)?, action: Action::CREATED })
+    Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action: Action::CREATED })
 }
 
 /// DOS attributes that a new file would not have by itself.

@@ -1,5 +1,6 @@
 //! The response.
 
+use vfs::Kind;
 use vfs::backend::Found;
 
 use crate::server::app_instance::Instance;
@@ -82,9 +83,10 @@ async fn respond(
     }
     answers.extend(cached.lease.map(Answer::Lease));
     answers.extend(also);
+    let is_link = facts.attributes.kind == Kind::Link;
     let response = Response {
         oplock_level: cached.oplock,
-        flags: 0,
+        flags: if is_link && context.session()?.dialect.is_v3() { Response::REPARSE_POINT } else { 0 },
         action,
         info: facts.network_open(),
         file: open.key,

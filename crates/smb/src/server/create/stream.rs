@@ -89,7 +89,7 @@ pub(super) async fn find(
             _ => return Err(Status::OBJECT_NAME_NOT_FOUND.into()), // folders have none
         },
         _ => {
-            let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
+            let folding = tree.folding();
             let Some(known) = known(tree, wanted, base, name, folding).await? else {
                 return Ok(Target { stream, is_there: false });
             };

@@ -124,12 +124,12 @@ fn basic(facts: &Facts) -> info::Basic {
 }
 
 fn standard(file: &File, facts: &Facts) -> info::Standard {
-    let directory = facts.attributes.kind == Kind::Folder;
-    let delete_pending = file.open.is_being_removed();
+    let directory = facts.attributes.kind == Kind::Folder || facts.leads_to_folder;
+    let delete_pending = file.named().is_being_removed();
     info::Standard {
         allocation_size: facts.allocated(),
         end_of_file: facts.end_of_file(),
-        number_of_links: if directory { 1 } else { facts.attributes.links }
+        number_of_links: if facts.attributes.kind == Kind::Folder { 1 } else { facts.attributes.links }
             .saturating_sub(delete_pending.into()),
         delete_pending,
         directory,
@@ -158,7 +158,7 @@ fn standard_link(standard: &info::Standard) -> info::StandardLink {
 fn stat(open: &Open, facts: &Facts) -> info::Stat {
     let basic = basic(facts);
     info::Stat {
-        file_id: facts.attributes.id.0,
+        file_id: facts.id.0,
         creation_time: basic.creation_time,
         last_access_time: basic.last_access_time,
         last_write_time: basic.last_write_time,
@@ -185,7 +185,7 @@ fn id(context: &Context, facts: &Facts) -> Result<info::Id, Status> {
         return Err(Status::INVALID_DEVICE_REQUEST);
     };
     let mut file_id = [0; 16];
-    file_id[..8].copy_from_slice(&facts.attributes.id.0.to_le_bytes());
+    file_id[..8].copy_from_slice(&facts.id.0.to_le_bytes());
     Ok(info::Id { volume_serial_number: *serial, file_id })
 }
 

@@ -3,12 +3,11 @@
 use vfs::acl::Rights;
 use vfs::backend::{Found, RenameMode};
 use vfs::mac::DosAttributes;
-use vfs::names::Folding;
 use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, Kind, Resolved, Volume};
 
 use crate::server::context::{Context, Failure};
-use crate::server::create::{Path, named, stream_name};
+use crate::server::create::{Path, named as stream_named, place, stream_name};
 use crate::server::open::{File, Open};
 use crate::wire::Status;
 use crate::wire::fscc::file_name::{RenameFlags, Target, TargetEx};
@@ -58,17 +57,18 @@ pub(super) async fn rename(
     if let Some(stream) = stream_of(file, &wanted)? {
         return Ok(file.open.rename_stream(&stream, wanted.replaces).await?);
     }
-    if file.open.place().is_none() {
+    let named = file.named();
+    if named.place().is_none() {
         return Err(Status::ACCESS_DENIED.into()); // the share's own folder
     }
     let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
     let (caller, folder) = (context.caller()?, place.folder(context)?);
-    may_add(volume, &caller, &folder, file.open.node().kind())?;
-    context.wait(may_move(context, file, &folder)).await??;
+    may_add(volume, &caller, &folder, named.node().kind())?;
+    context.wait(may_move(context, named, &folder)).await??;
     let (mut mode, mut name) = (RenameMode::Keep, &place.1);
     if let Some(there) = &place.0.found {
-        if there.object.key() == file.open.node().key() {
-            if is_same_entry(file, &folder, &place.0.name) && place.1 == place.0.name {
+        if there.object.key() == named.node().key() {
+            if is_same_entry(named, &folder, &place.0.name) && place.1 == place.0.name {
                 return Ok(()); // it is called so
             }
         } else {
@@ -77,7 +77,7 @@ pub(super) async fn rename(
         }
         mode = RenameMode::Replace;
     }
-    let moved = file.open.rename_to(&folder, name, mode);
+    let moved = named.rename_to(&folder, name, mode);
     context.wait(moved).await?.map_err(rename_status)?;
     file.moved_to(without_root(&wanted.name));
     Ok(())
@@ -134,7 +134,7 @@ fn stream_of(file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
     }
     match stream.is_empty() {
         true => Err(Status::INVALID_PARAMETER), // the data of the file itself: only by copying
-        false => match named(&stream_name(stream)?)? {
+        false => match stream_named(&stream_name(stream)?)? {
             Stream::Named(name) => Ok(Some(name.to_string())),
             _ => Err(Status::ACCESS_DENIED), // a fork, or Finder info: no ordinary stream becomes that
         },
@@ -155,21 +155,16 @@ fn without_root(name: &[u16]) -> &[u16] {
     name.strip_prefix(&[u16::from(b'\\')]).unwrap_or(name)
 }
 
-fn resolve(context: &Context, name: &[u16]) -> Result<Place, Status> {
+fn resolve(context: &Context, name: &[u16]) -> Result<Place, Failure> {
     let tree = context.tree()?;
     let path = Path::parse(without_root(name))?;
     if path.stream.is_some() || path.data || path.folder {
-        return Err(Status::OBJECT_NAME_INVALID);
+        return Err(Status::OBJECT_NAME_INVALID.into());
     }
-    let Some(last) = path.components.last() else { return Err(Status::OBJECT_NAME_INVALID) };
+    let Some(last) = path.components.last() else { return Err(Status::OBJECT_NAME_INVALID.into()) };
     let volume = tree.volume()?;
-    let folding = Folding { case_sensitive: tree.share.options.case_sensitive, ..Folding::default() };
-    let names: Vec<&[u8]> = path.components.iter().map(Vec::as_slice).collect();
-    let resolved = volume.lookup_path(&context.caller()?, &volume.root()?, &names, folding);
-    let resolved = resolved.map_err(|error| match error.why {
-        Error::NotFound | Error::NotFolder => Status::OBJECT_PATH_NOT_FOUND,
-        other => other.into(),
-    })?;
+    let caller = context.caller()?;
+    let resolved = place(context, volume, &caller, tree.folding(), &path.components)?;
     Ok(Place(resolved, last.clone()))
 }
 
@@ -184,18 +179,18 @@ fn may_add(volume: &Volume, caller: &vfs::Caller, folder: &Found, kind: Kind) ->
 
 /// Whether the file may leave where it is. Windows does not move a folder in which something is open, and opens the
 /// folder to which a file goes, to write to it, which those who have it open may deny; Macs expect to be let.
-async fn may_move(context: &Context, file: &File, to: &Found) -> Result<(), Status> {
+async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<(), Status> {
     let volume = context.tree()?.volume()?;
-    let node = file.open.node();
+    let node = named.node();
     let opens = volume.state().opens(Some(node.id()), usize::MAX);
     if opens.iter().any(|open| open.stream != Stream::Data) {
         return Err(Status::ACCESS_DENIED); // not even for a Mac: smbtorture's "read open rsrc after rename"
     }
-    if context.is_mac() {
+    if context.renames_like_posix() {
         return Ok(());
     }
     if node.kind() == Kind::Folder {
-        volume.recall_below(file.open.actor(), node).await;
+        volume.recall_below(named.actor(), node).await;
         if volume.open_below(node) {
             return Err(Status::ACCESS_DENIED);
         }
@@ -205,7 +200,9 @@ async fn may_move(context: &Context, file: &File, to: &Found) -> Result<(), Stat
     if held { Err(Status::SHARING_VIOLATION) } else { Ok(()) }
 }
 
-/// Whether what is there may be replaced.
+/// Whether what is there may be replaced. Others who have it open keep it, without a name, unless they deny removal.
+/// Windows would refuse a client that does not ask for POSIX semantics even then; but Linux, which does not ask, would remove
+/// the file before it renames the other one, and for that time there would be none.
 async fn may_replace(
     context: &Context,
     (folder, place): (&Found, &Place),
@@ -215,7 +212,8 @@ async fn may_replace(
     if !wanted.replaces {
         return Err(Status::OBJECT_NAME_COLLISION);
     }
-    if there.attributes.kind == Kind::Folder && !(wanted.posix || context.is_mac()) {
+    let like_posix = wanted.posix || context.renames_like_posix();
+    if there.attributes.kind == Kind::Folder && !like_posix {
         return Err(Status::ACCESS_DENIED);
     }
     let volume = context.tree()?.volume()?;
@@ -227,17 +225,18 @@ async fn may_replace(
     if !volume.rights(&context.caller()?, there, Some(folder))?.contains(Rights::DELETE) {
         return Err(Status::ACCESS_DENIED);
     }
-    if wanted.posix || context.is_mac() {
-        return Ok(());
+    if like_posix {
+        return Ok(()); // the move itself asks for others' caches, and fails where an open denies removal
     }
     volume.recall_handles(&context.actor()?, &there.object).await;
-    let open = !volume.state().opens(Some(there.object.id()), 1).is_empty();
-    if open { Err(Status::ACCESS_DENIED) } else { Ok(()) }
+    let opens = volume.state().opens(Some(there.object.id()), usize::MAX);
+    let is_denied = opens.iter().any(|open| open.deny.meets(Modes::DELETE));
+    if is_denied { Err(Status::ACCESS_DENIED) } else { Ok(()) }
 }
 
 /// Whether an entry is the one that the file was opened by.
-fn is_same_entry(file: &File, folder: &Found, name: &[u8]) -> bool {
-    file.open.place().is_some_and(|(at, is)| at.key() == folder.object.key() && *is == *name)
+fn is_same_entry(named: &vfs::Open, folder: &Found, name: &[u8]) -> bool {
+    named.place().is_some_and(|(at, is)| at.key() == folder.object.key() && *is == *name)
 }
 
 fn rename_status(error: Error) -> Status {

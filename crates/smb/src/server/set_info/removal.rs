@@ -19,7 +19,10 @@ pub(super) async fn set_ex(open: &Open, file: &File, flags: Flags) -> Result<(),
 pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bool) -> Result<(), Status> {
     open.require(AccessMask::DELETE)?;
     if !goes {
-        return Ok(file.open.remove_on_close(false).await?);
+        return Ok(file.named().remove_on_close(false).await?);
+    }
+    if file.is_by_link() && file.open.is_data() {
+        return Ok(file.named().remove_on_close(true).await?); // what describes the target does not protect the link
     }
     if file.open.place().is_none() {
         return Err(Status::CANNOT_DELETE); // the share's own folder

@@ -4,7 +4,7 @@ use wire::{Reader, Writer};
 
 use crate::client::Offer;
 use crate::server::testing::{BOB, User, service};
-use crate::wire::create::{Disposition, Options};
+use crate::wire::create::{Disposition, Options, ShareAccess};
 use crate::wire::fscc::file_info::{self as info, Basic};
 use crate::wire::fscc::file_name::Target;
 use crate::wire::fscc::{FileAttributes, FileClass, ea};
@@ -15,6 +15,8 @@ use crate::wire::security::{
 use crate::wire::time::NtTime;
 use crate::wire::values::InfoType;
 use crate::wire::{Command, FileKey, Status, error, query_info, set_info};
+
+mod replacing;
 
 const DAY: u64 = 24 * 3600 * 10_000_000;
 /// 2020-01-01 00:00 UTC, MS-DTYP 2.3.3.
@@ -218,12 +220,13 @@ async fn what_a_mac_has_locked_is_neither_written_nor_moved_nor_removed() {
 async fn a_move_replaces_only_what_may_be_replaced() {
     let mut ada = User::new(&service()).await;
     let file = ada.make("from", b"new").await;
-    let there = ada.make("there", b"old").await;
+    let denies = |create: &mut crate::wire::create::Request<'_>| create.share_access = ShareAccess::READ;
+    let there = ada.open("there", denies).await.unwrap().file;
     let folder = folder(&mut ada, "folder").await;
     ada.close(folder).await; // who may remove it as it is open would be in the way
     assert_eq!(move_to(&mut ada, file, "there", false).await, Status::OBJECT_NAME_COLLISION);
     assert_eq!(move_to(&mut ada, file, "folder", true).await, Status::ACCESS_DENIED);
-    assert_eq!(move_to(&mut ada, file, "there", true).await, Status::ACCESS_DENIED, "it is open");
+    assert_eq!(move_to(&mut ada, file, "there", true).await, Status::ACCESS_DENIED, "it is denied");
     let read_only = Basic { attributes: FileAttributes::READONLY, ..Basic::default() };
     assert_eq!(set_basic(&mut ada, there, read_only).await, Status::SUCCESS);
     ada.close(there).await;
