@@ -1,6 +1,7 @@
 """One line per check on standard output: "pass NAME" or "fail NAME: WHY"; xtask compares them with what is expected."""
 
 import argparse
+import os
 import traceback
 
 
@@ -29,3 +30,28 @@ def is_(got, wanted):
     """`got` must be `wanted`."""
     if got != wanted:
         raise AssertionError(f"is {got!r:.200}, not {wanted!r:.200}")
+
+
+LINKS = {"to file": "linked/file", "to folder": "linked", "nowhere": "nothing", "loop": "loop", "absolute": "/etc/passwd",
+         "out": "../../etc"}
+
+
+def make_links(folder):
+    """Links of every kind in `folder`, and what two of them lead to."""
+    os.makedirs(os.path.join(folder, "linked"), exist_ok=True)
+    with open(os.path.join(folder, "linked/file"), "w") as file:
+        file.write("linked")
+    for name, target in LINKS.items():
+        remove_link(folder, name)
+        os.symlink(target, os.path.join(folder, name))
+
+
+def remove_link(folder, name):
+    if os.path.islink(os.path.join(folder, name)):
+        os.remove(os.path.join(folder, name))
+
+
+def targets_are_there(folder):
+    """No client has removed, moved or changed what the links lead to."""
+    with open(os.path.join(folder, "linked/file")) as file:
+        is_(file.read(), "linked")

@@ -8,7 +8,7 @@ from impacket.smb import SMB_DIALECT
 from impacket.smb3structs import SMB2_DIALECT_002, SMB2_DIALECT_21, SMB2_DIALECT_30, SMB2_DIALECT_311
 from impacket.smbconnection import SessionError, SMBConnection
 
-from outcome import arguments, check, is_
+from outcome import LINKS, arguments, check, is_, make_links, targets_are_there
 
 A = arguments()
 
@@ -41,6 +41,30 @@ def files(dialect):
         is_(os.path.exists(os.path.join(A.folder, "impacket")), False)
         connection.logoff()
     return test
+
+
+def links_are_renamed():
+    make_links(A.folder)
+    connection = connect()
+    for name, target in LINKS.items():
+        connection.rename(A.share, name, "renamed")
+        is_(os.readlink(os.path.join(A.folder, "renamed")), target)
+        connection.deleteFile(A.share, "renamed")
+    targets_are_there(A.folder)
+
+
+def links_are_removed():
+    make_links(A.folder)
+    connection = connect()
+    listed = [entry.get_longname() for entry in connection.listPath(A.share, "*")]
+    for name in LINKS:
+        is_(name in listed, True)
+        connection.deleteFile(A.share, name)
+        is_(os.path.islink(os.path.join(A.folder, name)), False)
+    make_links(A.folder)
+    connection.deleteDirectory(A.share, "to folder")
+    is_(os.path.islink(os.path.join(A.folder, "to folder")), False)
+    targets_are_there(A.folder)
 
 
 def upgraded():
@@ -96,6 +120,8 @@ def names():
 check("SMB1 becomes SMB2", upgraded)
 for dialect, name in [(SMB2_DIALECT_002, "2.0.2"), (SMB2_DIALECT_21, "2.1"), (SMB2_DIALECT_30, "3.0"), (SMB2_DIALECT_311, "3.1.1")]:
     check(f"{name} files", files(dialect))
+check("links are renamed", links_are_renamed)
+check("links are removed", links_are_removed)
 check("a wrong password", wrong_password)
 check("srvsvc gives the shares", shares)
 check("srvsvc gives the server", server_information)

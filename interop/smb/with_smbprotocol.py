@@ -1,6 +1,7 @@
 """Python's smbprotocol: signed and encrypted sessions, contexts, locks, notifications, compounds."""
 
 import os
+import stat
 import threading
 import uuid
 
@@ -11,14 +12,14 @@ from smbprotocol.create_contexts import (CreateContextName, SMB2CreateContextReq
                                          SMB2CreateQueryMaximalAccessResponse)
 from smbprotocol.change_notify import CompletionFilter, FileSystemWatcher
 from smbprotocol.exceptions import SMBResponseException
-from smbprotocol.file_info import FileInformationClass
+from smbprotocol.file_info import FileDispositionInformation, FileInformationClass
 from smbprotocol.header import NtStatus
 from smbprotocol.open import (CreateDisposition, CreateOptions, DirectoryAccessMask, FileAttributes, FilePipePrinterAccessMask,
-                              ImpersonationLevel, Open, ShareAccess, SMB2LockElement, SMB2LockRequest)
+                              ImpersonationLevel, Open, ShareAccess, SMB2LockElement, SMB2LockRequest, SMB2SetInfoRequest)
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
 
-from outcome import arguments, check, is_
+from outcome import LINKS, arguments, check, is_, make_links, targets_are_there
 
 A = arguments()
 ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
@@ -214,6 +215,45 @@ def whole_files():
     smbclient.reset_connection_cache()
 
 
+def links():
+    """As Python's os does it, with FILE_OPEN_REPARSE_POINT."""
+    root = rf"\\127.0.0.1\{A.share}"
+    options = {"username": A.user, "password": A.password, "port": A.port}
+    make_links(A.folder)
+    for name, target in LINKS.items():
+        is_(stat.S_ISLNK(smbclient.lstat(rf"{root}\{name}", **options).st_mode), True)
+        is_(smbclient.readlink(rf"{root}\{name}", **options).replace("\\", "/").endswith(target.replace("../", "")), True)
+        smbclient.rename(rf"{root}\{name}", rf"{root}\renamed", **options)
+        is_(os.readlink(os.path.join(A.folder, "renamed")), target)
+        smbclient.remove(rf"{root}\renamed", **options)
+        is_(os.path.lexists(os.path.join(A.folder, "renamed")), False)
+    targets_are_there(A.folder)
+    smbclient.reset_connection_cache()
+
+
+def set_info(tree, file, information):
+    request = SMB2SetInfoRequest()
+    request["info_type"], request["file_info_class"] = information.INFO_TYPE, information.INFO_CLASS
+    request["file_id"], request["buffer"] = file.file_id, information
+    connection = tree.session.connection
+    connection.receive(connection.send(request, tree.session.session_id, tree.tree_connect_id))
+
+
+def plain_links():
+    """As Java's and Go's libraries do it: an open for DELETE, then FileDispositionInformation."""
+    make_links(A.folder)
+    tree = connect()
+    for name in LINKS:
+        file = opened(tree, name, access=DELETE | FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES, options=0,
+                      disposition=CreateDisposition.FILE_OPEN)
+        disposition = FileDispositionInformation()
+        disposition["delete_pending"] = True
+        set_info(tree, file, disposition)
+        file.close()
+        is_(os.path.islink(os.path.join(A.folder, name)), False)
+    targets_are_there(A.folder)
+
+
 for dialect, name in [(Dialects.SMB_2_0_2, "2.0.2"), (Dialects.SMB_2_1_0, "2.1"), (Dialects.SMB_3_0_0, "3.0"),
                       (Dialects.SMB_3_0_2, "3.0.2"), (Dialects.SMB_3_1_1, "3.1.1")]:
     check(f"{name} writes and reads", write_and_read(dialect))
@@ -229,3 +269,5 @@ check("delete on close", delete_on_close)
 check("a wrong password", wrong_password)
 check("listings of every class", listing)
 check("whole files", whole_files)
+check("links", links)
+check("links without FILE_OPEN_REPARSE_POINT", plain_links)

@@ -164,3 +164,36 @@ fn a_path_longer_than_the_hosts_longest_is_followed_in_steps() {
         assert!(tree.find(&format!("{path}/new")).unwrap().found.is_none());
     }
 }
+
+#[test]
+fn a_link_is_followed_inside_the_volume_and_as_far_as_it_leads() {
+    for tree in trees() {
+        let actor = Actor {
+            caller: tree.caller.clone(),
+            party: Party::client(ClientId(1)),
+            open: None,
+            parent_key: None,
+        };
+        let top = tree.find("Top").unwrap().found.unwrap();
+        let deep = "../".repeat(100);
+        for (target, leads_to) in [
+            ("Mid", Some(Kind::Folder)),
+            ("./mid/", Some(Kind::Folder)),
+            ("../Top/link/file", Some(Kind::File)),
+            ("..", Some(Kind::Folder)),
+            ("Mid/file/more", None),
+            ("Mid/nothing", None),
+            ("../../Top/Mid", None),
+            ("../..", None),
+            ("/Top/Mid", None),
+            ("round", None),
+            (&deep, None),
+        ] {
+            let new = NewKind::Link(target.as_bytes());
+            let link = tree.volume.create(&actor, &top, b"round", new, 0o777).unwrap().found;
+            let found = tree.volume.follow_link(&tree.caller, &top, &link, Folding::default()).unwrap();
+            assert_eq!(found.map(|found| found.attributes.kind), leads_to, "{target}");
+            tree.volume.remove(&actor, &top, b"round", Kind::File).unwrap();
+        }
+    }
+}

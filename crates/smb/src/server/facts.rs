@@ -48,6 +48,11 @@ pub(super) fn leading_to_folder(shown: FileAttributes) -> FileAttributes {
     shown | FileAttributes::DIRECTORY
 }
 
+/// Whether these attributes say more of a file than one has that was just made.
+pub(super) fn is_more_than_normal(asked: FileAttributes) -> bool {
+    asked.0 & KEPT & !FileAttributes::ARCHIVE.0 != 0
+}
+
 /// What is kept when a client sets attributes. None at all is kept as "normal", to tell it from never set.
 pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttributes {
     let sparse = before.0 & FileAttributes::SPARSE_FILE.0;

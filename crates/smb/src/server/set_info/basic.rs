@@ -16,8 +16,12 @@ use crate::wire::time::NtTime;
 pub(super) async fn set(open: &Open, file: &File, basic: Basic) -> Result<(), Status> {
     open.require(AccessMask::WRITE_ATTRIBUTES)?;
     check(file.open.node().kind(), &basic)?;
-    let dos = (basic.attributes != FileAttributes::NONE).then_some(basic.attributes);
-    let created = basic.creation_time.time();
+    let is_link = file.open.node().kind() == Kind::Link;
+    let dos = Some(basic.attributes).filter(|asked| *asked != FileAttributes::NONE);
+    // No host keeps extended attributes of a symbolic link. Some clients set "normal" before they remove a file, which is
+    // what a link is anyway.
+    let dos = dos.filter(|asked| !is_link || facts::is_more_than_normal(*asked));
+    let created = basic.creation_time.time().filter(|_| !is_link);
     if dos.is_some() || created.is_some() {
         let change = |metadata: &mut vfs::mac::Metadata| {
             if let Some(asked) = dos {

@@ -11,6 +11,15 @@ use super::torture::login;
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
+/// Links and where they lead.
+const LINKS: &[(&str, &str)] = &[
+    ("link-file", "linked/file"),
+    ("link-folder", "linked"),
+    ("link-nowhere", "nothing"),
+    ("link-loop", "link-loop"),
+    ("link-absolute", "/etc/passwd"),
+    ("link-out", "../../etc"),
+];
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// How these programs reach the server.
@@ -30,6 +39,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, port: u16, configuration: &Pa
     let clients = Clients { place, port: port.to_string(), configuration, login: login(), local };
     clients.transfers(outcomes);
     clients.folders(outcomes);
+    clients.links(outcomes);
     clients.metadata(outcomes);
     clients.protocols(outcomes);
     clients.logins(outcomes);
@@ -143,6 +153,61 @@ impl Clients<'_> {
             ensure!(!self.stored("one").exists(), "the tree is still there");
             Ok(())
         });
+    }
+
+    fn links(&self, outcomes: &mut Outcomes) {
+        outcomes.run("smbclient: ls and allinfo of links", &["smbclient"], || {
+            self.make_links()?;
+            let listed = self.files("ls link-*")?;
+            for (name, _) in LINKS {
+                let line = listed.lines().find(|line| line.contains(name)).context("not listed")?;
+                let letters = if *name == "link-folder" { " Dr " } else { " r " };
+                ensure!(line.contains(letters), "{line}");
+                let text = self.files(&format!("allinfo {name}"))?;
+                let leads_nowhere = !matches!(*name, "link-file" | "link-folder");
+                ensure!(text.contains("symlink: subst=") == leads_nowhere, "{name}: {text}");
+            }
+            Ok(())
+        });
+        outcomes.run("smbclient: rename of links", &["smbclient"], || {
+            self.make_links()?;
+            for (name, target) in LINKS {
+                self.files(&format!("rename {name} renamed"))?;
+                ensure!(
+                    fs::read_link(self.stored("renamed"))? == Path::new(target),
+                    "{name}: another target"
+                );
+                fs::remove_file(self.stored("renamed"))?;
+            }
+            self.targets_are_there()
+        });
+        outcomes.run("smbclient: rm of links", &["smbclient"], || {
+            self.make_links()?;
+            for (name, _) in LINKS {
+                // What is listed as a folder smbclient removes with rmdir only, as it does over smbd.
+                let command = if *name == "link-folder" { "rmdir" } else { "rm" };
+                self.files(&format!("{command} {name}"))?;
+                ensure!(fs::symlink_metadata(self.stored(name)).is_err(), "{name} is still there");
+            }
+            self.targets_are_there()
+        });
+    }
+
+    /// Links of every kind, and what two of them lead to.
+    fn make_links(&self) -> Result<()> {
+        let folder = self.stored("linked");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("file"), "linked")?;
+        for (name, target) in LINKS {
+            let _ = fs::remove_file(self.stored(name)); // of an earlier test
+            std::os::unix::fs::symlink(target, self.stored(name))?;
+        }
+        Ok(())
+    }
+
+    fn targets_are_there(&self) -> Result<()> {
+        ensure!(fs::read(self.stored("linked/file"))? == b"linked", "the target has changed");
+        Ok(())
     }
 
     fn metadata(&self, outcomes: &mut Outcomes) {

@@ -1,5 +1,7 @@
 use super::*;
+use vfs::backend::NewKind;
 use vfs::mac::FileBits;
+use vfs::names::Folding;
 
 #[tokio::test]
 async fn what_is_renamed_keeps_its_number() {
@@ -85,5 +87,30 @@ async fn inhibited_things_are_locked() {
         assert_eq!(ada.delete(v, ROOT, name).await, -5032);
         assert_eq!(ada.rename(v, ROOT, name, "new").await, -5032);
         assert_eq!(ada.move_to(v, (ROOT, name), (dir, ""), "").await, -5032);
+    }
+}
+
+#[tokio::test]
+async fn a_link_is_moved_and_removed_and_not_what_it_leads_to() {
+    let (server, mut ada, v) = volume();
+    let dir = ada.create_dir(v, ROOT, "dir").await.unwrap();
+    assert_eq!(ada.create_file(v, dir, "file", false).await, 0);
+    let (tree, root) = (server.volume("share"), vfs::Caller::root());
+    for target in [&b"dir"[..], b"dir/file", b"nothing", b"link", b"/etc"] {
+        let actor = vfs::Actor::new(root.clone(), ada.session().actor().party);
+        tree.create(&actor, &tree.root().unwrap(), b"link", NewKind::Link(target), 0o777).unwrap();
+        let (from, to) = (super::at(v, ROOT, "link"), super::at(v, ROOT, ""));
+        assert_eq!(ada.copy_file(from, to, "copy").await, -5025, "neither it nor its target is copied");
+        assert_eq!(ada.rename(v, ROOT, "link", "named").await, 0);
+        assert_eq!(ada.move_to(v, (ROOT, "named"), (dir, ""), "moved").await, 0);
+        let there = |folder: &str, name: &str| {
+            let names: Vec<&[u8]> =
+                [folder, name].into_iter().filter(|n| !n.is_empty()).map(str::as_bytes).collect();
+            let found = tree.lookup_path(&root, &tree.root().unwrap(), &names, Folding::default());
+            found.ok().and_then(|resolved| resolved.found)
+        };
+        assert_eq!(there("dir", "moved").unwrap().object.read_link().unwrap(), target);
+        assert_eq!(ada.delete(v, dir, "moved").await, 0);
+        assert!(there("dir", "moved").is_none() && there("dir", "file").is_some());
     }
 }

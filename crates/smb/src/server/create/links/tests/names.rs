@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::wire::fscc::FileClass;
-use crate::wire::fscc::file_info::Disposition as Disposal;
+use crate::wire::fscc::file_info::{Basic, Disposition as Disposal};
 use crate::wire::fscc::file_name::Target;
 use crate::wire::{FileKey, InfoType, set_info};
 
@@ -169,4 +169,24 @@ async fn a_file_is_moved_into_the_folder_that_a_link_leads_to_and_over_a_link() 
     let out = renames(&mut ada, file, "up\\new").await;
     assert_eq!(out, Status::STOPPED_ON_SYMLINK, "out of the share");
     drop(service);
+}
+
+/// As smbprotocol removes: it takes "read-only" away first.
+#[tokio::test]
+async fn a_link_whose_attributes_are_set_to_normal_before_is_removed() {
+    let (service, mut ada) = scene().await;
+    let access = AccessMask::DELETE.0 | AccessMask::WRITE_ATTRIBUTES.0;
+    for name in LINKS {
+        let file = opens(&mut ada, name, access, Options::OPEN_REPARSE_POINT).await;
+        let normal = Basic { attributes: FileAttributes::NORMAL, ..Basic::default() };
+        assert_eq!(
+            set(&mut ada, file, FileClass::BASIC, |w| normal.encode(w)).await,
+            Status::SUCCESS,
+            "{name}"
+        );
+        let gone = Disposal { delete_pending: true };
+        assert_eq!(set(&mut ada, file, FileClass::DISPOSITION, |w| gone.encode(w)).await, Status::SUCCESS);
+        ada.close(file).await;
+        assert_eq!(target_of(&service, name), None, "{name}");
+    }
 }
