@@ -8,7 +8,7 @@ use admin::control::{ListenerStatus, LunAnswer, LunRequest, Progress, Report, Sh
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings};
 use auth::Directory;
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 
 use vfs::backend::host::as_ourselves;
 
@@ -61,12 +61,12 @@ pub(crate) struct Running {
     arguments: Arguments,
     state: PathBuf,
     started: Instant,
-    current: RwLock<Arc<Current>>,
+    current: RwLock<Arc<Current>, rank::CurrentSettings>,
     listeners: Vec<ListenerStatus>,
     reach: Reachable,
     views: Vec<Arc<dyn View>>,
     /// One reload at a time.
-    reloading: Mutex<()>,
+    reloading: Mutex<(), rank::Reloading>,
 }
 
 impl Running {

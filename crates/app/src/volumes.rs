@@ -8,7 +8,7 @@ use std::sync::Arc;
 use admin::control::{LeaseStatus, LockStatus, OpenStatus, Status};
 use admin::{Settings, ShareSettings};
 use anyhow::Context;
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::index::{self, Catalogue, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
@@ -25,7 +25,7 @@ pub(crate) struct Volumes {
     index: Index,
     /// Memory for listings, which all volumes share.
     cache: Arc<CacheBudget>,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
 }
 
 struct Known {

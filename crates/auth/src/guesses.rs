@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 /// So many failures cost nothing: people mistype.
 const FREE: u32 = 5;
@@ -36,7 +36,7 @@ const MAX_ENTRIES: usize = 8192;
 /// The failures of late.
 #[derive(Default)]
 pub struct Guesses {
-    table: Mutex<HashMap<u64, Entry>>,
+    table: Mutex<HashMap<u64, Entry>, rank::LoginAttempts>,
     hasher: RandomState,
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
@@ -136,7 +136,7 @@ struct Connection<P> {
     runtime: tokio::runtime::Handle,
     me: Weak<Self>,
     /// The reading side, while its reader answers a message.
-    handed_over: Mutex<Option<Reading>>,
+    handed_over: Mutex<Option<Reading>, rank::ReadingSide>,
     messages: AtomicU64,
     current: AtomicU64,
     /// What `current` is about.
@@ -397,11 +397,11 @@ enum Next {
 /// Receive buffers between uses, shared by all connections.
 mod buffers {
     use bytes::BytesMut;
-    use parking_lot::Mutex;
+    use lock::{Mutex, rank};
 
     /// Most buffers kept.
     const MOST: usize = 32;
-    static FREE: Mutex<Vec<BytesMut>> = Mutex::new(Vec::new());
+    static FREE: Mutex<Vec<BytesMut>, rank::FreeBuffers> = Mutex::new(Vec::new());
 
     pub(super) fn take() -> BytesMut {
         FREE.lock().pop().unwrap_or_default()

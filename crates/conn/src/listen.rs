@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
@@ -58,7 +58,7 @@ pub fn bind_udp(address: SocketAddr) -> io::Result<UdpSocket> {
 
 /// The connections of one protocol: at most `limit` at a time, all ended by `shutdown`.
 pub struct Server {
-    peers: Mutex<Vec<Peer>>,
+    peers: Mutex<Vec<Peer>, rank::Peers>,
     limit: usize,
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use rustix::net::SendFlags;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -35,7 +35,7 @@ pub struct Outbox {
     copies: bool,
     /// The last reply was a long one.
     sent_long: AtomicBool,
-    queue: Mutex<Queue>,
+    queue: Mutex<Queue, rank::Outbox>,
     /// Bytes waiting.
     waiting: AtomicUsize,
     /// Rung when bytes have left or the connection is over.
@@ -300,7 +300,7 @@ impl Queue {
 
 /// Large buffers between uses: a fresh one costs a page fault for every 4 KiB.
 pub(crate) mod buffers {
-    use parking_lot::Mutex;
+    use lock::{Mutex, rank};
 
     /// Most buffers kept, over all connections.
     const MOST: usize = 16;
@@ -309,7 +309,7 @@ pub(crate) mod buffers {
     /// Larger ones are not kept.
     const LARGEST: usize = 2 << 20;
 
-    static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+    static FREE: Mutex<Vec<Vec<u8>>, rank::FreeReplies> = Mutex::new(Vec::new());
 
     /// An empty buffer that has been large before, if one is free.
     pub(crate) fn take() -> Vec<u8> {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use lock::{Condvar, Mutex, rank};
 use tokio::sync::Semaphore;
 
 /// How often the watchdog looks while connections are busy. A call that lasts two looks is stuck.
@@ -28,7 +28,7 @@ const TURNS: usize = 4;
 #[derive(Default)]
 pub(crate) struct Stuck {
     /// How many threads are stuck with each subject, and the turns of the messages that come after.
-    subjects: Mutex<HashMap<u64, (usize, Arc<Semaphore>)>>,
+    subjects: Mutex<HashMap<u64, (usize, Arc<Semaphore>)>, rank::StuckSubjects>,
     /// How many subjects there are, for the usual case of none.
     count: AtomicUsize,
 }
@@ -72,8 +72,8 @@ pub(crate) trait Serving: Send + Sync {
 
 /// Watches busy connections. One per process.
 pub struct Watchdog {
-    busy: Mutex<Vec<(Weak<dyn Serving>, u64)>>,
-    arrived: Mutex<Vec<Weak<dyn Serving>>>,
+    busy: Mutex<Vec<(Weak<dyn Serving>, u64)>, rank::BusyConnections>,
+    arrived: Mutex<Vec<Weak<dyn Serving>>, rank::ArrivedConnections>,
     asleep: AtomicBool,
     wake: Condvar,
     stuck: Stuck,

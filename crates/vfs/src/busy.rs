@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use parking_lot::{Condvar, Mutex};
+use lock::{Condvar, Mutex, rank};
 
 use crate::FileId;
 use crate::mac::layout;
@@ -9,7 +9,7 @@ use crate::mac::layout;
 /// that place, so that a disk that stalls on one file holds up nobody else.
 #[derive(Default)]
 pub(crate) struct Busy {
-    places: Mutex<HashSet<(FileId, Box<[u8]>)>>,
+    places: Mutex<HashSet<(FileId, Box<[u8]>)>, rank::BusyNames>,
     done: Condvar,
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use crate::{Attributes, FileId, Time, Volume};
 
@@ -16,7 +16,7 @@ const MOST: usize = 16_384;
 pub(crate) struct Changed {
     any: AtomicBool,
     /// The host's time, and what is shown while it is that.
-    table: Mutex<HashMap<FileId, (Time, Time)>>,
+    table: Mutex<HashMap<FileId, (Time, Time)>, rank::ChangeTimes>,
 }
 
 impl Volume {

@@ -4,12 +4,12 @@
 //! bounded queue; one that is not emptied in time loses what did not fit and finds [`Event::Overflowed`] in its place:
 //! look at everything again. While nobody subscribes, publishing costs one atomic load and builds nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
+use lock::{RwLock, rank};
 
 use crate::state::ClientId;
 use crate::{Error, FileId, Kind, Result};
@@ -199,13 +199,16 @@ struct Shared {
     /// What lets a publisher pass when nobody listens.
     count: AtomicUsize,
     next: AtomicU64,
-    listeners: RwLock<Listeners>,
+    listeners: RwLock<Listeners, rank::EventListeners>,
 }
+
+/// Subscriptions by their numbers.
+type Sinks = BTreeMap<u64, Arc<Sink>>;
 
 #[derive(Default)]
 struct Listeners {
-    volume: Vec<Arc<Sink>>,
-    folders: HashMap<FileId, Vec<Arc<Sink>>>,
+    volume: Sinks,
+    folders: HashMap<FileId, Sinks>,
     /// How many of `folders` watch what is below, too.
     subtrees: usize,
 }
@@ -267,23 +270,27 @@ impl fmt::Debug for Hub {
 
 impl Listeners {
     fn all(&self) -> impl Iterator<Item = &Arc<Sink>> {
-        self.volume.iter().chain(self.folders.values().flatten())
+        self.volume.values().chain(self.folders.values().flat_map(BTreeMap::values))
     }
 
     fn add(&mut self, sink: Arc<Sink>) {
-        match sink.scope {
-            Scope::Volume => self.volume.push(sink),
-            Scope::Folder(folder) => self.folders.entry(folder).or_default().push(sink),
+        let sinks = match sink.scope {
+            Scope::Volume => &mut self.volume,
+            Scope::Folder(folder) => self.folders.entry(folder).or_default(),
             Scope::Subtree(folder) => {
                 self.subtrees += 1;
-                self.folders.entry(folder).or_default().push(sink);
+                self.folders.entry(folder).or_default()
             }
-        }
+        };
+        sinks.insert(sink.id, sink);
     }
 
     fn remove(&mut self, sink: &Sink) {
         let folder = match sink.scope {
-            Scope::Volume => return self.volume.retain(|other| other.id != sink.id),
+            Scope::Volume => {
+                self.volume.remove(&sink.id);
+                return;
+            }
             Scope::Folder(folder) => folder,
             Scope::Subtree(folder) => {
                 self.subtrees -= 1;
@@ -291,7 +298,7 @@ impl Listeners {
             }
         };
         let Some(sinks) = self.folders.get_mut(&folder) else { return };
-        sinks.retain(|other| other.id != sink.id);
+        sinks.remove(&sink.id);
         if sinks.is_empty() {
             self.folders.remove(&folder);
         }

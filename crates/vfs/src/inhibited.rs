@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use crate::acl::server;
 use crate::backend::{Backend, Found, RenameMode, XattrMode};
@@ -32,7 +32,7 @@ const YES: u8 = 2;
 pub(crate) struct Inhibited {
     any: AtomicU8,
     to_note: AtomicBool,
-    known: [Mutex<HashMap<HostKey, FileBits>>; SHARDS],
+    known: [Mutex<HashMap<HostKey, FileBits>, rank::InhibitedFiles>; SHARDS],
     /// Raised whenever something is forgotten, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
@@ -89,7 +89,7 @@ impl Inhibited {
         }
     }
 
-    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, FileBits>> {
+    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, FileBits>, rank::InhibitedFiles> {
         let bytes = key.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }

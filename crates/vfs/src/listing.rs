@@ -25,7 +25,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 pub use self::budget::CacheBudget;
 pub(crate) use self::kept::Listings;
@@ -65,7 +65,7 @@ pub struct Entry {
     pub kind: Option<Kind>,
     /// Where to go on after this entry.
     pub cookie: u64,
-    details: Mutex<Option<Known>>,
+    details: Mutex<Option<Known>, rank::EntryDetails>,
 }
 
 /// What a listing knows of an entry beyond its name.
@@ -92,7 +92,7 @@ struct Listing {
     /// Watched, so that details stay true until an event says otherwise.
     watched: AtomicBool,
     /// Names that events were about.
-    changed: Mutex<HashSet<Box<[u8]>>>,
+    changed: Mutex<HashSet<Box<[u8]>>, rank::ListingChanges>,
     any_changed: AtomicBool,
     /// Names of the form of sidecars', shown or not.
     sidecars: HashSet<Name>,

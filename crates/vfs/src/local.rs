@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use self::own::OwnChanges;
 pub(crate) use self::own::{Own, What};
@@ -49,15 +49,15 @@ const GATHER: Duration = Duration::from_millis(10);
 /// What local processes do to the watched folders of a volume.
 #[derive(Default)]
 pub(crate) struct Locals {
-    tree: Mutex<Tree>,
+    tree: Mutex<Tree, rank::WatchedTree>,
     /// How many folders `tree` has: what lets others pass.
     watched: AtomicUsize,
     own: OwnChanges,
     /// Held while the host's queue is emptied and shared out, so that who finds it empty knows what was in it.
-    hearing: Mutex<()>,
-    heard: Mutex<Queue>,
+    hearing: Mutex<(), rank::Hearing>,
+    heard: Mutex<Queue, rank::HeardChanges>,
     /// Whether the thread runs.
-    listening: Mutex<bool>,
+    listening: Mutex<bool, rank::Listening>,
 }
 
 /// What was heard and not yet told.

@@ -19,7 +19,7 @@ mod streams;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 pub use self::data::ReadBytes;
 pub(crate) use self::info::forget_info;
@@ -112,7 +112,7 @@ pub struct Open {
     changed: AtomicBool,
     place: Option<Arc<Place>>,
     /// Of a resource fork: where it was found last.
-    fork: Mutex<Option<Arc<Fork>>>,
+    fork: Mutex<Option<Arc<Fork>>, rank::OpenFork>,
 }
 
 impl Volume {

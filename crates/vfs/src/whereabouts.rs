@@ -10,7 +10,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use crate::acl::server;
 use crate::backend::{Found, ListEntry};
@@ -31,9 +31,9 @@ type Seen = (HostKey, Box<[u8]>);
 /// Where files were last seen.
 #[derive(Default)]
 pub(crate) struct Whereabouts {
-    seen: Mutex<HashMap<FileId, Seen>>,
+    seen: Mutex<HashMap<FileId, Seen>, rank::SeenPlaces>,
     /// The end of the last search, and the pause that it is worth. Locked while one goes on.
-    searched: Mutex<Option<(Instant, Duration)>>,
+    searched: Mutex<Option<(Instant, Duration)>, rank::SearchedPlaces>,
 }
 
 impl Whereabouts {

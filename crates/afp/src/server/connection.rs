@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes, BytesMut};
 use conn::{Answer, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::net::TcpStream;
 use wire::{Reader, Writer};
 
@@ -27,7 +27,7 @@ pub(super) struct Connection {
     pub(super) service: Arc<Service>,
     pub(super) peer: Peer,
     to_client: OnceLock<ToClient>,
-    stage: Mutex<Stage>,
+    stage: Mutex<Stage, rank::AfpStage>,
     /// Somebody has logged in: longer messages are received.
     logged_in: AtomicBool,
     /// A login under way.

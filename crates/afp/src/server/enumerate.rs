@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::{Caller, FileId, Page};
 use wire::Writer;
 
@@ -29,7 +29,7 @@ const LIKELY_REPLY: usize = 64 * 1024;
 /// Where a session's listings go on.
 #[derive(Default)]
 pub(super) struct Listings {
-    places: Mutex<VecDeque<Bookmark>>,
+    places: Mutex<VecDeque<Bookmark>, rank::AfpBookmarks>,
 }
 
 /// Which entry a place in a listing stands for.

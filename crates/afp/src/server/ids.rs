@@ -1,6 +1,6 @@
 //! The 32-bit numbers by which clients know files and folders.
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::backend::Found;
 use vfs::index::CatalogId;
 use vfs::{Caller, HostKey, Kind, Time};
@@ -10,7 +10,7 @@ use crate::wire::ResultCode;
 
 /// When clients last changed anything in a share, as far as they were told.
 #[derive(Default)]
-pub(super) struct Changed(Mutex<Time>);
+pub(super) struct Changed(Mutex<Time, rank::AfpIdsChanged>);
 
 impl Changed {
     pub(super) fn last(&self) -> Time {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use auth::Identity;
 use bytes::Bytes;
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::Semaphore;
 use vfs::Caller;
 use wire::Reader;
@@ -40,7 +40,7 @@ impl Default for Gate {
 }
 
 /// The login of a connection, or its change of a password: one at a time.
-pub(super) struct Pending<T>(Mutex<State<T>>);
+pub(super) struct Pending<T>(Mutex<State<T>, rank::AfpLogin>);
 
 enum State<T> {
     None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use lock::{RwLock, rank};
 use vfs::Volume;
 
 use super::config::Share;
@@ -37,7 +37,7 @@ impl OpenVolume {
 /// A session's open volumes.
 #[derive(Default)]
 pub(super) struct Volumes {
-    open: RwLock<BTreeMap<u16, Arc<OpenVolume>>>,
+    open: RwLock<BTreeMap<u16, Arc<OpenVolume>>, rank::AfpVolumes>,
 }
 
 impl Volumes {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::backend::Found;
 use vfs::{Access, Caller, FileId, Node};
 
@@ -22,7 +22,7 @@ const DEEPEST: usize = 512;
 /// The folders that others are in, lately.
 #[derive(Default)]
 pub(super) struct Ways {
-    known: Mutex<HashMap<FileId, (Instant, Way)>>,
+    known: Mutex<HashMap<FileId, (Instant, Way)>, rank::AfpReach>,
 }
 
 /// From the folder that it is in up to the volume's own.

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::{Entry, HostKey, Page};
 use wire::Writer;
 
@@ -43,7 +43,7 @@ const PLAIN: FileBitmap = FileBitmap(FileBitmap::PARENT_ID.0 | FileBitmap::LONG_
 /// The searches that a session may go on with.
 #[derive(Default)]
 pub(super) struct Searches {
-    table: Mutex<Table>,
+    table: Mutex<Table, rank::AfpSearches>,
 }
 
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 use vfs::state::ClientId;
 
 use super::config::{Config, Share, Version};
@@ -22,12 +22,12 @@ const BEAT: Duration = Duration::from_secs(10);
 
 /// What all connections share.
 pub struct Service {
-    config: RwLock<Arc<Config>>,
-    sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    config: RwLock<Arc<Config>, rank::AfpConfig>,
+    sessions: Mutex<HashMap<u64, Arc<Session>>, rank::AfpSessions>,
     next_session: AtomicU64,
     pub(super) gate: login::Gate,
     /// The administrator's last message.
-    message: RwLock<Option<Arc<str>>>,
+    message: RwLock<Option<Arc<str>>, rank::AfpMessage>,
     /// Volumes watched for those who have them open.
     pub(super) watched: Watched,
     /// Somebody looks after the sessions.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller};
 
@@ -60,7 +60,7 @@ pub(super) struct Session {
     pub(super) life: Life,
     /// What its client has been told unasked.
     pub(super) told: Told,
-    connection: Mutex<Weak<Connection>>,
+    connection: Mutex<Weak<Connection>, rank::AfpConnection>,
 }
 
 impl Session {

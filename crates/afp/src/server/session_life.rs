@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::state::Absence;
 
 use super::session_pulse::{Due, Pulse};
@@ -24,13 +24,13 @@ pub(super) struct Name {
 pub(super) struct Life {
     /// The client has said something since the last look.
     heard: AtomicBool,
-    pulse: Mutex<Pulse>,
+    pulse: Mutex<Pulse, rank::AfpPulse>,
     /// Proves that somebody has had this session. Without one nobody comes back.
     secret: OnceLock<Secret>,
-    name: Mutex<Option<Name>>,
+    name: Mutex<Option<Name>, rank::AfpName>,
     pub(super) replies: Replies,
     /// While its connection is lost: what makes it give way.
-    away: Mutex<Vec<Absence>>,
+    away: Mutex<Vec<Absence>, rank::AfpAbsences>,
     /// It has ended, for whatever reason.
     is_over: AtomicBool,
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::events::{Aspects, Depth, Event, Filter, Happened, Scope, Subscription};
 use vfs::state::ClientId;
 use vfs::{Caller, Volume, Watching};
@@ -28,7 +28,7 @@ const SEEN: Filter = Filter { aspects: Aspects(Aspects::ALL.0 & !Aspects::ACCESS
 
 /// What a session has been told of changes, and when it made one.
 #[derive(Default)]
-pub(super) struct Told(Mutex<News>);
+pub(super) struct Told(Mutex<News, rank::AfpNotices>);
 
 #[derive(Default)]
 struct News {
@@ -149,7 +149,7 @@ pub(super) fn volumes_opened(session: &Arc<Session>) {
 
 /// Volumes that are watched for those who have them open.
 #[derive(Default)]
-pub(super) struct Watched(Mutex<Vec<Weak<Volume>>>);
+pub(super) struct Watched(Mutex<Vec<Weak<Volume>>, rank::AfpWatched>);
 
 impl Watched {
     /// Answers whether nobody has watched this one.

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::Notify;
 
 use super::request::{Outcome, Reply};
@@ -28,7 +28,7 @@ pub(super) struct Replies {
     keeps: AtomicBool,
     /// There are replies of an earlier connection.
     came_back: AtomicBool,
-    kept: Mutex<Kept>,
+    kept: Mutex<Kept, rank::AfpReplies>,
     finished: Notify,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use admin::ShareSettings;
 use admin::control::Status;
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -26,7 +26,7 @@ pub(crate) struct BonjourView {
     volumes: Arc<Volumes>,
     ports: Ports,
     /// Gone once it has stopped.
-    speaker: Mutex<Option<Speaker>>,
+    speaker: Mutex<Option<Speaker>, rank::BonjourSpeaker>,
 }
 
 /// The task that announces, and where it looks for what it is to announce.

@@ -11,7 +11,7 @@ use admin::luns::{Lun, LunError, LunFile, Resolved, split};
 use admin::{Settings, recipe};
 use anyhow::{Context, bail};
 use iscsi::server::{Access, Identity, LogicalUnit, Target, UnitOptions};
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::state::{ClientId, Modes};
 use vfs::{Error, Volume};
 
@@ -24,7 +24,7 @@ use crate::volumes::Volumes;
 pub(crate) struct Units {
     state: PathBuf,
     kept: Arc<Kept>,
-    known: Mutex<Known>,
+    known: Mutex<Known, rank::LunUnits>,
 }
 
 #[derive(Default)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use conn::{Answer, Limits, Peer, Protocol, ToClient, Watchdog};
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use wire::Reader;
@@ -40,10 +40,10 @@ pub(super) struct Connection {
     pub(super) local: SocketAddr,
     pub(super) sender: Sender,
     /// The login under way.
-    pub(super) attempt: Mutex<Option<Attempt>>,
+    pub(super) attempt: Mutex<Option<Attempt>, rank::IscsiLogin>,
     /// Since the login is through: the session, and the connection's place in it.
     pub(super) joined: OnceLock<Joined>,
-    pub(super) tasks: Mutex<Tasks>,
+    pub(super) tasks: Mutex<Tasks, rank::IscsiTasks>,
     pub(super) solicited: Solicited,
     /// Turns of long reads, a KiB each.
     pub(super) reading: Semaphore,
@@ -63,7 +63,7 @@ pub(super) struct Joined {
     pub(super) parameters: Parameters,
     /// Most data in a PDU that the initiator takes: it may say so anew.
     pub(super) their_max_data: AtomicU32,
-    pub(super) texts: Mutex<Texts>,
+    pub(super) texts: Mutex<Texts, rank::IscsiTexts>,
 }
 
 impl Joined {

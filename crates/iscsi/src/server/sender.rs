@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use conn::{Reply, ToClient};
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::Payload;
 
 use crate::wire::digest::{crc32c, crc32c_of_two};
@@ -36,7 +36,7 @@ pub(super) struct Pdu {
 pub(super) struct Sender {
     to_client: OnceLock<ToClient>,
     /// The number of the next response.
-    stat_sn: Mutex<u32>,
+    stat_sn: Mutex<u32, rank::IscsiStatSn>,
     header_digest: AtomicBool,
     data_digest: AtomicBool,
 }

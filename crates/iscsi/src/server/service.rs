@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use auth::{Account, Accounts, Guesses};
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 use tokio::time::Instant;
 
 use super::config::Config;
@@ -27,8 +27,8 @@ const PING_WITHIN_S: u64 = 30;
 
 /// The server.
 pub struct Service {
-    config: RwLock<Arc<Config>>,
-    sessions: Mutex<Sessions>,
+    config: RwLock<Arc<Config>, rank::IscsiConfig>,
+    sessions: Mutex<Sessions, rank::IscsiSessions>,
     started: Instant,
 }
 

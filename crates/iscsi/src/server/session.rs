@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 
 use super::connection::Connection;
 use super::login::Parameters;
@@ -52,17 +52,17 @@ pub(super) struct Session {
     /// What was agreed on.
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
-    pub(super) window: Mutex<Window<Early>>,
+    pub(super) window: Mutex<Window<Early>, rank::IscsiWindow>,
     /// Taken by whoever begins commands, for as long as they begin.
-    pub(super) beginning: Mutex<()>,
+    pub(super) beginning: Mutex<(), rank::IscsiBeginning>,
     /// Ordered commands wait for those before them, and those after them wait for them. The control mode page says that a
     /// session's commands are a task set of their own (TST).
     pub(super) order: Arc<tokio::sync::RwLock<()>>,
     /// Commands outside of the numbering that are under way.
     pub(super) immediate: AtomicUsize,
-    connections: Mutex<Vec<(u16, Arc<Connection>)>>,
+    connections: Mutex<Vec<(u16, Arc<Connection>)>, rank::IscsiConnections>,
     /// The units that the initiator sees, and of which state of the target.
-    seen: RwLock<(Option<u64>, Arc<[Seen]>)>,
+    seen: RwLock<(Option<u64>, Arc<[Seen]>), rank::IscsiSeenUnits>,
     me: Weak<Self>,
     ended: AtomicBool,
 }

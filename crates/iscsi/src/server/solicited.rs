@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::limits::{MAX_GATHERED, MAX_SOLICITED};
 use super::task::Task;
 
 /// What counts of one connection.
 #[derive(Default)]
-pub(super) struct Solicited(Mutex<Counts>);
+pub(super) struct Solicited(Mutex<Counts, rank::IscsiSolicited>);
 
 #[derive(Default)]
 struct Counts {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::RwLock;
+use lock::{RwLock, rank};
 
 use super::config::Config;
 use super::scsi::LogicalUnit;
@@ -52,11 +52,11 @@ pub struct Target {
     pub name: String,
     /// What people see, for initiators that show it.
     pub alias: String,
-    offer: RwLock<(Access, Vec<Lun>)>,
+    offer: RwLock<(Access, Vec<Lun>), rank::TargetOffer>,
     /// Counts the changes of its units.
     generation: AtomicU64,
     /// The settings that it is part of.
-    config: RwLock<Weak<Config>>,
+    config: RwLock<Weak<Config>, rank::TargetConfig>,
 }
 
 impl Target {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
 use super::scsi::{Command, LogicalUnit, Supported};
@@ -30,7 +30,7 @@ pub(super) struct Task {
     /// What the command needs of the initiator, in bytes.
     pub(super) needs: u64,
     pub(super) reads: bool,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<State, rank::IscsiTask>,
     /// It has been called off, and is not answered.
     pub(super) aborted: Arc<AtomicBool>,
     /// Rung when that happens.

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use parking_lot::RwLock;
+use lock::{RwLock, rank};
 use vfs::state::ClientId;
 
 /// Clients remembered at a time. They come with an address that they cannot forge on a connection.
@@ -10,7 +10,7 @@ const REMEMBERED: usize = 65_536;
 /// Each client machine as the tree knows it, by its address: version 3 has no other name for a client.
 #[derive(Default)]
 pub(crate) struct Clients {
-    known: RwLock<HashMap<IpAddr, ClientId>>,
+    known: RwLock<HashMap<IpAddr, ClientId>, rank::NfsClients>,
 }
 
 impl Clients {

@@ -28,7 +28,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 
 use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
@@ -65,14 +65,14 @@ impl Default for Company {
 
 /// What the programs of one server share.
 pub struct Service {
-    exports: RwLock<Arc<Vec<Arc<Export>>>>,
+    exports: RwLock<Arc<Vec<Arc<Export>>>, rank::NfsExports>,
     secret: HandleSecret,
     /// Differs at each start: a client that sees it change sends its uncommitted writes again.
     verifier: [u8; 8],
     replies: Replies,
     mounts: mount::Mounts,
     clients: Clients,
-    places: Mutex<Places>,
+    places: Mutex<Places, rank::NfsPlaces>,
     network: Arc<dyn Network>,
     monitor: nsm::Monitor,
     locks: nlm::Locks,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::time::Instant;
 use wire::Writer;
 
@@ -29,8 +29,8 @@ pub use recovery::notify_hosts;
 pub(super) struct Monitor {
     watched: Watched,
     /// The hosts that held locks when the last life of this server ended.
-    former: Mutex<Vec<Host>>,
-    grace: Mutex<Grace>,
+    former: Mutex<Vec<Host>, rank::NsmFormer>,
+    grace: Mutex<Grace, rank::NsmGrace>,
     period: Duration,
     epoch: u64,
     crashes: AtomicU32,

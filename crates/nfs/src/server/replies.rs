@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::rpc::Call;
 use crate::wire::nlm;
@@ -37,7 +37,7 @@ struct Shard {
 /// Replies of calls that must not be done twice.
 #[derive(Default)]
 pub(crate) struct Replies {
-    shards: [Mutex<Shard>; SHARDS],
+    shards: [Mutex<Shard, rank::NfsReplies>; SHARDS],
 }
 
 /// What is known of a call.
@@ -52,7 +52,7 @@ pub(crate) enum Begun<'a> {
 
 /// A call being done. Dropped unfinished, it is forgotten.
 pub(crate) struct Entry<'a> {
-    shard: &'a Mutex<Shard>,
+    shard: &'a Mutex<Shard, rank::NfsReplies>,
     key: Key,
     finished: bool,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::context::Context;
 use super::open::Open;
@@ -40,7 +40,7 @@ impl Instance {
 /// The opens of applications, by the application.
 #[derive(Default)]
 pub(super) struct Instances {
-    table: Mutex<HashMap<[u8; 16], Vec<Known>>>,
+    table: Mutex<HashMap<[u8; 16], Vec<Known>>, rank::SmbAppInstances>,
 }
 
 struct Known {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use conn::Reply as Frame;
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::Payload;
 
 use super::admit::{self, Origin};
@@ -51,7 +51,7 @@ struct Chain {
     connection: Arc<Connection>,
     /// Whose key sealed the frame.
     sealed: Option<Arc<Channel>>,
-    output: Arc<Mutex<Output>>,
+    output: Arc<Mutex<Output, rank::SmbOutput>>,
     session_id: u64,
     tree_id: u32,
     file: Option<FileKey>,

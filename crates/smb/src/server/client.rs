@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::mpsc;
 use vfs::state::{BreakNotice, ClientId};
 
@@ -19,16 +19,16 @@ use super::session::Session;
 const MOST_WAITS: usize = 50;
 const WAIT: Duration = Duration::from_millis(2);
 
-type Notices = Mutex<mpsc::UnboundedReceiver<BreakNotice>>;
+type Notices = Mutex<mpsc::UnboundedReceiver<BreakNotice>, rank::SmbNotices>;
 
 /// A client, told by the GUID that it sends.
 pub(super) struct Client {
     /// In the tree's tables.
     pub(super) id: ClientId,
     /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
-    caches: Mutex<HashMap<Key, Weak<Cache>>>,
+    caches: Mutex<HashMap<Key, Weak<Cache>>, rank::SmbCaches>,
     /// Its sessions, the oldest first.
-    sessions: Mutex<Vec<Weak<Session>>>,
+    sessions: Mutex<Vec<Weak<Session>>, rank::SmbClientSessions>,
     /// What its numbered CREATEs have come to.
     pub(super) creations: Creations,
     /// Opens that have lost their session.

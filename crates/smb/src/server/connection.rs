@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::BytesMut;
 use conn::{Answer, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 use tokio::net::TcpStream;
 
 use super::chain;
@@ -42,12 +42,12 @@ pub(super) struct Connection {
     to_client: OnceLock<ToClient>,
     /// What was agreed on. Once, for the life of the connection.
     pub(super) negotiated: OnceLock<Negotiated>,
-    pub(super) window: Mutex<Window>,
+    pub(super) window: Mutex<Window, rank::SmbWindow>,
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
-    pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>>,
+    pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>, rank::SmbChannels>,
     /// Sessions that have ended while their client may not know: refusals are signed for it.
-    ended: Mutex<VecDeque<Arc<Channel>>>,
+    ended: Mutex<VecDeque<Arc<Channel>>, rank::SmbEndedChannels>,
     /// Logins under way.
     pub(super) logins: Logins,
     /// Somebody has logged in: longer messages are received.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Payload};
 
@@ -123,12 +123,12 @@ pub(super) struct Context {
     /// The file that a related request means by "the same".
     pub(super) related_file: Option<FileKey>,
     /// What the chain has answered so far.
-    pub(super) output: Arc<Mutex<Output>>,
+    pub(super) output: Arc<Mutex<Output, rank::SmbOutput>>,
     /// Nothing follows in its chain: it may be told to wait.
     pub(super) last: bool,
-    pub(super) waiting: Mutex<Option<Ticket>>,
+    pub(super) waiting: Mutex<Option<Ticket>, rank::SmbTicket>,
     /// It counts among the requests of this file, once it has asked for it.
-    pub(super) counted: Mutex<Option<Counted>>,
+    pub(super) counted: Mutex<Option<Counted>, rank::SmbCounted>,
 }
 
 impl Context {

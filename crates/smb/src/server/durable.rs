@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::state::Caching;
 
 use super::context::{Context, Failure};
@@ -126,7 +126,7 @@ pub(super) fn grant(wish: Wish, open: &Open) {
 /// Opens that have lost their session.
 #[derive(Default)]
 pub(super) struct Durables {
-    table: Mutex<HashMap<u64, Lost>>,
+    table: Mutex<HashMap<u64, Lost>, rank::SmbDurable>,
 }
 
 struct Lost {

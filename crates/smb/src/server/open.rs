@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
 use vfs::names::Folding;
@@ -54,7 +54,7 @@ pub(super) struct Open {
     /// Its CREATE had a number, by which it is known when it comes again.
     pub(super) number: OnceLock<Number>,
     /// The number of the channel that it is used over, 3.x.
-    pub(super) sequence: Arc<Mutex<Sequence>>,
+    pub(super) sequence: Arc<Mutex<Sequence, rank::SmbSequence>>,
 }
 
 /// What is open.
@@ -86,9 +86,9 @@ pub(super) struct File {
     /// Where FilePositionInformation says it is: kept for the client, used by nobody.
     pub(super) position: AtomicU64,
     /// The path by which the client knows it, without a backslash in front.
-    path: Mutex<Box<[u16]>>,
+    path: Mutex<Box<[u16]>, rank::SmbOpenPath>,
     /// How far the client has come with listing it.
-    pub(super) scan: Mutex<Scan>,
+    pub(super) scan: Mutex<Scan, rank::SmbScan>,
     /// What happens in it, for CHANGE_NOTIFY.
     pub(super) watched: Watched,
     /// LOCK requests that have been answered.
@@ -100,7 +100,7 @@ pub(super) struct File {
     /// What is done through this open leaves the time of the last change as it is.
     keeps_modified: AtomicBool,
     /// The time of the last change of attributes that the client wants to see, whatever is done.
-    keeps_changed: Mutex<Option<NtTime>>,
+    keeps_changed: Mutex<Option<NtTime>, rank::SmbOpenChanged>,
 }
 
 impl Open {
@@ -159,7 +159,7 @@ impl Open {
 /// The opens of one session.
 #[derive(Default)]
 pub(super) struct Opens {
-    table: RwLock<HashMap<u64, Arc<Open>>>,
+    table: RwLock<HashMap<u64, Arc<Open>>, rank::SmbOpens>,
     /// The session has ended; written under the table's lock.
     is_over: AtomicBool,
 }

@@ -7,7 +7,7 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::Notify;
 use wire::Writer;
 
@@ -32,7 +32,7 @@ pub(super) struct PipeEnd(Arc<Shared>);
 struct Shared {
     /// Also in `pipe`, but there it cannot be asked for while the pipe answers a call about everything that is open.
     name: &'static str,
-    pipe: Mutex<Pipe>,
+    pipe: Mutex<Pipe, rank::SmbPipe>,
     closed: AtomicBool,
     /// Something may be there to be read.
     changed: Notify,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::client::Client;
 use super::open::Open;
@@ -16,7 +16,7 @@ const MOST: usize = 65_536;
 /// What a client's CREATEs have come to that carry a number of the client's own (a create GUID).
 #[derive(Default)]
 pub(super) struct Creations {
-    table: Mutex<HashMap<[u8; 16], Creation>>,
+    table: Mutex<HashMap<[u8; 16], Creation>, rank::SmbReplays>,
 }
 
 enum Creation {

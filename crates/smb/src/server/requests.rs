@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::Notify;
 
 /// The most requests of one connection that wait for other clients, as in other servers. A client that lets everything wait
@@ -13,7 +13,7 @@ const MOST: usize = 512;
 /// Requests of one connection that wait: each has been told so, with its number.
 #[derive(Default)]
 pub(super) struct Requests {
-    table: Mutex<Table>,
+    table: Mutex<Table, rank::SmbRequests>,
 }
 
 #[derive(Default)]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use crate::wire::Status;
 use crate::wire::header::{Command, Flags, Header};
@@ -25,19 +25,19 @@ pub(super) struct Sequence {
 /// A request that is counted until this is dropped.
 #[derive(Debug)]
 pub(super) struct Counted {
-    sequence: Arc<Mutex<Sequence>>,
+    sequence: Arc<Mutex<Sequence, rank::SmbSequence>>,
     number: u16,
     birth: bool,
 }
 
 impl Sequence {
     /// That of an open which a request with this header makes.
-    pub(super) fn beginning(number: u16) -> Arc<Mutex<Self>> {
+    pub(super) fn beginning(number: u16) -> Arc<Mutex<Self, rank::SmbSequence>> {
         Arc::new(Mutex::new(Self { current: number, ..Self::default() }))
     }
 
     /// Counts the request that makes the open.
-    pub(super) fn born(sequence: &Arc<Mutex<Self>>) -> Counted {
+    pub(super) fn born(sequence: &Arc<Mutex<Self, rank::SmbSequence>>) -> Counted {
         let mut this = sequence.lock();
         (this.now, this.unborn) = (this.now + 1, true);
         Counted { sequence: sequence.clone(), number: this.current, birth: true }
@@ -49,7 +49,10 @@ impl Sequence {
     }
 
     /// Counts a request, if it may be executed.
-    pub(super) fn admit(sequence: &Arc<Mutex<Self>>, header: &Header) -> Result<Option<Counted>, Status> {
+    pub(super) fn admit(
+        sequence: &Arc<Mutex<Self, rank::SmbSequence>>,
+        header: &Header,
+    ) -> Result<Option<Counted>, Status> {
         let changes = matches!(header.command, Command::WRITE | Command::SET_INFO | Command::IOCTL);
         let number = header.channel_sequence();
         let mut this = sequence.lock();
@@ -90,7 +93,7 @@ mod tests {
     }
 
     fn admit(
-        sequence: &Arc<Mutex<Sequence>>,
+        sequence: &Arc<Mutex<Sequence, rank::SmbSequence>>,
         command: Command,
         number: u16,
     ) -> Result<Option<Counted>, Status> {

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 use vfs::state::ClientId;
 
 use super::app_instance::Instances;
@@ -18,11 +18,11 @@ pub(super) const MAX_SESSIONS: usize = 16_384;
 
 /// What all connections share.
 pub struct Service {
-    config: RwLock<Arc<Config>>,
+    config: RwLock<Arc<Config>, rank::SmbConfig>,
     pipes: Arc<Share>,
-    sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    sessions: Mutex<HashMap<u64, Arc<Session>>, rank::SmbSessions>,
     /// Clients that have a session.
-    clients: Mutex<HashMap<[u8; 16], Weak<Client>>>,
+    clients: Mutex<HashMap<[u8; 16], Weak<Client>>, rank::SmbClients>,
     /// Opens that wait for their clients to come back.
     pub(super) durables: Arc<Durables>,
     /// Short names that clients have asked for.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 use vfs::Caller;
 use vfs::state::ClientId;
 
@@ -59,9 +59,9 @@ pub(super) struct Session {
     pub(super) client_guid: [u8; 16],
     pub(super) signing: SigningAlgorithm,
     pub(super) cipher: Option<Cipher>,
-    user: RwLock<Arc<User>>,
+    user: RwLock<Arc<User>, rank::SmbUser>,
     /// When the login is over, until it is renewed.
-    expires: Mutex<Option<SystemTime>>,
+    expires: Mutex<Option<SystemTime>, rank::SmbExpiry>,
     /// Requests that are neither signed nor sealed are refused.
     pub(super) require_signing: bool,
     /// Requests that are not sealed are refused.
@@ -76,7 +76,7 @@ pub(super) struct Session {
     /// When it began.
     pub(super) started: Instant,
     client: Arc<Client>,
-    channels: Mutex<Vec<Weak<Connection>>>,
+    channels: Mutex<Vec<Weak<Connection>>, rank::SmbSessionChannels>,
 }
 
 /// What is known of a session when it begins.
@@ -200,7 +200,7 @@ impl Session {
 /// The trees of one session.
 #[derive(Default)]
 pub(super) struct Trees {
-    table: RwLock<HashMap<u32, Arc<Tree>>>,
+    table: RwLock<HashMap<u32, Arc<Tree>>, rank::SmbTrees>,
     next: AtomicU32,
 }
 

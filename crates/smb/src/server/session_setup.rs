@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use auth::ANONYMOUS;
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::Caller;
 
 use super::config::{Config, Dialect, Encryption};
@@ -31,7 +31,7 @@ const NETBIOS_NAME: usize = 15;
 /// Logins under way on one connection, by session id.
 #[derive(Default)]
 pub(super) struct Logins {
-    table: Mutex<HashMap<u64, Arc<Mutex<Entry>>>>,
+    table: Mutex<HashMap<u64, Arc<Mutex<Entry, rank::SmbSetup>>>, rank::SmbSetups>,
 }
 
 /// One of them.
@@ -80,7 +80,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
 async fn decide(
     context: &Context,
     request: &Request<'_>,
-    entry: &Mutex<Entry>,
+    entry: &Mutex<Entry, rank::SmbSetup>,
     id: u64,
     purpose: &Purpose,
     user: &str,
@@ -154,7 +154,7 @@ fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, S
 fn step(
     context: &Context,
     request: &Request<'_>,
-    entry: &Mutex<Entry>,
+    entry: &Mutex<Entry, rank::SmbSetup>,
     id: u64,
     purpose: &Purpose,
 ) -> Outcome {
@@ -330,7 +330,12 @@ impl Logins {
     }
 
     /// The login of this number; a new one when there is none.
-    fn entry(&self, id: u64, negotiated: &Negotiated, new: bool) -> Result<Arc<Mutex<Entry>>, Status> {
+    fn entry(
+        &self,
+        id: u64,
+        negotiated: &Negotiated,
+        new: bool,
+    ) -> Result<Arc<Mutex<Entry, rank::SmbSetup>>, Status> {
         let mut table = self.table.lock();
         if let Some(entry) = table.get(&id) {
             return Ok(entry.clone());

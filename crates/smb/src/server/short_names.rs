@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::names::{FoldedKey, Folding};
 
 /// The most names remembered. Then all are forgotten, and told anew when they are asked for.
@@ -16,7 +16,7 @@ const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The short names told lately, with what they stand for.
 #[derive(Default)]
-pub(super) struct ShortNames(Mutex<HashMap<Name, Name>>);
+pub(super) struct ShortNames(Mutex<HashMap<Name, Name>, rank::SmbShortNames>);
 
 type Name = Box<[u8]>;
 

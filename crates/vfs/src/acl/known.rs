@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::Acl;
 use super::stored::{ATTRIBUTE, SealKey, Stored};
@@ -33,8 +33,8 @@ struct ReadAcl {
 #[derive(Default)]
 pub(crate) struct Known {
     any: AtomicU8,
-    key: Mutex<Option<SealKey>>,
-    read: [Mutex<HashMap<HostKey, Read>>; SHARDS],
+    key: Mutex<Option<SealKey>, rank::AclKey>,
+    read: [Mutex<HashMap<HostKey, Read>, rank::KnownAcls>; SHARDS],
     /// Raised with every ACL that is stored, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
@@ -116,7 +116,7 @@ impl Known {
         self.shard(key).lock().remove(key);
     }
 
-    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, Read>> {
+    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, Read>, rank::KnownAcls> {
         let sum =
             key.as_bytes().iter().fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         &self.read[sum % SHARDS]

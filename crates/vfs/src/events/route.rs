@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::subscription::Sink;
@@ -7,7 +8,8 @@ use crate::{FileId, Kind};
 /// Who is told of one change, and where from its own watched folder it happened.
 #[derive(Default)]
 struct Route<'a> {
-    found: Vec<Found<'a>>,
+    /// By the subscriptions' numbers.
+    found: BTreeMap<u64, Found<'a>>,
     /// A folder's parents are not known: anybody who watches a subtree may have missed something.
     lost: bool,
 }
@@ -27,14 +29,10 @@ enum Place {
 
 impl<'a> Route<'a> {
     fn add(&mut self, sink: &'a Arc<Sink>, place: Place, path: Vec<Name>) {
-        let known = self.found.iter().position(|found| found.sink.id == sink.id);
-        let at = known.unwrap_or_else(|| {
-            self.found.push(Found { sink, at: None, was: None });
-            self.found.len() - 1
-        });
+        let found = self.found.entry(sink.id).or_insert(Found { sink, at: None, was: None });
         match place {
-            Place::New => self.found[at].at = Some(path),
-            Place::Old => self.found[at].was = Some(path),
+            Place::New => found.at = Some(path),
+            Place::Old => found.was = Some(path),
         }
     }
 }
@@ -42,12 +40,12 @@ impl<'a> Route<'a> {
 impl Listeners {
     pub(super) fn publish(&self, above: &dyn Fn(FileId) -> Above, change: Arc<Change>) {
         let mut route = Route::default();
-        for sink in &self.volume {
+        for sink in self.volume.values() {
             route.add(sink, Place::New, Vec::new());
         }
         self.walk(&mut route, above, change.folder, Place::New);
         if let Happened::Renamed { old_folder, .. } = &change.what {
-            self.volume.iter().for_each(|sink| route.add(sink, Place::Old, Vec::new()));
+            self.volume.values().for_each(|sink| route.add(sink, Place::Old, Vec::new()));
             self.walk(&mut route, above, *old_folder, Place::Old);
         }
         if let (Happened::Removed, Kind::Folder, Some(folder)) = (&change.what, change.of, change.file) {
@@ -58,7 +56,7 @@ impl Listeners {
                 .filter(|sink| matches!(sink.scope, Scope::Subtree(_)))
                 .for_each(|sink| sink.overflow());
         }
-        for Found { sink, at, was } in route.found {
+        for Found { sink, at, was } in route.found.into_values() {
             if sink.wants(&change) {
                 sink.push(Seen { change: Arc::clone(&change), at, was });
             }
@@ -66,7 +64,7 @@ impl Listeners {
     }
 
     pub(super) fn going(&self, folder: FileId) {
-        self.folders.get(&folder).into_iter().flatten().for_each(|sink| sink.going());
+        self.folders.get(&folder).into_iter().flat_map(BTreeMap::values).for_each(|sink| sink.going());
     }
 
     /// Finds those who watch this folder, and, going up, those who watch a subtree that it is in.
@@ -79,7 +77,7 @@ impl Listeners {
     ) {
         let (mut here, mut names) = (folder, Vec::new());
         for depth in 0..MAX_DEPTH {
-            for sink in self.folders.get(&here).into_iter().flatten() {
+            for sink in self.folders.get(&here).into_iter().flat_map(BTreeMap::values) {
                 if depth == 0 || matches!(sink.scope, Scope::Subtree(_)) {
                     route.add(sink, place, names.iter().rev().cloned().collect());
                 }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::Notify;
 
 use super::{Change, Event, Filter, Happened, Hub, Scope, Seen};
@@ -14,7 +14,7 @@ pub(super) struct Sink {
     filter: Filter,
     /// How many changes fit.
     room: usize,
-    queue: Mutex<Queue>,
+    queue: Mutex<Queue, rank::EventQueue>,
     wake: Notify,
 }
 

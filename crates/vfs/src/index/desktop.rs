@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use redb::{ReadTransaction, WriteTransaction};
 
 use super::store::{DESKTOP, Store};
@@ -197,7 +197,7 @@ fn place(creator: FourBytes, folder: CatalogId, name: &[u8]) -> Vec<u8> {
 /// The rows of one volume, as all its [`Desktop`]s share them.
 pub(super) struct Desk {
     tag: VolumeTag,
-    rows: Mutex<Rows>,
+    rows: Mutex<Rows, rank::DesktopRows>,
 }
 
 struct Rows {

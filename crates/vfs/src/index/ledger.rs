@@ -1,4 +1,4 @@
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use redb::{ReadableTable, WriteTransaction};
 
 use super::places::{KeptPlace, Places, Rows};
@@ -15,10 +15,10 @@ pub(super) const END: u64 = 1 << 32;
 /// Locks are taken in the order ids, keys, numbers.
 pub(super) struct Ledger {
     tag: VolumeTag,
-    ids: Shards<HostKey, CatalogId>,
-    keys: Shards<CatalogId, HostKey>,
+    ids: Shards<HostKey, CatalogId, rank::CatalogIds>,
+    keys: Shards<CatalogId, HostKey, rank::CatalogKeys>,
     places: Places,
-    numbers: Mutex<Numbers>,
+    numbers: Mutex<Numbers, rank::CatalogNumbers>,
 }
 
 /// What came of an attempt to change the ledger in memory.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use redb::WriteTransaction;
 
 use super::store::{PLACES, Store};
@@ -24,7 +24,7 @@ const NAME_MAX: usize = 1024;
 /// Rows of a volume that wait to be written; `None` is one to be removed.
 #[derive(Default)]
 pub(super) struct Places {
-    waiting: Mutex<HashMap<CatalogId, Option<KeptPlace>>>,
+    waiting: Mutex<HashMap<CatalogId, Option<KeptPlace>>, rank::CatalogPlaces>,
 }
 
 pub(super) type Rows = Vec<(CatalogId, Option<KeptPlace>)>;

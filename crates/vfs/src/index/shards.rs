@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::mem;
 
-use parking_lot::{Mutex, MutexGuard};
+use lock::{Mutex, MutexGuard, Rank};
 
 /// So many locks, that threads on different files do not meet.
 const SHARDS: usize = 16;
@@ -10,19 +10,19 @@ const SHARDS: usize = 16;
 /// One direction of a mapping between keys and ids in memory: the rows that wait to be written, and the recently used
 /// of those that the database holds. A row's lock is held while the database is asked for it, so that two threads that
 /// see one file first agree.
-pub(super) struct Shards<K, V> {
-    shards: Vec<Mutex<Shard<K, V>>>,
+pub(super) struct Shards<K, V, R: Rank> {
+    shards: Vec<Mutex<Shard<K, V>, R>>,
     hasher: RandomState,
 }
 
-impl<K: Copy + Eq + Hash, V: Copy + Eq> Shards<K, V> {
+impl<K: Copy + Eq + Hash, V: Copy + Eq, R: Rank> Shards<K, V, R> {
     /// Remembers at most `cached` rows beside those that wait.
     pub(super) fn new(cached: usize) -> Self {
         let shard = || Mutex::new(Shard { waiting: HashMap::new(), recent: Recent::new(cached / SHARDS) });
         Self { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: RandomState::new() }
     }
 
-    pub(super) fn lock(&self, key: &K) -> MutexGuard<'_, Shard<K, V>> {
+    pub(super) fn lock(&self, key: &K) -> MutexGuard<'_, Shard<K, V>, R> {
         self.shards[self.hasher.hash_one(key) as usize % SHARDS].lock()
     }
 
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_row_changed_while_it_is_written_waits_for_the_next_time() {
-        let rows = Shards::new(64);
+        let rows = Shards::<_, _, lock::rank::CatalogIds>::new(64);
         assert_eq!(rows.lock(&1).change(1, Some(17)), 1);
         let batch = rows.waiting();
         assert_eq!(rows.lock(&1).change(1, None), 0, "the row waits already");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_written_row_is_remembered() {
-        let rows = Shards::new(64);
+        let rows = Shards::<_, _, lock::rank::CatalogIds>::new(64);
         rows.lock(&1).change(1, Some(17));
         assert_eq!(rows.written(&rows.waiting()), 1);
         assert_eq!(rows.waiting(), []);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-use parking_lot::{Condvar, Mutex};
+use lock::{Condvar, Mutex, rank};
 
 use super::desktop::Desk;
 use super::ledger::{Attempt, Ledger};
@@ -45,12 +45,12 @@ impl Drop for Core {
 pub(super) struct Books {
     pub(super) store: Store,
     options: Options,
-    ledgers: Mutex<HashMap<VolumeTag, Arc<Ledger>>>,
-    desks: Mutex<HashMap<VolumeTag, Arc<Desk>>>,
+    ledgers: Mutex<HashMap<VolumeTag, Arc<Ledger>>, rank::CatalogLedgers>,
+    desks: Mutex<HashMap<VolumeTag, Arc<Desk>>, rank::CatalogDesks>,
     /// Rows of all ledgers and desks that are not on the disk yet.
     waiting: AtomicUsize,
     /// One batch at a time, or an older change of a row could overwrite a newer one.
-    writing: Mutex<()>,
+    writing: Mutex<(), rank::CatalogWriting>,
     failed: AtomicBool,
     alarm: Alarm,
 }
@@ -223,7 +223,7 @@ impl Books {
 /// Wakes the writer before its time.
 #[derive(Default)]
 struct Alarm {
-    state: Mutex<AlarmState>,
+    state: Mutex<AlarmState, rank::CatalogAlarm>,
     rang: Condvar,
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use crate::backend::{Backend, Heard, WatchEvent, WatchId};
 
@@ -12,7 +12,9 @@ const MOST_EVENTS: usize = 100_000;
 
 /// Folders that are being read.
 #[derive(Default)]
-pub(super) struct Buildings(Mutex<Vec<(WatchId, Arc<Mutex<Pending>>)>>);
+pub(super) struct Buildings(Mutex<Vec<(WatchId, Arc<Unfinished>)>, rank::ListingsBeingRead>);
+
+type Unfinished = Mutex<Pending, rank::ListingEvents>;
 
 /// What was heard of a folder since its reading began.
 #[derive(Default)]
@@ -64,14 +66,14 @@ pub(super) struct Building<'a> {
     buildings: &'a Buildings,
     pub(super) backend: &'a dyn Backend,
     pub(super) watch: WatchId,
-    pending: Arc<Mutex<Pending>>,
+    pending: Arc<Unfinished>,
     /// What is kept uses the watch now.
     pub(super) kept: Cell<bool>,
 }
 
 impl<'a> Building<'a> {
     pub(super) fn start(buildings: &'a Buildings, backend: &'a dyn Backend, watch: WatchId) -> Self {
-        let pending = Arc::<Mutex<Pending>>::default();
+        let pending = Arc::<Unfinished>::default();
         buildings.0.lock().push((watch, pending.clone()));
         Self { buildings, backend, watch, pending, kept: Cell::new(false) }
     }

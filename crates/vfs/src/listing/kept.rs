@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::budget::CacheBudget;
 use super::building::{Building, Buildings};
@@ -28,7 +28,7 @@ const MOST_REFUSED: usize = 256;
 ///
 /// Locks are taken in this order: `kept`, a folder's state, an entry's details.
 pub(crate) struct Listings {
-    kept: Mutex<Kept>,
+    kept: Mutex<Kept, rank::KeptListings>,
     count: AtomicUsize,
     budget: Arc<CacheBudget>,
     /// Raised to forget all details at once.
@@ -36,7 +36,7 @@ pub(crate) struct Listings {
     /// How many times [`Listings::tend`] was called.
     age: AtomicU64,
     /// Folders that were too large, and at which age that was found.
-    refused: Mutex<HashMap<(FileId, What), u64>>,
+    refused: Mutex<HashMap<(FileId, What), u64>, rank::RefusedListings>,
     buildings: Buildings,
 }
 

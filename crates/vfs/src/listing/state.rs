@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::Listing;
 use super::budget::{CacheBudget, Charge};
@@ -24,7 +24,7 @@ pub(super) struct Folder {
     pub(super) watch: WatchId,
     /// When it was last used: [`super::Listings`]' age.
     pub(super) used: AtomicU64,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<State, rank::FolderListing>,
 }
 
 impl Folder {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::{HeardEntry, Locals};
 use crate::FileId;
@@ -37,7 +37,7 @@ pub(crate) enum What {
 /// that, so whoever empties the queue after the change was finished has its echo; if it had none, there is none to come.
 #[derive(Default)]
 pub(super) struct OwnChanges {
-    changes: Mutex<Changes>,
+    changes: Mutex<Changes, rank::OwnChanges>,
 }
 
 #[derive(Default)]

@@ -1,22 +1,26 @@
 //! Where the files are that are open.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::Beside;
 use crate::FileId;
 use crate::busy::{Busy, Changing};
 use crate::volume::Node;
 
-/// So few files are not worth clearing away.
-const CLEAR_AT: usize = 64;
-
 /// The folder and name of an open file, as of now.
+type At = Mutex<(Node, Arc<[u8]>), rank::OpenPlace>;
+
+/// Where an open file is. The volume knows it until this is dropped.
 pub(super) struct Place {
-    at: Mutex<(Node, Arc<[u8]>)>,
+    at: Arc<At>,
+    file: FileId,
+    number: u64,
+    places: Places,
 }
 
 impl Place {
@@ -37,61 +41,76 @@ impl Place {
     }
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.remove(self.file, self.number);
+    }
+}
+
 /// The places of a volume that opens depend on.
+#[derive(Default, Clone)]
+pub(crate) struct Places(Arc<Table>);
+
 #[derive(Default)]
-pub(crate) struct Places {
-    /// How many files, or more: what lets others pass.
+struct Table {
+    /// How many files: what lets others pass.
     count: AtomicUsize,
-    files: Mutex<Files>,
+    files: Mutex<Files, rank::OpenPlaces>,
 }
 
 #[derive(Default)]
 struct Files {
-    places: HashMap<FileId, Vec<Weak<Place>>>,
-    /// Those closed are cleared away when there are so many files.
-    clear_at: usize,
+    /// By file and, of one file, in the order in which it was opened.
+    places: HashMap<FileId, BTreeMap<u64, Arc<At>>>,
+    next: u64,
 }
 
 impl Places {
     pub(super) fn add(&self, file: FileId, beside: Beside<'_>) -> Arc<Place> {
-        let place = Arc::new(Place { at: Mutex::new((beside.folder.clone(), beside.name.into())) });
-        let mut files = self.files.lock();
-        if files.places.len() >= files.clear_at {
-            files.places.retain(|_, places| places.iter().any(|place| place.strong_count() > 0));
-            files.clear_at = CLEAR_AT.max(files.places.len() * 2);
+        let at = Arc::new(Mutex::new((beside.folder.clone(), beside.name.into())));
+        let mut files = self.0.files.lock();
+        let number = files.next;
+        files.next += 1;
+        files.places.entry(file).or_default().insert(number, at.clone());
+        self.0.count.store(files.places.len(), Ordering::Release);
+        Arc::new(Place { at, file, number, places: self.clone() })
+    }
+
+    fn remove(&self, file: FileId, number: u64) {
+        let mut files = self.0.files.lock();
+        if let Entry::Occupied(mut places) = files.places.entry(file) {
+            places.get_mut().remove(&number);
+            if places.get().is_empty() {
+                places.remove();
+            }
         }
-        let same = files.places.entry(file).or_default();
-        same.retain(|place| place.strong_count() > 0);
-        same.push(Arc::downgrade(&place));
-        self.count.store(files.places.len(), Ordering::Release);
-        place
+        self.0.count.store(files.places.len(), Ordering::Release);
     }
 
     /// The name of a file that is open, as one of its opens knows it.
     pub(crate) fn name_of(&self, file: FileId) -> Option<Arc<[u8]>> {
-        let files = self.files.lock();
-        let place = files.places.get(&file)?.iter().find_map(Weak::upgrade)?;
-        Some(place.now().1)
+        self.first(file).map(|(_, name)| name)
     }
 
     /// Where a file is that is open, as one of its opens knows it.
     pub(crate) fn place_of(&self, file: FileId) -> Option<(Node, Arc<[u8]>)> {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        let files = self.files.lock();
-        let place = files.places.get(&file)?.iter().find_map(Weak::upgrade)?;
-        Some(place.now())
+        if self.0.count.load(Ordering::Acquire) == 0 { None } else { self.first(file) }
     }
 
-    /// A file was moved. Called while its old and its new place are still claimed. Who opened it by another of its
-    /// names still has that.
+    fn first(&self, file: FileId) -> Option<(Node, Arc<[u8]>)> {
+        let at = self.0.files.lock().places.get(&file)?.values().next()?.clone();
+        Some(at.lock().clone())
+    }
+
+    /// A file was moved. Called while its old and its new place are still claimed. An open by another of the file's
+    /// names keeps that name.
     pub(crate) fn moved(&self, file: FileId, from: (FileId, &[u8]), folder: &Node, name: &[u8]) {
-        if self.count.load(Ordering::Acquire) == 0 {
+        if self.0.count.load(Ordering::Acquire) == 0 {
             return;
         }
-        for place in self.files.lock().places.get(&file).into_iter().flatten().filter_map(Weak::upgrade) {
-            let mut at = place.at.lock();
+        let files = self.0.files.lock();
+        for at in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
+            let mut at = at.lock();
             if (at.0.id(), &*at.1) == from {
                 *at = (folder.clone(), name.into());
             }
@@ -100,8 +119,8 @@ impl Places {
 
     /// The open files, and the folders that they are in.
     pub(super) fn all(&self) -> Vec<(FileId, Node)> {
-        let files = self.files.lock();
-        let places = files.places.iter().flat_map(|(file, places)| places.iter().map(|place| (*file, place)));
-        places.filter_map(|(file, place)| Some((file, place.upgrade()?.now().0))).collect()
+        let files = self.0.files.lock();
+        let places = files.places.iter().flat_map(|(file, places)| places.values().map(|at| (*file, at)));
+        places.map(|(file, at)| (file, at.lock().0.clone())).collect()
     }
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::table::Entry;
 use super::{ClientId, State};
@@ -26,7 +26,7 @@ pub type GiveWay = Arc<dyn Fn() + Send + Sync>;
 pub(super) struct Absent {
     /// What lets others pass while nobody is.
     count: AtomicUsize,
-    clients: Mutex<HashMap<ClientId, GiveWay>>,
+    clients: Mutex<HashMap<ClientId, GiveWay>, rank::AbsentClients>,
 }
 
 impl State {

@@ -1,4 +1,4 @@
-use super::opens::Modes;
+use super::opens::{Modes, Open};
 use super::range::{Flavour, LockOwner, Range};
 use super::table::Entry;
 use super::{ClientId, OpenId, State, Stream};
@@ -102,7 +102,11 @@ impl Entry {
     }
 
     fn check_deny(&self, stream: &Stream, who: &Who<'_>, access: Modes) -> Result<()> {
-        let mut others = self.opens.iter().filter(|open| who.is_other(open.party.client, open.id));
-        if others.any(|open| open.denies(stream, access)) { Err(Error::ShareConflict) } else { Ok(()) }
+        if !self.opens.denies(stream, access, who.open) {
+            return Ok(());
+        }
+        // Somebody denies it. Without an open of its own, a client is not bound by what it denies itself.
+        let binds = |open: &Open| who.is_other(open.party.client, open.id) && open.denies(stream, access);
+        if self.opens.iter().any(binds) { Err(Error::ShareConflict) } else { Ok(()) }
     }
 }

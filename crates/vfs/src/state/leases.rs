@@ -4,7 +4,6 @@ use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::ledger::Resource;
-use super::opens::{Concern, Modes};
 use super::table::{Entry, Table};
 use super::{Party, State, Stream};
 use crate::{Error, FileId, Result};
@@ -272,10 +271,8 @@ impl Entry {
     fn grantable(&self, stream: &Stream, request: &LeaseRequest) -> Caching {
         let LeaseRequest { party, want, style, .. } = request;
         let mut others = self.leases.iter().filter(|l| l.stream == *stream && l.party != *party);
-        let foreign = |open: &&super::opens::Open| open.stream == *stream && open.party != *party;
-        let concerned = |open: &super::opens::Open| open.concern != Concern::Attributes;
-        let opened = self.openers > 0 || self.opens.iter().filter(foreign).any(concerned);
-        let written = self.opens.iter().filter(foreign).any(|open| open.access.meets(Modes::WRITE));
+        let foreign = self.opens.foreign(stream, *party);
+        let (opened, written) = (self.openers > 0 || foreign.open, foreign.writing);
         // Whoever reads from its cache does not notice a range that others have locked since.
         let locked = self.ranges_of(stream).is_some_and(|r| r.iter().any(|l| l.owner.client != party.client));
         let all = others.clone().fold(Caching::NONE, |all, lease| all.union(lease.held));
@@ -308,6 +305,9 @@ impl Entry {
         if let Some(lease) = same {
             lease.upgrade(grant, request);
             return Ok(lease.id);
+        }
+        if self.leases.len() >= table.ledger.limits.leases_per_file {
+            return Err(Error::TooMany);
         }
         table.ledger.take(party.client, Resource::Lease, 1)?;
         let id = LeaseId(table.number());

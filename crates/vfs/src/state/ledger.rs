@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::ClientId;
 use crate::{Error, Result};
@@ -14,6 +14,8 @@ pub struct Limits {
     pub opens: usize,
     /// Opens of one client.
     pub opens_per_client: usize,
+    /// Opens of one file.
+    pub opens_per_file: usize,
     /// Byte ranges in all.
     pub ranges: usize,
     /// Byte ranges of one client, over all its lock owners.
@@ -30,6 +32,8 @@ pub struct Limits {
     pub leases: usize,
     /// Leases of one client.
     pub leases_per_client: usize,
+    /// Leases of one file. Each open of the file looks at all of them.
+    pub leases_per_file: usize,
 }
 
 impl Default for Limits {
@@ -37,6 +41,7 @@ impl Default for Limits {
         Self {
             opens: 1_000_000,
             opens_per_client: 65_536,
+            opens_per_file: 65_536,
             ranges: 1_000_000,
             ranges_per_client: 65_536,
             ranges_per_file: 8_192,
@@ -45,6 +50,7 @@ impl Default for Limits {
             waiters_per_file: 1_024,
             leases: 1_000_000,
             leases_per_client: 65_536,
+            leases_per_file: 1_024,
         }
     }
 }
@@ -66,7 +72,7 @@ const SHARDS: usize = 16;
 pub(super) struct Ledger {
     pub(super) limits: Limits,
     totals: [AtomicUsize; RESOURCES],
-    clients: [Mutex<HashMap<ClientId, [usize; RESOURCES]>>; SHARDS],
+    clients: [Mutex<HashMap<ClientId, [usize; RESOURCES]>, rank::StateLedger>; SHARDS],
 }
 
 impl Ledger {
@@ -107,7 +113,7 @@ impl Ledger {
         self.totals[what as usize].load(Ordering::Relaxed)
     }
 
-    fn shard(&self, client: ClientId) -> &Mutex<HashMap<ClientId, [usize; RESOURCES]>> {
+    fn shard(&self, client: ClientId) -> &Mutex<HashMap<ClientId, [usize; RESOURCES]>, rank::StateLedger> {
         let hash = client.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         &self.clients[(hash >> 60) as usize % SHARDS]
     }

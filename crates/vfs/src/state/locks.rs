@@ -106,7 +106,9 @@ impl Entry {
     /// Grants what nothing blocks, as far as the limits allow.
     pub(super) fn grant(&mut self, ledger: &Ledger, stream: &Stream, wanted: &Lock) -> crate::Result<()> {
         let plan = self.ranges_mut(stream).grant(wanted);
-        self.apply(ledger, stream, wanted.owner.client, plan)
+        self.apply(ledger, stream, wanted.owner.client, plan)?;
+        wanted.owner.open.into_iter().for_each(|open| self.opens.note_ranges(open));
+        Ok(())
     }
 
     /// Gives back a range and serves those who waited for it.

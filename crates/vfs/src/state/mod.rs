@@ -16,6 +16,7 @@
 //! The order of locks is shard, then ledger; two shards are never held together, and none across an await.
 
 mod absent;
+mod held_opens;
 mod io;
 mod leases;
 mod ledger;

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use parking_lot::RwLock;
+use lock::{RwLock, rank};
 
 use super::ledger::Resource;
 use super::recall::Cause;
@@ -90,17 +90,14 @@ pub(super) struct Open {
     pub(super) access: Modes,
     pub(super) deny: Modes,
     pub(super) concern: Concern,
+    /// Whether the owner of a range, or of a request that waits for one, has named it.
+    pub(super) has_ranges: bool,
 }
 
 impl Open {
     /// Whether this open denies `access` to `stream`.
     pub(super) fn denies(&self, stream: &Stream, access: Modes) -> bool {
         self.deny.meets(seen_by(&self.stream, stream, access))
-    }
-
-    /// Whether this open does what somebody on `stream` would deny.
-    fn does(&self, stream: &Stream, denied: Modes) -> bool {
-        self.access.meets(seen_by(&self.stream, stream, denied))
     }
 }
 
@@ -112,8 +109,7 @@ fn seen_by(of: &Stream, to: &Stream, modes: Modes) -> Modes {
 impl Entry {
     /// Whether an open (other than `except`) stands against this access and these denials.
     fn share_conflict(&self, stream: &Stream, access: Modes, deny: Modes, except: Option<OpenId>) -> bool {
-        let others = self.opens.iter().filter(|open| Some(open.id) != except);
-        others.into_iter().any(|open| open.denies(stream, access) || open.does(stream, deny))
+        self.opens.denies(stream, access, except) || self.opens.does(stream, deny, except)
     }
 
     /// Whether others' opens let this one stand.
@@ -127,7 +123,7 @@ impl Entry {
         }
     }
 
-    /// One more open.
+    /// One more open, within the limits of the file and of the client.
     pub(super) fn add_open(
         &mut self,
         table: &Table,
@@ -135,9 +131,13 @@ impl Entry {
         request: &OpenRequest,
     ) -> Result<OpenId> {
         let OpenRequest { party, access, deny, concern, .. } = *request;
+        if self.opens.len() >= table.ledger.limits.opens_per_file {
+            return Err(Error::TooMany);
+        }
         table.ledger.take(party.client, Resource::Open, 1)?;
         let id = OpenId(table.number());
-        self.opens.push(Open { id, stream: stream.clone(), party, access, deny, concern });
+        let (stream, has_ranges) = (stream.clone(), false);
+        self.opens.insert(Open { id, stream, party, access, deny, concern, has_ranges });
         Ok(id)
     }
 }
@@ -169,7 +169,7 @@ impl State {
 pub struct OpenGuard {
     pub(super) state: State,
     pub(super) file: FileId,
-    pub(super) stream: RwLock<Stream>,
+    pub(super) stream: RwLock<Stream, rank::OpenStream>,
     pub(super) id: OpenId,
     party: Party,
     lease: Option<Lease>,
@@ -214,8 +214,7 @@ impl OpenGuard {
 
     /// What it may do and what it denies, as of now.
     pub fn modes(&self) -> (Modes, Modes) {
-        let find =
-            |entry: &Entry| entry.opens.iter().find(|open| open.id == self.id).map(|o| (o.access, o.deny));
+        let find = |entry: &Entry| entry.opens.get(self.id).map(|open| (open.access, open.deny));
         self.state.table.look(self.file, find).flatten().unwrap_or_default()
     }
 
@@ -225,9 +224,7 @@ impl OpenGuard {
             if entry.share_conflict(&self.stream.read(), access, deny, Some(self.id)) {
                 return Err(Error::ShareConflict);
             }
-            let own = entry.opens.iter_mut().find(|open| open.id == self.id);
-            let own = own.expect("an open stays in its table until its guard drops");
-            (own.access, own.deny) = (access, deny);
+            entry.opens.change(self.id, |own| (own.access, own.deny) = (access, deny));
             Ok(())
         };
         self.state.with_way(self.file, self.client(), || self.state.table.with(self.file, change))
@@ -247,9 +244,11 @@ impl OpenGuard {
         }
         let ledger = &self.state.table.ledger;
         let last = self.state.table.with(self.file, |entry| {
-            entry.opens.retain(|open| open.id != self.id);
+            let open = entry.opens.remove(self.id);
             ledger.give_back(self.party.client, Resource::Open, 1);
-            entry.release(ledger, |owner| owner.open == Some(self.id));
+            if open.is_some_and(|open| open.has_ranges) {
+                entry.release(ledger, |owner| owner.open == Some(self.id));
+            }
             entry.take_unused()
         });
         self.lease = None;

@@ -26,8 +26,7 @@ impl Entry {
             let whole = all.iter().position(|going| going.stream == Stream::Data);
             return (!all.is_empty()).then(|| all.swap_remove(whole.unwrap_or(0)).last);
         }
-        let used =
-            |stream: &Stream| *stream == Stream::Data || self.opens.iter().any(|o| o.stream == *stream);
+        let used = |stream: &Stream| *stream == Stream::Data || self.opens.has_stream(stream);
         let unused = self.removals.iter().position(|going| !used(&going.stream));
         unused.map(|at| self.removals.swap_remove(at).last)
     }
@@ -70,16 +69,15 @@ impl OpenGuard {
     pub fn move_stream(&self, to: &Stream) -> Result<()> {
         self.state.table.with(self.file, |entry| {
             let from = self.stream();
-            let others = |open: &super::opens::Open| open.id != self.id;
-            if entry.opens.iter().any(|o| others(o) && (o.stream == from || o.stream == *to)) {
+            if entry.opens.count_of(&from) > 1 || (from != *to && entry.opens.has_stream(to)) {
                 return Err(Error::ShareConflict);
             }
-            let opens = entry.opens.iter_mut().map(|open| &mut open.stream);
+            entry.opens.change(self.id, |open| open.stream = to.clone());
             let ranges = entry.ranges.iter_mut().map(|(stream, _)| stream);
             let queue = entry.queue.iter_mut().map(|queued| &mut queued.stream);
             let leases = entry.leases.iter_mut().map(|lease| &mut lease.stream);
             let removals = entry.removals.iter_mut().map(|going| &mut going.stream);
-            let all = opens.chain(ranges).chain(queue).chain(leases).chain(removals);
+            let all = ranges.chain(queue).chain(leases).chain(removals);
             all.filter(|stream| **stream == from).for_each(|stream| *stream = to.clone());
             *self.stream.write() = to.clone();
             Ok(())

@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::absent::Absent;
+use super::held_opens::Opens;
 use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
-use super::opens::Open;
 use super::ranges::Ranges;
 use super::removals::Removal;
 use super::waiters::Queued;
@@ -29,13 +29,13 @@ pub(super) struct Table {
 struct Shard {
     /// How many entries `files` has: what lets a reader pass without taking the lock.
     count: AtomicUsize,
-    files: Mutex<HashMap<FileId, Entry>>,
+    files: Mutex<HashMap<FileId, Entry>, rank::StateFiles>,
 }
 
 /// What is held on one file. It goes when all of these are empty.
 #[derive(Default)]
 pub(super) struct Entry {
-    pub(super) opens: Vec<Open>,
+    pub(super) opens: Opens,
     pub(super) ranges: Vec<(Stream, Ranges)>,
     /// In order of arrival.
     pub(super) queue: Vec<Queued>,

@@ -53,6 +53,7 @@ impl State {
             }
             ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| Refused::TooMany)?;
             let (id, (granted, answer)) = (WaitId(self.table.number()), oneshot::channel());
+            wanted.owner.open.into_iter().for_each(|open| entry.opens.note_ranges(open));
             entry.queue.push(Queued { id, stream: stream.clone(), wanted: wanted.clone(), granted });
             let (state, stream) = (self.clone(), stream.clone());
             Ok(Locked::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 pub use self::copies::Besides;
 pub(crate) use self::described::Described;
@@ -85,15 +85,15 @@ type StoredFiles = (u64, HashSet<HostKey>);
 pub struct Streams {
     backend: Arc<dyn Backend>,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
-    moved: Mutex<Moved>,
+    moved: Mutex<Moved, rank::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.
-    seen: Mutex<Seen>,
+    seen: Mutex<Seen, rank::SeenSidecars>,
     /// Whether the volume has a store, once that is known.
-    store_seen: Mutex<Option<bool>>,
+    store_seen: Mutex<Option<bool>, rank::StreamStore>,
     /// How often streams in the store came or went.
     stored_changes: AtomicU64,
     /// The files that have something in the store, as of so many changes.
-    stored_files: Mutex<Option<StoredFiles>>,
+    stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
     /// Whether Netatalk 2's header files are looked for.
     netatalk2: bool,
 }

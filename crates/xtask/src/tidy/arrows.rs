@@ -12,16 +12,17 @@ const PROTOCOLS: &[&str] = &["afp", "smb", "nfs", "iscsi"];
 /// The drawing of ARCHITECTURE.md: each crate and what it may use. A protocol never sees another protocol.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("wire", &[]),
-    ("auth", &["wire"]),
-    ("vfs", &["wire", "auth"]),
-    ("conn", &["wire", "vfs"]),
-    ("admin", &["wire", "auth", "vfs"]),
-    ("afp", &["wire", "auth", "vfs", "conn"]),
-    ("smb", &["wire", "auth", "vfs", "conn"]),
-    ("nfs", &["wire", "auth", "vfs", "conn"]),
-    ("iscsi", &["wire", "auth", "vfs", "conn"]),
-    ("bench", &["wire", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
-    ("app", &["wire", "auth", "vfs", "conn", "admin", "afp", "smb", "nfs", "iscsi", "bench"]),
+    ("lock", &[]),
+    ("auth", &["wire", "lock"]),
+    ("vfs", &["wire", "lock", "auth"]),
+    ("conn", &["wire", "lock", "vfs"]),
+    ("admin", &["wire", "lock", "auth", "vfs"]),
+    ("afp", &["wire", "lock", "auth", "vfs", "conn"]),
+    ("smb", &["wire", "lock", "auth", "vfs", "conn"]),
+    ("nfs", &["wire", "lock", "auth", "vfs", "conn"]),
+    ("iscsi", &["wire", "lock", "auth", "vfs", "conn"]),
+    ("bench", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
+    ("app", &["wire", "lock", "auth", "vfs", "conn", "admin", "afp", "smb", "nfs", "iscsi", "bench"]),
     ("xtask", &[]),
 ];
 

@@ -39,6 +39,9 @@ pub fn check(source: &Source) -> Vec<Finding> {
         sizes(source, &mut findings);
     }
     unsafe_code(source, &mut findings);
+    if is_product(source) {
+        ranked_locks(source, &mut findings);
+    }
     if is_wire(&source.path) {
         pure_wire(source, &mut findings);
     }
@@ -84,6 +87,37 @@ fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
     }
     for token in source.tokens.iter().filter(|token| token.text == "unsafe") {
         findings.push(finding(source, token.line, "unsafe outside vfs/backend/host".into()));
+    }
+}
+
+/// Whether the file is part of a program that serves. What fails on demand, and the clients and scenes of session tests, are
+/// not; nor is `lock` itself.
+fn is_product(source: &Source) -> bool {
+    const NOT: &[&str] = &[
+        "crates/lock/",
+        "crates/xtask/",
+        "crates/vfs/src/backend/faulty/",
+        "/benches/",
+        "/client/",
+        "/testing",
+    ];
+    source.path.contains("/src/") && !source.is_test() && !NOT.iter().any(|part| source.path.contains(part))
+}
+
+/// Locks of threads come from the crate `lock`, which gives each its place in the order.
+fn ranked_locks(source: &Source, findings: &mut Vec<Finding>) {
+    for token in source.tokens.iter().filter(|token| token.text == "parking_lot") {
+        findings.push(finding(source, token.line, "`parking_lot`: use `lock`, which has ranks".into()));
+    }
+    let tokens = &source.tokens;
+    let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.text == text);
+    for at in (0..tokens.len()).filter(|at| is(*at, "std") && is(at + 3, "sync")) {
+        for token in first_segments(tokens.get(at + 6..).unwrap_or(&[])) {
+            if matches!(token.text.as_str(), "Mutex" | "RwLock" | "Condvar" | "MutexGuard") {
+                let what = format!("`std::sync::{}`: use `lock`, which has ranks", token.text);
+                findings.push(finding(source, token.line, what));
+            }
+        }
     }
 }
 
@@ -197,6 +231,24 @@ mod tests {
     fn wire_modules_may_use_addresses_and_formatting() {
         let code = "use std::net::Ipv4Addr; use std::{fmt, str::{from_utf8, FromStr}}; // std::fs\n";
         assert_eq!(findings("crates/nfs/src/wire/portmap.rs", code), [""; 0]);
+    }
+
+    #[test]
+    fn locks_of_the_servers_have_ranks() {
+        for code in [
+            "use parking_lot::Mutex;",
+            "use std::sync::{Arc, Mutex};",
+            "static A: std::sync::RwLock<u8> = std::sync::RwLock::new(1);",
+        ] {
+            assert!(!findings("crates/smb/src/server/open.rs", code).is_empty(), "{code}");
+            for path in
+                ["crates/lock/src/mutex.rs", "crates/smb/src/server/testing.rs", "crates/smb/tests/a.rs"]
+            {
+                assert_eq!(findings(path, code), [""; 0], "{path}");
+            }
+        }
+        let code = "use std::sync::{Arc, mpsc}; use lock::Mutex; use tokio::sync::Mutex as Async;";
+        assert_eq!(findings("crates/smb/src/server/open.rs", code), [""; 0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use lock::{RwLock, rank};
 use vfs::backend::Found;
 use vfs::{FileId, Payload};
 
@@ -102,7 +102,7 @@ impl Fork {
 /// A session's open forks, by the numbers that the client knows them by.
 #[derive(Default)]
 pub(in crate::server) struct Forks {
-    table: RwLock<Table>,
+    table: RwLock<Table, rank::AfpForks>,
 }
 
 #[derive(Default)]

@@ -125,7 +125,7 @@ async fn methods_are_listed_to_anybody() {
 
 #[tokio::test]
 async fn a_password_is_changed_only_where_that_is_switched_on_and_by_who_knows_it() {
-    let changed = Arc::new(Mutex::new(Vec::new()));
+    let changed = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let changes = changed.clone();
     let keep = move |name: &str, new: &str| {
         changes.lock().push((name.to_owned(), new.to_owned()));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::{InitiatorPort, Nexus};
 use crate::wire::scsi::Asc;
@@ -14,7 +14,7 @@ const MOST: usize = 16;
 /// What waits to be told about one logical unit.
 #[derive(Default)]
 pub(crate) struct Attentions {
-    waiting: Mutex<HashMap<InitiatorPort, VecDeque<Asc>>>,
+    waiting: Mutex<HashMap<InitiatorPort, VecDeque<Asc>>, rank::UnitAttentions>,
     /// How many initiators something waits for, for the usual case of none.
     count: AtomicUsize,
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::{InitiatorPort, Refusal};
 use crate::wire::scsi::{Asc, CopyStatus, ListIdUsage, Progress, Sense, Status};
@@ -16,7 +16,7 @@ const KEPT: usize = 256;
 
 /// Those of one logical unit, which was asked to copy.
 #[derive(Default)]
-pub(crate) struct Copies(Mutex<VecDeque<Entry>>);
+pub(crate) struct Copies(Mutex<VecDeque<Entry>, rank::ExtendedCopies>);
 
 struct Entry {
     initiator: InitiatorPort,

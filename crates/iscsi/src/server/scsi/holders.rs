@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::{InitiatorPort, LogicalUnit, Nexus};
 use crate::wire::scsi::Asc;
@@ -23,7 +23,7 @@ pub(crate) trait Holder: Send + Sync {
 
 /// Those of one unit.
 #[derive(Default)]
-pub(crate) struct Holders(Mutex<Vec<Weak<dyn Holder>>>);
+pub(crate) struct Holders(Mutex<Vec<Weak<dyn Holder>>, rank::UnitHolders>);
 
 impl Holders {
     /// A session begins to see the unit.

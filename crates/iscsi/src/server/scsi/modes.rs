@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::LogicalUnit;
 
@@ -11,7 +11,7 @@ use super::LogicalUnit;
 #[derive(Debug, Default)]
 pub(crate) struct Modes {
     /// `None` while they are the defaults.
-    changed: Mutex<Option<Settings>>,
+    changed: Mutex<Option<Settings>, rank::ModePages>,
     /// Copies of what every command asks for.
     descriptor_sense: AtomicBool,
     write_protected: AtomicBool,

@@ -15,7 +15,7 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 
 pub(super) use self::persistent::{Effects, Move, Persistent, Preempt, Register};
 use super::{Conflict, Ending, Identity, InitiatorPort, Keeper, LogicalUnit, Nexus, Refusal};
@@ -31,9 +31,9 @@ const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
 pub(crate) struct Reservations {
     /// Whether anything may be refused.
     in_force: AtomicBool,
-    now: RwLock<Now>,
+    now: RwLock<Now, rank::Reservations>,
     /// Taken by whoever changes persistent reservations, for as long as that takes, on a thread that may wait for the disk.
-    changing: Mutex<()>,
+    changing: Mutex<(), rank::ReservationsChanging>,
 }
 
 #[derive(Default)]

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::{Holder, InitiatorPort, LogicalUnit, Nexus, Refusal};
 
@@ -24,7 +24,7 @@ pub(super) struct Synchronizing {
     /// How often it has failed.
     failures: AtomicU64,
     /// Who has not been told of that.
-    untold: Mutex<HashSet<InitiatorPort>>,
+    untold: Mutex<HashSet<InitiatorPort>, rank::SyncFailures>,
     /// How many these are, for the usual case of none.
     untold_count: AtomicUsize,
 }

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 /// The most mounts remembered; the oldest is forgotten first.
 const REMEMBERED: usize = 1024;
@@ -9,7 +9,7 @@ const REMEMBERED: usize = 1024;
 /// Who has mounted what: for people to look at. RFC 1813 5.2.2 says why it can never be exact: clients crash.
 #[derive(Default)]
 pub(in crate::server) struct Mounts {
-    mounts: Mutex<VecDeque<(IpAddr, String)>>,
+    mounts: Mutex<VecDeque<(IpAddr, String)>, rank::Mounts>,
 }
 
 impl Mounts {

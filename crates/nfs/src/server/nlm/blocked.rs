@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::watch;
 use vfs::FileId;
 use vfs::state::{ClientId, Flavour, LockKind, LockOwner, Locked, Range, Stream, Waiter};
@@ -55,7 +55,7 @@ impl Blocked {
 /// All of them.
 #[derive(Default)]
 pub(super) struct BlockedTable {
-    all: Mutex<HashMap<Key, Arc<Blocked>>>,
+    all: Mutex<HashMap<Key, Arc<Blocked>>, rank::NlmBlocked>,
     cookies: AtomicU64,
 }
 

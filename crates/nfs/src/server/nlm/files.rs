@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::backend::Found;
 use vfs::state::ClientId;
 use vfs::{HostKey, Node};
@@ -9,7 +9,7 @@ use vfs::{HostKey, Node};
 /// its locks, to another.
 #[derive(Default)]
 pub(super) struct Files {
-    held: Mutex<HashMap<(u32, HostKey), Held>>,
+    held: Mutex<HashMap<(u32, HostKey), Held>, rank::NlmFiles>,
 }
 
 struct Held {

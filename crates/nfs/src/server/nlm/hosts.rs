@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::state::ClientId;
 
 use crate::server::clients::Clients;
@@ -12,7 +12,7 @@ const LIMIT: usize = 65_536;
 /// The clients that have locked something since they were last known to start.
 #[derive(Default)]
 pub(super) struct Hosts {
-    known: Mutex<HashMap<IpAddr, Host>>,
+    known: Mutex<HashMap<IpAddr, Host>, rank::NlmHosts>,
 }
 
 struct Host {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::state::{Cause, ClientId, LockOwner, Modes, OpenGuard, OpenRequest, Stream};
 use vfs::{Access, Error, FileId};
 
@@ -14,7 +14,7 @@ use crate::wire::nlm::{NetObj, Share, ShareRequest, ShareRes};
 /// The reservations that clients hold.
 #[derive(Default)]
 pub(super) struct Shares {
-    held: Mutex<HashMap<Key, OpenGuard>>,
+    held: Mutex<HashMap<Key, OpenGuard>, rank::NlmShares>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use lock::{Mutex, RwLock, rank};
 use vfs::index::{IndexError, Peers};
 
 /// Where the hosts that hold locks are kept for the next life of the server. Each method may wait for the disk.
@@ -38,7 +38,7 @@ fn error(error: IndexError) -> io::Error {
 /// A table that is lost with the process.
 #[derive(Debug, Default)]
 pub struct InMemory {
-    hosts: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+    hosts: Mutex<BTreeMap<Vec<u8>, Vec<u8>>, rank::NsmTable>,
 }
 
 impl HostTable for InMemory {
@@ -78,9 +78,9 @@ pub(super) struct Watched {
 struct Inner {
     table: Arc<dyn HostTable>,
     /// Those that were put into the table in this life.
-    now: RwLock<HashMap<IpAddr, Vec<u8>>>,
+    now: RwLock<HashMap<IpAddr, Vec<u8>>, rank::NsmHosts>,
     /// Held while the table and `now` change together. Only on threads that may wait.
-    changing: Mutex<()>,
+    changing: Mutex<(), rank::NsmChanging>,
 }
 
 impl Watched {

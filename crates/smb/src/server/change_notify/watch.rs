@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use tokio::sync::Notify;
 use vfs::Watching;
 use vfs::backend::Found;
@@ -21,7 +21,7 @@ const LEAST: usize = 16;
 
 /// The watch of an open folder, once there is one. Dropping it, with its open, ends the requests that wait.
 #[derive(Default)]
-pub(in crate::server) struct Watched(Mutex<Option<Arc<Watch>>>);
+pub(in crate::server) struct Watched(Mutex<Option<Arc<Watch>>, rank::SmbWatch>);
 
 pub(super) struct Watch {
     /// Requests are answered in the order in which they came.

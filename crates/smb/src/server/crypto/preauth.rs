@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{Context, SHA512};
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 /// The hash chain of MS-SMB2 3.3.5.4 and 3.3.5.5: each value is SHA-512 of the one before and a whole message, from its
 /// SMB2 header on.
@@ -40,7 +40,7 @@ impl PreauthHash {
 
 /// A hash that the connection and a response on its way share.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Preauth(Arc<Mutex<PreauthHash>>);
+pub(crate) struct Preauth(Arc<Mutex<PreauthHash, rank::SmbPreauth>>);
 
 impl Preauth {
     /// A chain that goes on from `value`: a session's begins with the connection's.

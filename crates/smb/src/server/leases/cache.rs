@@ -1,8 +1,9 @@
 //! One cache of a client's: a lease, or the oplock of one open.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use vfs::FileId;
 use vfs::state::{BreakNotice, Caching, Lease, Stream};
 
@@ -18,6 +19,9 @@ use crate::wire::create_context::values;
 use crate::wire::header::{Command, Flags, Header};
 use crate::wire::oplock_break::{LeaseNotification, Notification, NotificationFlags, Oplock};
 use crate::wire::values::LeaseKey;
+
+/// So few closed opens are not worth removing.
+const CLEAR_AT: usize = 16;
 
 /// The name of a cache among its client's: the lease key, or one made up for an open without a lease.
 pub(in crate::server) type Key = [u8; 16];
@@ -48,14 +52,16 @@ pub(in crate::server) struct Cache {
     of: Of,
     kind: Kind,
     client: Weak<Client>,
-    changing: Mutex<Changing>,
+    changing: Mutex<Changing, rank::SmbCache>,
 }
 
 struct Changing {
     /// Counts the changes of a lease of version 2.
     epoch: u16,
-    /// The opens that share it.
-    opens: Vec<Weak<Open>>,
+    /// The opens that share it, in the order in which they came; some may be closed.
+    opens: VecDeque<Weak<Open>>,
+    /// The closed ones are removed when there are so many in all.
+    clear_at: usize,
 }
 
 /// An open's part in a cache. The last one gives it back.
@@ -76,7 +82,13 @@ impl Cache {
         client: Weak<Client>,
     ) -> Self {
         let epoch = asked.and_then(|lease| lease.v2).map_or(0, |v2| v2.epoch);
-        Self { key, of, kind, client, changing: Mutex::new(Changing { epoch, opens: Vec::new() }) }
+        Self {
+            key,
+            of,
+            kind,
+            client,
+            changing: Mutex::new(Changing { epoch, opens: VecDeque::new(), clear_at: 0 }),
+        }
     }
 
     pub(in crate::server) fn key(&self) -> Key {
@@ -187,12 +199,17 @@ impl Cache {
 
 impl Changing {
     fn add(&mut self, open: &Arc<Open>) {
-        self.opens.retain(|open| open.strong_count() > 0);
-        self.opens.push(Arc::downgrade(open));
+        while self.opens.pop_front_if(|open| open.strong_count() == 0).is_some() {}
+        // Not for each open: many opens of one file would take quadratic time.
+        if self.opens.len() >= self.clear_at {
+            self.opens.retain(|open| open.strong_count() > 0);
+            self.clear_at = CLEAR_AT.max(self.opens.len() * 2);
+        }
+        self.opens.push_back(Arc::downgrade(open));
     }
 }
 
-fn caching(opens: &[Weak<Open>]) -> Caching {
+fn caching(opens: &VecDeque<Weak<Open>>) -> Caching {
     let held = |open: Arc<Open>| open.held.get().map(|held| held.lease.caching());
     opens.iter().filter_map(Weak::upgrade).find_map(held).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! LOCK requests that come again, MS-SMB2 3.3.1.10 (LockSequenceArray) and 3.3.5.14.
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 /// How many sequences an open has. They are numbered from 1 on.
 const COUNT: usize = 64;
@@ -9,7 +9,7 @@ const NONE: u8 = 0xFF;
 
 /// Of each sequence of an open the number of the request that was executed last.
 #[derive(Default)]
-pub(in crate::server) struct LockSequences(Mutex<Option<Box<[u8; COUNT]>>>);
+pub(in crate::server) struct LockSequences(Mutex<Option<Box<[u8; COUNT]>>, rank::SmbLockSequences>);
 
 impl LockSequences {
     /// Whether this request has been executed: it is answered only. If not, its sequence is without a number until it has

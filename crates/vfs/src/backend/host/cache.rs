@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::Reached;
 use super::object::HostObject;
@@ -22,7 +22,7 @@ struct Kept {
 
 /// Objects by key, at most `limit` of them.
 pub(super) struct Objects {
-    shards: [Mutex<HashMap<HostKey, Kept>>; SHARDS],
+    shards: [Mutex<HashMap<HostKey, Kept>, rank::HostFiles>; SHARDS],
     hasher: RandomState,
     per_shard: usize,
 }
@@ -32,7 +32,7 @@ impl Objects {
         Self { shards: Default::default(), hasher: RandomState::new(), per_shard: (limit / SHARDS).max(1) }
     }
 
-    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, Kept>> {
+    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, Kept>, rank::HostFiles> {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 
 use super::object::HostObject;
 use super::{Reached, Shared, handle};
@@ -25,10 +25,10 @@ type Place = (HostKey, Box<[u8]>);
 /// Where files were last seen.
 #[derive(Default)]
 pub(super) struct Traces {
-    seen: Mutex<HashMap<HostKey, Place>>,
+    seen: Mutex<HashMap<HostKey, Place>, rank::LostSeen>,
     /// By inode number, as of the last search. A client that comes back knows many files from before.
-    found: Mutex<HashMap<u64, Place>>,
-    searched: Mutex<Option<Instant>>,
+    found: Mutex<HashMap<u64, Place>, rank::LostFound>,
+    searched: Mutex<Option<Instant>, rank::LostSearched>,
 }
 
 impl Traces {

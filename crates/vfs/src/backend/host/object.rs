@@ -3,7 +3,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
 use super::{Reached, Shared, fact, handle};
@@ -15,10 +15,10 @@ use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, Se
 pub(super) struct HostObject {
     pub(super) shared: Arc<Shared>,
     pub(super) fd: Arc<OwnedFd>,
-    pub(super) opened: Mutex<Opened>,
+    pub(super) opened: Mutex<Opened, rank::HostFile>,
     pub(super) reached: Reached,
     /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
-    acl: Mutex<Option<(Instant, Time, bool)>>,
+    acl: Mutex<Option<(Instant, Time, bool)>, rank::HostFileAcl>,
     key: HostKey,
     id: FileId,
     kind: Kind,

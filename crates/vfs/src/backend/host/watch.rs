@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use lock::{Mutex, rank};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, Reader, WatchFlags};
 
@@ -28,7 +28,7 @@ const MOST_CALLS: usize = 64;
 pub(super) struct Watches {
     queue: Option<OwnedFd>,
     /// How many want each watch.
-    users: Mutex<HashMap<i32, usize>>,
+    users: Mutex<HashMap<i32, usize>, rank::WatchUsers>,
 }
 
 impl Watches {

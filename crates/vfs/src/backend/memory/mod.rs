@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use lock::{Mutex, MutexGuard, rank};
 
 use self::file::PAGE;
 use self::folder::Folder;
@@ -121,11 +121,11 @@ impl Backend for Memory {
 /// What all objects of a volume share.
 struct Store {
     clock: Box<dyn Fn() -> Time + Send + Sync>,
-    tree: Mutex<Tree>,
+    tree: Mutex<Tree, rank::MemoryTree>,
 }
 
 impl Store {
-    fn lock(&self) -> MutexGuard<'_, Tree> {
+    fn lock(&self) -> MutexGuard<'_, Tree, rank::MemoryTree> {
         let mut tree = self.tree.lock();
         tree.sweep();
         tree

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use parking_lot::MutexGuard;
+use lock::{MutexGuard, rank};
 
 use super::file::{PAGE, check_end};
 use super::inode::Content;
@@ -23,7 +23,7 @@ pub(super) struct MemoryObject {
 
 impl MemoryObject {
     /// The time before the lock, so that a clock may ask the volume itself.
-    fn begin(&self) -> (Time, MutexGuard<'_, Tree>) {
+    fn begin(&self) -> (Time, MutexGuard<'_, Tree, rank::MemoryTree>) {
         ((self.store.clock)(), self.store.lock())
     }
 

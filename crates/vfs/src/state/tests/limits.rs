@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use super::*;
 use crate::Error;
 
@@ -70,4 +72,44 @@ fn waiting_requests_are_limited_per_client_per_file_and_in_all() {
         drop(first);
         assert!(ask(C).is_ok());
     }
+}
+
+#[test]
+fn opens_and_leases_are_limited_per_file() {
+    let state = state(|limits| (limits.opens_per_file, limits.leases_per_file) = (2, 1));
+    let held = [plain(&state, A).unwrap(), plain(&state, B).unwrap()];
+    assert_eq!(plain(&state, C).unwrap_err(), Error::TooMany);
+    let other = OpenRequest::new(Party::client(C), Modes::READ, Modes::NONE);
+    let elsewhere = state.open(FileId(8), Stream::Data, other).unwrap();
+    let lease = |client| {
+        let (notices, _told) = tokio::sync::mpsc::unbounded_channel();
+        let (party, want, style) = (Party::client(client), Caching::READ, Style::Bits);
+        state.lease(FILE, &Stream::Data, &LeaseRequest { party, want, style, notices })
+    };
+    let granted = lease(A).unwrap();
+    assert_eq!(lease(B).unwrap_err(), Error::TooMany);
+    drop((held, elsewhere, granted));
+    assert_quiet(&state);
+}
+
+/// The opens of one file share a lock with the opens of others.
+#[test]
+fn many_opens_of_one_file_come_and_go_without_holding_up_others() {
+    const OPENS: usize = 61_000;
+    let state = state(|_| ());
+    let start = Instant::now();
+    let held: Vec<OpenGuard> =
+        (0..OPENS).map(|_| open(&state, A, Modes::READ.union(Modes::WRITE), Modes::NONE).unwrap()).collect();
+    assert_eq!(open(&state, B, Modes::READ, Modes::WRITE).unwrap_err(), Error::ShareConflict);
+    let dropping = std::thread::spawn(move || drop(held));
+    let (mut slowest, mut rounds) = (Duration::ZERO, 0);
+    while !dropping.is_finished() || rounds == 0 {
+        let begun = Instant::now();
+        drop(plain(&state, B).unwrap());
+        (slowest, rounds) = (slowest.max(begun.elapsed()), rounds + 1);
+    }
+    dropping.join().unwrap();
+    // Quadratic work took minutes in a debug build.
+    assert!(start.elapsed() < Duration::from_secs(15) && slowest < Duration::from_secs(2), "{slowest:?}");
+    assert_quiet(&state);
 }

@@ -1,0 +1,102 @@
+//! The locks that a thread holds, in debug builds.
+
+#[cfg(debug_assertions)]
+pub(crate) use checked::Held;
+#[cfg(not(debug_assertions))]
+pub(crate) use unchecked::Held;
+
+#[cfg(not(debug_assertions))]
+mod unchecked {
+    use std::marker::PhantomData;
+
+    use crate::rank::Rank;
+
+    /// One lock that a thread holds. Release builds do not keep books.
+    pub(crate) struct Held<R>(PhantomData<R>);
+
+    impl<R: Rank> Held<R> {
+        #[inline(always)]
+        pub(crate) fn in_order() -> Self {
+            Self(PhantomData)
+        }
+
+        #[inline(always)]
+        pub(crate) fn in_any_order() -> Self {
+            Self(PhantomData)
+        }
+
+        #[inline(always)]
+        pub(crate) fn assert_alone(&self) {}
+    }
+}
+
+#[cfg(debug_assertions)]
+mod checked {
+    use std::cell::RefCell;
+    use std::marker::PhantomData;
+    use std::panic::Location;
+
+    use crate::rank::{Rank, TABLE};
+
+    /// Where a lock was taken.
+    type Place = &'static Location<'static>;
+
+    thread_local! {
+        /// The ranks of the locks that this thread holds or waits for, in the order in which it took them.
+        static HELD: RefCell<Vec<(usize, Place)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// One lock that a thread holds.
+    pub(crate) struct Held<R: Rank>(PhantomData<R>);
+
+    impl<R: Rank> Held<R> {
+        /// Of a lock that the thread is about to wait for. Panics when it holds one of the same or a higher rank.
+        #[track_caller]
+        pub(crate) fn in_order() -> Self {
+            let place = Location::caller();
+            // A thread that ends may have no such variable any more. A panic while unwinding would end the process.
+            let highest = HELD.try_with(|held| held.borrow().iter().max_by_key(|(rank, _)| *rank).copied());
+            if let Ok(Some((held, taken))) = highest
+                && held >= R::NUMBER
+                && !std::thread::panicking()
+            {
+                let (wanted, held) = (R::NAME, TABLE[held].name);
+                panic!("lock order: `{wanted}` is wanted at {place} while `{held}` is held since {taken}");
+            }
+            Self::push(place)
+        }
+
+        /// Of a lock that the thread does not wait for.
+        #[track_caller]
+        pub(crate) fn in_any_order() -> Self {
+            Self::push(Location::caller())
+        }
+
+        fn push(place: Place) -> Self {
+            let _ = HELD.try_with(|held| held.borrow_mut().push((R::NUMBER, place)));
+            Self(PhantomData)
+        }
+
+        #[track_caller]
+        pub(crate) fn assert_alone(&self) {
+            let other =
+                HELD.try_with(|held| held.borrow().iter().find(|(rank, _)| *rank != R::NUMBER).copied());
+            if let Ok(Some((other, taken))) = other
+                && !std::thread::panicking()
+            {
+                let (own, other) = (R::NAME, TABLE[other].name);
+                panic!("lock order: a thread waits with `{own}` while it holds `{other}` since {taken}");
+            }
+        }
+    }
+
+    impl<R: Rank> Drop for Held<R> {
+        fn drop(&mut self) {
+            let _ = HELD.try_with(|held| {
+                let mut held = held.borrow_mut();
+                let last = held.iter().rposition(|(rank, _)| *rank == R::NUMBER);
+                last.map(|at| held.remove(at));
+            });
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Locks for threads, each with a rank.
+//!
+//! A thread takes locks in the order of [`rank::TABLE`] only: while it holds a lock, it may wait for locks of higher
+//! ranks, and for no other. So threads cannot wait for each other in a circle. Debug builds verify each acquisition and
+//! panic with the names of both locks. A release build pays for one relaxed store per lock, which names the holder.
+//!
+//! A thread that has to wait registers what it waits for: [`waiting::list`] tells why a server does not go on.
+
+mod condvar;
+mod held;
+mod holder;
+mod mutex;
+pub mod rank;
+mod rwlock;
+#[cfg(test)]
+mod tests;
+pub mod waiting;
+
+pub use self::condvar::Condvar;
+pub use self::mutex::{Mutex, MutexGuard};
+pub use self::rank::Rank;
+pub use self::rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

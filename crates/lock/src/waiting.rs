@@ -1,0 +1,78 @@
+//! Which threads wait for which locks, for the report of a server that does not go on.
+
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::holder::{self, Holder};
+use crate::rank::{Rank, TABLE};
+
+/// How long a thread waits before it looks who holds the lock by then.
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
+
+/// A thread that waits for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The kernel's number of the thread.
+    pub thread: u32,
+    /// The name of the lock's rank.
+    pub lock: &'static str,
+    /// The thread that has it, or had it a second ago at most. Not known of locks that are read, and of the smallest.
+    pub holder: Option<u32>,
+}
+
+/// What one thread waits for.
+struct Slot {
+    thread: u32,
+    /// The rank's number and one, or 0 while it does not wait.
+    lock: AtomicUsize,
+    holder: AtomicU32,
+}
+
+/// The slots of all threads that have waited. Below all ranks: held for no call of another module.
+static SLOTS: parking_lot::Mutex<Vec<Weak<Slot>>> = parking_lot::Mutex::new(Vec::new());
+
+thread_local! {
+    static SLOT: OnceCell<Arc<Slot>> = const { OnceCell::new() };
+}
+
+/// The threads that wait now.
+pub fn list() -> Vec<Waiting> {
+    let slots: Vec<Arc<Slot>> = SLOTS.lock().iter().filter_map(Weak::upgrade).collect();
+    slots.iter().filter_map(|slot| slot.waiting()).collect()
+}
+
+/// Registers what this thread waits for, until `attempt`, which waits for [`RETRY`] at most, has it.
+pub(crate) fn wait<R: Rank, G>(holder: &R::Holder, mut attempt: impl FnMut() -> Option<G>) -> G {
+    let slot = SLOT.try_with(|slot| slot.get_or_init(Slot::register).clone()).ok();
+    loop {
+        if let Some(slot) = &slot {
+            slot.holder.store(holder.get().unwrap_or(0), Ordering::Relaxed);
+            slot.lock.store(R::NUMBER + 1, Ordering::Release);
+        }
+        if let Some(guard) = attempt() {
+            if let Some(slot) = &slot {
+                slot.lock.store(0, Ordering::Release);
+            }
+            return guard;
+        }
+    }
+}
+
+impl Slot {
+    fn register() -> Arc<Self> {
+        let thread = holder::this_thread();
+        let slot = Arc::new(Self { thread, lock: AtomicUsize::new(0), holder: AtomicU32::new(0) });
+        let mut slots = SLOTS.lock();
+        slots.retain(|slot| slot.strong_count() > 0);
+        slots.push(Arc::downgrade(&slot));
+        slot
+    }
+
+    fn waiting(&self) -> Option<Waiting> {
+        let rank = self.lock.load(Ordering::Acquire).checked_sub(1)?;
+        let holder = Some(self.holder.load(Ordering::Relaxed)).filter(|number| *number != 0);
+        Some(Waiting { thread: self.thread, lock: TABLE[rank].name, holder })
+    }
+}

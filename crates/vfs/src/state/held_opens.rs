@@ -1,0 +1,189 @@
+//! The opens of one file, found by their numbers, and counts of what they do and deny. An open comes, goes and meets
+//! the others in constant time, however many there are.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+
+use super::opens::{Concern, Modes, Open};
+use super::{OpenId, Party, Stream};
+
+const MODES: [Modes; 3] = [Modes::READ, Modes::WRITE, Modes::DELETE];
+
+/// The opens of one file.
+#[derive(Default)]
+pub(super) struct Opens {
+    by_id: HashMap<OpenId, Open>,
+    /// Of the file as a whole, whichever stream is open.
+    all: Counts,
+    /// The streams that are open.
+    streams: HashMap<Stream, OfStream>,
+}
+
+/// How many opens do and deny each of [`MODES`].
+#[derive(Default)]
+struct Counts {
+    access: [usize; MODES.len()],
+    deny: [usize; MODES.len()],
+}
+
+/// The opens of one stream.
+#[derive(Default)]
+struct OfStream {
+    opens: usize,
+    counts: Counts,
+    uses: Uses,
+    by_party: HashMap<Party, Uses>,
+}
+
+/// How many opens there are with which others' caches are concerned.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+struct Uses {
+    opens: usize,
+    /// About more than attributes.
+    concerned: usize,
+    writing: usize,
+}
+
+/// What others than one party do with a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Foreign {
+    /// They have it open for more than its attributes.
+    pub(super) open: bool,
+    /// They may write it.
+    pub(super) writing: bool,
+}
+
+impl Opens {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
+        self.by_id.values()
+    }
+
+    pub(super) fn get(&self, id: OpenId) -> Option<&Open> {
+        self.by_id.get(&id)
+    }
+
+    /// Whether this stream is open.
+    pub(super) fn has_stream(&self, stream: &Stream) -> bool {
+        self.streams.contains_key(stream)
+    }
+
+    /// How many opens this stream has.
+    pub(super) fn count_of(&self, stream: &Stream) -> usize {
+        self.streams.get(stream).map_or(0, |of| of.opens)
+    }
+
+    pub(super) fn insert(&mut self, open: Open) {
+        self.all.change(&open, |count| *count += 1);
+        let of = self.streams.entry(open.stream.clone()).or_default();
+        of.opens += 1;
+        of.counts.change(&open, |count| *count += 1);
+        of.uses.change(&open, |count| *count += 1);
+        of.by_party.entry(open.party).or_default().change(&open, |count| *count += 1);
+        self.by_id.insert(open.id, open);
+    }
+
+    pub(super) fn remove(&mut self, id: OpenId) -> Option<Open> {
+        let open = self.by_id.remove(&id)?;
+        self.all.change(&open, |count| *count -= 1);
+        if let Slot::Occupied(mut of) = self.streams.entry(open.stream.clone()) {
+            let stream = of.get_mut();
+            stream.opens -= 1;
+            stream.counts.change(&open, |count| *count -= 1);
+            stream.uses.change(&open, |count| *count -= 1);
+            if let Slot::Occupied(mut party) = stream.by_party.entry(open.party) {
+                party.get_mut().change(&open, |count| *count -= 1);
+                if party.get().opens == 0 {
+                    party.remove();
+                }
+            }
+            if stream.opens == 0 {
+                of.remove();
+            }
+        }
+        Some(open)
+    }
+
+    /// Changes an open, if it is there.
+    pub(super) fn change(&mut self, id: OpenId, change: impl FnOnce(&mut Open)) {
+        if let Some(mut open) = self.remove(id) {
+            change(&mut open);
+            self.insert(open);
+        }
+    }
+
+    /// Notes that the owner of ranges or waiting requests names this open.
+    pub(super) fn note_ranges(&mut self, id: OpenId) {
+        if let Some(open) = self.by_id.get_mut(&id) {
+            open.has_ranges = true;
+        }
+    }
+
+    /// Whether an open other than `except` denies this access to the stream. Deletion concerns the file, the rest the
+    /// same stream.
+    pub(super) fn denies(&self, stream: &Stream, access: Modes, except: Option<OpenId>) -> bool {
+        self.meets(stream, access, except, |counts| &counts.deny, |open| open.deny)
+    }
+
+    /// Whether an open other than `except` does what somebody on the stream would deny.
+    pub(super) fn does(&self, stream: &Stream, denied: Modes, except: Option<OpenId>) -> bool {
+        self.meets(stream, denied, except, |counts| &counts.access, |open| open.access)
+    }
+
+    fn meets(
+        &self,
+        stream: &Stream,
+        modes: Modes,
+        except: Option<OpenId>,
+        count: impl Fn(&Counts) -> &[usize; MODES.len()],
+        of: impl Fn(&Open) -> Modes,
+    ) -> bool {
+        let except = except.and_then(|id| self.by_id.get(&id));
+        let same = self.streams.get(stream).map(|same| &same.counts);
+        MODES.iter().enumerate().filter(|(_, mode)| modes.meets(**mode)).any(|(at, mode)| {
+            let of_file = *mode == Modes::DELETE;
+            let counts = if of_file { Some(&self.all) } else { same };
+            let own = except.filter(|open| of(open).meets(*mode) && (of_file || open.stream == *stream));
+            counts.map_or(0, |counts| count(counts)[at]) > usize::from(own.is_some())
+        })
+    }
+
+    /// What others than this party do with the stream.
+    pub(super) fn foreign(&self, stream: &Stream, party: Party) -> Foreign {
+        let Some(of) = self.streams.get(stream) else { return Foreign { open: false, writing: false } };
+        let own = of.by_party.get(&party).copied().unwrap_or_default();
+        Foreign { open: of.uses.concerned > own.concerned, writing: of.uses.writing > own.writing }
+    }
+}
+
+impl Counts {
+    fn change(&mut self, open: &Open, change: impl Fn(&mut usize)) {
+        for (at, mode) in MODES.iter().enumerate() {
+            if open.access.meets(*mode) {
+                change(&mut self.access[at]);
+            }
+            if open.deny.meets(*mode) {
+                change(&mut self.deny[at]);
+            }
+        }
+    }
+}
+
+impl Uses {
+    fn change(&mut self, open: &Open, change: impl Fn(&mut usize)) {
+        change(&mut self.opens);
+        if open.concern != Concern::Attributes {
+            change(&mut self.concerned);
+        }
+        if open.access.meets(Modes::WRITE) {
+            change(&mut self.writing);
+        }
+    }
+}
