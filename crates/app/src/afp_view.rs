@@ -62,7 +62,7 @@ impl AfpView {
         Ok(Arc::new(Self {
             service: Service::new(told.config(current)?),
             connections: Server::new(MOST_CONNECTIONS),
-            watchdog: Watchdog::start(),
+            watchdog: Watchdog::start("AFP"),
             told,
         }))
     }

@@ -58,7 +58,7 @@ impl IscsiView {
         let units = Units::new(&state);
         let told = Told { volumes, state, server_id, guesses };
         let service = Service::new(told.config(current, &units));
-        let (connections, watchdog) = (Server::new(MOST_CONNECTIONS), Watchdog::start());
+        let (connections, watchdog) = (Server::new(MOST_CONNECTIONS), Watchdog::start("iSCSI"));
         let view = Self { service, connections, watchdog, units, work: Work::default(), at, told };
         let lines = view.take_over(current).await?;
         lines.iter().for_each(|line| tracing::error!("{line}"));

@@ -11,6 +11,7 @@ mod cli;
 mod exit;
 mod exports;
 mod folders;
+mod heartbeat;
 mod here;
 mod iscsi_view;
 mod log;

@@ -49,7 +49,7 @@ impl NfsView {
         let view = Arc::new(Self {
             service: Service::in_company(Vec::new(), secret, SystemTime::now(), company),
             connections: Server::new(MOST_CONNECTIONS),
-            watchdog: Watchdog::start(),
+            watchdog: Watchdog::start("NFS"),
             volumes,
         });
         view.service.set_exports(view.exports(&current.settings)?);

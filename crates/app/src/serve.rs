@@ -22,7 +22,7 @@ use crate::nfs_view::NfsView;
 use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
-use crate::{accounts, announce, bind, exit, folders, here, log, privileges, who};
+use crate::{accounts, announce, bind, exit, folders, heartbeat, here, log, privileges, who};
 
 /// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
 /// otherwise.
@@ -100,6 +100,7 @@ async fn serve_until_stopped(
     if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
         tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
     }
+    heartbeat::start()?;
     notify(&[sd_notify::NotifyState::Ready]);
     while let Ordered::Reload = orders.next().await {
         reload(running.clone()).await;
@@ -221,7 +222,7 @@ async fn reload(running: Arc<Running>) {
 }
 
 /// Tells the service manager, if there is one.
-fn notify(states: &[sd_notify::NotifyState<'_>]) {
+pub(crate) fn notify(states: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "the service manager cannot be told");
     }

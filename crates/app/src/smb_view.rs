@@ -42,7 +42,7 @@ impl SmbView {
         Ok(Arc::new(Self {
             service,
             connections: Server::new(MOST_CONNECTIONS),
-            watchdog: Watchdog::start(),
+            watchdog: Watchdog::start("SMB"),
             volumes,
             guid,
             guesses,

@@ -332,6 +332,7 @@ impl<P: Protocol> Connection<P> {
 
     fn send(&self, reply: Option<Reply>) {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        self.watchdog.stuck().request_ended();
         if let Some(reply) = reply {
             self.counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
             self.outbox.push(reply);

@@ -9,13 +9,16 @@
 //! * Replies wait in an [`Outbox`] bounded in bytes. While it is over its limit nothing more is read from that client.
 
 mod connection;
+mod hang;
 mod listen;
 mod outbox;
 mod place;
 mod stall;
+mod threads;
 mod to_client;
 
 pub use connection::{Answer, Limits, Protocol, Reply, serve};
+pub use hang::{Hang, Monitor};
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
 pub use outbox::Outbox;
 pub use place::begin_thread;

@@ -8,13 +8,15 @@
 //! on the blocking pool until it has returned.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock::{Condvar, Mutex, rank};
 use tokio::sync::Semaphore;
+
+use crate::hang::{self, Activity};
 
 /// How often the watchdog looks while connections are busy. A call that lasts two looks is stuck.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -27,10 +29,19 @@ const TURNS: usize = 4;
 /// What threads are stuck with.
 #[derive(Default)]
 pub(crate) struct Stuck {
-    /// How many threads are stuck with each subject, and the turns of the messages that come after.
-    subjects: Mutex<HashMap<u64, (usize, Arc<Semaphore>)>, rank::StuckSubjects>,
+    subjects: Mutex<HashMap<u64, Subject>, rank::StuckSubjects>,
     /// How many subjects there are, for the usual case of none.
     count: AtomicUsize,
+    /// Requests that ended while threads were stuck.
+    ended: AtomicU64,
+}
+
+/// What at least one thread is stuck with.
+struct Subject {
+    threads: usize,
+    since: Instant,
+    /// The permits of the messages that come after.
+    turns: Arc<Semaphore>,
 }
 
 impl Stuck {
@@ -39,24 +50,33 @@ impl Stuck {
         if self.count.load(Ordering::Acquire) == 0 || subject == 0 {
             return None;
         }
-        self.subjects.lock().get(&subject).map(|(_, turns)| turns.clone())
+        self.subjects.lock().get(&subject).map(|stuck| stuck.turns.clone())
     }
 
     pub(crate) fn began(&self, subject: u64) {
         let mut subjects = self.subjects.lock();
-        subjects.entry(subject).or_insert_with(|| (0, Arc::new(Semaphore::new(TURNS)))).0 += 1;
+        let new = || Subject { threads: 0, since: Instant::now(), turns: Arc::new(Semaphore::new(TURNS)) };
+        subjects.entry(subject).or_insert_with(new).threads += 1;
         self.count.store(subjects.len(), Ordering::Release);
     }
 
     pub(crate) fn ended(&self, subject: u64) {
         let mut subjects = self.subjects.lock();
-        if let Some((threads, _)) = subjects.get_mut(&subject) {
-            *threads -= 1;
-            if *threads == 0 {
+        if let Some(stuck) = subjects.get_mut(&subject) {
+            stuck.threads -= 1;
+            if stuck.threads == 0 {
                 subjects.remove(&subject);
             }
         }
         self.count.store(subjects.len(), Ordering::Release);
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request has ended. Counted only while threads are stuck, so that requests share no counter otherwise.
+    pub(crate) fn request_ended(&self) {
+        if self.count.load(Ordering::Relaxed) > 0 || vfs::disk_calls().waiting > 0 {
+            self.ended.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -70,25 +90,28 @@ pub(crate) trait Serving: Send + Sync {
     fn unwatched(&self);
 }
 
-/// Watches busy connections. One per process.
+/// Watches the busy connections of one protocol.
 pub struct Watchdog {
     busy: Mutex<Vec<(Weak<dyn Serving>, u64)>, rank::BusyConnections>,
     arrived: Mutex<Vec<Weak<dyn Serving>>, rank::ArrivedConnections>,
     asleep: AtomicBool,
     wake: Condvar,
     stuck: Stuck,
+    protocol: &'static str,
 }
 
 impl Watchdog {
     /// Starts its thread, which ends with the process.
-    pub fn start() -> Arc<Self> {
+    pub fn start(protocol: &'static str) -> Arc<Self> {
         let watchdog = Arc::new(Self {
             busy: Mutex::default(),
             arrived: Mutex::default(),
             asleep: AtomicBool::new(false),
             wake: Condvar::new(),
             stuck: Stuck::default(),
+            protocol,
         });
+        hang::register(&watchdog);
         let weak = Arc::downgrade(&watchdog);
         // Without it a stalled disk delays more than it must; nothing else is lost.
         let _ = thread::Builder::new().name("watchdog".into()).spawn(move || run(&weak));
@@ -97,6 +120,17 @@ impl Watchdog {
 
     pub(crate) fn stuck(&self) -> &Stuck {
         &self.stuck
+    }
+
+    /// The requests that threads are stuck with.
+    pub(crate) fn activity(&self) -> Activity {
+        let subjects = self.stuck.subjects.lock();
+        Activity {
+            protocol: self.protocol,
+            stuck: subjects.values().map(|stuck| stuck.threads).sum(),
+            oldest: subjects.values().map(|stuck| stuck.since).min(),
+            ended: self.stuck.ended.load(Ordering::Relaxed),
+        }
     }
 
     /// Watches a connection until it is idle at two looks in a row.

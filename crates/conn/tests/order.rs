@@ -40,7 +40,7 @@ fn a_slow_thread_is_not_overtaken() {
     runtime.spawn(async move {
         let stream = tokio::net::TcpStream::from_std(stream).unwrap();
         let limits = Limits { begins_in_order: true, ..Limits::default() };
-        conn::serve(stream, &peer, protocol, limits, Watchdog::start()).await;
+        conn::serve(stream, &peer, protocol, limits, Watchdog::start("test")).await;
     });
     client.write_all(&[1, 2, 3]).unwrap();
     let mut answers = [0; 3];

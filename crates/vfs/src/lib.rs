@@ -47,5 +47,6 @@ pub use open::{Allocated, Beside, Open, OpenOptions, ReadBytes};
 pub use own_folders::{DISKS, is_own_name};
 pub use paths::{MAX_PATH_DEPTH, PathError, Resolved};
 pub use payload::Payload;
+pub use pool::{DiskCalls, disk_calls};
 pub use sidecars::Looked;
 pub use volume::{Actor, Change, Made, Node, ReadData, Volume, VolumeOptions};

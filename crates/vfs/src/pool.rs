@@ -2,6 +2,7 @@
 //! never takes them all.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
@@ -11,6 +12,41 @@ use crate::{Error, FileId, Result};
 const TURNS: usize = 32;
 /// Files share turns with those whose number is the same modulo this.
 const SHARDS: u64 = 64;
+
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+/// The calls of all volumes that threads wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskCalls {
+    /// Calls that a thread waits for now.
+    pub waiting: usize,
+    /// Calls that have ended since the process began.
+    pub ended: u64,
+}
+
+/// How many calls wait for disks on threads of their own. No call for a while, although some wait: a disk is stuck, or
+/// the threads wait for each other.
+pub fn disk_calls() -> DiskCalls {
+    DiskCalls { waiting: WAITING.load(Ordering::Relaxed), ended: ENDED.load(Ordering::Relaxed) }
+}
+
+/// A call that a thread waits for, until it is dropped, even by a panic.
+struct Waiting;
+
+impl Waiting {
+    fn begin() -> Self {
+        WAITING.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        ENDED.fetch_add(1, Ordering::Relaxed);
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 pub(crate) struct Pool {
     turns: Vec<Arc<Semaphore>>,
@@ -33,7 +69,9 @@ impl Pool {
         let turns = self.turns[(file.0 % SHARDS) as usize].clone();
         let turn = turns.acquire_owned().await.map_err(|_| Error::Io)?;
         let called = runtime.spawn_blocking(move || {
+            let waiting = Waiting::begin();
             let result = call();
+            drop(waiting);
             drop(turn); // here, so that a call whose client has gone still counts until it ends
             result
         });

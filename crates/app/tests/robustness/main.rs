@@ -20,3 +20,4 @@ mod signals;
 mod slow_reader;
 mod smb;
 mod stalled;
+mod stress;

@@ -119,3 +119,21 @@ fn sigterm_in_mid_load_ends_in_time() {
     assert!(begun.elapsed() < Duration::from_secs(10));
     assert!(writer.join().unwrap() > 0);
 }
+
+/// sd_watchdog_enabled(3): within WATCHDOG_USEC of the last one.
+#[test]
+fn the_service_manager_hears_from_a_server_that_goes_on() {
+    let (top, share) = folder();
+    let path = top.path().join("manager");
+    let manager = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    open_to_all(&path);
+    manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let _server = Server::start_with_a_watchdog(top.path(), &share, &path);
+    let mut told = String::new();
+    let mut buffer = [0; 4096];
+    while told.matches("WATCHDOG=1").count() < 3 {
+        let length = manager.recv(&mut buffer).expect("the server is silent");
+        told += std::str::from_utf8(&buffer[..length]).unwrap();
+    }
+    assert!(told.contains("READY=1"), "{told}");
+}

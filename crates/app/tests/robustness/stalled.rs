@@ -52,7 +52,7 @@ impl Stalling {
         let (nfs, smb_listener) = (listen(), listen());
         let (port, smb_port) = (nfs.local_addr().unwrap().port(), smb_listener.local_addr().unwrap().port());
         let (stop, stopping) = watch::channel(false);
-        let watchdog = Watchdog::start();
+        let watchdog = Watchdog::start("NFS and SMB");
         let dog = watchdog.clone();
         let serve = move |stream, peer| serve_stream(service.clone(), stream, peer, limits, dog.clone());
         runtime.spawn(Server::new(100).run(nfs, stopping.clone(), serve));
@@ -263,4 +263,28 @@ fn a_client_that_takes_nothing_for_too_long_is_let_go() {
     println!("a deaf client was let go after {ended:?} reads and {:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert!(client.lookup(&root, "big").is_ok());
+}
+
+/// The monitor is asked as if ten seconds had passed. Other tests of this process may have requests end in between.
+#[test]
+fn a_server_in_which_nothing_ends_is_reported_with_what_its_threads_do() {
+    let server = Stalling::start(Limits::default());
+    let mut client = Client::mount(server.port);
+    let (ill, id) = file(&mut client, "ill");
+    let stalled = Stalled::begin(&server.disk, id);
+    client.send(&record(&read_message(7, &ill, 0, 100))).unwrap();
+    server.until_waiting(1);
+    let (mut monitor, start) = (conn::Monitor::new(), Instant::now());
+    let mut later = start;
+    let said = loop {
+        later += Duration::from_secs(11);
+        if let conn::Hang::Lasts(Some(report)) = monitor.look(later) {
+            break report.to_string();
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "no report");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(said.contains("hold a thread of the server") && said.contains("the oldest is of"), "{said}");
+    drop(stalled);
+    receive(&mut client.stream).unwrap();
 }

@@ -29,7 +29,7 @@ impl Listening {
         let listener = conn::bind_tcp(([127, 0, 0, 1], 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopping) = watch::channel(false);
-        let (service, watchdog) = (server.service.clone(), Watchdog::start());
+        let (service, watchdog) = (server.service.clone(), Watchdog::start("AFP"));
         let serve =
             move |stream, peer| crate::server::serve_stream(service.clone(), stream, peer, watchdog.clone());
         tokio::spawn(conn::Server::new(64).run(listener, stopping, serve));

@@ -62,7 +62,7 @@ impl Inside {
         let listener = conn::bind_tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
         let port = listener.local_addr().unwrap().port();
         let (stop, stopping) = watch::channel(false);
-        let watchdog = Watchdog::start();
+        let watchdog = Watchdog::start("iSCSI");
         let serve = move |stream, peer| serve_stream(service.clone(), stream, peer, watchdog.clone());
         runtime.spawn(conn::Server::new(100).run(listener, stopping, serve));
         drop(entered);

@@ -20,7 +20,8 @@ mod stalled;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use client::{BLOCKS, Iscsi, enter};
+pub(crate) use client::enter;
+use client::{BLOCKS, Iscsi};
 
 use crate::server::{Server, folder};
 

@@ -17,7 +17,7 @@ mod requests;
 mod signals;
 mod stalled;
 
-pub(crate) use client::Smb;
+pub(crate) use client::{Smb, ok};
 pub(crate) use people::service;
 
 use crate::neighbour::Neighbour;
