@@ -16,6 +16,7 @@ use ::smb::wire::create::{Disposition, Options};
 use ::smb::wire::fscc::FileClass;
 use ::smb::wire::fscc::file_name::Target;
 use ::smb::wire::query_directory::{Flags, Request as List};
+use ::smb::wire::security::AccessMask;
 use ::smb::wire::{Command, FileKey, InfoType, Status, set_info};
 use nfs::wire::v3::types::Status as NfsStatus;
 use nfs::wire::v3::write::StableHow;
@@ -148,6 +149,8 @@ fn smb_lists(port: u16) -> impl FnMut(u64) + Send {
     move |_| {
         let file = smb
             .open("large", |request| {
+                // An open of the folder that may delete it would stand against renaming, MS-FSA 2.1.5.15.11.
+                request.desired_access = AccessMask::FILE_READ.0;
                 request.disposition = Disposition::OPEN;
                 request.options = Options::DIRECTORY_FILE;
             })
