@@ -12,8 +12,10 @@ pub struct Reach {
     pub host: IpAddr,
     /// The NFS port.
     pub port: u16,
-    /// Portmap answers on port 111, the only one where kernels ask for the lock service.
+    /// Portmap on port 111, the only one where kernels ask, names our lock service.
     pub locks_found: bool,
+    /// Portmap on port 111 names our NFS and MOUNT: clients that are told no port find them.
+    pub files_found: bool,
     /// Some client rule of the share wants a source port below 1024.
     pub secure: bool,
 }
@@ -83,11 +85,12 @@ fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
         why: why.map(Into::into),
     };
     let mac = line("macOS", format!("open {}", url("smb", share, host, (port, SMB_PORT))), None);
+    let path = format!(r"\\{}\{share}", unc_host(host));
     let windows = match port {
-        SMB_PORT => line("Windows", format!(r"\\{}\{share}", unc_host(host)), None),
+        SMB_PORT => line("Windows", path, None), // for the Explorer's address bar, which takes it as it is
         _ => line(
             "Windows",
-            format!(r"net use \\{}\{share} /TCPPORT:{port}", unc_host(host)),
+            format!("net use {} /TCPPORT:{port}", windows_quote(&path)),
             Some("another port than 445 needs Windows 11 24H2 or Windows Server 2025"),
         ),
     };
@@ -222,16 +225,23 @@ fn lines(share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
         .into()
 }
 
-/// The line that mounts the share `name` over NFSv3.
+/// The standard port of NFS.
+const NFS_PORT: u16 = 2049;
+
+/// The line that mounts the share `name` over NFSv3. It names ports where a client would not find them itself.
 #[must_use]
 pub fn nfs(client: Client, share: &str, reach: Reach) -> Line {
     let host = match reach.host {
         IpAddr::V4(v4) => v4.to_string(),
         IpAddr::V6(v6) => format!("[{v6}]"),
     };
-    let mut options = format!("vers=3,tcp,port={0},mountport={0}", reach.port);
+    let mut options = "vers=3,tcp".to_owned();
+    if reach.port != NFS_PORT || !reach.files_found {
+        options.push_str(&format!(",port={0},mountport={0}", reach.port));
+        options.push_str(if client == Client::Linux { ",mountproto=tcp" } else { "" });
+    }
     options.push_str(match client {
-        Client::Linux => ",mountproto=tcp",
+        Client::Linux => "",
         Client::Mac if reach.secure => ",resvport",
         Client::Mac => ",noresvport",
     });
@@ -254,7 +264,7 @@ fn lock_option(client: Client, reach: Reach, options: &mut String) -> Option<&'s
         Client::Mac => ",locallocks",
     });
     Some(
-        "locks stay on the client: a kernel looks for the lock service through portmap on port 111, which is not ours here",
+        "locks stay on the client: a kernel looks for the lock service through portmap on port 111, which does not name ours here",
     )
 }
 
@@ -267,6 +277,22 @@ pub fn quote(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A word of a line for PowerShell and cmd, quoted where they would take it apart. PowerShell alone has quotes in which
+/// `$`, a backtick and typographic quotation marks stand for themselves.
+fn windows_quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || r"\/.-_:".contains(c);
+    let expands = |c: char| "$`\u{201c}\u{201d}\u{201e}".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else if word.strip_suffix('$').unwrap_or(word).contains(expands) {
+        let doubled =
+            |c: char| if "'\u{2018}\u{2019}\u{201a}\u{201b}".contains(c) { vec![c, c] } else { vec![c] };
+        format!("'{}'", word.chars().flat_map(doubled).collect::<String>())
+    } else {
+        format!("\"{word}\"")
+    }
 }
 
 /// The address to show for a listener: its own, or, when it listens on all, one that others can reach.
@@ -302,7 +328,7 @@ mod tests {
     const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 1, 10));
 
     fn reach(port: u16, locks_found: bool) -> Reach {
-        Reach { host: HOST, port, locks_found, secure: false }
+        Reach { host: HOST, port, locks_found, files_found: locks_found, secure: false }
     }
 
     #[test]
@@ -350,10 +376,37 @@ mod tests {
     fn locks_go_to_the_server_when_portmap_has_its_standard_port() {
         let line = nfs(Client::Linux, "Music", reach(2049, true));
         assert!(!line.command.contains("nolock") && line.why.is_none());
-        let line = nfs(Client::Mac, "Music", reach(2049, true));
+    }
+
+    #[test]
+    fn a_port_is_only_named_where_a_client_would_not_find_it() {
+        let options = |client, reach| {
+            let command = nfs(client, "Music", reach).command;
+            command.split(' ').nth(5).unwrap().to_owned()
+        };
+        assert_eq!(options(Client::Linux, reach(2049, true)), "vers=3,tcp");
+        assert_eq!(options(Client::Mac, reach(2049, true)), "vers=3,tcp,noresvport");
+        // Another server's nfs is in rpcbind, or only its lock service.
+        let other = Reach { files_found: false, ..reach(2049, true) };
+        assert_eq!(options(Client::Linux, other), "vers=3,tcp,port=2049,mountport=2049,mountproto=tcp");
+        let locks = Reach { files_found: true, ..reach(2049, false) };
+        assert_eq!(options(Client::Linux, locks), "vers=3,tcp,nolock");
+        let moved = options(Client::Linux, reach(12049, true));
+        assert_eq!(moved, "vers=3,tcp,port=12049,mountport=12049,mountproto=tcp");
+    }
+
+    #[test]
+    fn a_share_name_is_quoted_for_windows_as_powershell_and_cmd_have_it() {
+        let line = |share: &str| smb_lines(share, HOST, 10445).remove(1).line;
+        assert_eq!(line("Music"), r"net use \\192.168.1.10\Music /TCPPORT:10445");
+        assert_eq!(line("My Work"), r#"net use "\\192.168.1.10\My Work" /TCPPORT:10445"#);
+        assert_eq!(line("R&D"), r#"net use "\\192.168.1.10\R&D" /TCPPORT:10445"#);
+        assert_eq!(line("Ada's"), r#"net use "\\192.168.1.10\Ada's" /TCPPORT:10445"#);
+        assert_eq!(line("Hidden$"), r#"net use "\\192.168.1.10\Hidden$" /TCPPORT:10445"#);
+        assert_eq!(line("a$home's"), r"net use '\\192.168.1.10\a$home''s' /TCPPORT:10445");
         assert_eq!(
-            line.command,
-            "sudo mount -t nfs -o vers=3,tcp,port=2049,mountport=2049,noresvport 192.168.1.10:/Music /Volumes/Music"
+            line("\u{201c}x\u{2019}"),
+            "net use '\\\\192.168.1.10\\\u{201c}x\u{2019}\u{2019}' /TCPPORT:10445"
         );
     }
 

@@ -33,12 +33,12 @@ pub struct State {
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The file system said no.
-    #[error("the state folder: {}: {source}; choose another folder with --state DIR", path.display())]
+    #[error("the state folder: {}: {why}; choose another folder with --state DIR", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
-        source: io::Error,
+        /// What it said. Not the error's `source`: it is part of the line, and would be reported twice.
+        why: io::Error,
     },
     /// Another server uses it.
     #[error(
@@ -110,7 +110,7 @@ impl State {
     /// See [`StateError`]; each says what to do.
     pub fn open(path: &Path) -> Result<Self, StateError> {
         Self::folder(path)?;
-        let path = path.canonicalize().map_err(|source| io_error(path, source))?;
+        let path = path.canonicalize().map_err(|why| io_error(path, why))?;
         let lock = lock(&path)?;
         let identity = identity(&path.join("identity.toml"))?;
         Ok(Self { path, identity, _lock: lock })
@@ -121,7 +121,7 @@ impl State {
     /// # Errors
     /// It cannot be made.
     pub fn folder(path: &Path) -> Result<(), StateError> {
-        let io = |source| io_error(path, source);
+        let io = |why| io_error(path, why);
         if !path.exists() {
             return DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io);
         }
@@ -156,13 +156,13 @@ impl State {
     }
 }
 
-fn io_error(path: &Path, source: io::Error) -> StateError {
-    StateError::Io { path: path.into(), source }
+fn io_error(path: &Path, why: io::Error) -> StateError {
+    StateError::Io { path: path.into(), why }
 }
 
 fn lock(folder: &Path) -> Result<File, StateError> {
     let path = folder.join("lock");
-    let io = |source| io_error(&path, source);
+    let io = |why| io_error(&path, why);
     let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
     let mut file = open.map_err(io)?;
     match file.try_lock() {
@@ -172,7 +172,7 @@ fn lock(folder: &Path) -> Result<File, StateError> {
             let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
             return Err(StateError::InUse { path: folder.into(), pid });
         }
-        Err(TryLockError::Error(source)) => return Err(io(source)),
+        Err(TryLockError::Error(why)) => return Err(io(why)),
     }
     file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
     writeln!(file, "{}", std::process::id()).map_err(io)?;
@@ -183,7 +183,7 @@ fn identity(path: &Path) -> Result<Identity, StateError> {
     match fs::read_to_string(path) {
         Ok(text) => parse(path, &text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create(path),
-        Err(source) => Err(io_error(path, source)),
+        Err(why) => Err(io_error(path, why)),
     }
 }
 
@@ -202,7 +202,7 @@ fn parse(path: &Path, text: &str) -> Result<Identity, StateError> {
 }
 
 fn create(path: &Path) -> Result<Identity, StateError> {
-    let io = |source| io_error(path, source);
+    let io = |why| io_error(path, why);
     let mut identity = Identity { server_id: [0; 16], handle_secret: [0; 32] };
     getrandom::fill(&mut identity.server_id).map_err(|e| io(io::Error::other(e.to_string())))?;
     getrandom::fill(&mut identity.handle_secret).map_err(|e| io(io::Error::other(e.to_string())))?;

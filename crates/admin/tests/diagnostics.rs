@@ -131,7 +131,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "[[share]]\nname = \"x/y\"\npath = \"c\"",
         &[
             "fourfold.toml:5:1: error: `name` must be a name of 1 to 80 characters with none of / \\ : * ? \" < > | + \
-           = ; , [ ], not \"x/y\"; write `name = \"Share\"`",
+           = ; , [ ] and no spaces at its ends, not \"x/y\"; write `name = \"Share\"`",
         ],
     ),
     (
@@ -281,7 +281,7 @@ fn what_is_not_set_has_its_default() {
     let settings = load(SHARE, &[], &[]).unwrap();
     let server = &settings.server;
     assert_eq!(server.listen, ["0.0.0.0", "::"].map(|a| a.parse::<std::net::IpAddr>().unwrap()));
-    assert_eq!((server.ports.nfs, server.ports.admin), (Port::Standard, Port::Off));
+    assert_eq!((server.ports.nfs, server.ports.portmap), (Port::Standard, Port::Standard));
     assert_eq!((server.cache_size, server.grace_period.as_secs()), (256 << 20, 45));
     assert!(server.state.ends_with(".fourfold"));
     let share = &settings.shares[0];
@@ -354,7 +354,7 @@ fn mistakes_on_the_command_line_name_the_flag_or_argument() {
             "command line: gone: error: the folder `gone` does not exist; make it with `mkdir -p gone`, or write \
              the path of a folder that exists",
             "command line: b:d=c: error: the name must be a name of 1 to 80 characters with none of / \\ : * ? \" < > \
-             | + = ; , [ ]: \"b:d\"; write `Share=TMP/c`",
+             | + = ; , [ ] and no spaces at its ends: \"b:d\"; write `Share=TMP/c`",
             "command line: A=c: error: the share \"A\" is the same as \"a\" at command line: a to SMB and AFP; give \
              it another name: `NAME=TMP/c`",
         ]
@@ -387,7 +387,7 @@ fn a_password_is_never_repeated() {
     let users = vec!["ada:hunter2".into(), ":hunter2".into(), "a/b:hunter2".into(), "hunter2".into()];
     let arguments = Arguments { users, ..Arguments::new(false, folder.path().into()) };
     let lines = Settings::load(&arguments).unwrap_err();
-    assert_eq!(lines.len(), 4); // the three, and that nothing is shared
+    assert_eq!(lines.len(), 5); // the three, that a password can be seen, and that nothing is shared
     assert!(lines.iter().all(|line| !line.to_string().contains("hunter2")), "{lines:?}");
 }
 

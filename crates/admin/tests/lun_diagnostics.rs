@@ -32,7 +32,7 @@ fn plain(line: &str, folder: &Path) -> String {
 const TABLE: &[(&str, &[&str])] = &[
     ("size = \"1 GiB\"", &["fourfold.toml:4:1: error: [[share.lun]] has no `name`; add `name = \"video\"`"]),
     (
-        "name = \"My disk\"\nsize = 1",
+        "name = \"My disk\"\nsize = \"1 GiB\"",
         &[
             "fourfold.toml:5:1: error: `name` must be a name of 1 to 64 letters and digits of ASCII, \"-\", \"_\" and \
              \".\", beginning with a letter or digit, not \"My disk\"; write `name = \"My-disk\"`",
@@ -52,16 +52,23 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "name = \"v\"\nsize = 3",
+        &[
+            "fourfold.toml:6:1: error: the LUN \"v\" would have 4 KiB, and the smallest has 1 MiB; write the size with its \
+             unit: `size = \"2 TiB\"`",
+        ],
+    ),
+    (
         "name = \"made\"\nsize = \"512 KiB\"",
         &["fourfold.toml:6:1: error: the LUN \"made\" has 1 MiB already, and `size` is 512 KiB; write \
              `size = \"1 MiB\"`; `fourfold lun resize --shrink` makes it smaller"],
     ),
     (
-        "name = \"v\"\nsize = 1\nblock-size = 1024",
+        "name = \"v\"\nsize = \"1 GiB\"\nblock-size = 1024",
         &["fourfold.toml:7:1: error: `block-size` must be 512 or 4096, not 1024; write `block-size = 512`"],
     ),
     (
-        "name = \"v\"\nsize = 1\nblock-size = \"4 KiB\"",
+        "name = \"v\"\nsize = \"1 GiB\"\nblock-size = \"4 KiB\"",
         &[
             "fourfold.toml:7:1: error: `block-size` must be 512 or 4096, not \"4 KiB\"; write `block-size = 4096`",
         ],
@@ -92,14 +99,14 @@ const TABLE: &[(&str, &[&str])] = &[
         &["fourfold.toml:6:1: error: `TMP/a/d` is not a file; write the path of a disk image"],
     ),
     (
-        "name = \"v\"\nsize = 1\n[[share.lun]]\nname = \"V\"\nsize = 1",
+        "name = \"v\"\nsize = \"1 GiB\"\n[[share.lun]]\nname = \"V\"\nsize = \"1 GiB\"",
         &[
             "fourfold.toml:8:1: error: there are two LUNs \"V\" in the share; the other is at fourfold.toml:5:1; give one \
              of them another name",
         ],
     ),
     (
-        "name = \"v\"\nsize = 1\nnumber = 3\n[[share.lun]]\nname = \"w\"\nsize = 1\nnumber = 3\ntarget = \"v\"",
+        "name = \"v\"\nsize = \"1 GiB\"\nnumber = 3\n[[share.lun]]\nname = \"w\"\nsize = \"1 GiB\"\nnumber = 3\ntarget = \"v\"",
         &[
             "fourfold.toml:11:1: error: the LUN \"v\" has number 3 of the target already; write another number, or none \
              to get one that is free",
@@ -113,27 +120,27 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "name = \"v\"\nsize = 1\ninitiators = [\"iqn.1 \"]",
+        "name = \"v\"\nsize = \"1 GiB\"\ninitiators = [\"iqn.1 \"]",
         &[
             "fourfold.toml:7:15: error: `initiators` must be a list of names of initiators, in which * matches any \
              characters, not \"iqn.1 \"; write `\"iqn.1\"`",
         ],
     ),
     (
-        "name = \"v\"\nsize = 1\nbacking-store = \"x.img\"",
+        "name = \"v\"\nsize = \"1 GiB\"\nbacking-store = \"x.img\"",
         &[
             "fourfold.toml:7:1: error: [[share.lun]] has no setting `backing-store`; write `file = \"images/disk.img\"`",
         ],
     ),
     (
-        "name = \"v\"\nsize = 1\n[server]\niscsi-name = \"storage\"",
+        "name = \"v\"\nsize = \"1 GiB\"\n[server]\niscsi-name = \"storage\"",
         &[
             "fourfold.toml:8:1: error: `iscsi-name` must be \"iqn.\", a year and month, and a domain from its end, of at most \
              100 characters a-z 0-9 - . :, not \"storage\"; write `iscsi-name = \"iqn.2026-11.com.example.storage\"`",
         ],
     ),
     (
-        "name = \"v\"\nsize = 1\n[server]\niscsi-name = \"iqn.2026-11.com.Example\"",
+        "name = \"v\"\nsize = \"1 GiB\"\n[server]\niscsi-name = \"iqn.2026-11.com.Example\"",
         &[
             "fourfold.toml:8:1: error: `iscsi-name` must be \"iqn.\", a year and month, and a domain from its end, of at most \
              100 characters a-z 0-9 - . :, not \"iqn.2026-11.com.Example\"; write `iscsi-name = \"iqn.2026-11.com.example\"`",

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use admin::Settings;
-use auth::{AccountFile, Directory, Host, Identity, UnixAccounts};
+use admin::settings::{Mention, Role, Severity};
+use admin::{Diagnostic, Settings};
+use auth::{AccountFile, Directory, Host, Identity, Secret, UnixAccounts};
 use rustix::process::{getegid, geteuid, getgroups};
 
 /// A gid that nobody can have: `(gid_t)-1`.
@@ -29,6 +30,43 @@ pub(crate) fn host(default_user: Option<String>) -> Host {
 pub(crate) fn groups(names: &[String]) -> Vec<u32> {
     let unix = UnixAccounts::system();
     names.iter().map(|name| unix.group(name).map_or(NO_GROUP, |group| group.gid)).collect()
+}
+
+/// What the settings say of accounts and groups that do not exist, each with its place.
+pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
+    let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // said by who needs the accounts
+    let unix = UnixAccounts::system();
+    let typed = |name: &str| settings.users.iter().any(|user| user.name == name && user.password.is_some());
+    let known = |name: &str| typed(name) || file.find(name).is_some();
+    let proves = |name: &str| {
+        let is_chap = |secret: &Secret| matches!(secret, Secret::Chap(_));
+        typed(name) || file.find(name).is_some_and(|account| account.secrets.iter().any(is_chap))
+    };
+    let note = |mention: &Mention| {
+        let name = &mention.name;
+        let (what, instead) = match &mention.role {
+            Role::Account if !known(name) => (
+                format!("the account {name:?} has no password, so nobody can log in with it"),
+                "`fourfold user add` sets one",
+            ),
+            Role::Server if !proves(name) => (
+                format!("there is no account {name:?} with a CHAP secret"),
+                "`fourfold user add --chap-secret` makes one",
+            ),
+            Role::User(share) if !known(name) => (
+                format!("there is no account {name:?}, so it opens the share {share:?} to no one"),
+                "`fourfold user add` makes one",
+            ),
+            Role::Group(share) if unix.group(name).is_none() => (
+                format!("this machine has no group {name:?}, so it opens the share {share:?} to no one"),
+                "write the name of a group of /etc/group",
+            ),
+            _ => return None,
+        };
+        let (severity, place) = (Severity::Note, mention.place.clone());
+        Some(Diagnostic { severity, place, what, instead: instead.into() })
+    };
+    settings.mentions.iter().filter_map(note).collect()
 }
 
 /// Who the server runs as.

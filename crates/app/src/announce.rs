@@ -1,28 +1,22 @@
 //! What `serve` prints on standard output: how clients reach each share, then `ready`.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use admin::control::ShareStatus;
 use admin::{Port, Protocol, Settings};
 
+use crate::out;
 use crate::running::Current;
 
-/// The protocols this build serves.
-pub(crate) const BUILT: &[Protocol] =
-    &[Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi, Protocol::Portmap];
-
-/// Prints the shares, what is missing, what is to be said `also`, and `ready`, at once: a script may wait for the last
-/// line.
-pub(crate) fn ready(current: &Current, shares: &[ShareStatus], also: &[String]) -> std::io::Result<()> {
+/// Prints the shares, who cannot log in yet, what is to be said `also`, and `ready`, at once: a script may wait for the
+/// last line.
+pub(crate) fn ready(current: &Current, shares: &[ShareStatus], also: &[String]) -> Result<(), out::Failed> {
     let accounts = current.accounts.accounts();
     let anybody = Anybody {
         by_password: accounts.iter().any(|account| !account.disabled && account.nt_hash().is_some()),
         by_chap: accounts.iter().any(|account| !account.disabled && account.chap_secret().is_some()),
     };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text(&current.settings, anybody, shares, also).as_bytes())?;
-    out.flush()
+    out::print(text(&current.settings, anybody, shares, also))
 }
 
 /// Whether there is an account that can log in.
@@ -68,9 +62,6 @@ fn text(settings: &Settings, anybody: Anybody, shares: &[ShareStatus], also: &[S
     if !anybody.by_chap && has_closed_luns(settings, shares) {
         let _ = writeln!(text, "{NOBODY_BY_CHAP}");
     }
-    if let Some(missing) = missing(settings) {
-        let _ = writeln!(text, "{missing}");
-    }
     also.iter().for_each(|line| {
         let _ = writeln!(text, "{line}");
     });
@@ -84,16 +75,6 @@ fn has_closed_luns(settings: &Settings, shares: &[ShareStatus]) -> bool {
     let guests = |share: &ShareStatus| settings.shares.iter().any(|set| set.name == share.name && set.guests);
     let mut with_luns = shares.iter().filter(has_luns).peekable();
     with_luns.peek().is_some() && !with_luns.any(guests)
-}
-
-/// The protocols that are not turned off but that this build does not have.
-fn missing(settings: &Settings) -> Option<String> {
-    let wanted = |p: &Protocol| settings.server.ports.of(*p) != Port::Off && !BUILT.contains(p);
-    let names: Vec<&str> = Protocol::ALL.iter().filter(|p| wanted(p)).map(|p| p.title()).collect();
-    let (last, others) = names.split_last()?;
-    let list =
-        if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    Some(format!("not available in this build: {list}"))
 }
 
 #[cfg(test)]
@@ -118,12 +99,6 @@ mod tests {
         assert_eq!(text(&settings(&[]), SOMEBODY, &[], &[]), "ready\n");
         let none = settings(&[("smb-port", "off"), ("afp-port", "off"), ("iscsi-port", "off")]);
         assert_eq!(text(&none, NOBODY, &[], &[]), "ready\n");
-    }
-
-    #[test]
-    fn protocols_that_are_missing_are_said() {
-        let admin = settings(&[("admin-port", "0")]);
-        assert_eq!(text(&admin, SOMEBODY, &[], &[]), "not available in this build: admin\nready\n");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use admin::control::{Listener, ListenerStatus};
 use admin::settings::candidates;
 use admin::{Protocol, ServerSettings};
-use anyhow::Context;
 use tokio::net::{TcpListener, UdpSocket};
 
 /// How often a free port is picked anew because its twin (UDP, or on another address) is taken.
@@ -18,6 +18,19 @@ pub(crate) struct Bound {
     pub(crate) tcp: Vec<TcpListener>,
     /// Empty for a protocol without UDP.
     pub(crate) udp: Vec<UdpSocket>,
+}
+
+impl Bound {
+    /// As a status lists them.
+    pub(crate) fn listeners(&self, protocol: Protocol) -> Vec<ListenerStatus> {
+        let tcp = self.tcp.iter().map(|tcp| ("tcp", tcp.local_addr()));
+        let udp = self.udp.iter().map(|udp| ("udp", udp.local_addr()));
+        let listeners = tcp.chain(udp).filter_map(|(transport, address)| {
+            let (protocol, transport) = (Listener::Protocol(protocol), transport.to_owned());
+            Some(ListenerStatus { protocol, transport, address: address.ok()? })
+        });
+        listeners.collect()
+    }
 }
 
 /// Opens them; `None` when the protocol is off. Needs a tokio runtime.
@@ -33,28 +46,50 @@ pub(crate) fn open(
         for _ in 0..picks {
             match bind(&settings.listen, port, udp) {
                 Ok(bound) => return Ok(Some(bound)),
-                Err(error) => refused = Some((port, error)),
+                Err((address, error)) => refused = Some((SocketAddr::new(address, port), error)),
             }
         }
     }
-    let Some((port, error)) = refused else { return Ok(None) };
-    let (title, word) = (protocol.title(), protocol.word());
-    Err(error).with_context(|| {
-        format!("{title} cannot listen on port {port}; choose another with --{word}-port, or turn it off: --{word}-port off")
-    })
+    let Some((at, error)) = refused else { return Ok(None) };
+    Err(complaint(protocol, at, error))
 }
 
-fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> io::Result<Bound> {
+/// Why a protocol cannot listen at this address, and what to do about it.
+fn complaint(protocol: Protocol, at: SocketAddr, error: io::Error) -> anyhow::Error {
+    let (title, word, address, port) = (protocol.title(), protocol.word(), at.ip(), at.port());
+    let another = format!("choose another port with --{word}-port, or turn {title} off: --{word}-port off");
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => {
+            let own: Vec<String> =
+                if_addrs::get_if_addrs().unwrap_or_default().iter().map(|one| one.ip().to_string()).collect();
+            anyhow::anyhow!(
+                "{title} cannot listen on {address}: this machine has no such address; --listen takes one of {}",
+                own.join(", ")
+            )
+        }
+        io::ErrorKind::PermissionDenied => anyhow::anyhow!(
+            "{title} cannot listen on port {port}: ports below 1024 need root or CAP_NET_BIND_SERVICE; {another}"
+        ),
+        io::ErrorKind::AddrInUse => anyhow::anyhow!(
+            "{title} cannot listen on port {port} of {address}: another program has it; stop that program, {another}"
+        ),
+        _ => anyhow::anyhow!("{title} cannot listen on port {port} of {address}: {error}; {another}"),
+    }
+}
+
+/// Binds one port on every address; an error comes with the address it is about.
+fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> Result<Bound, (IpAddr, io::Error)> {
     let mut bound = Bound { port, tcp: Vec::new(), udp: Vec::new() };
     for address in addresses {
+        let refused = |error| (*address, error);
         let tcp = match conn::bind_tcp(SocketAddr::new(*address, bound.port)) {
             Err(error) if without_ipv6(*address, &error) && !bound.tcp.is_empty() => continue,
-            other => other?,
+            other => other.map_err(refused)?,
         };
-        bound.port = tcp.local_addr()?.port();
+        bound.port = tcp.local_addr().map_err(refused)?.port();
         bound.tcp.push(tcp);
         if udp {
-            bound.udp.push(conn::bind_udp(SocketAddr::new(*address, bound.port))?);
+            bound.udp.push(conn::bind_udp(SocketAddr::new(*address, bound.port)).map_err(refused)?);
         }
     }
     Ok(bound)
@@ -72,8 +107,12 @@ mod tests {
     use super::*;
 
     fn settings(nfs: &str) -> ServerSettings {
+        listening("127.0.0.1", nfs)
+    }
+
+    fn listening(address: &str, nfs: &str) -> ServerSettings {
         let folder = tempfile::tempdir().unwrap();
-        let flags = vec![("listen".into(), "127.0.0.1".into()), ("nfs-port".into(), nfs.into())];
+        let flags = vec![("listen".into(), address.into()), ("nfs-port".into(), nfs.into())];
         let shares = vec![folder.path().into()];
         let elsewhere = std::env::temp_dir().join("elsewhere");
         let arguments = admin::Arguments { flags, shares, ..admin::Arguments::new(false, elsewhere) };
@@ -93,6 +132,31 @@ mod tests {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let _held = std::net::TcpListener::bind(("127.0.0.1", taken)).unwrap();
         let error = open(&settings(&taken.to_string()), Protocol::Nfs, true, false).unwrap_err().to_string();
-        assert!(error.contains("choose another with --nfs-port"), "{error}");
+        assert_eq!(
+            error,
+            format!(
+                "NFS cannot listen on port {taken} of 127.0.0.1: another program has it; stop that program, choose \
+                 another port with --nfs-port, or turn NFS off: --nfs-port off"
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn an_address_that_the_machine_has_not_is_not_blamed_on_the_port() {
+        let error = open(&listening("192.0.2.1", "0"), Protocol::Nfs, true, false).unwrap_err().to_string();
+        let expected =
+            "NFS cannot listen on 192.0.2.1: this machine has no such address; --listen takes one of ";
+        assert!(error.starts_with(expected) && error.contains("127.0.0.1"), "{error}");
+    }
+
+    #[test]
+    fn a_port_that_needs_a_privilege_is_explained() {
+        let at = "0.0.0.0:445".parse().unwrap();
+        let error = complaint(Protocol::Smb, at, io::ErrorKind::PermissionDenied.into()).to_string();
+        assert_eq!(
+            error,
+            "SMB cannot listen on port 445: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another port \
+             with --smb-port, or turn SMB off: --smb-port off"
+        );
     }
 }

@@ -6,26 +6,39 @@ use admin::settings::find_file;
 use admin::{Arguments, Settings};
 
 use crate::cli::Check;
-use crate::{accounts, exit, here, who};
+use crate::{accounts, exit, here, out, who};
 
 /// Prints everything that is wrong, or what is accepted.
 pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
-    let (privileged, folder) = (here::privileged(), here::folder()?);
-    let Some(file) = check.config.clone().or_else(|| find_file(privileged, &folder)) else {
-        eprintln!("fourfold: there is no fourfold.toml here; name a settings file with --config FILE");
+    let arguments = check.serve.arguments(here::privileged(), here::folder()?);
+    let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
+    if file.is_none() && arguments.shares.is_empty() {
+        out::error_line("fourfold: there is no fourfold.toml here; name a settings file with --config FILE");
         return Ok(ExitCode::from(exit::REFUSED));
-    };
-    let arguments = Arguments { config: Some(file.clone()), ..Arguments::new(privileged, folder) };
-    match Settings::load(&arguments) {
-        Err(diagnostics) => Ok(exit::refused(&diagnostics)),
-        Ok(settings) => {
-            settings.notes.iter().for_each(|note| println!("{note}"));
-            let shares = settings.shares.len();
-            println!("{}: accepted, {shares} share{}", file.display(), if shares == 1 { "" } else { "s" });
-            accounts_of(&settings).iter().for_each(|line| println!("{line}"));
-            Ok(ExitCode::SUCCESS)
-        }
     }
+    let arguments = Arguments { may_make_folders: true, ..arguments };
+    let (settings, text) = match Settings::load_explained(&arguments) {
+        Ok(loaded) => loaded,
+        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
+    };
+    let unknown = accounts::unknown(&settings.server.state, &settings);
+    let notes = settings.notes.iter().chain(&unknown);
+    if check.print {
+        notes.for_each(out::error_line); // what is printed is a settings file
+        out::print(text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    out::lines(notes)?;
+    let shares = settings.shares.len();
+    let (what, plural) =
+        (file.map_or("the command line".into(), |file| file.display().to_string()), plural(shares));
+    out::line(format_args!("{what}: accepted, {shares} share{plural}"))?;
+    out::lines(accounts_of(&settings))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plural(many: usize) -> &'static str {
+    if many == 1 { "" } else { "s" }
 }
 
 /// As whom each account acts, if the server runs as the user who asks.

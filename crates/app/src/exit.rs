@@ -1,6 +1,8 @@
-//! Exit codes, and how a failure is said.
+//! Exit codes, and how a failure is reported.
 
 use std::process::ExitCode;
+
+use crate::out;
 
 /// The settings or the command line were refused. clap uses the same for a malformed command line.
 pub(crate) const REFUSED: u8 = 2;
@@ -8,20 +10,39 @@ pub(crate) const REFUSED: u8 = 2;
 /// No server runs with this state folder.
 pub(crate) const NO_SERVER: u8 = 3;
 
-/// Says why a command failed, and with which code the program ends.
+/// What a shell reports of a program that SIGPIPE has ended: the reader of its output has gone, and needs no message.
+const READER_GONE: u8 = 128 + 13;
+
+/// Reports why a command failed; gives the code that the program ends with.
 pub(crate) fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
-        eprintln!("fourfold: {error:#}");
+        if error.downcast_ref().is_some_and(out::Failed::reader_is_gone) {
+            return ExitCode::from(READER_GONE);
+        }
+        out::error_line(format_args!("fourfold: {error:#}"));
         ExitCode::FAILURE
     })
 }
 
-/// Says everything that is wrong with the settings.
-pub(crate) fn refused(diagnostics: &[admin::Diagnostic]) -> ExitCode {
-    for diagnostic in diagnostics {
-        eprintln!("{diagnostic}");
+/// Prints the help that was asked for, or what is wrong with the command line.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Err(failed) if !error.use_stderr() => code(Err(out::Failed(failed).into())),
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(REFUSED)),
     }
+}
+
+/// Reports everything that is wrong with the settings.
+pub(crate) fn refused(diagnostics: &[admin::Diagnostic]) -> ExitCode {
+    diagnostics.iter().for_each(out::error_line);
     let errors = diagnostics.iter().filter(|d| d.severity == admin::settings::Severity::Error).count();
-    eprintln!("fourfold: the settings are refused: {errors} error{}", if errors == 1 { "" } else { "s" });
+    let plural = if errors == 1 { "" } else { "s" };
+    out::error_line(format_args!("fourfold: the settings are refused: {errors} error{plural}"));
     ExitCode::from(REFUSED)
+}
+
+/// Reports that no server runs.
+pub(crate) fn no_server(error: &admin::control::AskError) -> ExitCode {
+    out::error_line(format_args!("fourfold: {error}"));
+    ExitCode::from(NO_SERVER)
 }

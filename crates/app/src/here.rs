@@ -18,6 +18,13 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     std::env::current_dir().context("the current folder cannot be found; go to one that exists")
 }
 
+/// Where this user's programs keep their state, by the XDG Base Directory Specification: a relative path counts as none.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let set = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(absolute);
+    set.or_else(|| Some(std::env::home_dir().filter(absolute)?.join(".local/state")))
+}
+
 /// The state folder that was meant, or what is wrong with the settings that should name it.
 pub(crate) fn state(place: &Where) -> anyhow::Result<Result<PathBuf, Vec<Diagnostic>>> {
     Ok(Settings::state_folder(&place.arguments(privileged(), folder()?)))

@@ -12,7 +12,10 @@ pub(crate) fn start(settings: &ServerSettings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&words).with_context(|| {
         format!("FOURFOLD_LOG is {words:?}; write a level, or parts and levels: `warn,nfs=debug`")
     })?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false); // it would panic where standard error has no reader
     let started = match settings.log_format {
         LogFormat::Json => logs.json().flatten_event(true).try_init(),
         LogFormat::Text => logs.with_ansi(std::io::stderr().is_terminal()).try_init(),

@@ -1,23 +1,24 @@
 //! `fourfold lun`: LUNs. A running server does the work, as itself; without one the command does.
 
 use std::cell::Cell;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use admin::control::{self, AskError, LunAnswer, LunRequest, LunStatus, NewLunRequest, Progress};
 use admin::luns::split;
-use admin::settings::candidates;
-use admin::settings::units::{format_size, parse_size};
+use admin::settings::units::{format_size, is_without_unit, parse_size};
+use admin::settings::{candidates, find_file};
 use admin::{Protocol, Settings, State, recipe};
 use anyhow::{Context, bail};
 use vfs::index::Index;
 
+use crate::asking::patiently;
 use crate::cli::{Create, Lun, Where};
-use crate::luns::{Desk, Work};
+use crate::luns::{self, Desk, Work};
 use crate::volumes::Volumes;
-use crate::{exit, here};
+use crate::{exit, here, out};
 
 mod table;
 
@@ -91,13 +92,22 @@ fn place(command: &Lun) -> &Where {
 /// Asks the server of the state folder; where none runs, does it here. `Err`: the settings are refused, which was said.
 fn ask(state: &Path, place: &Where, request: LunRequest) -> anyhow::Result<Result<LunAnswer, ExitCode>> {
     let progress = Shown::default();
-    let asked = control::lun(state, request.clone(), &mut |now| progress.show(now));
+    let asked = patiently(|heard| {
+        control::lun(state, request.clone(), &mut |now| {
+            heard.something();
+            progress.show(now);
+        })
+    });
     progress.end();
     match asked {
         Err(AskError::NoServer(_)) => {}
         other => return Ok(Ok(other?)),
     }
-    let settings = match Settings::load(&place.arguments(here::privileged(), here::folder()?)) {
+    let arguments = place.arguments(here::privileged(), here::folder()?);
+    if arguments.config.is_none() && find_file(arguments.privileged, &arguments.folder).is_none() {
+        return without_settings(state, &request).map(Ok);
+    }
+    let settings = match Settings::load(&arguments) {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(Err(exit::refused(&diagnostics))),
     };
@@ -107,6 +117,22 @@ fn ask(state: &Path, place: &Where, request: LunRequest) -> anyhow::Result<Resul
     });
     progress.end();
     answer.map(Ok)
+}
+
+/// Without a server, and without settings that say where the shares are: what the state folder knows.
+fn without_settings(state: &Path, request: &LunRequest) -> anyhow::Result<LunAnswer> {
+    let share = match request {
+        LunRequest::List if !state.exists() => return Ok(LunAnswer::Luns(Vec::new())),
+        LunRequest::List => return Ok(LunAnswer::Luns(luns::remembered(&State::open(state)?)?)),
+        LunRequest::Create(new) => &new.share,
+        LunRequest::Resize { share, .. }
+        | LunRequest::Remove { share, .. }
+        | LunRequest::Clone { share, .. } => share,
+    };
+    bail!(
+        "no server runs, and no settings file names the share {share:?}; start `fourfold serve`, or name the settings \
+         with --config FILE"
+    )
 }
 
 /// Without a server.
@@ -137,6 +163,9 @@ fn names(lun: &str) -> anyhow::Result<(&str, &str)> {
 }
 
 fn bytes(size: &str) -> anyhow::Result<u64> {
+    if is_without_unit(size) {
+        bail!("{size:?} has no unit; write {size}G for GiB, or {size}B for bytes");
+    }
     parse_size(size).with_context(|| format!("{size:?} is no size; write one such as 500G or \"1.5 TiB\""))
 }
 
@@ -162,7 +191,7 @@ fn new(create: &Create) -> anyhow::Result<NewLunRequest> {
 
 fn say(answer: &LunAnswer) -> anyhow::Result<()> {
     if let LunAnswer::Done(lines) = answer {
-        lines.iter().for_each(|line| println!("{line}"));
+        out::lines(lines)?;
     }
     Ok(())
 }
@@ -170,22 +199,16 @@ fn say(answer: &LunAnswer) -> anyhow::Result<()> {
 fn list(answer: &LunAnswer, json: bool) -> anyhow::Result<()> {
     let LunAnswer::Luns(luns) = answer else { bail!("the server answered something else") };
     if json {
-        println!("{}", serde_json::to_string_pretty(luns)?);
+        out::json(luns)
     } else if luns.is_empty() {
-        println!("there are no LUNs; `fourfold lun create SHARE/NAME SIZE` makes one");
+        Ok(out::line("there are no LUNs; `fourfold lun create SHARE/NAME SIZE` makes one")?)
     } else {
-        print!("{}", table::list(luns));
+        Ok(out::print(table::list(luns))?)
     }
-    Ok(())
 }
 
 fn show(lun: &LunStatus, json: bool) -> anyhow::Result<()> {
-    if json {
-        println!("{}", serde_json::to_string_pretty(lun)?);
-    } else {
-        print!("{}", table::one(lun));
-    }
-    Ok(())
+    if json { out::json(lun) } else { Ok(out::print(table::one(lun))?) }
 }
 
 fn one(answer: LunAnswer, share: &str, name: &str) -> anyhow::Result<LunStatus> {
@@ -209,8 +232,7 @@ fn confirm(question: &str) -> anyhow::Result<()> {
     if !input.is_terminal() {
         bail!("{question} There is no terminal to ask at; add --yes");
     }
-    eprint!("{question} [y/N] ");
-    std::io::stderr().flush()?;
+    out::error(format_args!("{question} [y/N] "));
     let mut line = String::new();
     input.lock().read_line(&mut line)?;
     match line.trim().to_lowercase().as_str() {
@@ -231,14 +253,14 @@ impl Shown {
         if due && now.total > 0 && std::io::stderr().is_terminal() {
             let percent = u128::from(now.done) * 100 / u128::from(now.total.max(1));
             let (done, total) = (format_size(now.done), format_size(now.total));
-            eprint!("\r\x1b[K{percent} %: {done} of {total} copied");
+            out::error(format_args!("\r\x1b[K{percent} %: {done} of {total} copied"));
             self.last.set(Some(Instant::now()));
         }
     }
 
     fn end(&self) {
         if self.last.take().is_some() {
-            eprint!("\r\x1b[K");
+            out::error("\r\x1b[K");
         }
     }
 }

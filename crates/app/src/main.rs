@@ -1,9 +1,10 @@
 //! The program `fourfold`: one file per subcommand, and what they share.
-#![allow(clippy::print_stdout)] // a program may print
+#![deny(clippy::print_stdout, clippy::print_stderr)] // they panic where the reader has gone: see `out`
 
 mod accounts;
 mod afp_view;
 mod announce;
+mod asking;
 mod bind;
 mod bonjour;
 mod check;
@@ -18,6 +19,7 @@ mod log;
 mod lun;
 mod luns;
 mod nfs_view;
+mod out;
 mod password;
 mod privileges;
 mod running;
@@ -34,12 +36,11 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 
 fn main() -> ExitCode {
-    let matches = cli::command().get_matches();
-    let cli = match cli::Cli::from_arg_matches(&matches) {
-        Ok(cli) => cli,
-        Err(error) => error.exit(),
-    };
-    exit::code(run(cli.command))
+    let matches = cli::command().try_get_matches();
+    match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {
+        Ok(cli) => exit::code(run(cli.command)),
+        Err(error) => exit::usage(&error),
+    }
 }
 
 fn run(command: cli::Command) -> anyhow::Result<ExitCode> {

@@ -1,11 +1,11 @@
 //! The NFS server as part of the program: settings in, status out.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use admin::control::{SessionStatus, Status};
+use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use conn::{Limits, Server, Watchdog};
 use nfs::server::{Company, Export, HandleSecret, Places, Portmap, Service, Sockets};
@@ -16,10 +16,17 @@ use crate::running::{Current, View, all_ended};
 use crate::volumes::Volumes;
 use crate::{bind, exports, here};
 
-/// Where every client looks for portmap.
-const PORTMAP: u16 = 111;
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
+
+/// What clients that ask on port 111 are told about.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// Our lock service.
+    pub(crate) locks: bool,
+    /// Our files.
+    pub(crate) files: bool,
+}
 
 /// The NFS server.
 pub(crate) struct NfsView {
@@ -27,6 +34,8 @@ pub(crate) struct NfsView {
     connections: Arc<Server>,
     watchdog: Arc<Watchdog>,
     volumes: Arc<Volumes>,
+    /// The sockets of our own portmap.
+    portmap: OnceLock<Vec<ListenerStatus>>,
 }
 
 impl NfsView {
@@ -51,19 +60,20 @@ impl NfsView {
             connections: Server::new(MOST_CONNECTIONS),
             watchdog: Watchdog::start("NFS"),
             volumes,
+            portmap: OnceLock::new(),
         });
         view.service.set_exports(view.exports(&current.settings)?);
         Ok(view)
     }
 
-    /// Answers on these listeners until told to stop. Whether clients find the lock service through port 111.
+    /// Answers on these listeners until told to stop. Gives what clients find through port 111.
     pub(crate) async fn serve(
         &self,
         bound: Option<Bound>,
         settings: &ServerSettings,
         stopping: watch::Receiver<bool>,
-    ) -> bool {
-        let Some(bound) = bound else { return false };
+    ) -> Found {
+        let Some(bound) = bound else { return Found::default() };
         let families = |wanted: fn(&IpAddr) -> bool| settings.listen.iter().any(wanted);
         let (ipv4, ipv6) = (families(IpAddr::is_ipv4), families(IpAddr::is_ipv6));
         self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
@@ -75,20 +85,24 @@ impl NfsView {
         found
     }
 
-    /// Whether clients find the lock service through port 111 now.
-    async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> bool {
+    /// What clients find through port 111 from now on.
+    async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> Found {
         if settings.ports.portmap == Port::Off {
-            return false;
+            return Found::default();
         }
         let portmap = nfs::server::announce(&self.service, || self.own_portmap(settings, stopping)).await;
-        match portmap {
-            Portmap::Registered => true,
-            Portmap::Served(address) => address.port() == PORTMAP,
-            Portmap::Off(why) => {
-                tracing::warn!(why, "clients do not find the lock service by themselves");
-                false
+        match &portmap {
+            Portmap::Registered { others } if !others.is_empty() => {
+                let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+                tracing::warn!(
+                    "rpcbind names another server for {}; clients that ask rpcbind reach that one",
+                    others.join(", ")
+                );
             }
+            Portmap::Off(why) => tracing::warn!(why, "clients do not find the lock service by themselves"),
+            Portmap::Registered { .. } | Portmap::Served(_) => {}
         }
+        Found { locks: portmap.finds_locks(), files: portmap.finds_files() }
     }
 
     /// Opens our own portmap, where no rpcbind runs.
@@ -101,6 +115,7 @@ impl NfsView {
         let bound = bound.map_err(|error| format!("{error:#}"))?.ok_or("it is turned off")?;
         let address = bound.tcp.first().and_then(|tcp| tcp.local_addr().ok()).ok_or("it has no address")?;
         self.service.set_places(Places { portmap: Some(bound.port), ..self.service.places() });
+        let _ = self.portmap.set(bound.listeners(Protocol::Portmap)); // it is opened once
         self.answer(bound, stopping);
         Ok(address)
     }
@@ -144,6 +159,7 @@ impl NfsView {
 impl View for NfsView {
     fn report(&self, status: &mut Status) {
         let now = SystemTime::now();
+        status.listeners.extend(self.portmap.get().into_iter().flatten().cloned());
         status.sessions.extend(self.connections.peers().iter().map(|peer| SessionStatus {
             protocol: Protocol::Nfs,
             peer: SocketAddr::new(peer.address.ip(), peer.address.port()),

@@ -1,7 +1,8 @@
 //! Asking for a password, without showing it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -9,24 +10,52 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 /// Longest password in bytes.
 const LONGEST: usize = 1024;
 
-/// The password for `name`: the first line of standard input if asked so or if that is not a terminal, else typed
-/// twice at the terminal.
-pub(crate) fn read(name: &str, from_stdin: bool) -> anyhow::Result<String> {
-    if from_stdin || !std::io::stdin().is_terminal() {
-        return first_line(&mut std::io::stdin().lock());
+/// Where a password comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// Typed twice at the terminal, or the first line of standard input where that is not one.
+    Asked,
+    /// The first line of standard input.
+    Stdin,
+    /// The first line of a file.
+    File(&'a Path),
+}
+
+impl<'a> Source<'a> {
+    /// What the flags say.
+    pub(crate) fn new(stdin: bool, file: Option<&'a Path>) -> Self {
+        match file {
+            Some(path) => Self::File(path),
+            None if stdin => Self::Stdin,
+            None => Self::Asked,
+        }
+    }
+}
+
+/// The password for the account `name`.
+pub(crate) fn read(name: &str, from: Source<'_>) -> anyhow::Result<String> {
+    match from {
+        Source::File(path) => {
+            let file = || format!("the password file {} cannot be read", path.display());
+            let mut file = BufReader::new(File::open(path).with_context(file)?);
+            return first_line(&mut file, &path.display().to_string());
+        }
+        Source::Asked if std::io::stdin().is_terminal() => {}
+        _ => return first_line(&mut std::io::stdin().lock(), "standard input"),
     }
     let mut terminal = Hidden::open()?;
     let first = terminal.ask(&format!("Password for {name}: "))?;
-    let second = terminal.ask("The same again: ")?;
+    let second = terminal.ask("Retype the password: ")?;
     if first != second {
         bail!("the two passwords differ; try again");
     }
     Ok(first)
 }
 
-fn first_line(input: &mut impl BufRead) -> anyhow::Result<String> {
+fn first_line(input: &mut impl BufRead, called: &str) -> anyhow::Result<String> {
     let mut line = Vec::new();
-    input.take(LONGEST as u64 + 2).read_until(b'\n', &mut line).context("standard input cannot be read")?;
+    let read = input.take(LONGEST as u64 + 2).read_until(b'\n', &mut line);
+    read.with_context(|| format!("{called} cannot be read"))?;
     while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
         line.pop();
     }
@@ -36,7 +65,7 @@ fn first_line(input: &mut impl BufRead) -> anyhow::Result<String> {
 fn checked(line: Vec<u8>) -> anyhow::Result<String> {
     if line.is_empty() {
         bail!(
-            "the password is empty; write it on the first line of standard input, or type it at a terminal"
+            "the password is empty; type it at a terminal, or write it on the first line of standard input or a file"
         );
     }
     if line.len() > LONGEST {
@@ -107,11 +136,11 @@ mod tests {
 
     #[test]
     fn only_the_first_line_of_standard_input_counts() {
-        assert_eq!(first_line(&mut &b"secret word\r\nmore\n"[..]).unwrap(), "secret word");
-        assert_eq!(first_line(&mut &b"no newline"[..]).unwrap(), "no newline");
-        assert!(first_line(&mut &b"\n"[..]).is_err());
-        assert!(first_line(&mut &b"\xff\n"[..]).is_err());
-        assert!(first_line(&mut &[b'x'; 5000][..]).is_err());
+        assert_eq!(first_line(&mut &b"secret word\r\nmore\n"[..], "test").unwrap(), "secret word");
+        assert_eq!(first_line(&mut &b"no newline"[..], "test").unwrap(), "no newline");
+        assert!(first_line(&mut &b"\n"[..], "test").is_err());
+        assert!(first_line(&mut &b"\xff\n"[..], "test").is_err());
+        assert!(first_line(&mut &[b'x'; 5000][..], "test").is_err());
     }
 
     #[test]

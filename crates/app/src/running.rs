@@ -109,6 +109,8 @@ impl Report for Running {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
             uptime_s: self.started.elapsed().as_secs(),
+            state: self.state.clone(),
+            settings: self.current().settings.file.as_ref().map(|file| self.arguments.folder.join(file)),
             listeners: self.listeners.clone(),
             shares: self.shares(),
             ..Status::default()
@@ -148,6 +150,7 @@ impl Running {
             .map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let accounts = accounts::read(&self.state, &settings).map_err(|error| vec![format!("{error:#}")])?;
         let mut lines: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+        lines.extend(accounts::unknown(&self.state, &settings).iter().map(ToString::to_string));
         let waiting = self.current().settings.needs_restart(&settings);
         lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
         let current = Arc::new(Current { settings, accounts });

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use admin::control::{self, AskError};
 
+use crate::asking::patiently;
 use crate::cli::Say;
-use crate::{exit, here};
+use crate::{exit, here, out};
 
 /// Asks the server of the state folder to show a message.
 pub(crate) fn run(arguments: &Say) -> anyhow::Result<ExitCode> {
@@ -13,12 +14,9 @@ pub(crate) fn run(arguments: &Say) -> anyhow::Result<ExitCode> {
         Ok(state) => state,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    match control::say(&state, &arguments.text) {
-        Ok(lines) => lines.iter().for_each(|line| println!("{line}")),
-        Err(error @ AskError::NoServer(_)) => {
-            eprintln!("fourfold: {error}");
-            return Ok(ExitCode::from(exit::NO_SERVER));
-        }
+    match patiently(|_| control::say(&state, &arguments.text)) {
+        Ok(lines) => out::lines(lines)?,
+        Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(error) => return Err(error.into()),
     }
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ use crate::bind::Bound;
 use crate::bonjour::BonjourView;
 use crate::cli::Serve;
 use crate::iscsi_view::IscsiView;
-use crate::nfs_view::NfsView;
+use crate::nfs_view::{Found, NfsView};
 use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
@@ -44,6 +44,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     log::start(&settings.server)?;
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
     let state = admin::State::open(&settings.server.state)?;
+    accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     vfs::backend::host::give_back_large_memory();
     privileges::raise_descriptor_limit();
@@ -84,11 +85,11 @@ async fn serve_until_stopped(
     let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, (accounts_changed, guesses.clone()))?;
     let at = ports.iscsi.map(|port| (recipe::address(&current.settings.server.listen), port));
     let iscsi = IscsiView::new(&current, state, volumes.clone(), at, guesses).await?;
-    let locks_found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
+    let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);
     iscsi.serve(bound.iscsi, &stopping);
-    let reach = ports.reachable(&current.settings.server.listen, locks_found);
+    let reach = ports.reachable(&current.settings.server.listen, found);
     let bonjour = BonjourView::start(&current, volumes.clone(), ports);
     let views: Vec<Arc<dyn View>> =
         vec![volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone()];
@@ -98,7 +99,7 @@ async fn serve_until_stopped(
     tokio::spawn(tend(volumes, afp.clone(), iscsi.clone()));
 
     if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
-        tracing::warn!(%error, "nobody reads standard output"); // which is no reason to stop
+        tracing::warn!("{error}; serving goes on");
     }
     heartbeat::start()?;
     notify(&[sd_notify::NotifyState::Ready]);
@@ -145,7 +146,10 @@ impl Bounds {
             (Protocol::Afp, &self.afp),
             (Protocol::Iscsi, &self.iscsi),
         ];
-        all.into_iter().flat_map(|(protocol, bound)| listeners(protocol, bound.as_ref())).collect()
+        let listeners = |(protocol, bound): (Protocol, &Option<Bound>)| {
+            bound.as_ref().map(|bound| bound.listeners(protocol)).unwrap_or_default()
+        };
+        all.into_iter().flat_map(listeners).collect()
     }
 
     fn ports(&self) -> Ports {
@@ -164,28 +168,22 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// What clients are told. `locks_found`: kernels find the lock service.
-    fn reachable(self, listen: &[IpAddr], locks_found: bool) -> Reachable {
+    /// What clients are told; `found` is what they find through port 111.
+    fn reachable(self, listen: &[IpAddr], found: Found) -> Reachable {
         let host = recipe::address(listen);
         Reachable {
-            nfs: self.nfs.map(|port| Reach { host, port, locks_found, secure: false }),
+            nfs: self.nfs.map(|port| Reach {
+                host,
+                port,
+                locks_found: found.locks,
+                files_found: found.files,
+                secure: false,
+            }),
             smb: self.smb.map(|port| (host, port)),
             afp: self.afp.map(|port| (host, port)),
             iscsi: self.iscsi.map(|port| (host, port)),
         }
     }
-}
-
-fn listeners(protocol: Protocol, bound: Option<&Bound>) -> Vec<ListenerStatus> {
-    let Some(bound) = bound else { return Vec::new() };
-    let tcp = bound.tcp.iter().map(|tcp| ("tcp", tcp.local_addr()));
-    let udp = bound.udp.iter().map(|udp| ("udp", udp.local_addr()));
-    tcp.chain(udp)
-        .filter_map(|(transport, address)| {
-            let transport = transport.to_owned();
-            Some(ListenerStatus { protocol, transport, address: address.ok()? })
-        })
-        .collect()
 }
 
 async fn tend(volumes: Arc<Volumes>, afp: Arc<AfpView>, iscsi: Arc<IscsiView>) {

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use admin::control::{self, AskError};
 
+use crate::asking::patiently;
 use crate::cli::Status;
-use crate::{exit, here};
+use crate::{exit, here, out};
 
 /// Asks the server of the state folder and prints its answer.
 pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
@@ -13,13 +14,10 @@ pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
         Ok(state) => state,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    match control::status(&state) {
-        Ok(status) if arguments.json => println!("{}", serde_json::to_string_pretty(&status)?),
-        Ok(status) => print!("{status}"),
-        Err(error @ AskError::NoServer(_)) => {
-            eprintln!("fourfold: {error}");
-            return Ok(ExitCode::from(exit::NO_SERVER));
-        }
+    match patiently(|_| control::status(&state)) {
+        Ok(status) if arguments.json => out::json(&status)?,
+        Ok(status) => out::print(status)?,
+        Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(error) => return Err(error.into()),
     }
     Ok(ExitCode::SUCCESS)

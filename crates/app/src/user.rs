@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 use admin::control::{self, AskError};
 use admin::{Settings, State};
-use auth::{AccountFile, Host, Ids, Record};
+use auth::{AccountFile, Host, Ids, Record, Secret};
 
+use crate::asking::patiently;
 use crate::cli::{Named, User, Where};
-use crate::{accounts, exit, here, password, who};
+use crate::password::Source;
+use crate::{accounts, exit, here, out, password, who};
 
 /// Changes or lists the accounts of a state folder, whether a server runs with it or not.
 pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
@@ -17,12 +19,14 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        User::Add { named, uid, gid, password_stdin, legacy_password, chap_secret } => {
-            let typed = Typed { from_stdin: *password_stdin, legacy: *legacy_password, chap: *chap_secret };
+        User::Add { named, uid, gid, password_stdin, password_file, legacy_password, chap_secret } => {
+            let from = Source::new(*password_stdin, password_file.as_deref());
+            let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
             add(&state, named, Ids { uid: *uid, gid: *gid }, typed)?;
         }
-        User::Passwd { named, password_stdin, legacy_password, chap_secret } => {
-            let typed = Typed { from_stdin: *password_stdin, legacy: *legacy_password, chap: *chap_secret };
+        User::Passwd { named, password_stdin, password_file, legacy_password, chap_secret } => {
+            let from = Source::new(*password_stdin, password_file.as_deref());
+            let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
             passwd(&state, named, typed)?;
         }
         User::Remove { named } => remove(&state, named)?,
@@ -32,15 +36,15 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
 }
 
 /// How a password comes, and how it is kept.
-struct Typed {
-    from_stdin: bool,
+struct Typed<'a> {
+    from: Source<'a>,
     /// With the part that the oldest Macs need.
     legacy: bool,
     /// As the secret of CHAP.
     chap: bool,
 }
 
-impl Typed {
+impl Typed<'_> {
     /// Keeps what was asked for beside the rest.
     fn keep(&self, file: &mut AccountFile, name: &str, password: &str) -> Result<(), auth::Error> {
         if self.legacy {
@@ -58,7 +62,7 @@ fn place(command: &User) -> &Where {
 }
 
 /// What can be known before the password is typed is said before.
-fn add(state: &Path, named: &Named, ids: Ids, typed: Typed) -> anyhow::Result<()> {
+fn add(state: &Path, named: &Named, ids: Ids, typed: Typed<'_>) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
     }
@@ -66,34 +70,32 @@ fn add(state: &Path, named: &Named, ids: Ids, typed: Typed) -> anyhow::Result<()
     if AccountFile::read(state)?.find(&named.name).is_some() {
         return Err(auth::Error::Exists(named.name.clone()).into());
     }
-    let password = password::read(&named.name, typed.from_stdin)?;
+    let password = password::read(&named.name, typed.from)?;
     AccountFile::edit(state, |file| {
         file.add(&named.name, ids, &password)?;
         typed.keep(file, &named.name, &password)
     })?;
-    println!("{}: made; acts as {}", named.name, acts_as(&named.name, ids, &host(&named.state)?));
+    let acts_as = acts_as(&named.name, ids, &host(&named.state)?);
     tell_server(state);
-    Ok(())
+    Ok(out::line(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
 }
 
-fn passwd(state: &Path, named: &Named, typed: Typed) -> anyhow::Result<()> {
+fn passwd(state: &Path, named: &Named, typed: Typed<'_>) -> anyhow::Result<()> {
     require(state, &named.name)?;
-    let password = password::read(&named.name, typed.from_stdin)?;
+    let password = password::read(&named.name, typed.from)?;
     AccountFile::edit(state, |file| {
         file.set_password(&named.name, &password)?;
         typed.keep(file, &named.name, &password)
     })?;
-    println!("{}: has another password", named.name);
     tell_server(state);
-    Ok(())
+    Ok(out::line(format_args!("{}: has another password", named.name))?)
 }
 
 fn remove(state: &Path, named: &Named) -> anyhow::Result<()> {
     require(state, &named.name)?;
     AccountFile::edit(state, |file| file.remove(&named.name))?;
-    println!("{}: removed", named.name);
     tell_server(state);
-    Ok(())
+    Ok(out::line(format_args!("{}: removed", named.name))?)
 }
 
 fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {
@@ -101,27 +103,40 @@ fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {
     let host = host(place)?;
     if json {
         let accounts: Vec<serde_json::Value> = file.accounts.iter().map(for_scripts).collect();
-        println!("{}", serde_json::to_string_pretty(&accounts)?);
-        return Ok(());
+        return out::json(&accounts);
     }
     if file.accounts.is_empty() {
-        println!("there are no accounts; `fourfold user add NAME` makes one");
+        out::line("there are no accounts; `fourfold user add NAME` makes one")?;
     }
     let width = file.accounts.iter().map(|account| account.name.chars().count()).max().unwrap_or(0);
     for account in &file.accounts {
         let disabled = if account.disabled { ", disabled" } else { "" };
-        println!(
-            "{:<width$}  acts as {}{disabled}",
-            account.name,
-            acts_as(&account.name, account.ids, &host)
-        );
+        let (acts_as, kept) = (acts_as(&account.name, account.ids, &host), kept(account));
+        out::line(format_args!("{:<width$}  acts as {acts_as}{disabled}; kept: {kept}", account.name))?;
     }
     Ok(())
 }
 
 fn for_scripts(account: &Record) -> serde_json::Value {
+    let secrets: Vec<&str> = account.secrets.iter().map(Secret::kind).collect();
     let Ids { uid, gid } = account.ids;
-    serde_json::json!({ "name": account.name, "uid": uid, "gid": gid, "disabled": account.disabled })
+    serde_json::json!({
+        "name": account.name, "uid": uid, "gid": gid, "disabled": account.disabled, "secrets": secrets
+    })
+}
+
+/// What is kept of an account's password, and so which logins it has.
+fn kept(account: &Record) -> String {
+    let names = account.secrets.iter().map(|secret| match secret {
+        Secret::Argon2(_) => "slow hash",
+        Secret::Nt(_) => "NT hash (SMB)",
+        Secret::Srp(_) => "SRP verifier (AFP)",
+        Secret::Legacy(_) => "legacy password (old Macs)",
+        Secret::Chap(_) => "CHAP secret (iSCSI)",
+        Secret::Unknown(_) => "a secret of a later version",
+    });
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "no password".into() } else { names.join(", ") }
 }
 
 fn require(state: &Path, name: &str) -> Result<(), auth::Error> {
@@ -144,8 +159,10 @@ fn acts_as(name: &str, ids: Ids, host: &Host) -> String {
 
 /// A running server takes the change over at once; without one there is nothing to tell.
 fn tell_server(state: &Path) {
-    match control::reload(state) {
+    match patiently(|_| control::reload(state)) {
         Ok(_) | Err(AskError::NoServer(_)) => {}
-        Err(error) => eprintln!("fourfold: the running server has not taken it over yet: {error}"),
+        Err(error) => {
+            out::error_line(format_args!("fourfold: the running server has not taken it over yet: {error}"));
+        }
     }
 }

@@ -72,8 +72,11 @@ impl Volumes {
             return Ok(known.volume.clone());
         }
         let many = settings.shares.len().max(1);
-        let options =
-            HostOptions { open_files: privileges::files_to_keep_open() / many, read_only: share.read_only };
+        let options = HostOptions {
+            open_files: privileges::files_to_keep_open() / many,
+            read_only: share.read_only,
+            private: Some(settings.server.state.clone()),
+        };
         let host = Host::open(&share.path, &options).with_context(|| {
             format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)
         })?;
@@ -103,13 +106,9 @@ impl View for Volumes {
     }
 }
 
-/// What is open, locked and cached in one share. Files are told by their names, and by their inode numbers, which
-/// `find -inum` finds.
+/// What is open, locked and cached in one share.
 fn held(share: &str, volume: &Volume, status: &mut Status) {
-    let file = |id: FileId| match volume.open_name(id) {
-        Some(name) => format!("{} (inode {})", String::from_utf8_lossy(&name), id.0),
-        None => format!("inode {}", id.0),
-    };
+    let file = |id: FileId| volume.open_name(id).map(|name| String::from_utf8_lossy(&name).into_owned());
     let modes = |modes: Modes| {
         let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
         letters.into_iter().filter(|(mode, _)| modes.meets(*mode)).map(|(_, letter)| letter).collect()
@@ -122,6 +121,7 @@ fn held(share: &str, volume: &Volume, status: &mut Status) {
     status.opens.extend(state.opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
         share: share.into(),
         file: file(open.file),
+        inode: open.file.0,
         owner: owner(open.client),
         access: modes(open.access),
         deny: modes(open.deny),
@@ -129,6 +129,7 @@ fn held(share: &str, volume: &Volume, status: &mut Status) {
     status.locks.extend(state.ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
         share: share.into(),
         file: file(range.file),
+        inode: range.file.0,
         owner: owner(range.lock.owner.client),
         start: range.lock.range.start(),
         length: range.lock.range.length().unwrap_or(0),
@@ -137,6 +138,7 @@ fn held(share: &str, volume: &Volume, status: &mut Status) {
     status.leases.extend(state.leases(MOST_SHOWN).into_iter().map(|lease| LeaseStatus {
         share: share.into(),
         file: file(lease.file),
+        inode: lease.file.0,
         owner: owner(lease.client),
         caching: caching(lease.held),
         recalled: lease.breaking,

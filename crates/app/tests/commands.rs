@@ -19,6 +19,36 @@ fn run(folder: &Path, words: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// The same with another standard output.
+fn run_into(folder: &Path, words: &[&str], input: &str, stdout: impl Into<Stdio>) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fourfold"))
+        .args(words)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes()); // it may not want any
+    child.wait_with_output().unwrap()
+}
+
+/// A pipe whose reader has gone, as that of `head -1` has. A child of another test may hold the reader until it runs its
+/// own program.
+fn no_reader() -> std::io::PipeWriter {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    drop(reader);
+    while writer.write(b"\n").is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    writer
+}
+
+/// A device without room: a write to it is ENOSPC.
+fn full() -> std::fs::File {
+    std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap()
+}
+
 fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
@@ -108,7 +138,7 @@ fn accounts_are_made_changed_listed_and_removed_without_showing_a_password() {
     assert_eq!(user(&["add", "invalid", "--uid", "4294967295"], "hunter2\n").0, 2);
     assert_eq!(user(&["add", "root", "--uid", "0", "--password-stdin"], "hunter3\n").0, 0);
     let twice = user(&["add", "root"], "hunter4\n");
-    assert!(twice.0 == 1 && twice.1.contains("`fourfold user passwd root` sets its password"), "{twice:?}");
+    assert!(twice.0 == 1 && twice.1.contains("`fourfold user passwd` sets its password"), "{twice:?}");
     assert_eq!(user(&["passwd", "root"], "hunter5\n").0, 0);
     assert_eq!(user(&["passwd", "root"], "\n").0, 1);
     let list = user(&["list", "--json"], "").1;
@@ -168,4 +198,181 @@ fn version_and_help_end_with_0() {
         let help = run(folder.path(), words, "");
         assert!(help.status.success() && out(&help).contains("Examples:"), "{words:?}");
     }
+}
+
+/// Every command that prints, in an order in which each has something to print; and its input.
+const PRINTING: [(&[&str], &str); 17] = [
+    (&["--help"], ""),
+    (&["--version"], ""),
+    (&["serve", "--help"], ""),
+    (&["check"], ""),
+    (&["user", "list"], ""),
+    (&["user", "add", "ada"], "secret\n"),
+    (&["user", "passwd", "ada"], "secret\n"),
+    (&["user", "list"], ""),
+    (&["user", "list", "--json"], ""),
+    (&["user", "remove", "ada"], ""),
+    (&["lun", "list"], ""),
+    (&["lun", "create", "A/disk", "64M"], ""),
+    (&["lun", "list"], ""),
+    (&["lun", "list", "--json"], ""),
+    (&["lun", "show", "A/disk"], ""),
+    (&["lun", "resize", "A/disk", "128M"], ""),
+    (&["lun", "remove", "A/disk", "--yes"], ""),
+];
+
+fn share_with_state() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("a")).unwrap();
+    let text = "[server]\nstate = \"state\"\n[[share]]\nname = \"A\"\npath = \"a\"\n";
+    std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+    folder
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_every_command_without_a_word() {
+    let folder = share_with_state();
+    for (words, input) in PRINTING {
+        let output = run_into(folder.path(), words, input, no_reader());
+        assert_eq!((output.status.code(), err(&output).as_str()), (Some(128 + 13), ""), "{words:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {
+    let folder = share_with_state();
+    for (words, input) in PRINTING {
+        let output = run_into(folder.path(), words, input, full());
+        assert_eq!(
+            (output.status.code(), err(&output).as_str()),
+            (
+                Some(1),
+                "fourfold: the answer cannot be written to standard output: No space left on device (os error 28)\n"
+            ),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_hangs_is_waited_for_with_a_word_and_not_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("s");
+    std::fs::create_dir(&state).unwrap();
+    std::fs::write(state.join("lock"), "4242\n").unwrap();
+    let _silent = std::os::unix::net::UnixListener::bind(state.join("control.sock")).unwrap();
+    let started = std::time::Instant::now();
+    let output = run(folder.path(), &["status", "--state", "s"], "");
+    let took = started.elapsed().as_secs();
+    assert!((10..25).contains(&took), "{took} s");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        err(&output).replace(&folder.path().display().to_string(), "TMP"),
+        "fourfold: the server has not answered yet; waiting for it\n\
+         fourfold: the server (process 4242) of the state folder TMP/s has not answered for 10 s; its log may say why, \
+         and a server that hangs must be killed\n"
+    );
+}
+
+#[test]
+fn the_list_of_accounts_says_what_is_kept_of_each_password() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("password"), "twelve bytes\nmore\n").unwrap();
+    let user = |words: &[&str]| {
+        let words: Vec<&str> = ["user"].iter().chain(words).chain(&["--state", "s"]).copied().collect();
+        let output = run(folder.path(), &words, "");
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", err(&output));
+        out(&output)
+    };
+    user(&["add", "ada", "--password-file", "password"]);
+    user(&["add", "grace", "--password-file", "password", "--chap-secret", "--legacy-password"]);
+    let list = user(&["list"]);
+    let kept = |name: &str| {
+        let line = list.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split("; kept: ").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(kept("ada"), "slow hash, NT hash (SMB), SRP verifier (AFP)");
+    assert_eq!(
+        kept("grace"),
+        "slow hash, NT hash (SMB), SRP verifier (AFP), legacy password (old Macs), CHAP secret (iSCSI)"
+    );
+    let accounts: serde_json::Value = serde_json::from_str(&user(&["list", "--json"])).unwrap();
+    assert_eq!(accounts[0]["secrets"], serde_json::json!(["argon2", "nt-hash", "srp"]));
+    assert_eq!(accounts[1]["secrets"], serde_json::json!(["argon2", "nt-hash", "srp", "legacy", "chap"]));
+    let file = auth::AccountFile::read(&folder.path().join("s")).unwrap();
+    assert_eq!(file.accounts[0].secrets[0].verifies("twelve bytes"), Some(true));
+    let gone = run(folder.path(), &["user", "passwd", "ada", "--password-file", "gone", "--state", "s"], "");
+    assert!(err(&gone).starts_with("fourfold: the password file gone cannot be read: "), "{}", err(&gone));
+}
+
+#[test]
+fn accounts_and_groups_that_are_not_there_are_a_warning_with_the_line() {
+    let folder = share_with_state();
+    let text = "[server]\nstate = \"state\"\niscsi-account = \"disk\"\n[[share]]\nname = \"A\"\npath = \"a\"\n\
+                users = [\"ada\", \"grace\"]\ngroups = [\"root\", \"no-such-group\"]\n[[user]]\nname = \"linus\"\n";
+    std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+    assert_eq!(run(folder.path(), &["user", "add", "ada"], "secret\n").status.code(), Some(0));
+    let output = run(folder.path(), &["check"], "");
+    assert_eq!(
+        (output.status.code(), out(&output).as_str()),
+        (
+            Some(0),
+            "fourfold.toml:3:1: note: there is no account \"disk\" with a CHAP secret; `fourfold user add --chap-secret` \
+             makes one\n\
+             fourfold.toml:7:17: note: there is no account \"grace\", so it opens the share \"A\" to no one; `fourfold user \
+             add` makes one\n\
+             fourfold.toml:8:19: note: this machine has no group \"no-such-group\", so it opens the share \"A\" to no one; \
+             write the name of a group of /etc/group\n\
+             fourfold.toml:10:1: note: the account \"linus\" has no password, so nobody can log in with it; `fourfold user \
+             add` sets one\n\
+             fourfold.toml: accepted, 1 share\n"
+        )
+    );
+}
+
+#[test]
+fn check_prints_every_setting_with_its_source_as_a_settings_file_that_is_accepted() {
+    let folder = share_with_state();
+    std::fs::write(
+        folder.path().join("fourfold.toml"),
+        "[server]\nstate = \"state\"\nsmb-port = \"off\"\n[[share]]\nname = \"A\"\npath = \"a\"\nafp-password = \"plans\"\n\
+         [[share.client]]\nmatch = [\"10.0.0.1\", \"fd00::/8\"]\n[[share.lun]]\nname = \"disk\"\nsize = \"3 GiB\"\n",
+    )
+    .unwrap();
+    let flags = ["check", "--print", "--nfs-port", "3049", "--read-only", "B=a", "--user", "ada:hunter2"];
+    let output = run(folder.path(), &flags, "");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    let top = folder.path().canonicalize().unwrap().display().to_string();
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ").replace(&top, "TMP"))
+        .collect();
+    for expected in [
+        "nfs-port = 3049 # command line: --nfs-port 3049",
+        "smb-port = \"off\" # fourfold.toml:3:1",
+        "grace-period = 45 # default",
+        "# afp-greeting: none # default",
+        "cache-size = \"256 MiB\" # default",
+        "path = \"TMP/a\" # fourfold.toml:6:1",
+        "read-only = true # command line: --read-only",
+        "afp-password = \"…\" # fourfold.toml:7:1",
+        "match = [\"10.0.0.1\", \"fd00::/8\"] # fourfold.toml:9:1",
+        "size = \"3 GiB\" # fourfold.toml:12:1",
+        "name = \"B\" # command line: B=a",
+        "name = \"ada\" # for this run",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected}\n{text}");
+    }
+    assert!(!text.contains("hunter2") && !text.contains("plans"));
+    for setting in admin::settings::SETTINGS.iter().filter(|s| s.table != admin::settings::Table::Client) {
+        let said = |line: &String| {
+            line.starts_with(&format!("{} = ", setting.key))
+                || line.starts_with(&format!("# {}: ", setting.key))
+        };
+        assert!(lines.iter().any(said), "{}", setting.path());
+    }
+    std::fs::write(folder.path().join("printed.toml"), text.replace("\"…\"", "\"plans\"")).unwrap();
+    let again = run(folder.path(), &["check", "--config", "printed.toml"], "");
+    assert_eq!(again.status.code(), Some(0), "{}\n{text}", err(&again));
 }

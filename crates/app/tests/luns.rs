@@ -138,7 +138,7 @@ fn a_lun_is_made_shown_resized_and_removed_without_a_server() {
     let scene = Scene::new("");
     assert!(scene.done(&["list"]).starts_with("there are no LUNs"));
     let made = scene.done(&["create", "A/video", "1G", "--initiator", "iqn.1993-08.org.debian:*"]);
-    assert!(made.starts_with("A/video: made, 1 GiB"), "{made}");
+    assert!(made.starts_with("A/video: made, 1 GiB (1073741824 bytes); it takes room"), "{made}");
     let lun = scene.show("A/video");
     assert_eq!((lun.size, lun.block_size, lun.number, lun.served), (GIB, 512, 0, false));
     assert!(lun.naa.starts_with('3') && lun.naa.len() == 16, "{}", lun.naa);
@@ -146,7 +146,11 @@ fn a_lun_is_made_shown_resized_and_removed_without_a_server() {
     assert_eq!(lun.initiators, ["iqn.1993-08.org.debian:*"]);
     assert_eq!(std::fs::metadata(scene.own("video")).unwrap().len(), GIB);
     assert!(scene.refused(&["create", "A/VIDEO", "1G"]).contains("there is a LUN A/video already"));
-    assert!(scene.done(&["resize", "A/video", "1.5 GiB"]).contains("has 1.5 GiB now, 1 GiB before"));
+    assert!(
+        scene
+            .done(&["resize", "A/video", "1.5 GiB"])
+            .contains("has 1.5 GiB (1610612736 bytes) now, 1 GiB before")
+    );
     assert!(scene.refused(&["resize", "A/video", "1G"]).contains("`--shrink` makes it 1 GiB"));
     assert!(scene.refused(&["resize", "A/video", "1G", "--shrink"]).contains("add --yes"));
     scene.done(&["resize", "A/video", "1G", "--shrink", "--yes"]);
@@ -166,6 +170,13 @@ fn what_cannot_be_is_said_with_what_to_do() {
         scene.refused(&["create", "B/video", "1G"]).contains("there is no share \"B\"; the shares are: A")
     );
     assert!(scene.refused(&["create", "A/video", "much"]).contains("is no size"));
+    assert!(
+        scene
+            .refused(&["create", "A/video", "3"])
+            .contains("\"3\" has no unit; write 3G for GiB, or 3B for bytes")
+    );
+    assert!(scene.refused(&["create", "A/video", "3B"]).contains("a LUN of 4 KiB (4096 bytes) is too small"));
+    assert!(scene.list().is_empty());
     assert!(scene.refused(&["create", "A/video"]).contains("say how large it is"));
     assert!(scene.refused(&["create", "A/video", "8000 PiB"]).contains("file system has at most"));
     assert!(
@@ -300,4 +311,31 @@ fn what_was_made_is_there_after_a_kill() {
     assert_eq!(log_in(&after).1, 0);
     let hidden = |path: &Path| path.file_name().unwrap() == ".fourfold-luns";
     assert!(std::fs::read_dir(scene.file("")).unwrap().any(|entry| hidden(&entry.unwrap().path())));
+}
+
+#[test]
+fn what_the_state_knows_is_listed_without_settings_and_without_a_server() {
+    let scene = Scene::new("");
+    scene.done(&["create", "A/video", "1G"]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let state = scene.0.path().join("state");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("lun").args(words).arg("--state").arg(&state).current_dir(elsewhere.path());
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let said = String::from_utf8(run(&["list"]).stdout).unwrap();
+    assert!(
+        said.contains("A/video  -") && said.contains("not served: no server runs, and no settings"),
+        "{said}"
+    );
+    let listed: Vec<LunStatus> = serde_json::from_slice(&run(&["list", "--json"]).stdout).unwrap();
+    assert_eq!((listed.len(), &*listed[0].name, listed[0].number), (1, "video", 0));
+    assert_eq!(listed[0].target, scene.show("A/video").target);
+    assert_eq!(run(&["show", "A/video"]).status.code(), Some(0));
+    let refused = run(&["resize", "A/video", "2G"]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("no server runs, and no settings file names the share \"A\""), "{said}");
+    assert!(!elsewhere.path().join("state").exists());
 }

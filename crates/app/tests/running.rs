@@ -1,7 +1,7 @@
 //! A running server as its operator meets it: start, status, reload, a second one, kill -9, stop.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +17,10 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path) -> Self {
+        Self::start_logging_to(folder, Stdio::null())
+    }
+
+    fn start_logging_to(folder: &Path, log: impl Into<Stdio>) -> Self {
         let ports = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--iscsi-port", "0"];
         let flags = ["--listen", "127.0.0.1", "--state", "state", "--portmap-port", "off"];
         let mut child = Command::new(PROGRAM)
@@ -26,7 +30,7 @@ impl Server {
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -78,6 +82,17 @@ fn folder() -> tempfile::TempDir {
 fn share(folder: &Path, name: &str) {
     let text = format!("[[share]]\nname = \"{name}\"\npath = \"{name}\"\n");
     std::fs::write(folder.join("fourfold.toml"), text).unwrap();
+}
+
+/// A pipe whose reader has gone, as that of `head -1` has. A child of another test may hold the reader until it runs its
+/// own program.
+fn no_reader() -> std::io::PipeWriter {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    drop(reader);
+    while writer.write(b"\n").is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    writer
 }
 
 fn fourfold(folder: &Path, words: &[&str]) -> Output {
@@ -148,4 +163,40 @@ fn after_kill_9_the_next_server_is_the_same_one() {
         assert_eq!(identity(&server), before);
         assert_eq!(shares(folder.path()), ["One"]);
     }
+}
+
+#[test]
+fn answers_of_the_server_go_to_a_reader_that_has_gone_without_a_panic() {
+    let folder = folder();
+    let _server = Server::start(folder.path());
+    let commands: [&[&str]; 4] = [&["status"], &["status", "--json"], &["say", "hello"], &["lun", "list"]];
+    for words in commands {
+        let mut command = Command::new(PROGRAM);
+        command.args(words).args(["--state", "state"]).current_dir(folder.path()).stdin(Stdio::null());
+        let output = command.stdout(no_reader()).output().unwrap();
+        assert_eq!((output.status.code(), &*output.stderr), (Some(128 + 13), &b""[..]), "{words:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command.stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+        assert!(said.contains("standard output: No space left on device"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_server_goes_on_when_its_log_has_no_reader_any_more() {
+    let folder = folder();
+    let server = Server::start_logging_to(folder.path(), no_reader());
+    for name in ["Gone", "Two"] {
+        share(folder.path(), name); // the first is refused; both are logged
+        server.signal(rustix::process::Signal::HUP);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while shares(folder.path()) != ["Two"] {
+        assert!(Instant::now() < deadline, "the new share does not come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.signal(rustix::process::Signal::TERM);
+    assert_eq!(server.exit_code(), Some(0));
 }

@@ -38,12 +38,12 @@ pub struct Record {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file system said no.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {why}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
-        source: io::Error,
+        /// What it said. Not the error's `source`: it is part of the line, and would be reported twice.
+        why: io::Error,
     },
     /// The file was written by a later version.
     #[error(
@@ -66,10 +66,10 @@ pub enum Error {
         reason: String,
     },
     /// An account of this name is there already.
-    #[error("there is an account {0:?} already; `fourfold user passwd {0}` sets its password")]
+    #[error("there is an account {0:?} already; `fourfold user passwd` sets its password")]
     Exists(String),
     /// There is no account of this name.
-    #[error("there is no account {0:?}; `fourfold user list` shows them, `fourfold user add {0}` makes it")]
+    #[error("there is no account {0:?}; `fourfold user list` shows them, `fourfold user add` makes one")]
     Missing(String),
     /// The name cannot be one.
     #[error(
@@ -132,7 +132,7 @@ impl AccountFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { path, accounts: Vec::new() });
             }
-            Err(source) => return Err(Error::Io { path, source }),
+            Err(why) => return Err(Error::Io { path, why }),
         };
         let accounts = parse(&path, &text)?;
         Ok(Self { path, accounts })
@@ -243,7 +243,7 @@ impl AccountFile {
         let text = toml_edit::ser::to_string_pretty(&Written { format: FORMAT, account })
             .map_err(|error| damaged(error.to_string()))?;
         durable::replace(&self.path, text.as_bytes())
-            .map_err(|source| Error::Io { path: self.path.clone(), source })
+            .map_err(|why| Error::Io { path: self.path.clone(), why })
     }
 }
 
@@ -287,7 +287,7 @@ fn secrets(name: &str, password: &str) -> Result<Vec<Secret>, Error> {
 /// Held while the accounts change; the system lets go of it when the process ends, however it ends.
 fn lock(state: &Path) -> Result<File, Error> {
     let path = state.join("accounts.lock");
-    durable::lock(&path).map_err(|source| Error::Io { path, source })
+    durable::lock(&path).map_err(|why| Error::Io { path, why })
 }
 
 #[cfg(test)]

@@ -97,6 +97,19 @@ impl Secret {
         Some(Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
     }
 
+    /// What it is called where people choose what is kept.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Argon2(_) => "argon2",
+            Self::Nt(_) => "nt-hash",
+            Self::Srp(_) => "srp",
+            Self::Legacy(_) => "legacy",
+            Self::Chap(_) => "chap",
+            Self::Unknown(stored) => &stored.kind,
+        }
+    }
+
     pub(crate) fn store(&self) -> Stored {
         let stored = |kind: &str, value| Stored { kind: kind.into(), version: 1, value };
         match self {

@@ -7,11 +7,13 @@ use crate::{Error, Kind, Result, Volume};
 
 /// Where disks are kept that are served block by block.
 pub const DISKS: &[u8] = b".fourfold-luns";
+/// Where a server's state may be left from versions that kept it in the current folder.
+const STATE: &[u8] = b".fourfold";
 
 /// Whether nobody but the server itself may use this name, anywhere in a share.
 #[must_use]
 pub fn is_own_name(name: &[u8]) -> bool {
-    name == STORE || name == DISKS
+    name == STORE || name == DISKS || name == STATE
 }
 
 /// Nobody's business.

@@ -5,10 +5,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+
 use super::{LunAnswer, LunRequest, Progress, Request, Response, Status, at_socket};
 
-/// How long the server may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the server may be silent. While it does something long it says every second that it goes on.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest response in bytes: a server with ten thousand clients fits.
 const LONGEST_RESPONSE: u64 = 64 << 20;
 
@@ -27,9 +30,28 @@ pub enum AskError {
     /// The server refused; the lines say why.
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
-    /// The talk broke off.
+    /// It is there but silent.
+    #[error(
+        "the server{} of the state folder {} has not answered for {} s; its log may say why, and a server that hangs must be \
+         killed",
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default(), state.display(), PATIENCE.as_secs()
+    )]
+    Silent {
+        /// Its state folder.
+        state: PathBuf,
+        /// Its process.
+        pid: Option<u32>,
+    },
+    /// The connection broke.
     #[error("the server did not answer: {0}; see its log")]
-    Broken(#[from] io::Error),
+    Broken(io::Error),
+}
+
+/// Without making it the error's `source`: it is part of the line, and would be reported twice.
+impl From<io::Error> for AskError {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
 }
 
 /// What the server is doing.
@@ -98,9 +120,24 @@ pub fn ask(state: &Path, request: Request) -> Result<Response, AskError> {
 }
 
 fn ask_for(state: &Path, request: Request, progress: &mut dyn FnMut(Progress)) -> Result<Response, AskError> {
+    exchange(state, request, progress).map_err(|error| match error {
+        AskError::Broken(error)
+            if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+        {
+            let lock = std::fs::read_to_string(state.join("lock")).unwrap_or_default();
+            AskError::Silent { state: state.into(), pid: lock.trim().parse().ok() }
+        }
+        other => other,
+    })
+}
+
+fn exchange(
+    state: &Path,
+    request: Request,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Response, AskError> {
     let mut stream = connect(state)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_vec(&request).map_err(io::Error::from)?;
     line.push(b'\n');
     stream.write_all(&line)?;
@@ -116,9 +153,18 @@ fn ask_for(state: &Path, request: Request, progress: &mut dyn FnMut(Progress)) -
 }
 
 fn connect(state: &Path) -> Result<UnixStream, AskError> {
-    at_socket(state, |path| UnixStream::connect(path)).map_err(|error| match error.kind() {
+    at_socket(state, connect_in_time).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NoServer(state.into()),
         io::ErrorKind::PermissionDenied => AskError::Forbidden(state.into()),
         _ => AskError::Broken(error),
     })
+}
+
+/// A server that hangs accepts nothing, and a connection waits for ever once too many wait: the time limit for writing
+/// counts for connecting, too, unix(7).
+fn connect_in_time(path: &Path) -> io::Result<UnixStream> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
 }

@@ -4,9 +4,10 @@
 //!
 //! ```text
 //! {"ask":"status"}            {"status":{…}}
-//! {"ask":"reload"}            {"done":["what was taken over"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}
+//! {"ask":"reload"}            {"done":["what was taken over"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}; see below
 //! {"ask":"say","text":"…"}    {"done":["who was told"]}
-//! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer there may be {"progress":{…}}
+//! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer to this and to
+//!                             "reload" there may be {"progress":{…}}, every second
 //! anything else               {"refused":["…"]}
 //! ```
 
@@ -20,7 +21,8 @@ pub use client::{AskError, ask, lun, reload, say, status};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
-    LeaseStatus, ListenerStatus, LockStatus, MountLine, OpenStatus, SessionStatus, ShareStatus, Status,
+    LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus, SessionStatus, ShareStatus,
+    Status,
 };
 
 use std::fs::File;

@@ -142,7 +142,8 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
         }
     };
     let (say, responses) = mpsc::channel(PROGRESS_AHEAD);
-    let progress = matches!(request, Request::Lun(_)).then_some(Progress { done: 0, total: 0 });
+    let long = matches!(request, Request::Lun(_) | Request::Reload);
+    let progress = long.then_some(Progress { done: 0, total: 0 });
     tokio::spawn(async move {
         let meanwhile = say.clone();
         let work = move || work(request, &*report, &meanwhile);

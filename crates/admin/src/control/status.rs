@@ -17,6 +17,10 @@ pub struct Status {
     pub pid: u32,
     /// Seconds since it started.
     pub uptime_s: u64,
+    /// Its state folder.
+    pub state: PathBuf,
+    /// The settings file that it reads, if there is one.
+    pub settings: Option<PathBuf>,
     /// Its sockets.
     pub listeners: Vec<ListenerStatus>,
     /// Its shares.
@@ -35,11 +39,33 @@ pub struct Status {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListenerStatus {
     /// Who answers there.
-    pub protocol: Protocol,
+    pub protocol: Listener,
     /// `tcp` or `udp`.
     pub transport: String,
     /// Where.
     pub address: SocketAddr,
+}
+
+/// Who answers at a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Listener {
+    /// Multicast DNS.
+    Bonjour,
+    /// A protocol with a port of its own.
+    #[serde(untagged)]
+    Protocol(Protocol),
+}
+
+impl Listener {
+    /// The name people read.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Bonjour => "Bonjour",
+            Self::Protocol(protocol) => protocol.title(),
+        }
+    }
 }
 
 /// A share.
@@ -93,8 +119,10 @@ pub struct SessionStatus {
 pub struct OpenStatus {
     /// In which share.
     pub share: String,
-    /// Its path there, or its number where the path is not known.
-    pub file: String,
+    /// Its name; `None`: it is not known.
+    pub file: Option<String>,
+    /// Its inode number, which `find -inum` finds.
+    pub inode: u64,
     /// Who, as far as the tree knows.
     pub owner: String,
     /// What they may do: some of `r`, `w`.
@@ -108,8 +136,10 @@ pub struct OpenStatus {
 pub struct LockStatus {
     /// In which share.
     pub share: String,
-    /// The file.
-    pub file: String,
+    /// The file's name; `None`: it is not known.
+    pub file: Option<String>,
+    /// Its inode number.
+    pub inode: u64,
     /// Who.
     pub owner: String,
     /// The first byte.
@@ -125,8 +155,10 @@ pub struct LockStatus {
 pub struct LeaseStatus {
     /// In which share.
     pub share: String,
-    /// The file.
-    pub file: String,
+    /// The file's name; `None`: it is not known.
+    pub file: Option<String>,
+    /// Its inode number.
+    pub inode: u64,
     /// Who.
     pub owner: String,
     /// What may be cached: some of `r` (contents), `w` (changes), `h` (the open itself).

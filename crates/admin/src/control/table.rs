@@ -8,6 +8,10 @@ use crate::settings::units::format_size;
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "fourfold {}, process {}, up {}", self.version, self.pid, duration(self.uptime_s))?;
+        writeln!(f, "state folder {}", clean(&self.state.display().to_string()))?;
+        if let Some(settings) = &self.settings {
+            writeln!(f, "settings {}", clean(&settings.display().to_string()))?;
+        }
         let listeners = self
             .listeners
             .iter()
@@ -47,10 +51,10 @@ impl Status {
     }
 
     fn state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let opens = self
-            .opens
-            .iter()
-            .map(|o| [o.share.clone(), o.file.clone(), o.owner.clone(), o.access.clone(), o.deny.clone()]);
+        let opens = self.opens.iter().map(|o| {
+            let file = file(o.file.as_deref(), o.inode);
+            [o.share.clone(), file, o.owner.clone(), o.access.clone(), o.deny.clone()]
+        });
         table(f, "Open files", ["share", "file", "owner", "access", "deny"], opens)?;
         let locks = self.locks.iter().map(|l| {
             let range = match l.length {
@@ -58,12 +62,13 @@ impl Status {
                 length => format!("{} + {length}", l.start),
             };
             let kind = if l.exclusive { "exclusive" } else { "shared" };
-            [l.share.clone(), l.file.clone(), l.owner.clone(), range, kind.to_owned()]
+            [l.share.clone(), file(l.file.as_deref(), l.inode), l.owner.clone(), range, kind.to_owned()]
         });
         table(f, "Locks", ["share", "file", "owner", "range", "kind"], locks)?;
         let leases = self.leases.iter().map(|l| {
             let recalled = if l.recalled { "being recalled" } else { "" };
-            [l.share.clone(), l.file.clone(), l.owner.clone(), l.caching.clone(), recalled.to_owned()]
+            let file = file(l.file.as_deref(), l.inode);
+            [l.share.clone(), file, l.owner.clone(), l.caching.clone(), recalled.to_owned()]
         });
         table(f, "Leases", ["share", "file", "owner", "caching", ""], leases)
     }
@@ -114,6 +119,11 @@ fn line(f: &mut fmt::Formatter<'_>, cells: &[String], widths: &[usize]) -> fmt::
     writeln!(f, "  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
 }
 
+/// A file by its name, and by its inode number, as others may have the same name.
+fn file(name: Option<&str>, inode: u64) -> String {
+    name.map_or_else(|| format!("inode {inode}"), |name| format!("{name} (inode {inode})"))
+}
+
 /// File names come from clients: nothing in them may steer the terminal.
 fn clean(cell: &str) -> String {
     cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
@@ -134,19 +144,20 @@ fn duration(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{ListenerStatus, MountLine, OpenStatus};
+    use crate::control::{Listener, ListenerStatus, MountLine, OpenStatus};
     use crate::settings::Protocol;
 
     #[test]
     fn columns_are_aligned_and_control_characters_harmless() {
         let listener = |address: &str| ListenerStatus {
-            protocol: Protocol::Nfs,
+            protocol: Listener::Protocol(Protocol::Nfs),
             transport: "tcp".into(),
             address: address.parse().unwrap(),
         };
         let open = OpenStatus {
             share: "A".into(),
-            file: "x\x1b[2Jy".into(),
+            file: Some("x\x1b[2Jy".into()),
+            inode: 5,
             owner: "nfs".into(),
             access: "rw".into(),
             deny: String::new(),
@@ -155,11 +166,13 @@ mod tests {
             version: "1.2.3".into(),
             pid: 7,
             uptime_s: 3_725,
+            state: "/state".into(),
             listeners: vec![listener("127.0.0.1:2049"), listener("[::1]:2049")],
             opens: vec![open],
             ..Status::default()
         };
         let expected = "fourfold 1.2.3, process 7, up 1 h 2 min
+state folder /state
 
 Listening: 2
   protocol  transport  address
@@ -171,8 +184,8 @@ Shares: none
 Clients: none
 
 Open files: 1
-  share  file    owner  access  deny
-  A      x?[2Jy  nfs    rw
+  share  file              owner  access  deny
+  A      x?[2Jy (inode 5)  nfs    rw
 
 Locks: none
 

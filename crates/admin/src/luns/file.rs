@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names::target_suffix;
 use super::record::{LunOptions, LunRecord};
+use crate::recipe::quote;
 use crate::settings::{MOST_NUMBER, is_lun_name};
 
 /// The version of the format that this program writes.
@@ -28,12 +29,12 @@ pub struct LunFile {
 #[derive(Debug, thiserror::Error)]
 pub enum LunError {
     /// The file system said no.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {why}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
-        source: io::Error,
+        /// What it said. Not the error's `source`: it is part of the line, and would be reported twice.
+        why: io::Error,
     },
     /// The file was written by a later version.
     #[error(
@@ -60,7 +61,7 @@ pub enum LunError {
         reason: String,
     },
     /// A LUN of this name is there already.
-    #[error("there is a LUN {0} already; `fourfold lun show '{0}'` tells about it")]
+    #[error("there is a LUN {0} already; `fourfold lun show {quoted}` tells about it", quoted = quote(.0))]
     Exists(String),
     /// There is no LUN of this name.
     #[error("there is no LUN {0}; `fourfold lun list` shows them")]
@@ -159,7 +160,7 @@ impl LunFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { path, luns: Vec::new() });
             }
-            Err(source) => return Err(LunError::Io { path, source }),
+            Err(why) => return Err(LunError::Io { path, why }),
         };
         let luns = parse(&path, &text)?;
         Ok(Self { path, luns })
@@ -314,7 +315,7 @@ impl LunFile {
         let text = toml_edit::ser::to_string_pretty(&written)
             .map_err(|error| LunError::Damaged { path: self.path.clone(), reason: error.to_string() })?;
         durable::replace(&self.path, text.as_bytes())
-            .map_err(|source| LunError::Io { path: self.path.clone(), source })
+            .map_err(|why| LunError::Io { path: self.path.clone(), why })
     }
 }
 
@@ -406,7 +407,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
 /// Held while the LUNs change; the system lets go of it when the process ends, however it ends.
 fn lock(state: &Path) -> Result<File, LunError> {
     let path = state.join("luns.lock");
-    durable::lock(&path).map_err(|source| LunError::Io { path, source })
+    durable::lock(&path).map_err(|why| LunError::Io { path, why })
 }
 
 #[cfg(test)]

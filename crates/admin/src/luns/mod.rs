@@ -19,10 +19,12 @@ use std::path::PathBuf;
 pub use file::{LunError, LunFile, NewLun};
 pub use names::split;
 pub use record::{LunOptions, LunRecord};
-pub use resolve::{Lun, Resolved, prefix, resolve};
+pub use resolve::{Lun, Resolved, own_prefix, prefix, resolve};
 
 /// Sizes of LUNs are whole blocks of so many bytes, whatever their own block size.
 pub const LUN_BLOCK: u64 = 4096;
+/// Bytes of the smallest LUN that is made: less is a size whose unit was forgotten.
+pub const SMALLEST_LUN: u64 = 1 << 20;
 
 /// The file of a LUN that is the server's own, from the share's folder on.
 #[must_use]

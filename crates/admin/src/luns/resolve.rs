@@ -7,6 +7,7 @@ use super::file::{LunError, LunFile, NewLun};
 use super::names::target_name;
 use super::own_file;
 use super::record::{LunOptions, LunRecord};
+use crate::recipe::quote;
 use crate::settings::{LunSettings, Place, Protocol, Settings, ShareSettings};
 
 /// A LUN to serve.
@@ -40,8 +41,13 @@ impl Lun {
 /// What the names of targets begin with.
 #[must_use]
 pub fn prefix(settings: &Settings, server_id: &[u8; 16]) -> String {
-    let own = || format!("iqn.2026-11.local.fourfold-{}", auth::hex::encode(&server_id[..4]));
-    settings.server.iscsi_name.clone().unwrap_or_else(own)
+    settings.server.iscsi_name.clone().unwrap_or_else(|| own_prefix(server_id))
+}
+
+/// The same where the settings do not say it.
+#[must_use]
+pub fn own_prefix(server_id: &[u8; 16]) -> String {
+    format!("iqn.2026-11.local.fourfold-{}", auth::hex::encode(&server_id[..4]))
 }
 
 /// Notes in the state folder who the LUNs of the settings are, and gives all that are to be served.
@@ -170,9 +176,9 @@ fn disagreement(record: &LunRecord, set: &LunSettings, share: &Path) -> Option<(
         let is = record.file.clone().unwrap_or_else(|| own_file(&record.name));
         let what = format!(
             "it is the file `{}`, and another would be another disk; choose another name, or `fourfold lun remove \
-             --keep-file '{}'` first",
+             --keep-file {}` first",
             is.display(),
-            record.full_name()
+            quote(&record.full_name())
         );
         return Some((set.places.file.clone(), what));
     }

@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::accounts;
 use super::defaults::{default_state, find_file};
 use super::diagnostic::{Diagnostic, Findings, Place};
+use super::effective::{self, Written};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::kind::Port;
 use super::lun;
+use super::mentions;
 use super::model::{
     Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
-    ShareSettings, Squash, UserSettings,
+    ShareSettings, Squash,
 };
 use super::section::Section;
 use super::share;
@@ -23,14 +26,23 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong, not only the first.
     pub fn load(arguments: &Arguments) -> Result<Self, Vec<Diagnostic>> {
+        Ok(Self::load_explained(arguments)?.0)
+    }
+
+    /// The same, and a text that shows every setting as it counts, with where it comes from.
+    ///
+    /// # Errors
+    /// Everything that is wrong, not only the first.
+    pub fn load_explained(arguments: &Arguments) -> Result<(Self, String), Vec<Diagnostic>> {
         let mut findings = Findings::default();
         let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
         let sections = read(arguments, file.as_deref(), &mut findings);
-        let settings = build(arguments, file, sections, &mut findings);
+        let (settings, written) = build(arguments, file, sections, &mut findings);
         if findings.refused() {
             return Err(findings.sorted());
         }
-        Ok(Self { notes: findings.sorted(), ..settings })
+        let text = effective::text(&settings, &written, arguments.privileged);
+        Ok((Self { notes: findings.sorted(), ..settings }, text))
     }
 
     /// The state folder alone, for commands that talk to a running server: nothing else need be right.
@@ -62,20 +74,24 @@ fn build(
     file: Option<PathBuf>,
     sections: Sections,
     findings: &mut Findings,
-) -> Settings {
-    let mut server = sections.server.unwrap_or_else(|| Section::empty(Table::Server));
+) -> (Settings, Written) {
+    let Sections { server, shares: mut sections_of_shares, users: sections_of_users } = sections;
+    let mut server = server.unwrap_or_else(|| Section::empty(Table::Server));
     flags::server(arguments, &mut server, findings);
     check_ports(&server, findings);
     let settings = server_settings(arguments, file.as_deref(), &server);
     let beside =
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
-    let none_written = sections.shares.is_empty() && arguments.shares.is_empty();
-    let shares = share::all(arguments, &beside, sections.shares, findings);
+    let none_written = sections_of_shares.is_empty() && arguments.shares.is_empty();
+    let shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
     check_afp_logins(&server, &settings, findings);
     check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     lun::check(&shares, findings);
-    share::check_state(&settings.state, server.place_of("state"), &shares, findings);
+    check_reachable(&server, &settings.ports, &shares, findings);
+    let set = server.is_set("state").then(|| server.place_of("state"));
+    share::check_state(&settings.state, set, &shares, findings);
+    note_earlier_state(arguments, set, &settings.state, findings);
     if none_written && !findings.refused() {
         findings.error(
             &file.as_ref().map_or(Place::Default, |path| Place::File {
@@ -87,9 +103,11 @@ fn build(
             "name a folder, `fourfold serve ~/Share`, or write a `[[share]]` with `name` and `path`",
         );
     }
-    let users = users(arguments, &sections.users, findings);
+    let users = accounts::all(arguments, &sections_of_users, findings);
     let shares = shares.into_iter().map(|(_, share)| share).collect();
-    Settings { file, server: settings, shares, users, notes: Vec::new() }
+    let written = Written { server, shares: sections_of_shares, users: sections_of_users };
+    let mentions = mentions::of(&written);
+    (Settings { file, server: settings, shares, users, mentions, notes: Vec::new() }, written)
 }
 
 fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section) -> ServerSettings {
@@ -139,10 +157,6 @@ fn ports(server: &Section) -> Ports {
         smb: server.port("smb-port"),
         afp: server.port("afp-port"),
         iscsi: server.port("iscsi-port"),
-        admin: match server.port("admin-port") {
-            Port::Standard => Port::Off,
-            set => set,
-        },
         portmap: server.port("portmap-port"),
     }
 }
@@ -150,11 +164,28 @@ fn ports(server: &Section) -> Ports {
 /// A state folder of the file counts from the file's folder, one of the command line from the current folder.
 fn state(arguments: &Arguments, file: Option<&Path>, server: &Section) -> PathBuf {
     let Some(set) = server.text("state") else {
-        return default_state(arguments.privileged, file, &arguments.folder);
+        let home = arguments.state_home.as_deref();
+        return default_state(arguments.privileged, file, &arguments.folder, home);
     };
     match (server.place_of("state"), file.and_then(Path::parent)) {
         (Place::File { .. }, Some(beside)) => arguments.folder.join(beside).join(set),
         _ => arguments.folder.join(set),
+    }
+}
+
+/// Names the state folder that an earlier version made, as it is another one than people expect by now.
+fn note_earlier_state(arguments: &Arguments, set: Option<&Place>, state: &Path, findings: &mut Findings) {
+    let Some(home) = arguments.state_home.as_ref().filter(|_| set.is_none() && !arguments.privileged) else {
+        return;
+    };
+    if !state.starts_with(home) {
+        let (state, home) = (state.display(), home.join("fourfold"));
+        let what = format!("the state folder is `{state}`, which an earlier version made");
+        findings.note(
+            &Place::Default,
+            what,
+            format!("move it to `{}` to have it from everywhere", home.display()),
+        );
     }
 }
 
@@ -214,6 +245,30 @@ fn check_encryption(
     }
 }
 
+/// A server with every protocol turned off serves nothing; a share may be left without one that is on.
+fn check_reachable(server: &Section, ports: &Ports, shares: &[share::Placed], findings: &mut Findings) {
+    let off = |protocol: Protocol| ports.of(protocol) == Port::Off;
+    if Protocol::SERVED.into_iter().all(off) {
+        findings.error(
+            server.place_of("nfs-port"),
+            "NFS, SMB, AFP and iSCSI are all turned off, so nothing would be served",
+            "leave one of `nfs-port`, `smb-port`, `afp-port` and `iscsi-port` on",
+        );
+        return;
+    }
+    for ((place, _), share) in shares.iter().filter(|(_, share)| share.protocols.iter().all(|one| off(*one)))
+    {
+        let titles: Vec<&str> = share.protocols.iter().map(|protocol| protocol.title()).collect();
+        let why = match titles.as_slice() {
+            [] => "its `protocols` are empty".to_owned(),
+            [one] => format!("it is shown over {one} only, which is turned off"),
+            _ => format!("it is shown over {} only, which are turned off", titles.join(" and ")),
+        };
+        let what = format!("no client can reach the share {:?}: {why}", share.name);
+        findings.note(place, what, "name a protocol that is on in its `protocols`");
+    }
+}
+
 /// One `[[share.client]]`.
 pub(super) fn rule(section: &Section) -> ClientRule {
     let id = |key| section.number(key).and_then(|n| u32::try_from(n).ok()).unwrap_or(65534);
@@ -263,25 +318,4 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         luns: section.luns.iter().filter_map(lun::settings).collect(),
         clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
     }
-}
-
-fn users(arguments: &Arguments, sections: &[Section], findings: &mut Findings) -> Vec<UserSettings> {
-    let mut users: Vec<UserSettings> = Vec::new();
-    for section in sections {
-        let Some(name) = section.text("name") else { continue };
-        if users.iter().any(|user| user.name == name) {
-            let what = format!("there are two accounts {name:?}");
-            findings.error(section.place_of("name"), what, "remove one, or give it another name");
-        }
-        let id = |key| section.number(key).and_then(|n| u32::try_from(n).ok());
-        let ids = auth::Ids { uid: id("uid"), gid: id("gid") };
-        users.push(UserSettings { name, ids, disabled: section.bool("disabled"), password: None });
-    }
-    for typed in arguments.users.iter().filter_map(|argument| flags::user(argument, findings)) {
-        match users.iter_mut().find(|user| user.name == typed.name) {
-            Some(user) => *user = UserSettings { ids: user.ids, ..typed },
-            None => users.push(typed),
-        }
-    }
-    users
 }

@@ -1,24 +1,22 @@
 //! Defaults that depend on who runs the server, and where.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::kind::Port;
 use super::model::Protocol;
 
 /// The port a protocol uses when none is set: the standard one for root, else the standard one + 10000.
-///
-/// `None` for the admin API, which stays off until it is given a port.
 #[must_use]
-pub fn default_port(protocol: Protocol, privileged: bool) -> Option<u16> {
+pub fn default_port(protocol: Protocol, privileged: bool) -> u16 {
     let standard = match protocol {
         Protocol::Nfs => 2049,
         Protocol::Smb => 445,
         Protocol::Afp => 548,
         Protocol::Iscsi => 3260,
         Protocol::Portmap => 111,
-        Protocol::Admin => return None,
     };
-    Some(if privileged { standard } else { standard + 10_000 })
+    if privileged { standard } else { standard + 10_000 }
 }
 
 /// The ports to try, in this order, for what was set. Root falls back to the ordinary user's port where the standard
@@ -29,23 +27,43 @@ pub fn candidates(port: Port, protocol: Protocol, privileged: bool) -> Vec<u16> 
         Port::Off => Vec::new(),
         Port::Number(number) => vec![number],
         Port::Standard if privileged => {
-            [true, false].into_iter().filter_map(|p| default_port(protocol, p)).collect()
+            [true, false].into_iter().map(|p| default_port(protocol, p)).collect()
         }
-        Port::Standard => default_port(protocol, false).into_iter().collect(),
+        Port::Standard => vec![default_port(protocol, false)],
     }
 }
 
-/// The state folder when none is set: `/var/lib/fourfold` for root, else `.fourfold` beside the settings file, or in
-/// the current folder when there is none.
+/// The name of the state folder, below the folder where the user's programs keep their state.
+const STATE: &str = "fourfold";
+/// The state folder as earlier versions named it, beside the settings file or in the current folder.
+const EARLIER_STATE: &str = ".fourfold";
+
+/// The state folder when none is set: `/var/lib/fourfold` for root. For others the one that an earlier version made
+/// beside the settings file, or without one in the current folder; else `fourfold` below `state_home`. Only where there
+/// is no home folder it is made as earlier versions did.
 #[must_use]
-pub fn default_state(privileged: bool, file: Option<&Path>, folder: &Path) -> PathBuf {
+pub fn default_state(
+    privileged: bool,
+    file: Option<&Path>,
+    folder: &Path,
+    state_home: Option<&Path>,
+) -> PathBuf {
     if privileged {
         return PathBuf::from("/var/lib/fourfold");
     }
-    match file.and_then(Path::parent) {
-        Some(beside) => folder.join(beside).join(".fourfold"),
-        None => folder.join(".fourfold"),
+    let beside = file.and_then(Path::parent).map_or(folder.to_owned(), |beside| folder.join(beside));
+    let earlier = beside.join(EARLIER_STATE);
+    match state_home {
+        Some(home) if !is_own_state(&earlier) => home.join(STATE),
+        _ => earlier,
     }
+}
+
+/// Whether a folder is a state folder of this user's. Another user's would bring that user's accounts along.
+fn is_own_state(folder: &Path) -> bool {
+    let Ok(metadata) = std::fs::symlink_metadata(folder) else { return false };
+    let own = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
+    own && ["identity.toml", "accounts.toml"].iter().any(|name| folder.join(name).is_file())
 }
 
 /// The settings file when none is named: `fourfold.toml` in the current folder, else, for root,
@@ -67,8 +85,8 @@ mod tests {
     #[test]
     fn an_ordinary_user_gets_the_standard_port_plus_10000() {
         let ports = [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi, Protocol::Portmap];
-        assert_eq!(ports.map(|p| default_port(p, false)), [12049, 10445, 10548, 13260, 10111].map(Some));
-        assert_eq!(ports.map(|p| default_port(p, true)), [2049, 445, 548, 3260, 111].map(Some));
+        assert_eq!(ports.map(|p| default_port(p, false)), [12049, 10445, 10548, 13260, 10111]);
+        assert_eq!(ports.map(|p| default_port(p, true)), [2049, 445, 548, 3260, 111]);
     }
 
     #[test]
@@ -77,14 +95,36 @@ mod tests {
         assert_eq!(candidates(Port::Standard, Protocol::Nfs, false), [12049]);
         assert_eq!(candidates(Port::Number(2049), Protocol::Nfs, true), [2049]);
         assert!(candidates(Port::Off, Protocol::Nfs, true).is_empty());
-        assert!(candidates(Port::Standard, Protocol::Admin, true).is_empty());
     }
 
     #[test]
-    fn state_lies_beside_the_settings() {
+    fn state_lies_in_the_home_folder_wherever_the_settings_are() {
+        let (here, home) = (Path::new("/home/ada/work"), Some(Path::new("/home/ada/.local/state")));
+        let state = Path::new("/home/ada/.local/state/fourfold");
+        assert_eq!(default_state(false, None, here, home), state);
+        assert_eq!(default_state(false, Some(Path::new("/srv/f.toml")), here, home), state);
+        assert_eq!(default_state(true, None, here, home), Path::new("/var/lib/fourfold"));
+    }
+
+    #[test]
+    fn without_a_home_folder_it_lies_beside_the_settings() {
         let here = Path::new("/home/ada");
-        assert_eq!(default_state(false, None, here), Path::new("/home/ada/.fourfold"));
-        assert_eq!(default_state(false, Some(Path::new("/srv/f.toml")), here), Path::new("/srv/.fourfold"));
-        assert_eq!(default_state(true, None, here), Path::new("/var/lib/fourfold"));
+        assert_eq!(default_state(false, None, here, None), Path::new("/home/ada/.fourfold"));
+        let file = Some(Path::new("/srv/f.toml"));
+        assert_eq!(default_state(false, file, here, None), Path::new("/srv/.fourfold"));
+    }
+
+    #[test]
+    fn what_an_earlier_version_made_is_used_if_it_is_this_users_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, home) = (folder.path(), Some(Path::new("/home/ada/.local/state")));
+        let state = Path::new("/home/ada/.local/state/fourfold");
+        std::fs::create_dir(here.join(".fourfold")).unwrap();
+        assert_eq!(default_state(false, None, here, home), state, "an empty folder is nobody's state");
+        std::fs::write(here.join(".fourfold/accounts.toml"), "").unwrap();
+        assert_eq!(default_state(false, None, here, home), here.join(".fourfold"));
+        std::fs::rename(here.join(".fourfold"), here.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", here.join(".fourfold")).unwrap();
+        assert_eq!(default_state(false, None, here, home), state, "a link leads to another's");
     }
 }

@@ -39,6 +39,8 @@ pub enum Place {
     },
     /// On the command line: the flag or argument.
     CommandLine(String),
+    /// In the environment: the variable.
+    Environment(&'static str),
     /// Nowhere: a default.
     Default,
 }
@@ -48,6 +50,7 @@ impl fmt::Display for Place {
         match self {
             Self::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
             Self::CommandLine(word) => write!(f, "command line: {word}"),
+            Self::Environment(variable) => write!(f, "environment: {variable}"),
             Self::Default => write!(f, "settings"),
         }
     }

@@ -44,6 +44,18 @@ impl Source {
         None
     }
 
+    /// Reports what keeps the text from being TOML.
+    fn complain(&self, error: &toml_edit::TomlError, findings: &mut Findings) {
+        let place = self.span(error.span());
+        if error.message().trim() == "duplicate key" {
+            let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
+            findings.error(&place, format!("`{key}` is here a second time"), "keep one of the two");
+        } else {
+            let what = error.message().trim().replace('\n', ", ");
+            findings.error(&place, what, "see https://toml.io for how TOML is written");
+        }
+    }
+
     /// The place of a byte offset.
     fn at(&self, offset: usize) -> Place {
         let before = &self.text[..self.text.floor_char_boundary(offset)];
@@ -63,8 +75,7 @@ pub(super) fn read(source: &Source, findings: &mut Findings) -> Sections {
     let document = match Document::parse(source.text.as_str()) {
         Ok(document) => document,
         Err(error) => {
-            let what = error.message().trim().replace('\n', ", ");
-            findings.error(&source.span(error.span()), what, "see https://toml.io for how TOML is written");
+            source.complain(&error, findings);
             return sections;
         }
     };
@@ -174,6 +185,10 @@ impl File<'_> {
 
     fn unknown(&mut self, table: Table, key: &str, place: &Place) {
         let what = format!("{} has no setting `{key}`", table.header());
+        if (table, key) == (Table::Server, "admin-port") {
+            self.findings.error(place, what, "remove it: there is no admin console yet");
+            return;
+        }
         let known = SETTINGS.iter().filter(|s| s.table == table).map(|s| s.key);
         let elsewhere = SETTINGS.iter().find(|s| s.key == key).map(|s| s.table.header());
         let instead = match (suggest::nearest(key, known.clone()), elsewhere, suggest::elsewhere(key)) {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use super::diagnostic::{Findings, Place};
 use super::kind::{Kind, Raw};
-use super::model::UserSettings;
 use super::section::Section;
 use super::table::{SETTINGS, Setting, Table};
 
@@ -21,12 +20,18 @@ pub struct Arguments {
     pub flags: Vec<(String, String)>,
     /// `--user NAME:PASSWORD`.
     pub users: Vec<String>,
+    /// `--user-file`: files with lines `NAME:PASSWORD`.
+    pub user_files: Vec<PathBuf>,
+    /// The environment variable [`super::USER_VARIABLE`]: `NAME:PASSWORD`.
+    pub user_variable: Option<String>,
     /// The server runs as root.
     pub privileged: bool,
     /// A folder of `shares` that does not exist is no error if its parent does: the caller makes it.
     pub may_make_folders: bool,
     /// The current folder: relative paths of the command line count from here.
     pub folder: PathBuf,
+    /// Where this user's programs keep their state, such as `~/.local/state`; `None`: there is no home folder.
+    pub state_home: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -106,33 +111,4 @@ pub(super) fn share(argument: &OsString, findings: &mut Findings) -> Option<Shar
         return None;
     }
     Some(Shared { place, name, path: OsString::from_vec(path.to_vec()).into() })
-}
-
-/// Takes `NAME:PASSWORD` apart. The password is never repeated in a diagnostic.
-pub(super) fn user(argument: &str, findings: &mut Findings) -> Option<UserSettings> {
-    let Some((name, password)) = argument.split_once(':') else {
-        let place = Place::CommandLine("--user".into());
-        findings.error(
-            &place,
-            "`--user` must be a name, a colon and a password",
-            "write `--user ada:secret`",
-        );
-        return None;
-    };
-    let place = Place::CommandLine(format!("--user {name}:…"));
-    if !auth::is_account_name(name) {
-        let what = format!("the name must be {}, not {name:?}", Kind::AccountName.expects());
-        findings.error(&place, what, "write `--user ada:secret`");
-        return None;
-    }
-    if password.is_empty() {
-        findings.error(&place, "the password is empty", "write one behind the colon, or use `--guest`");
-        return None;
-    }
-    Some(UserSettings {
-        name: name.into(),
-        ids: auth::Ids::default(),
-        disabled: false,
-        password: Some(password.into()),
-    })
 }

@@ -120,6 +120,8 @@ pub(super) struct Wrong {
     pub(super) found: String,
     pub(super) element: Option<usize>,
     pub(super) better: Option<String>,
+    /// Why it cannot be, where what is expected does not tell.
+    pub(super) why: Option<&'static str>,
 }
 
 impl Raw {
@@ -145,7 +147,7 @@ impl Kind {
         match self {
             Self::Bool => "true or false".into(),
             Self::ShareName => {
-                "a name of 1 to 80 characters with none of / \\ : * ? \" < > | + = ; , [ ]".into()
+                "a name of 1 to 80 characters with none of / \\ : * ? \" < > | + = ; , [ ] and no spaces at its ends".into()
             }
             Self::AccountName => {
                 "a name of 1 to 64 characters with none of / \\ : or spaces at its ends".into()
@@ -200,12 +202,15 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
                 client(single).map(|c| Value::Clients(vec![c])).map_err(|b| vec![wrong(single, None, b)])
             }
         },
-        kind => scalar(kind, raw).map_err(|better| vec![wrong(raw, None, better)]),
+        kind => scalar(kind, raw).map_err(|better| {
+            let why = raw.text().filter(|_| kind == Kind::ShareName).and_then(reserved);
+            vec![Wrong { why, ..wrong(raw, None, better) }]
+        }),
     }
 }
 
 fn wrong(raw: &Raw, element: Option<usize>, better: Option<String>) -> Wrong {
-    Wrong { found: raw.describe(), element, better }
+    Wrong { found: raw.describe(), element, better, why: None }
 }
 
 /// Every element through `one`; an empty list is accepted.
@@ -388,6 +393,14 @@ fn is_share_name(name: &str) -> bool {
     (1..=80).contains(&name.chars().count())
         && name.chars().all(plain)
         && name.trim() == name
-        && !matches!(name, "." | "..")
-        && !matches!(name.to_ascii_uppercase().as_str(), "IPC$" | "ADMIN$" | "PRINT$")
+        && reserved(name).is_none()
+}
+
+/// Why a share cannot have a name that is made of allowed characters.
+pub(super) fn reserved(name: &str) -> Option<&'static str> {
+    match name.to_ascii_uppercase().as_str() {
+        "." | ".." => Some("it means a folder"),
+        "IPC$" | "ADMIN$" | "PRINT$" => Some("SMB reserves this name for a share of its own"),
+        _ => None,
+    }
 }

@@ -7,7 +7,7 @@ use super::diagnostic::{Findings, Place};
 use super::section::Section;
 use super::share::Placed;
 use super::units::{as_written, format_size};
-use crate::luns::{LUN_BLOCK, own_file};
+use crate::luns::{LUN_BLOCK, SMALLEST_LUN, own_file};
 
 /// `[[share.lun]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,6 +156,10 @@ fn missing(lun: &LunSettings, path: &Path, findings: &mut Findings) {
             what,
             "write the path of a disk image, or leave `file` out to have one made",
         );
+    } else if let Some(size) = lun.size.filter(|size| *size < SMALLEST_LUN) {
+        let (size, smallest) = (format_size(size), format_size(SMALLEST_LUN));
+        let what = format!("the LUN {:?} would have {size}, and the smallest has {smallest}", lun.name);
+        findings.error(&lun.places.size, what, "write the size with its unit: `size = \"2 TiB\"`");
     } else if lun.size.is_none() {
         let what = format!("the LUN {:?} is not there yet, and has no `size`", lun.name);
         findings.error(&lun.places.name, what, "add `size = \"1 TiB\"` to have it made");

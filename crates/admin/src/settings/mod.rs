@@ -7,13 +7,16 @@
 //! command line ─► flags ───────┘
 //! ```
 
+mod accounts;
 mod build;
 mod defaults;
 mod diagnostic;
+mod effective;
 mod file;
 mod flags;
 mod kind;
 mod lun;
+mod mentions;
 mod model;
 mod page;
 mod reload;
@@ -23,11 +26,13 @@ mod suggest;
 mod table;
 pub mod units;
 
+pub use accounts::USER_VARIABLE;
 pub use defaults::{candidates, default_port, default_state, find_file};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use flags::Arguments;
 pub use kind::{ClientMatch, Kind, LONGEST_ISCSI_NAME, MOST_NUMBER, Port, is_lun_name};
 pub use lun::{LunPlaces, LunSettings, inside};
+pub use mentions::{Mention, Role};
 pub use model::{
     Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
     ShareSettings, Squash, UserSettings,

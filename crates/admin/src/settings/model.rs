@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::diagnostic::Diagnostic;
 use super::kind::{ClientMatch, Port};
 use super::lun::LunSettings;
+use super::mentions::Mention;
 
 /// Everything that was set, by the settings file and the command line, checked as a whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Settings {
     pub shares: Vec<ShareSettings>,
     /// `[[user]]` and `--user`.
     pub users: Vec<UserSettings>,
+    /// The accounts and groups that the settings file names.
+    pub mentions: Vec<Mention>,
     /// What is accepted but worth saying.
     pub notes: Vec<Diagnostic>,
 }
@@ -81,8 +84,6 @@ pub struct Ports {
     pub afp: Port,
     /// iSCSI.
     pub iscsi: Port,
-    /// The admin API and web console.
-    pub admin: Port,
     /// Portmap and rpcbind.
     pub portmap: Port,
 }
@@ -96,7 +97,6 @@ impl Ports {
             Protocol::Smb => self.smb,
             Protocol::Afp => self.afp,
             Protocol::Iscsi => self.iscsi,
-            Protocol::Admin => self.admin,
             Protocol::Portmap => self.portmap,
         }
     }
@@ -114,15 +114,16 @@ pub enum Protocol {
     Afp,
     /// iSCSI.
     Iscsi,
-    /// The admin API and web console.
-    Admin,
     /// Portmap v2, rpcbind v3 and v4.
     Portmap,
 }
 
 impl Protocol {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 6] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi, Self::Admin, Self::Portmap];
+    pub const ALL: [Self; 5] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi, Self::Portmap];
+
+    /// Those that show shares.
+    pub const SERVED: [Self; 4] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi];
 
     /// The word used in settings.
     #[must_use]
@@ -132,7 +133,6 @@ impl Protocol {
             Self::Smb => "smb",
             Self::Afp => "afp",
             Self::Iscsi => "iscsi",
-            Self::Admin => "admin",
             Self::Portmap => "portmap",
         }
     }
@@ -145,7 +145,6 @@ impl Protocol {
             Self::Smb => "SMB",
             Self::Afp => "AFP",
             Self::Iscsi => "iSCSI",
-            Self::Admin => "admin",
             Self::Portmap => "portmap",
         }
     }

@@ -21,7 +21,6 @@ impl ServerSettings {
             ("server.smb-port", self.ports.smb != newer.ports.smb),
             ("server.afp-port", self.ports.afp != newer.ports.afp),
             ("server.iscsi-port", self.ports.iscsi != newer.ports.iscsi),
-            ("server.admin-port", self.ports.admin != newer.ports.admin),
             ("server.portmap-port", self.ports.portmap != newer.ports.portmap),
             ("server.log-format", self.log_format != newer.log_format),
             ("server.log-level", self.log_level != newer.log_level),
@@ -48,7 +47,7 @@ mod tests {
     #[test]
     fn every_setting_the_table_calls_restart_is_told_when_it_differs() {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
-                   admin-port = 0\nportmap-port = 0\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-size = 1\n\
+                   portmap-port = 0\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-size = 1\n\
                    threads = 7\ngrace-period = 1";
         let told = load("").needs_restart(&load(all));
         let restart: Vec<String> =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::diagnostic::{Findings, Place};
-use super::kind::{ClientMatch, Port, Raw, Value, Wrong, accept, identity};
+use super::kind::{ClientMatch, Kind, Port, Raw, Value, Wrong, accept, identity};
 use super::table::{SETTINGS, Setting, Table, setting};
 
 /// One `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]` or `[[user]]`.
@@ -11,10 +11,19 @@ use super::table::{SETTINGS, Setting, Table, setting};
 pub(super) struct Section {
     pub(super) table: Table,
     pub(super) place: Place,
-    /// `None`: it was set, but wrongly, which has been said.
-    values: BTreeMap<&'static str, (Option<Value>, Place)>,
+    values: BTreeMap<&'static str, Set>,
     pub(super) clients: Vec<Section>,
     pub(super) luns: Vec<Section>,
+}
+
+/// A setting that was written.
+#[derive(Debug, Clone)]
+struct Set {
+    /// `None`: wrongly, which has been said.
+    value: Option<Value>,
+    place: Place,
+    /// Those of a list's elements.
+    elements: Vec<Place>,
 }
 
 impl Section {
@@ -41,7 +50,14 @@ impl Section {
                 complain(setting, &wrong, place, findings);
             }
         });
-        self.values.insert(setting.key, (value.ok(), whole.clone()));
+        let set = Set { value: value.ok(), place: whole.clone(), elements: elements.to_vec() };
+        self.values.insert(setting.key, set);
+    }
+
+    /// Keeps a text that was checked before.
+    pub(super) fn put(&mut self, key: &'static str, text: String, place: &Place) {
+        let set = Set { value: Some(Value::Text(text)), place: place.clone(), elements: Vec::new() };
+        self.values.insert(key, set);
     }
 
     /// Says which keys are missing.
@@ -55,7 +71,19 @@ impl Section {
     }
 
     pub(super) fn place_of(&self, key: &str) -> &Place {
-        self.values.get(key).map_or(&self.place, |(_, place)| place)
+        self.values.get(key).map_or(&self.place, |set| &set.place)
+    }
+
+    /// The texts of a list, each with where it was written.
+    pub(super) fn texts_with_places(&self, key: &str) -> Vec<(String, Place)> {
+        let elements = self.values.get(key).map(|set| set.elements.as_slice()).unwrap_or_default();
+        let place = |index| elements.get(index).unwrap_or(self.place_of(key)).clone();
+        self.texts(key).into_iter().enumerate().map(|(index, text)| (text, place(index))).collect()
+    }
+
+    /// Whether it was written.
+    pub(super) fn is_set(&self, key: &str) -> bool {
+        self.values.contains_key(key)
     }
 
     pub(super) fn bool(&self, key: &str) -> bool {
@@ -91,10 +119,10 @@ impl Section {
     }
 
     /// What was set, else the default of the table.
-    fn value(&self, key: &str) -> Option<Value> {
-        match self.values.get(key) {
-            Some((value, _)) if value.is_some() => value.clone(),
-            _ => default(setting(self.table, key)?),
+    pub(super) fn value(&self, key: &str) -> Option<Value> {
+        match self.values.get(key).and_then(|set| set.value.clone()) {
+            Some(value) => Some(value),
+            None => default(setting(self.table, key)?),
         }
     }
 }
@@ -115,8 +143,23 @@ fn complain(setting: &Setting, wrong: &Wrong, place: &Place, findings: &mut Find
         _ if wrong.element.is_some() && better.is_some() => (key.into(), better.unwrap_or_default().into()),
         _ => (key.into(), format!("{key} = {}", better.unwrap_or(setting.example))),
     };
-    let what = format!("`{name}` must be {}, not {}", setting.kind.expects(), wrong.found);
-    findings.error(place, what, format!("write `{write}`"));
+    let what = match wrong.why {
+        Some(why) => format!("`{name}` cannot be {}: {why}", wrong.found),
+        None => format!("`{name}` must be {}, not {}", setting.kind.expects(), wrong.found),
+    };
+    let mut instead = format!("write `{write}`");
+    if setting.kind == Kind::Port && better.unwrap_or(setting.example).parse().is_ok_and(is_privileged) {
+        instead.push_str(&format!(
+            "; the default is {}, as ports below 1024 need root or CAP_NET_BIND_SERVICE",
+            setting.unset
+        ));
+    }
+    findings.error(place, what, instead);
+}
+
+/// Whether only root and programs with CAP_NET_BIND_SERVICE may listen on the port.
+fn is_privileged(port: u16) -> bool {
+    port < 1024
 }
 
 /// A TOML value as one writes it behind a flag: without quotes, and of a list the first element.

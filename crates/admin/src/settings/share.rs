@@ -7,28 +7,29 @@ use vfs::names::{Folding, folds_alike};
 use super::build::share_settings;
 use super::diagnostic::{Findings, Place};
 use super::flags::{self, Arguments};
-use super::kind::{Kind, Raw, accept};
+use super::kind::{Kind, Raw, accept, reserved};
 use super::model::ShareSettings;
 use super::section::Section;
 use super::table::{Table, setting};
+use crate::recipe::quote;
 
 /// A share and where its name and path were written.
 pub(super) type Placed = ((Place, Place), ShareSettings);
 
-/// The shares of the file, then those of the command line.
+/// The shares of the file, then those of the command line, whose sections are added.
 pub(super) fn all(
     arguments: &Arguments,
     beside: &Path,
-    sections: Vec<Section>,
+    sections: &mut Vec<Section>,
     findings: &mut Findings,
 ) -> Vec<Placed> {
     let mut shares = Vec::new();
-    for mut section in sections {
-        flags::every_share(arguments, &mut section, findings);
-        shares.extend(from_section(&section, beside, findings));
+    for section in &mut *sections {
+        flags::every_share(arguments, section, findings);
+        shares.extend(from_section(section, beside, findings));
     }
     check_names(&shares, findings);
-    from_command_line(arguments, &mut shares, findings);
+    from_command_line(arguments, &mut shares, sections, findings);
     check_nesting(&shares, findings);
     shares
 }
@@ -43,7 +44,12 @@ fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Op
 }
 
 /// Adds the shares of the command line. One with the name of a share in the file gives that share another folder.
-fn from_command_line(arguments: &Arguments, shares: &mut Vec<Placed>, findings: &mut Findings) {
+fn from_command_line(
+    arguments: &Arguments,
+    shares: &mut Vec<Placed>,
+    sections: &mut Vec<Section>,
+    findings: &mut Findings,
+) {
     let first = shares.len();
     for argument in &arguments.shares {
         let Some(typed) = flags::share(argument, findings) else { continue };
@@ -55,13 +61,22 @@ fn from_command_line(arguments: &Arguments, shares: &mut Vec<Placed>, findings: 
         let mut section = Section::new(Table::Share, typed.place.clone());
         flags::every_share(arguments, &mut section, findings);
         let places = (typed.place.clone(), typed.place);
-        match shares[..first].iter_mut().find(|(_, share)| alike(&share.name, &name)) {
-            Some(((_, place), share)) => {
+        section.put("name", name.clone(), &places.0);
+        section.put("path", path.to_string_lossy().into_owned(), &places.1);
+        match shares[..first].iter().position(|(_, share)| alike(&share.name, &name)) {
+            Some(at) => {
+                let written =
+                    sections.iter_mut().find(|one| one.text("name").as_ref() == Some(&shares[at].1.name));
+                if let Some(written) = written {
+                    written.put("path", path.to_string_lossy().into_owned(), &places.1);
+                }
+                let ((_, place), share) = &mut shares[at];
                 (*place, share.path, share.is_missing) = (places.1, path, is_missing);
             }
             None => {
                 let share = ShareSettings { is_missing, ..share_settings(&section, name, path) };
                 shares.push((places, share));
+                sections.push(section);
             }
         }
     }
@@ -77,15 +92,20 @@ fn name(typed: Option<String>, path: &Path, place: &Place, findings: &mut Findin
     if accept(setting, &Raw::Text(name.clone())).is_ok() {
         return Some(name);
     }
-    let (what, instead) = if derived {
-        ("the folder's name cannot be the share's".to_owned(), format!("write `NAME={}`", path.display()))
-    } else {
-        (
-            format!("the name must be {}", Kind::ShareName.expects()),
-            format!("write `Share={}`", path.display()),
-        )
+    let folder = quote(&path.display().to_string());
+    let (what, instead) = match (reserved(&name), derived) {
+        (Some(why), _) => {
+            (format!("a share cannot be called {name:?}: {why}"), format!("write `Share={folder}`"))
+        }
+        (None, true) => {
+            (format!("the folder's name cannot be the share's: {name:?}"), format!("write `NAME={folder}`"))
+        }
+        (None, false) => (
+            format!("the name must be {}: {name:?}", Kind::ShareName.expects()),
+            format!("write `Share={folder}`"),
+        ),
     };
-    findings.error(place, format!("{what}: {name:?}"), instead);
+    findings.error(place, what, instead);
     None
 }
 
@@ -106,7 +126,10 @@ fn folder(from: &Path, path: &Path, place: &Place, findings: &mut Findings) -> O
     let instead = if path.starts_with("~") {
         "write the whole path: `~` means a home folder only to a shell".to_owned()
     } else {
-        format!("make it with `mkdir -p {shown}`, or write the path of a folder that exists")
+        {
+            let folder = quote(&shown.to_string());
+            format!("make it with `mkdir -p {folder}`, or write the path of a folder that exists")
+        }
     };
     match from.join(path).canonicalize() {
         Ok(folder) if folder.is_dir() => return Some(folder),
@@ -141,7 +164,9 @@ fn check_names(shares: &[Placed], findings: &mut Findings) {
             )
         };
         let instead = match place {
-            Place::CommandLine(_) => format!("give it another name: `NAME={}`", share.path.display()),
+            Place::CommandLine(_) => {
+                format!("give it another name: `NAME={}`", quote(&share.path.display().to_string()))
+            }
             _ => "give one of them another name".into(),
         };
         findings.error(place, what, instead);
@@ -166,20 +191,26 @@ fn check_nesting(shares: &[Placed], findings: &mut Findings) {
     }
 }
 
-/// The state folder holds secrets, which no client may read.
-pub(super) fn check_state(state: &Path, place: &Place, shares: &[Placed], findings: &mut Findings) {
+/// The state folder holds secrets, which no client may read. Where it was put inside a share it must go elsewhere; the
+/// default one stays, as a home folder can be shared, and is kept from clients (`set`: where it was written).
+pub(super) fn check_state(state: &Path, set: Option<&Place>, shares: &[Placed], findings: &mut Findings) {
     let resolved = resolve(state);
-    for ((_, share_place), share) in shares {
-        if share.path.as_os_str().is_empty() || !resolved.starts_with(&share.path) {
-            continue;
+    for ((_, share_place), share) in shares.iter().filter(|(_, share)| !share.path.as_os_str().is_empty()) {
+        let (shown, name) = (state.display(), &share.name);
+        if share.path.starts_with(&resolved) {
+            let what = format!("the folder of the share {name:?} is, or lies in, the state folder `{shown}`");
+            findings.error(share_place, what, "share another folder: this one holds secrets");
+        } else if resolved.starts_with(&share.path) {
+            let what = format!("the state folder `{shown}` lies inside the share {name:?}");
+            match set {
+                Some(place) => findings.error(
+                    place,
+                    what,
+                    "choose one elsewhere with `--state DIR` (or `state` in `[server]`): it holds secrets",
+                ),
+                None => findings.note(share_place, what, "clients can neither see nor move it"),
+            }
         }
-        let place = if matches!(place, Place::Default) { share_place } else { place };
-        let what = format!("the state folder `{}` lies inside the share {:?}", state.display(), share.name);
-        findings.error(
-            place,
-            what,
-            "choose one elsewhere with `--state DIR` (or `state` in `[server]`): it holds secrets",
-        );
     }
 }
 

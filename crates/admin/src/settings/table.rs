@@ -159,12 +159,14 @@ pub static SETTINGS: &[Setting] = &[
         "The default is every address of the machine. \"127.0.0.1\" keeps everything on this machine.",
     ),
     new(Server, "state", Path, "\"/var/lib/fourfold\"")
-        .without_default("`/var/lib/fourfold` for root, else `.fourfold` beside the settings file")
+        .without_default("`/var/lib/fourfold` for root, else `$XDG_STATE_HOME/fourfold`, which is `~/.local/state/fourfold`")
         .restart()
         .flag("state", "DIR")
         .says(
             "Folder for the server's own state: identity, accounts, index.",
-            "It is made when it is missing, is readable by its owner only, and must not lie inside a shared folder.",
+            "It is made when it is missing, is readable by its owner only, and must not be put inside a shared folder. The default one \
+             may lie in a shared home folder: clients can neither see nor move it. A folder `.fourfold` that an earlier version \
+             made beside the settings file, or in the current folder, is used as before.",
         ),
     port("nfs-port", "2049", "2049 for root, else 12049").says(
         "Port for NFS, MOUNT, NLM and NSM, over TCP and UDP; 0 picks a free one, off turns it off.",
@@ -176,8 +178,6 @@ pub static SETTINGS: &[Setting] = &[
         .says("Port for AFP over TCP; 0 picks a free one, off turns it off.", ""),
     port("iscsi-port", "3260", "3260 for root, else 13260")
         .says("Port for iSCSI; 0 picks a free one, off turns it off.", ""),
-    port("admin-port", "8049", "off")
-        .says("Port for the admin API and web console; 0 picks a free one, off turns it off.", ""),
     port("portmap-port", "111", "111 for root, else 10111").says(
         "Port for portmap (rpcbind); 0 picks a free one, off turns it off.",
         "Clients that are not told a port ask here. Where a rpcbind runs already, the server registers with it \

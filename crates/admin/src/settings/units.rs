@@ -52,6 +52,19 @@ pub fn format_size(bytes: u64) -> String {
     if tenth == 0 { format!("{whole} {}", NAMES[step]) } else { format!("{whole}.{tenth} {}", NAMES[step]) }
 }
 
+/// `256 MiB (268435456 bytes)`: what was understood of a size that somebody typed.
+#[must_use]
+pub fn format_size_exactly(bytes: u64) -> String {
+    format!("{} ({bytes} bytes)", format_size(bytes))
+}
+
+/// Whether a size is a number alone.
+#[must_use]
+pub fn is_without_unit(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
 /// The same as a value of the settings, which loses nothing: `"256 MiB"`, or `268435457`.
 #[must_use]
 pub fn as_written(bytes: u64) -> String {

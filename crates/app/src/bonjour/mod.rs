@@ -3,11 +3,12 @@
 mod services;
 mod voice;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use admin::ShareSettings;
-use admin::control::Status;
+use admin::control::{Listener, ListenerStatus, Status};
 use lock::{Mutex, rank};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -25,6 +26,8 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 pub(crate) struct BonjourView {
     volumes: Arc<Volumes>,
     ports: Ports,
+    /// Where it listens now.
+    sockets: watch::Receiver<Vec<SocketAddr>>,
     /// Gone once it has stopped.
     speaker: Mutex<Option<Speaker>, rank::BonjourSpeaker>,
 }
@@ -39,8 +42,10 @@ impl BonjourView {
     /// Begins to announce what these settings say, at the ports that were bound.
     pub(crate) fn start(current: &Current, volumes: Arc<Volumes>, ports: Ports) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
-        let speaker = Mutex::new(Some(Speaker { wanted, task: tokio::spawn(speak(changes)) }));
-        let view = Arc::new(Self { volumes, ports, speaker });
+        let (listens, sockets) = watch::channel(Vec::new());
+        let task = tokio::spawn(speak(changes, listens));
+        let speaker = Mutex::new(Some(Speaker { wanted, task }));
+        let view = Arc::new(Self { volumes, ports, sockets, speaker });
         view.want(current);
         view
     }
@@ -67,7 +72,14 @@ impl BonjourView {
 }
 
 impl View for BonjourView {
-    fn report(&self, _: &mut Status) {}
+    fn report(&self, status: &mut Status) {
+        let sockets = self.sockets.borrow();
+        status.listeners.extend(sockets.iter().map(|address| ListenerStatus {
+            protocol: Listener::Bonjour,
+            transport: "udp".into(),
+            address: *address,
+        }));
+    }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         self.want(current);
@@ -76,10 +88,11 @@ impl View for BonjourView {
 }
 
 /// Announces what is wanted until nobody can want anything any more.
-async fn speak(mut wanted: watch::Receiver<Option<Announcement>>) {
+async fn speak(mut wanted: watch::Receiver<Option<Announcement>>, sockets: watch::Sender<Vec<SocketAddr>>) {
     let mut voice: Option<Voice> = None;
     let mut host = None;
     loop {
+        sockets.send_replace(voice.as_ref().map(Voice::sockets).unwrap_or_default());
         tokio::select! {
             changed = wanted.changed() => {
                 if let Some(voice) = voice.take() {

@@ -1,7 +1,7 @@
 //! The multicast DNS responder, for one announcement under one name.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use if_addrs::Interface;
@@ -78,6 +78,17 @@ impl Voice {
         }
         tracing::info!(name, services = announcement.services.len(), "announced by Bonjour");
         Ok((daemon, events))
+    }
+
+    /// The sockets that the library opens: one of each family that some interface here has.
+    pub(super) fn sockets(&self) -> Vec<SocketAddr> {
+        let Announcement { listen, loopback, .. } = &self.announcement;
+        let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+        let wanted = |one: &&Interface| (*loopback || !one.is_loopback()) && listens_on(listen, one.ip());
+        let families: Vec<bool> = interfaces.iter().filter(wanted).map(|one| one.ip().is_ipv4()).collect();
+        let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        let there = any.into_iter().filter(|any| families.contains(&any.is_ipv4()));
+        there.map(|any| SocketAddr::new(any, PORT)).collect()
     }
 
     /// Waits until this voice is of no use any more. Without a voice, for ever.

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use admin::Arguments;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::here;
+
 pub(crate) use lun::{Create, Lun};
 pub(crate) use serve::Serve;
 pub(crate) use user::{Named, User};
@@ -38,16 +40,19 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Share folders until told to stop
+    #[command(after_help = serve::EXAMPLES)]
     Serve(Box<Serve>),
     /// Accept or refuse the settings, and say everything that is wrong with them
     #[command(after_help = "Examples:
   fourfold check                             ./fourfold.toml
   fourfold check --config /etc/fourfold/fourfold.toml
+  fourfold check --print                     every setting, and where it comes from
+  fourfold check --print ~/Share --read-only as `fourfold serve` would have it with these flags
 
 Exit codes:
   0  the settings are accepted
   2  they are refused; every line says where, what is wrong, and what to write instead")]
-    Check(Check),
+    Check(Box<Check>),
     /// Make, change, remove and list accounts
     #[command(subcommand)]
     User(User),
@@ -80,9 +85,12 @@ Exit codes:
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Settings file; by default ./fourfold.toml, else, for root, /etc/fourfold/fourfold.toml
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    /// Print every setting as it counts, with where it comes from: default, file and line, or command line
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// What `fourfold serve` would be started with.
+    #[command(flatten)]
+    pub(crate) serve: Serve,
 }
 
 /// Where the state folder is.
@@ -100,7 +108,8 @@ impl Where {
     /// What was typed, for [`admin::Settings::state_folder`].
     pub(crate) fn arguments(&self, privileged: bool, folder: PathBuf) -> Arguments {
         let flags = self.state.iter().map(|state| ("state".to_owned(), state.clone())).collect();
-        Arguments { config: self.config.clone(), flags, ..Arguments::new(privileged, folder) }
+        let (config, state_home) = (self.config.clone(), here::state_home());
+        Arguments { config, flags, state_home, ..Arguments::new(privileged, folder) }
     }
 }
 
@@ -123,7 +132,8 @@ pub(crate) struct Say {
 
 /// The whole command line, with the help of the settings filled in from their table.
 pub(crate) fn command() -> clap::Command {
-    Cli::command().mut_subcommand("serve", serve::with_help_from_table)
+    let command = Cli::command().mut_subcommand("serve", serve::with_help_from_table);
+    command.mut_subcommand("check", serve::with_help_from_table)
 }
 
 #[cfg(test)]

@@ -4,15 +4,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use admin::Arguments;
-use admin::settings::{SETTINGS, Table};
+use admin::settings::{SETTINGS, Table, USER_VARIABLE};
 use clap::Args;
 
-const EXAMPLES: &str = "Examples:
+use crate::here;
+
+pub(super) const EXAMPLES: &str = "Examples:
   fourfold serve ~/Share                                  one folder, named like its last component
   fourfold serve Music=/srv/music Films=/srv/films        two, with names
   fourfold serve ./share --listen 127.0.0.1 --nfs-port 0  for this machine only, on any free port
   fourfold serve ./share --user ada:secret                with an account that lasts as long as the server
   sudo fourfold serve ./share --user ada:secret --as bob  what ada makes belongs to the host user bob
+  fourfold serve ./share --user-file accounts             the same, with the password out of others' sight
   fourfold serve --config /etc/fourfold/fourfold.toml     everything from a file
 
 A folder that is named here is made if only its last component is missing.
@@ -26,7 +29,6 @@ Exit codes:
 
 /// `fourfold serve`. Flags without a comment are settings: their help comes from the table.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
     /// Folders to share, each as DIR or NAME=DIR; NAME is by default the folder's last component
     #[arg(value_name = "[NAME=]DIR")]
@@ -47,18 +49,20 @@ pub(crate) struct Serve {
     #[arg(long)]
     iscsi_port: Option<String>,
     #[arg(long)]
-    admin_port: Option<String>,
-    #[arg(long)]
     portmap_port: Option<String>,
     #[arg(long)]
     bonjour: Option<String>,
     #[arg(long)]
     log_format: Option<String>,
-    /// Account for this run; other users of this machine can see the password while the server runs
+    /// Account for this run. Other users of this machine can see the password in the list of processes (`ps`): see
+    /// --user-file
     #[arg(long = "user", value_name = "NAME:PASSWORD")]
     users: Vec<String>,
     #[arg(long = "as", id = "as")]
     default_user: Option<String>,
+    /// File with accounts for this run: lines NAME:PASSWORD. The environment variable FOURFOLD_USER takes one, too
+    #[arg(long = "user-file", value_name = "FILE")]
+    user_files: Vec<PathBuf>,
     #[arg(long)]
     guest: bool,
     #[arg(long)]
@@ -74,7 +78,6 @@ impl Serve {
             ("smb-port", &self.smb_port),
             ("afp-port", &self.afp_port),
             ("iscsi-port", &self.iscsi_port),
-            ("admin-port", &self.admin_port),
             ("portmap-port", &self.portmap_port),
             ("bonjour", &self.bonjour),
             ("log-format", &self.log_format),
@@ -93,6 +96,9 @@ impl Serve {
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
             users: self.users.clone(),
+            user_files: self.user_files.clone(),
+            user_variable: std::env::var(USER_VARIABLE).ok().filter(|text| !text.is_empty()),
+            state_home: here::state_home(),
             ..Arguments::new(privileged, folder)
         }
     }

@@ -1,5 +1,7 @@
 //! The flags of `fourfold user`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::Where;
@@ -30,6 +32,9 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Take the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
+        /// Take the password from the first line of a file
+        #[arg(long, value_name = "FILE", conflicts_with = "password_stdin")]
+        password_file: Option<PathBuf>,
         /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
         #[arg(long)]
         legacy_password: bool,
@@ -40,7 +45,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     /// Give an account another password
     #[command(after_help = "Examples:
   fourfold user passwd ada                              asks for the password
-  fourfold user passwd ada --password-stdin < secret
+  fourfold user passwd ada --password-file secret
 
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Passwd {
@@ -49,6 +54,9 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Take the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
+        /// Take the password from the first line of a file
+        #[arg(long, value_name = "FILE", conflicts_with = "password_stdin")]
+        password_file: Option<PathBuf>,
         /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
         #[arg(long)]
         legacy_password: bool,

@@ -23,7 +23,8 @@ pub(super) fn list(luns: &[LunStatus]) -> String {
 
 fn row(lun: &LunStatus) -> [String; 6] {
     let used = lun.used.map_or_else(|| "-".into(), format_size);
-    [lun.full_name(), format_size(lun.size), used, lun.target.clone(), lun.number.to_string(), who(lun)]
+    let size = if lun.size == 0 { "-".into() } else { format_size(lun.size) }; // its file is out of reach
+    [lun.full_name(), size, used, lun.target.clone(), lun.number.to_string(), who(lun)]
 }
 
 /// Who is logged in, or why nobody can be.

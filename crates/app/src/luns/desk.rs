@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admin::control::{LunAnswer, LunRequest, LunSession, Progress};
-use admin::luns::{LUN_BLOCK, LunError, LunFile, LunRecord, Resolved, resolve};
-use admin::settings::{LunSettings, units::format_size};
+use admin::luns::{LUN_BLOCK, LunError, LunFile, LunRecord, Resolved, SMALLEST_LUN, resolve};
+use admin::settings::LunSettings;
+use admin::settings::units::{format_size, format_size_exactly};
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, bail};
 use vfs::Volume;
@@ -81,6 +82,9 @@ impl Desk<'_> {
         }
         let there = file::find(&volume, &lun).context("its file cannot be found")?.attributes.size;
         let size = whole_blocks(size);
+        if size < there {
+            large_enough(size)?;
+        }
         if size == there {
             return Ok(vec![format!("{full_name}: has {} already", format_size(size))]);
         }
@@ -100,8 +104,11 @@ impl Desk<'_> {
                 open.sync().await?;
             }
         }
-        let mut lines =
-            vec![format!("{full_name}: has {} now, {} before", format_size(size), format_size(there))];
+        let mut lines = vec![format!(
+            "{full_name}: has {} now, {} before",
+            format_size_exactly(size),
+            format_size(there)
+        )];
         lines.extend(thin(&volume, size));
         Ok(lines)
     }
@@ -228,6 +235,15 @@ impl Desk<'_> {
 /// What a LUN of so many bytes has.
 pub(super) fn whole_blocks(size: u64) -> u64 {
     size.max(1).div_ceil(LUN_BLOCK).saturating_mul(LUN_BLOCK)
+}
+
+/// Refuses a size that is smaller than any disk: its unit was forgotten.
+pub(super) fn large_enough(size: u64) -> anyhow::Result<()> {
+    if size < SMALLEST_LUN {
+        let (size, smallest) = (format_size_exactly(size), format_size(SMALLEST_LUN));
+        bail!("a LUN of {size} is too small: the smallest has {smallest}");
+    }
+    Ok(())
 }
 
 fn cannot_have(size: u64, error: vfs::Error) -> anyhow::Error {

@@ -1,11 +1,40 @@
 //! What there is.
 
 use admin::control::{LunStatus, MountLine};
-use admin::luns::{LunFile, LunRecord, own_file, prefix, resolve};
-use admin::{Protocol, ShareSettings, recipe};
+use admin::luns::{LunFile, LunRecord, own_file, own_prefix, prefix, resolve};
+use admin::{Protocol, ShareSettings, State, recipe};
 
 use super::desk::Desk;
 use super::file;
+
+/// Every LUN of a state folder, where nothing says which folders its shares are.
+pub(crate) fn remembered(state: &State) -> anyhow::Result<Vec<LunStatus>> {
+    let prefix = own_prefix(state.server_id());
+    let mut luns: Vec<LunStatus> =
+        LunFile::read(state.path())?.luns.iter().map(|lun| remembered_one(lun, &prefix)).collect();
+    luns.sort_by(|a, b| (&a.share, &a.name).cmp(&(&b.share, &b.name)));
+    Ok(luns)
+}
+
+fn remembered_one(lun: &LunRecord, prefix: &str) -> LunStatus {
+    LunStatus {
+        share: lun.share.clone(),
+        name: lun.name.clone(),
+        target: format!("{prefix}:{}", lun.target_suffix),
+        number: lun.number,
+        naa: format!("{:016x}", lun.naa),
+        block_size: lun.options.block_size,
+        read_only: lun.options.read_only,
+        file: lun.file.clone().unwrap_or_else(|| own_file(&lun.name)),
+        own_file: lun.file.is_none(),
+        initiators: lun.options.initiators.clone(),
+        readers: lun.options.readers.clone(),
+        from_settings: lun.from_settings,
+        created: lun.created,
+        problem: Some("no server runs, and no settings file says where its share is".into()),
+        ..LunStatus::default()
+    }
+}
 
 impl Desk<'_> {
     /// Every LUN of the state folder and the settings.

@@ -6,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use admin::ShareSettings;
 use admin::control::NewLunRequest;
 use admin::luns::{LunError, LunFile, LunOptions, LunRecord, NewLun, own_file, own_file_name};
-use admin::settings::units::format_size;
+use admin::settings::units::{format_size, format_size_exactly};
 use admin::settings::{Protocol, is_lun_name};
 use anyhow::{Context, bail};
 use vfs::{Error, Volume};
 
-use super::desk::{Desk, thin, whole_blocks};
+use super::desk::{Desk, large_enough, thin, whole_blocks};
 use super::file;
 
 /// Where the contents of a new LUN come from.
@@ -39,7 +39,7 @@ impl Desk<'_> {
             let _ = volume.remove_disk(own_file_name(&new.name).as_bytes()); // nothing is in it
         }
         let lun = added?;
-        let (name, size_said) = (lun.full_name(), format_size(size));
+        let (name, size_said) = (lun.full_name(), format_size_exactly(size));
         let mut lines = vec![match &source {
             Source::New => format!("{name}: made, {size_said}; it takes room as it is written to"),
             Source::Left => format!("{name}: made of the file that was there, {size_said}"),
@@ -87,6 +87,7 @@ impl Desk<'_> {
                 let size = whole_blocks(
                     new.size.context("say how large it is: `fourfold lun create SHARE/NAME SIZE`")?,
                 );
+                large_enough(size)?;
                 file::make(volume, &new.name, size).await?;
                 Ok((Source::New, size))
             }

@@ -15,4 +15,5 @@ mod make;
 mod units;
 
 pub(crate) use desk::{Desk, Work};
+pub(crate) use list::remembered;
 pub(crate) use units::Units;

@@ -8,6 +8,7 @@ mod client;
 mod connections;
 mod datagrams;
 mod disks;
+mod home;
 mod iscsi;
 mod killed;
 mod listed_and_written;

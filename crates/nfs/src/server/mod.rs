@@ -36,7 +36,7 @@ pub use export::{Export, ExportOptions, Rule, Squash};
 pub use handle::HandleSecret;
 pub use nsm::{HostTable, InMemory, notify_hosts};
 pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
-pub use portmap::{Places, Portmap, announce, withdraw};
+pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{MAX_RECORD, serve_stream};
 

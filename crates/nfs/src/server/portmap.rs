@@ -18,7 +18,7 @@ use crate::wire::xdr::Encode;
 use crate::wire::{mount, nlm, nsm, portmap, v3};
 
 pub(super) use register::port_of;
-pub use register::{Portmap, announce, withdraw};
+pub use register::{Other, Portmap, announce, withdraw};
 
 /// Where every portmapper is.
 pub(super) const PORT: u16 = portmap::PORT;

@@ -1,6 +1,7 @@
 //! Being found through the rpcbind that already runs on this host.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use super::{Netid, OWNER, PORT, PROGRAMS, Places, Text, UniversalAddress, any};
 use crate::server::Service;
 use crate::server::outgoing::{self, Endpoint, Failed, Network};
 use crate::wire::portmap::{self, Mapping, Procedure, Rpcb, RpcbProcedure};
+use crate::wire::{mount, nlm, nsm, v3};
 
 /// Where rpcbind takes registrations from users without privilege, too.
 const SOCKETS: [&str; 2] = ["/run/rpcbind.sock", "/var/run/rpcbind.sock"];
@@ -15,19 +17,68 @@ const SOCKETS: [&str; 2] = ["/run/rpcbind.sock", "/var/run/rpcbind.sock"];
 /// How clients find the programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Portmap {
-    /// Through the rpcbind of this host, which knows them now.
-    Registered,
+    /// Through the rpcbind of this host, which knows them now, but for those that another server has there.
+    Registered {
+        /// What another server has.
+        others: Vec<Other>,
+    },
     /// Through ours.
     Served(SocketAddr),
     /// Not at all, and why: they must be told the port.
     Off(String),
 }
 
+/// A program of another server that this host's rpcbind names, and that answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Other {
+    /// The program's number.
+    pub program: u32,
+    /// Its version.
+    pub version: u32,
+    /// Where it answers.
+    pub port: u16,
+}
+
+impl Portmap {
+    /// Whether kernels find our lock service: they ask port 111 and no other.
+    pub fn finds_locks(&self) -> bool {
+        self.finds(&[nlm::PROGRAM])
+    }
+
+    /// Whether clients that are told no port find our files: they ask port 111, too.
+    pub fn finds_files(&self) -> bool {
+        self.finds(&[v3::PROGRAM, mount::PROGRAM])
+    }
+
+    fn finds(&self, programs: &[u32]) -> bool {
+        match self {
+            Self::Registered { others } => !others.iter().any(|other| programs.contains(&other.program)),
+            Self::Served(address) => address.port() == PORT,
+            Self::Off(_) => false,
+        }
+    }
+}
+
+/// As `rpcinfo` shows it: `nlockmgr version 4 (port 40123)`.
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program, version, port } = self;
+        match *program {
+            v3::PROGRAM => write!(f, "nfs")?,
+            mount::PROGRAM => write!(f, "mountd")?,
+            nlm::PROGRAM => write!(f, "nlockmgr")?,
+            nsm::PROGRAM => write!(f, "status")?,
+            other => write!(f, "program {other}")?,
+        }
+        write!(f, " version {version} (port {port})")
+    }
+}
+
 /// Registers the programs with a running rpcbind; when there is none, asks `serve` to open ours.
 pub async fn announce(service: &Arc<Service>, serve: impl FnOnce() -> Result<SocketAddr, String>) -> Portmap {
     match running(service.network()).await {
         Some(rpcbind) => match rpcbind.register(service).await {
-            Ok(()) => Portmap::Registered,
+            Ok(others) => Portmap::Registered { others },
             Err(error) => Portmap::Off(format!("rpcbind takes no registration ({error})")),
         },
         None => match serve() {
@@ -73,27 +124,27 @@ async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
 }
 
 impl Rpcbind<'_> {
-    /// Registers every program; fails when not one could be.
-    async fn register(&self, service: &Arc<Service>) -> Result<(), Failed> {
-        let (places, mut any) = (service.places(), Err(Failed::Malformed));
+    /// Registers every program; gives what another server has. Fails when not one could be registered.
+    async fn register(&self, service: &Arc<Service>) -> Result<Vec<Other>, Failed> {
+        let (places, mut any, mut others) = (service.places(), Err(Failed::Malformed), Vec::<Other>::new());
         for (program, low, high) in PROGRAMS {
             for version in low..=high {
                 for netid in places.netids() {
                     match self.set(program, version, netid, places.programs).await {
-                        Ok(true) => any = Ok(()),
-                        Ok(false) => tracing::warn!(
-                            program,
-                            version,
-                            netid = netid.name,
-                            "another server has this program in rpcbind; clients will find that one"
-                        ),
+                        Ok(None) => any = Ok(()),
+                        Ok(Some(port)) => {
+                            any = Ok(());
+                            if !others.iter().any(|one| (one.program, one.version) == (program, version)) {
+                                others.push(Other { program, version, port });
+                            }
+                        }
                         Err(error) if any.is_err() => any = Err(error),
                         Err(error) => tracing::warn!(program, version, %error, "not registered"),
                     }
                 }
             }
         }
-        any
+        any.map(|()| others)
     }
 
     async fn withdraw(&self, service: &Arc<Service>) {
@@ -109,24 +160,28 @@ impl Rpcbind<'_> {
         }
     }
 
-    /// Registers one; takes the place of a server that is gone, not of one that answers.
-    async fn set(&self, program: u32, version: u32, netid: Netid, port: u16) -> Result<bool, Failed> {
+    /// Registers one; takes the place of a server that is gone, not of one that answers. Gives the port of that one.
+    async fn set(&self, program: u32, version: u32, netid: Netid, port: u16) -> Result<Option<u16>, Failed> {
         if self.change(true, program, version, netid, port).await? {
-            return Ok(true);
+            return Ok(None);
         }
         let old = self.registered(program, version, netid).await.unwrap_or(0);
         if old == port {
-            return Ok(true);
+            return Ok(None);
         }
-        if old != 0 && self.answers(program, version, old).await {
-            return Ok(false);
+        if old != 0 && self.answers((program, version), netid, old).await {
+            return Ok(Some(old));
         }
         self.change(false, program, version, netid, old).await?;
-        self.change(true, program, version, netid, port).await
+        let taken = self.change(true, program, version, netid, port).await?;
+        Ok((!taken).then_some(old))
     }
 
-    async fn answers(&self, program: u32, version: u32, port: u16) -> bool {
-        let at = Endpoint::Tcp(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
+    /// Whether a server answers at the port of a transport. The kernel's lock service has one port for each transport.
+    async fn answers(&self, (program, version): (u32, u32), netid: Netid, port: u16) -> bool {
+        let here: IpAddr = if netid.ipv6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        let at = SocketAddr::new(here, port);
+        let at = if netid.protocol == portmap::Protocol::UDP { Endpoint::Udp(at) } else { Endpoint::Tcp(at) };
         outgoing::call(self.network, &at, (program, version, 0), &()).await.is_ok()
     }
 

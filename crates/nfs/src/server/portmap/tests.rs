@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use wire::Reader;
 
-use super::{Places, Portmap, announce, withdraw};
+use super::{Other, Places, Portmap, announce, withdraw};
 use crate::server::outgoing::Endpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded, service};
 use crate::server::{Company, HandleSecret, Service};
@@ -177,8 +177,7 @@ fn beside(rpcbind: &Arc<FakeRpcbind>, dead: u16) -> Arc<Service> {
     let rpcbind = rpcbind.clone();
     let network = Fake::new(move |call| match &call.to {
         Endpoint::Unix(path) => path.starts_with("/run").then(|| rpcbind.version_4(call)),
-        Endpoint::Tcp(at) => (at.port() != dead).then(Vec::new),
-        Endpoint::Udp(_) => None,
+        Endpoint::Tcp(at) | Endpoint::Udp(at) => (at.port() != dead).then(Vec::new),
     });
     let company = Company { network, ..Company::default() };
     let secret = HandleSecret::new([1; 16]);
@@ -192,7 +191,8 @@ async fn registers_with_a_running_rpcbind_and_takes_it_back() {
     let rpcbind = Arc::new(FakeRpcbind::default());
     let service = beside(&rpcbind, 0);
     let announced = announce(&service, || panic!("there is an rpcbind")).await;
-    assert_eq!(announced, Portmap::Registered);
+    assert_eq!(announced, Portmap::Registered { others: Vec::new() });
+    assert!(announced.finds_locks() && announced.finds_files());
     let nfs = (NFS, 3, "tcp".to_string());
     assert_eq!(rpcbind.registered.lock().len(), 2 * 6);
     assert_eq!(rpcbind.registered.lock()[&nfs], 2049);
@@ -206,11 +206,44 @@ async fn replaces_who_is_gone_and_leaves_who_answers() {
     let (gone, there) = ((NFS, 3, "tcp".to_string()), (100_024, 1, "udp".to_string()));
     rpcbind.registered.lock().extend([(gone.clone(), 777), (there.clone(), 888)]);
     let service = beside(&rpcbind, 777);
-    assert_eq!(announce(&service, || panic!("there is an rpcbind")).await, Portmap::Registered);
+    let others = vec![Other { program: 100_024, version: 1, port: 888 }];
+    assert_eq!(announce(&service, || panic!("there is an rpcbind")).await, Portmap::Registered { others });
     assert_eq!(rpcbind.registered.lock()[&gone], 2049);
     assert_eq!(rpcbind.registered.lock()[&there], 888);
     withdraw(&service).await;
     assert_eq!(rpcbind.registered.lock().len(), 1); // not ours to take back
+}
+
+/// The kernel's lock service has a port for each transport, and answers on that transport alone.
+#[tokio::test]
+async fn the_lock_service_of_another_server_is_left_and_told_of_once() {
+    let rpcbind = Arc::new(FakeRpcbind::default());
+    let locks = |netid: &str| (100_021, 4, netid.to_string());
+    rpcbind.registered.lock().extend([(locks("tcp"), 40_001), (locks("udp"), 40_002)]);
+    let network = {
+        let rpcbind = rpcbind.clone();
+        Fake::new(move |call| match &call.to {
+            Endpoint::Unix(path) => path.starts_with("/run").then(|| rpcbind.version_4(call)),
+            Endpoint::Tcp(at) => (at.port() == 40_001).then(Vec::new),
+            Endpoint::Udp(at) => (at.port() == 40_002).then(Vec::new),
+        })
+    };
+    let service = Service::in_company(
+        Vec::new(),
+        HandleSecret::new([1; 16]),
+        SystemTime::UNIX_EPOCH,
+        Company { network, ..Company::default() },
+    );
+    service.set_places(Places { portmap: None, ..PLACES });
+    let announced = announce(&service, || panic!("there is an rpcbind")).await;
+    assert!(!announced.finds_locks() && announced.finds_files());
+    let Portmap::Registered { others } = announced else { panic!("{announced:?}") };
+    let said: Vec<String> = others.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["nlockmgr version 4 (port 40001)"]);
+    assert_eq!(
+        (rpcbind.registered.lock()[&locks("tcp")], rpcbind.registered.lock()[&locks("udp")]),
+        (40_001, 40_002)
+    );
 }
 
 #[tokio::test]

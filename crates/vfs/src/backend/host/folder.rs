@@ -90,8 +90,9 @@ impl HostObject {
         match path {
             [] => Err(Error::Invalid),
             [name] => self.find(caller, name),
-            // Where there are no handles, an object must leave a trace in its own folder.
-            [name, rest @ ..] if !self.shared.by_handle() => {
+            // Where there are no handles, an object must leave a trace in its own folder. A private folder is refused on
+            // the way to what is in it.
+            [name, rest @ ..] if !self.shared.by_handle() || self.shared.private.is_some() => {
                 let found = self.find(caller, name)?;
                 match found.attributes.kind {
                     Kind::Folder => found.object.lookup_path(caller, rest),
@@ -207,6 +208,10 @@ impl HostObject {
         mode: RenameMode,
     ) -> Result<()> {
         self.shared.act_to_change(caller)?;
+        if let Some(private) = &self.shared.private {
+            private.refuse_to_move(self.fd(), name)?;
+            private.refuse_to_move(to.fd(), new_name)?;
+        }
         let replaced = if mode == RenameMode::Replace { to.kept(new_name).unwrap_or(None) } else { None };
         let flags = match mode {
             RenameMode::Replace => RenameFlags::empty(),
@@ -234,6 +239,9 @@ impl HostObject {
         let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(fact)?;
+            if self.shared.private.as_ref().is_some_and(|private| private.is_listed_as(entry.ino())) {
+                continue;
+            }
             let listed = ListEntry {
                 name: entry.file_name().to_bytes(),
                 id: FileId(entry.ino()),

@@ -12,6 +12,7 @@ mod identity;
 mod lost;
 mod memory;
 mod object;
+mod private;
 mod watch;
 mod xattr;
 
@@ -19,7 +20,7 @@ pub use file::append;
 pub use memory::give_back_large_memory;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use rustix::io::Errno;
 use self::cache::Objects;
 use self::lost::Traces;
 use self::object::{HostObject, attributes_of};
+use self::private::Private;
 use self::watch::Watches;
 use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::{Caller, Error, HostKey, Result};
@@ -40,11 +42,13 @@ pub struct HostOptions {
     pub open_files: usize,
     /// Refuses every change.
     pub read_only: bool,
+    /// A folder that clients never reach, where it lies inside the shared one: the server's state.
+    pub private: Option<PathBuf>,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { open_files: 4096, read_only: false }
+        Self { open_files: 4096, read_only: false, private: None }
     }
 }
 
@@ -69,6 +73,7 @@ struct Shared {
     /// Who the server is, where it cannot switch.
     ourselves: Caller,
     read_only: bool,
+    private: Option<Private>,
     limits: Limits,
     objects: Objects,
     traces: Traces,
@@ -101,6 +106,7 @@ impl Host {
             mount_id: handle::key_at(root.as_fd(), b"").ok().map(|(_, mount)| mount),
             ourselves: ourselves(),
             read_only: options.read_only,
+            private: options.private.as_ref().and_then(|path| Private::new(path, &root)),
             limits: limits(&root)?,
             objects: Objects::new(options.open_files),
             traces: Traces::default(),
@@ -218,6 +224,9 @@ impl Shared {
     /// The object for a path-only descriptor, the one already kept if there is one.
     fn adopt(self: &Arc<Self>, fd: OwnedFd, reached: Reached) -> Result<Found> {
         let stat = stat(fd.as_fd())?;
+        if let Some(private) = &self.private {
+            private.refuse(fd.as_fd(), &stat, reached)?;
+        }
         let key = match handle::key_at(fd.as_fd(), b"") {
             Ok((key, _)) if self.by_handle() => key,
             Ok(_) | Err(Error::NotSupported) => handle::key_by_birth(&stat)?,

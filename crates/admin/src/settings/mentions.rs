@@ -1,0 +1,51 @@
+//! The accounts and groups that the settings file names. Whether they exist is known to who has the accounts.
+
+use super::diagnostic::Place;
+use super::effective::Written;
+
+/// An account or group that the settings file names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// Its name.
+    pub name: String,
+    /// As what.
+    pub role: Role,
+    /// Where.
+    pub place: Place,
+}
+
+/// As what the settings name an account or group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// `[[user]]`.
+    Account,
+    /// `iscsi-account`.
+    Server,
+    /// `users` of this share.
+    User(String),
+    /// `groups` of this share.
+    Group(String),
+}
+
+pub(super) fn of(written: &Written) -> Vec<Mention> {
+    let mut mentions = Vec::new();
+    let named =
+        |section: &super::section::Section, key| Some((section.text(key)?, section.place_of(key).clone()));
+    let mut add = |one: Option<(String, Place)>, role: Role| {
+        mentions.extend(one.map(|(name, place)| Mention { name, role, place }));
+    };
+    add(named(&written.server, "iscsi-account"), Role::Server);
+    for section in &written.shares {
+        let share = section.text("name").unwrap_or_default();
+        section
+            .texts_with_places("users")
+            .into_iter()
+            .for_each(|one| add(Some(one), Role::User(share.clone())));
+        section
+            .texts_with_places("groups")
+            .into_iter()
+            .for_each(|one| add(Some(one), Role::Group(share.clone())));
+    }
+    written.users.iter().for_each(|section| add(named(section, "name"), Role::Account));
+    mentions
+}
