@@ -190,11 +190,13 @@ fn identity(path: &Path) -> Result<Identity, StateError> {
 /// The version is read first: a later one may have any shape.
 fn parse(path: &Path, text: &str) -> Result<Identity, StateError> {
     let damaged = |reason: &str| StateError::Damaged { path: path.into(), reason: reason.into() };
-    let format: Format = toml_edit::de::from_str(text).map_err(|e| damaged(e.message().trim()))?;
+    let format: Format =
+        toml_edit::de::from_str(text).map_err(|error| damaged(&auth::reason(text, &error)))?;
     if format.format > FORMAT {
         return Err(StateError::Newer { path: path.into(), found: format.format });
     }
-    let written: Written = toml_edit::de::from_str(text).map_err(|e| damaged(e.message().trim()))?;
+    let written: Written =
+        toml_edit::de::from_str(text).map_err(|error| damaged(&auth::reason(text, &error)))?;
     let server_id = hex::decode(&written.server_id).ok_or_else(|| damaged("server-id is not 16 bytes"))?;
     let secret =
         hex::decode(&written.handle_secret).ok_or_else(|| damaged("handle-secret is not 32 bytes"))?;

@@ -143,7 +143,7 @@ fn alone(
 ) -> anyhow::Result<LunAnswer> {
     let state = State::open(&settings.server.state)?;
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
-    let volumes = Volumes::new(index, settings.server.cache_size);
+    let volumes = Volumes::new(index, state.path(), settings.server.cache_size);
     let port =
         candidates(settings.server.ports.iscsi, Protocol::Iscsi, here::privileged()).into_iter().next();
     let at = port.filter(|port| *port != 0).map(|port| (recipe::address(&settings.server.listen), port));

@@ -197,7 +197,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let running = running(folder.path());
         std::fs::write(folder.path().join("fourfold.toml"), TWO).unwrap();
-        assert_eq!(running.reload().unwrap(), ["server.nfs-port counts from the next start", "Two"]);
+        let without_password = "fourfold.toml:7:1: note: the account \"ada\" has no password, so nobody can log in with it; \
+                                `fourfold user add` sets one";
+        assert_eq!(
+            running.reload().unwrap(),
+            [without_password, "server.nfs-port counts from the next start", "Two"]
+        );
         assert_eq!(running.status().shares[0].name, "Two");
         assert!(running.current().accounts.find("ada").is_some());
     }

@@ -77,7 +77,7 @@ async fn serve_until_stopped(
     said.extend(who::surprising(&accounts, &settings));
     let current = Arc::new(Current { settings, accounts });
 
-    let volumes = Volumes::new(index, current.settings.server.cache_size);
+    let volumes = Volumes::new(index, state.path(), current.settings.server.cache_size);
     let ports = bound.ports();
     let guesses = Arc::new(auth::Guesses::default());
     let nfs = NfsView::new(&current, state, volumes.clone())?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admin::control::{LeaseStatus, LockStatus, OpenStatus, Status};
@@ -22,6 +22,8 @@ const MOST_SHOWN: usize = 1000;
 
 /// Volumes by share name, kept over reloads with their caches and locks.
 pub(crate) struct Volumes {
+    /// The state folder of this run, which no client reaches.
+    state: PathBuf,
     index: Index,
     /// Memory for listings, which all volumes share.
     cache: Arc<CacheBudget>,
@@ -36,9 +38,9 @@ struct Known {
 
 impl Volumes {
     /// No volume is open yet. Listings of all of them may take so many bytes.
-    pub(crate) fn new(index: Index, cache_bytes: u64) -> Arc<Self> {
+    pub(crate) fn new(index: Index, state: &Path, cache_bytes: u64) -> Arc<Self> {
         let cache = CacheBudget::new(usize::try_from(cache_bytes).unwrap_or(usize::MAX));
-        Arc::new(Self { index, cache, known: Mutex::default() })
+        Arc::new(Self { state: state.into(), index, cache, known: Mutex::default() })
     }
 
     /// Where volumes and hosts are remembered over restarts.
@@ -75,7 +77,7 @@ impl Volumes {
         let options = HostOptions {
             open_files: privileges::files_to_keep_open() / many,
             read_only: share.read_only,
-            private: Some(settings.server.state.clone()),
+            private: Some(self.state.clone()),
         };
         let host = Host::open(&share.path, &options).with_context(|| {
             format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)

@@ -21,12 +21,17 @@ impl Server {
     }
 
     fn start_logging_to(folder: &Path, log: impl Into<Stdio>) -> Self {
+        Self::start_with(folder, &["--portmap-port", "off"], log)
+    }
+
+    fn start_with(folder: &Path, more: &[&str], log: impl Into<Stdio>) -> Self {
         let ports = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--iscsi-port", "0"];
-        let flags = ["--listen", "127.0.0.1", "--state", "state", "--portmap-port", "off"];
+        let flags = ["--listen", "127.0.0.1", "--state", "state"];
         let mut child = Command::new(PROGRAM)
             .arg("serve")
             .args(flags)
             .args(ports)
+            .args(more)
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -199,4 +204,74 @@ fn a_server_goes_on_when_its_log_has_no_reader_any_more() {
     }
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.exit_code(), Some(0));
+}
+
+/// The addresses of a process's sockets that take calls, as the kernel lists them in `/proc/net/tcp` or `udp`.
+fn sockets(pid: u32, transport: &str) -> Vec<std::net::SocketAddr> {
+    let own: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .filter_map(|fd| Some(std::fs::read_link(fd.ok()?.path()).ok()?.to_string_lossy().into_owned()))
+        .collect();
+    let text = std::fs::read_to_string(format!("/proc/net/{transport}")).unwrap();
+    let lines = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let waiting = lines.filter(|cells| transport == "udp" || cells[3] == "0A"); // TCP_LISTEN
+    let of_us = waiting.filter(|cells| own.contains(&format!("socket:[{}]", cells[9])));
+    let address = |cells: Vec<&str>| {
+        let (ip, port) = cells[1].split_once(':').unwrap();
+        let ip = u32::from_str_radix(ip, 16).unwrap().to_le_bytes();
+        std::net::SocketAddr::from((ip, u16::from_str_radix(port, 16).unwrap()))
+    };
+    let mut addresses: Vec<_> = of_us.map(address).collect();
+    addresses.sort();
+    addresses.dedup(); // Bonjour has a socket for each interface
+    addresses
+}
+
+#[test]
+fn status_lists_every_socket_that_the_kernel_knows_of() {
+    let folder = folder();
+    let server =
+        Server::start_with(folder.path(), &["--portmap-port", "0", "--bonjour", "on"], Stdio::null());
+    let listed = |transport: &str| {
+        let output = fourfold(folder.path(), &["status", "--json", "--state", "state"]);
+        let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = status["listeners"].as_array().unwrap().clone();
+        let of = all.into_iter().filter(|one| one["transport"] == transport);
+        let mut addresses: Vec<(std::net::SocketAddr, String)> = of
+            .map(|one| {
+                let address = one["address"].as_str().unwrap().parse().unwrap();
+                (address, one["protocol"].as_str().unwrap().to_owned())
+            })
+            .collect();
+        addresses.sort();
+        addresses
+    };
+    let plain = |listed: Vec<(std::net::SocketAddr, String)>| {
+        listed.into_iter().map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let names = |listed: &[(std::net::SocketAddr, String)]| -> Vec<String> {
+        let mut names: Vec<String> = listed.iter().map(|(_, name)| name.clone()).collect();
+        names.sort();
+        names
+    };
+    let deadline = Instant::now() + Duration::from_secs(10);
+    // Bonjour begins a moment later. It talks to its own thread by a socket that takes no calls from others.
+    let known = |transport: &str| {
+        let mut known = sockets(server.child.id(), transport);
+        let answers = plain(listed("udp"));
+        known.retain(|at| transport == "tcp" || !at.ip().is_loopback() || answers.contains(at));
+        known
+    };
+    while plain(listed("udp")) != known("udp") {
+        assert!(Instant::now() < deadline, "{:?} {:?}", listed("udp"), known("udp"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(plain(listed("tcp")), known("tcp"));
+    let rpcbind = ["/run/rpcbind.sock", "/var/run/rpcbind.sock"].iter().any(|path| Path::new(path).exists());
+    if !rpcbind {
+        assert_eq!(names(&listed("tcp")), ["afp", "iscsi", "nfs", "portmap", "smb"]);
+    }
+    if known("udp").iter().any(|at| at.port() == 5353) {
+        assert!(names(&listed("udp")).contains(&"bonjour".to_owned()), "{:?}", listed("udp"));
+    }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable;
 use crate::identity::Ids;
+use crate::reason::reason;
 use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, Stored};
 
 /// The version of the format that this program writes.
@@ -265,10 +266,8 @@ impl From<WrittenRecord> for Record {
 
 /// The version is read first: a later one may have any shape.
 fn parse(path: &Path, text: &str) -> Result<Vec<Record>, Error> {
-    let damaged = |error: toml_edit::de::Error| Error::Damaged {
-        path: path.into(),
-        reason: error.message().trim().replace('\n', ", "),
-    };
+    let damaged =
+        |error: toml_edit::de::Error| Error::Damaged { path: path.into(), reason: reason(text, &error) };
     let Format { format } = toml_edit::de::from_str(text).map_err(damaged)?;
     if format > FORMAT {
         return Err(Error::Newer { path: path.into(), found: format });
@@ -382,9 +381,11 @@ mod tests {
     fn a_later_format_and_a_damaged_file_are_refused_and_not_overwritten() {
         let state = folder();
         let path = state.path().join("accounts.toml");
-        for (text, expected) in
-            [("format = 2\nother = {}\n", "has format 2"), ("format = 1\n[[acc", "is damaged")]
-        {
+        for (text, expected) in [
+            ("format = 2\nother = {}\n", "has format 2"),
+            ("format = 1\n[[acc", "is damaged"),
+            ("format = 1\nformat = 1\n", "is damaged (line 2: `format` is here a second time)"),
+        ] {
             std::fs::write(&path, text).unwrap();
             let error =
                 AccountFile::edit(state.path(), |file| file.add("ada", Ids::default(), "x")).unwrap_err();
@@ -398,7 +399,7 @@ mod tests {
         let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
         assert_eq!(
             file.remove("ada").unwrap_err().to_string(),
-            "there is no account \"ada\"; `fourfold user list` shows them, `fourfold user add ada` makes it"
+            "there is no account \"ada\"; `fourfold user list` shows them, `fourfold user add` makes one"
         );
         assert!(matches!(file.set_password("ada", "x"), Err(Error::Missing(_))));
         assert!(matches!(file.add("a:b", Ids::default(), "x"), Err(Error::BadName(_))));

@@ -383,7 +383,7 @@ impl WrittenLun {
 /// The version is read first: a later one may have any shape.
 fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
     let damaged = |reason: String| LunError::Damaged { path: path.into(), reason };
-    let said = |error: toml_edit::de::Error| damaged(error.message().trim().replace('\n', ", "));
+    let said = |error: toml_edit::de::Error| damaged(auth::reason(text, &error));
     let Format { format } = toml_edit::de::from_str(text).map_err(said)?;
     if format > FORMAT {
         return Err(LunError::Newer { path: path.into(), found: format });

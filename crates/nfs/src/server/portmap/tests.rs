@@ -240,10 +240,8 @@ async fn the_lock_service_of_another_server_is_left_and_told_of_once() {
     let Portmap::Registered { others } = announced else { panic!("{announced:?}") };
     let said: Vec<String> = others.iter().map(ToString::to_string).collect();
     assert_eq!(said, ["nlockmgr version 4 (port 40001)"]);
-    assert_eq!(
-        (rpcbind.registered.lock()[&locks("tcp")], rpcbind.registered.lock()[&locks("udp")]),
-        (40_001, 40_002)
-    );
+    let left = rpcbind.registered.lock();
+    assert_eq!((left[&locks("tcp")], left[&locks("udp")]), (40_001, 40_002));
 }
 
 #[tokio::test]
