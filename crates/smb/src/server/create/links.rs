@@ -90,7 +90,7 @@ pub(super) fn follow(
 ) -> Result<Followed, Failure> {
     let caller = &wanted.actor.caller;
     let way = Way::new(context, volume, caller, folding, &wanted.path.components);
-    way.to_its_end(Last::of(context, wanted)).map_err(|failed| match failed {
+    way.resolve(Last::of(context, wanted)).map_err(|failed| match failed {
         Astray::Path(error) => astray(wanted, error.at, error.why),
         Astray::Failure(failure) => failure,
     })
@@ -104,7 +104,7 @@ pub(in crate::server) fn place(
     folding: Folding,
     components: &[Vec<u8>],
 ) -> Result<Resolved, Failure> {
-    match Way::new(context, volume, caller, folding, components).to_its_end(Last::Itself) {
+    match Way::new(context, volume, caller, folding, components).resolve(Last::Itself) {
         Ok(followed) => Ok(followed.resolved),
         Err(Astray::Failure(failure)) => Err(failure),
         Err(Astray::Path(error)) => Err(match error.why {
@@ -140,7 +140,7 @@ impl<'a> Way<'a> {
         Self { context, volume, caller, folding, path, own_from: 0, link: None, via: None }
     }
 
-    fn to_its_end(mut self, last: Last) -> Result<Followed, Astray> {
+    fn resolve(mut self, last: Last) -> Result<Followed, Astray> {
         let root = self.volume.root()?;
         for _ in 0..=MAX_LINKS {
             let looked = self.volume.lookup_path(self.caller, &root, &slices(&self.path), self.folding);

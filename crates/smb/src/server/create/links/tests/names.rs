@@ -73,7 +73,7 @@ async fn a_link_is_removed_and_not_what_it_leads_to() {
             let (service, mut ada) = scene().await;
             let mut more = options;
             if on_close {
-                more = more | Options::DELETE_ON_CLOSE;
+                more |= Options::DELETE_ON_CLOSE;
             }
             let file = opens(&mut ada, name, access, more).await;
             if !on_close {
