@@ -6,7 +6,7 @@
 uptime_s() { cut -d . -f 1 /proc/uptime; }
 
 # Whether a check is wanted: ONLY is a pattern of names. Mounts are always wanted, since the rest needs them.
-wanted() { [ -z "$ONLY" ] || echo "$1" | grep -Eq -e '^mounts: ' -e "$ONLY"; }
+wanted() { [ -z "$ONLY" ] || echo "$1" | grep -Eq -e '^mounts, ' -e "$ONLY"; }
 
 # check NAME COMMAND...: the command runs with -e, and the last thing it says is why it failed. It has CHECK_LIMIT_S seconds; one that
 # hangs in the kernel is left behind.

@@ -1,7 +1,146 @@
-# What a person does on a mounted share: `bash day.sh FUNCTION DIR KIND`, where DIR is a folder that nothing else uses, and KIND says by
-# which protocol it is mounted, `nfs` or `smb`.
+# What a person does on a mounted share: `bash day.sh FUNCTION DIR KIND`, where KIND says by which protocol DIR is mounted, `nfs` or
+# `smb`.
 
 set -ex
 cd /tmp
-export HOME=/tmp LANG=C.UTF-8
+export HOME=/tmp LANG=C.UTF-8 GIT_CONFIG_NOSYSTEM=1
+is() { [ "$1" = "$2" ] || { echo "it is $1, not $2"; return 1; }; }
+refused() { if "$@"; then echo "it succeeds: $*"; return 1; fi; }
+
+# A local folder of files and folders, made once: the programs of a few packages, with their modes and times.
+tree() {
+	[ ! -e /tmp/tree ] || return 0
+	mkdir /tmp/tree.$$ && cd /tmp/tree.$$
+	mkdir -p "a folder/below" bin etc empty
+	cp -p /usr/bin/{ls,cp,grep,sed} bin
+	cp -rp /usr/share/git-core/templates .
+	for i in $(seq 40); do echo "line $i of a file" >"a folder/file $i"; done
+	head -c 1000000 /dev/urandom >"a folder/below/größe.bin"
+	touch -d '2001-02-03 04:05:06' "a folder/file 7" empty
+	cd /tmp && mv /tmp/tree.$$ /tmp/tree
+}
+
+in_git() {
+	dir=$1/git
+	mkdir -p "$1" && git init -q "$dir" && cd "$dir"
+	git config user.name Ada && git config user.email ada@example.org
+	mkdir src doc
+	for i in $(seq 30); do seq $i 200 >src/part-$i.txt; done
+	echo first >doc/read.me
+	git add . && git commit -qm first
+	git checkout -qb other
+	seq 5 >src/part-7.txt && git mv doc/read.me doc/README && git rm -q src/part-9.txt
+	git commit -qam second
+	git checkout -q - && echo more >>doc/read.me && git commit -qam third
+	git merge -q -m merged other
+	is "$(git status --porcelain)" ""
+	grep -q more doc/README && [ ! -e src/part-9.txt ]
+	git gc -q && git fsck --strict
+	git clone -q . ../clone && diff -r --exclude=.git . ../clone
+}
+
+with_tar() {
+	tree
+	mkdir -p "$1" && cd "$1"
+	tar -C /tmp/tree -cf - . | (mkdir tar && tar -C tar -xf -)
+	diff -r /tmp/tree tar
+	is "$(stat -c %Y "tar/a folder/file 7")" "$(stat -c %Y "/tmp/tree/a folder/file 7")"
+	tar -C tar -cf all.tar . && mkdir /tmp/untar-$2 && tar -C /tmp/untar-$2 -xf all.tar && diff -r /tmp/tree /tmp/untar-$2
+	rm -r tar && [ ! -e tar ]
+}
+
+# What rsync would do again is a change that the share did not keep. Over SMB all files have the mode of the mount.
+with_rsync() {
+	tree
+	mkdir -p "$1/rsync"
+	rsync -a --delete /tmp/tree/ "$1/rsync/"
+	rsync -ai --delete /tmp/tree/ "$1/rsync/" >/tmp/rsync-$2
+	cat /tmp/rsync-$2
+	[ "$2" = nfs ] || sed -i '/^\.[fd]\.\.\.p/d' /tmp/rsync-$2
+	is "$(cat /tmp/rsync-$2)" ""
+	touch "$1/rsync/too much"
+	echo changed >>"$1/rsync/a folder/file 9"
+	rsync -a --delete /tmp/tree/ "$1/rsync/"
+	diff -r /tmp/tree "$1/rsync"
+}
+
+in_sqlite() {
+	mkdir -p "$1" && cd "$1"
+	sqlite3 db 'create table t (id integer primary key, text);'
+	for i in 1 2 3; do
+		sqlite3 db "with recursive n(i) as (select 1 union all select i + 1 from n where i < 500) insert into t (text) select hex(randomblob(100)) from n;" &
+	done
+	sqlite3 -cmd '.timeout 20000' db "update t set text = 'x' where id % 7 = 0; delete from t where id % 11 = 0;"
+	wait
+	sqlite3 -cmd '.timeout 20000' db 'delete from t where id % 10 = 0; vacuum;'
+	is "$(sqlite3 db 'pragma integrity_check;')" ok
+	cp db /tmp/db-$2 && is "$(sqlite3 /tmp/db-$2 'pragma integrity_check; select count(*) from t;' | head -n 1)" ok
+}
+
+fsx() {
+	mkdir -p "$1"
+	/checks/files fsx "$1/fsx" "${3:-1}" "${4:-400}"
+}
+
+entries() {
+	mkdir -p "$1/dentry"
+	stress-ng --quiet --dentry 1 --dentries 500 --dentry-ops "$3" --dentry-order random --temp-path "$1/dentry"
+	is "$(ls -A "$1/dentry")" ""
+}
+
+# Links that were made over NFS, as they are seen over DIR.
+links() {
+	cd "$1"
+	is "$(readlink "to file")" file
+	is "$(readlink dangling)" "no such file"
+	is "$(readlink loop)" loop
+	is "$(readlink absolute)" /etc/hostname
+	is "$(readlink "to folder")" folder
+	is "$(readlink up)" ../links-target
+	is "$(cat "to file")" content
+	is "$(cat "to folder/inner")" inner
+	[ -L loop ] && [ -L dangling ] && [ -L "to folder" ] && [ -L absolute ]
+	refused cat dangling
+	refused cat loop
+	is "$(find . -type l | wc -l)" 7
+	is "$(find . -type f | wc -l)" 2
+	is "$(ls -l | grep -c '^l')" 7
+	is "$(tar -cf - . | tar -tvf - | grep -c '^l')" 7
+}
+
+make_links() {
+	mkdir -p "$1/folder" "$1/../links-target" && cd "$1"
+	echo content >file && echo inner >folder/inner && echo kept >../links-target/kept
+	ln -s file "to file" && ln -s folder "to folder" && ln -s "no such file" dangling && ln -s loop loop && ln -s /etc/hostname absolute
+	ln -s ../links-target up && ln -s "folder/../file" through
+}
+
+remove_links() {
+	cd "$1"
+	mv dangling renamed && is "$(readlink renamed)" "no such file"
+	mv "to folder" "folder link" && is "$(readlink "folder link")" folder && [ -d folder ] && [ ! -L folder ]
+	rm "to file" && is "$(cat file)" content
+	rm renamed && rm loop
+	cd .. && rm -rf "$(basename "$1")" && [ ! -e "$1" ]
+	is "$(cat links-target/kept)" kept
+}
+
+attributes() {
+	mkdir -p "$1" && cd "$1"
+	echo x >file
+	setfattr -n user.one -v 1 file && setfattr -n user.Mixed.Case -v "größe" file && setfattr -n user.binary -v 0x0001ff00 file
+	is "$(getfattr --only-values -n user.one file)" 1
+	is "$(getfattr --only-values -n user.Mixed.Case file)" größe
+	getfattr -d -e hex file
+	is "$(getfattr -d file | grep -c '^user')" 3
+	getfattr -d file | grep -q '^user.Mixed.Case='
+	getfattr -n user.binary -e hex file | grep -q '=0x0001ff00$'
+	setfattr -n user.one -v 2 file && is "$(getfattr --only-values -n user.one file)" 2
+	setfattr -x user.one file && refused getfattr -n user.one file
+	long=$(head -c 8000 /dev/zero | tr '\0' v)
+	setfattr -n user.long -v "$long" file && is "$(getfattr --only-values -n user.long file)" "$long"
+	mkdir folder && setfattr -n user.folder -v f folder && is "$(getfattr --only-values -n user.folder folder)" f
+	is "$(cat file)" x
+}
+
 "$@"

@@ -13,15 +13,11 @@ mkdir -p /run/rpcbind /run/sendsigs.omit.d
 rpcbind -w
 rpc.statd --no-notify
 
-# person NAME COMMAND...: a check that user 1000 makes; the command is a function of day.sh.
-person() {
-	name=$1
-	shift
-	check "$name" as_person "$@"
-}
-as_person() { setpriv --reuid=1000 --regid=1000 --clear-groups bash -e /checks/day.sh "$@"; }
+as_user() { setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
+# day FUNCTION [ARGUMENT...]: a function of day.sh.
+day() { as_user bash /checks/day.sh "$@"; }
 
-# mounted NAME TYPE OPTIONS: the share, or the folder below it, at /mnt/NAME.
+# mounted NAME TYPE OPTIONS: the share at /mnt/NAME.
 mounted() {
 	mkdir -p "/mnt/$1"
 	case $2 in
@@ -29,19 +25,18 @@ mounted() {
 	cifs) mount -t cifs -o "username=$USER,password=$PASSWORD,uid=1000,gid=1000,nosharesock,$3" //$SERVER/share "/mnt/$1" ;;
 	esac
 	grep " /mnt/$1 " /proc/mounts
-	shift 3
-	for word in "$@"; do grep " /mnt/$name " /proc/mounts | grep -q "$word"; done
 }
 
 has_option() { grep " /mnt/$1 " /proc/mounts | grep -q "[ ,]$2[ ,]"; }
 
+# Attributes of files and folders are kept for a second at most, as over SMB.
 mount_nfs() {
 	mounted nfs nfs hard,actimeo=1
 	has_option nfs vers=3
 	has_option nfs local_lock=none
 }
 mount_nolock() {
-	mounted nolock nfs hard,nolock,nosharecache
+	mounted nolock nfs hard,actimeo=1,nolock,nosharecache
 	has_option nolock local_lock=all
 }
 # mount_smb NAME DIALECT [OPTION]: the dialect that was asked for is the one that is spoken.
@@ -57,31 +52,153 @@ mount_multichannel() {
 	grep -q 'Channel: 2' /tmp/debug || grep -q 'Extra Channels: 1' /tmp/debug
 }
 
-# Each of the two mounts of one folder in a process of its own, at the same time.
-# both NAME FUNCTION [ARGUMENT...]: as a person, once in /mnt/nfs and once in /mnt/smb.
+# both NAME FUNCTION [ARGUMENT...]: a person does it over NFS and over SMB at the same time, in two folders of one folder.
 both() {
 	what=$1
-	shift
-	(person "nfs: $what" "$1" "/mnt/nfs/day" nfs "${@:2}") &
-	first=$!
-	(person "smb: $what" "$1" "/mnt/smb/day" smb "${@:2}") &
-	wait $first $!
+	did=$2
+	shift 2
+	if [ "$PEER" = 0 ]; then (check "nfs, $what" day "$did" /mnt/nfs/day-nfs nfs "$@") & fi
+	(check "smb, $what" day "$did" /mnt/smb/day-smb smb "$@") &
+	wait
 }
 
-basics() { setpriv --reuid=1000 --regid=1000 --clear-groups $FILES basics "/mnt/$1/basics-$1" "$1" >&3; }
+# both_ways NAME FUNCTION: with the first mount NFS and the second SMB, and the other way round.
+both_ways() {
+	check "nfs and smb, $1" "$2" nfs smb
+	check "smb and nfs, $1" "$2" smb nfs
+}
 
-check "mounts: NFS with locks" mount_nfs
-check "mounts: NFS without locks" mount_nolock
-check "mounts: SMB 2.1" mount_smb smb21 2.1
-check "mounts: SMB 3.0" mount_smb smb30 3.0
-check "mounts: SMB 3.0, sealed" mount_smb sealed30 3.0 seal
-check "mounts: SMB 3.1.1" mount_smb smb 3.1.1
-check "mounts: SMB 3.1.1, sealed" mount_smb sealed 3.1.1 seal
-check "mounts: SMB 3.1.1, multichannel" mount_multichannel
-for mount in nfs nolock smb21 smb30 sealed30 smb sealed multi; do
-	check "$mount: basics" basics $mount
+basics() { as_user $FILES basics "/mnt/$1/basics-$1" "$1" >&3; }
+
+seen() {
+	as_user mkdir "/mnt/nfs/links-$1"
+	day make_links "/mnt/nfs/links-$1/all"
+	day links "/mnt/$1/links-$1/all"
+	day remove_links "/mnt/$1/links-$1/all"
+}
+
+# across COMMAND FIRST SECOND: FILES in one folder through two mounts.
+across() {
+	as_user mkdir "/mnt/$2/$1-$2"
+	as_user $FILES "$1" "/mnt/$2/$1-$2" "/mnt/$3/$1-$2"
+}
+coherent() { across cross "$@"; }
+locked() { across cross-locks "$@"; }
+
+# A name that was made through one mount is found and listed through the other, as it is, and removed.
+same_names() {
+	folder=names-$1
+	as_user mkdir "/mnt/$1/$folder"
+	for name in plain 'größe' $'gro\xcc\x88\xc3\x9fe 2' 'q?:*"<>|' 'ends.' 'blank ' 'con'; do
+		as_user touch "/mnt/$1/$folder/$name"
+		soon [ -e "/mnt/$2/$folder/$name" ]
+		is "$(ls -A "/mnt/$2/$folder" | od -c)" "$(echo "$name" | od -c)"
+		is "$(ask names $folder)" "$(echo -n "$name" | od -An -tx1 | tr -d ' \n')"
+		as_user rm "/mnt/$2/$folder/$name"
+		soon [ ! -e "/mnt/$1/$folder/$name" ]
+	done
+}
+
+# Two of each append to one file under locks; every record is there once. REOPEN says whether each record is an open of its own. Linux's
+# SMB client appends at the end that it knows, so it must ask for the size each time: `now` is a mount that does.
+appended() {
+	file=log-$1
+	pids=
+	for mount in nfs now; do
+		for who in 1 2; do
+			as_user $FILES append-locked /mnt/$mount/$file $mount-$who 20 "$1" &
+			pids="$pids $!"
+		done
+	done
+	for pid in $pids; do wait "$pid"; done
+	for mount in nfs now; do
+		sort -u /mnt/$mount/$file >/tmp/sorted
+		is "$(wc -l </mnt/$mount/$file)" 80
+		is "$(grep -cE '^(nfs|now)-[12] [0-9]+ of 20$' /tmp/sorted)" 80
+	done
+}
+
+# Some write under locks of all of the file and some without any, over SMB and NFS.
+mixed() {
+	pids=
+	as_user touch /mnt/nfs/mixed
+	for mount in nfs smb; do
+		as_user $FILES append-locked /mnt/$mount/mixed $mount 60 0 &
+		pids="$pids $!"
+	done
+	as_user $FILES write-plain /mnt/"${1:-smb}"/mixed 200 &
+	pids="$pids $!"
+	for pid in $pids; do wait "$pid"; done
+}
+
+counts_on() { [ "$(wc -l <"$1")" -gt "$2" ]; }
+
+# The server is killed and started again while clients write; what they synced is there, and locks hold.
+survives() {
+	rm -f /tmp/stop
+	as_user mkdir /mnt/nfs/survives
+	for mount in nfs smb; do
+		as_user $FILES journal /mnt/$mount/survives/$mount /tmp/noted-$mount /tmp/stop &
+		eval "writer_$mount=$!"
+	done
+	as_user $FILES hold-lock /mnt/nfs/survives/lock /tmp/held /tmp/stop &
+	holder=$!
+	for mount in nfs smb; do soon counts_on /tmp/noted-$mount 10; done
+	soon [ -e /tmp/held ]
+	is "$(ask "$1")" "done"
+	for mount in nfs smb; do
+		before=$(wc -l </tmp/noted-$mount)
+		soon counts_on /tmp/noted-$mount $((before + 10)) || soon counts_on /tmp/noted-$mount $((before + 10))
+	done
+	sleep 3
+	refused as_user $FILES try-lock /mnt/smb/survives/lock
+	touch /tmp/stop
+	wait $writer_nfs
+	wait $writer_smb
+	wait $holder
+	for mount in nfs smb; do
+		$FILES journal-is-whole /mnt/nfs/survives/$mount /tmp/noted-$mount
+		$FILES journal-is-whole /mnt/smb/survives/$mount /tmp/noted-$mount
+	done
+	as_user $FILES try-lock /mnt/smb/survives/lock
+}
+
+MOUNTS="smb21 smb30 sealed30 smb sealed multi"
+if [ "$PEER" = 0 ]; then
+	check "mounts, NFS with locks" mount_nfs
+	check "mounts, NFS without locks" mount_nolock
+	MOUNTS="nfs nolock $MOUNTS"
+fi
+check "mounts, SMB 2.1" mount_smb smb21 2.1
+check "mounts, SMB 3.0" mount_smb smb30 3.0
+check "mounts, SMB 3.0, sealed" mount_smb sealed30 3.0 seal
+check "mounts, SMB 3.1.1" mount_smb smb 3.1.1
+check "mounts, SMB 3.1.1, sealed" mount_smb sealed 3.1.1 seal
+check "mounts, SMB 3.1.1, multichannel" mount_multichannel
+check "mounts, SMB 3.1.1, without a cache of attributes" mount_smb now 3.1.1 actimeo=0
+for mount in $MOUNTS; do
+	check "$mount, basics" basics $mount
 done
-
+both "git" in_git
+both "tar" with_tar
+both "rsync -a --delete" with_rsync
+both "sqlite" in_sqlite
+both "random reads, writes, maps and truncations" fsx
+both "stress-ng dentry" entries 1000
+check "smb, extended attributes" day attributes /mnt/smb/attributes smb
+if [ "$PEER" = 0 ]; then
+	for mount in nfs smb21 smb sealed; do
+		check "$mount, symbolic links" seen $mount
+	done
+	both_ways "a change is seen by the next open" coherent
+	both_ways "a lock holds, and who waits gets it" locked
+	both_ways "names" same_names
+	check "nfs and smb, appending under locks" appended 0
+	check "nfs and smb, appending under locks, an open for each record" appended 1
+	check "nfs and smb, some write under locks" mixed smb
+	check "nfs and smb, some write over NFS without locks" mixed nfs
+	check "nfs and smb, the server is killed under writes" survives kill
+fi
 echo done >&3
 sleep 1
 poweroff -f

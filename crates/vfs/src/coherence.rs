@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::backend::Found;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
@@ -14,7 +16,35 @@ use crate::{Error, FileId, Result, Volume};
 /// How long the holder of a lease may take to give it back before it is taken.
 pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
+/// How many recalls of a volume's leases have not ended yet.
+#[derive(Clone, Default)]
+pub(crate) struct Recalls(Arc<watch::Sender<usize>>);
+
+impl Recalls {
+    /// Sees a recall to its end, even if the operation that began it does not wait.
+    fn settle(&self, recall: Recall) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let recalls = self.clone();
+        recalls.0.send_modify(|count| *count += 1);
+        runtime.spawn(async move {
+            recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
+            recalls.0.send_modify(|count| *count -= 1);
+        });
+    }
+}
+
 impl Volume {
+    /// Whether a lease of some file is being recalled.
+    pub fn is_recalling(&self) -> bool {
+        *self.recalls.0.borrow() > 0
+    }
+
+    /// Waits until no lease is being recalled.
+    pub async fn recalled(&self) {
+        // It fails only if the sender is gone, and the volume has it.
+        let _ = self.recalls.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
         if self.state.quiet(file) {
             return Ok(());
@@ -48,7 +78,7 @@ impl Volume {
         match self.state.break_for(file, &Stream::Data, cause, actor.party) {
             None => Ok(()),
             Some(recall) => {
-                settle(recall);
+                self.recalls.settle(recall);
                 Err(Error::LeaseRecall)
             }
         }
@@ -61,7 +91,7 @@ impl Volume {
 
     pub(crate) fn recall_stream_late(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
         if let Some(recall) = self.state.break_for(file, stream, cause, actor.party) {
-            settle(recall);
+            self.recalls.settle(recall);
         }
     }
 
@@ -91,7 +121,7 @@ impl Volume {
     pub(crate) fn listing_changed(&self, actor: &Actor, folder: FileId) {
         let keeper = actor.keeper_of_listings();
         if let Some(recall) = self.state.break_for(folder, &Stream::Data, Cause::Entry, keeper) {
-            settle(recall);
+            self.recalls.settle(recall);
         }
     }
 
@@ -130,12 +160,5 @@ pub(crate) fn who(actor: &Actor) -> Who<'_> {
     match actor.open {
         Some(open) => Who::through(actor.party.client, open),
         None => Who::stateless(actor.party.client),
-    }
-}
-
-/// Sees a recall to its end, whoever goes on meanwhile.
-fn settle(recall: Recall) {
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move { recall.within(tokio::time::sleep(RECALL_DEADLINE)).await });
     }
 }

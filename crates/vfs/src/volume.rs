@@ -12,6 +12,7 @@ use crate::acl::{CreateAcl, Known, New};
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space};
 use crate::busy::Busy;
 use crate::changed::Changed;
+use crate::coherence::Recalls;
 use crate::events::{Aspects, Happened, Hub};
 use crate::inhibited::Inhibited;
 use crate::listing::{CacheBudget, Listings, Page};
@@ -64,6 +65,7 @@ pub struct Volume {
     pub(crate) changed: Changed,
     pub(crate) whereabouts: Whereabouts,
     pub(crate) inhibited: Arc<Inhibited>,
+    pub(crate) recalls: Recalls,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -133,6 +135,7 @@ impl Volume {
             backend,
             options,
             state: State::default(),
+            recalls: Recalls::default(),
             events: Hub::default(),
             locals: Locals::default(),
             busy: Busy::default(),

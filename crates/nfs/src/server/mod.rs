@@ -16,6 +16,7 @@ mod noise;
 mod nsm;
 mod outgoing;
 mod portmap;
+mod recalling;
 mod replies;
 mod rpc;
 mod status;

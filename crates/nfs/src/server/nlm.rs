@@ -105,7 +105,7 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
     match procedure {
         Procedure::TEST => {
             let request: TestRequest<'_> = call.arguments()?;
-            Ok(lock::test(call, &request))
+            Ok(lock::test(call, &request).await)
         }
         Procedure::LOCK | Procedure::NM_LOCK => {
             let request: LockRequest<'_> = call.arguments()?;
@@ -121,7 +121,7 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
             let request: UnlockRequest<'_> = call.arguments()?;
             Ok(encoded(&Res { cookie: request.cookie, stat: lock::unlock(call, &request) }))
         }
-        Procedure::SHARE => Ok(share::share(call, &call.arguments::<ShareRequest<'_>>()?)),
+        Procedure::SHARE => Ok(share::share(call, &call.arguments::<ShareRequest<'_>>()?).await),
         Procedure::UNSHARE => Ok(share::unshare(call, &call.arguments::<ShareRequest<'_>>()?)),
         _ => Err(Outcome::ProcUnavail),
     }

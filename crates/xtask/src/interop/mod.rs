@@ -34,8 +34,12 @@ pub struct Args {
     /// Take the release binary as it is
     #[arg(long)]
     no_build: bool,
+    /// Keep what is said on the wire, as target/interop-linux/wire0.pcap and wire1.pcap (linux)
+    #[arg(long)]
+    capture: bool,
     /// Test the peer instead of ours, as far as it goes, and print its outcomes: what does it do there? For smb, as well
-    /// as ours, and its outcomes become interop/smb/smbd.toml; for afp, interop/afp/netatalk.toml
+    /// as ours, and its outcomes become interop/smb/smbd.toml; for afp, interop/afp/netatalk.toml; for linux,
+    /// smbd
     #[arg(long)]
     peer: bool,
     /// Print the list of outcomes in the form of expected.toml

@@ -9,6 +9,7 @@ use vfs::{Access, Actor, Error, FileId, HostKey, Kind};
 use super::{Call, Stat};
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
+use crate::server::recalling::Attempts;
 use crate::wire::nlm;
 use crate::wire::v3::types::Status;
 
@@ -73,11 +74,16 @@ impl Subject {
         self.export.volume.state()
     }
 
-    /// Asks for others' leases, which may hide what their holders keep to themselves. Until they are given back, the
-    /// client asks again.
-    pub(super) fn recall(&self, cause: Cause) -> Result<(), Stat> {
-        let recalled = self.export.volume.recall(&self.actor, self.file(), cause);
-        recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)
+    /// Asks for others' leases, whose holders may have locks that they keep to themselves. If they are not given back in
+    /// time, the client has to ask again.
+    pub(super) async fn recall(&self, call: &Call<'_>, cause: Cause) -> Result<(), Stat> {
+        let mut attempts = Attempts::default();
+        while self.export.volume.recall(&self.actor, self.file(), cause).is_err() {
+            if !attempts.again(call).await {
+                return Err(Stat::DENIED_GRACE_PERIOD);
+            }
+        }
+        Ok(())
     }
 
     /// Keeps the file for as long as the client holds something in it: undone by [`Subject::settle`].

@@ -26,20 +26,22 @@ pub(super) struct How {
 }
 
 /// TEST: whether a lock could be had; if not, whose is in the way.
-pub(super) fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Vec<u8> {
-    let tested = Asked::of(call, &request.lock, request.exclusive).and_then(|asked| {
-        if call.service.monitor.in_grace() {
-            return Err(Stat::DENIED_GRACE_PERIOD);
-        }
-        let Asked { subject, lock } = &asked;
-        Ok(subject.state().test(subject.file(), &subject.stream, lock))
-    });
+pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Vec<u8> {
     let cookie = request.cookie;
-    match tested {
+    match conflict(call, request).await {
         Ok(Some(held)) => encoded(&TestRes { cookie, reply: TestReply::Denied(holder(&held)) }),
         Ok(None) => encoded(&TestRes { cookie, reply: TestReply::Other(Stat::GRANTED) }),
         Err(stat) => encoded(&TestRes { cookie, reply: TestReply::Other(stat) }),
     }
+}
+
+async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<Lock>, Stat> {
+    let Asked { subject, lock } = Asked::of(call, &request.lock, request.exclusive)?;
+    if call.service.monitor.in_grace() {
+        return Err(Stat::DENIED_GRACE_PERIOD);
+    }
+    subject.recall(call, Cause::Lock).await?;
+    Ok(subject.state().test(subject.file(), &subject.stream, &lock))
 }
 
 fn holder(held: &Lock) -> Holder<'_> {
@@ -70,7 +72,7 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
         let watched = service.monitor.watch(host, &request.lock.caller_name).await;
         watched.map_err(|()| Stat::DENIED_NOLOCKS)?;
     }
-    subject.recall(Cause::Lock)?;
+    subject.recall(call, Cause::Lock).await?;
     subject.hold(call);
     let stat = if request.block {
         blocked::wait(call, &asked, request, how.back)

@@ -33,18 +33,19 @@ impl Shares {
 }
 
 /// SHARE. Another one by the same owner takes the place of the first.
-pub(super) fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
-    let stat = reserve(call, request).map_or_else(|stat| stat, |()| Stat::GRANTED);
+pub(super) async fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
+    let stat = reserve(call, request).await.map_or_else(|stat| stat, |()| Stat::GRANTED);
     answer(request.cookie, stat)
 }
 
-fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat> {
+async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat> {
     let share = &request.share;
     let (access, deny) = (modes(share.access.0)?, modes(share.mode.0)?);
     let subject = Subject::of(call, &share.handle)?;
     subject.permit(wanted(access))?;
     in_its_time(call, request.reclaim)?;
-    subject.recall(if access.meets(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead })?;
+    let cause = if access.meets(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
+    subject.recall(call, cause).await?;
     subject.hold(call);
     let taken = take(&call.service.locks.shares, key(share, &subject), &subject, (access, deny));
     subject.settle(call);

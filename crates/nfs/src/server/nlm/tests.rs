@@ -2,5 +2,6 @@ mod bench;
 mod blocking;
 mod locks;
 mod messages;
+mod recalls;
 mod release;
 mod shares;

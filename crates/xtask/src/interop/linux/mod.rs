@@ -45,19 +45,32 @@ const MODULES: &[&str] = &[
     "des_generic",
     "md4",
 ];
+
 /// Two ways to the server, so that SMB has a reason for several connections.
-const NETWORK: &[&str] = &[
-    "-netdev",
-    "tap,id=first,ifname=tap0,script=no,downscript=no",
-    "-device",
-    "virtio-net-pci,netdev=first,romfile=",
-    "-netdev",
-    "tap,id=second,ifname=tap1,script=no,downscript=no",
-    "-device",
-    "virtio-net-pci,netdev=second,romfile=",
-];
+fn network(capture: Option<&Path>) -> Vec<String> {
+    // What goes along with packets to offload work to the host would be captured, too, and Wireshark does not expect it.
+    let offload = if capture.is_some() { ",vnet_hdr=off" } else { "" };
+    let device = |number: u32| {
+        let mut args = vec![
+            "-netdev".into(),
+            format!("tap,id=net{number},ifname=tap{number},script=no,downscript=no{offload}"),
+            "-device".into(),
+            format!("virtio-net-pci,netdev=net{number},romfile="),
+        ];
+        if let Some(folder) = capture {
+            let file = folder.join(format!("wire{number}.pcap"));
+            let dump = format!("filter-dump,id=dump{number},netdev=net{number},file={}", file.display());
+            args.extend(["-object".into(), dump]);
+        }
+        args
+    };
+    [device(0), device(1)].concat()
+}
 
 pub fn run(args: &Args) -> Result<()> {
+    if args.peer {
+        debian::ensure(debian::SMB_PEER, false)?;
+    }
     install_and_build(args, debian::LINUX_FILES, false)?;
     if !isolate::is_isolated()
         && let Err(error) = fetch()
@@ -69,8 +82,11 @@ pub fn run(args: &Args) -> Result<()> {
     if let Err(why) = checks(args, &mut outcomes) {
         println!("{why:#}");
     }
-    if args.list {
+    if args.list || args.peer {
         print!("{}", outcomes.as_toml());
+    }
+    if args.peer {
+        return Ok(());
     }
     let expected = Expected::read(&process::root().join(EXPECTED))?.else_pass();
     let expected = if args.only.is_empty() { expected } else { expected.retain(|name| outcomes.has(name)) };
@@ -85,28 +101,32 @@ fn fetch() -> Result<()> {
 /// What the machine says. Where it cannot be started, all checks are skipped.
 fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     let programs = process::root().join(CHECKS);
+    let folder = process::root().join("target").join(place::FOLDER);
+    let network = network(args.capture.then_some(&*folder));
     let guest = Guest {
         modules: MODULES,
         programs: &[],
         disk: Some(guest::disk_image()),
-        settings: format!("USER={USER}\nPASSWORD={PASSWORD}\nONLY='{}'\n", args.only.join("|")),
+        settings: format!(
+            "USER={USER}\nPASSWORD={PASSWORD}\nONLY='{}'\nPEER={}\n",
+            args.only.join("|"),
+            u8::from(args.peer)
+        ),
         checks: vec![
             ("main.sh", fs::read(programs.join("main.sh"))?),
             ("day.sh", fs::read(programs.join("day.sh"))?),
             ("files", loader::compile_guest().and_then(|path| Ok(fs::read(path)?)).unwrap_or_default()),
         ],
         memory_mib: 1024,
-        network: NETWORK,
+        network: &network.iter().map(String::as_str).collect::<Vec<_>>(),
     };
     if let Err(why) = guest.why_not().and_then(|()| can_connect()) {
         outcomes.skip(CLIENT, &format!("{why:#}"));
         return Ok(());
     }
     let mut heard = String::new();
-    let ended = Place::new().and_then(|mut place| {
-        let folder = place.folder.clone();
-        guest.run(&folder, LIMIT, &mut heard, |what| place.answer(what))
-    });
+    let ended = Place::new(args.peer)
+        .and_then(|mut place| guest.run(&folder, LIMIT, &mut heard, |what| place.answer(what)));
     outcomes.add_lines(CLIENT, &heard);
     if let Err(error) = &ended {
         outcomes.add(format!("{CLIENT}: it comes to its end"), Outcome::Fail(format!("{error:#}")));

@@ -9,11 +9,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Running};
+use crate::samba::{self, Share, User};
 use crate::server;
 
 pub const USER: &str = "ada";
 pub const PASSWORD: &str = "correct-horse-12";
+/// Of one run, below `target/`.
+pub const FOLDER: &str = "interop-linux";
 const LIMIT: Duration = Duration::from_secs(60);
+const ADA: User = User { name: USER, password: PASSWORD };
+const SMBD: &str = "  interfaces = lo tap0 tap1\n  vfs objects = streams_xattr\n";
 /// How long the server is away when it is killed.
 const AWAY: Duration = Duration::from_secs(2);
 /// In which clients may take back their locks after a restart: the machine has a processor that is emulated.
@@ -21,13 +26,14 @@ const GRACE_S: u32 = 10;
 
 #[derive(Debug)]
 pub struct Place {
-    pub folder: PathBuf,
+    folder: PathBuf,
+    is_peer: bool,
     running: Option<Running>,
 }
 
 impl Place {
-    pub fn new() -> Result<Self> {
-        let mut place = Self { folder: process::fresh_folder("interop-linux")?, running: None };
+    pub fn new(is_peer: bool) -> Result<Self> {
+        let mut place = Self { folder: process::fresh_folder(FOLDER)?, is_peer, running: None };
         fs::create_dir_all(place.share())?;
         chown(place.share(), Some(server::UID), Some(server::UID))?;
         for (device, address) in [("tap0", "10.0.2.2/24"), ("tap1", "10.0.3.2/24")] {
@@ -35,8 +41,12 @@ impl Place {
             ip(&["addr", "add", address, "dev", device])?;
             ip(&["link", "set", device, "up"])?;
         }
-        fs::write(place.settings(), place.settings_text())?;
-        server::add_user(&place.state(), USER, PASSWORD, server::UID)?;
+        if is_peer {
+            samba::unix_users(&place.folder, &[(ADA, server::UID)])?;
+        } else {
+            fs::write(place.settings(), place.settings_text())?;
+            server::add_user(&place.state(), USER, PASSWORD, server::UID)?;
+        }
         place.start()?;
         Ok(place)
     }
@@ -64,7 +74,12 @@ impl Place {
     fn start(&mut self) -> Result<()> {
         let ports =
             ["--listen", "0.0.0.0", "--nfs-port", "2049", "--smb-port", "445", "--portmap-port", "111"];
-        self.running = Some(server::ours_with_settings(&self.settings(), &self.state(), &ports)?);
+        self.running = Some(if self.is_peer {
+            let share = Share { name: "share".into(), folder: self.share(), settings: "" };
+            samba::start(&self.folder.join("smbd"), 445, &[ADA], &[share], SMBD)?
+        } else {
+            server::ours_with_settings(&self.settings(), &self.state(), &ports)?
+        });
         Ok(())
     }
 

@@ -1,0 +1,110 @@
+//! A client of another protocol holds a lease: calls wait for it in the server, as Linux repeats them only after 5 s.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use vfs::state::{
+    BreakNotice, Caching, ClientId, Flavour, Lease, LeaseRequest, Lock, LockKind, LockOwner, Modes,
+    OpenGuard, OpenRequest, Party, Range, State, Stream, Style,
+};
+
+use super::bench::{ALL, Bench, bench, superuser, volume};
+use crate::wire::nlm::Stat;
+use crate::wire::v3;
+use crate::wire::v3::types::Status;
+use crate::wire::v3::write::StableHow;
+use crate::wire::xdr::Opaque;
+
+const OTHER: ClientId = ClientId(1 << 40);
+
+/// The other client, with the file open and a lease of everything.
+struct Holder {
+    state: State,
+    _open: OpenGuard,
+    lease: Lease,
+    notices: mpsc::UnboundedReceiver<BreakNotice>,
+}
+
+impl Holder {
+    fn new(bench: &Bench) -> Self {
+        let volume = volume(&bench.service);
+        let (root, by) = (volume.root().unwrap(), superuser());
+        let file = volume.lookup(&by.caller, &root.object, b"file").unwrap().object.id();
+        let (state, party) = (volume.state().clone(), Party::client(OTHER));
+        let modes = Modes::READ.union(Modes::WRITE);
+        let open = state.open(file, Stream::Data, OpenRequest::new(party, modes, Modes::NONE)).unwrap();
+        let (sender, notices) = mpsc::unbounded_channel();
+        let request = LeaseRequest { party, want: Caching::ALL, style: Style::Bits, notices: sender };
+        let lease = state.lease(file, &Stream::Data, &request).unwrap();
+        assert_eq!(lease.caching(), Caching::ALL);
+        Self { state, _open: open, lease, notices }
+    }
+
+    /// When told, it makes known a lock that it has kept to itself, and gives the lease back.
+    async fn gives_back(mut self, after: Duration) -> Self {
+        let notice = self.notices.recv().await.unwrap();
+        tokio::time::sleep(after).await;
+        let lock = Lock {
+            owner: LockOwner { client: OTHER, open: None, opaque: b"other".as_slice().into() },
+            range: Range::new(0, 10).unwrap(),
+            kind: LockKind::Exclusive,
+            flavour: Flavour::Mandatory,
+        };
+        self.state.lock(notice.file, &Stream::Data, lock).unwrap();
+        self.lease.acknowledge(notice.to).unwrap();
+        self
+    }
+}
+
+async fn write(bench: &Bench, offset: u64) -> Status {
+    let data = Opaque::new(b"x".as_slice());
+    let request = v3::write::Request {
+        file: Opaque::new(&bench.handle),
+        offset,
+        count: 1,
+        stable: StableHow::UNSTABLE,
+        data,
+    };
+    let answer = bench.one.call((v3::PROGRAM, 3, v3::Procedure::WRITE.0), &request).await;
+    answer.value::<v3::write::Res>().map_or_else(|fail| fail.status, |_| Status::OK)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_waits_for_the_lease_and_meets_the_locks_behind_it() {
+    let bench = bench().await;
+    let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
+    let start = Instant::now();
+    assert_eq!(bench.lock(&bench.one, ALL.range(5, 5)).await, Stat::DENIED);
+    assert!(start.elapsed() < Duration::from_secs(1));
+    assert_eq!(bench.lock(&bench.one, ALL.range(10, 5)).await, Stat::GRANTED);
+    drop(holder.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_does_a_test() {
+    let bench = bench().await;
+    let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
+    assert_eq!(bench.test(&bench.one, ALL.range(5, 5)).await, Stat::DENIED);
+    drop(holder.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_waits_for_the_lease() {
+    let bench = bench().await;
+    let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
+    assert_eq!(write(&bench, 20).await, Status::OK);
+    drop(holder.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_second_the_client_is_told_to_ask_again() {
+    let bench = bench().await;
+    let holder = Holder::new(&bench);
+    let start = Instant::now();
+    assert_eq!(write(&bench, 20).await, Status::JUKEBOX);
+    assert_eq!(start.elapsed().as_secs(), 1);
+    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::DENIED_GRACE_PERIOD);
+    assert_eq!(start.elapsed().as_secs(), 2);
+    drop(holder);
+}
