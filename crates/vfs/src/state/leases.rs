@@ -275,13 +275,17 @@ impl Entry {
         let (opened, written) = (self.openers > 0 || foreign.open, foreign.writing);
         // Whoever reads from its cache does not notice a range that others have locked since.
         let locked = self.ranges_of(stream).is_some_and(|r| r.iter().any(|l| l.owner.client != party.client));
+        // A client that may cache writes takes locks without telling us, and a waiter would be granted the same range.
+        let others_wait =
+            |q: &super::waiters::Queued| q.stream == *stream && q.wanted.owner.client != party.client;
+        let awaited = self.queue.iter().any(others_wait);
         let all = others.clone().fold(Caching::NONE, |all, lease| all.union(lease.held));
         let stands = match style {
             Style::Bits => true,
             Style::Whole => !written,
             Style::Steps => !all.contains(Caching::HANDLE),
         };
-        if locked || all.contains(Caching::WRITE) || !stands {
+        if locked || awaited || all.contains(Caching::WRITE) || !stands {
             return Caching::NONE;
         }
         let steps = others.clone().any(|lease| lease.style == Style::Steps);

@@ -183,6 +183,18 @@ fn no_reads_are_cached_of_what_others_have_locked() {
     assert_eq!(lease(&state, keyed(A, 1), RWH, false).0.caching(), RWH);
 }
 
+/// A client with cached writes locks without asking, so it would have the range at the same time as the waiter.
+#[test]
+fn nothing_is_cached_of_what_others_wait_to_lock() {
+    let state = State::default();
+    let open = opened(&state, Party::client(A), Modes::WRITE);
+    state.lock(FILE, &DATA, mandatory(&open, bytes(0, 8), Exclusive)).unwrap();
+    let waiter = state.wait_lock(FILE, &DATA, advisory(B, b"b", bytes(0, 8), Exclusive)).unwrap();
+    assert_eq!(lease(&state, keyed(A, 2), RWH, false).0.caching(), NONE);
+    drop(waiter);
+    assert_eq!(lease(&state, keyed(A, 3), RWH, false).0.caching(), RH);
+}
+
 #[test]
 fn opens_with_the_same_key_share_one_lease_that_grows_but_never_shrinks_by_asking() {
     let state = State::default();
