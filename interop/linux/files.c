@@ -675,12 +675,12 @@ static int append_locked(const char *path, const char *who, int count, int reope
     return 0;
 }
 
-/* Writes without any lock, and counts what is refused. */
+/* Writes into the first bytes without any lock, and counts what is refused. */
 static int write_plain(const char *path, int count) {
     int file = CALL(open(path, O_RDWR | O_CREAT, 0644)), refusals = 0;
     for (int i = 0; i < count; i++) {
-        if (pwrite(file, "0123456789", 10, i % 50 * 10) != 10) fprintf(stderr, "write %d: %s\n", i, strerror(errno)), refusals++;
-        if (i % 3 == 0 && fsync(file)) fprintf(stderr, "fsync %d: %s\n", i, strerror(errno)), refusals++;
+        if (pwrite(file, "0123456789", 10, i % 5) != 10) fprintf(stderr, "write %d: %s\n", i, strerror(errno)), refusals++;
+        if (fsync(file)) fprintf(stderr, "fsync %d: %s\n", i, strerror(errno)), refusals++;
         pause_ms(10);
     }
     if (close(file)) fprintf(stderr, "close: %s\n", strerror(errno)), refusals++;
