@@ -2,9 +2,9 @@
 
 use vfs::names::cap::Charset;
 use vfs::names::{
-    FILE_LIMIT, Fit, FoldedKey, Folding, Map, Name, cap, detect_map, fit_for_host, folds_alike, for_storage,
-    from_mac_view, from_short_view, from_windows_view, mac_view, parse_mangled, report, short_view,
-    tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,
+    FILE_LIMIT, Fit, FoldedKey, Folding, Map, Name, cap, detect_map, fit_for_host, folds_alike,
+    from_mac_view, from_short_view, from_windows_view, has_other_forms, mac_view, other_forms, parse_mangled,
+    report, short_view, tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,
 };
 
 /// An id that a short name may have to carry.
@@ -19,8 +19,8 @@ pub fn stored(data: &[u8]) {
     let Ok(name) = Name::new(data) else { return };
     let _shown = name.to_string();
     assert_eq!(from_windows_view(&windows_view(data)).as_deref(), Ok(data));
-    let composed = for_storage(data);
-    assert_eq!(for_storage(&composed), composed, "composing twice changes nothing");
+    let composed = to_nfc(data);
+    assert_eq!(to_nfc(&composed), composed, "composing twice changes nothing");
     assert_eq!(to_nfc(&to_hfs_nfd(&composed)), composed);
     assert_eq!(from_mac_view(mac_view(&composed).as_bytes()).as_deref(), Ok(&*composed));
     let short = short_view(&composed, ID, FILE_LIMIT);
@@ -31,6 +31,10 @@ pub fn stored(data: &[u8]) {
     }
     let tagged = tagged_mac_view(&composed, ID, 255);
     assert_eq!(parse_mangled(tagged.as_bytes()), Some(ID));
+    assert_eq!(has_other_forms(data), other_forms(data).next().is_some());
+    for form in other_forms(data) {
+        assert!(folds_alike(data, &form, FOLDINGS[1]), "another form is the same name");
+    }
     for folding in FOLDINGS {
         let (key, twin) = (FoldedKey::new(data, folding), FoldedKey::new(&composed, folding));
         assert_eq!(key.as_bytes(), twin.as_bytes(), "a name and its composed twin are found alike");
@@ -48,7 +52,7 @@ pub fn sent(data: &[u8]) {
         2 => from_short_view(bytes),
         3 => cap::decode(bytes, Charset::Utf8),
         4 => cap::decode(bytes, Charset::MacRoman),
-        _ => Ok(for_storage(bytes).into_owned()),
+        _ => Ok(to_nfc(bytes).into_owned()),
     };
     for map in detect_map([bytes]).into_iter().chain([Map::Sfm, Map::Sfu]) {
         map.decode(bytes);

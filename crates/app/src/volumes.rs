@@ -1,7 +1,9 @@
 //! The shared folders, each opened once for all protocols.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use lock::{Mutex, rank};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::index::{self, Catalogue, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
-use vfs::{CacheBudget, FileId, Volume, VolumeOptions};
+use vfs::{CacheBudget, FileId, Untrusted, Volume, VolumeOptions};
 
 use crate::privileges;
 use crate::running::{Current, View};
@@ -85,6 +87,7 @@ impl Volumes {
         let (read_only, cache) = (share.read_only, self.cache.clone());
         let options = VolumeOptions { read_only, cache, sidecars: share.mac_sidecars };
         let volume = Arc::new(Volume::new(Arc::new(host), options));
+        warn_of_misplaced(share, &volume);
         let known = Known { path: share.path.clone(), read_only: share.read_only, volume: volume.clone() };
         volumes.insert(share.name.clone(), known);
         Ok(volume)
@@ -95,6 +98,38 @@ impl Volumes {
         let volumes: Vec<Arc<Volume>> =
             self.known.lock().values().map(|known| known.volume.clone()).collect();
         volumes.iter().for_each(|volume| volume.tend());
+    }
+}
+
+/// Tells what is in the place of the server's own folders in a share and cannot be used. Clients see none of
+/// it, so only a person on this machine can put it right.
+fn warn_of_misplaced(share: &ShareSettings, volume: &Volume) {
+    let misplaced = match volume.misplaced() {
+        Ok(misplaced) => misplaced,
+        Err(error) => {
+            tracing::warn!(share = share.name, %error, "the server's own folders in the share cannot be looked at");
+            return;
+        }
+    };
+    for found in misplaced {
+        let path = share.path.join(OsStr::from_bytes(found.name));
+        let remedy = match found.why {
+            Untrusted::NotAFolder => "move it away",
+            Untrusted::OwnedBy(_) => {
+                "give it and what is in it to the user whom the server runs as, or move it away"
+            }
+            Untrusted::WritableByOthers(_) => {
+                "look at what is in it, then take the right to write from group and others"
+            }
+        };
+        tracing::warn!(
+            "{} has a name of the server's own, but {}: it is not used. The share {} is served without {}. \
+             To put it right, {remedy}.",
+            path.display(),
+            found.why,
+            share.name,
+            found.missing,
+        );
     }
 }
 

@@ -126,6 +126,25 @@ fn it_says_ready_answers_status_and_stops_on_sigterm_with_0() {
     assert!(!folder.path().join("state/control.sock").exists());
 }
 
+/// A local program can put it there, and earlier versions let an NFS client do it by a hard link.
+#[test]
+fn what_is_in_the_place_of_the_servers_own_folders_is_told_with_its_path_and_the_share_is_served() {
+    let folder = folder();
+    let one = folder.path().join("One");
+    std::fs::write(one.join(".fourfold-streams"), b"").unwrap();
+    std::os::unix::fs::symlink("/tmp", one.join(".fourfold-luns")).unwrap();
+    let log = std::fs::File::create(folder.path().join("log")).unwrap();
+    let _server = Server::start_logging_to(folder.path(), log);
+    assert_eq!(shares(folder.path()), ["One"]);
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    for name in [".fourfold-streams", ".fourfold-luns"] {
+        let path = one.join(name);
+        let told = format!("{} has a name of the server's own, but it is not a folder", path.display());
+        assert_eq!(log.matches(&told).count(), 1, "{log}");
+    }
+    assert!(log.contains("To put it right, move it away."), "{log}");
+}
+
 #[test]
 fn sighup_takes_new_settings_over_and_keeps_the_old_ones_when_they_are_refused() {
     let folder = folder();

@@ -4,9 +4,11 @@ use lock::{Condvar, Mutex, rank};
 
 use crate::FileId;
 use crate::mac::layout;
+use crate::names::to_nfc;
 
-/// Places (a folder and a name in it) where a file and its sidecar are being changed together. Others wait for just
-/// that place, so that a disk that stalls on one file holds up nobody else.
+/// Places (a folder and a name in it, whatever its normal form) where a file and its sidecar are being
+/// changed together. Others wait for just that place, so that a disk that stalls on one file holds up nobody
+/// else.
 #[derive(Default)]
 pub(crate) struct Busy {
     places: Mutex<HashSet<(FileId, Box<[u8]>)>, rank::BusyNames>,
@@ -22,7 +24,7 @@ pub(crate) struct Changing<'a> {
 impl Busy {
     /// Waits until none of these places is being changed, then claims them all at once.
     pub(crate) fn change(&self, wanted: &[(FileId, &[u8])]) -> Changing<'_> {
-        let pair = |name: &[u8]| layout::sidecar_owner(name).unwrap_or(name).into();
+        let pair = |name: &[u8]| to_nfc(layout::sidecar_owner(name).unwrap_or(name)).as_ref().into();
         let wanted: Vec<(FileId, Box<[u8]>)> =
             wanted.iter().map(|&(folder, name)| (folder, pair(name))).collect();
         let mut places = self.places.lock();
@@ -54,12 +56,12 @@ mod tests {
     #[test]
     fn a_file_and_its_sidecar_are_one_place_and_others_do_not_wait() {
         let busy = Arc::new(Busy::default());
-        let first = busy.change(&[(FileId(1), b"a"), (FileId(1), b"._a")]);
-        drop(busy.change(&[(FileId(1), b"b"), (FileId(2), b"a")]));
+        let first = busy.change(&[(FileId(1), "ä".as_bytes()), (FileId(1), "._ä".as_bytes())]);
+        drop(busy.change(&[(FileId(1), b"b"), (FileId(2), "ä".as_bytes())]));
         let (sender, receiver) = std::sync::mpsc::channel();
         let other = busy.clone();
         let waiting = std::thread::spawn(move || {
-            let _claimed = other.change(&[(FileId(1), b"._a")]);
+            let _claimed = other.change(&[(FileId(1), "._a\u{308}".as_bytes())]);
             sender.send(()).unwrap();
         });
         assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err());

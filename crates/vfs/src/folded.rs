@@ -1,20 +1,19 @@
 //! Look-up by a name that need not be exact.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::backend::Found;
 use crate::mac::layout::is_sidecar_name;
-use crate::names::{self, Folding};
+use crate::names::{Folding, has_other_forms};
 use crate::own_folders::is_own_name;
 use crate::own_folders::refuse_own;
 use crate::streams::Streams;
 use crate::{Caller, Error, Result, Volume};
 
 impl Volume {
-    /// The entry that a client means by this name, and its stored name: the one of exactly this name, else of its stored
-    /// form, else the one that folds alike. So two names that fold alike are both found by their exact form; by any other
-    /// form the first of them in the order of bytes is.
+    /// The entry that a client means by this name, and its stored name: the one of exactly this name, else of
+    /// another normal form of it, else the one that folds alike. So two names that fold alike are both found
+    /// by their exact form; by any other form the first of them in the order of bytes is.
     ///
     /// A name that is not there costs a walk through the folder the first time. After that the names of all but small
     /// folders are kept, and kept up with changes.
@@ -32,18 +31,18 @@ impl Volume {
             Err(Error::NotFound) => {}
             other => return other,
         }
-        if let Cow::Owned(stored) = names::for_storage(name) {
-            match find(&stored) {
-                Err(Error::NotFound) => {}
-                other => return other,
-            }
+        if let Some(found) = self.composed_or_decomposed(caller, folder, name)? {
+            return Ok(found);
+        }
+        if folding.case_sensitive && !has_other_forms(name) {
+            return Err(Error::NotFound);
         }
         // Whoever was told "not found" may pass through the folder: it needs no right to list it to be told more.
         find(&self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?)
     }
 
     /// The first name of a folder that is the same for this folding.
-    fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
         self.hear();
         let names = self.listings.names_like(self.backend.as_ref(), folder, name, folding)?;
         Ok(names.iter().find(|name| self.is_shown(folder, name)).map(|name| name.to_vec()))

@@ -1,7 +1,9 @@
 //! The folders at a share's root that are the server's own. No client sees or reaches them, by whatever protocol.
 
 use crate::acl::server;
-use crate::backend::{Found, NewKind, RenameMode, Stability};
+use crate::backend::{Backend, Found, NewKind, RenameMode, Stability};
+use crate::mac::layout::SIDECAR_PREFIX;
+use crate::names::{Folding, folds_alike};
 use crate::streams::{STORE, find_or_make};
 use crate::{Error, Kind, Result, Volume};
 
@@ -10,15 +12,64 @@ pub const DISKS: &[u8] = b".fourfold-luns";
 /// Where a server's state may be left from versions that kept it in the current folder.
 const STATE: &[u8] = b".fourfold";
 
-/// Whether nobody but the server itself may use this name, anywhere in a share.
+/// Whether a name is reserved for the server itself, anywhere in a share. So is the name of such a folder in
+/// other case, which a file system without case takes for the same, and the name of its sidecar.
 #[must_use]
 pub fn is_own_name(name: &[u8]) -> bool {
-    name == STORE || name == DISKS || name == STATE
+    let name = name.strip_prefix(SIDECAR_PREFIX).unwrap_or(name);
+    // All begin so; this is asked for each name of each request.
+    let [b'.', b'f' | b'F', ..] = name else { return false };
+    [STORE, DISKS, STATE].iter().any(|own| folds_alike(name, own, Folding::default()))
 }
 
-/// Nobody's business.
+/// Fails for a name that is reserved for the server itself.
 pub(crate) fn refuse_own(name: &[u8]) -> Result<()> {
     if is_own_name(name) { Err(Error::AccessDenied) } else { Ok(()) }
+}
+
+/// What is in the place of one of the server's own folders and cannot be used as that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Misplaced {
+    /// The name in the share's folder.
+    pub name: &'static [u8],
+    /// What is wrong with it.
+    pub why: Untrusted,
+    /// What the server cannot do because of that.
+    pub missing: &'static str,
+}
+
+/// Why something is not used as the server's own folder: a local user could have made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Untrusted {
+    /// It is a file, a link or a device.
+    NotAFolder,
+    /// It belongs to this user, who is neither root nor the user whom the server runs as.
+    OwnedBy(u32),
+    /// Others than its owner may write to it, says its mode.
+    WritableByOthers(u32),
+}
+
+impl std::fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotAFolder => f.write_str("it is not a folder"),
+            Self::OwnedBy(uid) => write!(f, "it belongs to user {uid}"),
+            Self::WritableByOthers(mode) => {
+                write!(f, "its mode {:o} lets others than its owner write to it", mode & 0o7777)
+            }
+        }
+    }
+}
+
+/// Whether what has the name of one of the server's own folders can be used as that.
+pub(crate) fn trust(backend: &dyn Backend, found: &Found) -> std::result::Result<(), Untrusted> {
+    let attributes = &found.attributes;
+    match attributes.kind {
+        Kind::Folder if attributes.mode & 0o022 != 0 => Err(Untrusted::WritableByOthers(attributes.mode)),
+        Kind::Folder if attributes.uid == 0 || attributes.uid == backend.own_user() => Ok(()),
+        Kind::Folder => Err(Untrusted::OwnedBy(attributes.uid)),
+        _ => Err(Untrusted::NotAFolder),
+    }
 }
 
 impl Volume {
@@ -63,15 +114,31 @@ impl Volume {
         self.really_own(self.root()?.object.lookup(server(), DISKS)?)
     }
 
-    /// Whoever may write into the share could have made it before us.
+    /// Anybody who may write to the share's folder could have made it before us.
     fn really_own(&self, found: Found) -> Result<Found> {
-        let attributes = &found.attributes;
-        let is_ours = attributes.uid == 0 || attributes.uid == self.backend.own_user();
-        if attributes.kind == Kind::Folder && is_ours && attributes.mode & 0o022 == 0 {
-            return Ok(found);
+        trust(self.backend.as_ref(), &found).map(|()| found).map_err(|why| {
+            tracing::warn!(name = %DISKS.escape_ascii(), %why, "not used as the server's own folder for disks");
+            Error::NotPermitted
+        })
+    }
+
+    /// What is in the place of the server's own folders and cannot be used. The share is served without them.
+    pub fn misplaced(&self) -> Result<Vec<Misplaced>> {
+        let root = self.root()?.object;
+        let folders =
+            [(STORE, "access control lists, and streams too large for the file system"), (DISKS, "disks")];
+        let mut misplaced = Vec::new();
+        for (name, missing) in folders {
+            match root.lookup(server(), name) {
+                Ok(found) => {
+                    let why = trust(self.backend.as_ref(), &found).err();
+                    misplaced.extend(why.map(|why| Misplaced { name, why, missing }));
+                }
+                Err(Error::NotFound) => {}
+                Err(other) => return Err(other),
+            }
         }
-        tracing::warn!(file = ?found.object.id(), "somebody else's, in place of the server's own folder for disks");
-        Err(Error::NotPermitted)
+        Ok(misplaced)
     }
 }
 

@@ -13,7 +13,8 @@ pub const MAX_PATH_DEPTH: usize = 512;
 pub struct Resolved {
     /// The entry; `None` when only the last name is missing.
     pub found: Option<Found>,
-    /// The stored name of the entry, or the one that a new entry would get. Empty for an empty path.
+    /// The stored name of the entry, or the name as given, which a new entry would get. Empty for an empty
+    /// path.
     pub name: Vec<u8>,
     from: Found,
     /// The stored names of the folders on the way.
@@ -125,7 +126,7 @@ impl Volume {
         }
         let (name, found) = match self.lookup_folded(caller, &parent, last, folding) {
             Ok((name, found)) => (name, Some(found)),
-            Err(Error::NotFound) => (crate::names::for_storage(last).into_owned(), None),
+            Err(Error::NotFound) => (last.to_vec(), None),
             Err(why) => return Err(PathError { at: above.len(), why }),
         };
         Ok(Resolved { found, name, from: from.clone(), above: stored, parent: Some(parent) })

@@ -1,8 +1,8 @@
 //! `._name` as a part of `name`: found by look-up, left out of listings, moved and removed with its file.
 
-use crate::backend::{Found, NewKind, RenameMode};
+use crate::backend::{Found, NewKind, Object, RenameMode};
+use crate::entry_name::{EntryName, Target};
 use crate::mac::layout;
-use crate::own_folders::refuse_own;
 use crate::streams::{File, Synthesized, View};
 use crate::volume::Node;
 use crate::{Caller, Error, Kind, Result, Volume};
@@ -21,7 +21,7 @@ impl Volume {
         if let Some(streams) = &self.streams
             && layout::is_sidecar_name(name)
         {
-            let (stored, caller) = (crate::names::for_storage(name), self.passing(caller, folder)?);
+            let (stored, caller) = (self.entry_name(caller, folder, name)?, self.passing(caller, folder)?);
             match streams.view(caller, folder.object.as_ref(), &stored)? {
                 View::Plain => {}
                 View::OnDisk(found) => return Ok(Looked::File(found)),
@@ -65,14 +65,18 @@ impl Volume {
         &self,
         caller: &Caller,
         folder: &Found,
-        name: &[u8],
+        name: &EntryName<'_>,
         new: NewKind<'_>,
         mode: u32,
     ) -> Result<Found> {
-        refuse_own(name)?;
         let is_file = matches!(new, NewKind::File);
-        if let Some(streams) = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name)) {
-            let _changing = self.busy.change(&[(folder.object.id(), name)]);
+        let streams = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name));
+        let _changing = match streams {
+            Some(_) => Some(self.busy.change(&[(folder.object.id(), &**name)])),
+            None => self.claim_forms(folder, name),
+        };
+        self.refuse_other_form(caller, folder, name)?;
+        if let Some(streams) = streams {
             match streams.view(caller, folder.object.as_ref(), name)? {
                 View::OnDisk(_) | View::Synthesized(_) => return Err(Error::Exists),
                 View::Absent => {
@@ -86,8 +90,26 @@ impl Volume {
         folder.object.create(caller, name, new, mode)
     }
 
-    pub(crate) fn remove_pair(&self, caller: &Caller, folder: &Found, name: &[u8], kind: Kind) -> Result<()> {
-        let _changing = self.busy.change(&[(folder.object.id(), name)]);
+    pub(crate) fn link_pair(
+        &self,
+        caller: &Caller,
+        target: &Found,
+        folder: &Found,
+        name: &EntryName<'_>,
+    ) -> Result<()> {
+        let _changing = self.claim_forms(folder, name);
+        self.refuse_other_form(caller, folder, name)?;
+        folder.object.link(caller, target.object.as_ref(), name)
+    }
+
+    pub(crate) fn remove_pair(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &EntryName<'_>,
+        kind: Kind,
+    ) -> Result<()> {
+        let _changing = self.busy.change(&[(folder.object.id(), &**name)]);
         self.remove_claimed(caller, &folder.object, name, kind)
     }
 
@@ -96,10 +118,9 @@ impl Volume {
         &self,
         caller: &Caller,
         folder: &Node,
-        name: &[u8],
+        name: &EntryName<'_>,
         kind: Kind,
     ) -> Result<()> {
-        refuse_own(name)?;
         let folder = folder.as_ref();
         match (&self.streams, kind) {
             (None, Kind::Folder) => folder.remove_folder(caller, name),
@@ -114,31 +135,44 @@ impl Volume {
         }
     }
 
-    /// Calls `may_go` and `moved` while both places are nobody else's.
+    /// Moves an entry with its sidecar, and gives the name that it has then. Calls `may_go` and `moved` while
+    /// both places are claimed.
     pub(crate) fn rename_pair(
         &self,
         caller: &Caller,
-        from: (&Node, &[u8]),
-        to: (&Node, &[u8]),
+        from: (&Found, &EntryName<'_>),
+        to: (&Found, &Target<'_>),
         mode: RenameMode,
         may_go: impl FnOnce() -> Result<()>,
-        moved: impl FnOnce(),
-    ) -> Result<()> {
-        refuse_own(from.1).and(refuse_own(to.1))?;
-        let (from, to) = ((from.0.as_ref(), from.1), (to.0.as_ref(), to.1));
-        let _changing = self.busy.change(&[(from.0.id(), from.1), (to.0.id(), to.1)]);
+        moved: impl FnOnce(&[u8]),
+    ) -> Result<Vec<u8>> {
+        let Target { there, ends_as } = to.1;
+        let _changing = self.busy.change(&[(from.0.object.id(), &**from.1), (to.0.object.id(), &**there)]);
         may_go()?;
-        let Some(streams) = &self.streams else {
-            from.0.rename(caller, from.1, to.0, to.1, mode)?;
-            moved();
-            return Ok(());
+        self.refuse_new_form(caller, from, (to.0, there))?;
+        let (from, folder) = ((from.0.object.as_ref(), &**from.1), to.0.object.as_ref());
+        let move_pair = |from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), mode| match &self.streams {
+            Some(streams) => streams.rename(caller, from, to, mode),
+            None => from.0.rename(caller, from.1, to.0, to.1, mode),
         };
-        let (old, new) = (layout::is_sidecar_name(from.1), layout::is_sidecar_name(to.1));
-        if old && new && streams.has_followed(from, to)? {
-            return Ok(());
+        let is_sidecar = |name: &[u8]| layout::is_sidecar_name(name);
+        if let Some(streams) = self.streams.as_ref().filter(|_| is_sidecar(from.1) && is_sidecar(there))
+            && streams.has_followed(from, (folder, there))?
+        {
+            return Ok(there.to_vec());
         }
-        streams.rename(caller, from, to, mode)?;
-        moved();
-        if new { streams.placed(to.0, to.1) } else { Ok(()) }
+        move_pair(from, (folder, there), mode)?;
+        // The entry that was replaced had the name in another normal form. The host replaces an entry in one
+        // step only under the entry's own name, so the client's form comes second; without it the name is not
+        // wrong.
+        let takes_form =
+            there != ends_as && move_pair((folder, there), (folder, ends_as), RenameMode::Keep).is_ok();
+        let ended_as = if takes_form { ends_as } else { there };
+        moved(ended_as);
+        match &self.streams {
+            Some(streams) if is_sidecar(ended_as) => streams.placed(folder, ended_as)?,
+            _ => {}
+        }
+        Ok(ended_as.to_vec())
     }
 }

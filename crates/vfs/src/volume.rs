@@ -4,16 +4,16 @@
 //! checked by and what the reply says of the time before, so that each request asks the host for them once.
 
 mod data;
+mod renaming;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::acl::{CreateAcl, Known, New};
-use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Space};
+use crate::backend::{Backend, Found, NewKind, Object, Space};
 use crate::busy::Busy;
 use crate::changed::Changed;
 use crate::coherence::Recalls;
-use crate::events::{Aspects, Happened, Hub};
+use crate::events::{Happened, Hub};
 use crate::inhibited::Inhibited;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
@@ -188,15 +188,16 @@ impl Volume {
         self.options.read_only
     }
 
-    /// The entry of `folder` with this name: exactly, else in the form in which names are stored.
+    /// The entry of `folder` with this name: exactly, else in another normal form.
     pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
         refuse_own(name)?;
         let caller = self.passing_through(caller, folder)?;
         match folder.lookup(caller, name) {
-            Err(Error::NotFound) => match to_stored(name) {
-                Some(stored) => folder.lookup(caller, &stored),
-                None => Err(Error::NotFound),
-            },
+            Err(Error::NotFound) if names::has_other_forms(name) => {
+                let folder = Found { object: folder.clone(), attributes: folder.attributes()? };
+                let other = self.other_form(caller, &folder, name)?;
+                other.map(|(_, found)| found).ok_or(Error::NotFound)
+            }
             other => other,
         }
     }
@@ -236,7 +237,7 @@ impl Volume {
         Ok(Change { before, after: node.attributes()? })
     }
 
-    /// Makes an entry, under its stored name.
+    /// Makes an entry. `Exists` also where an entry has this name in another normal form.
     pub fn create(
         &self,
         actor: &Actor,
@@ -260,12 +261,11 @@ impl Volume {
     ) -> Result<Made> {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
-        let stored = to_stored(name);
-        let name = stored.as_deref().unwrap_or(name);
-        let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
-        let found = self.create_for(&actor.caller, folder, name, New { kind, mode, acl })?;
+        let name = self.new_entry_name(&actor.caller, folder, name)?;
+        let own = self.locals.own(&[(folder.object.id(), &name, What::Created)]);
+        let found = self.create_for(&actor.caller, folder, &name, New { kind, mode, acl })?;
         own.made();
-        self.entry_changed(actor, folder, name, &found, Happened::Created);
+        self.entry_changed(actor, folder, &name, &found, Happened::Created);
         Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
@@ -273,23 +273,22 @@ impl Volume {
     pub fn link(&self, actor: &Actor, target: &Found, folder: &Found, name: &[u8]) -> Result<Change> {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
-        let stored = to_stored(name);
-        let name = stored.as_deref().unwrap_or(name);
+        let name = self.new_entry_name(&actor.caller, folder, name)?;
         self.recall(actor, target.object.id(), Cause::Attributes)?;
-        let own = self.locals.own(&[(folder.object.id(), name, What::Created)]);
+        let own = self.locals.own(&[(folder.object.id(), &name, What::Created)]);
         let by = self.linking(&actor.caller, target, folder)?;
-        folder.object.link(by, target.object.as_ref(), name)?;
+        self.link_pair(by, target, folder, &name)?;
         self.listings.forget_details(); // of its other names, of which no watch tells
         own.made();
         self.unheard(&target.object);
-        self.entry_changed(actor, folder, name, target, Happened::Created);
+        self.entry_changed(actor, folder, &name, target, Happened::Created);
         Ok(Change { before, after: folder.object.attributes()? })
     }
 
     /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
     pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
         let before = self.may_change(folder)?;
-        let stored = self.stored_entry(&actor.caller, folder, name)?;
+        let stored = self.entry_name(&actor.caller, folder, name)?;
         self.may_take_away(folder, &stored)?;
         let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
@@ -301,76 +300,6 @@ impl Volume {
             self.entry_changed(actor, folder, &stored, &going, Happened::Removed);
         }
         Ok(Change { before, after: folder.object.attributes()? })
-    }
-
-    /// Moves an entry; gives what happened to both folders.
-    pub fn rename(
-        &self,
-        actor: &Actor,
-        from: (&Found, &[u8]),
-        to: (&Found, &[u8]),
-        mode: RenameMode,
-    ) -> Result<(Change, Change)> {
-        self.rename_if(actor, from, to, mode, |_| true)
-    }
-
-    /// The same if the entry still is what it is taken for; else `Stale`.
-    pub(crate) fn rename_if(
-        &self,
-        actor: &Actor,
-        from: (&Found, &[u8]),
-        to: (&Found, &[u8]),
-        mode: RenameMode,
-        is_right: impl FnOnce(&[u8]) -> bool,
-    ) -> Result<(Change, Change)> {
-        self.may_gain_entry(to.0)?;
-        let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
-        let name = self.stored_entry(&actor.caller, from.0, from.1)?;
-        let new_name = names::for_storage(to.1);
-        self.may_move_away((from.0, &name), (to.0, &new_name), mode)?;
-        let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
-        let replaced = self.concerned(actor, to.0, &new_name, Cause::Remove)?;
-        let (source, target) = (&from.0.object, &to.0.object);
-        let exchanges = mode == RenameMode::Exchange;
-        let (leaves, comes) = match exchanges {
-            true => (What::Anything, What::Anything),
-            false => (What::MovedFrom, What::MovedTo),
-        };
-        let own = self.locals.own(&[
-            (source.id(), &name, leaves),
-            (target.id(), &new_name, comes),
-            (source.id(), &sidecar_name(&name), What::Anything),
-            (target.id(), &sidecar_name(&new_name), What::Anything),
-        ]);
-        let by = self.moving(&actor.caller, (from.0, &name), (to.0, &new_name), mode)?;
-        let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
-        self.rename_pair(by, (source, &name), (target, &new_name), mode, may_go, || {
-            let moved = |found: &Option<Found>, (from, was): (&Node, &[u8]), folder, name| {
-                let from = (from.id(), was);
-                found.iter().for_each(|found| self.places.moved(found.object.id(), from, folder, name));
-            };
-            moved(&moving, (source, &name), target, &new_name);
-            if exchanges {
-                moved(&replaced, (target, &new_name), source, &name);
-            }
-        })?;
-        own.made();
-        if source.id() != target.id() {
-            self.listing_changed(actor, source.id());
-        }
-        if exchanges {
-            // Both names are where they were: what has changed is what is behind them.
-            let now = [(to.0, &*new_name, &moving), (from.0, &*name, &replaced)];
-            for (folder, name, found) in now {
-                let what = Happened::Modified(Aspects::ALL);
-                found.iter().for_each(|found| self.entry_changed(actor, folder, name, found, what.clone()));
-            }
-        } else if let Some(moving) = moving {
-            let (old_folder, old_name) = (source.id(), Arc::from(&*name));
-            self.entry_changed(actor, to.0, &new_name, &moving, Happened::Renamed { old_folder, old_name });
-        }
-        let change = Change { before, after: source.attributes()? };
-        Ok((change, Change { before: before_to, after: target.attributes()? }))
     }
 
     /// A page of a folder's entries, from after `cookie`.
@@ -395,6 +324,7 @@ impl Volume {
         self.hear();
         self.inhibited.tend(self.backend.as_ref());
         self.listings.tend(self.backend.as_ref());
+        self.streams.iter().for_each(|streams| streams.tend());
         self.backend.tend();
     }
 
@@ -405,27 +335,7 @@ impl Volume {
         }
     }
 
-    /// The name under which an entry is stored: as given if there is such an entry, else in the stored form.
-    fn stored_entry<'a>(&self, caller: &Caller, folder: &Found, name: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-        match to_stored(name) {
-            None => Ok(Cow::Borrowed(name)),
-            Some(stored) => match folder.object.lookup(self.passing(caller, folder)?, name) {
-                Ok(_) => Ok(Cow::Borrowed(name)),
-                Err(Error::NotFound) => Ok(Cow::Owned(stored)),
-                Err(error) => Err(error),
-            },
-        }
-    }
-
     pub(crate) fn may_change(&self, of: &Found) -> Result<Attributes> {
         if self.options.read_only { Err(Error::ReadOnly) } else { Ok(of.attributes) }
-    }
-}
-
-/// The stored form of a name where it differs.
-fn to_stored(name: &[u8]) -> Option<Vec<u8>> {
-    match names::for_storage(name) {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(stored) => Some(stored),
     }
 }

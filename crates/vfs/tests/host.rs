@@ -128,17 +128,6 @@ fn links_are_never_followed() {
 }
 
 #[test]
-fn a_decomposed_name_finds_and_makes_the_composed_one() {
-    let (dir, volume, caller) = volume();
-    let root = volume.root().unwrap();
-    volume.create(&caller, &root, "sen\u{303}or".as_bytes(), NewKind::File, 0o600).unwrap();
-    assert!(dir.path().join("se\u{f1}or").exists());
-    volume.lookup(&caller.caller, &root.object, "sen\u{303}or".as_bytes()).unwrap();
-    volume.remove(&caller, &root, "sen\u{303}or".as_bytes(), Kind::File).unwrap();
-    assert!(!dir.path().join("se\u{f1}or").exists());
-}
-
-#[test]
 fn a_listing_hears_of_local_changes_at_once() {
     let (dir, volume, caller) = volume();
     let root = volume.root().unwrap();

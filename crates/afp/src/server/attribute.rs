@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use vfs::acl::Rights;
 use vfs::backend::{Found, Stability};
+use vfs::names::{Folding, folds_alike};
 use vfs::state::{Modes, Stream};
 use vfs::{Error, Kind, Open, OpenOptions, names};
 
@@ -46,6 +47,7 @@ async fn get(request: &Request) -> Outcome {
     let name = name_of(asked.name)?;
     let none = || no_attribute(request.version());
     let Some(place) = place_of(&volume, &target)? else { return Err(none()) };
+    let name = known_name(request, &volume, (found, place), name).await?;
     let open = open(request, &volume, (found, place), &name, (Modes::READ, false)).await;
     let open = open.map_err(|error| if error == ResultCode::ITEM_NOT_FOUND { none() } else { error })?;
     let size = open.size().await?;
@@ -84,6 +86,7 @@ async fn set(request: &Request) -> Outcome {
     }
     may(request, &volume, found, Rights::WRITE_NAMED)?;
     let place = place_of(&volume, &target)?.ok_or(ResultCode::MISC_ERROR)?;
+    let name = known_name(request, &volume, (found, place), name).await?;
     let there = open(request, &volume, (found, place), &name, (Modes::WRITE, false)).await;
     let open = match there {
         Ok(_) if asked.bitmap.contains(Bitmap::CREATE) => return Err(ResultCode::OBJECT_EXISTS),
@@ -116,7 +119,7 @@ async fn remove(request: &Request) -> Outcome {
     let name = name_of(asked.name)?;
     may(request, &volume, found, Rights::WRITE_NAMED)?;
     let place = place_of(&volume, &target)?.ok_or(ResultCode::MISC_ERROR)?;
-    let stream = Stream::Named(name.into());
+    let stream = Stream::Named(known_name(request, &volume, (found, place), name).await?.into());
     match volume.tree().remove_stream(&request.actor(), found, place.beside(), &stream).await {
         Ok(()) => Ok(Reply::empty()),
         Err(Error::NoSuchAttribute) => Err(ResultCode::MISC_ERROR),
@@ -202,6 +205,26 @@ fn name_of(sent: &[u8]) -> Result<String, ResultCode> {
         return Err(ResultCode::PARAM_ERROR);
     }
     String::from_utf8(names::to_nfc(sent).into_owned()).map_err(|_| ResultCode::PARAM_ERROR)
+}
+
+/// The stored name of an attribute that is there: other protocols and local programs may have given the name
+/// in another normal form. Else the name as it would be stored. Macs tell case apart in these names.
+async fn known_name(
+    request: &Request,
+    volume: &OpenVolume,
+    (found, place): (&Found, &Place),
+    name: String,
+) -> Result<String, ResultCode> {
+    if !names::has_other_forms(name.as_bytes()) {
+        return Ok(name);
+    }
+    let all = volume.tree().streams(&request.actor(), found, Some(place.beside())).await?;
+    if all.iter().any(|known| known.name == name.as_bytes()) {
+        return Ok(name);
+    }
+    let mut known = all.into_iter().filter_map(|known| String::from_utf8(known.name).ok());
+    let any_form = Folding { case_sensitive: true, normalisation_sensitive: false };
+    Ok(known.find(|known| folds_alike(known.as_bytes(), name.as_bytes(), any_form)).unwrap_or(name))
 }
 
 /// What a client is told that asks for an attribute that is not there.

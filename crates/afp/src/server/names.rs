@@ -24,10 +24,10 @@ pub(super) struct Entry {
     pub(super) found: Option<Found>,
 }
 
-/// The stored name that a client means by one that it sends.
+/// The name that a client means by one that it sends, composed: Macs decompose what was typed.
 pub(super) fn stored(kind: u8, sent: &[u8]) -> Result<Vec<u8>, ResultCode> {
     let stored = if kind == Path::UTF8 { names::from_mac_view(sent) } else { names::from_short_view(sent) };
-    stored.map_err(|_| ResultCode::PARAM_ERROR)
+    stored.map(|stored| names::to_nfc(&stored).into_owned()).map_err(|_| ResultCode::PARAM_ERROR)
 }
 
 /// The long name of a file or folder: MacRoman, at most 31 bytes.
@@ -98,7 +98,7 @@ impl OpenVolume {
                 if let Some(entry) = self.entry_of_others(caller, folder, &stored)? {
                     return Ok(entry);
                 }
-                Ok(Entry { name: names::for_storage(&stored).into_owned(), found: None })
+                Ok(Entry { name: stored, found: None })
             }
             Err(error) => Err(error.into()),
         }
@@ -115,7 +115,7 @@ impl OpenVolume {
         let entry = self.entry_numbered(caller, folder, id)?;
         let is_it = |entry: &Entry| {
             let short = shortened_by_others(&entry.name, id);
-            short.is_some_and(|short| names::for_storage(short.as_bytes()) == names::for_storage(stored))
+            short.is_some_and(|short| names::to_nfc(short.as_bytes()) == stored)
         };
         Ok(entry.filter(is_it))
     }

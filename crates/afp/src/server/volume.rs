@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vfs::mac::time::from_2000;
-use vfs::names::{self as any_names, Folding, folds_alike};
+use vfs::names::{Folding, folds_alike};
 use wire::Writer;
 
 use super::config::{Share, Version};
@@ -109,7 +109,7 @@ fn is_called(share: &Share, version: Version, sent: &[u8]) -> bool {
     }
     let kind = if version.is_3() { Path::UTF8 } else { Path::LONG };
     let stored = names::stored(kind, sent).unwrap_or_default();
-    folds_alike(&any_names::for_storage(share.name.as_bytes()), &stored, Folding::default())
+    folds_alike(share.name.as_bytes(), &stored, Folding::default())
 }
 
 /// The same time is taken whatever is wrong.

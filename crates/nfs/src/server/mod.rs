@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use lock::{Mutex, RwLock, rank};
+use vfs::names::{Folding, folds_alike};
 
 use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
@@ -132,9 +133,11 @@ impl Service {
         self.network.as_ref()
     }
 
-    /// The export of this name, as a client that mounts `/name` gives it.
+    /// The export of this name in any normal form, as a client that mounts `/name` gives it.
     pub(crate) fn export_named(&self, name: &[u8]) -> Option<Arc<Export>> {
-        self.exports.read().iter().find(|export| export.name.as_bytes() == name).cloned()
+        let any_form = Folding { case_sensitive: true, normalisation_sensitive: false };
+        let is_it = |export: &&Arc<Export>| folds_alike(export.name.as_bytes(), name, any_form);
+        self.exports.read().iter().find(is_it).cloned()
     }
 
     pub(crate) fn export_tagged(&self, tag: u32) -> Option<Arc<Export>> {

@@ -101,7 +101,7 @@ fn judge<'a>(
     lease: Option<Lease>,
 ) -> Result<Wanted<'a>, Failure> {
     check_options(request)?;
-    let path = Path::parse(&request.name)?;
+    let path = Path::parse_from(context.is_mac(), &request.name)?;
     if path.folder && request.options.has(Options::NON_DIRECTORY_FILE) {
         return Err(Status::FILE_IS_A_DIRECTORY.into());
     }

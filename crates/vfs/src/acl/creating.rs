@@ -5,6 +5,7 @@ use super::operations::check_entries;
 use super::stored::Stored;
 use super::{CreateAcl, Rights, Who, server};
 use crate::backend::{Found, NewKind};
+use crate::entry_name::EntryName;
 use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
 
 /// What is to be made.
@@ -22,7 +23,7 @@ impl Volume {
         &self,
         caller: &Caller,
         folder: &Found,
-        name: &[u8],
+        name: &EntryName<'_>,
         new: New<'_>,
     ) -> Result<Found> {
         if new.acl.is_none() && !self.has_acls()? {

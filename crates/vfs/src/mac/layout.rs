@@ -19,7 +19,7 @@ pub const FINDER_INFO_XATTR: &[u8] = b"com.apple.FinderInfo";
 /// As above, for the resource fork.
 pub const RESOURCE_XATTR: &[u8] = b"com.apple.ResourceFork";
 
-const SIDECAR_PREFIX: &[u8] = b"._";
+pub(crate) const SIDECAR_PREFIX: &[u8] = b"._";
 const USER: &[u8] = b"user.";
 const OURS: &[u8] = b"user.fourfold.";
 

@@ -2,7 +2,7 @@
 //! a slash, and whatever the volume's character set could not hold.
 
 use super::name::{NameError, check};
-use super::{decode_mac_roman, for_storage};
+use super::{decode_mac_roman, to_nfc};
 
 /// What the bytes of a decoded name are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,8 +31,8 @@ pub fn decode(name: &[u8], charset: Charset) -> Result<Vec<u8>, NameError> {
         rest = &rest[if escaped.is_some() { 3 } else { 1 }..];
     }
     let stored = match charset {
-        Charset::Utf8 => for_storage(&bytes).into_owned(),
-        Charset::MacRoman => for_storage(decode_mac_roman(&bytes).as_bytes()).into_owned(),
+        Charset::Utf8 => to_nfc(&bytes).into_owned(),
+        Charset::MacRoman => to_nfc(decode_mac_roman(&bytes).as_bytes()).into_owned(),
     };
     check(&stored)?;
     Ok(stored)

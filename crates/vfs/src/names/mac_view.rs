@@ -8,9 +8,9 @@ use super::{normalise, octets};
 
 /// The name as a Mac sees it: decomposed UTF-8, with `/` where the disk has `:` (and so never a `:`). AFP 3 shows this view.
 ///
-/// Names in storage form ([`for_storage`](super::for_storage)) come back from this view exactly. A name a UNIX program stored in
-/// another form is shown as its composed twin would be, and comes back as that twin: look-up by folded key finds it
-/// when it is alone in its folder. When both are there, one is shown by [`tagged_mac_view`].
+/// Composed names ([`to_nfc`](super::to_nfc)) come back from this view exactly. A name in another form is
+/// shown as its composed form would be, and comes back as that: look-up by folded key finds it when it is
+/// alone in its folder. When both are there, one is shown by [`tagged_mac_view`].
 pub fn mac_view(stored: &[u8]) -> Cow<'_, str> {
     if let Some(plain) = std::str::from_utf8(stored).ok().filter(|text| text.is_ascii()) {
         return match plain.contains(':') {
@@ -55,7 +55,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::test_names::any_name;
-    use super::super::{Folding, folds_alike, for_storage, parse_mangled};
+    use super::super::{Folding, folds_alike, parse_mangled, to_nfc};
     use super::*;
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_view_and_back_is_the_stored_name(name in any_name()) {
-            let stored = for_storage(&name).into_owned();
+            let stored = to_nfc(&name).into_owned();
             let view = mac_view(&stored).into_owned();
             prop_assert!(!view.contains(':'));
             prop_assert_eq!(from_mac_view(view.as_bytes()), Ok(stored));

@@ -1,8 +1,9 @@
 //! Names and their views.
 //!
-//! **The stored name** is what the host's folder holds: 1 to 255 bytes, any byte but `/` and NUL, neither `.` nor `..`
-//! ([`Name`]). It is also the POSIX view, unchanged. What clients give is composed first ([`for_storage`]); what a
-//! UNIX program wrote need be neither composed nor UTF-8.
+//! **The stored name** is what the host's folder holds: 1 to 255 bytes, any byte but `/` and NUL, neither `.`
+//! nor `..` ([`Name`]). It is also the POSIX view, unchanged. It is what the client that made the entry gave,
+//! and need be neither composed nor UTF-8. Names from Macs are composed first, because Macs decompose what
+//! was typed. Two normal forms of a name mean one entry ([`other_forms`]).
 //!
 //! **Views** are pure functions of the stored bytes, and going to a view and back always gives the same bytes:
 //!
@@ -41,6 +42,6 @@ pub use mac_roman::{FILE_LIMIT, VOLUME_LIMIT, decode_mac_roman, from_short_view,
 pub use mac_view::{from_mac_view, mac_view, tagged_mac_view};
 pub use mangle::parse_mangled;
 pub use name::{Name, NameError};
-pub use normalise::{for_storage, to_hfs_nfd, to_nfc};
+pub use normalise::{has_other_forms, other_forms, to_hfs_nfd, to_nfc};
 pub use private_use::{Map, detect_map, from_windows_view, windows_view};
 pub use report::{Trouble, report};

@@ -33,7 +33,7 @@ impl Name {
     /// The longest name of the usual hosts (ext4, XFS, btrfs, ZFS), in bytes.
     pub const MAX: usize = 255;
 
-    /// Checks and keeps the bytes. Does not change them: see [`for_storage`](super::for_storage).
+    /// Checks and keeps the bytes. Does not change them.
     pub fn new(bytes: impl Into<Box<[u8]>>) -> Result<Self, NameError> {
         let bytes = bytes.into();
         check(&bytes)?;

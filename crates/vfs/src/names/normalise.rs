@@ -1,11 +1,23 @@
 use std::borrow::Cow;
 
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfd_quick};
 
-/// What a client's name is stored as: composed (NFC). Linux and Windows send it so; macOS sends NFD over some protocols.
-pub fn for_storage(bytes: &[u8]) -> Cow<'_, [u8]> {
-    to_nfc(bytes)
+/// Whether the composed and the decomposed form of a name differ, or the name is in neither form. Of names in
+/// ASCII and in most scripts without accents there is one form only.
+pub fn has_other_forms(name: &[u8]) -> bool {
+    !name.is_ascii() && name.utf8_chunks().any(|chunk| !(is_nfc(chunk.valid()) && is_nfd(chunk.valid())))
+}
+
+/// The composed (NFC) and the decomposed form (NFD) of a name, without the one that the name is in.
+pub fn other_forms(name: &[u8]) -> impl Iterator<Item = Vec<u8>> + use<'_> {
+    let composed = |text: &str, out: &mut String| out.extend(text.nfc());
+    let decomposed = |text: &str, out: &mut String| out.extend(text.nfd());
+    let forms = match has_other_forms(name) {
+        true => vec![each_text(name, composed), each_text(name, decomposed)],
+        false => Vec::new(),
+    };
+    forms.into_iter().filter(move |form| form != name)
 }
 
 /// The canonical composition. Bytes that are not UTF-8 stay, and part the text around them. Composed names, and so
@@ -32,6 +44,15 @@ pub(super) fn is_nfc(text: &str) -> bool {
         IsNormalized::Yes => true,
         IsNormalized::No => false,
         IsNormalized::Maybe => unicode_normalization::is_nfc(text),
+    }
+}
+
+/// Whether the text is decomposed.
+fn is_nfd(text: &str) -> bool {
+    match is_nfd_quick(text.chars()) {
+        IsNormalized::Yes => true,
+        IsNormalized::No => false,
+        IsNormalized::Maybe => unicode_normalization::is_nfd(text),
     }
 }
 
@@ -85,15 +106,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twins_of_the_corpus_are_one_stored_name() {
+    fn names_of_the_corpus_have_two_forms() {
         // MANIFEST.md of the shared corpus, "Hostile and unusual names": NFD names committed from Macs.
         for (nfd, nfc) in [
             ("sen\u{303}or-bufo.png", "se\u{f1}or-bufo.png"),
             ("umlauts-o\u{308}a\u{308}s\u{30c}.zip", "umlauts-\u{f6}\u{e4}\u{161}.zip"),
         ] {
-            assert_eq!(for_storage(nfd.as_bytes()), nfc.as_bytes());
+            assert_eq!(to_nfc(nfd.as_bytes()), nfc.as_bytes());
             assert_eq!(to_hfs_nfd(nfc.as_bytes()), nfd.as_bytes());
+            assert_eq!(other_forms(nfd.as_bytes()).collect::<Vec<_>>(), [nfc.as_bytes()]);
+            assert_eq!(other_forms(nfc.as_bytes()).collect::<Vec<_>>(), [nfd.as_bytes()]);
         }
+    }
+
+    #[test]
+    fn a_name_in_neither_form_has_two_others_and_most_names_have_none() {
+        let mixed = "\u{e9}e\u{301}".as_bytes();
+        let forms = ["\u{e9}\u{e9}".as_bytes(), "e\u{301}e\u{301}".as_bytes()];
+        assert_eq!(other_forms(mixed).collect::<Vec<_>>(), forms);
+        for one in [&b"notes.txt"[..], "日本.txt".as_bytes(), "мир".as_bytes(), "straße".as_bytes(), b"\xff"]
+        {
+            assert!(!has_other_forms(one) && other_forms(one).next().is_none(), "{}", one.escape_ascii());
+        }
+        assert!(has_other_forms(b"\xff\xc3\xa9"), "text between bytes that are none");
     }
 
     #[test]
@@ -132,10 +167,11 @@ mod tests {
     proptest! {
         #[test]
         fn composing_undoes_the_decomposition(name in prop_oneof![bytes(), text()]) {
-            let stored = for_storage(&name).into_owned();
+            let stored = to_nfc(&name).into_owned();
             let shown = to_hfs_nfd(&stored);
-            prop_assert_eq!(&for_storage(&shown), &stored);
-            prop_assert_eq!(&for_storage(&stored), &stored);
+            prop_assert_eq!(&to_nfc(&shown), &stored);
+            prop_assert_eq!(&to_nfc(&stored), &stored);
+            prop_assert_eq!(has_other_forms(&name), other_forms(&name).next().is_some());
         }
     }
 }

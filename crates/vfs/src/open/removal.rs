@@ -8,6 +8,7 @@ use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
 use crate::backend::Found;
+use crate::entry_name::EntryName;
 use crate::events::Happened;
 use crate::local::What;
 use crate::mac::FileBits;
@@ -131,7 +132,7 @@ impl Volume {
         let own = self.locals.own(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
         let found = Found { attributes: folder.attributes()?, object: folder.clone() };
         let by = self.removing(&actor.caller, &found, &name)?;
-        self.remove_claimed(by, &folder, &name, going.attributes.kind)?;
+        self.remove_claimed(by, &folder, &EntryName::exact(&name)?, going.attributes.kind)?;
         own.made();
         drop(changing);
         self.recall_late(actor, node.id(), Cause::Remove);

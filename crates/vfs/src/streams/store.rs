@@ -8,6 +8,7 @@ use siphasher::sip128::SipHasher24;
 
 use super::{Streams, found};
 use crate::backend::{Found, NewKind, Object, XattrMode};
+use crate::own_folders::trust;
 use crate::{Attributes, Caller, Error, HostKey, Result};
 
 /// The folder at the volume's root; never shown to clients. In it is a folder for each file that needs one, named by
@@ -113,8 +114,7 @@ impl Streams {
         if !self.has_store()? {
             return Ok(None);
         }
-        let root = self.backend.root()?.object;
-        let Some(store) = found(root.lookup(&Caller::root(), STORE))? else { return Ok(None) };
+        let Some(store) = self.trusted_store()? else { return Ok(None) };
         Ok(found(store.object.lookup(&Caller::root(), &folder_name(key)))?.map(|found| found.object))
     }
 
@@ -135,8 +135,7 @@ impl Streams {
         let changes = self.stored_changes();
         let mut known = self.stored_files.lock();
         if known.as_ref().is_none_or(|(as_of, _)| *as_of != changes) {
-            let root = self.backend.root()?.object;
-            let store = found(root.lookup(&Caller::root(), STORE))?;
+            let store = self.trusted_store()?;
             let names = store.map_or_else(|| Ok(Vec::new()), |store| names(&*store.object))?;
             *known = Some((changes, names.iter().filter_map(|name| folder_key(name)).collect()));
         }
@@ -148,18 +147,34 @@ impl Streams {
         if let Some(&known) = self.store_seen.lock().as_ref() {
             return Ok(known);
         }
-        let root = self.backend.root()?.object;
-        let there = found(root.lookup(&Caller::root(), STORE))?.is_some();
-        *self.store_seen.lock() = Some(there);
-        Ok(there)
+        let there = self.trusted_store()?.is_some();
+        // It may have been made meanwhile.
+        Ok(*self.store_seen.lock().get_or_insert(there))
     }
 
-    /// The store's folder for a file, made if need be.
+    /// The store, if there is one. What has its name but could be somebody else's is none.
+    fn trusted_store(&self) -> Result<Option<Found>> {
+        let root = self.backend.root()?.object;
+        let there = found(root.lookup(&Caller::root(), STORE))?;
+        Ok(there.filter(|there| trust(self.backend.as_ref(), there).is_ok()))
+    }
+
+    /// Called every few seconds: what was in the store's place may be gone.
+    pub(crate) fn tend(&self) {
+        self.store_seen.lock().take_if(|there| !*there);
+    }
+
+    /// The store's folder for a file, made if need be. `NotPermitted` where something else is in the store's
+    /// place.
     pub(super) fn make_stored(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
         let root = self.backend.root()?.object;
+        let store = find_or_make(&*root, STORE, NewKind::Folder, 0o700)?;
+        if let Err(why) = trust(self.backend.as_ref(), &store) {
+            tracing::warn!(name = %STORE.escape_ascii(), %why, "not used as the server's own folder for streams");
+            return Err(Error::NotPermitted);
+        }
         *self.store_seen.lock() = Some(true);
-        let store = find_or_make(&*root, STORE, NewKind::Folder, 0o700)?.object;
-        Ok(find_or_make(&*store, &folder_name(key), NewKind::Folder, 0o700)?.object)
+        Ok(find_or_make(&*store.object, &folder_name(key), NewKind::Folder, 0o700)?.object)
     }
 
     /// Removes everything kept for a file.
@@ -168,15 +183,13 @@ impl Streams {
         for name in names(&*folder)? {
             found(folder.remove(&Caller::root(), &name))?;
         }
-        let root = self.backend.root()?.object;
-        let store = root.lookup(&Caller::root(), STORE)?.object;
-        found(store.remove_folder(&Caller::root(), &folder_name(key))).map(drop)
+        let Some(store) = self.trusted_store()? else { return Ok(()) };
+        found(store.object.remove_folder(&Caller::root(), &folder_name(key))).map(drop)
     }
 
     /// Removes what is kept for files that are gone. Gives how many there were.
     pub fn scrub_store(&self) -> Result<usize> {
-        let root = self.backend.root()?.object;
-        let Some(store) = found(root.lookup(&Caller::root(), STORE))? else { return Ok(0) };
+        let Some(store) = self.trusted_store()? else { return Ok(0) };
         let mut gone = 0;
         for key in names(&*store.object)?.iter().filter_map(|name| folder_key(name)) {
             if self.backend.by_key(&key).err() == Some(Error::Stale) {

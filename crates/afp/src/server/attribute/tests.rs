@@ -1,4 +1,4 @@
-use vfs::backend::NewKind;
+use vfs::backend::{NewKind, XattrMode};
 use vfs::mac::FinderInfo;
 use vfs::state::{ClientId, Modes, Party, Stream};
 use vfs::{Actor, Beside, Caller, OpenOptions};
@@ -155,6 +155,23 @@ async fn an_attribute_is_the_stream_that_other_protocols_see_under_its_composed_
     };
     let open = tree.open(&actor(), &notes, options).await.unwrap();
     assert_eq!(open.size().await, Ok(100_000));
+}
+
+#[tokio::test]
+async fn an_attribute_whose_name_another_client_stored_decomposed_is_found_and_not_made_twice() {
+    let mut tried = Tried::new(Version::V3_4);
+    let (decomposed, composed) = ("cafe\u{301}", "caf\u{e9}");
+    let tree = tried.server.volume("share");
+    let root = tree.root().unwrap();
+    let notes = tree.lookup(&Caller::root(), &root.object, b"notes").unwrap();
+    let xattr = format!("user.{decomposed}");
+    let set = notes.object.set_xattr(&Caller::root(), xattr.as_bytes(), b"1", XattrMode::Set);
+    set.unwrap();
+    assert_eq!(tried.get("notes", decomposed, 4096).await.unwrap(), b"1");
+    assert_eq!(tried.set("notes", NONE, composed, b"2").await, ResultCode::NO_ERROR);
+    assert_eq!(tried.list("notes", 4096).await.1, [decomposed]);
+    assert_eq!(tried.remove("notes", composed).await, ResultCode::NO_ERROR);
+    assert_eq!(tried.get("notes", decomposed, 4096).await, Err(ResultCode::ITEM_NOT_FOUND));
 }
 
 #[tokio::test]

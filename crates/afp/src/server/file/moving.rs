@@ -101,7 +101,7 @@ fn free_name(
     if any_names::parse_mangled(sent).map(CatalogId) == Some(volume.id_of(&found.object.key())?) {
         return Ok(None);
     }
-    Ok(Some(any_names::for_storage(&names::stored(kind, sent)?).into_owned()))
+    Ok(Some(names::stored(kind, sent)?))
 }
 
 /// Refuses a stored name that something in the folder has.

@@ -8,6 +8,7 @@ use crate::wire::{DirBitmap, FileBitmap, Path, ResultCode, command};
 use wire::Reader;
 
 mod moving;
+mod names;
 
 const ROOT: u32 = 2;
 

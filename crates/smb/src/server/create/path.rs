@@ -25,8 +25,19 @@ pub(in crate::server) struct Path {
 }
 
 impl Path {
-    /// Takes a path of the wire apart.
-    pub(in crate::server) fn parse(units: &[u16]) -> Result<Self, Status> {
+    /// Takes a path of the wire apart. The names of Macs, which decompose what was typed, are composed; those
+    /// of other clients stay as they are.
+    pub(in crate::server) fn parse_from(is_mac: bool, units: &[u16]) -> Result<Self, Status> {
+        let mut path = Self::parse(units)?;
+        if is_mac {
+            let compose = |name: &mut Vec<u8>| *name = names::to_nfc(name).into_owned();
+            path.components.iter_mut().for_each(compose);
+            path.stream = path.stream.map(composed);
+        }
+        Ok(path)
+    }
+
+    fn parse(units: &[u16]) -> Result<Self, Status> {
         if units.len() > MAX_UNITS {
             return Err(Status::OBJECT_NAME_INVALID);
         }
@@ -74,10 +85,14 @@ impl Path {
             Some(kind) if !kind.eq_ignore_ascii_case("$DATA") => return Err(Status::OBJECT_NAME_INVALID),
             None if stream.is_empty() => return Err(Status::OBJECT_NAME_INVALID),
             _ if stream.is_empty() => self.data = true,
-            _ => self.stream = Some(stream_name(stream)?),
+            _ => self.stream = Some(plain_stream_name(stream)?),
         }
         Ok(name)
     }
+}
+
+fn composed(stream: String) -> String {
+    String::from_utf8(names::to_nfc(stream.as_bytes()).into_owned()).unwrap_or(stream)
 }
 
 /// No name has a slash in it, so clients that say it can mean nothing else. Samba takes it, too.
@@ -98,7 +113,11 @@ pub(in crate::server) fn component(units: &[u16]) -> Result<Vec<u8>, Status> {
 
 /// The name of a stream, which is text, and may have characters that names of files must not: MS-FSCC 2.1.5.3. Stored they
 /// are the same as those that a Mac means by their private code points.
-pub(in crate::server) fn stream_name(units: &[u16]) -> Result<String, Status> {
+pub(in crate::server) fn stream_name(is_mac: bool, units: &[u16]) -> Result<String, Status> {
+    plain_stream_name(units).map(|name| if is_mac { composed(name) } else { name })
+}
+
+fn plain_stream_name(units: &[u16]) -> Result<String, Status> {
     let private = |unit: &u16| match *unit {
         0x01..=0x1F => 0xF000 | unit,
         unit => ALSO_IN_STREAMS.iter().position(|also| *also == unit).map_or(unit, |at| PRIVATE[at]),

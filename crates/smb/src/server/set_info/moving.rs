@@ -3,6 +3,7 @@
 use vfs::acl::Rights;
 use vfs::backend::{Found, RenameMode};
 use vfs::mac::DosAttributes;
+use vfs::names::{Folding, folds_alike};
 use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, Kind, Resolved, Volume};
 
@@ -14,6 +15,8 @@ use crate::wire::fscc::file_name::{RenameFlags, Target, TargetEx};
 use crate::wire::security::AccessMask;
 
 const COLON: u16 = b':' as u16;
+/// Names that differ in their normal form only are the same.
+const EXACT_CASE: Folding = Folding { case_sensitive: true, normalisation_sensitive: false };
 
 /// Where a file is to go, and how.
 pub(super) struct Wanted {
@@ -54,7 +57,7 @@ pub(super) async fn rename(
     wanted: Wanted,
 ) -> Result<(), Failure> {
     open.require(AccessMask::DELETE)?;
-    if let Some(stream) = stream_of(file, &wanted)? {
+    if let Some(stream) = stream_of(context, file, &wanted)? {
         return Ok(file.open.rename_stream(&stream, wanted.replaces).await?);
     }
     let named = file.named();
@@ -73,7 +76,9 @@ pub(super) async fn rename(
             }
         } else {
             context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
-            name = &place.0.name; // which may differ in case, and is to be replaced in one step
+            if !folds_alike(name, &place.0.name, EXACT_CASE) {
+                name = &place.0.name; // which differs in case, and is to be replaced in one step
+            }
         }
         mode = RenameMode::Replace;
     }
@@ -115,7 +120,7 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
 }
 
 /// The stream that a stream is to be called from now on: a name that begins with a colon.
-fn stream_of(file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
+fn stream_of(context: &Context, file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
     if wanted.root != 0 || wanted.name.is_empty() {
         return Err(Status::INVALID_PARAMETER);
     }
@@ -134,7 +139,7 @@ fn stream_of(file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
     }
     match stream.is_empty() {
         true => Err(Status::INVALID_PARAMETER), // the data of the file itself: only by copying
-        false => match stream_named(&stream_name(stream)?)? {
+        false => match stream_named(&stream_name(context.is_mac(), stream)?)? {
             Stream::Named(name) => Ok(Some(name.to_string())),
             _ => Err(Status::ACCESS_DENIED), // a fork, or Finder info: no ordinary stream becomes that
         },
@@ -157,7 +162,7 @@ fn without_root(name: &[u16]) -> &[u16] {
 
 fn resolve(context: &Context, name: &[u16]) -> Result<Place, Failure> {
     let tree = context.tree()?;
-    let path = Path::parse(without_root(name))?;
+    let path = Path::parse_from(context.is_mac(), without_root(name))?;
     if path.stream.is_some() || path.data || path.folder {
         return Err(Status::OBJECT_NAME_INVALID.into());
     }

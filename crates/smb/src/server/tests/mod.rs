@@ -2,6 +2,7 @@
 
 mod binding;
 mod chains;
+mod names;
 mod negotiation;
 mod robustness;
 mod sealing;

@@ -97,12 +97,86 @@ fn any_other_bytes_are_a_name() {
     }
 }
 
+fn listed(s: &Session) -> Vec<String> {
+    let entries = s.readdir(&s.root, 0, 8192).unwrap().entries.into_iter();
+    let names = entries.map(|entry| String::from_utf8(entry.name).unwrap());
+    let mut names: Vec<String> = names.filter(|name| !matches!(&**name, "." | "..")).collect();
+    names.sort();
+    names
+}
+
+const NFC: &str = "caf\u{e9}";
+const NFD: &str = "cafe\u{301}";
+
 #[test]
-fn decomposed_and_composed_spellings_are_one_file() {
+fn a_name_keeps_its_normal_form_and_another_form_of_it_is_the_same_file() {
+    for (name, other) in [(NFC, NFD), (NFD, NFC)] {
+        let s = Session::new();
+        let made = s.create(&s.root, name.as_bytes(), CreateHow::Guarded(mode(0o644))).unwrap();
+        assert_eq!(listed(&s), [name]);
+        let other = other.as_bytes();
+        assert_eq!(s.lookup(&s.root, other).unwrap().handle, made.handle);
+        for (procedure, status) in statuses(&s, other) {
+            let expected = match procedure {
+                "rmdir" | "rename from" => Status::NOENT, // it has been removed
+                "lookup" | "remove" | "rename to" => Status::OK,
+                _ => Status::EXIST,
+            };
+            assert_eq!(status, expected, "{procedure}");
+        }
+        assert_eq!(listed(&s), [String::from_utf8_lossy(other)]);
+        let again = s.create(&s.root, name.as_bytes(), CreateHow::Unchecked(mode(0o644))).unwrap();
+        assert_eq!(s.lookup(&s.root, other).unwrap().handle, again.handle);
+        s.rename((&s.root, other), (&s.root, name.as_bytes())).unwrap();
+        assert_eq!(listed(&s), [name]);
+    }
+}
+
+/// What rsync --delete-after does: a temporary file is renamed to its name, and in the end everything is
+/// removed that lists under a name that the source does not have.
+#[test]
+fn a_mirror_that_removes_what_its_source_does_not_have_keeps_decomposed_names() {
     let s = Session::new();
-    let made = s.create(&s.root, "café".as_bytes(), CreateHow::Guarded(mode(0o644))).unwrap();
-    let decomposed = "cafe\u{301}".as_bytes();
-    assert_eq!(s.lookup(&s.root, decomposed).unwrap().handle, made.handle);
-    s.remove(&s.root, decomposed).unwrap();
-    assert_eq!(s.lookup(&s.root, "café".as_bytes()).unwrap_err().status, Status::NOENT);
+    s.file(NFC, b"as an earlier version stored it");
+    s.file("gone", b"");
+    let source = [(NFD, "one"), ("no\u{308}te", "two"), ("\u{1100}\u{1161}", "three")];
+    for _ in 0..2 {
+        for (name, content) in source {
+            let temporary = format!(".{name}.Xq3d");
+            let file = s.file(&temporary, content.as_bytes());
+            s.rename((&s.root, temporary.as_bytes()), (&s.root, name.as_bytes())).unwrap();
+            assert_eq!(s.lookup(&s.root, name.as_bytes()).unwrap().handle, file);
+        }
+        for name in listed(&s).iter().filter(|name| source.iter().all(|(kept, _)| kept != name)) {
+            s.remove(&s.root, name.as_bytes()).unwrap();
+        }
+        let mut expected = source.map(|(name, _)| name.to_owned());
+        expected.sort();
+        assert_eq!(listed(&s), expected);
+    }
+    for (name, content) in source {
+        assert_eq!(s.content(&s.lookup(&s.root, name.as_bytes()).unwrap().handle), content.as_bytes());
+    }
+}
+
+/// The server's own folders, at any depth and in any case; and their sidecars.
+#[test]
+fn the_names_of_the_servers_own_folders_are_acces() {
+    for name in [&b".fourfold-streams"[..], b".fourfold-luns", b".FOURFOLD-streams", b"._.fourfold-streams"] {
+        refused(name, Status::ACCES);
+        let s = Session::new();
+        let (folder, file) = (s.folder("folder"), s.file("file", b""));
+        assert_eq!(s.link(&file, &folder, name).unwrap_err().status, Status::ACCES);
+        assert_eq!(s.rename((&s.root, b"file"), (&folder, name)).unwrap_err().status, Status::ACCES);
+        let unchecked = CreateHow::Unchecked(mode(0o644));
+        assert_eq!(s.create(&folder, name, unchecked).unwrap_err().status, Status::ACCES);
+    }
+}
+
+#[test]
+fn a_share_is_mounted_by_any_normal_form_of_its_name() {
+    let service = service_with(vec![export(NFC, 1, Arc::new(Memory::ticking()))]);
+    for name in [NFC, NFD] {
+        assert!(now(Client::new(&service).mount(&format!("/{name}"))).is_ok(), "{name}");
+    }
 }

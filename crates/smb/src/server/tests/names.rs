@@ -1,0 +1,169 @@
+//! Names of entries: MS-FSCC 2.1.5 says nothing of normal forms, and Windows tells them apart. Here they are
+//! one name, because the same tree has clients that compose and clients that decompose what was typed.
+
+use vfs::backend::NewKind;
+use vfs::{Caller, Volume};
+
+use crate::server::testing::{User, service, volume};
+use crate::wire::aapl::{Caps, Fields, Request as Aapl};
+use crate::wire::create::{self, Disposition, Options};
+use crate::wire::create_context::RawContext;
+use crate::wire::fscc::FileClass;
+use crate::wire::fscc::directory::{self, Form};
+use crate::wire::fscc::file_name::Target;
+use crate::wire::values::InfoType;
+use crate::wire::{Command, FileKey, Status, query_directory, set_info};
+
+const NFC: &str = "caf\u{e9}";
+const NFD: &str = "cafe\u{301}";
+
+/// The names in the share that this pattern finds.
+async fn listed(user: &mut User, pattern: &str) -> Vec<String> {
+    let folder = |create: &mut create::Request<'_>| create.disposition = Disposition::OPEN;
+    let file = user.open("", folder).await.unwrap().file;
+    let request = query_directory::Request {
+        information_class: FileClass::NAMES.0,
+        flags: query_directory::Flags::NONE,
+        file_index: 0,
+        file,
+        output_buffer_length: 65536,
+        pattern: pattern.encode_utf16().collect(),
+    };
+    let answer = user.call(Command::QUERY_DIRECTORY, |w| request.encode(w)).await;
+    user.close(file).await;
+    if answer.status() == Status::NO_SUCH_FILE {
+        return Vec::new();
+    }
+    let data = query_directory::Response::decode(&answer.message).unwrap().data;
+    let entries = directory::decode(Form::Names, &data).unwrap().into_iter();
+    let mut names: Vec<String> = entries.map(|entry| String::from_utf16(&entry.name).unwrap()).collect();
+    names.retain(|name| !matches!(&**name, "." | ".."));
+    names.sort();
+    names
+}
+
+async fn named(user: &mut User, file: FileKey, class: FileClass, name: &str) -> Status {
+    let target = Target { replace_if_exists: true, root_directory: 0, name: name.encode_utf16().collect() };
+    let mut w = wire::Writer::new();
+    target.encode(&mut w);
+    let data = w.into_bytes();
+    let request = set_info::Request {
+        info_type: InfoType::FILE,
+        information_class: class.0,
+        additional_information: 0,
+        file,
+        data: &data,
+    };
+    user.call(Command::SET_INFO, |w| request.encode(w)).await.status()
+}
+
+/// Says what a Mac says first.
+async fn become_mac(user: &mut User) {
+    let mut w = wire::Writer::new();
+    Aapl::ServerQuery { fields: Fields(7), client_caps: Caps(0x3F) }.encode(&mut w);
+    let data = w.into_bytes();
+    let context = RawContext { tag: b"AAPL".into(), data: data.into() };
+    let about = |create: &mut create::Request<'_>| {
+        create.disposition = Disposition::OPEN;
+        create.contexts = vec![context];
+    };
+    let opened = user.open("", about).await.unwrap().file;
+    user.close(opened).await;
+}
+
+fn exists(create: &mut create::Request<'_>) {
+    create.disposition = Disposition::CREATE;
+}
+
+fn opens(create: &mut create::Request<'_>) {
+    create.disposition = Disposition::OPEN;
+}
+
+#[tokio::test]
+async fn a_name_keeps_its_normal_form_and_another_form_of_it_is_the_same_file() {
+    let mut ada = User::new(&service()).await;
+    let made = ada.make(NFD, b"abc").await;
+    assert_eq!(listed(&mut ada, "*").await, [NFD]);
+    assert_eq!(listed(&mut ada, NFC).await, [NFD]);
+    assert_eq!(listed(&mut ada, "CAF\u{c9}").await, [NFD]);
+    assert_eq!(ada.open(NFC, exists).await.err(), Some(Status::OBJECT_NAME_COLLISION));
+    let same = ada.open(NFC, opens).await.unwrap().file;
+    assert_eq!(ada.read(same, 0, 10).await.unwrap(), b"abc");
+    ada.close(same).await;
+    // Its own name in another form, and back.
+    for name in [NFC, NFD] {
+        assert_eq!(named(&mut ada, made, FileClass::RENAME, name).await, Status::SUCCESS);
+        assert_eq!(listed(&mut ada, "*").await, [name]);
+    }
+    ada.close(made).await;
+    // Another file in its place.
+    let other = ada.make("other", b"new").await;
+    assert_eq!(named(&mut ada, other, FileClass::RENAME, NFC).await, Status::SUCCESS);
+    ada.close(other).await;
+    assert_eq!(listed(&mut ada, "*").await, [NFC]);
+    let linked = ada.make("linked", b"link").await;
+    assert_eq!(named(&mut ada, linked, FileClass::LINK, NFD).await, Status::SUCCESS);
+    ada.close(linked).await;
+    assert_eq!(listed(&mut ada, "*").await, [NFD, "linked"]);
+    let folder = ada.open("fo\u{308}lder", |create| create.options = Options::DIRECTORY_FILE).await.unwrap();
+    ada.close(folder.file).await;
+    let inside = ada.make("f\u{f6}lder\\inside", b"x").await;
+    assert_eq!(ada.close(inside).await, Status::SUCCESS);
+    assert_eq!(listed(&mut ada, "f*").await, ["fo\u{308}lder"]);
+}
+
+#[tokio::test]
+async fn what_a_mac_sends_is_stored_composed() {
+    let service = service();
+    let (mut ada, mut mac) = (User::new(&service).await, User::new(&service).await);
+    become_mac(&mut mac).await;
+    let made = mac.make(NFD, b"abc").await;
+    assert_eq!(listed(&mut ada, "*").await, [NFC]);
+    assert_eq!(named(&mut mac, made, FileClass::RENAME, "no\u{308}te").await, Status::SUCCESS);
+    mac.close(made).await;
+    assert_eq!(listed(&mut ada, "*").await, ["n\u{f6}te"]);
+    let stream = mac.make("note:cafe\u{301}", b"x").await;
+    assert_eq!(mac.close(stream).await, Status::SUCCESS);
+    let same = ada.open("note:caf\u{e9}", opens).await.unwrap().file;
+    assert_eq!(ada.close(same).await, Status::SUCCESS);
+    // A name that another client stored decomposed stays so.
+    let made = ada.make(NFD, b"abc").await;
+    ada.close(made).await;
+    let same = mac.open(NFD, |create| create.disposition = Disposition::OPEN_IF).await.unwrap().file;
+    assert_eq!(mac.read(same, 0, 10).await.unwrap(), b"abc");
+    mac.close(same).await;
+    assert_eq!(listed(&mut ada, "caf*").await, [NFD]);
+}
+
+fn make_locally(volume: &Volume, name: &str) {
+    let root = volume.root().unwrap();
+    root.object.create(&Caller::root(), name.as_bytes(), NewKind::Folder, 0o700).unwrap();
+}
+
+/// The server's own folders, in any case, and their sidecars.
+#[tokio::test]
+async fn the_names_of_the_servers_own_folders_are_refused() {
+    let service = service();
+    let mut ada = User::new(&service).await;
+    make_locally(&volume(&service, "share"), ".fourfold-streams");
+    let file = ada.make("file", b"abc").await;
+    for name in [".fourfold-streams", ".FOURFOLD-streams", ".fourfold-luns", "._.fourfold-streams"] {
+        for disposition in [Disposition::OPEN, Disposition::CREATE, Disposition::OVERWRITE_IF] {
+            for options in [Options::DIRECTORY_FILE, Options::NON_DIRECTORY_FILE, Options::DELETE_ON_CLOSE] {
+                if (disposition, options) == (Disposition::OVERWRITE_IF, Options::DIRECTORY_FILE) {
+                    continue; // MS-SMB2 2.2.13: refused whatever the name
+                }
+                let asks = |create: &mut create::Request<'_>| {
+                    (create.disposition, create.options) = (disposition, options);
+                };
+                assert_eq!(ada.open(name, asks).await.err(), Some(Status::ACCESS_DENIED), "{name}");
+            }
+        }
+        for class in [FileClass::RENAME, FileClass::LINK] {
+            assert_eq!(named(&mut ada, file, class, name).await, Status::ACCESS_DENIED, "{name}");
+        }
+        assert_eq!(ada.open(&format!("{name}:stream"), |_| ()).await.err(), Some(Status::ACCESS_DENIED));
+        assert_eq!(ada.open(&format!("{name}\\x"), |_| ()).await.err(), Some(Status::ACCESS_DENIED));
+    }
+    assert_eq!(listed(&mut ada, "*").await, ["file"]);
+}

@@ -1,0 +1,125 @@
+//! Moving entries.
+
+use std::sync::Arc;
+
+use super::{Actor, Change, Node, Volume};
+use crate::backend::{Found, RenameMode};
+use crate::entry_name::{EntryName, Target};
+use crate::events::{Aspects, Happened};
+use crate::local::{Own, What};
+use crate::mac::layout::sidecar_name;
+use crate::state::Cause;
+use crate::{Error, Result};
+
+/// A move that was made.
+struct Moved<'a> {
+    from: (&'a Found, &'a EntryName<'a>),
+    to: (&'a Found, &'a Target<'a>),
+    mode: RenameMode,
+    /// The file behind the old name, and the one behind the new name, if anybody is concerned by that.
+    moving: Option<Found>,
+    replaced: Option<Found>,
+    /// The name that the file has now.
+    name: Vec<u8>,
+}
+
+impl Volume {
+    /// Moves an entry; gives what happened to both folders. An entry that has the new name in another normal
+    /// form is replaced like one that has exactly this name. An entry can be given its own name in another
+    /// normal form.
+    pub fn rename(
+        &self,
+        actor: &Actor,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+    ) -> Result<(Change, Change)> {
+        self.rename_if(actor, from, to, mode, |_| true)
+    }
+
+    /// The same if the entry still is what it is taken for; else `Stale`.
+    pub(crate) fn rename_if(
+        &self,
+        actor: &Actor,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+        is_right: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<(Change, Change)> {
+        self.may_gain_entry(to.0)?;
+        let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
+        let name = self.entry_name(&actor.caller, from.0, from.1)?;
+        let target = self.target(&actor.caller, (from, &name), to, mode)?;
+        self.may_move_away((from.0, &name), (to.0, &target.there), mode)?;
+        let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
+        let replaced = self.concerned(actor, to.0, &target.there, Cause::Remove)?;
+        let own = self.own_move((from.0, &name), (to.0, &target), mode);
+        let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;
+        let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
+        let (from, to) = ((from.0, &name), (to.0, &target));
+        let ended_as = self.rename_pair(by, from, to, mode, may_go, |ended_as| {
+            let moved = |found: &Option<Found>, (from, was): (&Node, &[u8]), folder, name| {
+                let from = (from.id(), was);
+                found.iter().for_each(|found| self.places.moved(found.object.id(), from, folder, name));
+            };
+            moved(&moving, (&from.0.object, &name), &to.0.object, ended_as);
+            if mode == RenameMode::Exchange {
+                moved(&replaced, (&to.0.object, ended_as), &from.0.object, &name);
+            }
+        })?;
+        own.made();
+        self.tell_moved(actor, Moved { from, to, mode, moving, replaced, name: ended_as });
+        let change = Change { before, after: from.0.object.attributes()? };
+        Ok((change, Change { before: before_to, after: to.0.object.attributes()? }))
+    }
+
+    fn own_move(
+        &self,
+        from: (&Found, &EntryName<'_>),
+        to: (&Found, &Target<'_>),
+        mode: RenameMode,
+    ) -> Own<'_> {
+        let (source, target) = (from.0.object.id(), to.0.object.id());
+        let (leaves, comes) = match mode {
+            RenameMode::Exchange => (What::Anything, What::Anything),
+            _ if to.1.there != to.1.ends_as => (What::MovedFrom, What::Anything),
+            _ => (What::MovedFrom, What::MovedTo),
+        };
+        let (there, ends_as) = (&to.1.there, &to.1.ends_as);
+        let sidecars = [sidecar_name(from.1), sidecar_name(there), sidecar_name(ends_as)];
+        let mut places = vec![
+            (source, &**from.1, leaves),
+            (target, &**there, comes),
+            (source, &sidecars[0], What::Anything),
+            (target, &sidecars[1], What::Anything),
+        ];
+        if there != ends_as {
+            places.extend([(target, &**ends_as, comes), (target, &sidecars[2], What::Anything)]);
+        }
+        self.locals.own(&places)
+    }
+
+    fn tell_moved(&self, actor: &Actor, moved: Moved<'_>) {
+        let Moved { from, to, mode, moving, replaced, name } = moved;
+        if from.0.object.id() != to.0.object.id() {
+            self.listing_changed(actor, from.0.object.id());
+        }
+        if mode == RenameMode::Exchange {
+            // Both names are where they were: what has changed is what is behind them.
+            let now = [(to.0, &*name, &moving), (from.0, &**from.1, &replaced)];
+            for (folder, name, found) in now {
+                let what = Happened::Modified(Aspects::ALL);
+                found.iter().for_each(|found| self.entry_changed(actor, folder, name, found, what.clone()));
+            }
+            return;
+        }
+        if let Some(replaced) = replaced.filter(|_| *to.1.there != *name) {
+            self.entry_changed(actor, to.0, &to.1.there, &replaced, Happened::Removed);
+        }
+        if let Some(moving) = moving {
+            let (old_folder, old_name) = (from.0.object.id(), Arc::from(&**from.1));
+            let what = Happened::Renamed { old_folder, old_name };
+            self.entry_changed(actor, to.0, &name, &moving, what);
+        }
+    }
+}
