@@ -104,8 +104,9 @@ fn stored(name: &[u8]) -> Vec<u8> {
 }
 
 type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>>;
+type Which = fn(Read<'_>, &[Vec<u8>]) -> Result<Vec<Ea>>;
 
-fn read(object: &dyn Object, which: fn(Read<'_>, &[Vec<u8>]) -> Result<Vec<Ea>>) -> Result<Vec<Ea>> {
+fn read(object: &dyn Object, which: Which) -> Result<Vec<Ea>> {
     match object.list_xattrs() {
         Ok(names) => which(&|name| object.xattr(name), &names),
         Err(Error::NotSupported) => Ok(Vec::new()),
