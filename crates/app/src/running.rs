@@ -151,9 +151,11 @@ impl Running {
         let accounts = accounts::read(&self.state, &settings).map_err(|error| vec![format!("{error:#}")])?;
         let mut lines: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
         lines.extend(accounts::unknown(&self.state, &settings).iter().map(ToString::to_string));
-        let waiting = self.current().settings.needs_restart(&settings);
+        let old = self.current();
+        let waiting = old.settings.needs_restart(&settings);
         lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
-        let current = Arc::new(Current { settings, accounts });
+        // Clients must not be told of an address or a port at which nothing listens.
+        let current = Arc::new(Current { settings: old.settings.reloaded(settings), accounts });
         *self.current.write() = Arc::clone(&current);
         lines.extend(self.views.iter().flat_map(|view| view.reload(&current)));
         Ok(lines)
@@ -204,6 +206,10 @@ mod tests {
             [without_password, "server.nfs-port counts from the next start", "Two"]
         );
         assert_eq!(running.status().shares[0].name, "Two");
+        let again = running.reload().unwrap();
+        assert_eq!(again[1], "server.nfs-port counts from the next start", "it still does");
+        let ports = running.current().settings.server.ports;
+        assert_eq!(ports.nfs, admin::Port::Standard, "no one is told of a port that is not open");
         assert!(running.current().accounts.find("ada").is_some());
     }
 

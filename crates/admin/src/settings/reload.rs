@@ -10,6 +10,24 @@ impl Settings {
     pub fn needs_restart(&self, newer: &Self) -> Vec<&'static str> {
         self.server.differing(&newer.server)
     }
+
+    /// The newer settings as a running server takes them over: what counts only from the next start stays as it is.
+    #[must_use]
+    pub fn reloaded(&self, newer: Self) -> Self {
+        let old = &self.server;
+        let server = ServerSettings {
+            listen: old.listen.clone(),
+            state: old.state.clone(),
+            ports: old.ports,
+            log_format: old.log_format,
+            log_level: old.log_level.clone(),
+            cache_size: old.cache_size,
+            threads: old.threads,
+            grace_period: old.grace_period,
+            ..newer.server
+        };
+        Self { server, ..newer }
+    }
 }
 
 impl ServerSettings {
@@ -49,10 +67,14 @@ mod tests {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
                    portmap-port = 0\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-size = 1\n\
                    threads = 7\ngrace-period = 1";
-        let told = load("").needs_restart(&load(all));
+        let (old, newer) = (load(""), load(all));
+        let told = old.needs_restart(&newer);
         let restart: Vec<String> =
             SETTINGS.iter().filter(|s| s.live == Live::Restart).map(crate::settings::Setting::path).collect();
         assert_eq!(told, restart);
+        let running = old.reloaded(newer.clone());
+        assert!(old.needs_restart(&running).is_empty(), "all of them stay");
+        assert_eq!(running.shares, newer.shares, "the others are taken over");
     }
 
     #[test]
