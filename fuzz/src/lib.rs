@@ -27,6 +27,7 @@ pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
 pub mod smb_pipes;
+pub mod wsd;
 
 /// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -75,6 +76,7 @@ pub const TARGETS: &[Target] = &[
     ("smb_pipe", smb_pipes::pipe),
     ("smb_rpc", smb_pipes::rpc),
     ("vfs_acl", acl::stored),
+    ("wsd_messages", wsd::messages),
 ];
 
 /// The binary of a target: libFuzzer's entry point under `cargo fuzz`, nothing elsewhere.

@@ -30,6 +30,7 @@ mod status;
 mod user;
 mod volumes;
 mod who;
+mod wsd_view;
 
 use std::process::ExitCode;
 

@@ -22,6 +22,7 @@ use crate::nfs_view::{Found, NfsView};
 use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
+use crate::wsd_view::WsdView;
 use crate::{accounts, announce, bind, exit, folders, heartbeat, here, log, privileges, who};
 
 /// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
@@ -91,8 +92,16 @@ async fn serve_until_stopped(
     iscsi.serve(bound.iscsi, &stopping);
     let reach = ports.reachable(&current.settings.server.listen, found);
     let bonjour = BonjourView::start(&current, volumes.clone(), ports);
-    let views: Vec<Arc<dyn View>> =
-        vec![volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone()];
+    let wsd = WsdView::start(&current, *state.server_id(), ports);
+    let views: Vec<Arc<dyn View>> = vec![
+        volumes.clone(),
+        nfs.clone(),
+        smb.clone(),
+        afp.clone(),
+        iscsi.clone(),
+        bonjour.clone(),
+        wsd.clone(),
+    ];
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
@@ -110,7 +119,7 @@ async fn serve_until_stopped(
     notify(&[sd_notify::NotifyState::Stopping]);
     control.abort();
     control::remove(state.path());
-    bonjour.stopped().await;
+    tokio::join!(bonjour.stopped(), wsd.stopped());
     tokio::join!(afp.say_goodbye(), iscsi.say_goodbye());
     stop.send_replace(true);
     afp.stopped().await;

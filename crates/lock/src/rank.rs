@@ -55,6 +55,10 @@ ranks! {
     CurrentSettings Known,
     /// The task that announces services.
     BonjourSpeaker Known,
+    /// The task that announces the server to Windows.
+    WsdSpeaker Known,
+    /// How often each client of WS-Discovery was answered.
+    WsdClients Known,
     // Connections: what watches them.
     /// The watchdogs of all protocols.
     Watchdogs Known,

@@ -35,6 +35,7 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "samba-testsuite", shows: "/usr/bin/smbtorture" },
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "iptables", shows: "/usr/sbin/iptables" },
+    Package { name: "wsdd", shows: "/usr/share/doc/wsdd/copyright" },
     Package { name: "python3-smbc", shows: "/usr/share/doc/python3-smbc/copyright" },
     Package { name: "python3-venv", shows: "/usr/share/doc/python3-venv/copyright" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },

@@ -232,7 +232,7 @@ pub static SETTINGS: &[Setting] = &[
          target's. Nobody needs to be able to log in with it.",
     ),
     new(Server, "bonjour", OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
-        "Whether the shares are announced by Bonjour (mDNS), so that Macs list the server: auto, on or off.",
+        "Whether the server is announced, to Macs by Bonjour (mDNS) and to Windows by WS-Discovery: auto, on or off.",
         "\"auto\" announces what other machines can reach. \"on\" announces a server that listens on this machine only, too, \
          to this machine.",
     ),

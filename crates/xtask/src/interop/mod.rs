@@ -2,6 +2,7 @@
 //! committed list `interop/<protocol>/expected.toml`.
 
 mod afp;
+mod cable;
 mod capture;
 mod expected;
 mod guest;

@@ -21,8 +21,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("smb", &["wire", "lock", "auth", "vfs", "conn"]),
     ("nfs", &["wire", "lock", "auth", "vfs", "conn"]),
     ("iscsi", &["wire", "lock", "auth", "vfs", "conn"]),
+    ("wsd", &["wire", "lock"]),
     ("bench", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
-    ("app", &["wire", "lock", "auth", "vfs", "conn", "admin", "afp", "smb", "nfs", "iscsi", "bench"]),
+    ("app", &["wire", "lock", "auth", "vfs", "conn", "admin", "afp", "smb", "nfs", "iscsi", "wsd", "bench"]),
     ("xtask", &[]),
 ];
 

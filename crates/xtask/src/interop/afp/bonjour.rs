@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::interop::cable::{ADDRESS, CLIENT, Network};
 use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
 use crate::{isolate, server};
@@ -20,10 +21,6 @@ const GOODBYE: &str = "bonjour: a server that stops is gone from the list";
 const BESIDE: &str = "bonjour: beside an avahi on its own host";
 const ALL: [&str; 5] = [TOGETHER, RELOAD, CONFLICT, GOODBYE, BESIDE];
 
-/// The other machine.
-const CLIENT: &str = "fourfold-client";
-/// Where the server is.
-const ADDRESS: &str = "192.0.2.1";
 /// The id that the manual page of `afp_voluuid.conf` has as its example.
 const ID: &str = "1573974F-0ABD-69CC-C40A-8519B681A0E1";
 /// How long something may take to be heard.
@@ -146,33 +143,6 @@ fn unescaped(text: &str) -> String {
         };
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Two machines on one cable.
-struct Network;
-
-impl Network {
-    fn new() -> Result<Self> {
-        let ip = |words: &str| -> Result<()> {
-            process::stdout_of("ip", &words.split(' ').collect::<Vec<_>>(), LIMIT).map(drop)
-        };
-        std::fs::create_dir_all("/run/netns")?;
-        ip(&format!("netns add {CLIENT}"))?;
-        let network = Self; // from here on it is taken down
-        ip(&format!("link add fourfold0 type veth peer name fourfold1 netns {CLIENT}"))?;
-        ip(&format!("addr add {ADDRESS}/24 dev fourfold0"))?;
-        ip("link set fourfold0 up")?;
-        ip(&format!("-n {CLIENT} addr add 192.0.2.2/24 dev fourfold1"))?;
-        ip(&format!("-n {CLIENT} link set fourfold1 up"))?;
-        Ok(network)
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        // Its end of the cable goes with it, and so does ours.
-        let _ = process::output("ip", &["netns", "del", CLIENT], LIMIT);
-    }
 }
 
 /// The server's folders.

@@ -7,6 +7,7 @@ mod python;
 mod smbclient;
 mod suites;
 mod torture;
+mod wsdd;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -97,6 +98,9 @@ fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
     }
     for library in LIBRARIES.iter().filter(|library| is_meant(library.name)) {
         library.run(&mut outcomes, place, port);
+    }
+    if is_meant("wsdd") && !args.peer {
+        wsdd::run(&mut outcomes)?;
     }
     if is_meant("linux") {
         outcomes.skip("linux: mounts", "this kernel has no SMB client");

@@ -1,0 +1,147 @@
+//! The server in the list *Network* of Windows: WS-Discovery, under the same switch as Bonjour.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admin::control::Status;
+use admin::{Bonjour, Protocol, Settings};
+use lock::{Mutex, rank};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use wsd::{Device, Responder};
+
+use crate::here;
+use crate::running::{Current, View};
+use crate::serve::Ports;
+
+/// Windows connects to a listed computer at this port, and no other.
+const SMB_PORT: u16 = 445;
+/// What Windows calls computers that belong to no domain.
+const WORKGROUP: &str = "WORKGROUP";
+/// How long the last words may take.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
+
+/// What announces the server to Windows.
+pub(crate) struct WsdView {
+    uuid: [u8; 16],
+    ports: Ports,
+    /// Gone once it has stopped.
+    speaker: Mutex<Option<Speaker>, rank::WsdSpeaker>,
+}
+
+/// The task that announces, and where it looks for what it is to announce.
+struct Speaker {
+    wanted: watch::Sender<Option<Device>>,
+    task: JoinHandle<()>,
+}
+
+impl WsdView {
+    /// Begins to announce what these settings say, at the ports that were bound. `uuid` is the server's for ever.
+    pub(crate) fn start(current: &Current, uuid: [u8; 16], ports: Ports) -> Arc<Self> {
+        let (wanted, changes) = watch::channel(None);
+        let speaker = Mutex::new(Some(Speaker { wanted, task: tokio::spawn(speak(changes)) }));
+        let view = Arc::new(Self { uuid, ports, speaker });
+        view.want(&current.settings);
+        view
+    }
+
+    fn want(&self, settings: &Settings) {
+        let device = device(settings, self.uuid, self.ports);
+        if let Some(speaker) = &*self.speaker.lock() {
+            speaker.wanted.send_if_modified(|now| {
+                let differs = *now != device;
+                *now = device;
+                differs
+            });
+        }
+    }
+
+    /// Says goodbye, so that the server leaves the list at once.
+    pub(crate) async fn stopped(&self) {
+        let Some(Speaker { wanted, task }) = self.speaker.lock().take() else { return };
+        drop(wanted);
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, task).await; // or without a goodbye
+    }
+}
+
+impl View for WsdView {
+    fn report(&self, _: &mut Status) {}
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        self.want(&current.settings);
+        Vec::new()
+    }
+}
+
+/// Announces what is wanted until the view is gone.
+async fn speak(mut wanted: watch::Receiver<Option<Device>>) {
+    let mut responder: Option<Responder> = None;
+    loop {
+        let changed = wanted.changed().await;
+        if let Some(old) = responder.take() {
+            old.goodbye().await;
+        }
+        if changed.is_err() {
+            return;
+        }
+        responder = wanted.borrow_and_update().clone().map(Responder::start);
+    }
+}
+
+/// What these settings announce; `None` when Windows cannot reach it, or is not to be told.
+fn device(settings: &Settings, uuid: [u8; 16], ports: Ports) -> Option<Device> {
+    let server = &settings.server;
+    let shows_share = settings.shares.iter().any(|share| share.protocols.contains(&Protocol::Smb));
+    let is_reachable = server.listen.iter().any(|ip| !ip.is_loopback());
+    if server.bonjour == Bonjour::Off || ports.smb != Some(SMB_PORT) || !shows_share || !is_reachable {
+        return None;
+    }
+    let host = here::host_name();
+    Some(Device {
+        uuid,
+        computer: host.split('.').next().unwrap_or_default().to_uppercase(),
+        workgroup: WORKGROUP.into(),
+        friendly_name: here::server_name(server),
+        program: "Fourfold".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        listen: server.listen.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORTS: Ports = Ports { nfs: None, smb: Some(445), afp: Some(548), iscsi: None };
+
+    fn announced(server: &str, share: &str, ports: Ports) -> Option<Device> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        let text = format!("[server]\n{server}\n[[share]]\nname = \"A\"\npath = \"a\"\n{share}");
+        std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+        let settings = Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
+        device(&settings, [7; 16], ports)
+    }
+
+    #[test]
+    fn windows_is_told_of_a_server_that_it_can_reach() {
+        let device = announced("bonjour-name = \"Studio\"", "", PORTS).unwrap();
+        assert_eq!((device.friendly_name.as_str(), device.uuid), ("Studio", [7; 16]));
+        assert_eq!(device.computer, device.computer.to_uppercase());
+        assert!(!device.computer.contains('.') && !device.computer.is_empty());
+    }
+
+    #[test]
+    fn windows_is_not_told_of_what_it_cannot_reach() {
+        let here = "listen = [\"127.0.0.1\", \"::1\"]\nbonjour = \"on\"";
+        for (server, share, ports) in [
+            ("bonjour = \"off\"", "", PORTS),
+            (here, "", PORTS),
+            ("", "protocols = [\"nfs\", \"afp\"]", PORTS),
+            ("", "", Ports { smb: None, ..PORTS }),
+            ("", "", Ports { smb: Some(10_445), ..PORTS }),
+        ] {
+            assert_eq!(announced(server, share, ports), None, "{server:?} {share:?} {ports:?}");
+        }
+    }
+}

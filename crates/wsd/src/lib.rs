@@ -1,0 +1,23 @@
+//! WS-Discovery: how Windows finds computers for the list *Network*. WS-Discovery of April 2005, the Devices Profile of
+//! February 2006 (DPWS) and PnP-X.
+//!
+//! ```text
+//!  Windows                                      this server
+//!     │  Probe: wsdp:Device?        multicast, UDP 3702 │
+//!     │ ──────────────────────────────────────────────► │
+//!     │ ◄───────────────────────── ProbeMatches, unicast│
+//!     │  Resolve: where is urn:uuid:…?                  │
+//!     │ ──────────────────────────────────────────────► │
+//!     │ ◄─────────── ResolveMatches: http://…:5357/uuid │
+//!     │  Get                             TCP 5357, HTTP │
+//!     │ ──────────────────────────────────────────────► │
+//!     │ ◄──────────── GetResponse: NAME/Workgroup:GROUP │
+//! ```
+//!
+//! A server says Hello when it begins and Bye when it ends.
+
+pub mod wire;
+
+mod server;
+
+pub use server::{Device, Responder};

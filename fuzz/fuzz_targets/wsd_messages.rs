@@ -1,0 +1,4 @@
+//! covers: wsd/wire
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::wsd::messages);
