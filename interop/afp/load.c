@@ -9,7 +9,9 @@
  *   random    block bytes at random offsets below size, for seconds       small    as read, wrapping, for seconds
  *   create    count files: FPCreateFile, FPOpenFork, FPWriteExt block bytes, FPCloseFork
  *   stat      FPGetFileDirParms with what a Finder asks for               remove   FPDelete
- *   list      FPEnumerateExt2 of the folder PREFIX to its end, passes times, by block bytes, with Finder info
+ *   missing   FPGetFileDirParms of count names that are not there         rename   FPRename of those files, there and back
+ *   list      FPEnumerateExt2 of the folder PREFIX (empty: the volume's own) to its end, passes times, by block bytes,
+ *             with Finder info
  *   idle      count sessions with a volume each; the server's memory before and after
  */
 #define _GNU_SOURCE
@@ -30,7 +32,7 @@
 /* DSI commands; AFP commands and results. */
 enum { DSI_COMMAND = 2, DSI_OPEN_SESSION = 4, DSI_TICKLE = 5, DSI_WRITE = 6 };
 enum {
-    CLOSE_FORK = 4, CREATE_FILE = 7, DELETE = 8, LOGIN = 18, OPEN_VOL = 24, OPEN_FORK = 26, GET_FILE_DIR_PARMS = 34,
+    CLOSE_FORK = 4, CREATE_FILE = 7, DELETE = 8, RENAME = 28, LOGIN = 18, OPEN_VOL = 24, OPEN_FORK = 26, GET_FILE_DIR_PARMS = 34,
     READ_EXT = 60, WRITE_EXT = 61, ENUMERATE_EXT2 = 68
 };
 enum { NO_ERROR = 0, EOF_ERROR = -5009, OBJECT_NOT_FOUND = -5018 };
@@ -352,10 +354,27 @@ static int stat_file(struct work *w, const char *name)
     return call(w, DSI_COMMAND, &m, NULL, 0, &got);
 }
 
+static int rename_file(struct work *w, const char *name, const char *new_name)
+{
+    struct message m;
+    size_t got;
+    named(&m, w, RENAME, name);
+    path(&m, new_name);
+    return call(w, DSI_COMMAND, &m, NULL, 0, &got);
+}
+
 static int one_file(struct work *w, const char *name)
 {
     struct message m;
     size_t got;
+    char moved[260];
+    if (!strcmp(w->plan->workload, "missing"))
+        return stat_file(w, name) == OBJECT_NOT_FOUND ? NO_ERROR : -1;
+    if (!strcmp(w->plan->workload, "rename")) {
+        snprintf(moved, sizeof moved, "%s.r", name);
+        int failed = rename_file(w, name, moved);
+        return failed != NO_ERROR ? failed : rename_file(w, moved, name);
+    }
     if (!strcmp(w->plan->workload, "create"))
         return create(w, name);
     if (!strcmp(w->plan->workload, "stat"))

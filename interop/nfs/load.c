@@ -6,7 +6,8 @@
  *   random    block bytes at random offsets below size, for seconds  small    as read, wrapping, for seconds
  *   create    count files: CREATE, WRITE block bytes UNSTABLE        commit   the same and COMMIT
  *   stat      count times LOOKUP and GETATTR of those files          remove   REMOVE of those files
- *   list      READDIRPLUS of the folder PREFIX to its end, passes times
+ *   missing   LOOKUP of count names that are not there               rename   RENAME of those files, there and back
+ *   list      READDIRPLUS of the folder PREFIX (. is the export's own) to its end, passes times
  *   idle      count connections that have said GETATTR once; the server's memory before and after
  */
 #define _GNU_SOURCE
@@ -112,9 +113,17 @@ static int one_file(struct work *w, const char *name)
 {
     const char *workload = w->plan->workload;
     struct handle file;
+    char moved[260];
     int failed;
     if (!strcmp(workload, "remove"))
         return remove_file(w->rpc, &w->root, name);
+    if (!strcmp(workload, "missing"))
+        return lookup(w->rpc, &w->root, name, &file) == NFS3ERR_NOENT ? 0 : -1;
+    if (!strcmp(workload, "rename")) {
+        snprintf(moved, sizeof moved, "%s.r", name);
+        failed = rename_file(w->rpc, &w->root, name, moved);
+        return failed ? failed : rename_file(w->rpc, &w->root, moved, name);
+    }
     if (!strcmp(workload, "stat"))
         return (failed = lookup(w->rpc, &w->root, name, &file)) ? failed : getattr(w->rpc, &file);
     if ((failed = create(w->rpc, &w->root, name, GUARDED, &file)) != 0
@@ -207,7 +216,9 @@ static void *prepare(const struct plan *p, struct client *result, int client)
     if (!is_stream(p) && strcmp(p->workload, "list"))
         return w;
     snprintf(name, sizeof name, !strcmp(p->workload, "list") ? "%s" : "%s.%d", p->file, client);
-    if (lookup(w->rpc, &w->root, name, &w->file) != 0)
+    if (!strcmp(name, "."))
+        w->file = w->root;
+    else if (lookup(w->rpc, &w->root, name, &w->file) != 0)
         die("no such file in the export", name);
     return w;
 }

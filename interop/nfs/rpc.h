@@ -213,6 +213,16 @@ static inline int remove_file(struct rpc_context *rpc, struct handle *dir, const
     return wait_for(rpc, &call, 30000);
 }
 
+static inline int rename_file(struct rpc_context *rpc, struct handle *dir, const char *name, const char *new_name)
+{
+    struct call call = { 0 };
+    RENAME3args args = { .from = { .dir = as_fh(dir), .name = (char *)name },
+                         .to = { .dir = as_fh(dir), .name = (char *)new_name } };
+    if (rpc_nfs3_rename_async(rpc, on_status, &args, &call) != 0)
+        return -1;
+    return wait_for(rpc, &call, 30000);
+}
+
 /* Options every program takes; returns 1 when `argv[*i]` was one of them. */
 static inline int target_option(struct target *t, char **argv, int *i)
 {

@@ -18,7 +18,7 @@ pub fn prepare(owner: u32) -> Result<PathBuf> {
     let folder = process::root().join("target/compare/share");
     fs::create_dir_all(&folder)?;
     if isolate::is_isolated() {
-        mount_fresh(&folder)?;
+        mount_fresh(&folder, &[])?;
     }
     clean(&folder)?;
     own(&folder, owner)?;
@@ -32,9 +32,18 @@ pub fn prepare(owner: u32) -> Result<PathBuf> {
 
 /// The folder without any.
 pub fn prepare_empty() -> Result<PathBuf> {
+    prepare_with(&[])
+}
+
+/// The folder without any, on a file system that takes 2,000,000.
+pub fn prepare_for_many() -> Result<PathBuf> {
+    prepare_with(&["-N", "2000000"])
+}
+
+fn prepare_with(options: &[&str]) -> Result<PathBuf> {
     let folder = process::root().join("target/compare/share");
     fs::create_dir_all(&folder)?;
-    mount_fresh(&folder)?;
+    mount_fresh(&folder, options)?;
     Ok(folder)
 }
 
@@ -91,13 +100,16 @@ fn netatalk_metadata(type_and_creator: [u8; 8]) -> [u8; 402] {
 
 /// A new file system for the folder, in a file beside it: the age of the host's own would be measured, too. It goes with
 /// our mount namespace.
-fn mount_fresh(folder: &Path) -> Result<()> {
+fn mount_fresh(folder: &Path, options: &[&str]) -> Result<()> {
     const BYTES: u64 = 12 << 30;
     let image = folder.with_file_name("share.img");
     let _ = fs::remove_file(&image); // there may be none
     File::create(&image)?.set_len(BYTES)?;
     let (image, folder) = (image.display().to_string(), folder.display().to_string());
-    process::run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", &image])?;
+    let mut mkfs = vec!["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+    mkfs.extend(options);
+    mkfs.push(&image);
+    process::run("mkfs.ext4", &mkfs)?;
     process::run("mount", &["-o", "loop", &image, &folder])
 }
 

@@ -1,9 +1,11 @@
 //! `cargo xtask compare nfs | smb | afp | iscsi`: ours beside the peer, on the same folder and file system, driven by
-//! the same load program in alternating runs with a warm cache.
+//! the same load program in alternating runs with a warm cache. `compare large`: a folder of 1,000,000 files beside one
+//! of 10,000, on ours.
 
 pub mod afp;
 mod folder;
 mod iscsi;
+mod large;
 mod nfs;
 mod report;
 mod rows;
@@ -22,7 +24,7 @@ use rows::{Group, Row};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp or iscsi
+    /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000
     protocol: Protocol,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
@@ -59,6 +61,7 @@ enum Protocol {
     Smb,
     Afp,
     Iscsi,
+    Large,
 }
 
 /// Who is measured.
@@ -106,6 +109,7 @@ impl Protocol {
             Self::Smb => smb::PACKAGES,
             Self::Afp => &[],
             Self::Iscsi => iscsi::PACKAGES,
+            Self::Large => large::PACKAGES,
         }
     }
 
@@ -115,6 +119,7 @@ impl Protocol {
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
             Self::Iscsi => iscsi::groups(),
+            Self::Large => Vec::new(),
         }
     }
 
@@ -123,7 +128,7 @@ impl Protocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi => iscsi::place(),
+            Self::Iscsi | Self::Large => iscsi::place(),
         }
     }
 
@@ -133,7 +138,7 @@ impl Protocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(folder, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi => iscsi::start(place, who, apart),
+            Self::Iscsi | Self::Large => iscsi::start(place, who, apart),
         }
     }
 
@@ -141,7 +146,7 @@ impl Protocol {
     fn warm(self, place: &Place, row: &Row, who: Who) -> Result<()> {
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
-            Self::Iscsi => iscsi::warm(&place.folder, row.file, who),
+            Self::Iscsi | Self::Large => iscsi::warm(&place.folder, row.file, who),
         }
     }
 }
@@ -158,6 +163,9 @@ pub struct Sample {
 pub fn run(args: &Args) -> Result<()> {
     prepare(args)?;
     isolate::enter()?;
+    if matches!(args.protocol, Protocol::Large) {
+        return large::run(args.quick);
+    }
     let bench = Bench {
         protocol: args.protocol,
         place: args.protocol.place(args)?,
