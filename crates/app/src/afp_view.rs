@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use admin::control::{SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
 use afp::server::{ChangePassword, Config, Logins, Service, Share, ShareOptions};
-use auth::{AccountFile, Accounts, Guesses, Identity, UnixAccounts};
+use auth::{AccountFile, Accounts, Identity, LoginGuard, UnixAccounts};
 use conn::{Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
@@ -42,23 +42,23 @@ struct Told {
     port: Option<u16>,
     /// Somebody has changed a password.
     accounts_changed: Arc<Notify>,
-    /// Who guesses passwords, over all protocols.
-    guesses: Arc<Guesses>,
+    /// Limits and logs logins passwords, over all protocols.
+    login_guard: Arc<LoginGuard>,
 }
 
 impl AfpView {
     /// A server for the shares of these settings. `accounts_changed` hears of it when somebody changes a password;
-    /// `guesses` are those of all protocols.
+    /// `login_guard` is that of all protocols.
     pub(crate) fn new(
         current: &Arc<Current>,
         state: &admin::State,
         volumes: Arc<Volumes>,
         port: Option<u16>,
-        (accounts_changed, guesses): (Arc<Notify>, Arc<Guesses>),
+        (accounts_changed, login_guard): (Arc<Notify>, Arc<LoginGuard>),
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let listen = current.settings.server.listen.clone();
-        let told = Told { volumes, state, server_id, listen, port, accounts_changed, guesses };
+        let told = Told { volumes, state, server_id, listen, port, accounts_changed, login_guard };
         Ok(Arc::new(Self {
             service: Service::new(told.config(current)?),
             connections: Server::new(MOST_CONNECTIONS),
@@ -128,7 +128,7 @@ impl Told {
             guest: guests.then(Identity::anonymous),
             unix: Arc::new(UnixAccounts::system()),
             logins: logins(&server.afp_logins),
-            guesses: self.guesses.clone(),
+            login_guard: self.login_guard.clone(),
             greeting: server.afp_greeting.clone(),
             change_password: change,
             addresses: self.addresses(),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
 use admin::{Protocol, Settings};
-use auth::{Accounts, Guesses};
+use auth::{Accounts, LoginGuard};
 use conn::{Server, Watchdog};
 use iscsi::server::{Config, Service};
 use tokio::runtime::Handle;
@@ -41,8 +41,8 @@ struct Told {
     volumes: Arc<Volumes>,
     state: PathBuf,
     server_id: [u8; 16],
-    /// Who guesses secrets, over all protocols.
-    guesses: Arc<Guesses>,
+    /// Limits and logs logins secrets, over all protocols.
+    login_guard: Arc<LoginGuard>,
 }
 
 impl IscsiView {
@@ -52,11 +52,11 @@ impl IscsiView {
         state: &admin::State,
         volumes: Arc<Volumes>,
         at: Option<(IpAddr, u16)>,
-        guesses: Arc<Guesses>,
+        login_guard: Arc<LoginGuard>,
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let units = Units::new(&state);
-        let told = Told { volumes, state, server_id, guesses };
+        let told = Told { volumes, state, server_id, login_guard };
         let service = Service::new(told.config(current, &units));
         let (connections, watchdog) = (Server::new(MOST_CONNECTIONS), Watchdog::start("iSCSI"));
         let view = Self { service, connections, watchdog, units, work: Work::default(), at, told };
@@ -134,7 +134,7 @@ impl Told {
             targets: units.targets(),
             accounts: Arc::new(current.accounts.clone()),
             own_secret: own_secret(current),
-            guesses: self.guesses.clone(),
+            login_guard: self.login_guard.clone(),
         }
     }
 }

@@ -22,6 +22,7 @@ mod nfs_view;
 mod out;
 mod password;
 mod privileges;
+mod rights;
 mod running;
 mod say;
 mod serve;

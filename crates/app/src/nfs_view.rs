@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
+use auth::LoginGuard;
 use conn::{Limits, Server, Watchdog};
 use nfs::server::{Company, Export, HandleSecret, Places, Portmap, Service, Sockets};
 use tokio::sync::watch;
@@ -44,6 +45,7 @@ impl NfsView {
         current: &Current,
         state: &admin::State,
         volumes: Arc<Volumes>,
+        login_guard: Arc<LoginGuard>,
     ) -> anyhow::Result<Arc<Self>> {
         let mut secret = [0; 16];
         secret.copy_from_slice(&state.handle_secret()[..16]);
@@ -53,6 +55,7 @@ impl NfsView {
             epoch: volumes.index().boot_epoch(),
             grace: current.settings.server.grace_period,
             name: here::host_name(),
+            login_guard,
         };
         let secret = HandleSecret::new(secret);
         let view = Arc::new(Self {

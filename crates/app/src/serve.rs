@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use admin::control::{self, ListenerStatus, Report};
 use admin::recipe::{self, Reach, Reachable};
@@ -23,7 +23,7 @@ use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
-use crate::{accounts, announce, bind, exit, folders, heartbeat, here, log, privileges, who};
+use crate::{accounts, announce, bind, exit, folders, heartbeat, here, log, privileges, rights, who};
 
 /// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
 /// otherwise.
@@ -80,12 +80,13 @@ async fn serve_until_stopped(
 
     let volumes = Volumes::new(index, state.path(), current.settings.server.cache_size);
     let ports = bound.ports();
-    let guesses = Arc::new(auth::Guesses::default());
-    let nfs = NfsView::new(&current, state, volumes.clone())?;
-    let smb = SmbView::new(&current, state, volumes.clone(), guesses.clone())?;
-    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, (accounts_changed, guesses.clone()))?;
+    let login_guard = Arc::new(auth::LoginGuard::default());
+    let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone())?;
+    let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone())?;
+    let afp =
+        AfpView::new(&current, state, volumes.clone(), ports.afp, (accounts_changed, login_guard.clone()))?;
     let at = ports.iscsi.map(|port| (recipe::address(&current.settings.server.listen), port));
-    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, guesses).await?;
+    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone()).await?;
     let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);
@@ -105,8 +106,12 @@ async fn serve_until_stopped(
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    tokio::spawn(tend(volumes, afp.clone(), iscsi.clone()));
+    let shared = volumes.clone();
+    tokio::spawn(tend(volumes, afp.clone(), iscsi.clone(), login_guard));
 
+    let (now, privileged) = (running.current(), here::privileged());
+    let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &shared, privileged));
+    said.extend(rights.await.unwrap_or_default()); // a panic there was logged
     if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
         tracing::warn!("{error}; serving goes on");
     }
@@ -195,10 +200,16 @@ impl Ports {
     }
 }
 
-async fn tend(volumes: Arc<Volumes>, afp: Arc<AfpView>, iscsi: Arc<IscsiView>) {
+async fn tend(
+    volumes: Arc<Volumes>,
+    afp: Arc<AfpView>,
+    iscsi: Arc<IscsiView>,
+    login_guard: Arc<auth::LoginGuard>,
+) {
     let mut every = tokio::time::interval(TEND_EVERY);
     loop {
         every.tick().await;
+        login_guard.log.tend(Instant::now());
         let (volumes, afp, iscsi) = (volumes.clone(), afp.clone(), iscsi.clone());
         let work = move || {
             volumes.tend();

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use admin::control::{SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
-use auth::{Guesses, Identity, UnixAccounts};
+use auth::{Identity, LoginGuard, UnixAccounts};
 use conn::{Server, Watchdog};
 use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
 use tokio::sync::watch;
@@ -26,26 +26,26 @@ pub(crate) struct SmbView {
     watchdog: Arc<Watchdog>,
     volumes: Arc<Volumes>,
     guid: [u8; 16],
-    guesses: Arc<Guesses>,
+    login_guard: Arc<LoginGuard>,
 }
 
 impl SmbView {
-    /// A server for the shares of these settings. `guesses` are those of all protocols.
+    /// A server for the shares of these settings. `login_guard` is that of all protocols.
     pub(crate) fn new(
         current: &Arc<Current>,
         state: &admin::State,
         volumes: Arc<Volumes>,
-        guesses: Arc<Guesses>,
+        login_guard: Arc<LoginGuard>,
     ) -> anyhow::Result<Arc<Self>> {
         let guid = *state.server_id();
-        let service = Service::new(config(current, guid, &volumes, &guesses)?);
+        let service = Service::new(config(current, guid, &volumes, &login_guard)?);
         Ok(Arc::new(Self {
             service,
             connections: Server::new(MOST_CONNECTIONS),
             watchdog: Watchdog::start("SMB"),
             volumes,
             guid,
-            guesses,
+            login_guard,
         }))
     }
 
@@ -70,7 +70,7 @@ fn config(
     current: &Arc<Current>,
     guid: [u8; 16],
     volumes: &Volumes,
-    guesses: &Arc<Guesses>,
+    login_guard: &Arc<LoginGuard>,
 ) -> anyhow::Result<Config> {
     let settings = &current.settings;
     let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Smb));
@@ -83,7 +83,7 @@ fn config(
         accounts: Arc::new(current.accounts.clone()),
         unix: Arc::new(UnixAccounts::system()),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
-        guesses: guesses.clone(),
+        login_guard: login_guard.clone(),
         require_signing: settings.server.smb_signing_required,
         encryption: match settings.server.smb_encryption {
             admin::Encryption::Off => Encryption::Off,
@@ -151,7 +151,7 @@ impl View for SmbView {
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
-        match config(current, self.guid, &self.volumes, &self.guesses) {
+        match config(current, self.guid, &self.volumes, &self.login_guard) {
             Ok(config) => {
                 self.service.set_config(config);
                 Vec::new()

@@ -23,15 +23,13 @@ pub struct Account {
 
 /// Why a login is refused. Peers are told the same for all of them; logs say which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text())]
 pub enum Refusal {
     /// There is no such account.
-    #[error("there is no such account")]
     Unknown,
     /// It may not log in.
-    #[error("the account is disabled")]
     Disabled,
     /// The password is another one.
-    #[error("the password is wrong")]
     WrongPassword,
 }
 
@@ -46,6 +44,15 @@ pub trait Accounts: Send + Sync {
         self.find(name).or_else(|| self.find(&name.to_lowercase()))
     }
 
+    /// Why a login that a peer was only told to be wrong was refused, for the log.
+    fn reason(&self, name: &str) -> Refusal {
+        match self.find_in_any_case(name) {
+            None => Refusal::Unknown,
+            Some(account) if account.disabled => Refusal::Disabled,
+            Some(_) => Refusal::WrongPassword,
+        }
+    }
+
     /// Whether every account that can log in has a verifier for logins that do not send the password. Clients
     /// choose how to log in before they say as whom, so what not all can use had better not be offered.
     fn all_have_verifiers(&self) -> bool {
@@ -57,6 +64,18 @@ pub trait Accounts: Send + Sync {
     /// # Errors
     /// The login is refused.
     fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal>;
+}
+
+impl Refusal {
+    /// What a log says.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Unknown => "there is no such account",
+            Self::Disabled => "the account is disabled",
+            Self::WrongPassword => "the password is wrong",
+        }
+    }
 }
 
 impl Account {
@@ -84,8 +103,8 @@ impl Account {
         self.secrets.iter().find_map(|s| if let Secret::Chap(bytes) = s { Some(&**bytes) } else { None })
     }
 
-    /// By the NT hash where there is one, as that takes a microsecond and no memory: a slow hash protects an account only where
-    /// whoever steals the file finds nothing quicker in it. Guesses over the network are slowed by `Guesses`.
+    /// By the NT hash where there is one, as that takes a microsecond and no memory: a slow hash protects an account only if a
+    /// thief of the file finds nothing quicker in it. Guessing over the network is limited by `LoginLimiter`.
     fn knows(&self, password: &str) -> bool {
         match self.nt_hash() {
             Some(hash) => is_same(hash, &nt_hash(password)),

@@ -6,9 +6,11 @@
 mod directory;
 pub mod durable;
 mod file;
-mod guesses;
 pub mod hex;
 mod identity;
+mod login_guard;
+mod login_limiter;
+mod login_log;
 mod name;
 mod reason;
 mod secret;
@@ -17,8 +19,10 @@ mod unix;
 
 pub use directory::{Account, Accounts, Directory, Refusal};
 pub use file::{AccountFile, Error, Record};
-pub use guesses::Guesses;
 pub use identity::{ANONYMOUS, Basis, Host, Identity, Ids};
+pub use login_guard::{Lines, LoginGuard, LoginRecord};
+pub use login_limiter::{Attempt, LoginLimiter};
+pub use login_log::{Event, Line, Login, LoginLog};
 pub use name::is_account_name;
 pub use reason::reason;
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};

@@ -247,8 +247,14 @@ ranks! {
     /// The settings of iSCSI.
     IscsiConfig Known,
     // Accounts.
+    /// The record of a session in the log.
+    LoginRecords Known,
     /// Failed logins, by address and name.
     LoginAttempts Known,
+    /// How many lines about logins were written.
+    LoginLines Known,
+    /// The lines of a log that is kept in memory.
+    KeptLines Known,
     // The tree: what a client's operation holds while it asks for more.
     /// The names that are being changed with their sidecars.
     BusyNames Known,

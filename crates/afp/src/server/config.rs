@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use auth::{Accounts, Guesses, Identity, UnixAccounts};
+use auth::{Accounts, Identity, LoginGuard, UnixAccounts};
 use vfs::index::Catalogue;
 use vfs::names::Folding;
 use vfs::{Time, Volume};
@@ -91,8 +91,8 @@ pub struct Config {
     pub guest: Option<Identity>,
     /// How people log in.
     pub logins: Logins,
-    /// Slows down who guesses passwords. The same for all protocols, and after other settings.
-    pub guesses: Arc<Guesses>,
+    /// Limits and logs logins. The same for all protocols, and after other settings.
+    pub login_guard: Arc<LoginGuard>,
     /// People may change their passwords; called with the account's name and its new password.
     pub change_password: Option<ChangePassword>,
     /// Shown to who logs in.
@@ -116,7 +116,7 @@ impl Config {
             unix: Arc::default(),
             guest: None,
             logins: Logins::default(),
-            guesses: Arc::default(),
+            login_guard: Arc::default(),
             change_password: None,
             greeting: None,
             addresses: Vec::new(),

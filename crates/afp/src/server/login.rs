@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use auth::Identity;
+use auth::{Event, Identity, Login as Line, LoginRecord};
 use bytes::Bytes;
 use lock::{Mutex, rank};
 use tokio::sync::Semaphore;
@@ -19,6 +19,9 @@ use super::uam::{self, Exchange, Judge, Method, Step};
 use crate::wire::login::{AuthMethods, ChangePassword, Continue, Login, LoginCont, LoginExt};
 use crate::wire::{ResultCode, command};
 
+const PROTOCOL: &str = "afp";
+/// A login that is refused unheard, as too many wait: clients must not say that the password is wrong.
+const TOO_MANY: ResultCode = ResultCode::MISC_ERROR;
 /// A client that has not logged in by then is disconnected.
 const MAX_TIME: Duration = Duration::from_secs(60);
 /// So many steps of logins are worked on at a time: each takes a processor, and some 19 MiB.
@@ -61,8 +64,10 @@ struct Underway {
     version: Version,
     /// As typed.
     user: String,
+    method: Method,
     /// What the client has to say with the next step.
     id: u16,
+    attempt: auth::Attempt,
 }
 
 /// What a login begins with.
@@ -125,15 +130,16 @@ async fn begin(connection: &Arc<Connection>, start: Start<'_>) -> Outcome {
     let method = Method::named(start.uam, &config).ok_or(ResultCode::BAD_UAM)?;
     if method == Method::Guest {
         let identity = config.guest.as_ref().ok_or(ResultCode::BAD_UAM)?;
-        connection.log_in(version, User { name: None, caller: caller(identity) })?;
+        let session = connection.log_in(version, User { name: None, caller: caller(identity) })?;
+        session.record(begun(connection, &config, "", method, version));
         return Ok(Reply::empty());
     }
     let (turn, _) = connection.pending.take()?;
     let user = uam::typed(start.user);
-    wait(connection, &config, &user).await?;
+    let attempt = admit(connection, &config, &user, method.label()).await?;
     let (name, info) = (user.clone(), start.info.to_vec());
     let step = work_on(connection, &config, move |judge| uam::start(method, &name, &info, judge)).await;
-    conclude(connection, turn, Underway { version, user, id: 0 }, step)
+    conclude(connection, turn, Underway { version, user, method, id: 0, attempt }, step).await
 }
 
 /// FPLoginCont.
@@ -143,7 +149,7 @@ async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome 
     let (exchange, info) = (attempt.exchange, request.info.to_vec());
     let config = connection.service.config();
     let step = work_on(connection, &config, move |judge| exchange.next(&info, judge)).await;
-    conclude(connection, turn, attempt.login, step)
+    conclude(connection, turn, attempt.login, step).await
 }
 
 /// Has a step done where it may take its time.
@@ -162,21 +168,48 @@ pub(super) async fn work_on<T: Send + 'static>(
     done.await.unwrap_or(Err(ResultCode::MISC_ERROR))
 }
 
-/// Who has guessed often waits.
-pub(super) async fn wait(connection: &Connection, config: &Config, user: &str) -> Result<(), ResultCode> {
-    let place = connection.peer.address.ip();
-    match config.guesses.wait(place, user, Instant::now()) {
-        Some(Duration::ZERO) => Ok(()),
-        Some(wait) => {
-            tokio::time::sleep(wait).await;
-            Ok(())
-        }
-        None => Err(ResultCode::USER_NOT_AUTH),
+/// Lets a password be checked, after a while if others were wrong.
+pub(super) async fn admit(
+    connection: &Connection,
+    config: &Config,
+    user: &str,
+    method: &'static str,
+) -> Result<auth::Attempt, ResultCode> {
+    let peer = connection.peer.address;
+    let now = Instant::now();
+    let Some(attempt) = config.login_guard.limiter.admit(peer.ip(), user, now) else {
+        config.login_guard.log.tell(&Line { protocol: PROTOCOL, peer, user, method }, Event::Refused, now);
+        return Err(TOO_MANY);
+    };
+    pause(attempt.wait).await;
+    Ok(attempt)
+}
+
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
     }
 }
 
+/// Somebody is logged in. The end of the session is written when the record is dropped.
+fn begun(
+    connection: &Connection,
+    config: &Config,
+    user: &str,
+    method: Method,
+    version: Version,
+) -> LoginRecord {
+    let line = Line { protocol: PROTOCOL, peer: connection.peer.address, user, method: method.label() };
+    LoginRecord::begin(
+        &config.login_guard,
+        &line,
+        &format!("{}, not encrypted", version.name()),
+        Instant::now(),
+    )
+}
+
 /// Answers a step.
-fn conclude(
+async fn conclude(
     connection: &Arc<Connection>,
     turn: Turn<'_, Attempt>,
     login: Underway,
@@ -191,24 +224,36 @@ fn conclude(
             Ok(reply.with(ResultCode::AUTH_CONTINUE))
         }
         Ok(Step::Done(account, head)) => {
-            config.guesses.succeeded(connection.peer.address.ip(), &login.user, Instant::now());
-            let user = User { caller: caller(&account.identity), name: Some(account.name) };
-            connection.log_in(login.version, user)?;
+            config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
+            let (name, method) = (account.name, login.method);
+            let user = User { caller: caller(&account.identity), name: Some(name.clone()) };
+            let session = connection.log_in(login.version, user)?;
+            session.record(begun(connection, &config, &name, method, login.version));
             Ok(Reply { head, ..Reply::default() })
         }
         Err(code) => {
-            refused(connection, &config, &login.user, code);
+            failed(connection, &config, (&login.user, login.method.label()), &login.attempt, code).await;
             Err(code)
         }
     }
 }
 
-/// Remembers a wrong guess.
-pub(super) fn refused(connection: &Connection, config: &Config, user: &str, code: ResultCode) {
+/// Logs and counts a wrong password, and waits for as long as its answer is to be delayed.
+pub(super) async fn failed(
+    connection: &Connection,
+    config: &Config,
+    (user, method): (&str, &'static str),
+    attempt: &auth::Attempt,
+    code: ResultCode,
+) {
+    let (now, line) =
+        (Instant::now(), Line { protocol: PROTOCOL, peer: connection.peer.address, user, method });
     if code == ResultCode::USER_NOT_AUTH {
-        let peer = connection.peer.address;
-        config.guesses.failed(peer.ip(), user, Instant::now());
-        tracing::info!(%peer, user, "wrong name or password");
+        let reason = config.accounts.reason(user).text();
+        config.login_guard.log.tell(&line, Event::Failed(reason), now);
+        pause(config.login_guard.limiter.failed(attempt, now)).await;
+    } else {
+        config.login_guard.log.tell(&line, Event::Failed(&format!("{code:?}")), now);
     }
 }
 

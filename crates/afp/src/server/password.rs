@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wire::Reader;
 
 use super::connection::Connection;
-use super::login::{refused, wait, work_on};
+use super::login::{admit, failed, work_on};
 use super::request::{Outcome, Reply};
 use super::session::Session;
 use super::uam::change::{self, Step};
@@ -18,7 +18,11 @@ pub(super) struct Change {
     /// What the client has to say with the next step.
     id: u16,
     rest: change::Change,
+    attempt: auth::Attempt,
 }
+
+/// What the log calls the way in which a password is verified here.
+const METHOD: &str = "password change";
 
 /// FPChangePassword. Each step comes as one; those after the first begin with the number that the server gave.
 pub(super) async fn change(
@@ -36,26 +40,27 @@ pub(super) async fn change(
     }
     let (turn, begun) = connection.changing.take()?;
     let info = request.info.to_vec();
-    let step = match begun.filter(|change| says(&info, change.id)) {
-        Some(Change { id, rest }) => {
+    let (id, attempt, step) = match begun.filter(|change| says(&info, change.id)) {
+        Some(Change { id, rest, attempt }) => {
             let step = work_on(connection, &config, move |judge| rest.next(&info[2..], judge)).await;
-            (id, step)
+            (id, attempt, step)
         }
         None => {
-            wait(connection, &config, &name).await?;
-            (0, work_on(connection, &config, move |judge| change::start(method, &info, judge)).await)
+            let attempt = admit(connection, &config, &name, METHOD).await?;
+            let step = work_on(connection, &config, move |judge| change::start(method, &info, judge)).await;
+            (0, attempt, step)
         }
     };
     let (new, old) = match step {
-        (id, Ok(Step::Continue(info, rest))) => {
+        Ok(Step::Continue(info, rest)) => {
             let id = id.wrapping_add(1);
-            turn.give_back(Change { id, rest });
+            turn.give_back(Change { id, rest, attempt });
             let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
             return Ok(reply.with(ResultCode::AUTH_CONTINUE));
         }
-        (_, Ok(Step::Passwords { new, old })) => (new, old),
-        (_, Err(code)) => {
-            refused(connection, &config, &name, code);
+        Ok(Step::Passwords { new, old }) => (new, old),
+        Err(code) => {
+            failed(connection, &config, (&name, METHOD), &attempt, code).await;
             return Err(code);
         }
     };
@@ -65,8 +70,13 @@ pub(super) async fn change(
         check(&new, &old)?;
         if keep(&user, &new) { Ok(()) } else { Err(ResultCode::ACCESS_DENIED) }
     });
-    let kept = kept.await.inspect_err(|code| refused(connection, &config, &name, *code));
-    kept.map(|()| Reply::empty())
+    match kept.await {
+        Ok(()) => Ok(Reply::empty()),
+        Err(code) => {
+            failed(connection, &config, (&name, METHOD), &attempt, code).await;
+            Err(code)
+        }
+    }
 }
 
 /// Whether a step names this one.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use auth::LoginRecord;
 use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller};
@@ -61,6 +62,8 @@ pub(super) struct Session {
     /// What its client has been told unasked.
     pub(super) told: Told,
     connection: Mutex<Weak<Connection>, rank::AfpConnection>,
+    /// Writes its end into the log.
+    record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
 }
 
 impl Session {
@@ -78,7 +81,13 @@ impl Session {
             life: Life::default(),
             told: Told::default(),
             connection: Mutex::default(),
+            record: Mutex::default(),
         })
+    }
+
+    /// It is in the log from now on.
+    pub(super) fn record(&self, record: LoginRecord) {
+        *self.record.lock() = Some(record);
     }
 
     /// Who acts.
@@ -140,6 +149,8 @@ impl Session {
 
     /// It is over: what it has open is given back.
     pub(super) fn end(&self) {
+        let record = self.record.lock().take();
+        drop(record);
         self.forks.end();
         self.listings.end();
         self.searches.end();

@@ -162,7 +162,7 @@ impl Answer {
 
 /// A client's connection to a server in the same process. Dropped, it is lost.
 pub(crate) struct Client {
-    pub(super) connection: Arc<Connection>,
+    pub(in crate::server) connection: Arc<Connection>,
     /// What the server sends without being asked, as whole frames; `None` when it closes.
     pub(crate) told: UnboundedReceiver<Option<Vec<u8>>>,
     next_id: u16,

@@ -147,3 +147,43 @@ fn a_uid_that_the_kernel_ignores_is_nobody_over_nfs() {
         assert_eq!(owner(&share.join(format!("own{round}"))).0, NOBODY.0);
     }
 }
+
+#[test]
+fn what_a_folder_keeps_people_from_is_said_at_the_start_with_what_to_type() {
+    if !is_root() {
+        return;
+    }
+    let (top, share) = folder();
+    std::fs::set_permissions(&share, PermissionsExt::from_mode(0o755)).unwrap();
+    let server = serve(top.path(), &format!("share={}", share.display()), &["--guest"]);
+    let about: Vec<&String> = server.said.iter().filter(|line| line.starts_with("share: ")).collect();
+    let expected = [
+        format!(
+            "share: {}, guests and NFS users may read, not write: the folder belongs to root, mode 755",
+            ZOE.0
+        ),
+        "share: NFS users act as themselves, only root may write, and root of a client is nobody".into(),
+        format!(
+            "share: to let all of them write: `chmod 1777 {}` (each removes only what is its own)",
+            share.display()
+        ),
+    ];
+    assert_eq!(about, expected.iter().collect::<Vec<_>>());
+    assert_eq!(
+        Smb::enter_share(server.smb_port, "share", ZOE).unwrap().open("new", |_| ()),
+        Err(SmbStatus::ACCESS_DENIED)
+    );
+    drop(server);
+    // What it says to type helps, and then it says nothing.
+    std::fs::set_permissions(&share, PermissionsExt::from_mode(0o1777)).unwrap();
+    let server = serve(top.path(), &format!("share={}", share.display()), &["--guest"]);
+    assert!(!server.said.iter().any(|line| line.starts_with("share: ")), "{:?}", server.said);
+    Smb::enter_share(server.smb_port, "share", ZOE).unwrap().make("new", b"abc");
+    drop(server);
+    std::fs::set_permissions(&share, PermissionsExt::from_mode(0o700)).unwrap();
+    let server = serve(top.path(), &format!("share={}", share.display()), &[]);
+    let may_not = format!("share: {} and NFS users may neither read nor write", ZOE.0);
+    assert!(server.said.iter().any(|line| line.starts_with(&may_not)), "{:?}", server.said);
+    let log = std::fs::read_to_string(top.path().join("log")).unwrap();
+    assert!(log.contains("WARN") && log.contains("the folder cannot be read"), "{log}");
+}

@@ -12,6 +12,7 @@ mod home;
 mod iscsi;
 mod killed;
 mod listed_and_written;
+mod logins;
 mod neighbour;
 mod random;
 mod records;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use auth::{Accounts, Guesses};
+use auth::{Accounts, LoginGuard};
 
 use super::target::Target;
 
@@ -12,6 +12,6 @@ pub struct Config {
     pub accounts: Arc<dyn Accounts>,
     /// The name and the secret by which the server proves itself to initiators that ask.
     pub own_secret: Option<(String, Vec<u8>)>,
-    /// Who guesses secrets, over all protocols.
-    pub guesses: Arc<Guesses>,
+    /// Limits and logs logins secrets, over all protocols.
+    pub login_guard: Arc<LoginGuard>,
 }

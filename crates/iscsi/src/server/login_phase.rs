@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use auth::{Event, Login as Line, LoginRecord};
 use conn::Answer;
 use vfs::Payload;
 use wire::Reader;
@@ -10,10 +11,12 @@ use wire::Reader;
 use super::connection::{Connection, Joined};
 use super::full_feature::nothing;
 use super::limits::QUEUE_DEPTH;
-use super::login::{LoggedIn, Step};
+use super::login::{Attempt, Gate, LoggedIn, SessionKind, Step};
 use super::sender::{Pdu, StatSn, header};
-use super::session::Message;
+use super::session::{Message, Session};
 use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Opcode};
+
+const PROTOCOL: &str = "iscsi";
 
 /// One request. Anything but a login ends the connection (RFC 7143 6.3).
 pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
@@ -55,13 +58,16 @@ fn done(
     (response, text): (LoginResponse, Vec<u8>),
     logged_in: LoggedIn,
 ) {
-    *connection.attempt.lock() = None;
     let (cid, parameters) = (logged_in.cid, logged_in.parameters.clone());
     let digests = (parameters.header_digest, parameters.data_digest);
+    let (to, is_new) = (described(&logged_in), logged_in.tsih_asked == 0);
+    let user = logged_in.account.clone();
     let session = match connection.service.attach(connection, logged_in) {
         Ok(session) => session,
         Err(status) => return refuse(connection, request, LoginResponse::refused(request, status)),
     };
+    *connection.attempt.lock() = None;
+    log(connection, &session, user.as_deref(), (&to, is_new));
     let tsih = session.tsih;
     let _ = connection.joined.set(Joined::new(session.clone(), cid, parameters)); // once: the attempt is over
     say(connection, request, LoginResponse { tsih, ..response }, text);
@@ -72,10 +78,43 @@ fn done(
     }
 }
 
+/// Writes the login; the session's end is written when it ends.
+fn log(connection: &Connection, session: &Session, user: Option<&str>, (to, is_new): (&str, bool)) {
+    let guard = connection.service.login_guard();
+    let method = if user.is_some() { "CHAP" } else { "guest" };
+    let line =
+        Line { protocol: PROTOCOL, peer: connection.peer.address, user: user.unwrap_or_default(), method };
+    if is_new {
+        session.record(LoginRecord::begin(&guard, &line, to, Instant::now()));
+    } else {
+        let to = format!("{to}, another connection of a session");
+        guard.log.tell(&line, Event::Accepted(&to), Instant::now());
+    }
+}
+
+/// To what, and from which initiator. It is only what it says.
+fn described(logged_in: &LoggedIn) -> String {
+    let initiator = &logged_in.initiator.name;
+    match &logged_in.kind {
+        SessionKind::Discovery => format!("the list of targets from {initiator}"),
+        SessionKind::Normal(target) => format!("{} from {initiator}", target.name),
+    }
+}
+
 fn refuse(connection: &Connection, request: &LoginRequest, response: LoginResponse) {
-    *connection.attempt.lock() = None;
+    let attempt = connection.attempt.lock().take();
+    let claim = attempt.as_ref().map(Attempt::claim);
+    let user = claim.map_or("", |claim| &claim.user);
+    let method = claim.map_or("", |claim| claim.method);
     let LoginStatus(class, detail) = response.status;
-    tracing::info!(client = %connection.peer.address, class, detail, "an iSCSI login was refused");
+    let status = format!("login status {class:02x}{detail:02x}");
+    let event = match claim {
+        Some(claim) if claim.is_unheard => Event::Refused,
+        claim => Event::Failed(claim.and_then(|claim| claim.reason).unwrap_or(&status)),
+    };
+    let method = if method.is_empty() { "none" } else { method };
+    let line = Line { protocol: PROTOCOL, peer: connection.peer.address, user, method };
+    connection.service.login_guard().log.tell(&line, event, Instant::now());
     say(connection, request, response, Vec::new());
     connection.sender.flush();
     connection.sender.finish();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use auth::{Account, Accounts, Guesses};
+use auth::{Account, Accounts, LoginGuard};
 use lock::{Mutex, RwLock, rank};
 use tokio::time::Instant;
 
@@ -309,8 +309,8 @@ impl Gate for Service {
         own.map(|(name, secret)| OwnSecret { name, secret })
     }
 
-    fn guesses(&self) -> Arc<Guesses> {
-        self.config.read().guesses.clone()
+    fn login_guard(&self) -> Arc<LoginGuard> {
+        self.config.read().login_guard.clone()
     }
 }
 

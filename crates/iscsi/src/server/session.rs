@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
+use auth::LoginRecord;
 use bytes::Bytes;
 use lock::{Mutex, RwLock, rank};
 
@@ -65,6 +66,8 @@ pub(super) struct Session {
     seen: RwLock<(Option<u64>, Arc<[Seen]>), rank::IscsiSeenUnits>,
     me: Weak<Self>,
     ended: AtomicBool,
+    /// Writes its end into the log.
+    record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
 }
 
 impl Session {
@@ -93,6 +96,7 @@ impl Session {
             seen: RwLock::new((None, [].into())),
             me: me.clone(),
             ended: AtomicBool::new(false),
+            record: Mutex::default(),
         })
     }
 
@@ -180,11 +184,18 @@ impl Session {
         self.connections.lock().iter().find(|(other, _)| *other == cid).map(|(_, it)| it.clone())
     }
 
+    /// It is in the log from now on.
+    pub(super) fn record(&self, record: LoginRecord) {
+        *self.record.lock() = Some(record);
+    }
+
     /// The session is over: its commands are called off, and its units forget it. True when it was not over before.
     pub(super) fn end(&self) -> bool {
         if self.ended.swap(true, Ordering::AcqRel) {
             return false;
         }
+        let record = self.record.lock().take();
+        drop(record);
         for connection in std::mem::take(&mut *self.connections.lock()) {
             connection.1.end_tasks();
             connection.1.sender.finish();

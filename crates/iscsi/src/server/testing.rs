@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, SystemTime};
 
-use auth::{Account, Accounts, Refusal};
+use auth::{Account, Accounts, LoginGuard, Refusal};
 use bytes::BytesMut;
 use conn::{Peer, Protocol, ToClient};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -62,10 +62,14 @@ impl Server {
 
     /// The same on another store.
     pub(super) async fn on(backend: Arc<dyn Backend>) -> Self {
+        Self::on_with(backend, Arc::default()).await
+    }
+
+    /// The same with another limiter and log of logins.
+    pub(super) async fn on_with(backend: Arc<dyn Backend>, login_guard: Arc<LoginGuard>) -> Self {
         let disk = Disk::on(backend, 4096, UnitOptions { block_size: 512, read_only: false }).await;
         let targets = vec![disk.target.clone()];
-        let config =
-            Config { targets, accounts: Arc::new(Nobody), own_secret: None, guesses: Arc::default() };
+        let config = Config { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard };
         Self { service: Service::new(config), target: disk.target }
     }
 

@@ -29,6 +29,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use auth::LoginGuard;
 use lock::{Mutex, RwLock, rank};
 use vfs::names::{Folding, folds_alike};
 
@@ -54,6 +55,8 @@ pub struct Company {
     pub grace: Duration,
     /// What clients call this host.
     pub name: String,
+    /// Logs mounts. The same for all protocols.
+    pub login_guard: Arc<LoginGuard>,
 }
 
 impl Default for Company {
@@ -61,7 +64,14 @@ impl Default for Company {
     fn default() -> Self {
         let hosts = Arc::new(InMemory::default());
         let grace = Duration::from_secs(45);
-        Self { network: Arc::new(Sockets), hosts, epoch: 1, grace, name: "fourfold".into() }
+        Self {
+            network: Arc::new(Sockets),
+            hosts,
+            epoch: 1,
+            grace,
+            name: "fourfold".into(),
+            login_guard: Arc::default(),
+        }
     }
 }
 
@@ -78,6 +88,7 @@ pub struct Service {
     network: Arc<dyn Network>,
     monitor: nsm::Monitor,
     locks: nlm::Locks,
+    login_guard: Arc<LoginGuard>,
 }
 
 impl Service {
@@ -106,6 +117,7 @@ impl Service {
             monitor: nsm::Monitor::new(&company),
             network: company.network,
             locks: nlm::Locks::default(),
+            login_guard: company.login_guard,
         })
     }
 

@@ -5,8 +5,11 @@ mod table;
 mod tests;
 mod walk;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
+use auth::{Event, Login};
 use wire::{Reader, Writer};
 
 use super::export::Export;
@@ -51,18 +54,29 @@ fn mnt(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     let mounted = walk::walk(call, &path);
     match &mounted {
         Ok((path, handle)) => {
-            tracing::info!(client = %call.origin.address, path, "mounted");
+            log(call, Event::Accepted(path));
             call.service.mounts.add(call.origin.address, path);
             let handle = FileHandle::new(handle.as_bytes());
             MountRes(Ok(MountOk { handle, flavors: Words::new(&FLAVORS) })).encode(w);
         }
         Err(status) => {
-            let (path, why) = (path.escape_ascii(), status.name().unwrap_or_default());
-            tracing::info!(client = %call.origin.address, %path, why, "mount refused");
+            let why = status.name().unwrap_or_default();
+            log(call, Event::Failed(&format!("{why}: {}", path.escape_ascii())));
             MountRes::<MountOk<'_>>(Err(*status)).encode(w);
         }
     }
     Ok(())
+}
+
+/// Writes who mounts what. NFS has no login: what a client says of its user is believed.
+fn log(call: &Call<'_>, event: Event<'_>) {
+    let peer = SocketAddr::new(call.origin.address, call.origin.port);
+    let (user, method) = match &call.identity {
+        identity if identity.nobody => (String::new(), "AUTH_NONE"),
+        identity => (format!("uid {}", identity.uid), "AUTH_SYS"),
+    };
+    let line = Login { protocol: "nfs", peer, user: &user, method };
+    call.service.login_guard.log.tell(&line, event, Instant::now());
 }
 
 /// MNT of versions 1 and 2 asks for a handle of NFSv2, which is not served.
@@ -89,13 +103,14 @@ fn dump(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
 /// UMNT, RFC 1813 5.2.3. Takes a line out of DUMP's list, no more: handles go on working.
 fn umnt(call: &Call<'_>, request: Request<'_>) {
     let path = walk::tidied(&request.path);
-    tracing::info!(client = %call.origin.address, path, "unmounted");
+    log(call, Event::Ended { to: &path, after: None });
     call.service.mounts.remove(call.origin.address, &path);
 }
 
 /// UMNTALL, RFC 1813 5.2.4.
 fn umntall(call: &Call<'_>) -> Result<(), Outcome> {
     call.no_arguments()?;
+    log(call, Event::Ended { to: "everything", after: None });
     call.service.mounts.remove_all(call.origin.address);
     Ok(())
 }

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use auth::{Accounts, Guesses, Identity, UnixAccounts};
+use auth::{Accounts, Identity, LoginGuard, UnixAccounts};
 use vfs::Volume;
 
 /// A version of the protocol, MS-SMB2 2.2.3.
@@ -80,8 +80,8 @@ pub struct Config {
     pub unix: Arc<UnixAccounts>,
     /// Who comes in without an account.
     pub guests: Guests,
-    /// Slows down who guesses passwords. The same for all protocols, and after other settings.
-    pub guesses: Arc<Guesses>,
+    /// Limits and logs logins. The same for all protocols, and after other settings.
+    pub login_guard: Arc<LoginGuard>,
     /// Requests of people with an account must be signed.
     pub require_signing: bool,
     /// Whether what is said is encrypted.
@@ -111,7 +111,7 @@ impl Config {
             accounts,
             unix: Arc::default(),
             guests: Guests::default(),
-            guesses: Arc::default(),
+            login_guard: Arc::default(),
             require_signing: false,
             encryption: Encryption::Optional,
             directory_leases: true,

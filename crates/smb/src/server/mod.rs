@@ -31,6 +31,7 @@ mod hiding;
 mod ioctl;
 mod leases;
 mod lock;
+mod login_lines;
 mod logoff;
 mod mac;
 mod negotiate;

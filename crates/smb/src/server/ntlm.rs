@@ -104,6 +104,13 @@ pub(super) struct Login {
     pub(super) session_key: [u8; 16],
 }
 
+/// Who somebody says they are.
+pub(super) struct Claim {
+    pub(super) user: String,
+    /// The response is of NTLMv1 or LM, whose passwords are not looked at.
+    pub(super) is_old: bool,
+}
+
 /// How a message is answered: with this token, and `login` when it was the last.
 pub(super) struct Step {
     pub(super) token: Vec<u8>,
@@ -163,15 +170,17 @@ impl Exchange {
     }
 
     /// Who somebody says they are, if this message of theirs decides whether they are let in.
-    pub(super) fn claimed(&self, message: &[u8]) -> Option<String> {
+    pub(super) fn claimed(&self, message: &[u8]) -> Option<Claim> {
         let State::Challenged(challenged) = &self.state else { return None };
         let ntlm = match Token::decode(message).ok()? {
             Token::Ntlm(ntlm) => ntlm,
             Token::Resp(resp) => resp.response_token?,
             Token::Init(_) => return None,
         };
-        let user = challenged.charset.text(Authenticate::decode(ntlm).ok()?.user);
-        (!user.is_empty()).then_some(user)
+        let sent = Authenticate::decode(ntlm).ok()?;
+        let user = challenged.charset.text(sent.user);
+        let is_old = sent.nt_response.len() < SHORTEST_V2;
+        (!user.is_empty()).then_some(Claim { user, is_old })
     }
 
     fn begin(&mut self, init: NegTokenInit<'_>, judge: &Judge<'_>) -> Result<Step, Status> {

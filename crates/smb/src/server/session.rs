@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
+use auth::LoginRecord;
 use lock::{Mutex, RwLock, rank};
 use vfs::Caller;
 use vfs::state::ClientId;
@@ -77,6 +78,8 @@ pub(super) struct Session {
     pub(super) started: Instant,
     client: Arc<Client>,
     channels: Mutex<Vec<Weak<Connection>>, rank::SmbSessionChannels>,
+    /// Writes its end into the log.
+    record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
 }
 
 /// What is known of a session when it begins.
@@ -115,6 +118,7 @@ impl Session {
             started: Instant::now(),
             client: new.client,
             channels: Mutex::default(),
+            record: Mutex::default(),
         })
     }
 
@@ -177,8 +181,15 @@ impl Session {
         self.connections().iter().any(|connection| connection.channel(self.id).is_some())
     }
 
+    /// It is in the log from now on.
+    pub(super) fn record(&self, record: LoginRecord) {
+        *self.record.lock() = Some(record);
+    }
+
     /// Lets go of everything it has.
     pub(super) fn end(&self) {
+        let record = self.record.lock().take();
+        drop(record);
         self.trees.clear();
         self.opens.end();
     }

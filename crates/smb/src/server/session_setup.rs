@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use auth::ANONYMOUS;
+use auth::{ANONYMOUS, Attempt};
 use lock::{Mutex, rank};
 use vfs::Caller;
 
@@ -14,8 +14,9 @@ use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Sealer;
 use super::crypto::signing::{Signer, SigningAlgorithm};
+use super::login_lines;
 use super::negotiate::Negotiated;
-use super::ntlm::{Exchange, Judge, Login, Names, Policy, Who};
+use super::ntlm::{Claim, Exchange, Judge, Login, Names, Policy, Who};
 use super::session::{Channel, NewSession, Session, User};
 use crate::wire::Status;
 use crate::wire::header::Flags;
@@ -25,6 +26,9 @@ use crate::wire::values::SecurityMode;
 
 /// The most logins under way on one connection.
 const MAX_LOGINS: usize = 16;
+/// A login that is refused unheard, as too many wait. Windows shows "no more connections can be made to this remote
+/// computer at this time"; LOGON_FAILURE would be "the user name or password is incorrect".
+const TOO_MANY: Status = Status::REQUEST_NOT_ACCEPTED;
 /// The longest name that a NetBIOS client can show.
 const NETBIOS_NAME: usize = 15;
 
@@ -63,42 +67,50 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let entry = connection.logins.entry(id, negotiated, matches!(purpose, Purpose::New))?;
     let claimed = entry.lock().exchange.claimed(request.security_buffer);
     let result = match &claimed {
-        Some(user) => decide(context, &request, &entry, id, &purpose, user).await,
-        None => step(context, &request, &entry, id, &purpose),
+        Some(claim) => decide(context, &request, &entry, id, &purpose, claim).await,
+        None => step(context, &request, &entry, id, &purpose, None)
+            .inspect_err(|failure| login_lines::failed(context, &context.service().config(), None, failure)),
     };
     if !matches!(&result, Ok(reply) if reply.status == Status::MORE_PROCESSING_REQUIRED) {
         connection.logins.forget(id);
     }
     if let (Err(_), Purpose::Renewal(channel)) = (&result, &purpose) {
-        // Whoever uses the session now is not who began it, or no longer is: it ends, 3.3.5.5.3.
+        // The session's user is not, or is no longer, the one that began it: it ends, 3.3.5.5.3.
         context.service().end_session(&channel.session);
     }
     result
 }
 
-/// A step after which it is known whether somebody is who they say. Who has guessed often waits for it.
+/// A step after which it is known whether somebody is who they say. Repeated wrong passwords are delayed.
 async fn decide(
     context: &Context,
     request: &Request<'_>,
     entry: &Mutex<Entry, rank::SmbSetup>,
     id: u64,
     purpose: &Purpose,
-    user: &str,
+    claim: &Claim,
 ) -> Outcome {
-    let place = context.connection.peer.address.ip();
-    let guesses = context.service().config().guesses.clone();
-    match guesses.wait(place, user, Instant::now()) {
-        Some(Duration::ZERO) => {}
-        Some(wait) => tokio::time::sleep(wait).await,
-        None => return Err(Status::LOGON_FAILURE.into()),
-    }
-    let result = step(context, request, entry, id, purpose);
-    match &result {
-        Err(Failure { status: Status::LOGON_FAILURE, .. }) => guesses.failed(place, user, Instant::now()),
-        Ok(_) => guesses.succeeded(place, user, Instant::now()),
-        Err(_) => {}
+    let config = context.service().config();
+    let (place, limiter) = (context.connection.peer.address.ip(), &config.login_guard.limiter);
+    let Some(attempt) = limiter.admit(place, &claim.user, Instant::now()) else {
+        login_lines::refused(context, &config, claim);
+        return Err(TOO_MANY.into());
+    };
+    pause(attempt.wait).await;
+    let result = step(context, request, entry, id, purpose, Some(&attempt));
+    if let Err(failure) = &result {
+        login_lines::failed(context, &config, Some(claim), failure);
+        if failure.status == Status::LOGON_FAILURE {
+            pause(limiter.failed(&attempt, Instant::now())).await;
+        }
     }
     result
+}
+
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
 }
 
 /// What is asked for, if it may be asked for: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
@@ -157,6 +169,7 @@ fn step(
     entry: &Mutex<Entry, rank::SmbSetup>,
     id: u64,
     purpose: &Purpose,
+    attempt: Option<&Attempt>,
 ) -> Outcome {
     let mut entry = entry.lock();
     entry.preauth.update(&context.message);
@@ -182,12 +195,16 @@ fn step(
         let reply = Reply::encoded(|w| response.encode(w));
         return Ok(Reply { status, also: Some(Box::new(also)), ..reply });
     };
+    if let (Who::Account(_), Some(attempt)) = (&login.who, attempt) {
+        config.login_guard.limiter.succeeded(attempt, Instant::now());
+    }
     let user = user(&config, &login)?;
     let expires = config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime);
     let channel = match purpose {
         Purpose::New => begin(context, &config, request, &login, user, id, &entry.preauth)?,
         Purpose::Binding(session) => bind(context, session, &user, &login, &entry.preauth)?,
         Purpose::Renewal(channel) => {
+            login_lines::continued(context, &channel.session, &login, "renewed");
             channel.session.renew(user, expires);
             channel.clone()
         }
@@ -236,6 +253,7 @@ fn begin(
         service.remove_session(id);
         return Err(Status::INSUFFICIENT_RESOURCES.into());
     }
+    channel.session.record(login_lines::begun(context, &channel.session, login));
     if request.previous_session_id != 0 && request.previous_session_id != id {
         replace(context, request.previous_session_id, &channel.session);
     }
@@ -271,7 +289,10 @@ fn bind(
     let signer = Signer::new(negotiated.signing, &key);
     let channel = Arc::new(Channel { session: session.clone(), signer });
     match connection.add_channel(channel.clone()) {
-        true => Ok(channel),
+        true => {
+            login_lines::continued(context, session, login, "another connection of a session");
+            Ok(channel)
+        }
         false => Err(Status::INSUFFICIENT_RESOURCES.into()),
     }
 }

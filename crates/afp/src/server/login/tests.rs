@@ -114,6 +114,63 @@ async fn who_guesses_waits() {
     assert!(began.elapsed() >= Duration::from_millis(499));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_known_account_comes_in_at_once_whatever_fails_beside_it() {
+    let server = server();
+    log_in(&mut connected(&server).await, CLEARTXT_PASSWRD, b"ada", &cleartext(ADA.1)).await.well();
+    let mut other = connected(&server).await;
+    for _ in 0..30 {
+        log_in(&mut other, CLEARTXT_PASSWRD, b"ada", &cleartext("guess")).await;
+    }
+    let began = tokio::time::Instant::now();
+    let wrong = log_in(&mut other, CLEARTXT_PASSWRD, b"ada", &cleartext("guess")).await;
+    assert_eq!(wrong.code, ResultCode::USER_NOT_AUTH);
+    assert!(began.elapsed() >= Duration::from_secs(4), "answered late: {:?}", began.elapsed());
+    let mut ada = connected(&server).await;
+    let began = tokio::time::Instant::now();
+    log_in(&mut ada, CLEARTXT_PASSWRD, b"ada", &cleartext(ADA.1)).await.well();
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn the_log_has_a_line_for_each_login_failure_and_end() {
+    let (guard, lines) = auth::LoginGuard::keeping_lines();
+    let server = Server::with(|config| {
+        config.login_guard = guard.clone();
+        config.logins.cleartext = true;
+    });
+    let mut client = connected(&server).await;
+    log_in(&mut client, CLEARTXT_PASSWRD, b"ada", &cleartext("wrong")).await;
+    log_in(&mut client, CLEARTXT_PASSWRD, b"nobody", &cleartext("wrong")).await;
+    log_in(&mut client, CLEARTXT_PASSWRD, b"ADA", &cleartext(ADA.1)).await.well();
+    client.call(command::LOGOUT, |w: &mut Writer| w.u8(0)).await.well();
+    log_in(&mut client, NO_USER_AUTHENT, b"", b"").await.well();
+    let now = std::time::Instant::now();
+    let place = client.connection.peer.address.ip();
+    while let Some(attempt) = guard.limiter.admit(place, "somebody", now) {
+        guard.limiter.failed(&attempt, now);
+    }
+    let refused = log_in(&mut connected(&server).await, CLEARTXT_PASSWRD, b"bob", &cleartext("wrong")).await;
+    assert_eq!(refused.code, ResultCode::MISC_ERROR); // not kFPUserNotAuth: nothing was verified
+    let said: Vec<String> = lines.take().iter().map(|line| without_peer(line)).collect();
+    let expected = [
+        "failed user=\"ada\" method=\"cleartext\" reason=\"the password is wrong\"",
+        "failed user=\"nobody\" method=\"cleartext\" reason=\"there is no such account\"",
+        "accepted user=\"ada\" method=\"cleartext\" to=\"AFP3.4, not encrypted\"",
+        "ended user=\"ada\" method=\"cleartext\" seconds=0",
+        "accepted user=\"\" method=\"guest\" to=\"AFP3.4, not encrypted\"",
+        "refused user=\"bob\" method=\"cleartext\" reason=\"too many logins wait\"",
+    ];
+    assert_eq!(said, expected);
+}
+
+/// A line without what says from where, which must be there.
+fn without_peer(line: &str) -> String {
+    let (event, rest) = line.split_once(" protocol=\"afp\" address=").unwrap();
+    let (_, rest) = rest.split_once(" user=").unwrap();
+    format!("{event} user={rest}")
+}
+
 #[tokio::test]
 async fn methods_are_listed_to_anybody() {
     let mut client = connected(&server()).await;

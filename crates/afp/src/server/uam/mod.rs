@@ -90,6 +90,19 @@ impl Method {
         }
     }
 
+    /// What the log calls it.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Dhx2 => "DHX2",
+            Self::Srp => "SRP",
+            Self::Dhx => "DHX",
+            Self::TwoWayRandnum => "2-way-randnum",
+            Self::Randnum => "randnum",
+            Self::Cleartext => "cleartext",
+            Self::Guest => "guest",
+        }
+    }
+
     /// Whether the settings have it, and it is of use: clients take what they think best before they say who logs in, so
     /// what some account cannot use is not offered.
     fn is_on(self, config: &Config) -> bool {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ::iscsi::server::{
     Access, Config, Identity, Keeper, LogicalUnit, Lun, Service, Target, UnitOptions, serve_stream,
 };
-use auth::{Account, Accounts, Guesses, Refusal};
+use auth::{Account, Accounts, LoginGuard, Refusal};
 use conn::Watchdog;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -51,12 +51,12 @@ impl Inside {
         let luns = units.into_iter().zip(0..);
         let luns = luns.map(|(unit, number)| Lun { number, unit, initiators: vec![], readers: vec![] });
         target.set(Access { guests: true, ..Access::default() }, luns.collect());
-        let guesses = Arc::new(Guesses::default());
+        let login_guard = Arc::new(LoginGuard::default());
         let service = Service::new(Config {
             targets: vec![target],
             accounts: Arc::new(Nobody),
             own_secret: None,
-            guesses,
+            login_guard,
         });
         let entered = runtime.enter();
         let listener = conn::bind_tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();

@@ -8,7 +8,7 @@ use super::declared::{ALIAS, Declared, FIRST, OF_TARGETS};
 use super::gate::{Gate, Initiator, NoTarget, Peer};
 use super::negotiate::{self, Key, Place};
 use super::parameters::{OUR_MAX_DATA, Parameters};
-use super::security::{self, Judge, Security};
+use super::security::{self, Claim, Judge, Security};
 use crate::server::scsi::InitiatorPort;
 use crate::server::target::{PORTAL_GROUP, Target};
 use crate::wire::Writer;
@@ -35,6 +35,7 @@ pub(crate) struct Attempt {
     keys: usize,
     wanted: Option<Wanted>,
     security: Security,
+    claim: Claim,
     /// Our own keys of the operational stage have been declared.
     has_declared: bool,
     parameters: Parameters,
@@ -124,10 +125,16 @@ impl Attempt {
             keys: 0,
             wanted: None,
             security: Security::Open,
+            claim: Claim::default(),
             has_declared: false,
             parameters: Parameters::default(),
             over: false,
         }
+    }
+
+    /// Who it says it is, for the log.
+    pub(crate) fn claim(&self) -> &Claim {
+        &self.claim
     }
 
     /// Answers the next request. After a step that is no answer all others are refused.
@@ -274,7 +281,7 @@ impl Attempt {
         }
         let guests = self.wanted.as_ref().is_some_and(|wanted| wanted.guests);
         let judge = Judge { gate: &*self.gate, peer: self.peer, guests, now };
-        let told = self.security.step(said, &judge)?;
+        let told = self.security.step(said, &judge, &mut self.claim)?;
         told.pairs.iter().for_each(|(key, value)| keys::encode(key, value, w));
         Ok(told.after)
     }

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use auth::{Accounts, Guesses};
+use auth::{Accounts, LoginGuard};
 
 use crate::server::target::Target;
 
@@ -60,8 +60,8 @@ pub(crate) trait Gate: Send + Sync {
     /// How we prove who we are. Nothing: we cannot.
     fn own_secret(&self) -> Option<OwnSecret>;
 
-    /// Slows down who guesses.
-    fn guesses(&self) -> Arc<Guesses>;
+    /// Limits and logs logins.
+    fn login_guard(&self) -> Arc<LoginGuard>;
 
     /// Where initiators reach the targets that they see from this place of ours.
     fn portals(&self, local: SocketAddr) -> Vec<SocketAddr> {

@@ -43,6 +43,17 @@ impl Told {
     }
 }
 
+/// Who an initiator says it is, and what came of it: for the log.
+#[derive(Debug, Default)]
+pub(crate) struct Claim {
+    pub(crate) user: String,
+    pub(crate) method: &'static str,
+    /// Why it is not believed.
+    pub(crate) reason: Option<&'static str>,
+    /// It was not looked at, as too many logins wait.
+    pub(crate) is_unheard: bool,
+}
+
 /// What is asked, and by whom.
 pub(super) struct Judge<'a> {
     pub(super) gate: &'a dyn Gate,
@@ -54,6 +65,9 @@ pub(super) struct Judge<'a> {
 
 /// Refused, and how much later that is said.
 pub(super) type Outcome = Result<Told, (LoginStatus, Duration)>;
+
+/// Too many logins wait. Initiators try again after this; after a failed authentication they give up.
+const TOO_MANY: (LoginStatus, Duration) = (LoginStatus::OUT_OF_RESOURCES, Duration::ZERO);
 
 /// The same whatever was wrong.
 const REFUSED: (LoginStatus, Duration) = (LoginStatus::AUTHENTICATION_FAILURE, Duration::ZERO);
@@ -73,7 +87,7 @@ impl Security {
     }
 
     /// The next of its texts, of which the keys of this stage count.
-    pub(super) fn step(&mut self, said: &[Pair<'_>], judge: &Judge<'_>) -> Outcome {
+    pub(super) fn step(&mut self, said: &[Pair<'_>], judge: &Judge<'_>, claim: &mut Claim) -> Outcome {
         let said: Vec<_> = said.iter().filter(|pair| KEYS.contains(&pair.key)).collect();
         let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);
         // A challenge is taken out here: whatever the answer, it does not come back.
@@ -90,7 +104,7 @@ impl Security {
                     }
                     _ => return Err(REFUSED),
                 };
-                answered(&challenge, Answer { name, response, back }, judge)?
+                answered(&challenge, Answer { name, response, back }, judge, claim)?
             }
             (state @ (Self::Open | Self::Settled(_)), None) if said.is_empty() => (state, Told::default()),
             _ => return Err(REFUSED), // out of order
@@ -131,30 +145,46 @@ struct Answer<'a> {
     back: Option<Challenge>,
 }
 
-/// CHAP_N, CHAP_R. Whom nobody can be is refused at the same step and after the same work as a wrong secret.
+/// CHAP_N, CHAP_R. An unknown name fails at the same step and after the same work as a wrong secret.
 fn answered(
     challenge: &Challenge,
     answer: Answer<'_>,
     judge: &Judge<'_>,
+    claim: &mut Claim,
 ) -> Result<(Security, Told), (LoginStatus, Duration)> {
-    let (guesses, place) = (judge.gate.guesses(), judge.peer.address.ip());
-    let after = guesses.wait(place, answer.name, judge.now).ok_or(REFUSED)?;
+    (claim.user, claim.method) = (answer.name.to_owned(), "CHAP");
+    let (guard, place) = (judge.gate.login_guard(), judge.peer.address.ip());
+    let Some(attempt) = guard.limiter.admit(place, answer.name, judge.now) else {
+        claim.is_unheard = true;
+        return Err(TOO_MANY);
+    };
+    let after = attempt.wait;
     let account = judge.gate.accounts().find(answer.name).filter(|account| !account.disabled);
     let own = judge.gate.own_secret();
     let secret =
         account.as_ref().and_then(Account::chap_secret).filter(|secret| !is_ours(secret, &own, judge));
     let is_right = challenge.is_answered_by(secret, &answer.response);
     let (Some(account), true) = (&account, is_right) else {
-        guesses.failed(place, answer.name, judge.now);
-        tracing::info!(peer = %judge.peer.address, user = answer.name, "wrong name or CHAP secret");
-        return Err((LoginStatus::AUTHENTICATION_FAILURE, after));
+        let late = guard.limiter.failed(&attempt, judge.now);
+        claim.reason = Some(reason(answer.name, judge));
+        return Err((LoginStatus::AUTHENTICATION_FAILURE, after + late));
     };
     let pairs = match &answer.back {
         Some(back) => prove(challenge, back, own).ok_or((LoginStatus::AUTHENTICATION_FAILURE, after))?,
         None => Vec::new(),
     };
-    guesses.succeeded(place, answer.name, judge.now);
+    guard.limiter.succeeded(&attempt, judge.now);
     Ok((Security::Settled(Some(Box::new(account.clone()))), Told { pairs, after }))
+}
+
+fn reason(name: &str, judge: &Judge<'_>) -> &'static str {
+    let accounts = judge.gate.accounts();
+    match accounts.find(name) {
+        None => auth::Refusal::Unknown.text(),
+        Some(account) if account.disabled => auth::Refusal::Disabled.text(),
+        Some(account) if account.chap_secret().is_none() => "the account has no CHAP secret",
+        Some(_) => "the CHAP secret is wrong",
+    }
 }
 
 /// Whether a secret is the one by which we prove who we are. All who verify us know that, and one of them could have us answer

@@ -1,5 +1,9 @@
 //! Sessions that begin, are begun again, have several connections, and end.
 
+use std::sync::Arc;
+
+use vfs::backend::memory::Memory;
+
 use crate::server::login_phase;
 use crate::server::session::Message;
 use crate::server::testing::{Initiator, Server, Way};
@@ -30,6 +34,31 @@ async fn who_logs_out_is_gone() {
     assert_eq!(log_out(&mut ada, LogoutReason::CLOSE_SESSION, 0).await, LogoutResult::CLOSED);
     assert!(ada.is_ended().await);
     assert!(server.service.sessions().is_empty());
+}
+
+#[tokio::test]
+async fn the_log_has_a_line_for_each_login_failure_and_end() {
+    let (guard, lines) = auth::LoginGuard::keeping_lines();
+    let server = Server::on_with(Arc::new(Memory::ticking()), guard).await;
+    let mut ada = server.log_in(ADA).await;
+    assert_eq!(log_out(&mut ada, LogoutReason::CLOSE_SESSION, 0).await, LogoutResult::CLOSED);
+    let mut lost = server.connect();
+    lost.name = ADA.into();
+    assert_eq!(lost.log_in("", 99, 1).await, (2, 10)); // no such session
+    let said: Vec<String> = lines.take().iter().map(|line| without_peer(line)).collect();
+    let expected = [
+        "accepted user=\"\" method=\"guest\" to=\"iqn.2026-11.test:disk from iqn.2026-11.test:ada\"",
+        "ended user=\"\" method=\"guest\" seconds=0",
+        "failed user=\"\" method=\"none\" reason=\"login status 020a\"",
+    ];
+    assert_eq!(said, expected);
+}
+
+/// A line without what says from where, which must be there.
+fn without_peer(line: &str) -> String {
+    let (event, rest) = line.split_once(" protocol=\"iscsi\" address=192.0.2.1 port=").unwrap();
+    let (_, rest) = rest.split_once(" user=").unwrap();
+    format!("{event} user={rest}")
 }
 
 #[tokio::test]

@@ -197,6 +197,33 @@ async fn dump_shows_each_mount_once_until_it_is_unmounted() {
 }
 
 #[tokio::test]
+async fn the_log_says_who_mounts_what_and_who_is_refused() {
+    let (guard, lines) = auth::LoginGuard::keeping_lines();
+    let company = crate::server::Company {
+        network: crate::server::testing::Fake::silent(),
+        login_guard: guard,
+        ..crate::server::Company::default()
+    };
+    let exports = vec![export("share", 1, ExportOptions::default())];
+    let started = std::time::SystemTime::UNIX_EPOCH;
+    let service = Service::in_company(exports, crate::server::HandleSecret::new([7; 16]), started, company);
+    let client = Client::new(&service);
+    client.mount("/share").await.unwrap();
+    client.mount("/other\n").await.unwrap_err();
+    client.call(v(3, Procedure::UMNT), &path("/share")).await;
+    let by = format!(
+        "protocol=\"nfs\" address=192.0.2.1 port={} user=\"uid 1000\" method=\"AUTH_SYS\"",
+        client.origin.port
+    );
+    let expected = [
+        format!("accepted {by} to=\"/share\""),
+        format!("failed {by} reason=\"NOENT: /other\\\\n\""),
+        format!("ended {by} to=\"/share\""),
+    ];
+    assert_eq!(lines.take(), expected);
+}
+
+#[tokio::test]
 async fn lists_fit_their_datagram() {
     let shares: Vec<Export> = (0..1000)
         .map(|at| testing::export(&format!("{at:0>200}"), at + 1, ExportOptions::default()))

@@ -20,7 +20,8 @@ fn v1(procedure: Procedure) -> (u32, u32, u32) {
 }
 
 fn service(network: Arc<Fake>, hosts: Arc<dyn HostTable>, epoch: u64) -> Arc<Service> {
-    let company = Company { network, hosts, epoch, grace: Duration::from_secs(45), name: "server".into() };
+    let grace = Duration::from_secs(45);
+    let company = Company { network, hosts, epoch, grace, name: "server".into(), ..Company::default() };
     Service::in_company(Vec::new(), HandleSecret::new([1; 16]), SystemTime::UNIX_EPOCH, company)
 }
 

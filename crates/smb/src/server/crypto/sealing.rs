@@ -27,6 +27,17 @@ pub(crate) enum Cipher {
 }
 
 impl Cipher {
+    /// As people write it.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Aes128Ccm => "AES-128-CCM",
+            Self::Aes128Gcm => "AES-128-GCM",
+            Self::Aes256Ccm => "AES-256-CCM",
+            Self::Aes256Gcm => "AES-256-GCM",
+        }
+    }
+
     /// The cipher of a number, if we know it.
     #[must_use]
     pub(crate) fn from_id(id: u16) -> Option<Self> {

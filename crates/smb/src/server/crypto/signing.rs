@@ -36,6 +36,16 @@ enum Key {
 }
 
 impl SigningAlgorithm {
+    /// As people write it.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HmacSha256 => "HMAC-SHA256",
+            Self::AesCmac => "AES-CMAC",
+            Self::AesGmac => "AES-GMAC",
+        }
+    }
+
     /// The algorithm of a number, if we know it.
     #[must_use]
     pub(crate) fn from_id(id: u16) -> Option<Self> {

@@ -10,6 +10,9 @@ use crate::server::testing::{ADA, BOB, GONE};
 use crate::wire::logoff;
 use crate::wire::session_setup::SessionFlags;
 
+/// The clients' address.
+const HERE: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
 fn refusal<T>(result: Result<T, Error>) -> Option<Status> {
     match result {
         Err(Error::Refused(status)) => Some(status),
@@ -47,6 +50,80 @@ async fn who_guesses_passwords_waits() {
     let began = tokio::time::Instant::now();
     assert!(client.log_in(&who(ADA), NEW).await.is_ok());
     assert!(began.elapsed() >= Duration::from_millis(499));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_known_account_comes_in_at_once_whatever_fails_beside_it() {
+    let service = service();
+    let mut client = connect(&service, &Offer::default()).await;
+    client.log_in(&who(ADA), NEW).await.unwrap();
+    for _ in 0..30 {
+        client.log_in(&Credentials::new(ADA.0, "guess"), NEW).await.unwrap_err();
+    }
+    let began = tokio::time::Instant::now();
+    let refused = client.log_in(&Credentials::new(ADA.0, "guess"), NEW).await;
+    assert_eq!(refusal(refused), Some(Status::LOGON_FAILURE));
+    assert!(began.elapsed() >= Duration::from_secs(4), "answered late: {:?}", began.elapsed());
+    let began = tokio::time::Instant::now();
+    client.log_in(&who(ADA), NEW).await.unwrap();
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_that_is_not_looked_at_is_not_called_a_wrong_password() {
+    let (guard, lines) = auth::LoginGuard::keeping_lines();
+    let service = service_with(|config| config.login_guard = guard.clone());
+    let mut client = connect(&service, &Offer::default()).await;
+    let now = std::time::Instant::now();
+    while let Some(attempt) = guard.limiter.admit(HERE, "somebody", now) {
+        guard.limiter.failed(&attempt, now);
+    }
+    let refused = client.log_in(&who(ADA), NEW).await;
+    assert_eq!(refusal(refused), Some(Status::REQUEST_NOT_ACCEPTED)); // MS-ERREF: 0xC00000D0
+    let said = lines.take();
+    assert!(said.len() == 1 && said[0].starts_with("refused protocol=\"smb\""), "{said:?}");
+    assert!(said[0].ends_with("user=\"ada\" method=\"NTLMv2\" reason=\"too many logins wait\""), "{said:?}");
+}
+
+#[tokio::test]
+async fn the_log_has_a_line_for_each_login_failure_and_end() {
+    let (guard, lines) = auth::LoginGuard::keeping_lines();
+    let identity = auth::Identity::anonymous();
+    let service = service_with(|config| {
+        config.login_guard = guard.clone();
+        config.guests = Guests { identity: Some(identity), unknown_users: false };
+    });
+    let mut client = connect(&service, &Offer::default()).await;
+    let session = client.log_in(&who(ADA), NEW).await.unwrap();
+    for who in
+        [Credentials::new(ADA.0, "wrong"), Credentials::new("x\ny", "z"), Credentials::new(GONE.0, GONE.1)]
+    {
+        client.log_in(&who, NEW).await.unwrap_err();
+    }
+    client.log_in(&Credentials::new("guest", ""), NEW).await.unwrap();
+    let log_off = Request::new(Command::LOGOFF, |w| logoff::Request.encode(w)).on(session.id, 0);
+    assert_eq!(status(&mut client, log_off, How::Signed(&session)).await, Some(Status::SUCCESS));
+    let by = "protocol=\"smb\" address=192.0.2.1 port=N";
+    let expected = [
+        format!(
+            "accepted {by} user=\"ada\" method=\"NTLMv2\" to=\"SMB 3.1.1, can be signed by AES-GMAC, can be encrypted by AES-128-GCM\""
+        ),
+        format!("failed {by} user=\"ada\" method=\"NTLMv2\" reason=\"the password is wrong\""),
+        format!("failed {by} user=\"x\\ny\" method=\"NTLMv2\" reason=\"there is no such account\""),
+        format!("failed {by} user=\"{}\" method=\"NTLMv2\" reason=\"the account is disabled\"", GONE.0),
+        format!("accepted {by} user=\"guest\" method=\"guest\" to=\"SMB 3.1.1, not signed, not encrypted\""),
+        format!("ended {by} user=\"ada\" method=\"NTLMv2\" seconds=0"),
+    ];
+    let said: Vec<String> = lines.take().iter().map(|line| without_port(line)).collect();
+    assert_eq!(said, expected);
+}
+
+/// A line with N for the client's port, which is another one each time.
+fn without_port(line: &str) -> String {
+    let (before, rest) = line.split_once(" port=").unwrap();
+    let (port, rest) = rest.split_once(' ').unwrap();
+    assert!(port.parse::<u16>().is_ok(), "{line}");
+    format!("{before} port=N {rest}")
 }
 
 #[tokio::test]

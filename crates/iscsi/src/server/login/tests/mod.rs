@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use auth::{AccountFile, Accounts, Directory, Guesses, Host, Identity, Ids, UnixAccounts};
+use auth::{AccountFile, Accounts, Directory, Host, Identity, Ids, LoginGuard, UnixAccounts};
 
 use super::*;
 use crate::server::target::Target;
@@ -30,7 +30,7 @@ pub(super) const PRIVATE: &str = "iqn.2026-11.test:private";
 pub(super) struct House {
     pub(super) accounts: Arc<Directory>,
     pub(super) own: Option<OwnSecret>,
-    pub(super) guesses: Arc<Guesses>,
+    pub(super) login_guard: Arc<LoginGuard>,
     /// What random bytes are, all of them.
     pub(super) random: u8,
     pub(super) discovery_is_open: bool,
@@ -39,8 +39,8 @@ pub(super) struct House {
 impl House {
     pub(super) fn new() -> Self {
         let own = OwnSecret { name: "studio".into(), secret: b"secret of the studio".to_vec() };
-        let (accounts, guesses) = (ACCOUNTS.clone(), Arc::default());
-        Self { accounts, own: Some(own), guesses, random: 0x11, discovery_is_open: true }
+        let (accounts, login_guard) = (ACCOUNTS.clone(), Arc::default());
+        Self { accounts, own: Some(own), login_guard, random: 0x11, discovery_is_open: true }
     }
 }
 
@@ -88,8 +88,8 @@ impl Gate for House {
         self.own.clone()
     }
 
-    fn guesses(&self) -> Arc<Guesses> {
-        self.guesses.clone()
+    fn login_guard(&self) -> Arc<LoginGuard> {
+        self.login_guard.clone()
     }
 
     fn random(&self, bytes: &mut [u8]) -> bool {
@@ -120,6 +120,10 @@ pub(super) enum Told {
 }
 
 impl Client {
+    pub(super) fn claim(&self) -> &crate::server::login::security::Claim {
+        self.attempt.claim()
+    }
+
     pub(super) fn of(house: Arc<dyn Gate>) -> Self {
         let header = LoginRequest {
             transit: false,

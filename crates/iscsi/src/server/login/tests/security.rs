@@ -234,4 +234,36 @@ fn who_guesses_waits_and_who_knows_is_not_held_up_by_it() {
     assert_eq!(guesses, [0, 0, 0, 0, 0, 250, 500, 1000]);
     assert_eq!(waited("secret of ada"), (true, 2000));
     assert_eq!(waited("secret of ada"), (true, 0));
+    let wrong: Vec<_> = (0..8).map(|_| waited("guess").1).collect();
+    assert_eq!(wrong, [0, 0, 0, 0, 0, 250, 500, 1000]);
+    assert_eq!(waited("secret of ada"), (true, 0));
+}
+
+#[test]
+fn the_log_is_told_who_was_claimed_and_why_it_is_not_believed() {
+    for (name, reason) in [
+        ("ada", "the CHAP secret is wrong"),
+        ("nobody", "there is no such account"),
+        ("grace", "the account is disabled"),
+        ("bob", "the account has no CHAP secret"),
+    ] {
+        let mut client = Client::new();
+        let told = challenged(&mut client, ADAS, "5");
+        client.say(SECURITY, Some(FULL), &answer(&told, name, "guess")).refused();
+        let claim = client.claim();
+        assert_eq!((&*claim.user, claim.method, claim.reason), (name, "CHAP", Some(reason)));
+    }
+}
+
+#[test]
+fn a_login_that_is_not_looked_at_is_not_called_a_wrong_secret() {
+    let house = Arc::new(House::new());
+    let (guard, now) = (house.login_guard.clone(), Instant::now());
+    while let Some(attempt) = guard.limiter.admit(peer().address.ip(), "somebody", now) {
+        guard.limiter.failed(&attempt, now);
+    }
+    let mut client = Client { now, ..Client::of(house) };
+    let told = challenged(&mut client, ADAS, "5");
+    let right = answer(&told, "ada", "secret of ada");
+    assert_eq!(client.say(SECURITY, Some(FULL), &right).refused(), (3, 2)); // RFC 7143 11.13.5: out of resources
 }

@@ -417,8 +417,8 @@ async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
     let other = Target::new("iqn.2026-11.test:other", "");
     other.set(access(), vec![lun(&two.second)]);
     let targets = vec![two.disk.target.clone(), other];
-    let (accounts, guesses) = (Arc::new(Nobody), Arc::default());
-    let config = Arc::new(Config { targets, accounts, own_secret: None, guesses });
+    let (accounts, login_guard) = (Arc::new(Nobody), Arc::default());
+    let config = Arc::new(Config { targets, accounts, own_secret: None, login_guard });
     config.targets.iter().for_each(|target| target.join(&config));
 
     two.disk.unit.write(0, vec![7; 512].into()).await.unwrap();

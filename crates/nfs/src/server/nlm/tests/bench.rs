@@ -113,6 +113,7 @@ pub(super) async fn bench_after(hosts: &[&str]) -> Bench {
         epoch: 5,
         grace: Duration::from_secs(45),
         name: "server".into(),
+        ..Company::default()
     };
     let exports = vec![export(SHARE, TAG, ExportOptions::default())];
     let secret = HandleSecret::new([7; 16]);
