@@ -55,7 +55,9 @@ struct Bench {
 
 pub fn run(quick: bool) -> Result<()> {
     if !isolate::is_isolated() {
-        bail!("as root only, and where namespaces may be made: the folders are made on a file system of their own");
+        bail!(
+            "as root only, and where namespaces may be made: the folders are made on a file system of their own"
+        );
     }
     let bench = Bench::start(if quick { 500 } else { 5_000 })?;
     let before = bench.running.memory_kib();
@@ -88,7 +90,8 @@ impl Bench {
         for (share, files) in FOLDERS {
             println!("making {files} files in {share} …");
             fill(&folder.join(share), files)?;
-            text += &format!("\n[[share]]\nname = \"{share}\"\npath = \"{}\"\n", folder.join(share).display());
+            text +=
+                &format!("\n[[share]]\nname = \"{share}\"\npath = \"{}\"\n", folder.join(share).display());
         }
         let settings = state.with_extension("toml");
         std::fs::write(&settings, text)?;
@@ -123,9 +126,11 @@ impl Bench {
                 nfs_port: self.nfs_port,
                 mount_port: self.nfs_port,
             }),
-            Speaks::Afp => ["--port", &port, "--share", share, "--user", ADA.name, "--password", ADA.password]
-                .map(str::to_owned)
-                .to_vec(),
+            Speaks::Afp => {
+                ["--port", &port, "--share", share, "--user", ADA.name, "--password", ADA.password]
+                    .map(str::to_owned)
+                    .to_vec()
+            }
         }
     }
 }
