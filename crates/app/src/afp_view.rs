@@ -10,7 +10,7 @@ use admin::control::{SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
 use afp::server::{ChangePassword, Config, Logins, Service, Share, ShareOptions};
 use auth::{AccountFile, Accounts, Identity, LoginGuard, UnixAccounts};
-use conn::{Server, Watchdog};
+use conn::{Budget, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
 use crate::bind::Bound;
@@ -55,13 +55,14 @@ impl AfpView {
         volumes: Arc<Volumes>,
         port: Option<u16>,
         (accounts_changed, login_guard): (Arc<Notify>, Arc<LoginGuard>),
+        budget: Arc<Budget>,
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let listen = current.settings.server.listen.clone();
         let told = Told { volumes, state, server_id, listen, port, accounts_changed, login_guard };
         Ok(Arc::new(Self {
             service: Service::new(told.config(current)?),
-            connections: Server::new(MOST_CONNECTIONS),
+            connections: Server::new(MOST_CONNECTIONS, budget),
             watchdog: Watchdog::start("AFP"),
             told,
         }))

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use admin::control::{LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
-use conn::{Server, Watchdog};
+use conn::{Budget, Server, Watchdog};
 use iscsi::server::{Config, Service};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -53,12 +53,13 @@ impl IscsiView {
         volumes: Arc<Volumes>,
         at: Option<(IpAddr, u16)>,
         login_guard: Arc<LoginGuard>,
+        budget: Arc<Budget>,
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let units = Units::new(&state);
         let told = Told { volumes, state, server_id, login_guard };
         let service = Service::new(told.config(current, &units));
-        let (connections, watchdog) = (Server::new(MOST_CONNECTIONS), Watchdog::start("iSCSI"));
+        let (connections, watchdog) = (Server::new(MOST_CONNECTIONS, budget), Watchdog::start("iSCSI"));
         let view = Self { service, connections, watchdog, units, work: Work::default(), at, told };
         let lines = view.take_over(current).await?;
         lines.iter().for_each(|line| tracing::error!("{line}"));

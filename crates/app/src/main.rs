@@ -18,6 +18,7 @@ mod iscsi_view;
 mod log;
 mod lun;
 mod luns;
+mod memory;
 mod nfs_view;
 mod out;
 mod password;
@@ -36,6 +37,10 @@ mod wsd_view;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+
+/// It gives memory back to the host that is free again. glibc keeps what each of its arenas has had at most.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let matches = cli::command().try_get_matches();

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use auth::LoginGuard;
-use conn::{Limits, Server, Watchdog};
+use conn::{Budget, Limits, Server, Watchdog};
 use nfs::server::{Company, Export, HandleSecret, Places, Portmap, Service, Sockets};
 use tokio::sync::watch;
 
@@ -46,6 +46,7 @@ impl NfsView {
         state: &admin::State,
         volumes: Arc<Volumes>,
         login_guard: Arc<LoginGuard>,
+        budget: Arc<Budget>,
     ) -> anyhow::Result<Arc<Self>> {
         let mut secret = [0; 16];
         secret.copy_from_slice(&state.handle_secret()[..16]);
@@ -60,7 +61,7 @@ impl NfsView {
         let secret = HandleSecret::new(secret);
         let view = Arc::new(Self {
             service: Service::in_company(Vec::new(), secret, SystemTime::now(), company),
-            connections: Server::new(MOST_CONNECTIONS),
+            connections: Server::new(MOST_CONNECTIONS, budget),
             watchdog: Watchdog::start("NFS"),
             volumes,
             portmap: OnceLock::new(),

@@ -23,7 +23,7 @@ use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
-use crate::{accounts, announce, bind, exit, folders, heartbeat, here, log, privileges, rights, who};
+use crate::{accounts, announce, bind, exit, folders, heartbeat, here, log, memory, privileges, rights, who};
 
 /// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
 /// otherwise.
@@ -47,9 +47,9 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let state = admin::State::open(&settings.server.state)?;
     accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
-    vfs::backend::host::give_back_large_memory();
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
+    memory::give_back(); // by a thread, which must not have more privileges than the others
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(settings.server.threads.unwrap_or(processors) + SPARE_THREADS)
@@ -81,12 +81,13 @@ async fn serve_until_stopped(
     let volumes = Volumes::new(index, state.path(), current.settings.server.cache_size);
     let ports = bound.ports();
     let login_guard = Arc::new(auth::LoginGuard::default());
-    let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone())?;
-    let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone())?;
-    let afp =
-        AfpView::new(&current, state, volumes.clone(), ports.afp, (accounts_changed, login_guard.clone()))?;
+    let budget = memory::budget(&current.settings.server);
+    let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), budget.clone())?;
+    let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone(), budget.clone())?;
+    let people = (accounts_changed, login_guard.clone());
+    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, people, budget.clone())?;
     let at = ports.iscsi.map(|port| (recipe::address(&current.settings.server.listen), port));
-    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone()).await?;
+    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), budget).await?;
     let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use admin::control::{SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, LoginGuard, UnixAccounts};
-use conn::{Server, Watchdog};
+use conn::{Budget, Server, Watchdog};
 use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
 use tokio::sync::watch;
 
@@ -36,12 +36,13 @@ impl SmbView {
         state: &admin::State,
         volumes: Arc<Volumes>,
         login_guard: Arc<LoginGuard>,
+        budget: Arc<Budget>,
     ) -> anyhow::Result<Arc<Self>> {
         let guid = *state.server_id();
         let service = Service::new(config(current, guid, &volumes, &login_guard)?);
         Ok(Arc::new(Self {
             service,
-            connections: Server::new(MOST_CONNECTIONS),
+            connections: Server::new(MOST_CONNECTIONS, budget),
             watchdog: Watchdog::start("SMB"),
             volumes,
             guid,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use lock::{Mutex, rank};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -14,7 +14,9 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use vfs::Payload;
 
+use crate::buffers::received;
 use crate::listen::{Counters, Peer};
+use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::stall::{Serving, Watchdog};
 use crate::to_client::ToClient;
@@ -28,6 +30,8 @@ pub struct Reply {
     pub body: Option<Payload>,
     /// How many zero bytes follow the data.
     pub tail: usize,
+    /// Memory that was reserved for it.
+    pub reserved: Reservation,
 }
 
 impl Reply {
@@ -113,8 +117,10 @@ impl Default for Limits {
 
 /// Bytes to read at once when nothing is known of what comes.
 const READ_AHEAD: usize = 64 * 1024;
-/// A buffer that has grown beyond this is not kept between messages that fit it.
-const KEEP: usize = 2 << 20;
+/// Messages up to this length leave the buffer as copies.
+const COPIED: usize = 1024;
+/// Messages that arrive in several pieces are reserved memory for from this length on.
+const RESERVED: usize = 8 * 1024;
 
 /// The side of a connection that reads. One task has it at a time.
 struct Reading {
@@ -122,6 +128,8 @@ struct Reading {
     buffer: BytesMut,
     /// When the message that is arriving must be there in full.
     deadline: Option<Instant>,
+    /// Memory that was reserved for it.
+    reserved: Reservation,
     /// Dropped when reading has ended, whoever read last.
     _end: tokio::sync::oneshot::Sender<()>,
 }
@@ -130,6 +138,7 @@ struct Reading {
 struct Connection<P> {
     protocol: P,
     outbox: Arc<Outbox>,
+    allowance: Arc<Allowance>,
     limits: Limits,
     counters: Arc<Counters>,
     watchdog: Arc<Watchdog>,
@@ -159,7 +168,8 @@ pub async fn serve<P: Protocol>(
     let (half, write) = stream.into_split();
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,
-        outbox: Arc::new(Outbox::new(write, limits.copies_for_local)),
+        outbox: Arc::new(Outbox::new(write, limits.copies_for_local, peer.memory.clone())),
+        allowance: peer.memory.clone(),
         limits,
         counters: peer.counters.clone(),
         watchdog,
@@ -172,10 +182,18 @@ pub async fn serve<P: Protocol>(
         watched: AtomicBool::new(false),
         in_the_making: Arc::new(Semaphore::new(limits.in_the_making)),
     });
+    let outbox = Arc::downgrade(&connection.outbox);
+    peer.memory.on_end(move || outbox.upgrade().iter().for_each(|outbox| outbox.close()));
     let to_client = ToClient::over(&connection.outbox, peer.counters.clone());
     connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
-    let reading = Reading { half, buffer: BytesMut::new(), deadline: None, _end: end };
+    let reading = Reading {
+        half,
+        buffer: BytesMut::new(),
+        deadline: None,
+        reserved: Reservation::default(),
+        _end: end,
+    };
     tokio::spawn(connection.clone().read(reading));
     let _close = CloseOnDrop(connection.clone());
     tokio::select! {
@@ -201,7 +219,9 @@ impl<P: Protocol> Connection<P> {
                 match self.next_message(&mut reading.buffer) {
                     Next::Message(message) => {
                         reading.deadline = None;
-                        match self.answer(message, reading) {
+                        let mut reserved = std::mem::take(&mut reading.reserved);
+                        reserved.end_owing();
+                        match self.answer(message, reserved, reading) {
                             Some(back) => reading = back,
                             None => return,
                         }
@@ -226,6 +246,12 @@ impl<P: Protocol> Connection<P> {
 
     fn next_message(&self, buffer: &mut BytesMut) -> Next {
         match self.protocol.message_length(buffer) {
+            // A small one is copied: as long as it is being answered it would keep all of the buffer.
+            Ok(Some(length)) if length <= buffer.len().min(COPIED) => {
+                let message = BytesMut::from(&buffer[..length]);
+                buffer.advance(length);
+                Next::Message(message)
+            }
             Ok(Some(length)) if length <= buffer.len() => Next::Message(buffer.split_to(length)),
             Ok(Some(length)) => Next::Missing(length - buffer.len()),
             Ok(None) => Next::Missing(1),
@@ -235,10 +261,18 @@ impl<P: Protocol> Connection<P> {
 
     /// Waits while the client has too much on its way already. False when the connection is over.
     async fn has_room(&self) -> bool {
-        if self.outbox.waiting() > self.limits.waiting_bytes {
-            self.outbox.flush();
-            if !self.outbox.room(self.limits.waiting_bytes).await {
-                return false;
+        loop {
+            let (waiting, memory) = (self.outbox.waiting(), self.outbox.memory());
+            if waiting > self.limits.waiting_bytes || memory > SMALL && memory > self.allowance.may_wait() {
+                self.outbox.flush();
+                if !self.outbox.room(self.limits.waiting_bytes, || self.allowance.may_wait()).await {
+                    return false;
+                }
+            } else if self.allowance.is_waiting() {
+                self.outbox.flush();
+                self.allowance.granted().await;
+            } else {
+                break;
             }
         }
         if self.in_the_making.available_permits() == 0 {
@@ -252,11 +286,13 @@ impl<P: Protocol> Connection<P> {
     async fn receive(&self, reading: &mut Reading, missing: usize) -> bool {
         let waiting = reading.buffer.is_empty();
         if waiting {
-            buffers::give_back(std::mem::take(&mut reading.buffer));
+            received::give_back(std::mem::take(&mut reading.buffer));
             if reading.half.readable().await.is_err() {
                 return false;
             }
-            reading.buffer = buffers::take();
+            reading.buffer = received::take();
+        } else if !self.reserve_rest(reading, missing).await {
+            return false;
         }
         reading.buffer.reserve(missing.max(READ_AHEAD));
         let receive = reading.half.read_buf(&mut reading.buffer);
@@ -270,16 +306,41 @@ impl<P: Protocol> Connection<P> {
         };
         let count = received.unwrap_or(0);
         self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
+        self.allowance.has_moved(count);
         count > 0
+    }
+
+    /// Reserves memory for all of a long message before more of it is received. False when the connection is over.
+    async fn reserve_rest(&self, reading: &mut Reading, missing: usize) -> bool {
+        let whole = reading.buffer.len() + missing;
+        let reserved = reading.reserved.bytes();
+        if whole <= reserved.max(RESERVED) {
+            return true;
+        }
+        // A record of many fragments grows as it comes: twice as much each time, so that it does not wait often.
+        let more = (whole - reserved).max(reserved);
+        let more = tokio::select! {
+            biased;
+            more = self.allowance.reserve_any(more) => more,
+            () = self.outbox.over() => None,
+        };
+        let Some(mut more) = more else {
+            self.outbox.close();
+            return false;
+        };
+        more.begin_owing();
+        reading.reserved.begin_owing();
+        reading.reserved.join(more);
+        true
     }
 
     /// Answers a message on this thread as far as it goes without waiting. Gives the reading side back, unless the
     /// watchdog has found this thread stuck and moved it.
-    fn answer(&self, message: BytesMut, reading: Reading) -> Option<Reading> {
+    fn answer(&self, message: BytesMut, reserved: Reservation, reading: Reading) -> Option<Reading> {
         self.outbox.choose_place(reading.buffer.is_empty(), message.len());
         let subject = self.protocol.subject(&message);
         if let Some(turns) = self.watchdog.stuck().turns(subject) {
-            self.answer_elsewhere(message, turns);
+            self.answer_elsewhere(message, reserved, turns);
             return Some(reading);
         }
         let begun = match self.limits.begins_in_order {
@@ -299,7 +360,7 @@ impl<P: Protocol> Connection<P> {
         let reading = self.handed_over.lock().take();
         match polled {
             Poll::Ready(reply) => self.send(reply),
-            Poll::Pending => self.finish_later(answer),
+            Poll::Pending => self.finish_later(answer, reserved),
         }
         if reading.is_none() {
             self.watchdog.stuck().ended(subject);
@@ -310,10 +371,10 @@ impl<P: Protocol> Connection<P> {
 
     /// Answers a message that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time, and only
     /// while they are polled: what waits for something else than a disk (its client, more data) waits without.
-    fn answer_elsewhere(&self, message: BytesMut, turns: Arc<Semaphore>) {
+    fn answer_elsewhere(&self, message: BytesMut, reserved: Reservation, turns: Arc<Semaphore>) {
         let mut answer = self.protocol.answer(message);
         let runtime = self.runtime.clone();
-        self.finish_later(Box::pin(async move {
+        let answer = Box::pin(async move {
             loop {
                 let woken = Arc::new(Woken::default());
                 let waker = Waker::from(woken.clone());
@@ -327,7 +388,8 @@ impl<P: Protocol> Connection<P> {
                 }
                 answer = back;
             }
-        }));
+        });
+        self.finish_later(answer, reserved);
     }
 
     fn send(&self, reply: Option<Reply>) {
@@ -339,7 +401,8 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    fn finish_later(&self, answer: Answer) {
+    /// Answers later. What was reserved for the message is given back then.
+    fn finish_later(&self, answer: Answer, reserved: Reservation) {
         let Some(me) = self.me.upgrade() else { return };
         // Room was made before the message was read; a second reader may have used it, which is no harm.
         let permit = self.in_the_making.clone().try_acquire_owned();
@@ -347,7 +410,7 @@ impl<P: Protocol> Connection<P> {
             let reply = answer.await;
             me.send(reply);
             me.outbox.flush();
-            drop(permit);
+            drop((permit, reserved));
         });
     }
 }
@@ -393,25 +456,4 @@ enum Next {
     /// At least so many bytes are missing.
     Missing(usize),
     Refused(&'static str),
-}
-
-/// Receive buffers between uses, shared by all connections.
-mod buffers {
-    use bytes::BytesMut;
-    use lock::{Mutex, rank};
-
-    /// Most buffers kept.
-    const MOST: usize = 32;
-    static FREE: Mutex<Vec<BytesMut>, rank::FreeBuffers> = Mutex::new(Vec::new());
-
-    pub(super) fn take() -> BytesMut {
-        FREE.lock().pop().unwrap_or_default()
-    }
-
-    pub(super) fn give_back(buffer: BytesMut) {
-        let mut free = FREE.lock();
-        if free.len() < MOST && buffer.capacity() > 0 && buffer.capacity() <= super::KEEP {
-            free.push(buffer);
-        }
-    }
 }

@@ -7,10 +7,14 @@
 //! * A system call that blocks unexpectedly (a disk that stalls) blocks one thread; the [`Watchdog`] sees it and lets another
 //!   thread go on with the connection's next messages.
 //! * Replies wait in an [`Outbox`] bounded in bytes. While it is over its limit nothing more is read from that client.
+//! * Memory for replies and for half-received messages is bounded for each client ([`Allowance`]) and for all of them
+//!   together ([`Budget`]).
 
+mod buffers;
 mod connection;
 mod hang;
 mod listen;
+mod memory;
 mod outbox;
 mod place;
 mod stall;
@@ -20,6 +24,7 @@ mod to_client;
 pub use connection::{Answer, Limits, Protocol, Reply, serve};
 pub use hang::{Hang, Monitor};
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
+pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;
 pub use place::begin_thread;
 pub use stall::Watchdog;
@@ -27,5 +32,5 @@ pub use to_client::ToClient;
 
 /// An empty buffer for a large reply, which comes back for the next one when the reply has left.
 pub fn take_buffer() -> Vec<u8> {
-    outbox::buffers::take()
+    buffers::replies::take()
 }

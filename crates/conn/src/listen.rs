@@ -9,6 +9,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
+use crate::memory::{Allowance, Budget};
+
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 1024;
 /// How long to wait after the host refused another descriptor.
@@ -32,6 +34,8 @@ pub struct Peer {
     pub since: SystemTime,
     /// What it has done.
     pub counters: Arc<Counters>,
+    /// What it may make the server hold.
+    pub memory: Arc<Allowance>,
 }
 
 /// A TCP listener on this address. An IPv6 one takes IPv6 only, so that both can be bound.
@@ -60,12 +64,13 @@ pub fn bind_udp(address: SocketAddr) -> io::Result<UdpSocket> {
 pub struct Server {
     peers: Mutex<Vec<Peer>, rank::Peers>,
     limit: usize,
+    budget: Arc<Budget>,
 }
 
 impl Server {
-    /// No connections yet.
-    pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { peers: Mutex::default(), limit })
+    /// No connections yet. `budget`: the memory that clients of all protocols may make the server hold.
+    pub fn new(limit: usize, budget: Arc<Budget>) -> Arc<Self> {
+        Arc::new(Self { peers: Mutex::default(), limit, budget })
     }
 
     /// Who is connected now.
@@ -107,7 +112,8 @@ impl Server {
         F: Future<Output = ()> + Send + 'static,
     {
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
-        let peer = Peer { address, since: SystemTime::now(), counters: Arc::default() };
+        let memory = self.budget.admit(address);
+        let peer = Peer { address, since: SystemTime::now(), counters: Arc::default(), memory };
         {
             let mut peers = self.peers.lock();
             if peers.len() >= self.limit {

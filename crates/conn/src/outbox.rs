@@ -12,13 +12,19 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 use vfs::Payload;
 
+use crate::buffers::replies;
 use crate::connection::Reply;
+use crate::memory::{Allowance, Owed};
 use crate::place;
 
 /// Payloads up to this length are copied behind their header, so that many small replies leave in one piece.
 const COPY: usize = 16 * 1024;
 /// Messages of at least this many bytes are streams.
 const LONG: usize = 64 * 1024;
+/// Memory of waiting replies is charged in units of so many bytes, so that the counter of all clients is seldom touched.
+const CHARGED: usize = 32 * 1024;
+/// Less than this is not charged: the heads of replies whose data the kernel sends.
+const NOT_CHARGED: usize = 8 * 1024;
 /// Most pieces handed to the kernel in one send.
 const PIECES: usize = 64;
 
@@ -38,15 +44,22 @@ pub struct Outbox {
     queue: Mutex<Queue, rank::Outbox>,
     /// Bytes waiting.
     waiting: AtomicUsize,
+    /// Memory that they take: ranges of files take none.
+    memory: AtomicUsize,
+    /// What the client may make the server hold.
+    allowance: Arc<Allowance>,
     /// Rung when bytes have left or the connection is over.
     left: Notify,
     /// Rung when bytes stay behind: the pump then waits for the socket.
     stuck: Notify,
 }
 
-#[derive(Default)]
 struct Queue {
     pieces: VecDeque<Piece>,
+    /// Memory that the pieces take, whole until they have left.
+    memory: usize,
+    /// What is charged for it.
+    owed: Owed,
     /// How much of the first piece has left.
     sent: usize,
     /// Somebody sends now.
@@ -68,11 +81,19 @@ impl Piece {
             Self::File { length, .. } => *length,
         }
     }
+
+    /// Memory that it takes until all of it has left.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.capacity(),
+            Self::File { .. } => 0,
+        }
+    }
 }
 
 impl Outbox {
-    pub(crate) fn new(half: OwnedWriteHalf, copies_for_local: bool) -> Self {
-        let (queue, waiting) = (Mutex::default(), AtomicUsize::new(0));
+    pub(crate) fn new(half: OwnedWriteHalf, copies_for_local: bool, allowance: Arc<Allowance>) -> Self {
+        let queue = Mutex::new(Queue::new(Owed::new(allowance.clone())));
         let local = half.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
         let copies = local && copies_for_local;
         if local {
@@ -80,8 +101,18 @@ impl Outbox {
             // each, and take no more than 20 without. Linux always has this one.
             let _ = rustix::net::sockopt::set_tcp_congestion(AsRef::<TcpStream>::as_ref(&half), "reno"); // only costs speed
         }
-        let sent_long = AtomicBool::new(false);
-        Self { half, local, copies, sent_long, queue, waiting, left: Notify::new(), stuck: Notify::new() }
+        Self {
+            half,
+            local,
+            copies,
+            sent_long: AtomicBool::new(false),
+            queue,
+            waiting: AtomicUsize::new(0),
+            memory: AtomicUsize::new(0),
+            allowance,
+            left: Notify::new(),
+            stuck: Notify::new(),
+        }
     }
 
     fn stream(&self) -> &TcpStream {
@@ -106,17 +137,28 @@ impl Outbox {
         self.waiting.load(Ordering::Acquire)
     }
 
+    /// Memory that what waits takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.load(Ordering::Acquire)
+    }
+
     /// Puts a reply in the queue; [`Outbox::flush`] sends it.
     pub fn push(&self, mut reply: Reply) {
-        let copied = |data: &mut Payload| self.copies && matches!(data, Payload::File { .. });
-        if let Some(data) = reply.body.take_if(copied) {
-            let mut bytes = buffers::take();
-            if let Err(error) = data.append_to(&mut bytes) {
-                // The length has been promised already.
-                tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
-                return self.close();
+        if let Some(data @ Payload::File { .. }) = reply.body.take_if(|_| self.copies) {
+            // Copies make it faster and are not worth waiting for.
+            match self.allowance.try_reserve(data.len()) {
+                None => reply.body = Some(data),
+                Some(reserved) => {
+                    let mut bytes = replies::take();
+                    if let Err(error) = data.append_to(&mut bytes) {
+                        // The length has been promised already.
+                        tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
+                        return self.close();
+                    }
+                    reply.body = Some(Payload::Bytes(bytes));
+                    reply.reserved.join(reserved);
+                }
             }
-            reply.body = Some(Payload::Bytes(bytes));
         }
         let mut queue = self.queue.lock();
         if queue.dead {
@@ -136,6 +178,13 @@ impl Outbox {
         if reply.tail > 0 {
             queue.append(vec![0; reply.tail]);
         }
+        queue.owed.take_over(reply.reserved);
+        self.memory.store(queue.memory, Ordering::Release);
+    }
+
+    /// Charges what waits to the client, before it is sent.
+    pub(crate) fn charge(&self) {
+        self.queue.lock().settle();
     }
 
     /// Sends what the socket takes now. What stays behind is sent as the client receives.
@@ -153,6 +202,7 @@ impl Outbox {
             Ok(()) => self.stuck.notify_one(),
             Err(_) => self.kill(&mut queue),
         }
+        queue.settle();
         drop(queue);
         self.left.notify_waiters();
     }
@@ -194,6 +244,7 @@ impl Outbox {
                 if sent.is_err() || queue.ending && queue.pieces.is_empty() {
                     self.kill(&mut queue);
                 }
+                queue.settle();
                 drop(queue);
                 self.left.notify_waiters();
             }
@@ -203,15 +254,27 @@ impl Outbox {
         }
     }
 
-    /// Waits until no more than `limit` bytes wait. False when the connection is over.
-    pub(crate) async fn room(&self, limit: usize) -> bool {
+    /// Waits until no more than `limit` bytes wait, and they take no more memory than they may. False when the connection is
+    /// over.
+    pub(crate) async fn room(&self, limit: usize, memory: impl Fn() -> usize) -> bool {
         loop {
             let left = self.left.notified();
             if self.queue.lock().dead {
                 return false;
             }
-            if self.waiting() <= limit {
+            if self.waiting() <= limit && self.memory() <= memory() {
                 return true;
+            }
+            left.await;
+        }
+    }
+
+    /// Waits until the connection is over.
+    pub(crate) async fn over(&self) {
+        loop {
+            let left = self.left.notified();
+            if self.queue.lock().dead {
+                return;
             }
             left.await;
         }
@@ -220,17 +283,29 @@ impl Outbox {
     fn kill(&self, queue: &mut Queue) {
         queue.dead = true;
         queue.pieces.clear();
-        queue.sent = 0;
+        (queue.sent, queue.memory) = (0, 0);
+        queue.settle();
         self.waiting.store(0, Ordering::Release);
+        self.memory.store(0, Ordering::Release);
+        self.allowance.over();
         let _ = rustix::net::shutdown(self.stream().as_fd(), rustix::net::Shutdown::Both); // may be gone already
     }
 
     /// Sends until the queue is empty or the socket is full.
     fn send(&self, queue: &mut Queue) -> io::Result<()> {
+        let sent = self.send_pieces(queue);
+        self.memory.store(queue.memory, Ordering::Release);
+        sent
+    }
+
+    fn send_pieces(&self, queue: &mut Queue) -> io::Result<()> {
         while !queue.pieces.is_empty() {
             match self.stream().try_io(Interest::WRITABLE, || self.send_once(queue)) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => self.waiting.fetch_sub(count, Ordering::AcqRel),
+                Ok(count) => {
+                    self.allowance.has_moved(count);
+                    self.waiting.fetch_sub(count, Ordering::AcqRel)
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -275,14 +350,31 @@ impl Outbox {
 }
 
 impl Queue {
+    fn new(owed: Owed) -> Self {
+        let pieces = VecDeque::new();
+        Self { pieces, memory: 0, owed, sent: 0, sending: false, ending: false, dead: false }
+    }
+
     /// Adds bytes, to the last piece if both are small.
     fn append(&mut self, bytes: Vec<u8>) {
         match self.pieces.back_mut() {
             Some(Piece::Bytes(last)) if bytes.len() <= COPY && last.len() <= 16 * COPY => {
+                let before = last.capacity();
                 last.extend_from_slice(&bytes);
+                self.memory += last.capacity() - before;
             }
-            _ => self.pieces.push_back(Piece::Bytes(bytes)),
+            _ => {
+                let piece = Piece::Bytes(bytes);
+                self.memory += piece.memory();
+                self.pieces.push_back(piece);
+            }
         }
+    }
+
+    /// Charges what waits after a send: nothing where all of it has left, as mostly.
+    fn settle(&mut self) {
+        let waits = if self.memory < NOT_CHARGED { 0 } else { self.memory.next_multiple_of(CHARGED) };
+        self.owed.settle(waits);
     }
 
     fn advance(&mut self, count: usize) {
@@ -291,38 +383,10 @@ impl Queue {
             && self.sent >= length
         {
             self.sent -= length;
-            if let Some(Piece::Bytes(bytes)) = self.pieces.pop_front() {
-                buffers::give_back(bytes);
-            }
-        }
-    }
-}
-
-/// Large buffers between uses: a fresh one costs a page fault for every 4 KiB.
-pub(crate) mod buffers {
-    use lock::{Mutex, rank};
-
-    /// Most buffers kept, over all connections.
-    const MOST: usize = 16;
-    /// Smaller ones are the allocator's business.
-    const SMALLEST: usize = 64 * 1024;
-    /// Larger ones are not kept.
-    const LARGEST: usize = 2 << 20;
-
-    static FREE: Mutex<Vec<Vec<u8>>, rank::FreeReplies> = Mutex::new(Vec::new());
-
-    /// An empty buffer that has been large before, if one is free.
-    pub(crate) fn take() -> Vec<u8> {
-        let mut bytes = FREE.lock().pop().unwrap_or_default();
-        bytes.clear();
-        bytes
-    }
-
-    pub(super) fn give_back(buffer: Vec<u8>) {
-        if (SMALLEST..=LARGEST).contains(&buffer.capacity()) {
-            let mut free = FREE.lock();
-            if free.len() < MOST {
-                free.push(buffer);
+            let Some(piece) = self.pieces.pop_front() else { return };
+            self.memory -= piece.memory();
+            if let Piece::Bytes(bytes) = piece {
+                replies::give_back(bytes);
             }
         }
     }

@@ -62,7 +62,16 @@ impl ToClient {
         let Some(outbox) = outbox.upgrade() else { return false };
         outbox.waiting() <= limit || {
             outbox.flush();
-            outbox.room(limit).await
+            outbox.room(limit, || usize::MAX).await
+        }
+    }
+
+    /// Charges what was queued to the client at once: for answers that give back then what they had reserved for it.
+    pub fn charge(&self) {
+        if let Way::Outbox(outbox, _) = &self.0
+            && let Some(outbox) = outbox.upgrade()
+        {
+            outbox.charge();
         }
     }
 

@@ -36,7 +36,7 @@ fn a_slow_thread_is_not_overtaken() {
     let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (stream, address) = listener.accept().unwrap();
     stream.set_nonblocking(true).unwrap();
-    let peer = Peer { address, since: SystemTime::now(), counters: Arc::default() };
+    let peer = Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
     runtime.spawn(async move {
         let stream = tokio::net::TcpStream::from_std(stream).unwrap();
         let limits = Limits { begins_in_order: true, ..Limits::default() };

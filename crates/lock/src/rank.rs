@@ -361,6 +361,10 @@ ranks! {
     // Sending: below everything that may answer.
     /// The replies that wait for a client.
     Outbox Known,
+    /// The requests that wait for memory.
+    MemoryQueue Known,
+    /// The clients that may make the server hold memory.
+    MemoryClients Known,
     /// The files that threads are stuck with.
     StuckSubjects Known,
     /// Reply buffers that can be used again.

@@ -141,6 +141,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         },
         log_level: server.text("log-level").unwrap_or_default(),
         cache_size: server.number("cache-size").unwrap_or_default(),
+        transfer_memory: server.number("transfer-memory"),
         threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
         grace_period: Duration::from_secs(server.number("grace-period").unwrap_or_default()),
     }

@@ -67,6 +67,8 @@ pub struct ServerSettings {
     pub log_level: String,
     /// The budget of the cache, in bytes.
     pub cache_size: u64,
+    /// Most memory for what is on its way to clients and from them, in bytes; `None`: by the memory that there is.
+    pub transfer_memory: Option<u64>,
     /// Worker threads; `None` means one per processor.
     pub threads: Option<usize>,
     /// How long after a start only locks held before may be taken again.

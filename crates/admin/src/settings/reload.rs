@@ -43,6 +43,7 @@ impl ServerSettings {
             ("server.log-format", self.log_format != newer.log_format),
             ("server.log-level", self.log_level != newer.log_level),
             ("server.cache-size", self.cache_size != newer.cache_size),
+            ("server.transfer-memory", self.transfer_memory != newer.transfer_memory),
             ("server.threads", self.threads != newer.threads),
             ("server.grace-period", self.grace_period != newer.grace_period),
         ];
@@ -66,7 +67,7 @@ mod tests {
     fn every_setting_the_table_calls_restart_is_told_when_it_differs() {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
                    portmap-port = 0\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-size = 1\n\
-                   threads = 7\ngrace-period = 1";
+                   transfer-memory = 1\nthreads = 7\ngrace-period = 1";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);
         let restart: Vec<String> =

@@ -263,6 +263,16 @@ pub static SETTINGS: &[Setting] = &[
             "A folder takes some 230 bytes for each file while it is listed, and some 50 where only its names are kept, \
              which is done for folders that do not fit. The default holds a folder of 1,000,000 files whole.",
         ),
+    new(Server, "transfer-memory", Size, "\"256 MiB\"")
+        .without_default("an eighth of the memory that the server may use, at least 32 MiB and at most 256 MiB")
+        .restart()
+        .says(
+            "How much memory replies that clients have not received yet, and long messages on their way to the server, may \
+             take, over all clients and protocols.",
+            "A client may have an eighth of it, and 256 KiB before it has logged in. Long requests wait when it is used up. A \
+             client that has received and sent nothing for 3 seconds then loses its connection, the one that holds most \
+             first. What is sent from the page cache takes none. Less than 32 MiB counts as 32 MiB.",
+        ),
     new(Server, "threads", Number(1, 1024), "4")
         .without_default("one per processor")
         .restart()

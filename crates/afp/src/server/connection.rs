@@ -90,6 +90,7 @@ impl Connection {
         session.connect(self);
         *stage = Stage::LoggedIn(session.clone());
         self.logged_in.store(true, Ordering::Relaxed);
+        self.peer.memory.logged_in(true);
         Ok(session)
     }
 
@@ -115,6 +116,7 @@ impl Connection {
         let mut stage = self.stage.lock();
         let was = std::mem::replace(&mut *stage, Stage::Open);
         self.logged_in.store(false, Ordering::Relaxed);
+        self.peer.memory.logged_in(false);
         drop(stage);
         if let Stage::LoggedIn(session) = was {
             self.service.end_session(&session);
@@ -129,7 +131,7 @@ impl Connection {
         let mut w = Writer::new();
         header.encode(&mut w);
         w.put(payload);
-        to_client.send(Frame { head: w.into_bytes(), body: None, tail: 0 })
+        to_client.send(Frame { head: w.into_bytes(), ..Frame::default() })
     }
 
     /// Ends the connection.
@@ -220,7 +222,7 @@ fn framed(request: Header, outcome: Outcome) -> Frame {
     let mut w = Writer::onto(Vec::with_capacity(Header::LEN + reply.head.len()));
     header.encode(&mut w);
     w.put(&reply.head);
-    Frame { head: w.into_bytes(), body: reply.data, tail: 0 }
+    Frame { head: w.into_bytes(), body: reply.data, tail: 0, reserved: reply.reserved }
 }
 
 /// The connection as `conn` sees it.

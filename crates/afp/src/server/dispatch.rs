@@ -31,7 +31,8 @@ pub(super) async fn run(connection: &Arc<Connection>, id: u16, mut body: Bytes, 
         return Box::pin(login::before(connection, command, &body)).await;
     };
     session.life.hear();
-    let request = Request { session: session.clone(), command, body, data };
+    let memory = connection.peer.memory.clone();
+    let request = Request { session: session.clone(), memory, command, body, data };
     let turn = loop {
         match session.replies_to(id, command) {
             None => break None,

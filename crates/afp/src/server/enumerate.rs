@@ -120,7 +120,8 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
     };
     let listings = &request.session.listings;
     let (index, cookie) = listings.nearest(of, asked.start);
-    let mut listing = Listing::new(&folder, form, &asked, of);
+    let (reserved, room) = request.memory.reserve_up_to(asked.max_reply.min(QUANTUM) as usize);
+    let mut listing = Listing::new(&folder, form, &asked, (of, room));
     listing.skip = asked.start - index;
     let mut cookie = listing.take(request.caller(), cookie)?;
     if listing.skip > 0 && of.files != of.folders {
@@ -132,7 +133,7 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
         return Err(ResultCode::OBJECT_NOT_FOUND);
     }
     listings.note(Bookmark { of, index: asked.start.saturating_add(listing.count.into()), cookie });
-    Ok(listing.into_reply())
+    Ok(Reply { reserved, ..listing.into_reply() })
 }
 
 /// The folder that is listed. One that is not there has a result of its own.
@@ -175,8 +176,7 @@ enum Taken {
 }
 
 impl<'a> Listing<'a> {
-    fn new(folder: &'a Folder<'a>, form: Form, asked: &Enumerate<'_>, of: Listed) -> Self {
-        let max = asked.max_reply.min(QUANTUM) as usize;
+    fn new(folder: &'a Folder<'a>, form: Form, asked: &Enumerate<'_>, (of, max): (Listed, usize)) -> Self {
         let mut w = Writer::onto(Vec::with_capacity(max.min(LIKELY_REPLY)));
         let head = enumerate::Reply { files: asked.files, folders: asked.folders, count: 0, entries: b"" };
         head.encode(&mut w);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use conn::{Allowance, Reservation};
 use vfs::{Actor, Caller, Payload};
 use wire::{Reader, Writer};
 
@@ -15,6 +16,8 @@ use crate::wire::ResultCode;
 pub(super) struct Request {
     /// Whose.
     pub(super) session: Arc<Session>,
+    /// What the client may make the server hold.
+    pub(super) memory: Arc<Allowance>,
     /// Its number.
     pub(super) command: u8,
     /// What follows the number.
@@ -32,6 +35,8 @@ pub(super) struct Reply {
     pub(super) head: Vec<u8>,
     /// Data after them.
     pub(super) data: Option<Payload>,
+    /// Memory that was reserved for it.
+    pub(super) reserved: Reservation,
 }
 
 /// How a command went. An error alone is a reply without parameters.

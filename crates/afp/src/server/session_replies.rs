@@ -137,7 +137,7 @@ impl Replies {
             match &entry.answer {
                 None if is_repeated => return Some(Known::Underway),
                 Some((code, head)) if is_repeated => {
-                    let reply = Reply { code: Some(*code), head: head.to_vec(), data: None };
+                    let reply = Reply { code: Some(*code), head: head.to_vec(), ..Reply::default() };
                     entry.connection = connection; // asked again over this one, it is another request
                     return Some(Known::Answered(Ok(reply)));
                 }

@@ -172,7 +172,8 @@ impl Client {
     fn new(service: &Arc<Service>) -> Self {
         static PORT: AtomicU16 = AtomicU16::new(1);
         let address = ([192, 0, 2, 1], PORT.fetch_add(1, Ordering::Relaxed)).into();
-        let peer = Peer { address, since: SystemTime::now(), counters: Arc::default() };
+        let peer =
+            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
         let connection = Connection::new(service.clone(), peer);
         let (sender, told) = unbounded_channel();
         Served(connection.clone()).began(ToClient::of(move |reply| {

@@ -13,6 +13,7 @@ mod iscsi;
 mod killed;
 mod listed_and_written;
 mod logins;
+mod memory;
 mod neighbour;
 mod random;
 mod records;

@@ -216,8 +216,22 @@ impl Server {
 
     /// Memory it has now, in bytes.
     pub(crate) fn memory(&self) -> u64 {
+        self.status_of_process("VmRSS:")
+    }
+
+    /// The most that it has had.
+    pub(crate) fn most_memory(&self) -> u64 {
+        self.status_of_process("VmHWM:")
+    }
+
+    /// Memory it has now but for the program's own code and constants.
+    pub(crate) fn own_memory(&self) -> u64 {
+        self.status_of_process("RssAnon:")
+    }
+
+    fn status_of_process(&self, key: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 }

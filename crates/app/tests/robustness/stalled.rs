@@ -55,10 +55,10 @@ impl Stalling {
         let watchdog = Watchdog::start("NFS and SMB");
         let dog = watchdog.clone();
         let serve = move |stream, peer| serve_stream(service.clone(), stream, peer, limits, dog.clone());
-        runtime.spawn(Server::new(100).run(nfs, stopping.clone(), serve));
+        runtime.spawn(Server::new(100, Arc::default()).run(nfs, stopping.clone(), serve));
         let serve =
             move |stream, peer| ::smb::server::serve_stream(smb.clone(), stream, peer, watchdog.clone());
-        runtime.spawn(Server::new(100).run(smb_listener, stopping, serve));
+        runtime.spawn(Server::new(100, Arc::default()).run(smb_listener, stopping, serve));
         drop(_entered);
         Self { _runtime: runtime, _stop: stop, disk, port, smb_port }
     }

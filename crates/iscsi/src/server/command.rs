@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use conn::{Answer, Reply};
+use conn::{Answer, Reply, Reservation};
 use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
@@ -27,7 +27,13 @@ pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: &Mess
     match enter(connection, joined, message) {
         Ok((task, attribute, piece)) => {
             let place = place(&joined.session, attribute);
-            let piece = if matches!(place, Place::Here(_)) { piece } else { piece.map(Piece::apart) };
+            let piece = match (&place, piece) {
+                (Place::Queued(_), Some(piece)) => {
+                    connection.keep(&mut task.state.lock(), piece.data.len());
+                    Some(piece.apart())
+                }
+                (_, piece) => piece,
+            };
             let connection = connection.clone();
             Box::pin(async move { begin(&connection, &task, place, piece).await })
         }
@@ -93,7 +99,12 @@ fn task(
         {
             Ok((supported, needs, sink, gathered)) => {
                 let transfer = Transfer::new(expects, needs, sink, bursts);
-                Task::new(pdu, unit, (needs, gathered), transfer, Some(Work { command, supported }), aborted)
+                let work = Some(Work { command, supported });
+                let task = Task::new(pdu, unit, (needs, gathered), transfer, work, aborted);
+                if gathered > 0 {
+                    connection.keep(&mut task.state.lock(), gathered);
+                }
+                task
             }
             Err(why) => Task::new(pdu, unit, (0, 0), Transfer::failed(expects, why, bursts), None, aborted),
         },
@@ -278,10 +289,14 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
         (state.work.take(), state.transfer.end())
     };
     let reads = work.as_ref().map_or(0, |work| scsi::length_of_read(&work.command));
-    let _turn = turn_to_read(connection, task, reads).await;
+    let turn = turn_to_read(connection, task, reads).await;
     if !task.is_aborted() {
         respond(connection, task, outcome(data, work).await);
     }
+    if turn.is_some() {
+        connection.sender.charge();
+    }
+    drop(turn);
     task.state.lock().turn = None;
     task.set_over();
 }
@@ -296,21 +311,26 @@ async fn outcome(data: Result<Bytes, Refusal>, work: Option<Work>) -> Outcome {
     }
 }
 
-/// A long read waits until not too much else is read for this client, and until it has taken most of what it has: or until it
-/// is called off.
+/// A long read waits until not too much else is read for this client, until it has taken most of what it has, and until there
+/// is memory for the data: or until it is called off.
 async fn turn_to_read<'a>(
     connection: &'a Connection,
     task: &Task,
     reads: u32,
-) -> Option<SemaphorePermit<'a>> {
+) -> Option<(SemaphorePermit<'a>, Reservation)> {
     let reads = if task.reads { reads.max(task.expects) } else { reads };
     if reads <= SHORT_READ {
         return None;
     }
     let turn = async {
-        let turn = connection.reading.acquire_many((reads >> 10).min(MAX_READING_KIB)).await.ok();
+        let turn = connection.reading.acquire_many((reads >> 10).min(MAX_READING_KIB)).await.ok()?;
         connection.sender.room(MAX_WAITING).await;
-        turn
+        let bytes = reads.min(MAX_READING_KIB << 10) as usize;
+        let reserved = connection.peer.memory.reserve(bytes).await;
+        if reserved.is_none() {
+            connection.sender.close(); // nothing became free for it, and no command may stay without a response
+        }
+        Some((turn, reserved.unwrap_or_default()))
     };
     tokio::select! {
         biased;

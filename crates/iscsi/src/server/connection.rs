@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use conn::{Answer, Limits, Peer, Protocol, ToClient, Watchdog};
+use conn::{Answer, Limits, Peer, Protocol, Reservation, ToClient, Watchdog};
 use lock::{Mutex, rank};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -24,7 +24,7 @@ use super::sender::Sender;
 use super::service::Service;
 use super::session::{Message, Session};
 use super::solicited::Solicited;
-use super::task::Task;
+use super::task::{State, Task};
 use crate::wire::digest::crc32c_of_two;
 use crate::wire::pdu::{BHS, Head, padding};
 
@@ -174,7 +174,7 @@ impl Connection {
         let data = bytes.split_to(head.data);
         let filled = bytes.split_to(padding(head.data));
         let intact = head.data == 0 || data_digest == 0 || crc32c_of_two(&data, &filled) == *bytes;
-        Some((Message { head, header, additional, data }, intact))
+        Some((Message { head, header, additional, data, kept: Reservation::default() }, intact))
     }
 
     /// The command of a tag.
@@ -215,6 +215,17 @@ impl Connection {
         self.released(task);
         command::ask_waiting(self);
         true
+    }
+
+    /// Charges data that a command keeps. When there is no memory for them the connection ends.
+    pub(super) fn keep(&self, state: &mut State, bytes: usize) {
+        match self.peer.memory.try_keep(bytes) {
+            Some(kept) => state.kept.join(kept),
+            None => {
+                tracing::debug!(client = %self.peer.address, bytes, "no memory for data that came before their turn");
+                self.sender.close();
+            }
+        }
     }
 
     /// Calls off the commands that are meant, and gives them back.
@@ -259,6 +270,7 @@ impl Connection {
         }
         let (solicited, gathered) = {
             let mut state = task.state.lock();
+            state.kept = Reservation::default();
             (std::mem::take(&mut state.solicited), std::mem::take(&mut state.gathered))
         };
         self.solicited.forget(task);

@@ -54,13 +54,14 @@ fn accept(
         state.solicited -= came;
         connection.solicited.give_back(came, 0);
     }
-    match &mut state.early {
-        Some(early) => {
-            early.extend(piece.map(Piece::apart));
-            Ok(None)
-        }
-        None => Ok(piece),
+    if state.early.is_none() {
+        return Ok(piece);
     }
+    if let Some(piece) = piece {
+        connection.keep(&mut state, piece.data.len());
+        state.early.get_or_insert_default().push(piece.apart());
+    }
+    Ok(None)
 }
 
 /// Data that are not what their digest says: the command fails once the sequence has come, RFC 7143 7.8.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conn::Answer;
+use conn::{Answer, Reservation};
 use vfs::Payload;
 use wire::Reader;
 
@@ -67,14 +67,19 @@ fn admitted(connection: &Arc<Connection>, session: &Session, message: Message) -
         return None; // what it has sent has been called off
     }
     let number = cmd_sn(&message);
-    let message = if number == window.numbers().0 { message } else { message.apart() };
     let early: usize = window.early().map(|(_, early)| early.data.len()).sum();
-    if early + message.data.len() > MAX_EARLY {
+    let is_next = number == window.numbers().0;
+    let kept = match is_next {
+        true => Some(Reservation::default()),
+        false => connection.peer.memory.try_keep(message.data.len()),
+    };
+    let Some(kept) = kept.filter(|_| early + message.data.len() <= MAX_EARLY) else {
         drop(window);
         tracing::debug!(client = %connection.peer.address, "too much data before their turn");
         connection.sender.close();
         return None;
-    }
+    };
+    let message = if is_next { message } else { Message { kept, ..message }.apart() };
     match window.admit(number, (connection.clone(), message)) {
         Admitted::Now((_, message)) => Some(message),
         Admitted::Later | Admitted::Ignored => None,

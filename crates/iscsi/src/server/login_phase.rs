@@ -69,6 +69,8 @@ fn done(
     *connection.attempt.lock() = None;
     log(connection, &session, user.as_deref(), (&to, is_new));
     let tsih = session.tsih;
+    // Who asks for the names of targets only needs no more memory than before.
+    connection.peer.memory.logged_in(session.target.is_some());
     let _ = connection.joined.set(Joined::new(session.clone(), cid, parameters)); // once: the attempt is over
     say(connection, request, LoginResponse { tsih, ..response }, text);
     connection.sender.set_digests(digests.0, digests.1);

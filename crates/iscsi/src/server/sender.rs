@@ -94,7 +94,7 @@ impl Sender {
             let digest = crc32c(&head);
             head.extend_from_slice(&digest);
         }
-        put(to_client, Reply { head, body, tail })
+        put(to_client, Reply { head, body, tail, ..Reply::default() })
     }
 
     /// The data segment with what it is filled up with, and its digest.
@@ -122,6 +122,13 @@ impl Sender {
     pub(super) async fn room(&self, limit: usize) {
         if let Some(to_client) = self.to_client.get() {
             to_client.room(limit).await;
+        }
+    }
+
+    /// Charges what has been queued to the client, before what was reserved for it is given back.
+    pub(super) fn charge(&self) {
+        if let Some(to_client) = self.to_client.get() {
+            to_client.charge();
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use auth::LoginRecord;
 use bytes::Bytes;
+use conn::Reservation;
 use lock::{Mutex, RwLock, rank};
 
 use super::connection::Connection;
@@ -25,6 +26,8 @@ pub(super) struct Message {
     pub(super) header: Bytes,
     pub(super) additional: Bytes,
     pub(super) data: Bytes,
+    /// Memory for it while it is kept.
+    pub(super) kept: Reservation,
 }
 
 impl Message {
@@ -32,7 +35,7 @@ impl Message {
     pub(super) fn apart(self) -> Self {
         let [header, additional, data] =
             [self.header, self.additional, self.data].map(|bytes| Bytes::copy_from_slice(&bytes));
-        Self { head: self.head, header, additional, data }
+        Self { head: self.head, header, additional, data, kept: self.kept }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use conn::Reservation;
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
@@ -54,6 +55,8 @@ pub(super) struct State {
     pub(super) solicited: u64,
     /// Bytes of parameters that count against the connection's limit.
     pub(super) gathered: usize,
+    /// Memory for parameters, and for pieces that came before the command's turn.
+    pub(super) kept: Reservation,
 }
 
 /// A command that is ready but for its data.
@@ -73,7 +76,8 @@ impl Task {
         aborted: Arc<AtomicBool>,
     ) -> Arc<Self> {
         let (turn, early, solicited, running) = (None, Some(Vec::new()), 0, false);
-        let state = Mutex::new(State { transfer, work, running, turn, early, solicited, gathered });
+        let kept = Reservation::default();
+        let state = Mutex::new(State { transfer, work, running, turn, early, solicited, gathered, kept });
         Arc::new(Self {
             tag: pdu.task_tag,
             lun: pdu.lun,

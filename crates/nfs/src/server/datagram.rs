@@ -59,7 +59,7 @@ fn serve(
 ) {
     let origin = Origin { address: from.ip().to_canonical(), port: from.port(), datagram: true };
     let xid = message.first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid));
-    let answer = rpc::answer(service.clone(), origin, Bytes::copy_from_slice(message));
+    let answer = rpc::answer(service.clone(), origin, Arc::default(), Bytes::copy_from_slice(message));
     let (socket, turns) = (socket.clone(), turns.clone());
     tokio::spawn(async move {
         let _turn = turns.acquire_owned().await;

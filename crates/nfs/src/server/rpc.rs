@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use conn::Reply;
+use conn::{Allowance, Reply, Reservation};
 use vfs::{Caller, Payload};
 use wire::{Reader, Writer};
 
@@ -28,6 +28,10 @@ pub(crate) struct Identity {
 pub(crate) struct Call<'a> {
     pub(crate) service: &'a Arc<Service>,
     pub(crate) origin: Origin,
+    /// What the client may make the server hold.
+    pub(crate) memory: &'a Arc<Allowance>,
+    /// The most bytes of a listing, by the memory that was reserved for it.
+    pub(crate) room: usize,
     pub(crate) identity: Identity,
     pub(crate) header: CallHeader<'a>,
     pub(crate) arguments: &'a [u8],
@@ -61,7 +65,12 @@ impl<'a> Call<'a> {
 }
 
 /// Answers one message. `None`: it gets no answer (it is a reply, or nothing that has a transaction id).
-pub(crate) async fn answer(service: Arc<Service>, origin: Origin, message: Bytes) -> Option<Reply> {
+pub(crate) async fn answer(
+    service: Arc<Service>,
+    origin: Origin,
+    memory: Arc<Allowance>,
+    message: Bytes,
+) -> Option<Reply> {
     let mut reader = Reader::new(&message);
     let header = match Message::decode(&mut reader) {
         Ok(Message::Call(header)) => header,
@@ -75,9 +84,21 @@ pub(crate) async fn answer(service: Arc<Service>, origin: Origin, message: Bytes
         Err(why) => return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin)),
     };
     let arguments = reader.rest();
-    let call = Call { service: &service, origin, identity, header, arguments, message: &message };
+    let memory = &memory;
+    let (room, message) = (usize::MAX, &message);
+    let mut call = Call { service: &service, origin, memory, room, identity, header, arguments, message };
+    let reserved = reserved(&mut call).await?;
     let (writer, payload) = replied(&call).await?;
-    Some(finish(writer, payload, origin))
+    Some(Reply { reserved, ..finish(writer, payload, origin) })
+}
+
+/// Memory for the reply. `None` when the connection has ended meanwhile. Replies that go by datagram leave at once, and few of
+/// them are made at a time.
+async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
+    match call.header.program {
+        crate::wire::v3::PROGRAM if !call.origin.datagram => v3::reserved(call).await,
+        _ => Some(Reservation::default()),
+    }
 }
 
 /// The reply kept from the first time this call came, or a new one.
@@ -174,10 +195,10 @@ fn finish(mut writer: Writer, body: Option<Payload>, origin: Origin) -> Reply {
     let tail = padding(data);
     if origin.datagram {
         let head = writer.into_bytes().split_off(RecordMark::SIZE);
-        return Reply { head, body, tail };
+        return Reply { head, body, tail, ..Reply::default() };
     }
     let length = writer.len() - RecordMark::SIZE + data + tail;
     let mark = RecordMark { last: true, len: length as u32 }; // at most MAX_RECORD and a head
     writer.patch_u32_be(0, u32::from_be_bytes(mark.to_bytes()));
-    Reply { head: writer.into_bytes(), body, tail }
+    Reply { head: writer.into_bytes(), body, tail, ..Reply::default() }
 }

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use conn::{Answer, Limits, Peer, Protocol, Watchdog};
+use conn::{Allowance, Answer, Limits, Peer, Protocol, Watchdog};
 use tokio::net::TcpStream;
 use wire::Reader;
 
@@ -21,6 +21,7 @@ const MAX_FRAGMENTS: usize = 1024;
 struct Records {
     service: Arc<Service>,
     origin: Origin,
+    memory: Arc<Allowance>,
 }
 
 impl Protocol for Records {
@@ -45,7 +46,8 @@ impl Protocol for Records {
     }
 
     fn answer(&self, message: BytesMut) -> Answer {
-        Box::pin(rpc::answer(self.service.clone(), self.origin, unmarked(message.freeze())))
+        let memory = self.memory.clone();
+        Box::pin(rpc::answer(self.service.clone(), self.origin, memory, unmarked(message.freeze())))
     }
 }
 
@@ -94,5 +96,6 @@ pub async fn serve_stream(
     watchdog: Arc<Watchdog>,
 ) {
     let origin = Origin { address: peer.address.ip(), port: peer.address.port(), datagram: false };
-    conn::serve(stream, &peer, Records { service, origin }, limits, watchdog).await;
+    let records = Records { service, origin, memory: peer.memory.clone() };
+    conn::serve(stream, &peer, records, limits, watchdog).await;
 }

@@ -156,7 +156,7 @@ impl Client {
 
     /// Hands over one message; gives the reply without its record mark.
     pub(crate) async fn send(&self, message: Bytes) -> Option<Vec<u8>> {
-        let reply = rpc::answer(self.service.clone(), self.origin, message).await?;
+        let reply = rpc::answer(self.service.clone(), self.origin, Arc::default(), message).await?;
         let mut bytes = reply.into_bytes().expect("data that stays");
         if self.origin.datagram {
             return Some(bytes);

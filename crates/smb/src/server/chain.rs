@@ -193,6 +193,7 @@ impl Chain {
         if signer.is_some() {
             header.flags |= Flags::SIGNED;
         }
+        output.keep(reply.reserved);
         output.push(&header, &reply.body, reply.data, signer);
     }
 }

@@ -98,6 +98,7 @@ impl Connection {
             return false;
         }
         self.logged_in.store(true, Ordering::Relaxed);
+        self.peer.memory.logged_in(true);
         channels.insert(channel.session.id, channel);
         true
     }
@@ -226,5 +227,5 @@ pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(
 pub(super) fn framed(message: Vec<u8>) -> Frame {
     let mut head = ((message.len() & frame::MESSAGE_LIMIT) as u32).to_be_bytes().to_vec();
     head.extend(message);
-    Frame { head, body: None, tail: 0 }
+    Frame { head, ..Frame::default() }
 }

@@ -4,8 +4,10 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
+use conn::Reservation;
 use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Payload};
@@ -28,6 +30,9 @@ use wire::{Malformed, Writer};
 /// Bytes that one credit pays for.
 const CREDIT: u64 = 64 * 1024;
 
+/// How long a request waits for memory behind others of its chain that have some: two chains could wait for each other.
+const MEMORY_WITHIN: Duration = Duration::from_secs(2);
+
 /// What a command answers: the body that follows the header.
 #[derive(Default)]
 pub(super) struct Reply {
@@ -39,6 +44,8 @@ pub(super) struct Reply {
     pub(super) data: Option<Payload>,
     /// The file it was about, for the related requests that follow.
     pub(super) file: Option<FileKey>,
+    /// Memory that was reserved for it.
+    pub(super) reserved: Reservation,
     /// What few responses have.
     pub(super) also: Option<Box<Also>>,
 }
@@ -222,6 +229,22 @@ impl Context {
             true => Err(Status::INVALID_PARAMETER),
             false => Ok(()),
         }
+    }
+
+    /// Memory for the data of a file. Data that are in the page cache leave from there, unless they are signed or encrypted.
+    pub(super) async fn reserve(
+        &self,
+        bytes: usize,
+        is_resident: impl FnOnce() -> bool,
+    ) -> Result<Reservation, Status> {
+        let is_plain = !self.sealed && self.signer.is_none();
+        let reserve = self.connection.peer.memory.reserve_unless(bytes, || is_plain && is_resident());
+        let is_alone = self.output.lock().reserved() == 0;
+        let reserved = match is_alone {
+            true => reserve.await,
+            false => tokio::time::timeout(MEMORY_WITHIN, reserve).await.ok().flatten(),
+        };
+        reserved.ok_or(Status::INSUFFICIENT_RESOURCES)
     }
 
     /// Waits for something that may take long. When it is not ready at once the client is told so (an interim response,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conn::Reply as Frame;
+use conn::{Reply as Frame, Reservation};
 use vfs::Payload;
 
 use super::crypto::preauth::Preauth;
@@ -37,6 +37,8 @@ pub(super) struct Output {
     pub(super) async_id: Option<u64>,
     /// Takes in the bytes of the last response.
     pub(super) preauth: Option<Preauth>,
+    /// Memory that was reserved for them.
+    reserved: Reservation,
     /// A response could not be made whole: the connection has to end.
     broken: bool,
 }
@@ -51,6 +53,7 @@ impl Output {
             sealer,
             async_id: None,
             preauth: None,
+            reserved: Reservation::default(),
             broken: false,
         }
     }
@@ -64,6 +67,16 @@ impl Output {
     pub(super) fn has_room(&self, length: usize) -> bool {
         let so_far = self.bytes.len() + self.data.as_ref().map_or(0, Payload::len);
         length + Header::LEN <= SMALL || so_far + length <= MOST
+    }
+
+    /// Bytes that were reserved for the responses so far.
+    pub(super) fn reserved(&self) -> usize {
+        self.reserved.bytes()
+    }
+
+    /// Keeps what was reserved for the next response until the frame has left.
+    pub(super) fn keep(&mut self, reserved: Reservation) {
+        self.reserved.join(reserved);
     }
 
     /// Adds a response.
@@ -147,6 +160,6 @@ impl Output {
         let length = bytes.len() - PREFIX + data.as_ref().map_or(0, Payload::len) + tail;
         debug_assert!(length <= frame::MESSAGE_LIMIT, "has_room was not asked");
         bytes[..PREFIX].copy_from_slice(&(length as u32).to_be_bytes());
-        Ok(Some(Frame { head: bytes, body: data, tail }))
+        Ok(Some(Frame { head: bytes, body: data, tail, reserved: std::mem::take(&mut self.reserved) }))
     }
 }

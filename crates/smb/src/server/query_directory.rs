@@ -59,14 +59,16 @@ pub(super) async fn run(context: &Context) -> Outcome {
         let pattern = Pattern::new(&request.pattern, folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
         scan.pattern = Some(pattern);
     }
-    let mut w = Writer::onto(Vec::with_capacity((request.output_buffer_length as usize).min(MOST_RESERVED)));
+    let asked = request.output_buffer_length as usize;
+    let (reserved, room) = context.connection.peer.memory.reserve_up_to(asked);
+    let mut w = Writer::onto(Vec::with_capacity(room.min(LIKELY)));
     let mut walk = Walk {
         tree,
         file,
         mac,
         has_numbers: !context.is_mac(),
         single: request.flags.has(Flags::RETURN_SINGLE_ENTRY),
-        listing: Listing::begin(&w, form, request.output_buffer_length as usize),
+        listing: Listing::begin(&w, form, room),
         full: false,
     };
     walk.run(&mut scan, &mut w)?;
@@ -79,11 +81,11 @@ pub(super) async fn run(context: &Context) -> Outcome {
     }
     scan.found = true;
     let response = Response { data: w.into_bytes() };
-    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
+    Ok(Reply { file: Some(open.key), reserved, ..Reply::encoded(|w| response.encode(w)) })
 }
 
 /// Room for entries that is made at once.
-const MOST_RESERVED: usize = 64 * 1024;
+const LIKELY: usize = 64 * 1024;
 
 /// One request's way through a folder.
 struct Walk<'a> {

@@ -26,7 +26,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
     if request.offset.checked_add(request.length.into()).is_none_or(|end| end > MAX_END) {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    let data = file.read(request.offset, request.length as usize).await?;
+    let length = request.length as usize;
+    let reserved = context.reserve(length, || file.open.is_resident(request.offset, length)).await?;
+    let data = file.read(request.offset, length).await?;
     if data.len() < request.minimum_count as usize || (data.is_empty() && request.length > 0) {
         return Err(Status::END_OF_FILE.into());
     }
@@ -34,5 +36,5 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let mut head = Writer::onto(Vec::with_capacity(Head::LEN));
     Head::of(data.len() as u32).encode(&mut head);
     let body = head.into_bytes();
-    Ok(Reply { data: Some(data), file: Some(open.key), ..Reply::of(body) })
+    Ok(Reply { data: Some(data), file: Some(open.key), reserved, ..Reply::of(body) })
 }

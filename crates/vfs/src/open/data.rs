@@ -41,6 +41,14 @@ impl Open {
         Ok(ReadBytes { payload: Payload::Bytes(bytes), end })
     }
 
+    /// Whether a read would be answered with a range of the file that is in memory: it then takes no memory of the server.
+    pub fn is_resident(&self, offset: u64, length: usize) -> bool {
+        let Ok(attributes) = self.node.attributes() else { return false };
+        let left = usize::try_from(attributes.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = length.min(left);
+        self.is_data && length > COPIED && self.node.resident(offset, length as u64).is_some()
+    }
+
     async fn read_large(&self, offset: u64, length: usize) -> Result<ReadBytes> {
         let left = self.node.attributes()?.size.saturating_sub(offset);
         let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));

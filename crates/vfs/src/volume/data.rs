@@ -47,6 +47,13 @@ impl Volume {
         Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes })
     }
 
+    /// Whether a read would be answered with a range of the file that is in memory: it then takes no memory of the server.
+    pub fn is_resident(&self, of: &Found, offset: u64, length: usize) -> bool {
+        let left = usize::try_from(of.attributes.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = length.min(left);
+        length == 0 || length >= SEND_FROM_FILE && of.object.resident(offset, length as u64).is_some()
+    }
+
     /// Writes `data` at `offset`. A write that must be on the disk waits for it elsewhere.
     pub async fn write(
         &self,

@@ -18,12 +18,15 @@ pub(super) async fn run(request: &Request, width: Width) -> Outcome {
         return Ok(Reply::empty());
     }
     let count = count.min(MAX_READ) as usize;
+    let is_resident = || wanted.newline_mask == 0 && fork.is_resident(offset, count);
+    let reserved = request.memory.reserve_unless(count, is_resident).await.ok_or(ResultCode::MISC_ERROR)?;
     let data = fork.read(offset, count).await?;
     let end = data.len() < count;
-    if wanted.newline_mask != 0 {
-        return up_to_newline(data, end, &wanted);
-    }
-    Ok(with_data(data, end))
+    let reply = match wanted.newline_mask {
+        0 => with_data(data, end),
+        _ => up_to_newline(data, end, &wanted)?,
+    };
+    Ok(Reply { reserved, ..reply })
 }
 
 /// The data; at the end of the fork there are fewer than were asked for, and the result says so.

@@ -85,6 +85,11 @@ impl Fork {
         }
     }
 
+    /// Whether a read takes no memory, because the data leave from the page cache.
+    pub(super) fn is_resident(&self, offset: u64, length: usize) -> bool {
+        matches!(&self.content, Content::File(open) if open.is_resident(offset, length))
+    }
+
     /// Its file, and where that is now.
     pub(super) fn target(&self) -> Result<Target, ResultCode> {
         match &self.content {

@@ -32,7 +32,7 @@ impl Listening {
         let (service, watchdog) = (server.service.clone(), Watchdog::start("AFP"));
         let serve =
             move |stream, peer| crate::server::serve_stream(service.clone(), stream, peer, watchdog.clone());
-        tokio::spawn(conn::Server::new(64).run(listener, stopping, serve));
+        tokio::spawn(conn::Server::new(64, std::sync::Arc::default()).run(listener, stopping, serve));
         Self { server, address, _stop: stop }
     }
 

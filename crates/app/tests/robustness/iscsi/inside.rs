@@ -64,7 +64,7 @@ impl Inside {
         let (stop, stopping) = watch::channel(false);
         let watchdog = Watchdog::start("iSCSI");
         let serve = move |stream, peer| serve_stream(service.clone(), stream, peer, watchdog.clone());
-        runtime.spawn(conn::Server::new(100).run(listener, stopping, serve));
+        runtime.spawn(conn::Server::new(100, Arc::default()).run(listener, stopping, serve));
         drop(entered);
         Self { _runtime: runtime, _stop: stop, disk, ill: ids[1], port }
     }

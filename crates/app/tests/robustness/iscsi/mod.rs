@@ -20,8 +20,8 @@ mod stalled;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-pub(crate) use client::enter;
-use client::{BLOCKS, Iscsi};
+use client::BLOCKS;
+pub(crate) use client::{Iscsi, enter, enter_with, isid, log_in, login};
 
 use crate::server::{Server, folder};
 

@@ -17,7 +17,7 @@ mod requests;
 mod signals;
 mod stalled;
 
-pub(crate) use client::{Smb, ok};
+pub(crate) use client::{Smb, charge, now, ok, read_request};
 pub(crate) use people::service;
 
 use crate::neighbour::Neighbour;

@@ -244,7 +244,13 @@ async fn who_hangs_up_before_the_login_is_through_leaves_no_session() {
     let head = Head::decode(&mut wire::Reader::new(&header)).unwrap();
     ada.hang_up();
     // As of a request that was being looked at meanwhile.
-    let message = Message { head, header, additional: bytes::Bytes::new(), data: text.into() };
+    let message = Message {
+        head,
+        header,
+        additional: bytes::Bytes::new(),
+        data: text.into(),
+        kept: Default::default(),
+    };
     assert!(login_phase::take(ada.connection(), message).await.is_none());
     assert!(ada.connection().joined.get().is_some() && server.service.sessions().is_empty());
 }

@@ -25,13 +25,14 @@ mod target;
 mod tests;
 mod write;
 
+use conn::Reservation;
 use wire::Writer;
 
 use super::recalling::Attempts;
 use super::rpc::{Answered, Call};
 use crate::wire::rpc::Outcome;
-use crate::wire::v3::Procedure;
 use crate::wire::v3::types::Status;
+use crate::wire::v3::{self, Procedure};
 use crate::wire::xdr::Encode;
 
 /// The most data of one READ or WRITE, in bytes.
@@ -48,10 +49,29 @@ impl Call<'_> {
         if self.origin.datagram { IN_A_DATAGRAM } else { MAX_DATA }
     }
 
-    /// The most bytes of one READDIR or READDIRPLUS, by how the call came.
+    /// The most bytes of one READDIR or READDIRPLUS, by how the call came and what memory there is for it.
     fn max_listing(&self) -> u32 {
-        if self.origin.datagram { IN_A_DATAGRAM } else { MAX_LISTING }
+        let most = if self.origin.datagram { IN_A_DATAGRAM } else { MAX_LISTING };
+        most.min(u32::try_from(self.room).unwrap_or(most))
     }
+}
+
+/// Reserves memory for the reply to a call, as much as it may take at most. `None` when the connection has ended meanwhile.
+pub(crate) async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
+    let listing = match Procedure(call.header.procedure) {
+        Procedure::READ => match call.arguments() {
+            Ok(request) => return read::reserved(call, &request).await,
+            Err(_) => 0, // which the procedure will say
+        },
+        Procedure::READDIR => call.arguments::<v3::readdir::Request<'_>>().map_or(0, |request| request.count),
+        Procedure::READDIRPLUS => {
+            call.arguments::<v3::readdirplus::Request<'_>>().map_or(0, |request| request.maxcount)
+        }
+        _ => return Some(Reservation::default()), // their replies are short
+    };
+    let (reserved, room) = call.memory.reserve_up_to(listing.min(MAX_LISTING) as usize);
+    call.room = room;
+    Some(reserved)
 }
 
 /// Runs the procedure that a call names; again, when another client has given back the lease that stood in the way.

@@ -1,3 +1,4 @@
+use conn::Reservation;
 use vfs::{Access, Payload, ReadData};
 use wire::Writer;
 
@@ -29,6 +30,16 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
             Ok(None)
         }
     }
+}
+
+/// Memory for the data. Data that are in the page cache leave from there, so that they do not wait for any.
+pub(super) async fn reserved(call: &Call<'_>, request: &Request<'_>) -> Option<Reservation> {
+    let length = request.count.min(call.max_data()) as usize;
+    let is_resident = |target: Target| {
+        let (found, offset) = (&target.found, request.offset);
+        target.sidecar.is_none() && target.export.volume.is_resident(found, offset, length)
+    };
+    call.memory.reserve_unless(length, || call.target(&request.file).is_ok_and(is_resident)).await
 }
 
 async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadData, Status> {

@@ -28,6 +28,7 @@ impl Call<'_> {
         let named = Named::open(&self.service.secret, handle)?;
         let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
         let rule = export.rule(self.origin).ok_or(Status::ACCES)?;
+        self.memory.logged_in(true); // NFSv3 has no login: a handle of ours from an address that may use the export is what it has
         let caller = self.caller(rule);
         let writable = rule.writable && !export.volume.is_read_only();
         let mut found = export.volume.node(&named.key)?;

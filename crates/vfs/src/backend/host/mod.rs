@@ -10,14 +10,12 @@ mod folder;
 mod handle;
 mod identity;
 mod lost;
-mod memory;
 mod object;
 mod private;
 mod watch;
 mod xattr;
 
 pub use file::append;
-pub use memory::give_back_large_memory;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
