@@ -28,8 +28,8 @@ const MIB: u64 = 1 << 20;
 const EACH: usize = 170;
 /// Threads that open them.
 const THREADS: usize = 8;
-/// Files in the folder that is listed: a listing of all of them is longer than 1 MiB.
-const FILES: usize = 6000;
+/// Files in the folder that is listed: with their long names a listing of all of them is longer than 1 MiB.
+const FILES: usize = 2500;
 /// How long the attack goes on once everybody is connected.
 const HELD_FOR: Duration = Duration::from_secs(8);
 /// Memory that the server may have at any time.
@@ -48,8 +48,11 @@ type Held = Box<dyn Send>;
 fn a_thousand_greedy_connections_are_bounded_and_their_memory_is_given_back() {
     crate::connections::possible();
     let (top, share) = folder();
+    let listed = share.join("listed");
+    std::fs::create_dir(&listed).unwrap();
+    crate::server::open_to_all(&listed);
     for number in 0..FILES {
-        std::fs::write(share.join(format!("{}{number}", "n".repeat(60))), b"").unwrap();
+        std::fs::write(listed.join(format!("{}{number}", "n".repeat(240))), b"").unwrap();
     }
     let server = Server::start_with_iscsi(top.path(), &share);
     prepare(&server);
@@ -132,13 +135,13 @@ fn send_at_once(stream: &mut TcpStream, times: usize, mut next: impl FnMut() -> 
 
 fn listings(port: u16) -> io::Result<Held> {
     let mut client = Client::connect(port)?;
-    let root = client.mnt("/share").map_err(|_| io::ErrorKind::Other)?;
+    let listed = client.mnt("/share/listed").map_err(|_| io::ErrorKind::Other)?;
     let mut xid = 0;
-    send_at_once(&mut client.stream, 32, || {
+    send_at_once(&mut client.stream, 4, || {
         xid += 1;
         let (dircount, maxcount) = (1 << 20, 1 << 20);
         let request =
-            readdirplus::Request { dir: Opaque(&root), cookie: 0, verifier: [0; 8], dircount, maxcount };
+            readdirplus::Request { dir: Opaque(&listed), cookie: 0, verifier: [0; 8], dircount, maxcount };
         record(&message(xid, 1000, (PROGRAM, VERSION, Procedure::READDIRPLUS.0), &request))
     })?;
     Ok(Box::new(client))
