@@ -110,12 +110,7 @@ async fn serve_until_stopped(
     let shared = volumes.clone();
     tokio::spawn(tend(volumes, afp.clone(), iscsi.clone(), login_guard));
 
-    let (now, privileged) = (running.current(), here::privileged());
-    let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &shared, privileged));
-    said.extend(rights.await.unwrap_or_default()); // a panic there was logged
-    if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
-        tracing::warn!("{error}; serving goes on");
-    }
+    say_ready(&running, shared, said).await;
     heartbeat::start()?;
     notify(&[sd_notify::NotifyState::Ready]);
     while let Ordered::Reload = orders.next().await {
@@ -133,6 +128,16 @@ async fn serve_until_stopped(
     smb.stopped().await;
     nfs.stopped().await;
     Ok(())
+}
+
+/// Prints how clients reach the shares, what was `said` before, and who may do what in them.
+async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<String>) {
+    let (now, privileged) = (running.current(), here::privileged());
+    let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));
+    said.extend(rights.await.unwrap_or_default()); // a panic there was logged
+    if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
+        tracing::warn!("{error}; serving goes on");
+    }
 }
 
 /// The listeners of every protocol that is on.

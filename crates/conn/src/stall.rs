@@ -90,9 +90,12 @@ pub(crate) trait Serving: Send + Sync {
     fn unwatched(&self);
 }
 
+/// A busy connection, and the message that it was answering at the last look.
+type Watched = (Weak<dyn Serving>, u64);
+
 /// Watches the busy connections of one protocol.
 pub struct Watchdog {
-    busy: Mutex<Vec<(Weak<dyn Serving>, u64)>, rank::BusyConnections>,
+    busy: Mutex<Vec<Watched>, rank::BusyConnections>,
     arrived: Mutex<Vec<Weak<dyn Serving>>, rank::ArrivedConnections>,
     asleep: AtomicBool,
     wake: Condvar,

@@ -6,27 +6,29 @@ use crate::FileId;
 use crate::mac::layout;
 use crate::names::to_nfc;
 
+/// A folder and a name in it, composed.
+type Place = (FileId, Box<[u8]>);
+
 /// Places (a folder and a name in it, whatever its normal form) where a file and its sidecar are being
 /// changed together. Others wait for just that place, so that a disk that stalls on one file holds up nobody
 /// else.
 #[derive(Default)]
 pub(crate) struct Busy {
-    places: Mutex<HashSet<(FileId, Box<[u8]>)>, rank::BusyNames>,
+    places: Mutex<HashSet<Place>, rank::BusyNames>,
     done: Condvar,
 }
 
 /// Places being changed, until dropped.
 pub(crate) struct Changing<'a> {
     busy: &'a Busy,
-    places: Vec<(FileId, Box<[u8]>)>,
+    places: Vec<Place>,
 }
 
 impl Busy {
     /// Waits until none of these places is being changed, then claims them all at once.
     pub(crate) fn change(&self, wanted: &[(FileId, &[u8])]) -> Changing<'_> {
         let pair = |name: &[u8]| to_nfc(layout::sidecar_owner(name).unwrap_or(name)).as_ref().into();
-        let wanted: Vec<(FileId, Box<[u8]>)> =
-            wanted.iter().map(|&(folder, name)| (folder, pair(name))).collect();
+        let wanted: Vec<Place> = wanted.iter().map(|&(folder, name)| (folder, pair(name))).collect();
         let mut places = self.places.lock();
         while wanted.iter().any(|place| places.contains(place)) {
             self.done.wait(&mut places);
