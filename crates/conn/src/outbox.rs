@@ -144,7 +144,8 @@ impl Outbox {
 
     /// Puts a reply in the queue; [`Outbox::flush`] sends it.
     pub fn push(&self, mut reply: Reply) {
-        if let Some(data @ Payload::File { .. }) = reply.body.take_if(|_| self.copies) {
+        let copied = |data: &mut Payload| self.copies && matches!(data, Payload::File { .. });
+        if let Some(data) = reply.body.take_if(copied) {
             // Copies make it faster and are not worth waiting for.
             match self.allowance.try_reserve(data.len()) {
                 None => reply.body = Some(data),

@@ -22,6 +22,7 @@ impl Settings {
             log_format: old.log_format,
             log_level: old.log_level.clone(),
             cache_size: old.cache_size,
+            transfer_memory: old.transfer_memory,
             threads: old.threads,
             grace_period: old.grace_period,
             ..newer.server
