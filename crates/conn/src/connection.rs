@@ -321,7 +321,7 @@ impl<P: Protocol> Connection<P> {
         let more = (whole - reserved).max(reserved);
         let more = tokio::select! {
             biased;
-            more = self.allowance.reserve_any(more) => more,
+            more = self.allowance.reserve_more(more, &reading.reserved) => more,
             () = self.outbox.over() => None,
         };
         let Some(mut more) = more else {

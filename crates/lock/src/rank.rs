@@ -344,16 +344,16 @@ ranks! {
     // Backends.
     /// The last search for a file by its key.
     LostSearched Known,
-    /// Where files without handles were last seen.
-    LostSeen Known,
-    /// Where files without handles were found.
-    LostFound Known,
     /// The open files of the host.
     HostFiles Known,
     /// The descriptors of one file.
     HostFile Known,
     /// Whether a file of the host has an ACL.
     HostFileAcl Known,
+    /// Where files without handles were last seen.
+    LostSeen Known,
+    /// Where files without handles were found, noted while a folder is listed.
+    LostFound Known,
     /// How many use each watch of the host.
     WatchUsers Known,
     /// A tree in memory.

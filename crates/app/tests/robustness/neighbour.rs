@@ -91,7 +91,8 @@ fn round(client: &mut Client, number: u32) {
 }
 
 fn smb_round(smb: &mut Smb, number: u32) {
-    let name = format!("neighbour{}", number % 8);
+    // Other names than those of the neighbour over NFS, which may be there at the same time.
+    let name = format!("smb-neighbour{}", number % 8);
     let content = format!("round {number}").into_bytes();
     let file = smb.make(&name, &content);
     assert_eq!(smb.content(file).as_ref(), Ok(&content));

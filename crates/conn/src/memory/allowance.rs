@@ -136,8 +136,20 @@ impl Allowance {
         if is_resident() { Some(Reservation::default()) } else { self.reserve(bytes).await }
     }
 
-    /// As [`Allowance::reserve`], for a message however small.
-    pub(crate) async fn reserve_any(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
+    /// More memory for a message that is arriving, for which `reserved` was reserved before: however small, and however much
+    /// the message takes, when the client holds nothing else. A message that is too long is refused by its protocol.
+    pub(crate) async fn reserve_more(
+        self: &Arc<Self>,
+        bytes: usize,
+        reserved: &Reservation,
+    ) -> Option<Reservation> {
+        if self.held() <= reserved.bytes() && bytes <= self.budget.most() {
+            let class = self.class(bytes);
+            if self.budget.try_charge(class, bytes) {
+                self.hold(bytes);
+                return Some(self.reservation(Charge::of(class, bytes)));
+            }
+        }
         self.reserve(bytes.max(SMALL + 1)).await
     }
 

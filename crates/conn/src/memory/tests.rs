@@ -179,3 +179,23 @@ async fn a_wait_ends_with_its_connection_and_holds_up_no_other() {
     assert!(first.await.unwrap() && second.await.unwrap());
     assert_eq!(budget.used(), 24 * MIB, "what the second one had was dropped with it");
 }
+
+/// A call of many fragments is taken however long its protocol lets it become: before a login, too.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_grows_waits_only_for_what_else_its_client_holds() {
+    let budget = Budget::new(64 * MIB);
+    let ada = budget.admit(([192, 0, 2, 1], 1).into());
+    let mut message = ada.reserve_more(BEFORE_LOGIN, &Reservation::default()).await.unwrap();
+    message.join(ada.reserve_more(MIB, &message).await.unwrap());
+    assert_eq!(
+        (message.bytes(), ada.held(), budget.used()),
+        (BEFORE_LOGIN + MIB, BEFORE_LOGIN + MIB, BEFORE_LOGIN + MIB)
+    );
+    let reply = budget.admit(([192, 0, 2, 1], 2).into()).reserve(MIB).await.unwrap();
+    assert_eq!(reply.bytes(), MIB, "another client's reply does not wait");
+    drop(message);
+    let reply = ada.reserve(MIB).await.unwrap();
+    assert!(timeout(Duration::from_millis(1), ada.reserve_more(MIB, &Reservation::default())).await.is_err());
+    drop(reply);
+    assert_eq!(ada.held(), 0);
+}
