@@ -2,6 +2,8 @@
 
 /// The longest buffer that is kept.
 const LONGEST: usize = 2 << 20;
+/// The most bytes that the kept buffers of one kind have together: an idle server must not hold much.
+const MOST: usize = 12 << 20;
 
 /// Those that messages are received in.
 pub(crate) mod received {
@@ -9,7 +11,7 @@ pub(crate) mod received {
     use lock::{Mutex, rank};
 
     /// Most buffers kept.
-    const MOST: usize = 32;
+    const COUNT: usize = 32;
     static FREE: Mutex<Vec<BytesMut>, rank::FreeBuffers> = Mutex::new(Vec::new());
 
     pub(crate) fn take() -> BytesMut {
@@ -18,7 +20,9 @@ pub(crate) mod received {
 
     pub(crate) fn give_back(buffer: BytesMut) {
         let mut free = FREE.lock();
-        if free.len() < MOST && buffer.capacity() > 0 && buffer.capacity() <= super::LONGEST {
+        let kept: usize = free.iter().map(BytesMut::capacity).sum();
+        let fits = free.len() < COUNT && kept + buffer.capacity() <= super::MOST;
+        if fits && (1..=super::LONGEST).contains(&buffer.capacity()) {
             free.push(buffer);
         }
     }
@@ -28,8 +32,6 @@ pub(crate) mod received {
 pub(crate) mod replies {
     use lock::{Mutex, rank};
 
-    /// Most buffers kept.
-    const MOST: usize = 16;
     /// Smaller ones are the allocator's business.
     const SMALLEST: usize = 64 * 1024;
 
@@ -45,7 +47,8 @@ pub(crate) mod replies {
     pub(crate) fn give_back(buffer: Vec<u8>) {
         if (SMALLEST..=super::LONGEST).contains(&buffer.capacity()) {
             let mut free = FREE.lock();
-            if free.len() < MOST {
+            let kept: usize = free.iter().map(Vec::capacity).sum(); // of a dozen at most
+            if kept + buffer.capacity() <= super::MOST {
                 free.push(buffer);
             }
         }

@@ -212,8 +212,11 @@ fn is_answered(client: &mut Client, xid: u32, call: &[u8]) -> bool {
         let reply = receive(&mut client.stream).unwrap();
         match u32::from_be_bytes(reply[..4].try_into().unwrap()) {
             AFTER => return answered,
-            other => assert_eq!(other, xid),
+            // The reply to an earlier call that waited for the disk comes when the disk is done.
+            other => {
+                assert!(other <= xid, "{other} after {xid}");
+                answered |= other == xid;
+            }
         }
-        answered = true;
     }
 }
