@@ -7,7 +7,7 @@ use admin::{Diagnostic, Settings};
 use auth::{AccountFile, Directory, Host, Identity, Secret, UnixAccounts};
 use rustix::process::{getegid, geteuid, getgroups};
 
-/// A gid that nobody can have: `(gid_t)-1`.
+/// The invalid gid, `(gid_t)-1`: no process and no user has it.
 const NO_GROUP: u32 = u32::MAX;
 
 /// Reads them all anew, for the start and for each reload.

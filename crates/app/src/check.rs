@@ -41,7 +41,7 @@ fn plural(many: usize) -> &'static str {
     if many == 1 { "" } else { "s" }
 }
 
-/// As whom each account acts, if the server runs as the user who asks.
+/// A line for each account with the Unix user that it acts as, if the server runs as the current user.
 fn accounts_of(settings: &Settings) -> Vec<String> {
     match accounts::read(&settings.server.state, settings) {
         Ok(directory) => directory.accounts().iter().map(|account| who::line(account, &directory)).collect(),

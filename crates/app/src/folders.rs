@@ -1,9 +1,9 @@
 //! Makes the folders of shares that were given on the command line and do not exist yet.
 //!
-//! As an ordinary user the server makes them as `mkdir` would. As root it gives them to those who are to use them, since
-//! nobody works as root in a share: to the identity of this run's accounts if they all have the same one, else to the
-//! anonymous user. If others than that one owner may come (accounts of another identity, guests, NFS users, who are
-//! themselves), everybody may write in the folder, and only the owner of a file may remove it (mode 1777, as /tmp).
+//! As an ordinary user the server makes them as `mkdir` would. As root it gives them to their users, because clients do
+//! not act as root in a share. The owner is the identity of this run's accounts if they all have the same one, else the
+//! anonymous user. If other users may enter (accounts of another identity, guests, NFS users), all users may write in the
+//! folder, and only the owner of a file may remove it (mode 1777, as /tmp).
 
 use std::fs::{DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, fchown};
@@ -56,7 +56,7 @@ fn hand_over(share: &ShareSettings, owner: &Identity, mode: u32) -> std::io::Res
     folder.set_permissions(Permissions::from_mode(mode))
 }
 
-/// To whom a new folder of root's belongs, and its mode.
+/// The owner of a folder that root makes, and its mode.
 fn owner(share: &ShareSettings, settings: &Settings, directory: &Directory) -> (Identity, u32) {
     let can_log_in = |account: &&Account| !account.disabled && !account.secrets.is_empty();
     let mut identities = directory.accounts().iter().filter(can_log_in).map(|account| &account.identity);

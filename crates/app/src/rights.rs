@@ -14,7 +14,7 @@ use crate::volumes::Volumes;
 
 /// The most accounts that a line names.
 const MAX_NAMES: usize = 4;
-/// An NFS user that is neither the owner of a folder nor in its group: nobody uses ids so high.
+/// A uid and gid for an NFS user that neither owns a folder nor is in its group. Real ids are not so high.
 const SOMEBODY: u32 = 4_294_967_000;
 
 /// What somebody may do in a folder.
