@@ -179,10 +179,12 @@ static void renames_onto_folder(void) {
     expect(at("full/file"), "y");
 }
 
+/* The reader has other flags than the opens that follow: Linux 6.1's SMB client gives an open of the same path with the same flags the
+ * handle that is open, also when the path is another file's by now (fs/cifs, cifs_get_readable_path). */
 static void renames_over_open(void) {
     put(at("target"), "old");
     put(at("new"), "new");
-    int reader = CALL(open(at("target"), O_RDONLY));
+    int reader = CALL(open(at("target"), O_RDWR));
     CALL(rename(at("new"), at("target")));
     expect(at("target"), "new");
     expect_fd(reader, "old");

@@ -138,7 +138,8 @@ impl Volume {
         }
         let place = place.map(|place| self.places.add(id, place));
         let concern = concern.unwrap_or(OpenRequest::new(actor.party, access, deny).concern);
-        let request = OpenRequest { party: actor.party, access, deny, concern, empties };
+        let link = place.as_ref().map(|place| place.link());
+        let request = OpenRequest { party: actor.party, access, deny, concern, empties, link };
         let deadline = || tokio::time::sleep(RECALL_DEADLINE);
         let guard = self.state.open_and_recall(id, stream, request, deadline).await?;
         let actor = Actor { open: Some(guard.id()), ..actor.clone() };

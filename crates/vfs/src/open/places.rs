@@ -10,6 +10,7 @@ use lock::{Mutex, rank};
 use super::Beside;
 use crate::FileId;
 use crate::busy::{Busy, Changing};
+use crate::state::Link;
 use crate::volume::Node;
 
 /// The folder and name of an open file, as of now.
@@ -19,11 +20,16 @@ type At = Mutex<(Node, Arc<[u8]>), rank::OpenPlace>;
 pub(super) struct Place {
     at: Arc<At>,
     file: FileId,
-    number: u64,
+    link: Link,
     places: Places,
 }
 
 impl Place {
+    /// By which of the file's names it is open. The same for all opens by this name, also after a move.
+    pub(super) fn link(&self) -> Link {
+        self.link
+    }
+
     pub(super) fn now(&self) -> (Node, Arc<[u8]>) {
         self.at.lock().clone()
     }
@@ -43,7 +49,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.remove(self.file, self.number);
+        self.places.remove(self.file, self.link);
     }
 }
 
@@ -60,28 +66,57 @@ struct Table {
 
 #[derive(Default)]
 struct Files {
-    /// By file and, of one file, in the order in which it was opened.
-    places: HashMap<FileId, BTreeMap<u64, Arc<At>>>,
+    /// By file and, of one file, in the order in which its names were opened.
+    places: HashMap<FileId, BTreeMap<Link, Name>>,
     next: u64,
+}
+
+/// One name of a file, which opens share.
+struct Name {
+    at: Arc<At>,
+    opens: usize,
+}
+
+impl Name {
+    fn is(&self, folder: FileId, name: &[u8]) -> bool {
+        let at = self.at.lock();
+        (at.0.id(), &*at.1) == (folder, name)
+    }
 }
 
 impl Places {
     pub(super) fn add(&self, file: FileId, beside: Beside<'_>) -> Arc<Place> {
-        let at = Arc::new(Mutex::new((beside.folder.clone(), beside.name.into())));
+        let folder = beside.folder.id();
         let mut files = self.0.files.lock();
-        let number = files.next;
-        files.next += 1;
-        files.places.entry(file).or_default().insert(number, at.clone());
+        let Files { places, next } = &mut *files;
+        let names = places.entry(file).or_default();
+        let (link, at) = match names.iter_mut().find(|(_, name)| name.is(folder, beside.name)) {
+            Some((link, name)) => {
+                name.opens += 1;
+                (*link, name.at.clone())
+            }
+            None => {
+                let (link, at) = (Link(*next), Arc::new(Mutex::new((beside.folder.clone(), beside.name.into()))));
+                *next += 1;
+                names.insert(link, Name { at: at.clone(), opens: 1 });
+                (link, at)
+            }
+        };
         self.0.count.store(files.places.len(), Ordering::Release);
-        Arc::new(Place { at, file, number, places: self.clone() })
+        Arc::new(Place { at, file, link, places: self.clone() })
     }
 
-    fn remove(&self, file: FileId, number: u64) {
+    fn remove(&self, file: FileId, link: Link) {
         let mut files = self.0.files.lock();
-        if let Entry::Occupied(mut places) = files.places.entry(file) {
-            places.get_mut().remove(&number);
-            if places.get().is_empty() {
-                places.remove();
+        if let Entry::Occupied(mut names) = files.places.entry(file)
+            && let Some(name) = names.get_mut().get_mut(&link)
+        {
+            name.opens -= 1;
+            if name.opens == 0 {
+                names.get_mut().remove(&link);
+            }
+            if names.get().is_empty() {
+                names.remove();
             }
         }
         self.0.count.store(files.places.len(), Ordering::Release);
@@ -98,7 +133,7 @@ impl Places {
     }
 
     fn first(&self, file: FileId) -> Option<(Node, Arc<[u8]>)> {
-        let at = self.0.files.lock().places.get(&file)?.values().next()?.clone();
+        let at = self.0.files.lock().places.get(&file)?.values().next()?.at.clone();
         Some(at.lock().clone())
     }
 
@@ -109,8 +144,8 @@ impl Places {
             return;
         }
         let files = self.0.files.lock();
-        for at in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
-            let mut at = at.lock();
+        for known in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
+            let mut at = known.at.lock();
             if (at.0.id(), &*at.1) == from {
                 *at = (folder.clone(), name.into());
             }
@@ -120,7 +155,7 @@ impl Places {
     /// The open files, and the folders that they are in.
     pub(super) fn all(&self) -> Vec<(FileId, Node)> {
         let files = self.0.files.lock();
-        let places = files.places.iter().flat_map(|(file, places)| places.values().map(|at| (*file, at)));
-        places.map(|(file, at)| (file, at.lock().0.clone())).collect()
+        let places = files.places.iter().flat_map(|(file, places)| places.values().map(|name| (*file, name)));
+        places.map(|(file, name)| (file, name.at.lock().0.clone())).collect()
     }
 }

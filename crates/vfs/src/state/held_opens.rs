@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
-use super::opens::{Concern, Modes, Open};
+use super::opens::{Concern, Link, Modes, Open};
 use super::{OpenId, Party, Stream};
 
 const MODES: [Modes; 3] = [Modes::READ, Modes::WRITE, Modes::DELETE];
@@ -17,6 +17,8 @@ pub(super) struct Opens {
     all: Counts,
     /// The streams that are open.
     streams: HashMap<Stream, OfStream>,
+    /// How many opens each name has.
+    links: HashMap<Option<Link>, usize>,
 }
 
 /// How many opens do and deny each of [`MODES`].
@@ -80,7 +82,16 @@ impl Opens {
         self.streams.get(stream).map_or(0, |of| of.opens)
     }
 
+    /// Whether an open depends on this name of the file: it is open by this name, or by one that is not known.
+    pub(super) fn has_link(&self, link: Option<Link>) -> bool {
+        match link {
+            Some(_) => self.links.contains_key(&link) || self.links.contains_key(&None),
+            None => !self.is_empty(),
+        }
+    }
+
     pub(super) fn insert(&mut self, open: Open) {
+        *self.links.entry(open.link).or_default() += 1;
         self.all.change(&open, |count| *count += 1);
         let of = self.streams.entry(open.stream.clone()).or_default();
         of.opens += 1;
@@ -92,6 +103,12 @@ impl Opens {
 
     pub(super) fn remove(&mut self, id: OpenId) -> Option<Open> {
         let open = self.by_id.remove(&id)?;
+        if let Slot::Occupied(mut opens) = self.links.entry(open.link) {
+            *opens.get_mut() -= 1;
+            if *opens.get() == 0 {
+                opens.remove();
+            }
+        }
         self.all.change(&open, |count| *count -= 1);
         if let Slot::Occupied(mut of) = self.streams.entry(open.stream.clone()) {
             let stream = of.get_mut();

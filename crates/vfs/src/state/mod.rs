@@ -41,7 +41,7 @@ pub use io::Who;
 pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;
 pub use locks::Refused;
-pub use opens::{Concern, Modes, OpenGuard, OpenRequest};
+pub use opens::{Concern, Link, Modes, OpenGuard, OpenRequest};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
 pub use recall::{Cause, Recall, Settled};
 pub use removals::Last;

@@ -36,6 +36,10 @@ impl Modes {
     }
 }
 
+/// A name of a file among the names by which it is open. Of one file, equal numbers are the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link(pub u64);
+
 /// What an open is about, where others' caches are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Concern {
@@ -61,13 +65,15 @@ pub struct OpenRequest {
     pub concern: Concern,
     /// It empties the stream at once.
     pub empties: bool,
+    /// By which name the file is opened; `None` when it is not known: then the removal of any name concerns this open.
+    pub link: Option<Link>,
 }
 
 impl OpenRequest {
     /// An open that leaves the data as they are. Without any access it is about attributes alone.
     pub fn new(party: Party, access: Modes, deny: Modes) -> Self {
         let concern = if access == Modes::NONE { Concern::Attributes } else { Concern::Data };
-        Self { party, access, deny, concern, empties: false }
+        Self { party, access, deny, concern, empties: false, link: None }
     }
 
     /// What it means to others' caches.
@@ -90,6 +96,7 @@ pub(super) struct Open {
     pub(super) access: Modes,
     pub(super) deny: Modes,
     pub(super) concern: Concern,
+    pub(super) link: Option<Link>,
     /// Whether the owner of a range, or of a request that waits for one, has named it.
     pub(super) has_ranges: bool,
 }
@@ -114,7 +121,7 @@ impl Entry {
 
     /// Whether others' opens let this one stand.
     pub(super) fn verdict(&self, stream: &Stream, request: &OpenRequest) -> Result<()> {
-        if self.is_going(stream) {
+        if self.is_going(stream, request.link) {
             return Err(Error::BeingRemoved);
         }
         match self.share_conflict(stream, request.access, request.deny, None) {
@@ -130,14 +137,14 @@ impl Entry {
         stream: &Stream,
         request: &OpenRequest,
     ) -> Result<OpenId> {
-        let OpenRequest { party, access, deny, concern, .. } = *request;
+        let OpenRequest { party, access, deny, concern, link, .. } = *request;
         if self.opens.len() >= table.ledger.limits.opens_per_file {
             return Err(Error::TooMany);
         }
         table.ledger.take(party.client, Resource::Open, 1)?;
         let id = OpenId(table.number());
         let (stream, has_ranges) = (stream.clone(), false);
-        self.opens.insert(Open { id, stream, party, access, deny, concern, has_ranges });
+        self.opens.insert(Open { id, stream, party, access, deny, concern, link, has_ranges });
         Ok(id)
     }
 }
@@ -252,7 +259,8 @@ impl OpenGuard {
             entry.take_unused()
         });
         self.lease = None;
-        last.into_iter().try_for_each(|last| last())
+        // All of them, whether or not one fails.
+        last.into_iter().map(|last| last()).fold(Ok(()), Result::and)
     }
 }
 

@@ -1,67 +1,92 @@
 //! Files and streams that go when the last of those who have them open has closed them.
 
 use super::table::Entry;
-use super::{OpenGuard, State, Stream};
+use super::{Link, OpenGuard, State, Stream};
 use crate::{Error, FileId, Result};
 
 /// What is done when a file or stream that is to go is used by nobody any more: its removal. Called without any lock.
 pub type Last = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// Something that is to go. The data fork stands for the whole file.
+/// Something that is to go. The data fork stands for a name of the file, and the whole file when it is the last one.
 pub(super) struct Removal {
     stream: Stream,
+    /// The name that goes; `None` for a stream, and when it is not known.
+    link: Option<Link>,
     last: Last,
 }
 
+impl Removal {
+    /// Whether this stands against opening a stream by a name.
+    fn concerns(&self, stream: &Stream, link: Option<Link>) -> bool {
+        match self.stream {
+            Stream::Data => self.link.is_none() || link.is_none() || self.link == link,
+            _ => self.stream == *stream,
+        }
+    }
+}
+
 impl Entry {
-    /// Whether the file or this stream of it is to go.
-    pub(super) fn is_going(&self, stream: &Stream) -> bool {
-        self.removals.iter().any(|going| going.stream == Stream::Data || going.stream == *stream)
+    /// Whether this name of the file, or this stream of it, is to go.
+    pub(super) fn is_going(&self, stream: &Stream, link: Option<Link>) -> bool {
+        self.removals.iter().any(|going| going.concerns(stream, link))
     }
 
-    /// What is to go and not used any more. The streams of a file that goes need no removal of their own.
-    pub(super) fn take_unused(&mut self) -> Option<Last> {
-        if self.opens.is_empty() {
-            let mut all = std::mem::take(&mut self.removals);
-            let whole = all.iter().position(|going| going.stream == Stream::Data);
-            return (!all.is_empty()).then(|| all.swap_remove(whole.unwrap_or(0)).last);
-        }
-        let used = |stream: &Stream| *stream == Stream::Data || self.opens.has_stream(stream);
-        let unused = self.removals.iter().position(|going| !used(&going.stream));
-        unused.map(|at| self.removals.swap_remove(at).last)
+    /// What is to go and not used any more: streams first, since they are found by a name.
+    pub(super) fn take_unused(&mut self) -> Vec<Last> {
+        let opens = &self.opens;
+        let unused = |going: &mut Removal| match going.stream {
+            Stream::Data => !opens.has_link(going.link),
+            _ => !opens.has_stream(&going.stream),
+        };
+        let mut unused: Vec<Removal> = self.removals.extract_if(.., unused).collect();
+        unused.sort_by_key(|going| going.stream == Stream::Data);
+        unused.into_iter().map(|going| going.last).collect()
     }
 }
 
 impl State {
-    /// Whether this file, as a whole, is to go.
+    /// Whether a name of this file is to go: of a folder, which has one, the folder.
     pub fn is_going(&self, file: FileId) -> bool {
-        self.table.look(file, |entry| entry.is_going(&Stream::Data)).unwrap_or(false)
+        self.table.look(file, |entry| entry.is_going(&Stream::Data, None)).unwrap_or(false)
     }
 }
 
 impl OpenGuard {
-    /// From now on nobody opens this stream (of the data fork: any stream of the file) any more, and whoever is the
-    /// last to close it calls `last`. Somebody's earlier word counts.
+    /// From now on this stream (of the data fork: any stream, by the name by which the file is open here) cannot be
+    /// opened any more, and the last close of it calls `last`. A second call changes nothing. MS-FSA has this state with
+    /// a file's link, too: other names of the file stay open, and can be opened.
     pub fn remove_when_unused(&self, last: Last) {
         self.state.table.with(self.file, |entry| {
-            let stream = self.stream();
-            if entry.removals.iter().all(|going| going.stream != stream) {
-                entry.removals.push(Removal { stream, last });
+            let (stream, link) = self.goes(entry);
+            if entry.removals.iter().all(|going| (&going.stream, going.link) != (&stream, link)) {
+                entry.removals.push(Removal { stream, link, last });
             }
         });
     }
 
     /// The stream stays, after all.
     pub fn stay(&self) {
-        let stream = self.stream();
-        let stay = |entry: &mut Entry| entry.removals.retain(|going| going.stream != stream);
-        self.state.table.with_existing(self.file, stay);
+        self.state.table.with_existing(self.file, |entry| {
+            let (stream, link) = self.goes(entry);
+            entry.removals.retain(|going| (&going.stream, going.link) != (&stream, link));
+        });
     }
 
-    /// Whether this stream, or the whole file, is to go.
+    /// Whether this stream, or the name by which the file is open here, is to go.
     pub fn is_going(&self) -> bool {
+        let is_going = |entry: &Entry| entry.is_going(&self.stream(), self.link(entry));
+        self.state.table.look(self.file, is_going).unwrap_or(false)
+    }
+
+    fn link(&self, entry: &Entry) -> Option<Link> {
+        entry.opens.get(self.id)?.link
+    }
+
+    /// What a removal through this open removes.
+    fn goes(&self, entry: &Entry) -> (Stream, Option<Link>) {
         let stream = self.stream();
-        self.state.table.look(self.file, |entry| entry.is_going(&stream)).unwrap_or(false)
+        let link = if stream == Stream::Data { self.link(entry) } else { None };
+        (stream, link)
     }
 
     /// Gives this named stream, with what is held on it, another name. `ShareConflict` while anybody else has it open,

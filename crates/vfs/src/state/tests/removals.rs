@@ -57,7 +57,7 @@ fn a_stream_goes_without_its_file() {
 }
 
 #[test]
-fn of_a_file_and_its_stream_that_go_at_once_the_file_is_removed() {
+fn of_a_file_and_its_stream_that_go_at_once_both_are_removed() {
     let (state, files, streams) = (State::default(), Arc::default(), Arc::default());
     let file = open(&state, A, Modes::DELETE, Modes::NONE).unwrap();
     let stream = open_stream(&state, A, "s").unwrap();
@@ -66,7 +66,7 @@ fn of_a_file_and_its_stream_that_go_at_once_the_file_is_removed() {
     file.remove_when_unused(counted(&files)); // said twice
     drop(file);
     drop(stream);
-    assert_eq!((files.load(Ordering::Relaxed), streams.load(Ordering::Relaxed)), (1, 0));
+    assert_eq!((files.load(Ordering::Relaxed), streams.load(Ordering::Relaxed)), (1, 1));
     assert_quiet(&state);
 }
 
@@ -109,5 +109,32 @@ fn a_stream_that_is_renamed_keeps_what_is_held_on_it() {
     assert!(state.test(FILE, &new, &wanted).is_some());
     assert!(state.test(FILE, &Stream::Named("old".into()), &wanted).is_none());
     drop((stream, other));
+    assert_quiet(&state);
+}
+
+#[test]
+fn a_name_goes_while_the_file_is_open_by_another_one() {
+    let (state, gone) = (State::default(), Arc::default());
+    let by = |client, link| {
+        let request = OpenRequest::new(Party::client(client), Modes::ALL, Modes::NONE);
+        state.open(FILE, Stream::Data, OpenRequest { link: Some(Link(link)), ..request })
+    };
+    let (first, same, other) = (by(A, 1).unwrap(), by(B, 1).unwrap(), by(B, 2).unwrap());
+    first.remove_when_unused(counted(&gone));
+    assert!(first.is_going() && same.is_going() && !other.is_going());
+    assert_eq!(by(C, 1).unwrap_err(), Error::BeingRemoved);
+    drop(by(C, 2).unwrap());
+    // An open by a name that is not known may be by this one.
+    assert_eq!(open(&state, C, Modes::READ, Modes::NONE).unwrap_err(), Error::BeingRemoved);
+    other.stay(); // the other name
+    assert!(first.is_going());
+    other.remove_when_unused(counted(&gone));
+    drop(first);
+    assert_eq!(gone.load(Ordering::Relaxed), 0);
+    drop(same);
+    assert_eq!(gone.load(Ordering::Relaxed), 1);
+    assert_eq!(by(C, 2).unwrap_err(), Error::BeingRemoved);
+    drop(other);
+    assert_eq!(gone.load(Ordering::Relaxed), 2);
     assert_quiet(&state);
 }
