@@ -110,7 +110,8 @@ same_names() {
 }
 
 # Two of each append to one file under locks; every record is there once. REOPEN says whether each record is an open of its own. Linux's
-# SMB client appends at the end that it knows, so it must ask for the size each time: `now` is a mount that does.
+# SMB client appends at the end that it knows, so it must ask for the size each time. And when a lease is broken, Linux 6.1 tells the
+# server only the locks of one of the opens: two programs on one machine can hold the same lock then. `now` is a mount without both.
 appended() {
 	file=log-$1
 	pids=
@@ -199,7 +200,7 @@ check "mounts, SMB 3.0, sealed" mount_smb sealed30 3.0 seal
 check "mounts, SMB 3.1.1" mount_smb smb 3.1.1
 check "mounts, SMB 3.1.1, sealed" mount_smb sealed 3.1.1 seal
 check "mounts, SMB 3.1.1, multichannel" mount_multichannel
-check "mounts, SMB 3.1.1, without a cache of attributes" mount_smb now 3.1.1 actimeo=0
+check "mounts, SMB 3.1.1, without leases and a cache of attributes" mount_smb now 3.1.1 nolease,actimeo=0
 # SQLite changes a lock that it holds for reading into one for writing. SMB has no such change, so SQLite needs locks that stay here.
 check "mounts, SMB 3.1.1, with its locks here" mount_smb nobrl 3.1.1 nobrl
 for mount in $MOUNTS; do
@@ -213,7 +214,7 @@ if [ "$PEER" = 0 ]; then
 	both_ways "a lock holds, and who waits gets it" locked
 fi
 both "git" in_git
-both "stress-ng dentry" entries 20000
+CHECK_LIMIT_S=150 both "stress-ng dentry" entries 3000
 check "nobrl, sqlite" day in_sqlite /mnt/nobrl/day-nobrl smb
 check "smb, extended attributes" day attributes /mnt/smb/attributes smb
 if [ "$PEER" = 0 ]; then

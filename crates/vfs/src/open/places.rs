@@ -96,7 +96,8 @@ impl Places {
                 (*link, name.at.clone())
             }
             None => {
-                let (link, at) = (Link(*next), Arc::new(Mutex::new((beside.folder.clone(), beside.name.into()))));
+                let (link, at) =
+                    (Link(*next), Arc::new(Mutex::new((beside.folder.clone(), beside.name.into()))));
                 *next += 1;
                 names.insert(link, Name { at: at.clone(), opens: 1 });
                 (link, at)

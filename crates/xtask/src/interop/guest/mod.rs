@@ -78,7 +78,21 @@ impl Guest<'_> {
             .disk
             .as_ref()
             .map(|disk| format!("file={},if=virtio,format=raw,snapshot=on,cache=unsafe", disk.display()));
-        let mut args = vec!["-M", "q35", "-cpu", "max", "-m", &memory, "-nodefaults", "-display", "none"];
+        let mut args = vec![
+            "-M",
+            "q35",
+            "-smp",
+            "2",
+            "-accel",
+            "tcg,thread=multi",
+            "-cpu",
+            "max",
+            "-m",
+            &memory,
+            "-nodefaults",
+            "-display",
+            "none",
+        ];
         args.extend(["-no-reboot", "-kernel", &kernel, "-initrd", &initial]);
         args.extend(["-append", "console=ttyS0 panic=-1 quiet", "-device", "virtio-rng-pci"]);
         args.extend(["-serial", &console, "-chardev", &talk, "-serial", "chardev:talk"]);

@@ -18,7 +18,7 @@ use place::{PASSWORD, Place, USER};
 
 const EXPECTED: &str = "interop/linux/expected.toml";
 const CHECKS: &str = "interop/linux";
-/// For the whole machine. The processor is emulated, so everything takes some ten times as long as it should.
+/// For the whole machine. Its processors are emulated, so everything takes some ten times as long as it should.
 const LIMIT: Duration = Duration::from_secs(360);
 const CLIENT: &str = "linux";
 const MODULES: &[&str] = &[
