@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::control::Status;
+use admin::control::{Listener, ListenerStatus, Status};
 use admin::{Bonjour, Protocol, Settings};
 use lock::{Mutex, rank};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use wsd::{Device, Responder};
+use wsd::{Device, Responder, Sockets};
 
 use crate::here;
 use crate::running::{Current, View};
@@ -25,6 +25,7 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 pub(crate) struct WsdView {
     uuid: [u8; 16],
     ports: Ports,
+    sockets: watch::Receiver<Sockets>,
     /// Gone once it has stopped.
     speaker: Mutex<Option<Speaker>, rank::WsdSpeaker>,
 }
@@ -39,8 +40,9 @@ impl WsdView {
     /// Begins to announce what these settings say, at the ports that were bound. `uuid` is the server's for ever.
     pub(crate) fn start(current: &Current, uuid: [u8; 16], ports: Ports) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
-        let speaker = Mutex::new(Some(Speaker { wanted, task: tokio::spawn(speak(changes)) }));
-        let view = Arc::new(Self { uuid, ports, speaker });
+        let (answering, sockets) = watch::channel(Sockets::default());
+        let speaker = Mutex::new(Some(Speaker { wanted, task: tokio::spawn(speak(changes, answering)) }));
+        let view = Arc::new(Self { uuid, ports, sockets, speaker });
         view.want(&current.settings);
         view
     }
@@ -65,7 +67,16 @@ impl WsdView {
 }
 
 impl View for WsdView {
-    fn report(&self, _: &mut Status) {}
+    fn report(&self, status: &mut Status) {
+        let Sockets { udp, tcp } = self.sockets.borrow().clone();
+        for (transport, addresses) in [("udp", udp), ("tcp", tcp)] {
+            status.listeners.extend(addresses.into_iter().map(|address| ListenerStatus {
+                protocol: Listener::Wsd,
+                transport: transport.into(),
+                address,
+            }));
+        }
+    }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         self.want(&current.settings);
@@ -74,7 +85,7 @@ impl View for WsdView {
 }
 
 /// Announces what is wanted until the view is gone.
-async fn speak(mut wanted: watch::Receiver<Option<Device>>) {
+async fn speak(mut wanted: watch::Receiver<Option<Device>>, sockets: watch::Sender<Sockets>) {
     let mut responder: Option<Responder> = None;
     loop {
         let changed = wanted.changed().await;
@@ -84,7 +95,8 @@ async fn speak(mut wanted: watch::Receiver<Option<Device>>) {
         if changed.is_err() {
             return;
         }
-        responder = wanted.borrow_and_update().clone().map(Responder::start);
+        let device = wanted.borrow_and_update().clone();
+        responder = device.map(|device| Responder::start(device, sockets.clone()));
     }
 }
 

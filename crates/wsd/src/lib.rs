@@ -20,4 +20,4 @@ pub mod wire;
 
 mod server;
 
-pub use server::{Device, Responder};
+pub use server::{Device, Responder, Sockets};

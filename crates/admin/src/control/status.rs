@@ -52,6 +52,8 @@ pub struct ListenerStatus {
 pub enum Listener {
     /// Multicast DNS.
     Bonjour,
+    /// WS-Discovery.
+    Wsd,
     /// A protocol with a port of its own.
     #[serde(untagged)]
     Protocol(Protocol),
@@ -63,6 +65,7 @@ impl Listener {
     pub fn title(self) -> &'static str {
         match self {
             Self::Bonjour => "Bonjour",
+            Self::Wsd => "WS-Discovery",
             Self::Protocol(protocol) => protocol.title(),
         }
     }

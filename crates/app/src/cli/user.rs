@@ -17,8 +17,8 @@ pub(crate) enum User {
   pass show ada | fourfold user add ada --password-stdin
   fourfold user add ada --chap-secret                   for iSCSI initiators, too
 
-Without --uid the account acts as the Unix user of the same name. Where there is none, a server that runs as root
-lets it act as `default-user` of its settings, else as nobody (uid 65534); another server acts as its own user.
+Without --uid the account acts as the Unix user of the same name. If this machine has no such user, the account acts
+as `default-user` of the settings, or as nobody (uid 65534). A server that does not run as root acts as its own user.
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Add {
         #[command(flatten)]

@@ -34,8 +34,8 @@ const FILES: usize = 2500;
 const HELD_FOR: Duration = Duration::from_secs(8);
 /// Memory that the server may have at any time.
 const MOST: u64 = 512 * MIB;
-/// Memory that it may have when it is idle again, not counting the program itself. A debug build, whose frames on the
-/// threads' stacks are larger, has 66 MiB.
+/// Memory that it may have when it is idle again, not counting the program itself. A release build has 46 MiB. A debug
+/// build, whose frames on the threads' stacks are larger, has 66 MiB.
 const IDLE: u64 = if cfg!(debug_assertions) { 80 * MIB } else { 50 * MIB };
 /// How soon.
 const IDLE_WITHIN: Duration = Duration::from_secs(60);

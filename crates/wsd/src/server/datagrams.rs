@@ -16,7 +16,7 @@ use crate::wire::namespace::{DEVICE_PROFILE, PUBLICATION};
 use crate::wire::request::{Ask, MOST_BYTES, Request, Type as Kind};
 
 /// WS-Discovery 2.4.
-const PORT: u16 = 3702;
+pub(super) const PORT: u16 = 3702;
 const GROUP_V4: Ipv4Addr = Ipv4Addr::new(239, 255, 255, 250);
 const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 0xC);
 /// Answers of one link that wait for their time.

@@ -7,7 +7,7 @@ mod metadata;
 #[cfg(test)]
 mod testing;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -53,12 +53,21 @@ pub struct Responder {
     task: JoinHandle<()>,
 }
 
+/// The addresses at which a device answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// Datagrams: what is looked for.
+    pub udp: Vec<SocketAddr>,
+    /// HTTP: descriptions.
+    pub tcp: Vec<SocketAddr>,
+}
+
 impl Responder {
-    /// Begins to announce the device. What cannot be done is logged. Needs a tokio runtime.
+    /// Begins to announce the device, and keeps `sockets` current. What cannot be done is logged. Needs a tokio runtime.
     #[must_use]
-    pub fn start(device: Device) -> Self {
+    pub fn start(device: Device, sockets: watch::Sender<Sockets>) -> Self {
         let (stop, stopping) = watch::channel(false);
-        Self { stop, task: tokio::spawn(announce(device, stopping)) }
+        Self { stop, task: tokio::spawn(announce(device, stopping, sockets)) }
     }
 
     /// Says Bye.
@@ -124,17 +133,20 @@ impl Announced {
 }
 
 /// Announces the device on the links that there are. When these change, it begins anew.
-async fn announce(device: Device, mut stopping: watch::Receiver<bool>) {
+async fn announce(device: Device, mut stopping: watch::Receiver<bool>, sockets: watch::Sender<Sockets>) {
     let mut announced = Announced::new(device);
     loop {
         let links = links::of(&announced.device.listen);
         let shared = Arc::new(announced);
         let (open, tasks) = begin(&shared, &links);
+        let at = |port| open.iter().map(|open| open.link.at(port)).collect();
+        sockets.send_replace(Sockets { udp: at(datagrams::PORT), tcp: at(links::HTTP_PORT) });
         let is_over = tokio::select! {
             () = stay(&shared, &open, &links) => false,
             _ = stopping.wait_for(|stop| *stop) => true,
         };
         drop(tasks); // ends them
+        sockets.send_replace(Sockets::default());
         if is_over {
             let bye = || answer::bye(&message_id(), shared.sequence(), &shared.endpoint);
             return repeat(&BYE_AFTER, &open, |_| bye()).await;
