@@ -84,6 +84,11 @@ impl Volume {
         }
     }
 
+    /// Whether another client may have data of this file in its cache only: size and times of the host are too old then.
+    pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
+        self.state.is_written_behind(file, &Stream::Data, actor.party)
+    }
+
     /// The same after the change: for a lease granted while it was made.
     pub(crate) fn recall_late(&self, actor: &Actor, file: FileId, cause: Cause) {
         self.recall_stream_late(actor, file, &Stream::Data, cause);

@@ -345,6 +345,16 @@ impl State {
     }
 }
 
+impl State {
+    /// Whether a party other than `by` may have changes of this stream in its cache that nobody else knows of.
+    pub fn is_written_behind(&self, file: FileId, stream: &Stream, by: Party) -> bool {
+        let behind = |lease: &LeaseEntry| {
+            lease.stream == *stream && lease.minds(by) && lease.held.meets(Caching::WRITE)
+        };
+        self.table.look(file, |entry| entry.leases.iter().any(behind)).unwrap_or(false)
+    }
+}
+
 /// A lease. The last guard of it gives it back when dropped; an open can keep one (`OpenGuard::keep`).
 pub struct Lease {
     state: State,

@@ -12,7 +12,8 @@ pub(super) fn link(call: &Call<'_>, request: Request<'_>) -> Res {
         ResFail::new(fail.status, ResOk { attributes: file.attributes(), link_dir_wcc: fail.body })
     })?;
     let linked = linked(&file, &folder, &request.link.name);
-    let attributes = file.found.object.attributes().ok().map(|now| file.fattr(&now));
+    let now = file.found.object.attributes().ok();
+    let attributes = now.and_then(|now| file.current(file.found.object.id(), &now));
     match linked {
         Ok(change) => Ok(ResOk { attributes, link_dir_wcc: folder.wcc(&change) }),
         Err(status) => Err(ResFail::new(status, ResOk { attributes, link_dir_wcc: folder.wcc_now() })),

@@ -18,7 +18,7 @@ pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
         Ok((handle, attributes)) => {
             let ok = ResOk {
                 object: FileHandle::new(handle.as_bytes()),
-                attributes: Some(attributes),
+                attributes,
                 dir_attributes: folder.attributes(),
             };
             put(w, &Ok::<_, ResFail>(ok));
@@ -27,7 +27,7 @@ pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     }
 }
 
-fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Fattr3), Status> {
+fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Option<Fattr3>), Status> {
     let volume = &folder.export.volume;
     if folder.found.attributes.kind != Kind::Folder {
         return Err(Status::NOTDIR);
@@ -39,9 +39,9 @@ fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Fattr3
             Looked::File(found) => found,
             Looked::Sidecar(sidecar) => {
                 let handle = call.seal_view(folder, View::Sidecar, sidecar.owner.key());
-                return Ok((handle, folder.fattr(&sidecar.attributes)));
+                return Ok((handle, Some(folder.fattr(&sidecar.attributes))));
             }
         },
     };
-    Ok((call.seal(folder, &found), folder.fattr(&found.attributes)))
+    Ok((call.seal(folder, &found), folder.current(found.object.id(), &found.attributes)))
 }

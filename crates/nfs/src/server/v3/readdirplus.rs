@@ -45,7 +45,7 @@ fn push(
         fileid: entry.id.0,
         name: Name::new(entry.name()),
         cookie: entry.cookie,
-        attributes: details.map(|details| folder.fattr(&details.attributes)),
+        attributes: details.and_then(|details| folder.current(entry.id, &details.attributes)),
         handle: handle.as_ref().map(|handle| FileHandle::new(handle.as_bytes())),
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vfs::backend::Found;
 use vfs::state::Party;
-use vfs::{Actor, Attributes, Change, HostKey, Kind, Looked, SetAttributes, Time};
+use vfs::{Actor, Attributes, Change, FileId, HostKey, Kind, Looked, SetAttributes, Time};
 
 use crate::server::export::Export;
 use crate::server::handle::{Named, Sealed, View};
@@ -79,7 +79,14 @@ impl Target {
 
     /// The target's own attributes as of the start of the call.
     pub(super) fn attributes(&self) -> Option<Fattr3> {
-        Some(self.fattr(&self.found.attributes))
+        self.current(self.found.object.id(), &self.found.attributes)
+    }
+
+    /// Attributes of a file of the same export that go along with a reply. There are none while another client may have
+    /// data in its cache: this client then asks by GETATTR, for which that client must write them.
+    pub(super) fn current(&self, file: FileId, attributes: &Attributes) -> Option<Fattr3> {
+        let is_current = !self.export.volume.is_written_behind(&self.actor, file);
+        is_current.then(|| self.fattr(attributes))
     }
 
     /// Before and after a change.

@@ -108,3 +108,32 @@ async fn after_a_second_the_client_is_told_to_ask_again() {
     assert_eq!(start.elapsed().as_secs(), 2);
     drop(holder);
 }
+
+#[tokio::test(start_paused = true)]
+async fn attributes_wait_until_what_is_cached_elsewhere_is_written() {
+    let bench = bench().await;
+    let attributes = async || {
+        let request = v3::getattr::Request { object: Opaque::new(&bench.handle) };
+        let answer = bench.one.call((v3::PROGRAM, 3, v3::Procedure::GETATTR.0), &request).await;
+        answer.value::<v3::getattr::Res>().map(|ok| ok.attributes).map_err(|fail| fail.status)
+    };
+    let before = attributes().await.unwrap();
+    let holder = Holder::new(&bench);
+    // A reply of another call does not tell what is too old.
+    let request = v3::access::Request { object: Opaque::new(&bench.handle), access: 1 };
+    let answer = bench.one.call((v3::PROGRAM, 3, v3::Procedure::ACCESS.0), &request).await;
+    assert_eq!(answer.value::<v3::access::Res>().unwrap().attributes, None);
+    let holder = tokio::spawn(async {
+        let mut holder = holder;
+        let notice = holder.notices.recv().await.unwrap();
+        assert!(!notice.to.meets(Caching::WRITE) && notice.to.meets(Caching::READ));
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        holder.lease.acknowledge(notice.to).unwrap();
+        holder
+    });
+    let (start, now) = (Instant::now(), attributes().await.unwrap());
+    assert_eq!((start.elapsed().as_millis(), now.size), (200, before.size));
+    let answer = bench.one.call((v3::PROGRAM, 3, v3::Procedure::ACCESS.0), &request).await;
+    assert!(answer.value::<v3::access::Res>().unwrap().attributes.is_some());
+    drop(holder.await.unwrap());
+}
