@@ -45,11 +45,11 @@ impl Reply {
         self.len() == 0
     }
 
-    /// All of it in memory, for a transport that sends it in one piece. Fails when the file has shrunk meanwhile.
+    /// All of it in memory, for a transport that sends it in one piece. Zeros stand for what was truncated meanwhile.
     pub fn into_bytes(self) -> vfs::Result<Vec<u8>> {
         let mut bytes = self.head;
         if let Some(data) = self.body {
-            data.append_to(&mut bytes)?;
+            data.append_or_zeros_to(&mut bytes)?;
         }
         bytes.resize(bytes.len() + self.tail, 0);
         Ok(bytes)
@@ -94,6 +94,9 @@ pub struct Limits {
     pub unfinished: Duration,
     /// File data for a client on this machine is copied into the socket, not sent from the page cache.
     pub copies_for_local: bool,
+    /// Where a file is truncated after the length of a reply was promised, the client gets zeros. Without this the
+    /// connection ends, for protocols whose data must not change silently.
+    pub zeros_for_truncated: bool,
     /// What the client sends is acknowledged at once, for clients whose next bytes wait for that (Nagle's algorithm).
     pub acknowledges_at_once: bool,
     /// Messages are handed to the protocol strictly one after the other: the watchdog moves a connection only while an answer is
@@ -109,6 +112,7 @@ impl Default for Limits {
             patience: Duration::from_secs(60),
             unfinished: Duration::from_secs(60),
             copies_for_local: true,
+            zeros_for_truncated: true,
             acknowledges_at_once: false,
             begins_in_order: false,
         }
@@ -168,7 +172,7 @@ pub async fn serve<P: Protocol>(
     let (half, write) = stream.into_split();
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,
-        outbox: Arc::new(Outbox::new(write, limits.copies_for_local, peer.memory.clone())),
+        outbox: Arc::new(Outbox::new(write, limits, peer.memory.clone())),
         allowance: peer.memory.clone(),
         limits,
         counters: peer.counters.clone(),

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use vfs::Payload;
 
 use crate::buffers::replies;
-use crate::connection::Reply;
+use crate::connection::{Limits, Reply};
 use crate::memory::{Allowance, Owed};
 use crate::place;
 
@@ -25,6 +25,8 @@ const LONG: usize = 64 * 1024;
 const CHARGED: usize = 32 * 1024;
 /// Less than this is not charged: the heads of replies whose data the kernel sends.
 const NOT_CHARGED: usize = 8 * 1024;
+/// What is sent in place of data that are not there any more.
+static ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
 /// Most pieces handed to the kernel in one send.
 const PIECES: usize = 64;
 
@@ -39,6 +41,8 @@ pub struct Outbox {
     /// both sides; 5 clients: 1.1 times. The server's own share of that time grows, though. Over a network the copy
     /// would be pure cost.
     copies: bool,
+    /// [`Limits::zeros_for_truncated`].
+    zeros_for_truncated: bool,
     /// The last reply was a long one.
     sent_long: AtomicBool,
     queue: Mutex<Queue, rank::Outbox>,
@@ -92,10 +96,10 @@ impl Piece {
 }
 
 impl Outbox {
-    pub(crate) fn new(half: OwnedWriteHalf, copies_for_local: bool, allowance: Arc<Allowance>) -> Self {
+    pub(crate) fn new(half: OwnedWriteHalf, limits: Limits, allowance: Arc<Allowance>) -> Self {
         let queue = Mutex::new(Queue::new(Owed::new(allowance.clone())));
         let local = half.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-        let copies = local && copies_for_local;
+        let copies = local && limits.copies_for_local;
         if local {
             // There is nothing to learn about a loopback. BBR does, and slows down: reads of 1 MiB every 33 ms then took up to 90 ms
             // each, and take no more than 20 without. Linux always has this one.
@@ -105,6 +109,7 @@ impl Outbox {
             half,
             local,
             copies,
+            zeros_for_truncated: limits.zeros_for_truncated,
             sent_long: AtomicBool::new(false),
             queue,
             waiting: AtomicUsize::new(0),
@@ -151,7 +156,9 @@ impl Outbox {
                 None => reply.body = Some(data),
                 Some(reserved) => {
                     let mut bytes = replies::take();
-                    if let Err(error) = data.append_to(&mut bytes) {
+                    let append =
+                        if self.zeros_for_truncated { Payload::append_or_zeros_to } else { Payload::append_to };
+                    if let Err(error) = append(data, &mut bytes) {
                         // The length has been promised already.
                         tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
                         return self.close();
@@ -321,12 +328,15 @@ impl Outbox {
             None => return Ok(0),
             Some(Piece::File { fd, offset, length }) => {
                 let mut from = offset + queue.sent as u64;
-                let count = rustix::fs::sendfile(socket, fd, Some(&mut from), length - queue.sent)?;
-                if count == 0 {
-                    // The file shrank since the length was promised: the reply can no longer be kept true.
-                    return Err(io::ErrorKind::UnexpectedEof.into());
+                let left = length - queue.sent;
+                match rustix::fs::sendfile(socket, fd, Some(&mut from), left)? {
+                    // The file was truncated after the length had been promised.
+                    0 if self.zeros_for_truncated => {
+                        rustix::net::send(socket, &ZEROS[..left.min(ZEROS.len())], SendFlags::NOSIGNAL)?
+                    }
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => count,
                 }
-                count
             }
             Some(Piece::Bytes(_)) => {
                 let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(queue.pieces.len().min(PIECES));

@@ -1,7 +1,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::Result;
+use crate::{Error, Result};
 use crate::backend::host;
 
 /// Data on its way to a client, copied as late as possible or not at all.
@@ -29,15 +29,28 @@ impl Payload {
         }
     }
 
-    /// Appends all of it, for who must see the bytes. Fails when the file has shrunk meanwhile.
+    /// Appends all of it. `Io` when the file has been truncated meanwhile.
     pub fn append_to(self, into: &mut Vec<u8>) -> Result<()> {
+        let end = into.len() + self.len();
+        self.append_what_is_there(into)?;
+        if into.len() == end { Ok(()) } else { Err(Error::Io) }
+    }
+
+    /// Appends as many bytes as it is long, for a reply that has promised its length: zeros where the file has been
+    /// truncated meanwhile.
+    pub fn append_or_zeros_to(self, into: &mut Vec<u8>) -> Result<()> {
+        let end = into.len() + self.len();
+        self.append_what_is_there(into)?;
+        into.resize(end, 0);
+        Ok(())
+    }
+
+    fn append_what_is_there(self, into: &mut Vec<u8>) -> Result<()> {
         match self {
-            Self::Bytes(bytes) => {
-                into.extend_from_slice(&bytes);
-                Ok(())
-            }
-            Self::File { fd, offset, length } => host::append(&fd, offset, length, into),
+            Self::Bytes(bytes) => into.extend_from_slice(&bytes),
+            Self::File { fd, offset, length } => host::append(&fd, offset, length, into)?,
         }
+        Ok(())
     }
 
     /// Whether nothing will be sent.

@@ -99,6 +99,7 @@ pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, 
         acknowledges_at_once: true,
         begins_in_order: true,
         copies_for_local: false,
+        zeros_for_truncated: false, // a disk that has lost blocks has an error, no zeros
         ..Limits::default()
     };
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;

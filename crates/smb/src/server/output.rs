@@ -122,7 +122,7 @@ impl Output {
     }
 
     fn take_in(&mut self, data: Payload) {
-        if let Err(error) = data.append_to(&mut self.bytes) {
+        if let Err(error) = data.append_or_zeros_to(&mut self.bytes) {
             // The length has been promised already.
             tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
             self.broken = true;
