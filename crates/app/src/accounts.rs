@@ -22,20 +22,20 @@ pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Director
 
 /// What the identities of accounts are made from on this machine.
 pub(crate) fn host(default_user: Option<String>) -> Host {
-    Host { unix: UnixAccounts::system(), own: own(), default_user }
+    Host { unix: UnixAccounts::NameService, own: own(), default_user }
 }
 
 /// The numbers of the groups whose members may enter a share. A name that no group has stands for a group without
 /// members: a share must not be open to everybody because the groups that it names are unknown.
 pub(crate) fn groups(names: &[String]) -> Vec<u32> {
-    let unix = UnixAccounts::system();
+    let unix = UnixAccounts::NameService;
     names.iter().map(|name| unix.group(name).map_or(NO_GROUP, |group| group.gid)).collect()
 }
 
 /// What the settings say of accounts and groups that do not exist, each with its place.
 pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // said by who needs the accounts
-    let unix = UnixAccounts::system();
+    let unix = UnixAccounts::NameService;
     let typed = |name: &str| settings.users.iter().any(|user| user.name == name && user.password.is_some());
     let known = |name: &str| typed(name) || file.find(name).is_some();
     let proves = |name: &str| {

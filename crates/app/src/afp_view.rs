@@ -127,7 +127,7 @@ impl Told {
             signature: server.afp_signature.unwrap_or(self.server_id),
             name: here::server_name(server),
             guest: guests.then(Identity::anonymous),
-            unix: Arc::new(UnixAccounts::system()),
+            unix: Arc::new(UnixAccounts::NameService),
             logins: logins(&server.afp_logins),
             login_guard: self.login_guard.clone(),
             greeting: server.afp_greeting.clone(),

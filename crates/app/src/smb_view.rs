@@ -82,7 +82,7 @@ fn config(
         comment: "Fourfold".into(),
         shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
         accounts: Arc::new(current.accounts.clone()),
-        unix: Arc::new(UnixAccounts::system()),
+        unix: Arc::new(UnixAccounts::NameService),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         login_guard: login_guard.clone(),
         require_signing: settings.server.smb_signing_required,

@@ -87,10 +87,10 @@ impl Host {
         match (ids.uid, self.unix.user(name)) {
             (Some(uid), _) if uid == self.own.uid && ids.gid.is_none() => (self.own.clone(), Basis::Set),
             (Some(uid), _) => (self.numbered(uid, ids.gid), Basis::Set),
-            (None, Some(user)) => (self.of(user, ids.gid), Basis::HostUser),
+            (None, Some(user)) => (self.of(&user, ids.gid), Basis::HostUser),
             (None, None) if !self.own.is_root() => (self.own.clone(), Basis::Server),
             (None, None) => match self.default_user.as_deref().and_then(|name| self.unix.user(name)) {
-                Some(user) => (self.of(user, ids.gid), Basis::DefaultUser),
+                Some(user) => (self.of(&user, ids.gid), Basis::DefaultUser),
                 None => (Identity::anonymous(), Basis::Anonymous),
             },
         }
@@ -98,7 +98,7 @@ impl Host {
 
     fn numbered(&self, uid: u32, gid: Option<u32>) -> Identity {
         match self.unix.user_numbered(uid) {
-            Some(user) => self.of(user, gid),
+            Some(user) => self.of(&user, gid),
             None => Identity { uid, gid: gid.unwrap_or(ANONYMOUS), groups: Vec::new() },
         }
     }

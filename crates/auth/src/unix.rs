@@ -1,18 +1,25 @@
-//! The Unix accounts of this machine, read from `/etc/passwd` and `/etc/group`.
-//!
-//! Accounts that come from elsewhere (LDAP, sssd) are not in these files and are not seen: asking for them takes the
-//! C library's name service switch. Such an account can be tied to its number with `uid` in the settings.
+//! The Unix users and groups of this machine, as its name service has them (nsswitch.conf): those of `/etc/passwd`, and
+//! those of LDAP, sssd and others.
 
-use std::path::Path;
+use std::ffi::CString;
 
-/// What `/etc/passwd` and `/etc/group` said.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UnixAccounts {
-    users: Vec<UnixUser>,
-    groups: Vec<UnixGroup>,
+use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+
+/// Where users and groups are looked up. A look-up may take as long as the name service does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnixAccounts {
+    /// The name service of this machine.
+    NameService,
+    /// These, for tests.
+    Listed {
+        /// The users.
+        users: Vec<UnixUser>,
+        /// The groups.
+        groups: Vec<UnixGroup>,
+    },
 }
 
-/// A line of `/etc/passwd`.
+/// A user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnixUser {
     /// Its name.
@@ -23,7 +30,7 @@ pub struct UnixUser {
     pub gid: u32,
 }
 
-/// A line of `/etc/group`.
+/// A group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnixGroup {
     /// Its name.
@@ -35,58 +42,87 @@ pub struct UnixGroup {
 }
 
 impl UnixAccounts {
-    /// Those of this machine. A file that cannot be read counts as empty.
-    #[must_use]
-    pub fn system() -> Self {
-        Self::read(Path::new("/etc"))
-    }
-
-    /// Those of `passwd` and `group` in a folder.
-    #[must_use]
-    pub fn read(folder: &Path) -> Self {
-        let text = |name| std::fs::read(folder.join(name)).unwrap_or_default();
-        let (passwd, group) = (text("passwd"), text("group"));
-        Self::parse(&String::from_utf8_lossy(&passwd), &String::from_utf8_lossy(&group))
-    }
-
-    /// The files' texts, passwd(5) and group(5). Lines that are not well formed are passed over.
+    /// The texts of `/etc/passwd` and `/etc/group`, passwd(5) and group(5). Lines that are not well formed are ignored.
     #[must_use]
     pub fn parse(passwd: &str, group: &str) -> Self {
-        Self {
+        Self::Listed {
             users: passwd.lines().filter_map(user).collect(),
             groups: group.lines().filter_map(group_of).collect(),
         }
     }
 
-    /// The user of a name.
+    /// The user of a name. `None` also when the name service fails, which is logged.
     #[must_use]
-    pub fn user(&self, name: &str) -> Option<&UnixUser> {
-        self.users.iter().find(|user| user.name == name)
+    pub fn user(&self, name: &str) -> Option<UnixUser> {
+        match self {
+            Self::NameService => answered(User::from_name(name), &name).map(UnixUser::from),
+            Self::Listed { users, .. } => users.iter().find(|user| user.name == name).cloned(),
+        }
     }
 
     /// The first user of a number.
     #[must_use]
-    pub fn user_numbered(&self, uid: u32) -> Option<&UnixUser> {
-        self.users.iter().find(|user| user.uid == uid)
+    pub fn user_numbered(&self, uid: u32) -> Option<UnixUser> {
+        match self {
+            Self::NameService => answered(User::from_uid(Uid::from_raw(uid)), &uid).map(UnixUser::from),
+            Self::Listed { users, .. } => users.iter().find(|user| user.uid == uid).cloned(),
+        }
     }
 
     /// The group of a name.
     #[must_use]
-    pub fn group(&self, name: &str) -> Option<&UnixGroup> {
-        self.groups.iter().find(|group| group.name == name)
+    pub fn group(&self, name: &str) -> Option<UnixGroup> {
+        match self {
+            Self::NameService => answered(Group::from_name(name), &name).map(UnixGroup::from),
+            Self::Listed { groups, .. } => groups.iter().find(|group| group.name == name).cloned(),
+        }
     }
 
     /// The first group of a number.
     #[must_use]
-    pub fn group_numbered(&self, gid: u32) -> Option<&UnixGroup> {
-        self.groups.iter().find(|group| group.gid == gid)
+    pub fn group_numbered(&self, gid: u32) -> Option<UnixGroup> {
+        match self {
+            Self::NameService => answered(Group::from_gid(Gid::from_raw(gid)), &gid).map(UnixGroup::from),
+            Self::Listed { groups, .. } => groups.iter().find(|group| group.gid == gid).cloned(),
+        }
     }
 
     /// The groups of a user beside its first one.
     #[must_use]
     pub fn groups_of(&self, user: &UnixUser) -> Vec<u32> {
-        let others = self.groups.iter().filter(|g| g.gid != user.gid && g.members.contains(&user.name));
-        others.map(|g| g.gid).collect()
+        let mut all = match self {
+            Self::NameService => {
+                let Ok(name) = CString::new(user.name.as_str()) else { return Vec::new() };
+                let groups = getgrouplist(&name, Gid::from_raw(user.gid)).map(Some);
+                answered(groups, &user.name).unwrap_or_default().into_iter().map(Gid::as_raw).collect()
+            }
+            Self::Listed { groups, .. } => {
+                let of_user = groups.iter().filter(|group| group.members.contains(&user.name));
+                of_user.map(|group| group.gid).collect::<Vec<_>>()
+            }
+        };
+        all.retain(|gid| *gid != user.gid);
+        all
+    }
+}
+
+/// What the name service answered about somebody.
+fn answered<T>(answer: nix::Result<Option<T>>, about: &dyn std::fmt::Display) -> Option<T> {
+    answer.unwrap_or_else(|error| {
+        tracing::warn!(%error, %about, "the name service of the host cannot be asked");
+        None
+    })
+}
+
+impl From<User> for UnixUser {
+    fn from(user: User) -> Self {
+        Self { name: user.name, uid: user.uid.as_raw(), gid: user.gid.as_raw() }
+    }
+}
+
+impl From<Group> for UnixGroup {
+    fn from(group: Group) -> Self {
+        Self { name: group.name, gid: group.gid.as_raw(), members: group.mem }
     }
 }
 
@@ -115,12 +151,24 @@ mod tests {
             "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000:Ada,,,:/home/ada:/bin/bash\n+nis\nbad:x:y:z\n";
         let group = "root:x:0:\nada:x:1000:ada\nstaff:x:50:grace,ada\nempty:x:51\n# no group\n";
         let accounts = UnixAccounts::parse(passwd, group);
-        let ada = accounts.user("ada").unwrap();
+        let ada = &accounts.user("ada").unwrap();
         assert_eq!((ada.uid, ada.gid), (1000, 1000));
         assert_eq!(accounts.groups_of(ada), [50]);
         assert_eq!(accounts.user_numbered(0).unwrap().name, "root");
         assert_eq!(accounts.group("staff").unwrap().members, ["grace", "ada"]);
         assert_eq!(accounts.group("empty").unwrap().gid, 51);
         assert!(accounts.user("bad").is_none() && accounts.user("+nis").is_none());
+    }
+
+    #[test]
+    fn the_name_service_knows_root() {
+        let host = UnixAccounts::NameService;
+        let root = host.user("root").unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert_eq!(host.user_numbered(0), Some(root.clone()));
+        assert_eq!(host.group_numbered(0).unwrap().name, host.group("root").unwrap().name);
+        assert!(!host.groups_of(&root).contains(&0));
+        assert_eq!(host.user("no such user"), None);
+        assert_eq!(host.user("a\0b"), None);
     }
 }

@@ -156,8 +156,11 @@ impl Outbox {
                 None => reply.body = Some(data),
                 Some(reserved) => {
                     let mut bytes = replies::take();
-                    let append =
-                        if self.zeros_for_truncated { Payload::append_or_zeros_to } else { Payload::append_to };
+                    let append = if self.zeros_for_truncated {
+                        Payload::append_or_zeros_to
+                    } else {
+                        Payload::append_to
+                    };
                     if let Err(error) = append(data, &mut bytes) {
                         // The length has been promised already.
                         tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");

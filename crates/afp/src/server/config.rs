@@ -113,7 +113,7 @@ impl Config {
             machine_type: "Fourfold".into(),
             shares,
             accounts,
-            unix: Arc::default(),
+            unix: Arc::new(UnixAccounts::NameService),
             guest: None,
             logins: Logins::default(),
             login_guard: Arc::default(),

@@ -22,11 +22,11 @@ const MEANINGS: [(&str, Named); 4] = [
 ];
 
 /// What somebody is called.
-fn name(named: Named, unix: &UnixAccounts) -> Option<&str> {
+fn name(named: Named, unix: &UnixAccounts) -> Option<String> {
     match named {
-        Named::User(number) => unix.user_numbered(number).map(|user| &*user.name),
-        Named::Group(number) => unix.group_numbered(number).map(|group| &*group.name),
-        other => MEANINGS.iter().find(|(_, meaning)| *meaning == other).map(|(name, _)| *name),
+        Named::User(number) => unix.user_numbered(number).map(|user| user.name),
+        Named::Group(number) => unix.group_numbered(number).map(|group| group.name),
+        other => MEANINGS.iter().find(|(_, meaning)| *meaning == other).map(|(name, _)| (*name).into()),
     }
 }
 
@@ -89,11 +89,11 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
         _ => return Err(ResultCode::PARAM_ERROR),
     };
     let name = match id {
-        Named::User(0) | Named::Group(0) => "",
+        Named::User(0) | Named::Group(0) => String::new(),
         _ => name(id, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?,
     };
     Ok(Reply::encoded(|w| match asked.subfunction {
-        MapId::USER_TO_NAME | MapId::GROUP_TO_NAME => MappedId::Name(&short(name)).encode(w),
+        MapId::USER_TO_NAME | MapId::GROUP_TO_NAME => MappedId::Name(&short(&name)).encode(w),
         _ => MappedId::Utf8(name.as_bytes()).encode(w),
     }))
 }
@@ -101,7 +101,8 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
 /// Either subfunction tells of users and groups alike.
 fn uuid_mapped(unix: &UnixAccounts, uuid: &Uuid) -> Outcome {
     let named = Named::of(uuid).ok_or(ResultCode::ITEM_NOT_FOUND)?;
-    let name = name(named, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?.as_bytes();
+    let name = name(named, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?;
+    let name = name.as_bytes();
     let (is_group, number) = match named {
         Named::User(number) => (false, number),
         Named::Group(number) => (true, number),

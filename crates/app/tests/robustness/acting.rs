@@ -92,7 +92,7 @@ fn the_default_user_is_who_such_accounts_act_as() {
     let mut smb = Smb::enter_share(server.smb_port, "share", ZOE).unwrap();
     assert_eq!(smb.open("secret", |_| ()), Err(SmbStatus::ACCESS_DENIED));
     smb.make("over smb", b"abc");
-    let daemon = auth::UnixAccounts::system();
+    let daemon = auth::UnixAccounts::NameService;
     let daemon = daemon.user("daemon").unwrap();
     assert_eq!(owner(&share.join("over smb")), (daemon.uid, daemon.gid));
 }

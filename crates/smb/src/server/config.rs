@@ -109,7 +109,7 @@ impl Config {
             comment: String::new(),
             shares,
             accounts,
-            unix: Arc::default(),
+            unix: Arc::new(UnixAccounts::NameService),
             guests: Guests::default(),
             login_guard: Arc::default(),
             require_signing: false,

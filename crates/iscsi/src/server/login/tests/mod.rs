@@ -49,7 +49,8 @@ static ACCOUNTS: LazyLock<Arc<Directory>> = LazyLock::new(|| {
     let state = tempfile::tempdir().unwrap();
     let own = Identity { uid: 7, gid: 7, groups: Vec::new() };
     let file = AccountFile::read(state.path()).unwrap();
-    let mut accounts = Directory::new(&file, Host { unix: UnixAccounts::default(), own, default_user: None });
+    let mut accounts =
+        Directory::new(&file, Host { unix: UnixAccounts::parse("", ""), own, default_user: None });
     for (name, secret) in [("ada", "secret of ada"), ("eve", "secret of eve"), ("bob", "bob")] {
         accounts.set(name, Ids::default(), false, Some(secret)).unwrap();
     }
