@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use admin::settings::{Mention, Role, Severity};
-use admin::{Diagnostic, Settings};
-use auth::{AccountFile, Directory, Host, Identity, Secret, UnixAccounts};
+use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
+use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
 use rustix::process::{getegid, geteuid, getgroups};
 
 /// The invalid gid, `(gid_t)-1`: no process and no user has it.
@@ -30,6 +30,25 @@ pub(crate) fn host(default_user: Option<String>) -> Host {
 pub(crate) fn groups(names: &[String]) -> Vec<u32> {
     let unix = UnixAccounts::NameService;
     names.iter().map(|name| unix.group(name).map_or(NO_GROUP, |group| group.gid)).collect()
+}
+
+/// Who may use a share, and what for.
+pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
+    let rule = |rule: &ClientRule| HostRule {
+        networks: rule.networks(),
+        grant: match rule.access {
+            Access::ReadWrite => Some(Grant::ReadWrite),
+            Access::ReadOnly => Some(Grant::ReadOnly),
+            Access::None => None,
+        },
+    };
+    SharePolicy {
+        read_only: share.read_only,
+        guests: share.guests,
+        users: share.users.clone(),
+        groups: groups(&share.groups),
+        hosts: share.clients.iter().map(rule).collect(),
+    }
 }
 
 /// What the settings say of accounts and groups that do not exist, each with its place.
@@ -59,7 +78,7 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
             ),
             Role::Group(share) if unix.group(name).is_none() => (
                 format!("this machine has no group {name:?}, so it opens the share {share:?} to no one"),
-                "write the name of a group of /etc/group",
+                "write the name of a group that `getent group` knows",
             ),
             _ => return None,
         };

@@ -116,7 +116,7 @@ impl Told {
         let server = &settings.server;
         let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp));
         let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
-        let guests = shares.iter().any(|share| share.options.guests);
+        let guests = shares.iter().any(|share| share.options.policy.guests);
         let change = server.afp_change_password.then(|| self.password_keeper(settings));
         if server.afp_logins.contains(&AfpLogin::Srp) && !current.accounts.all_have_verifiers() {
             tracing::info!(
@@ -154,11 +154,8 @@ impl Told {
         let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
         let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
         let options = ShareOptions {
-            read_only: share.read_only,
+            policy: accounts::policy(share),
             case_sensitive: share.case_sensitive,
-            guests: share.guests,
-            users: share.users.clone(),
-            groups: accounts::groups(&share.groups),
             time_machine: share.time_machine,
             size_limit: share.time_machine_size.filter(|_| share.time_machine),
             password: share.afp_password,

@@ -113,12 +113,9 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
             created: created.unwrap_or(SystemTime::UNIX_EPOCH).into(),
         },
         options: ShareOptions {
-            read_only: share.read_only,
+            policy: accounts::policy(share),
             case_sensitive: share.case_sensitive,
             require_encryption: share.encryption_required,
-            guests: share.guests,
-            users: share.users.clone(),
-            groups: accounts::groups(&share.groups),
             time_machine: share.time_machine,
             size_limit: share.time_machine_size,
             hidden: share.name.ends_with('$'),

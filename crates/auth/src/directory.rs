@@ -113,6 +113,18 @@ impl Account {
     }
 }
 
+/// Whether somebody who is logged in may go on when the accounts have changed: the account is still there and enabled, acts
+/// as the same Unix user, and has the same password.
+pub fn may_go_on(name: &str, before: &dyn Accounts, now: &dyn Accounts) -> bool {
+    let (Some(before), Some(now)) = (before.find(name), now.find(name)) else { return false };
+    // Other secrets are salted: those of one password differ after each start.
+    let has_same_password = match (before.nt_hash(), now.nt_hash()) {
+        (Some(before), Some(now)) => is_same(before, now),
+        _ => before.secrets == now.secrets,
+    };
+    !now.disabled && before.identity == now.identity && has_same_password
+}
+
 /// Compares without telling by its time where they differ.
 fn is_same(one: &[u8; 16], other: &[u8; 16]) -> bool {
     one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
@@ -324,5 +336,21 @@ mod tests {
         assert!(!directory.all_have_verifiers());
         directory.set("old", UNSET, true, None).unwrap();
         assert!(directory.all_have_verifiers());
+    }
+
+    #[test]
+    fn who_is_logged_in_goes_on_while_account_password_and_user_are_the_same() {
+        let now = |change: &dyn Fn(&mut Vec<Account>)| {
+            let mut now = directory();
+            change(&mut now.accounts);
+            may_go_on("ada", &directory(), &now)
+        };
+        assert!(now(&|_| ()), "salts differ after each start");
+        assert!(now(&|all| all.retain(|account| account.name == "ada")));
+        assert!(!now(&|all| all.retain(|account| account.name != "ada")));
+        assert!(!now(&|all| all.iter_mut().for_each(|account| account.disabled = true)));
+        assert!(!now(&|all| all.iter_mut().for_each(|account| account.identity.uid += 1)));
+        let other = || vec![Secret::Nt(nt_hash("another one"))];
+        assert!(!now(&|all| all.iter_mut().for_each(|account| account.secrets = other())));
     }
 }

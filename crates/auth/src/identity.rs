@@ -70,6 +70,12 @@ impl Identity {
         Self { uid: ANONYMOUS, gid: ANONYMOUS, groups: Vec::new() }
     }
 
+    /// Whether a group is one of its groups.
+    #[must_use]
+    pub fn has_group(&self, group: u32) -> bool {
+        self.gid == group || self.groups.contains(&group)
+    }
+
     /// Whether it may do everything on the host.
     #[must_use]
     pub fn is_root(&self) -> bool {

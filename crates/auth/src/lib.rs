@@ -14,10 +14,11 @@ mod login_log;
 mod name;
 mod reason;
 mod secret;
+mod share_policy;
 pub mod srp;
 mod unix;
 
-pub use directory::{Account, Accounts, Directory, Refusal};
+pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
 pub use file::{AccountFile, Error, Record};
 pub use identity::{ANONYMOUS, Basis, Host, Identity, Ids};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};
@@ -26,4 +27,5 @@ pub use login_log::{Event, Line, Login, LoginLog};
 pub use name::is_account_name;
 pub use reason::reason;
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
+pub use share_policy::{Grant, HostRule, SharePolicy, Visitor};
 pub use unix::{UnixAccounts, UnixGroup, UnixUser};

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::diagnostic::Diagnostic;
@@ -353,6 +354,16 @@ impl ShareSettings {
 }
 
 impl ClientRule {
+    /// The networks that it is about; none for every host.
+    #[must_use]
+    pub fn networks(&self) -> Vec<IpNet> {
+        let network = |of: &ClientMatch| match of {
+            ClientMatch::Any => None,
+            ClientMatch::Net(net) => Some(*net),
+        };
+        self.matches.iter().map(network).collect::<Option<_>>().unwrap_or_default()
+    }
+
     /// The rule of a share that has none: anybody may read and write, root is squashed.
     #[must_use]
     pub fn everyone() -> Self {

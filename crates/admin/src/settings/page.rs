@@ -59,7 +59,7 @@ fn about(table: Table) -> &'static str {
         Table::Server => "The server as a whole. Stands once.",
         Table::Share => "A shared folder. Stands once for each.",
         Table::Client => {
-            "What some NFS clients may do in the share above it. Stands any number of times below its `[[share]]`."
+            "What some hosts may do in the share above it, over every protocol. Stands any number of times below its `[[share]]`."
         }
         Table::Lun => {
             "A disk that the share has for iSCSI, in addition to those made with `fourfold lun create`. Stands any number \

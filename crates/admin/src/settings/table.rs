@@ -355,20 +355,20 @@ pub static SETTINGS: &[Setting] = &[
         "FIFOs and sockets are always allowed.",
     ),
     new(Client, "match", Clients, "\"192.168.1.0/24\"").without_default("").says(
-        "Whom the rule is about: an address, a network, \"*\" for everyone, or a list of these.",
-        "The first rule of a share that matches counts. A client that no rule matches is refused; a share without \
-         rules is open to everyone as if it had `match = \"*\"`.",
+        "The hosts that the rule is for: an address, a network, \"*\" for every host, or a list of these.",
+        "The first rule of a share that matches counts. A host that no rule matches is refused, over every protocol. \
+         A share without rules is open to every host, as if it had `match = \"*\"`.",
     ),
     new(Client, "access", OneOf(&["rw", "ro", "none"]), "\"rw\"")
-        .says("What these clients may do: read and write, read, or nothing.", ""),
+        .says("What these hosts may do over every protocol: read and write, read, or nothing.", ""),
     new(Client, "squash", OneOf(&["root", "all", "none"]), "\"root\"").says(
-        "Which users of these clients act as the anonymous user.",
+        "Which users of these hosts act as the anonymous user, over NFS.",
         "\"none\" lets root on the client be root in the share.",
     ),
-    new(Client, "anon-uid", Number(0, 4_294_967_294), "65534").says("The uid of the anonymous user.", ""),
-    new(Client, "anon-gid", Number(0, 4_294_967_294), "65534").says("The gid of the anonymous user.", ""),
+    new(Client, "anon-uid", Number(0, 4_294_967_294), "65534").says("The uid of the anonymous user of NFS.", ""),
+    new(Client, "anon-gid", Number(0, 4_294_967_294), "65534").says("The gid of the anonymous user of NFS.", ""),
     new(Client, "secure", Bool, "false").says(
-        "These clients must use a source port below 1024.",
+        "NFS clients of these hosts must use a source port below 1024.",
         "A Mac does so with the mount option `resvport`.",
     ),
     new(Lun, "name", Kind::LunName, "\"video\"").without_default("").says(

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use auth::{Accounts, Identity, LoginGuard, UnixAccounts};
+use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use vfs::index::Catalogue;
 use vfs::names::Folding;
 use vfs::{Time, Volume};
@@ -147,16 +147,10 @@ pub struct Share {
 /// What the site decided about a share.
 #[derive(Debug, Clone, Default)]
 pub struct ShareOptions {
-    /// Refuses every change.
-    pub read_only: bool,
+    /// Who may use it, and what for.
+    pub policy: SharePolicy,
     /// Names that differ only in case are two.
     pub case_sensitive: bool,
-    /// Guests may use it.
-    pub guests: bool,
-    /// Only these accounts may use it; empty: everybody with an account.
-    pub users: Vec<String>,
-    /// And the members of these groups.
-    pub groups: Vec<u32>,
     /// Macs may back up to it.
     pub time_machine: bool,
     /// What it claims to have, in bytes, for backups that would fill it otherwise.

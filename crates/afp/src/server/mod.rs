@@ -29,6 +29,7 @@ mod limits;
 mod lock;
 mod login;
 mod names;
+mod new_settings;
 mod open_volume;
 mod params;
 mod password;

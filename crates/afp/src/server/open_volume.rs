@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use auth::Grant;
 use lock::{RwLock, rank};
 use vfs::Volume;
 
@@ -17,6 +18,8 @@ pub(super) struct OpenVolume {
     pub(super) id: u16,
     /// What it is.
     pub(super) share: Arc<Share>,
+    /// What the session may do in it.
+    pub(super) grant: Grant,
     /// Which folders others are in.
     pub(super) ways: Ways,
 }
@@ -29,7 +32,7 @@ impl OpenVolume {
 
     /// Refuses changes where nobody may make any.
     pub(super) fn may_change(&self) -> Result<(), ResultCode> {
-        let is_locked = self.share.options.read_only || self.tree().is_read_only();
+        let is_locked = self.grant == Grant::ReadOnly || self.tree().is_read_only();
         if is_locked { Err(ResultCode::VOLUME_LOCKED) } else { Ok(()) }
     }
 }
@@ -47,7 +50,7 @@ impl Volumes {
     }
 
     /// Opens a share. One that is open already is the same volume.
-    pub(super) fn open(&self, share: &Arc<Share>) -> Result<Arc<OpenVolume>, ResultCode> {
+    pub(super) fn open(&self, share: &Arc<Share>, grant: Grant) -> Result<Arc<OpenVolume>, ResultCode> {
         let mut open = self.open.write();
         if let Some(volume) = open.values().find(|volume| volume.share.name == share.name) {
             return Ok(volume.clone());
@@ -56,7 +59,7 @@ impl Volumes {
             return Err(ResultCode::MISC_ERROR);
         }
         let id = (1..).find(|id| !open.contains_key(id)).ok_or(ResultCode::MISC_ERROR)?;
-        let volume = Arc::new(OpenVolume { id, share: share.clone(), ways: Ways::default() });
+        let volume = Arc::new(OpenVolume { id, share: share.clone(), grant, ways: Ways::default() });
         open.insert(id, volume.clone());
         Ok(volume)
     }

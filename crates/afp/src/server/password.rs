@@ -1,5 +1,7 @@
 //! Changes of a password by whoever has it, Apple Filing Protocol Reference, FPChangePassword.
 
+use std::sync::atomic::Ordering;
+
 use std::sync::Arc;
 
 use wire::Reader;
@@ -70,9 +72,11 @@ pub(super) async fn change(
         check(&new, &old)?;
         if keep(&user, &new) { Ok(()) } else { Err(ResultCode::ACCESS_DENIED) }
     });
+    session.has_changed_password.store(true, Ordering::Relaxed); // before the accounts are read again
     match kept.await {
         Ok(()) => Ok(Reply::empty()),
         Err(code) => {
+            session.has_changed_password.store(false, Ordering::Relaxed);
             failed(connection, &config, (&name, METHOD), &attempt, code).await;
             Err(code)
         }

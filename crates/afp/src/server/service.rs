@@ -70,8 +70,9 @@ impl Service {
     }
 
     /// Other settings from now on. Volumes that are open stay as they were opened.
-    pub fn set_config(&self, config: Config) {
-        *self.config.write() = Arc::new(config);
+    pub(super) fn replace_config(&self, config: Config) -> (Arc<Config>, Arc<Config>) {
+        let now = Arc::new(config);
+        (std::mem::replace(&mut *self.config.write(), now.clone()), now)
     }
 
     /// Where the server can be reached has changed.

@@ -1,9 +1,10 @@
 //! Who is logged in, and what they have open.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use auth::LoginRecord;
+use auth::{Grant, LoginRecord, Visitor};
 use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller};
@@ -33,16 +34,6 @@ impl User {
     pub(super) fn is(&self, other: &Self) -> bool {
         self.name == other.name && self.caller.uid == other.caller.uid
     }
-
-    /// Whether they may use a share at all.
-    pub(super) fn may_enter(&self, share: &Share) -> bool {
-        let options = &share.options;
-        let Some(name) = &self.name else { return options.guests };
-        let is_open = options.users.is_empty() && options.groups.is_empty();
-        let listed = options.users.iter().any(|user| user.eq_ignore_ascii_case(name));
-        let member = options.groups.iter().any(|group| self.caller.in_group(*group));
-        is_open || listed || member || options.guests
-    }
 }
 
 /// A login, with what it has.
@@ -61,6 +52,8 @@ pub(super) struct Session {
     pub(super) life: Life,
     /// What its client has been told unasked.
     pub(super) told: Told,
+    /// Its user has set a new password, which the accounts are about to show.
+    pub(super) has_changed_password: AtomicBool,
     connection: Mutex<Weak<Connection>, rank::AfpConnection>,
     /// Writes its end into the log.
     record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
@@ -80,6 +73,7 @@ impl Session {
             client: ClientId::unused(),
             life: Life::default(),
             told: Told::default(),
+            has_changed_password: AtomicBool::new(false),
             connection: Mutex::default(),
             record: Mutex::default(),
         })
@@ -93,6 +87,14 @@ impl Session {
     /// Who acts.
     pub(super) fn actor(&self) -> Actor {
         Actor::new(self.user.caller.clone(), Party::client(self.client))
+    }
+
+    /// What its user may do in a share; `None`: not open it.
+    pub(super) fn grant(&self, share: &Share) -> Option<Grant> {
+        let address = self.connection()?.peer.address.ip();
+        let is_member = |group| self.user.caller.in_group(group);
+        let visitor = Visitor { account: self.user.name.as_deref(), is_member: &is_member, address };
+        share.options.policy.grant(&visitor)
     }
 
     /// The connection that it is used over, while there is one.

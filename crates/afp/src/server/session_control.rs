@@ -44,7 +44,7 @@ fn volumes(request: &Request) -> Outcome {
     let config = request.session.service.config();
     let mut room = MAX_LIST;
     let mut names = Vec::new();
-    for share in config.shares.iter().filter(|share| request.session.user.may_enter(share)) {
+    for share in config.shares.iter().filter(|share| request.session.grant(share).is_some()) {
         let name = match request.version().is_3() {
             true => utf8_name(share.name.as_bytes()).into_owned().into_bytes(),
             false => long_volume_name(&share.name),

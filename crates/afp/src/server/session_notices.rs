@@ -68,7 +68,7 @@ impl Told {
 
 impl Session {
     /// Tells the client something, unless it is asleep or away. Answers whether it was told.
-    fn notice(&self, attention: u16) -> bool {
+    pub(super) fn notice(&self, attention: u16) -> bool {
         let tell =
             |connection: Arc<Connection>| connection.tell(Command::ATTENTION, &attention.to_be_bytes());
         !self.life.is_asleep() && self.connection().is_some_and(tell)
@@ -93,11 +93,14 @@ impl Service {
     /// The server stops: everybody is told, and every session ends.
     pub fn stop(&self) {
         self.refuse_sessions();
-        for session in self.all_sessions() {
-            session.notice(Attention::SHUTDOWN); // in no minutes
-            self.end_session(&session);
-            session.close();
-        }
+        self.all_sessions().iter().for_each(|session| self.disconnect(session, Attention::SHUTDOWN));
+    }
+
+    /// Ends a session at once, and tells its client why.
+    pub(super) fn disconnect(&self, session: &Arc<Session>, attention: u16) {
+        session.notice(attention); // in no minutes
+        self.end_session(session);
+        session.close();
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, SystemTime};
 
-use auth::{Account, Accounts, Identity, Refusal, UnixAccounts};
+use auth::{Account, Accounts, Identity, Refusal, SharePolicy, UnixAccounts};
 use bytes::BytesMut;
 use conn::{Peer, Protocol, ToClient};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -59,6 +59,11 @@ fn account((name, password, uid): (&str, &str, u32)) -> Account {
     }
 }
 
+/// These accounts.
+pub(crate) fn people(all: &[(&str, &str, u32)]) -> Arc<dyn Accounts> {
+    Arc::new(People(all.iter().map(|who| account(*who)).collect()))
+}
+
 /// A server with the shares "share", "guests" (guests may use it) and "readonly".
 pub(crate) struct Server {
     pub(crate) service: Arc<Service>,
@@ -87,11 +92,14 @@ impl Server {
         let plain = ShareOptions::default;
         let shares = vec![
             share_on(disk, &index, "share", plain()),
-            share(&index, "guests", ShareOptions { guests: true, ..plain() }),
-            share(&index, "readonly", ShareOptions { read_only: true, ..plain() }),
+            share(&index, "guests", ShareOptions { policy: SharePolicy::for_guests(), ..plain() }),
+            share(
+                &index,
+                "readonly",
+                ShareOptions { policy: SharePolicy { read_only: true, ..SharePolicy::default() }, ..plain() },
+            ),
         ];
-        let people = Arc::new(People(vec![account(ADA), account(BOB)]));
-        let mut config = Config::new(shares, people);
+        let mut config = Config::new(shares, people(&[ADA, BOB]));
         config.signature = *b"a test signature";
         config.guest = Some(Identity { uid: 65_534, gid: 65_534, groups: vec![] });
         config.unix = Arc::new(UnixAccounts::parse(
@@ -259,7 +267,8 @@ impl Client {
     pub(crate) fn open_volume(&self, name: &str) -> u16 {
         let session = self.session();
         let share = session.service.share(|share| share.name == name).unwrap();
-        session.volumes.open(&share).unwrap().id
+        let grant = share.options.policy.grant_to_host([192, 0, 2, 1].into()).unwrap();
+        session.volumes.open(&share, grant).unwrap().id
     }
 }
 

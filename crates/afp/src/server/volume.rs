@@ -40,12 +40,13 @@ fn open(request: &Request) -> Outcome {
         return Err(ResultCode::BITMAP_ERROR); // nobody could use it
     }
     let session = &request.session;
-    let is_it = |share: &Share| is_called(share, request.version(), name) && session.user.may_enter(share);
+    let is_it = |share: &Share| is_called(share, request.version(), name) && session.grant(share).is_some();
     let share = session.service.share(is_it).ok_or(ResultCode::OBJECT_NOT_FOUND)?;
     if share.options.password.is_some_and(|wanted| !same_password(&wanted, password.as_ref())) {
         return Err(ResultCode::ACCESS_DENIED);
     }
-    let volume = session.volumes.open(&share)?;
+    let grant = session.grant(&share).ok_or(ResultCode::ACCESS_DENIED)?;
+    let volume = session.volumes.open(&share, grant)?;
     reply(request, &volume, bitmap)
 }
 

@@ -10,7 +10,8 @@ use admin::control::MountLine;
 use admin::luns::{Lun, LunError, LunFile, Resolved, split};
 use admin::{Settings, recipe};
 use anyhow::{Context, bail};
-use iscsi::server::{Access, Identity, LogicalUnit, Target, UnitOptions};
+use auth::SharePolicy;
+use iscsi::server::{Identity, LogicalUnit, Target, UnitOptions};
 use lock::{Mutex, rank};
 use vfs::state::{ClientId, Modes};
 use vfs::{Error, Volume};
@@ -180,7 +181,7 @@ impl Units {
         let targets = &mut self.known.lock().targets;
         let names: HashSet<&str> = wanted.keys().copied().collect();
         targets.iter().filter(|(name, _)| !names.contains(name.as_str())).for_each(|(_, gone)| {
-            gone.set(Access::default(), Vec::new());
+            gone.set(SharePolicy::default(), Vec::new());
         });
         targets.retain(|name, _| names.contains(name.as_str()));
         for (name, luns) in wanted {
@@ -189,7 +190,7 @@ impl Units {
                 .entry(name.to_owned())
                 .or_insert_with(|| Target::new(name, &format!("{share}/{}", luns[0].record.target)));
             let luns = luns.iter().filter_map(|lun| place(lun, units));
-            target.set(access(share, settings), luns.collect());
+            target.set(policy(share, settings), luns.collect());
         }
     }
 }
@@ -206,12 +207,9 @@ fn place(lun: &Lun, units: &HashMap<u64, Served>) -> Option<iscsi::server::Lun> 
 }
 
 /// Who may log in to the targets of a share.
-fn access(share: &str, settings: &Settings) -> Access {
-    let Some(share) = settings.shares.iter().find(|other| other.name == share) else {
-        return Access::default();
-    };
-    let groups = accounts::groups(&share.groups);
-    Access { guests: share.guests, users: share.users.clone(), groups }
+fn policy(share: &str, settings: &Settings) -> SharePolicy {
+    let share = settings.shares.iter().find(|other| other.name == share);
+    share.map(accounts::policy).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -283,7 +281,7 @@ mod tests {
         let after = scene.only();
         assert!(Arc::ptr_eq(&lun.unit, &after.unit) && Arc::ptr_eq(&target, &scene.units.targets()[0]));
         assert_eq!((after.initiators, after.readers), (vec!["iqn.a".to_owned()], vec!["*".to_owned()]));
-        assert!(target.access().guests);
+        assert!(target.policy().guests);
         scene.apply(&ONE.replace("1 MiB", "3 MiB")).await;
         assert!(Arc::ptr_eq(&lun.unit, &scene.only().unit));
         assert_eq!(lun.unit.size(), 3 << 20);

@@ -44,4 +44,4 @@ pub use connection::serve_stream;
 pub use login::iscsi_name;
 pub use scsi::{Identity, InitiatorPort, Keeper, LogicalUnit, UnitOptions};
 pub use service::{Service, SessionInfo};
-pub use target::{Access, Lun, Target};
+pub use target::{Lun, Target};

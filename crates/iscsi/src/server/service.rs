@@ -1,12 +1,12 @@
 //! What all connections share: the targets, the sessions.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use auth::{Account, Accounts, LoginGuard};
+use auth::{Accounts, LoginGuard};
 use lock::{Mutex, RwLock, rank};
 use tokio::time::Instant;
 
@@ -68,19 +68,32 @@ impl Service {
     pub fn set_config(&self, config: Config) {
         let config = Arc::new(config);
         config.targets.iter().for_each(|target| target.join(&config));
-        *self.config.write() = config.clone();
-        let is_there = |target: &Arc<Target>| config.targets.iter().any(|other| Arc::ptr_eq(other, target));
+        let before = std::mem::replace(&mut *self.config.write(), config.clone());
         for session in self.all() {
-            let target = session.target.as_ref();
-            let stays = target.is_none_or(|target| {
-                is_there(target) && !target.seen_by(&session.nexus.initiator.name).is_empty()
-            });
-            if stays {
+            if self.may_stay(&session, &before, &config) {
                 session.seen(); // tells its initiator of other units
             } else {
                 self.drop_session(&session);
             }
         }
+    }
+
+    /// Whether a session may go on under new settings: its account has the same secret, and it may log in to its target.
+    fn may_stay(&self, session: &Session, before: &Config, now: &Config) -> bool {
+        let account = session.user.as_deref();
+        let secret = |config: &Config, name: &str| {
+            let account = config.accounts.find(name).filter(|account| !account.disabled)?;
+            Some(account.chap_secret()?.to_vec())
+        };
+        let is_same =
+            |name| secret(now, name).is_some_and(|secret_now| Some(secret_now) == secret(before, name));
+        if account.is_some_and(|name| !is_same(name)) {
+            return false;
+        }
+        let Some(target) = &session.target else { return true };
+        let who = Initiator { name: &session.nexus.initiator.name, account, host: session.nexus.host };
+        let is_there = now.targets.iter().any(|other| Arc::ptr_eq(other, target));
+        is_there && (account.is_some() || target.policy().guests) && self.may_log_in(target, &who)
     }
 
     /// Who has a session.
@@ -146,14 +159,14 @@ impl Service {
     ) -> Result<Arc<Session>, LoginStatus> {
         let cid = logged_in.cid;
         let session = match logged_in.tsih_asked {
-            0 => self.begin(logged_in)?,
+            0 => self.begin(logged_in, connection.peer.address.ip())?,
             tsih => self.find(tsih, &logged_in)?,
         };
         session.join(cid, connection).ok_or(LoginStatus::TOO_MANY_CONNECTIONS)?;
         Ok(session)
     }
 
-    fn begin(&self, logged_in: LoggedIn) -> Result<Arc<Session>, LoginStatus> {
+    fn begin(&self, logged_in: LoggedIn, host: IpAddr) -> Result<Arc<Session>, LoginStatus> {
         let target = match logged_in.kind {
             SessionKind::Normal(target) => Some(target),
             SessionKind::Discovery => None,
@@ -179,7 +192,7 @@ impl Service {
             return Err(LoginStatus::OUT_OF_RESOURCES);
         }
         let tsih = sessions.free();
-        let nexus = Nexus { initiator };
+        let nexus = Nexus { initiator, host };
         let mut parameters = logged_in.parameters;
         parameters.max_connections = parameters.max_connections.min(MAX_CONNECTIONS as u16);
         let session = Session::new(
@@ -250,19 +263,13 @@ impl Service {
     }
 
     fn may_log_in(&self, target: &Target, who: &Initiator<'_>) -> bool {
-        let access = target.access();
-        if target.seen_by(who.name).is_empty() {
+        if target.seen_by(who.name, who.host).is_empty() {
             return false;
         }
         let Some(name) = who.account else { return true };
-        let everybody = access.users.is_empty() && access.groups.is_empty();
-        let is_member = |account: Account| {
-            let identity = account.identity;
-            access.groups.iter().any(|group| *group == identity.gid || identity.groups.contains(group))
-        };
-        everybody
-            || access.users.iter().any(|user| user == name)
-            || self.accounts().find(name).is_some_and(is_member)
+        let identity = self.accounts().find(name).map(|account| account.identity);
+        let is_member = |group| identity.as_ref().is_some_and(|identity| identity.has_group(group));
+        target.policy().admits(Some(name), &is_member)
     }
 }
 
@@ -288,15 +295,15 @@ impl Gate for Service {
     fn targets(&self, who: &Initiator<'_>) -> Vec<Arc<Target>> {
         let config = self.config.read().clone();
         let seen = |target: &&Arc<Target>| {
-            (who.account.is_some() || target.access().guests) && self.may_log_in(target, who)
+            (who.account.is_some() || target.policy().guests) && self.may_log_in(target, who)
         };
         config.targets.iter().filter(seen).cloned().collect()
     }
 
     fn guests(&self, target: Option<&Target>) -> bool {
         match target {
-            Some(target) => target.access().guests,
-            None => self.config.read().targets.iter().any(|target| target.access().guests),
+            Some(target) => target.policy().guests,
+            None => self.config.read().targets.iter().any(|target| target.policy().guests),
         }
     }
 
@@ -337,7 +344,7 @@ mod tests {
                 account: account.map(str::to_owned),
                 parameters: Parameters::default(),
             };
-            server.service.begin(logged_in).map(|session| session.tsih)
+            server.service.begin(logged_in, [192, 0, 2, 1].into()).map(|session| session.tsih)
         };
         let refused = Err(LoginStatus::AUTHORIZATION_FAILURE);
         assert!(begin(None).is_ok());

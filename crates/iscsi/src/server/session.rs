@@ -134,7 +134,7 @@ impl Session {
         if self.ended.load(Ordering::Acquire) {
             return [].into(); // its units have forgotten it
         }
-        let now: Arc<[Seen]> = target.seen_by(&self.nexus.initiator.name).into();
+        let now: Arc<[Seen]> = target.seen_by(&self.nexus.initiator.name, self.nexus.host).into();
         let had = |one: &Seen, all: &[Seen]| all.iter().any(|other| Arc::ptr_eq(&other.unit, &one.unit));
         let me: Weak<dyn Holder> = self.me.clone();
         for new in now.iter().filter(|one| !had(one, &seen.1)) {

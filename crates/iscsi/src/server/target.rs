@@ -1,8 +1,10 @@
 //! Targets: what initiators log in to, and which of their logical units each initiator sees.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use auth::{Grant, SharePolicy};
 use lock::{RwLock, rank};
 
 use super::config::Config;
@@ -24,17 +26,6 @@ pub struct Lun {
     pub readers: Vec<String>,
 }
 
-/// Who may log in.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Access {
-    /// Nobody need prove who they are.
-    pub guests: bool,
-    /// Accounts that may log in; all of them when this and `groups` are empty.
-    pub users: Vec<String>,
-    /// Unix groups whose members may.
-    pub groups: Vec<u32>,
-}
-
 /// A logical unit as one initiator sees it.
 #[derive(Clone)]
 pub(crate) struct Seen {
@@ -52,7 +43,7 @@ pub struct Target {
     pub name: String,
     /// What people see, for initiators that show it.
     pub alias: String,
-    offer: RwLock<(Access, Vec<Lun>), rank::TargetOffer>,
+    offer: RwLock<(SharePolicy, Vec<Lun>), rank::TargetOffer>,
     /// Counts the changes of its units.
     generation: AtomicU64,
     /// The settings that it is part of.
@@ -68,9 +59,9 @@ impl Target {
     }
 
     /// Gives it other units. Initiators that see others than before are told at their next command.
-    pub fn set(&self, access: Access, mut luns: Vec<Lun>) {
+    pub fn set(&self, policy: SharePolicy, mut luns: Vec<Lun>) {
         luns.sort_by_key(|lun| lun.number);
-        let before = std::mem::replace(&mut *self.offer.write(), (access, luns.clone())).1;
+        let before = std::mem::replace(&mut *self.offer.write(), (policy, luns.clone())).1;
         self.generation.fetch_add(1, Ordering::Release);
         let same = before.len() == luns.len()
             && before.iter().zip(&luns).all(|(a, b)| a.number == b.number && Arc::ptr_eq(&a.unit, &b.unit));
@@ -89,8 +80,8 @@ impl Target {
         self.config.read().upgrade().map(|config| config.targets.clone()).unwrap_or_default()
     }
 
-    /// Who may log in.
-    pub fn access(&self) -> Access {
+    /// Who may log in, and what for: what the site decided about the share that the disks are in.
+    pub fn policy(&self) -> SharePolicy {
         self.offer.read().0.clone()
     }
 
@@ -99,13 +90,17 @@ impl Target {
         self.offer.read().1.clone()
     }
 
-    /// Those that the initiator of this name sees, ascending.
-    pub(crate) fn seen_by(&self, initiator: &str) -> Vec<Seen> {
+    /// Those that the initiator of this name sees from this host, ascending.
+    pub(crate) fn seen_by(&self, initiator: &str, host: IpAddr) -> Vec<Seen> {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, initiator));
         let offer = self.offer.read();
+        let Some(grant) = offer.0.grant_to_host(host) else { return Vec::new() };
         let seen = offer.1.iter().filter(|lun| lun.initiators.is_empty() || any(&lun.initiators));
-        seen.map(|lun| Seen { number: lun.number, unit: lun.unit.clone(), read_only: any(&lun.readers) })
-            .collect()
+        let as_seen = |lun: &Lun| {
+            let read_only = grant == Grant::ReadOnly || any(&lun.readers);
+            Seen { number: lun.number, unit: lun.unit.clone(), read_only }
+        };
+        seen.map(as_seen).collect()
     }
 
     /// Which of its states its units are in.

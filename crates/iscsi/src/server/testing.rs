@@ -68,9 +68,13 @@ impl Server {
     /// The same with another limiter and log of logins.
     pub(super) async fn on_with(backend: Arc<dyn Backend>, login_guard: Arc<LoginGuard>) -> Self {
         let disk = Disk::on(backend, 4096, UnitOptions { block_size: 512, read_only: false }).await;
-        let targets = vec![disk.target.clone()];
-        let config = Config { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard };
+        let config = config(&disk.target, login_guard);
         Self { service: Service::new(config), target: disk.target }
+    }
+
+    /// The settings are read again.
+    pub(super) fn reload(&self) {
+        self.service.set_config(config(&self.target, Arc::default()));
     }
 
     /// Somebody connects.
@@ -111,6 +115,11 @@ impl Server {
         assert_eq!(told.sense.map(|sense| sense.asc), Some(crate::wire::scsi::Asc::POWER_ON_OR_RESET));
         initiator
     }
+}
+
+fn config(target: &Arc<Target>, login_guard: Arc<LoginGuard>) -> Config {
+    let targets = vec![target.clone()];
+    Config { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard }
 }
 
 /// Which way a command's data go.

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use auth::{Accounts, Identity, LoginGuard, UnixAccounts};
+use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use vfs::Volume;
 
 /// A version of the protocol, MS-SMB2 2.2.3.
@@ -124,6 +124,14 @@ impl Config {
     }
 }
 
+impl Config {
+    /// The share of this name, in any case of letters.
+    pub(super) fn share(&self, name: &str) -> Option<&Arc<Share>> {
+        let name = name.to_lowercase();
+        self.shares.iter().find(|share| share.name.to_lowercase() == name)
+    }
+}
+
 /// Whether what is said is encrypted. A share can require it, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encryption {
@@ -175,18 +183,12 @@ pub enum ShareKind {
 /// What the site decided about a share.
 #[derive(Debug, Clone, Default)]
 pub struct ShareOptions {
-    /// Refuses every change.
-    pub read_only: bool,
+    /// Who may use it, and what for.
+    pub policy: SharePolicy,
     /// Names that differ only in case are two.
     pub case_sensitive: bool,
     /// Nothing of it is said in the clear.
     pub require_encryption: bool,
-    /// Guests may use it.
-    pub guests: bool,
-    /// Only these accounts may use it; empty: everybody with an account.
-    pub users: Vec<String>,
-    /// And the members of these groups.
-    pub groups: Vec<u32>,
     /// Macs may back up to it.
     pub time_machine: bool,
     /// What it claims to have, in bytes, for backups that would fill it otherwise.
@@ -206,7 +208,11 @@ impl Share {
             name: "IPC$".into(),
             comment: "IPC".into(),
             kind: ShareKind::Pipes,
-            options: ShareOptions { guests: true, hidden: true, ..ShareOptions::default() },
+            options: ShareOptions {
+                policy: SharePolicy::for_guests(),
+                hidden: true,
+                ..ShareOptions::default()
+            },
         })
     }
 }

@@ -167,6 +167,15 @@ impl Durables {
         }
     }
 
+    /// Closes those opens.
+    pub(super) fn drop_where(&self, which: impl Fn(&Open, &User) -> bool) {
+        let gone: Vec<Lost> = {
+            let mut table = self.table.lock();
+            table.extract_if(|_, lost| which(&lost.open, &lost.user)).map(|(_, lost)| lost).collect()
+        };
+        drop(gone); // with the table unlocked
+    }
+
     /// Closes an open that waits for its client. False when it does not.
     pub(super) fn forget(&self, open: &Arc<Open>) -> bool {
         let mut table = self.table.lock();

@@ -35,6 +35,7 @@ mod login_lines;
 mod logoff;
 mod mac;
 mod negotiate;
+mod new_settings;
 pub(crate) mod ntlm;
 mod open;
 mod oplock_break;

@@ -10,7 +10,8 @@ use super::client::Client;
 use super::config::{Config, Share};
 use super::connection::Connection;
 use super::durable::Durables;
-use super::session::Session;
+use super::open::Open;
+use super::session::{Session, User};
 use super::short_names::ShortNames;
 
 /// The most sessions at a time.
@@ -69,9 +70,10 @@ impl Service {
         self.config.read().clone()
     }
 
-    /// Takes over new settings. Those who are connected keep their trees; new ones are asked for by the new settings.
-    pub fn set_config(&self, config: Config) {
-        *self.config.write() = Arc::new(config);
+    /// Takes over new settings, and answers the old and the new ones.
+    pub(super) fn replace_config(&self, config: Config) -> (Arc<Config>, Arc<Config>) {
+        let now = Arc::new(config);
+        (std::mem::replace(&mut *self.config.write(), now.clone()), now)
     }
 
     /// The share of this name.
@@ -79,9 +81,7 @@ impl Service {
         if name.eq_ignore_ascii_case(&self.pipes.name) {
             return Some(self.pipes.clone());
         }
-        let config = self.config();
-        let name = name.to_lowercase();
-        config.shares.iter().find(|share| share.name.to_lowercase() == name).cloned()
+        self.config().share(name).cloned()
     }
 
     /// `IPC$`.
@@ -169,15 +169,25 @@ impl Service {
         session.end();
     }
 
-    /// The session is over, by its user's wish or because it has been replaced.
+    /// The session is over, by its user's wish or because it has been replaced. Opens may come back.
     pub(super) fn end_session(&self, session: &Arc<Session>) {
+        self.durables.keep(session, |_| true);
+        self.end_session_for_good(session);
+    }
+
+    /// The session is over, with all that it has open.
+    pub(super) fn end_session_for_good(&self, session: &Arc<Session>) {
         self.remove_session(session.id);
         let connections = session.connections();
         connections.iter().for_each(|connection| connection.remove_channel(session.id));
-        self.durables.keep(session, |_| true);
         // First what ends with its open: a lock that is waited for, or news of a folder, is answered by that.
         session.end();
         connections.iter().for_each(|connection| connection.requests.cancel_session(session.id));
+    }
+
+    /// Closes opens of clients that are away.
+    pub(super) fn drop_durables(&self, which: impl Fn(&Open, &User) -> bool) {
+        self.durables.drop_where(which);
     }
 
     /// Who is there.

@@ -186,6 +186,12 @@ impl Session {
         *self.record.lock() = Some(record);
     }
 
+    /// Ends a connection to a share, with what is open there.
+    pub(super) fn disconnect_tree(&self, tree: &Arc<Tree>) {
+        self.trees.remove(tree.id);
+        drop(self.opens.take(|open| Arc::ptr_eq(&open.tree, tree)));
+    }
+
     /// Lets go of everything it has.
     pub(super) fn end(&self) {
         let record = self.record.lock().take();

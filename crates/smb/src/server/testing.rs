@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::{Duration, SystemTime};
 
-use auth::{Account, Accounts, Identity, Refusal};
+use auth::{Account, Accounts, Identity, Refusal, SharePolicy};
 use bytes::BytesMut;
 use conn::{Peer, Protocol, ToClient};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -61,6 +61,12 @@ fn account((name, password): (&str, &str), uid: u32) -> Account {
     }
 }
 
+/// These accounts, each with another uid.
+pub(crate) fn people(all: &[(&str, &str)]) -> Arc<dyn Accounts> {
+    let uid = |name: &str| [ADA, BOB, GONE].iter().position(|known| known.0 == name).unwrap() as u32 + 1000;
+    Arc::new(People(all.iter().map(|who| account(*who, uid(who.0))).collect()))
+}
+
 /// An empty share in memory, which everybody may write to.
 pub(crate) fn share(name: &str, options: ShareOptions) -> Arc<Share> {
     let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
@@ -79,12 +85,14 @@ pub(crate) fn service_with(change: impl FnOnce(&mut Config)) -> Arc<Service> {
     let plain = ShareOptions::default;
     let shares = vec![
         share("share", plain()),
-        share("guests", ShareOptions { guests: true, ..plain() }),
+        share("guests", ShareOptions { policy: SharePolicy::for_guests(), ..plain() }),
         share("sealed", ShareOptions { require_encryption: true, ..plain() }),
-        share("readonly", ShareOptions { read_only: true, ..plain() }),
+        share(
+            "readonly",
+            ShareOptions { policy: SharePolicy { read_only: true, ..SharePolicy::default() }, ..plain() },
+        ),
     ];
-    let people = Arc::new(People(vec![account(ADA, 1000), account(BOB, 1001), account(GONE, 1002)]));
-    let mut config = Config::new(shares, people);
+    let mut config = Config::new(shares, people(&[ADA, BOB, GONE]));
     config.guid = *b"the server's guid"[..16].first_chunk().unwrap();
     config.comment = "a server".into();
     change(&mut config);

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use auth::Grant;
 use vfs::Volume;
 use vfs::names::Folding;
 
@@ -22,8 +23,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn new(id: u32, share: Arc<Share>) -> Self {
-        let (read_only, require_encryption) = (share.options.read_only, share.options.require_encryption);
+    pub(super) fn new(id: u32, share: Arc<Share>, grant: Grant) -> Self {
+        let (read_only, require_encryption) = (grant == Grant::ReadOnly, share.options.require_encryption);
         let hiding = Arc::new(Hiding::new(&share.options));
         Self { id, share, read_only, hiding, require_encryption }
     }

@@ -1,5 +1,9 @@
 //! TREE_CONNECT, MS-SMB2 3.3.5.7.
 
+use std::net::IpAddr;
+
+use auth::{Grant, Visitor};
+
 use super::config::{Dialect, Share, ShareKind};
 use super::context::{Also, Context, Outcome, Reply};
 use super::session::User;
@@ -25,9 +29,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         return Err(Status::ACCESS_DENIED.into());
     }
     let share = context.service().share(&share_name(&request.path)?).ok_or(Status::BAD_NETWORK_NAME)?;
-    if !may_enter(&share, &user) {
-        return Err(Status::ACCESS_DENIED.into());
-    }
+    let grant = grant(&share, &user, context.connection.peer.address.ip()).ok_or(Status::ACCESS_DENIED)?;
     if let ShareKind::Disk { volume, .. } = &share.kind {
         volume.root().map_err(|_| Status::BAD_NETWORK_NAME)?; // its folder has vanished
     }
@@ -35,7 +37,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     if require_encryption && session.sealer.is_none() {
         return Err(Status::ACCESS_DENIED.into()); // its dialect cannot
     }
-    let tree = session.trees.add(|id| Tree::new(id, share.clone()))?;
+    let tree = session.trees.add(|id| Tree::new(id, share.clone(), grant))?;
     let response = describe(&tree);
     let also = Also { tree_id: Some(tree.id), ..Also::default() };
     Ok(Reply { also: Some(Box::new(also)), ..Reply::encoded(|w| response.encode(w)) })
@@ -53,18 +55,14 @@ fn share_name(path: &[u16]) -> Result<String, Status> {
     }
 }
 
-/// Whether somebody may use a share at all.
-pub(super) fn may_enter(share: &Share, user: &User) -> bool {
-    let options = &share.options;
+/// What a user may do in a share; `None`: not connect to it.
+pub(super) fn grant(share: &Share, user: &User, address: IpAddr) -> Option<Grant> {
     if matches!(share.kind, ShareKind::Pipes) {
-        return true;
+        return Some(Grant::ReadWrite);
     }
-    if !user.has_account() {
-        return options.guests;
-    }
-    let listed = options.users.iter().any(|name| name.eq_ignore_ascii_case(&user.name));
-    let member = options.groups.iter().any(|group| user.caller.in_group(*group));
-    (options.users.is_empty() && options.groups.is_empty()) || listed || member || options.guests
+    let account = user.has_account().then_some(&*user.name);
+    let is_member = |group| user.caller.in_group(group);
+    share.options.policy.grant(&Visitor { account, is_member: &is_member, address })
 }
 
 fn describe(tree: &Tree) -> Response {

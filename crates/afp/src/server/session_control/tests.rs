@@ -36,7 +36,7 @@ async fn volumes_are_listed_for_those_who_may_open_them() {
     let server = Server::with(|config| {
         let share = std::sync::Arc::get_mut(&mut config.shares[0]).unwrap();
         (share.name, share.options.password) = ("Bücher".into(), Some(*b"password"));
-        std::sync::Arc::get_mut(&mut config.shares[2]).unwrap().options.users = vec!["bob".into()];
+        std::sync::Arc::get_mut(&mut config.shares[2]).unwrap().options.policy.users = vec!["bob".into()];
     });
     let mut ada = server.log_in(ADA, Version::V3_4);
     let before = params::date(Some(SystemTime::now().into()));

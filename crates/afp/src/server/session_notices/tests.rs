@@ -1,7 +1,7 @@
 use vfs::backend::NewKind;
 
 use super::*;
-use crate::server::config::Version;
+use crate::server::config::{Config, Share, ShareOptions, Version};
 use crate::server::fork::tests::{make, somebody};
 use crate::server::session::User;
 use crate::server::testing::{ADA, BOB, Client, Server};
@@ -141,4 +141,36 @@ async fn a_volume_is_watched_once_and_only_while_it_is_open() {
     assert!(look(&service, &weak, &mut watching, None), "nobody has it open");
     let root = volume.root().unwrap();
     volume.create(&somebody(), &root, b"x", NewKind::Folder, 0o777).unwrap();
+}
+
+/// Gives the server other settings, in which "share" has this policy.
+fn reoffer(server: &Server, policy: auth::SharePolicy, change: impl FnOnce(&mut Config)) {
+    let mut config = (*server.service.config()).clone();
+    let before = config.shares[0].clone();
+    let options = ShareOptions { policy, ..before.options.clone() };
+    let volume = (before.volume.clone(), before.catalogue.clone());
+    config.shares[0] = Share::new("share", volume, before.uuid, before.created, options);
+    change(&mut config);
+    server.service.set_config(config);
+}
+
+#[tokio::test]
+async fn sessions_that_new_settings_do_not_allow_end_and_others_go_on() {
+    let bobs = || auth::SharePolicy { users: vec!["Bob".into()], ..auth::SharePolicy::default() };
+    let server = Server::new();
+    let (mut ada, mut bob) = (server.log_in(ADA, Version::V3_4), server.log_in(BOB, Version::V3_4));
+    open(&ada);
+    open(&bob);
+    reoffer(&server, bobs(), |_| ());
+    assert_eq!(told(&mut ada).await, Some(0x8000));
+    assert_eq!(ada.told.recv().await, Some(None), "closed");
+    let mut again = server.log_in(ADA, Version::V3_4);
+    assert!(again.session().grant(&server.service.config().shares[0]).is_none());
+    // A session without the volume goes on, and so does one whose rights are the same.
+    reoffer(&server, bobs(), |_| ());
+    assert!(bob.told.try_recv().is_err() && again.told.try_recv().is_err());
+    // An account that is gone does not come back.
+    reoffer(&server, bobs(), |config| config.accounts = crate::server::testing::people(&[ADA]));
+    assert_eq!(told(&mut bob).await, Some(0x9000));
+    assert_eq!(server.service.sessions().len(), 1);
 }

@@ -12,9 +12,14 @@ use crate::server::{Server, USER, folder, open_to_all};
 use crate::signals::until;
 
 fn settings(top: &Path, shares: &[&str]) {
+    settings_with(top, shares, "");
+}
+
+/// With more settings of the last share.
+fn settings_with(top: &Path, shares: &[&str], more: &str) {
     let share = |name: &&str| format!("[[share]]\nname = \"{name}\"\npath = \"{name}\"\n");
     let account = format!("[[user]]\nname = \"{}\"\nuid = 1000\n", USER.0);
-    let text: String = shares.iter().map(share).chain([account]).collect();
+    let text: String = shares.iter().map(share).chain([more.into(), account]).collect();
     std::fs::write(top.join("fourfold.toml"), text).unwrap();
 }
 
@@ -43,9 +48,38 @@ fn sighup_brings_and_takes_shares_without_dropping_a_client() {
 
     settings(top.path(), &["share", "second"]);
     server.signal(Signal::HUP);
-    until(&Ok(()), || smb.connect_tree("share").map(drop));
+    assert_eq!(smb.content(file), Err(Status::NETWORK_NAME_DELETED)); // what the share had open went with it
+    until(&Ok(()), || smb.connect_tree("share").map(|tree| smb.tree = tree));
     let again = smb.open("notes", |request| request.disposition = Disposition::OPEN).unwrap();
     assert_eq!(smb.content(again).unwrap(), b"abc");
+}
+
+#[test]
+fn what_new_settings_forbid_ends_at_once() {
+    let (top, share) = folder();
+    settings(top.path(), &["share"]);
+    let user = format!("{}:{}", USER.0, USER.1);
+    let server = Server::run(top.path(), &["--nfs-port", "off", "--smb-port", "0", "--user", &user]);
+    let mut smb = Smb::enter(server.smb_port);
+    let ways = [
+        ("read-only = true\n", Err(Status::ACCESS_DENIED)),
+        ("client = [{ match = \"*\", access = \"ro\" }]\n", Err(Status::ACCESS_DENIED)),
+        ("", Ok(())),
+    ];
+    for (more, makes) in ways {
+        settings_with(top.path(), &["share"], more);
+        server.signal(Signal::HUP);
+        until(&makes, || {
+            smb.tree = smb.connect_tree("share").unwrap();
+            smb.open("new", |request| request.disposition = Disposition::OPEN_IF).map(drop)
+        });
+    }
+    let file = smb.make("notes", b"abc");
+    settings_with(top.path(), &["share"], "users = [\"bob\"]\n");
+    server.signal(Signal::HUP);
+    until(&Err(Status::NETWORK_NAME_DELETED), || smb.content(file).map(drop));
+    assert_eq!(smb.connect_tree("share"), Err(Status::ACCESS_DENIED));
+    assert_eq!(std::fs::read(share.join("notes")).unwrap(), b"abc");
 }
 
 #[test]

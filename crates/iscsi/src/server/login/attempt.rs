@@ -219,7 +219,7 @@ impl Attempt {
     /// Whom it is for, as far as it is known who asks.
     fn target(&self, declared: &Declared, account: Option<&str>) -> Result<Option<Arc<Target>>, LoginStatus> {
         let Some(name) = &declared.target else { return Ok(None) };
-        let who = Initiator { name: &declared.initiator, account };
+        let who = Initiator { name: &declared.initiator, account, host: self.peer.address.ip() };
         match self.gate.target(name, &who) {
             Ok(target) => Ok(Some(target)),
             Err(NoTarget::NotFound) => Err(LoginStatus::NOT_FOUND),

@@ -1,4 +1,4 @@
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use auth::{Accounts, LoginGuard};
@@ -21,6 +21,8 @@ pub(crate) struct Initiator<'a> {
     pub(crate) name: &'a str,
     /// The account that it has proved to be; nothing before that, and of guests.
     pub(crate) account: Option<&'a str>,
+    /// The host that it asks from.
+    pub(crate) host: IpAddr,
 }
 
 /// Why an initiator does not get to a target.

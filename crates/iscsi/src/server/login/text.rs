@@ -49,7 +49,7 @@ pub(crate) struct Asker<'a> {
 
 impl Asker<'_> {
     pub(super) fn initiator(&self) -> Initiator<'_> {
-        Initiator { name: self.name, account: self.account }
+        Initiator { name: self.name, account: self.account, host: self.peer.address.ip() }
     }
 }
 

@@ -1,3 +1,4 @@
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The initiator's end of a session, SPC-4 7.6.4.6: a name and the number of the session. It is the same again after the
@@ -15,4 +16,6 @@ pub struct InitiatorPort {
 pub(crate) struct Nexus {
     /// Who asks.
     pub(crate) initiator: InitiatorPort,
+    /// The host that it logged in from.
+    pub(crate) host: IpAddr,
 }

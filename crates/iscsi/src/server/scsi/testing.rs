@@ -23,7 +23,7 @@ use super::holders::Ending;
 use super::{
     Command, Good, Holder, Identity, InitiatorPort, Keeper, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
 };
-use crate::server::target::{Access, Lun, Target};
+use crate::server::target::{Lun, Target};
 
 /// What units have kept, as after a restart; and whether that fails.
 #[derive(Default)]
@@ -79,14 +79,14 @@ impl Disk {
         let unit = unit(backend, 0, blocks, options, kept.clone()).await;
         let target = Target::new("iqn.2026-11.test:disk", "test");
         let lun = Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
-        target.set(Access { guests: true, ..Access::default() }, vec![lun]);
+        target.set(auth::SharePolicy::for_guests(), vec![lun]);
         Self { target, unit, kept }
     }
 
     /// An initiator, whose session has just begun.
     pub(crate) fn nexus(&self, name: &str) -> Arc<Nexus> {
         let initiator = InitiatorPort { name: name.into(), isid: [0x40, 0, 0, 0, 0, 1] };
-        Arc::new(Nexus { initiator })
+        Arc::new(Nexus { initiator, host: [127, 0, 0, 1].into() })
     }
 
     /// A session of this initiator, which is told what happens to unit 0 for as long as this is kept.
@@ -106,7 +106,7 @@ impl Disk {
         let mut padded = cdb.to_vec();
         padded.resize(cdb.len().max(16), 0);
         let read_only = unit.as_ref().is_some_and(|unit| unit.options.read_only);
-        let seen = self.target.seen_by(&nexus.initiator.name).into();
+        let seen = self.target.seen_by(&nexus.initiator.name, nexus.host).into();
         let (target, nexus, cdb) = (self.target.clone(), nexus.clone(), Bytes::from(padded));
         Command {
             target,

@@ -113,7 +113,7 @@ async fn preempt_and_abort_is_not_over_before_what_is_being_written_is_written()
 async fn who_may_only_read_cannot_shut_others_out() {
     let server = Server::new().await;
     let lun = Lun { readers: vec![BOB.into()], ..server.target.luns()[0].clone() };
-    server.target.set(server.target.access(), vec![lun]);
+    server.target.set(server.target.policy(), vec![lun]);
     let mut bob = server.log_in(BOB).await;
     for action in [0, 6] {
         assert_eq!(out(&mut bob, action, 0, 0, 2).await, Status::CHECK_CONDITION);

@@ -198,7 +198,7 @@ async fn who_may_not_see_a_unit_any_more_does_not_find_it() {
     let mut ada = server.log_in(ADA).await;
     let mut luns = server.target.luns();
     luns[0].initiators = vec!["iqn.2026-11.test:bob".into()];
-    server.target.set(server.target.access(), luns);
+    server.target.set(server.target.policy(), luns);
     let gone = ada.command(&READY, Way::Nothing).await.sense.unwrap();
     assert_eq!(gone.asc, crate::wire::scsi::Asc::LOGICAL_UNIT_NOT_SUPPORTED);
     let mut again = server.connect();
@@ -212,7 +212,7 @@ async fn who_may_only_read_a_unit_is_refused_to_write() {
     let mut ada = server.log_in(ADA).await;
     let mut luns = server.target.luns();
     luns[0].readers = vec!["iqn.2026-11.test:*".into()];
-    server.target.set(server.target.access(), luns);
+    server.target.set(server.target.policy(), luns);
     let refused = ada.command(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], Way::Out(&[1; 512])).await;
     assert_eq!(refused.sense.unwrap().asc, crate::wire::scsi::Asc::WRITE_PROTECTED);
 }
@@ -253,4 +253,24 @@ async fn who_hangs_up_before_the_login_is_through_leaves_no_session() {
     };
     assert!(login_phase::take(ada.connection(), message).await.is_none());
     assert!(ada.connection().joined.get().is_some() && server.service.sessions().is_empty());
+}
+
+#[tokio::test]
+async fn a_host_that_new_settings_do_not_admit_loses_its_session() {
+    let server = Server::new().await;
+    let mut ada = server.log_in(ADA).await;
+    let rule = |grant| auth::HostRule { networks: vec!["192.0.2.0/24".parse().unwrap()], grant };
+    let offer = |grant| {
+        let policy = auth::SharePolicy { hosts: vec![rule(grant)], ..auth::SharePolicy::for_guests() };
+        server.target.set(policy, server.target.luns());
+        server.reload();
+    };
+    offer(Some(auth::Grant::ReadOnly));
+    let refused = ada.command(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], Way::Out(&[1; 512])).await;
+    assert_eq!(refused.sense.unwrap().asc, crate::wire::scsi::Asc::WRITE_PROTECTED);
+    offer(None);
+    assert_eq!(server.service.sessions().len(), 0);
+    let mut again = server.connect();
+    again.name = ADA.into();
+    assert_eq!(again.log_in("", 0, 1).await, (2, 2));
 }

@@ -10,7 +10,7 @@ use crate::server::pipe::{
 };
 use crate::server::service::Service;
 use crate::server::session;
-use crate::server::tree_connect::may_enter;
+use crate::server::tree_connect::grant;
 use crate::wire::rpc::srvsvc::share_type;
 use crate::wire::security::AccessMask;
 
@@ -97,7 +97,11 @@ impl PipeHost for Host {
         let (user, config) = (session.user(), self.service.config());
         // Names that end so are hidden by clients, who may ask for them all the same.
         let shown = |share: &config::Share| !share.options.hidden || share.name.ends_with('$');
-        let shares = config.shares.iter().filter(|share| shown(share) && may_enter(share, &user));
+        let Some(address) = session.connections().first().map(|first| first.peer.address.ip()) else {
+            return Vec::new();
+        };
+        let may_enter = |share: &config::Share| grant(share, &user, address).is_some();
+        let shares = config.shares.iter().filter(|share| shown(share) && may_enter(share));
         shares.chain([self.service.pipes()]).map(|share| self.describe(share)).collect()
     }
 

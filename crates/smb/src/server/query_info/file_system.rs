@@ -5,6 +5,7 @@ use wire::Writer;
 use super::Answer;
 use crate::server::config::{Share, ShareKind};
 use crate::server::context::{Context, Failure};
+use crate::server::tree::Tree;
 use crate::wire::Status;
 use crate::wire::fscc::FsClass;
 use crate::wire::fscc::fs_info::{
@@ -28,7 +29,8 @@ const ATTRIBUTE_LEN: usize = 16;
 
 /// What one class says.
 pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failure> {
-    let share = &context.tree()?.share;
+    let tree = context.tree()?;
+    let share = &tree.share;
     let ShareKind::Disk { volume, serial, created } = &share.kind else {
         return Err(Status::INVALID_DEVICE_REQUEST.into());
     };
@@ -43,7 +45,7 @@ pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failur
         FsClass::ATTRIBUTE => {
             let name = text::of(NAME);
             let maximum_name_len = LONGEST_NAME;
-            Attribute { attributes: attributes(share), maximum_name_len, name }.encode(&mut w);
+            Attribute { attributes: attributes(tree), maximum_name_len, name }.encode(&mut w);
             return Ok(Answer::open_ended(w.into_bytes(), ATTRIBUTE_LEN));
         }
         FsClass::SIZE => {
@@ -63,7 +65,7 @@ pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failur
         }
         FsClass::DEVICE => {
             let mut characteristics = DeviceCharacteristics::DEVICE_IS_MOUNTED;
-            if share.options.read_only {
+            if tree.read_only {
                 characteristics |= DeviceCharacteristics::READ_ONLY_DEVICE;
             }
             Device { device_type: Device::DISK, characteristics }.encode(&mut w);
@@ -113,7 +115,7 @@ fn units(share: &Share, volume: &vfs::Volume) -> Result<(u64, u64, u32), Status>
     Ok((space.total.min(limit) / unit, space.available.min(left) / unit, LIMITED_UNIT))
 }
 
-fn attributes(share: &Share) -> FsAttributes {
+fn attributes(tree: &Tree) -> FsAttributes {
     let mut all = FsAttributes::CASE_PRESERVED_NAMES
         | FsAttributes::UNICODE_ON_DISK
         | FsAttributes::PERSISTENT_ACLS
@@ -122,12 +124,12 @@ fn attributes(share: &Share) -> FsAttributes {
         | FsAttributes::SUPPORTS_HARD_LINKS
         | FsAttributes::SUPPORTS_EXTENDED_ATTRIBUTES;
     // Without them Macs keep what they have beside a file in files of their own.
-    if matches!(&share.kind, ShareKind::Disk { volume, .. } if volume.keeps_streams()) {
+    if matches!(&tree.share.kind, ShareKind::Disk { volume, .. } if volume.keeps_streams()) {
         all |= FsAttributes::NAMED_STREAMS;
     }
     // Windows takes it to mean that names can be told apart by case, which NTFS can.
     all |= FsAttributes::CASE_SENSITIVE_SEARCH;
-    if share.options.read_only {
+    if tree.read_only {
         all |= FsAttributes::READ_ONLY_VOLUME;
     }
     all

@@ -4,6 +4,7 @@ mod binding;
 mod chains;
 mod names;
 mod negotiation;
+mod new_settings;
 mod robustness;
 mod sealing;
 mod sessions;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::LIMITS;
 use super::plan::{Placed, Plan};
 use crate::server::scsi::copies::Counts;
-use crate::server::scsi::{Command, Conflict, InitiatorPort, LogicalUnit, Nexus, Refusal};
+use crate::server::scsi::{Command, Conflict, LogicalUnit, Nexus, Refusal};
 use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, CopyTarget, Extent, Segment};
 
 /// Bytes that are copied before somebody looks whether the command has been called off.
@@ -38,7 +38,7 @@ struct Disk {
     /// What is read here is not written.
     is_protected: bool,
     /// As whom.
-    nexus: Nexus,
+    nexus: Arc<Nexus>,
     /// PAD of its descriptor.
     pad: bool,
     /// Where in the parameter list it is named.
@@ -90,7 +90,7 @@ fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<
     if id == ASKED {
         let unit = command.unit.clone().ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
         let (is_protected, at) = (command.is_protected(), named_at);
-        return Ok(Disk { unit, is_protected, nexus: nexus(&command.nexus.initiator), pad: false, at });
+        return Ok(Disk { unit, is_protected, nexus: command.nexus.clone(), pad: false, at });
     }
     let target = plan.targets.get(usize::from(id));
     let target = target.ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
@@ -119,7 +119,8 @@ fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
         Some(seen) => (seen.clone(), command.nexus.initiator.clone()),
         None => {
             let name = &command.nexus.initiator.name;
-            let seen = command.target.all().into_iter().flat_map(|target| target.seen_by(name));
+            let seen =
+                command.target.all().into_iter().flat_map(|target| target.seen_by(name, command.nexus.host));
             let seen = seen.into_iter().find(|seen| seen.unit.identity.naa == naa)?;
             let holders = seen.unit.holders.all();
             let holder = holders.iter().find(|holder| holder.initiator().name == *name)?;
@@ -128,13 +129,9 @@ fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
         }
     };
     let unit = seen.unit;
+    // The copy is made as if the initiator had sent the commands, so that its reservations count.
     let is_protected = seen.read_only || unit.options.read_only || unit.modes.write_protected();
-    Some(Disk { unit, is_protected, nexus: nexus(&initiator), pad, at })
-}
-
-/// The copy is made as if the initiator had sent the commands, so that its reservations count.
-fn nexus(initiator: &InitiatorPort) -> Nexus {
-    Nexus { initiator: initiator.clone() }
+    Some(Disk { unit, is_protected, nexus: Arc::new(Nexus { initiator, host: command.nexus.host }), pad, at })
 }
 
 fn may(disk: &Disk, conflict: Conflict) -> Result<(), Wrong> {

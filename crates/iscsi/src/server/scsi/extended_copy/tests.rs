@@ -6,7 +6,7 @@ use vfs::backend::memory::Memory;
 use crate::server::Config;
 use crate::server::scsi::testing::{self, Disk, Kept};
 use crate::server::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal, UnitOptions};
-use crate::server::target::{Access, Lun, Target};
+use crate::server::target::{Lun, Target};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -36,8 +36,7 @@ impl Two {
             initiators: vec![],
             readers: vec![],
         };
-        let access = Access { guests: true, ..Access::default() };
-        disk.target.set(access, vec![lun(0, &disk.unit), lun(1, &second)]);
+        disk.target.set(auth::SharePolicy::for_guests(), vec![lun(0, &disk.unit), lun(1, &second)]);
         let ada = disk.nexus(ADA);
         while disk.unit.attentions.take(&ada).is_some() {}
         Self { disk, second, ada }
@@ -412,7 +411,7 @@ async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
     let two = Two::new().await;
     let lun =
         |unit: &Arc<LogicalUnit>| Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
-    let access = || Access { guests: true, ..Access::default() };
+    let access = auth::SharePolicy::for_guests;
     two.disk.target.set(access(), vec![lun(&two.disk.unit)]);
     let other = Target::new("iqn.2026-11.test:other", "");
     other.set(access(), vec![lun(&two.second)]);

@@ -1,0 +1,139 @@
+//! Who may use a share, and what for: one rule for all protocols.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// What the site decided about a share.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SharePolicy {
+    /// Every change is refused.
+    pub read_only: bool,
+    /// Users without an account may enter.
+    pub guests: bool,
+    /// Accounts that may enter, in any case of letters; every account when this and `groups` are empty.
+    pub users: Vec<String>,
+    /// Unix groups whose members may enter.
+    pub groups: Vec<u32>,
+    /// Rules for hosts. The first that matches decides; a host that no rule matches is refused. Without rules every host
+    /// may enter.
+    pub hosts: Vec<HostRule>,
+}
+
+/// What hosts of some networks may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRule {
+    /// The networks; an empty list stands for every host.
+    pub networks: Vec<IpNet>,
+    /// What they may do; `None`: nothing.
+    pub grant: Option<Grant>,
+}
+
+/// What may be done in a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grant {
+    /// Reading.
+    ReadOnly,
+    /// Reading and writing.
+    ReadWrite,
+}
+
+/// A user who would enter a share.
+#[derive(Clone, Copy)]
+pub struct Visitor<'a> {
+    /// The account; `None` for a guest.
+    pub account: Option<&'a str>,
+    /// Whether the user is in a Unix group.
+    pub is_member: &'a dyn Fn(u32) -> bool,
+    /// The host.
+    pub address: IpAddr,
+}
+
+impl SharePolicy {
+    /// A share that guests may use.
+    #[must_use]
+    pub fn for_guests() -> Self {
+        Self { guests: true, ..Self::default() }
+    }
+
+    /// What a user may do in the share; `None`: not enter.
+    #[must_use]
+    pub fn grant(&self, visitor: &Visitor<'_>) -> Option<Grant> {
+        let by_host = self.grant_to_host(visitor.address)?;
+        self.admits(visitor.account, visitor.is_member).then_some(by_host)
+    }
+
+    /// What the users of a host may do at most; `None`: not enter. An IPv4 address mapped into IPv6 counts as the IPv4
+    /// address.
+    #[must_use]
+    pub fn grant_to_host(&self, address: IpAddr) -> Option<Grant> {
+        let by_host = match self.hosts.is_empty() {
+            true => Some(Grant::ReadWrite),
+            false => self.hosts.iter().find(|rule| rule.matches(address)).and_then(|rule| rule.grant),
+        };
+        by_host.map(|grant| if self.read_only { Grant::ReadOnly } else { grant })
+    }
+
+    /// Whether a user may enter, from whichever host.
+    #[must_use]
+    pub fn admits(&self, account: Option<&str>, is_member: &dyn Fn(u32) -> bool) -> bool {
+        let Some(name) = account else { return self.guests };
+        let admits_all = self.users.is_empty() && self.groups.is_empty();
+        let is_listed = || self.users.iter().any(|user| user.eq_ignore_ascii_case(name));
+        admits_all || self.guests || is_listed() || self.groups.iter().any(|group| is_member(*group))
+    }
+}
+
+impl HostRule {
+    fn matches(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.networks.is_empty() || self.networks.iter().any(|network| network.contains(&address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(network: &str, grant: Option<Grant>) -> HostRule {
+        let networks = if network == "*" { Vec::new() } else { vec![network.parse().unwrap()] };
+        HostRule { networks, grant }
+    }
+
+    fn from<'a>(account: Option<&'a str>, address: &str) -> Visitor<'a> {
+        Visitor { account, is_member: &|group| group == 50, address: address.parse().unwrap() }
+    }
+
+    #[test]
+    fn accounts_groups_and_guests() {
+        let open = SharePolicy::default();
+        assert_eq!(open.grant(&from(Some("ada"), "10.0.0.1")), Some(Grant::ReadWrite));
+        assert_eq!(open.grant(&from(None, "10.0.0.1")), None);
+        let bobs = SharePolicy { users: vec!["Bob".into()], ..SharePolicy::default() };
+        assert_eq!(bobs.grant(&from(Some("ada"), "10.0.0.1")), None);
+        assert_eq!(bobs.grant(&from(Some("bob"), "10.0.0.1")), Some(Grant::ReadWrite));
+        let staff = SharePolicy { groups: vec![50], read_only: true, ..bobs };
+        assert_eq!(staff.grant(&from(Some("ada"), "10.0.0.1")), Some(Grant::ReadOnly));
+        assert_eq!(SharePolicy::for_guests().grant(&from(None, "10.0.0.1")), Some(Grant::ReadWrite));
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_a_host_decides() {
+        let policy = SharePolicy {
+            hosts: vec![
+                rule("10.0.0.7/32", None),
+                rule("10.0.0.0/8", Some(Grant::ReadOnly)),
+                rule("fd00::/64", Some(Grant::ReadWrite)),
+            ],
+            ..SharePolicy::default()
+        };
+        let grant = |address| policy.grant(&from(Some("ada"), address));
+        assert_eq!(grant("10.0.0.7"), None);
+        assert_eq!(grant("10.0.0.8"), Some(Grant::ReadOnly));
+        assert_eq!(grant("::ffff:10.0.0.8"), Some(Grant::ReadOnly));
+        assert_eq!(grant("fd00::1"), Some(Grant::ReadWrite));
+        assert_eq!(grant("192.0.2.1"), None);
+        let all = SharePolicy { hosts: vec![rule("*", Some(Grant::ReadOnly))], ..SharePolicy::default() };
+        assert_eq!(all.grant(&from(Some("ada"), "192.0.2.1")), Some(Grant::ReadOnly));
+    }
+}

@@ -1,0 +1,87 @@
+//! New settings bind clients that are connected: what they no longer allow ends, and the rest goes on.
+//!
+//! A session that ends is unknown from then on (USER_SESSION_DELETED), a tree is, too (NETWORK_NAME_DELETED): MS-SMB2 3.3.4.12
+//! and 3.3.4.13. Clients connect again by themselves, under the new settings.
+
+use std::sync::Arc;
+
+use auth::Grant;
+
+use super::config::{Config, Encryption, Share, ShareKind};
+use super::service::Service;
+use super::session::{Session, User};
+use super::tree::Tree;
+use super::tree_connect::grant;
+
+impl Service {
+    /// Takes over new settings.
+    pub fn set_config(&self, config: Config) {
+        let (before, now) = self.replace_config(config);
+        let may_stay = |user: &User| may_stay(user, &before, &now);
+        for session in self.all_sessions() {
+            let user = session.user();
+            if !may_stay(&user) || !is_protected(&session, &now) {
+                tracing::info!(user = user.name, "the settings have changed: an SMB session ends");
+                self.end_session_for_good(&session);
+                continue;
+            }
+            let trees = session.trees.all();
+            for tree in trees.iter().filter(|tree| !tree_may_stay(&session, tree, &now)) {
+                let share = &tree.share.name;
+                tracing::info!(
+                    user = user.name,
+                    share,
+                    "the settings have changed: an SMB connection to a share ends"
+                );
+                session.disconnect_tree(tree);
+            }
+        }
+        self.drop_durables(|open, user| {
+            let share = now.share(&open.tree.share.name);
+            !may_stay(user) || !share.is_some_and(|share| is_offered_alike(&open.tree.share, share))
+        });
+    }
+}
+
+/// Whether a user may go on: the account is still there, with the same password and rights, or guests are let in as before.
+fn may_stay(user: &User, before: &Config, now: &Config) -> bool {
+    match user.has_account() {
+        true => auth::may_go_on(&user.name, &*before.accounts, &*now.accounts),
+        false => user.anonymous || before.guests.identity == now.guests.identity,
+    }
+}
+
+/// Whether a session is signed and encrypted as the settings want it.
+fn is_protected(session: &Session, now: &Config) -> bool {
+    let is_sealed = session.requires_encryption();
+    let has_account = session.user().has_account();
+    (now.encryption != Encryption::Required || is_sealed)
+        && (!now.require_signing || is_sealed || session.require_signing || !has_account)
+}
+
+fn tree_may_stay(session: &Session, tree: &Tree, now: &Config) -> bool {
+    if matches!(tree.share.kind, ShareKind::Pipes) {
+        return true;
+    }
+    let Some(share) = now.share(&tree.share.name) else { return false };
+    let Some(connection) = session.connections().into_iter().next() else { return true };
+    let granted = grant(share, &session.user(), connection.peer.address.ip());
+    let is_enough = granted.is_some_and(|granted| tree.read_only || granted == Grant::ReadWrite);
+    let is_sealed = tree.require_encryption || !share.options.require_encryption;
+    is_enough && is_sealed && is_same_folder(&tree.share, share)
+}
+
+/// Whether opens of a share may be kept for a client that is away.
+fn is_offered_alike(before: &Share, now: &Share) -> bool {
+    let is_sealed = before.options.require_encryption || !now.options.require_encryption;
+    before.options.policy == now.options.policy && is_sealed && is_same_folder(before, now)
+}
+
+fn is_same_folder(one: &Share, other: &Share) -> bool {
+    match (&one.kind, &other.kind) {
+        (ShareKind::Disk { volume: one, .. }, ShareKind::Disk { volume: other, .. }) => {
+            Arc::ptr_eq(one, other)
+        }
+        _ => false,
+    }
+}
