@@ -1,4 +1,5 @@
 //! What one connection does, with a protocol made for the test at the other end of a socket.
+#![allow(clippy::unwrap_used)] // also in helpers of tests
 
 use std::fs::File;
 use std::io::{Read, Write};
