@@ -1,9 +1,10 @@
-//! The shared folders, each opened once for all protocols.
+//! The shared folders, each opened once for all protocols, and for all shares that show it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ use crate::running::{Current, View};
 /// Most opens, and most locks, of a share that a status lists.
 const MOST_SHOWN: usize = 1000;
 
-/// Volumes by share name, kept over reloads with their caches and locks.
+/// The volumes of the shares, kept over reloads with their caches and locks. Shares of one folder have one volume, so that what
+/// is open or locked through one of them binds the others, too.
 pub(crate) struct Volumes {
     /// The state folder of this run, which no client reaches.
     state: PathBuf,
@@ -32,10 +34,34 @@ pub(crate) struct Volumes {
     known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
 }
 
+#[derive(Clone)]
 struct Known {
-    path: PathBuf,
-    read_only: bool,
+    folder: Folder,
     volume: Arc<Volume>,
+}
+
+/// What makes two volumes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Folder {
+    /// The device and inode number of the folder that is at the share's path now: another one when a disk was mounted there, or
+    /// the folder was replaced.
+    device: u64,
+    inode: u64,
+    /// No share of the folder allows changes.
+    read_only: bool,
+    sidecars: bool,
+}
+
+impl Folder {
+    fn of(share: &ShareSettings, settings: &Settings) -> std::io::Result<Self> {
+        let place =
+            |share: &ShareSettings| std::fs::metadata(&share.path).map(|folder| (folder.dev(), folder.ino()));
+        let (device, inode) = place(share)?;
+        let is_same = |other: &&ShareSettings| place(other).is_ok_and(|place| place == (device, inode));
+        let read_only =
+            share.read_only && settings.shares.iter().filter(is_same).all(|other| other.read_only);
+        Ok(Self { device, inode, read_only, sidecars: share.mac_sidecars })
+    }
 }
 
 impl Volumes {
@@ -67,37 +93,54 @@ impl Volumes {
         catalogue.context("the index in the state folder failed")
     }
 
-    /// The share's volume; the same one as before when nothing about its folder has changed.
+    /// The share's volume; the same one as before, and as that of other shares, when it is the same folder. A volume that is not
+    /// read-only can be of a share that is: the share's policy is for its protocols to keep.
     pub(crate) fn open(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Volume>> {
+        let refused =
+            || format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name);
+        let folder = Folder::of(share, settings).with_context(refused)?;
         let mut volumes = self.known.lock();
-        if let Some(known) = volumes.get(&share.name)
-            && (&known.path, known.read_only) == (&share.path, share.read_only)
-        {
-            return Ok(known.volume.clone());
+        let is_same = |known: &&Known| known.folder == folder;
+        let known = volumes.get(&share.name).filter(is_same).or_else(|| volumes.values().find(is_same));
+        if let Some(known) = known.cloned() {
+            let volume = known.volume.clone();
+            volumes.insert(share.name.clone(), known);
+            return Ok(volume);
         }
         let many = settings.shares.len().max(1);
         let options = HostOptions {
             open_files: privileges::files_to_keep_open() / many,
-            read_only: share.read_only,
+            read_only: folder.read_only,
             private: Some(self.state.clone()),
         };
-        let host = Host::open(&share.path, &options).with_context(|| {
-            format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name)
-        })?;
-        let (read_only, cache) = (share.read_only, self.cache.clone());
-        let options = VolumeOptions { read_only, cache, sidecars: share.mac_sidecars };
+        let host = Host::open(&share.path, &options).with_context(refused)?;
+        let (read_only, cache) = (folder.read_only, self.cache.clone());
+        let options = VolumeOptions { read_only, cache, sidecars: folder.sidecars };
         let volume = Arc::new(Volume::new(Arc::new(host), options));
         warn_of_misplaced(share, &volume);
-        let known = Known { path: share.path.clone(), read_only: share.read_only, volume: volume.clone() };
-        volumes.insert(share.name.clone(), known);
+        volumes.insert(share.name.clone(), Known { folder, volume: volume.clone() });
         Ok(volume)
+    }
+
+    /// The volumes, each with the names of its shares.
+    fn all(&self) -> Vec<(String, Arc<Volume>)> {
+        let mut all: Vec<(Vec<String>, Arc<Volume>)> = Vec::new();
+        for (name, known) in &*self.known.lock() {
+            match all.iter_mut().find(|(_, volume)| Arc::ptr_eq(volume, &known.volume)) {
+                Some((names, _)) => names.push(name.clone()),
+                None => all.push((vec![name.clone()], known.volume.clone())),
+            }
+        }
+        let joined = all.into_iter().map(|(mut names, volume)| {
+            names.sort();
+            (names.join(", "), volume)
+        });
+        joined.collect()
     }
 
     /// Looks after caches.
     pub(crate) fn tend(&self) {
-        let volumes: Vec<Arc<Volume>> =
-            self.known.lock().values().map(|known| known.volume.clone()).collect();
-        volumes.iter().for_each(|volume| volume.tend());
+        self.all().iter().for_each(|(_, volume)| volume.tend());
     }
 }
 
@@ -135,15 +178,18 @@ fn warn_of_misplaced(share: &ShareSettings, volume: &Volume) {
 
 impl View for Volumes {
     fn report(&self, status: &mut Status) {
-        self.known.lock().iter().for_each(|(share, known)| held(share, &known.volume, status));
+        self.all().iter().for_each(|(shares, volume)| held(shares, volume, status));
     }
 
-    fn reload(&self, _: &Arc<Current>) -> Vec<String> {
-        Vec::new() // the protocols open what they show
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        // The protocols open what they show. What no share shows any more is closed with its last session.
+        let is_shown = |name: &String| current.settings.shares.iter().any(|share| share.name == *name);
+        self.known.lock().retain(|name, _| is_shown(name));
+        Vec::new()
     }
 }
 
-/// What is open, locked and cached in one share.
+/// What is open, locked and cached in the folder of these shares.
 fn held(share: &str, volume: &Volume, status: &mut Status) {
     let file = |id: FileId| volume.open_name(id).map(|name| String::from_utf8_lossy(&name).into_owned());
     let modes = |modes: Modes| {

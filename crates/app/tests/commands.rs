@@ -324,7 +324,7 @@ fn accounts_and_groups_that_are_not_there_are_a_warning_with_the_line() {
              fourfold.toml:7:17: note: there is no account \"grace\", so it opens the share \"A\" to no one; `fourfold user \
              add` makes one\n\
              fourfold.toml:8:19: note: this machine has no group \"no-such-group\", so it opens the share \"A\" to no one; \
-             write the name of a group of /etc/group\n\
+             write the name of a group that `getent group` knows\n\
              fourfold.toml:10:1: note: the account \"linus\" has no password, so nobody can log in with it; `fourfold user \
              add` sets one\n\
              fourfold.toml: accepted, 1 share\n"

@@ -136,7 +136,11 @@ impl Units {
     /// The unit that is there already, else one of the LUN's file.
     async fn serve(&self, lun: &Lun, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Served> {
         let share = settings.shares.iter().find(|share| share.name == lun.record.share);
-        let volume = volumes.open(share.context("its share is gone")?, settings)?;
+        let share = share.context("its share is gone")?;
+        let volume = volumes.open(share, settings)?;
+        // The volume of a read-only share is not read-only if another share of the folder is not: then the policy of the target
+        // keeps initiators from writing.
+        let read_only = volume.is_read_only();
         let known = self.known.lock().units.get(&lun.record.naa).cloned();
         if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.volume, &volume)) {
             if let Some(size) = lun.size.filter(|size| *size > known.unit.size()) {
@@ -158,17 +162,17 @@ impl Units {
             }
             other => other.with_context(|| format!("its file {} cannot be opened", lun.file().display()))?,
         };
-        let access = if volume.is_read_only() { Modes::READ } else { READ_WRITE };
+        let access = if read_only { Modes::READ } else { READ_WRITE };
         let open = file::open(&volume, &found, access, DENY).await?;
         let there = found.attributes.size;
-        let size = lun.size.filter(|_| !volume.is_read_only()).map_or(there, |size| size.max(there));
+        let size = lun.size.filter(|_| !share.read_only).map_or(there, |size| size.max(there));
         if size > there {
             open.resize(size).await.context("it cannot grow")?;
         }
         let record = &lun.record;
         let client = open.guard().client();
         let identity = Identity { naa: record.naa, name: record.full_name() };
-        let options = UnitOptions { block_size: record.options.block_size, read_only: volume.is_read_only() };
+        let options = UnitOptions { block_size: record.options.block_size, read_only };
         let unit = LogicalUnit::new(identity, options, open, size, self.kept.clone());
         Ok(Served { volume, unit, client })
     }

@@ -1,0 +1,80 @@
+//! Shares that show one folder: what is open through one of them binds the others.
+
+use std::path::Path;
+
+use ::smb::wire::Status;
+use ::smb::wire::create::{Disposition, ShareAccess};
+use ::smb::wire::security::AccessMask;
+use rustix::process::Signal;
+
+use super::Smb;
+use crate::server::{Server, USER, folder};
+use crate::signals::until;
+
+/// `share`, and `again` with the same path and more settings.
+fn settings(top: &Path, more: &str) {
+    let shares = format!(
+        "[[share]]\nname = \"share\"\npath = \"share\"\n[[share]]\nname = \"again\"\npath = \"again\"\n{more}"
+    );
+    std::fs::write(top.join("fourfold.toml"), shares).unwrap();
+}
+
+fn open_alone(smb: &mut Smb) -> Result<(), Status> {
+    smb.open("notes", |request| request.share_access = ShareAccess::NONE).map(drop)
+}
+
+#[test]
+fn an_open_without_sharing_binds_all_shares_of_the_folder_also_after_a_reload() {
+    let (top, share) = folder();
+    std::os::unix::fs::symlink(&share, top.path().join("again")).unwrap();
+    settings(top.path(), "");
+    let user = format!("{}:{}", USER.0, USER.1);
+    let server = Server::run(top.path(), &["--nfs-port", "off", "--smb-port", "0", "--user", &user]);
+    let mut ada = Smb::enter(server.smb_port);
+    let mut again = Smb::enter_share(server.smb_port, "again", USER).unwrap();
+    open_alone(&mut ada).unwrap();
+    assert_eq!(open_alone(&mut again), Err(Status::SHARING_VIOLATION));
+
+    settings(top.path(), "read-only = true\n");
+    server.signal(Signal::HUP);
+    let makes =
+        |smb: &mut Smb| smb.open("new", |request| request.disposition = Disposition::OPEN_IF).map(drop);
+    until(&Err(Status::ACCESS_DENIED), || {
+        again.tree = again.connect_tree("again").unwrap();
+        makes(&mut again)
+    });
+    makes(&mut ada).unwrap();
+    let to_read = |smb: &mut Smb| {
+        smb.open("notes", |request| request.desired_access = AccessMask::FILE_READ.0).map(drop)
+    };
+    assert_eq!(to_read(&mut again), Err(Status::SHARING_VIOLATION));
+    drop(ada);
+    until(&Ok(()), || to_read(&mut again));
+}
+
+#[test]
+fn a_folder_that_was_replaced_is_served_after_a_reload() {
+    let (top, share) = folder();
+    std::fs::create_dir(top.path().join("again")).unwrap();
+    settings(top.path(), "");
+    let user = format!("{}:{}", USER.0, USER.1);
+    let server = Server::run(top.path(), &["--nfs-port", "off", "--smb-port", "0", "--user", &user]);
+    let mut ada = Smb::enter(server.smb_port);
+    ada.make("notes", b"old");
+    std::fs::rename(&share, top.path().join("before")).unwrap();
+    std::fs::create_dir(&share).unwrap();
+    crate::server::open_to_all(&share);
+    std::fs::write(share.join("other"), b"new").unwrap();
+    server.signal(Signal::HUP);
+    let exists = |smb: &mut Smb, name| {
+        let open = smb.open(name, |request| {
+            request.disposition = Disposition::OPEN;
+            request.desired_access = AccessMask::FILE_READ.0;
+        });
+        open.is_ok()
+    };
+    until(&(true, false), || {
+        ada.tree = ada.connect_tree("share").unwrap();
+        (exists(&mut ada, "other"), exists(&mut ada, "notes"))
+    });
+}
