@@ -7,7 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use admin::control::{self, AskError, LunAnswer, LunRequest, LunStatus, Progress, Report, Status};
+use admin::control::{
+    self, AskError, Disconnect, LunAnswer, LunRequest, LunStatus, Progress, Report, Status,
+};
 
 struct Server;
 
@@ -22,6 +24,10 @@ impl Report for Server {
 
     fn say(&self, text: &str) -> Vec<String> {
         vec![format!("told 2 clients: {text}")]
+    }
+
+    fn disconnect(&self, what: &Disconnect) -> Result<Vec<String>, Vec<String>> {
+        what.user.clone().map(|user| vec![user]).ok_or_else(|| vec!["nobody".into()])
     }
 
     fn lun(
@@ -79,6 +85,15 @@ fn a_message_is_passed_on_as_it_is() {
     let state = tempfile::tempdir().unwrap();
     let lines = with_server(state.path(), |path| control::say(path, "\"Zoë\"\nis back").unwrap());
     assert_eq!(lines, ["told 2 clients: \"Zoë\"\nis back"]);
+}
+
+#[test]
+fn sessions_to_end_are_named_and_none_is_a_refusal() {
+    let state = tempfile::tempdir().unwrap();
+    let ada = Disconnect { user: Some("ada".into()), ..Disconnect::default() };
+    assert_eq!(with_server(state.path(), |path| control::disconnect(path, &ada).unwrap()), ["ada"]);
+    let refused = with_server(state.path(), |path| control::disconnect(path, &Disconnect::default()));
+    assert!(matches!(refused, Err(AskError::Refused(lines)) if lines == ["nobody"]));
 }
 
 #[test]

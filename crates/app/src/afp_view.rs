@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use admin::control::{SessionStatus, Status};
+use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
-use afp::server::{ChangePassword, Config, Logins, Service, Share, ShareOptions};
+use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
 use auth::{AccountFile, Accounts, Identity, LoginGuard, UnixAccounts};
 use conn::{Budget, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
 use crate::bind::Bound;
-use crate::running::{Current, View, all_ended};
+use crate::running::{self, Current, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{accounts, here};
 
@@ -228,6 +228,15 @@ impl View for AfpView {
         let told = self.service.say(text);
         let clients = if told == 1 { "client" } else { "clients" };
         vec![format!("told {told} AFP {clients}")]
+    }
+
+    fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {
+        let which = |session: &SessionInfo| what.means(session.user.as_deref(), session.peer.as_slice());
+        let (count, of) = match file {
+            None => (self.service.disconnect_where(which), "AFP session"),
+            Some(file) => (self.service.close_file(&file.volume, file.id, which), "AFP fork"),
+        };
+        running::counted(count, of)
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

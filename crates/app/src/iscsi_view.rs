@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use admin::control::{LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
+use admin::control::{Disconnect, LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
 use conn::{Budget, Server, Watchdog};
-use iscsi::server::{Config, Service};
+use iscsi::server::{Config, Service, SessionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::bind::Bound;
 use crate::luns::{Desk, Units, Work};
-use crate::running::{Current, View, all_ended};
+use crate::running::{self, Current, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 
 /// Connections at a time.
@@ -157,6 +157,12 @@ fn unproven(current: &Current) -> Option<String> {
 }
 
 impl View for IscsiView {
+    fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {
+        let which = |session: &SessionInfo| what.means(session.user.as_deref(), &session.peers);
+        let count = if file.is_none() { self.service.disconnect(which) } else { 0 };
+        running::counted(count, "iSCSI session")
+    }
+
     fn report(&self, status: &mut Status) {
         let now = SystemTime::now();
         self.units.mounts(self.at).into_iter().for_each(|(share, mount)| {

@@ -9,6 +9,7 @@ mod bind;
 mod bonjour;
 mod check;
 mod cli;
+mod disconnect;
 mod exit;
 mod exports;
 mod folders;
@@ -58,5 +59,6 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Lun(arguments) => lun::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
         cli::Command::Say(arguments) => say::run(&arguments),
+        cli::Command::Disconnect(arguments) => disconnect::run(&arguments),
     }
 }

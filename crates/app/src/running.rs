@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::control::{ListenerStatus, LunAnswer, LunRequest, Progress, Report, ShareStatus, Status};
+use admin::control::{
+    Disconnect, ListenerStatus, LunAnswer, LunRequest, Progress, Report, ShareStatus, Status,
+};
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings};
 use auth::Directory;
 use lock::{Mutex, RwLock, rank};
 
 use vfs::backend::host::as_ourselves;
+use vfs::{FileId, Volume};
 
 use crate::accounts;
 
@@ -18,6 +21,12 @@ use crate::accounts;
 pub(crate) struct Current {
     pub(crate) settings: Settings,
     pub(crate) accounts: Directory,
+}
+
+/// A file of a share.
+pub(crate) struct OpenFile {
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) id: FileId,
 }
 
 /// A protocol's part in status and reload.
@@ -33,6 +42,17 @@ pub(crate) trait View: Send + Sync {
         Vec::new()
     }
 
+    /// Ends the sessions that are meant, or closes what they have open of `file`. Gives back a line about what was done, if
+    /// anything was.
+    fn disconnect(&self, _what: &Disconnect, _file: Option<&OpenFile>) -> Option<String> {
+        None
+    }
+
+    /// Where a file is, if this knows the shares' folders.
+    fn find(&self, _path: &Path) -> Option<anyhow::Result<OpenFile>> {
+        None
+    }
+
     /// Does something about LUNs, where that is the protocol's business.
     fn lun(
         &self,
@@ -42,6 +62,12 @@ pub(crate) trait View: Send + Sync {
     ) -> Option<anyhow::Result<LunAnswer>> {
         None
     }
+}
+
+/// The line about so many sessions that were ended or opens that were closed.
+pub(crate) fn counted(count: usize, of: &str) -> Option<String> {
+    let plural = if count == 1 { "" } else { "s" };
+    (count > 0).then(|| format!("{count} {of}{plural} ended"))
 }
 
 /// Waits until every connection of a protocol has ended, for two seconds at most.
@@ -122,6 +148,28 @@ impl Report for Running {
     fn say(&self, text: &str) -> Vec<String> {
         let told: Vec<_> = self.views.iter().flat_map(|view| view.say(text)).collect();
         if told.is_empty() { vec!["nobody was told: AFP is off".into()] } else { told }
+    }
+
+    fn disconnect(&self, what: &Disconnect) -> Result<Vec<String>, Vec<String>> {
+        let file = match &what.file {
+            None => None,
+            Some(path) => match self.views.iter().find_map(|view| view.find(path)) {
+                Some(Ok(file)) => Some(file),
+                Some(Err(error)) => return Err(vec![format!("{error:#}")]),
+                None => return Err(vec![format!("{} is in the folder of no share", path.display())]),
+            },
+        };
+        let done: Vec<String> =
+            self.views.iter().filter_map(|view| view.disconnect(what, file.as_ref())).collect();
+        let nothing = match file {
+            Some(_) => {
+                "no SMB or AFP session that is meant has the file open; `fourfold status` lists open files"
+            }
+            None => {
+                "no SMB, AFP or iSCSI session is meant; `fourfold status` lists them (NFS has no sessions)"
+            }
+        };
+        if done.is_empty() { Err(vec![nothing.into()]) } else { Ok(done) }
     }
 
     fn lun(

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use admin::control::{SessionStatus, Status};
+use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, LoginGuard, UnixAccounts};
 use conn::{Budget, Server, Watchdog};
-use smb::server::{Config, Dialect, Encryption, Guests, Service, Share, ShareKind, ShareOptions};
+use smb::server::{
+    Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
+};
 use tokio::sync::watch;
 
 use crate::bind::Bound;
-use crate::running::{Current, View, all_ended};
+use crate::running::{self, Current, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{accounts, here};
 
@@ -146,6 +148,15 @@ impl View for SmbView {
                 bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
             }
         }));
+    }
+
+    fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {
+        let which = |session: &SessionInfo| what.means(Some(&session.user), &session.peers);
+        let (count, of) = match file {
+            None => (self.service.disconnect(which), "SMB session"),
+            Some(file) => (self.service.close_file(&file.volume, file.id, which), "SMB open"),
+        };
+        running::counted(count, of)
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

@@ -18,7 +18,7 @@ use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::{CacheBudget, FileId, Untrusted, Volume, VolumeOptions};
 
 use crate::privileges;
-use crate::running::{Current, View};
+use crate::running::{Current, OpenFile, View};
 
 /// Most opens, and most locks, of a share that a status lists.
 const MOST_SHOWN: usize = 1000;
@@ -179,6 +179,21 @@ fn warn_of_misplaced(share: &ShareSettings, volume: &Volume) {
 impl View for Volumes {
     fn report(&self, status: &mut Status) {
         self.all().iter().for_each(|(shares, volume)| held(shares, volume, status));
+    }
+
+    fn find(&self, path: &Path) -> Option<anyhow::Result<OpenFile>> {
+        let found = match std::fs::symlink_metadata(path) {
+            Ok(found) => found,
+            Err(error) => return Some(Err(anyhow::Error::new(error).context(path.display().to_string()))),
+        };
+        let parents: Vec<_> = path.ancestors().filter_map(|folder| std::fs::metadata(folder).ok()).collect();
+        let known = self.known.lock();
+        let holds = |known: &&Known| {
+            let place = (known.folder.device, known.folder.inode);
+            found.dev() == place.0 && parents.iter().any(|folder| (folder.dev(), folder.ino()) == place)
+        };
+        let volume = known.values().find(holds)?.volume.clone();
+        Some(Ok(OpenFile { volume, id: FileId(found.ino()) }))
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

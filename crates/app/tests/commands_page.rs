@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 18] = [
     &[],
     &["serve"],
     &["check"],
@@ -22,6 +22,7 @@ const COMMANDS: [&[&str]; 17] = [
     &["lun", "clone"],
     &["status"],
     &["say"],
+    &["disconnect"],
 ];
 
 fn page() -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-use super::{LunAnswer, LunRequest, Progress, Request, Response, Status, at_socket};
+use super::{Disconnect, LunAnswer, LunRequest, Progress, Request, Response, Status, at_socket};
 
 /// How long the server may be silent. While it does something long it says every second that it goes on.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -80,6 +80,14 @@ pub fn reload(state: &Path) -> Result<Vec<String>, AskError> {
 /// See [`AskError`].
 pub fn say(state: &Path, text: &str) -> Result<Vec<String>, AskError> {
     done(ask(state, Request::Say { text: text.into() })?)
+}
+
+/// Ends sessions, or closes what they have open; gives back what was done.
+///
+/// # Errors
+/// See [`AskError`]. `Refused` also when no session is meant.
+pub fn disconnect(state: &Path, what: &Disconnect) -> Result<Vec<String>, AskError> {
+    done(ask(state, Request::Disconnect(what.clone()))?)
 }
 
 /// Does something about LUNs; `progress` hears how far it is, where that takes long.

@@ -6,18 +6,21 @@
 //! {"ask":"status"}            {"status":{…}}
 //! {"ask":"reload"}            {"done":["what was taken over"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}; see below
 //! {"ask":"say","text":"…"}    {"done":["who was told"]}
+//! {"ask":"disconnect","user":"ada"}   {"done":["what was ended"]}; others: see `Disconnect`
 //! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer to this and to
 //!                             "reload" there may be {"progress":{…}}, every second
 //! anything else               {"refused":["…"]}
 //! ```
 
 mod client;
+mod disconnect;
 mod lun;
 mod server;
 mod status;
 mod table;
 
-pub use client::{AskError, ask, lun, reload, say, status};
+pub use client::{AskError, ask, disconnect, lun, reload, say, status};
+pub use disconnect::Disconnect;
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
@@ -48,6 +51,8 @@ pub enum Request {
         /// The message.
         text: String,
     },
+    /// End sessions, or close what they have open.
+    Disconnect(Disconnect),
     /// Something about LUNs.
     Lun(LunRequest),
 }

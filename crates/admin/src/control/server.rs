@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use super::{LunAnswer, LunRequest, Progress, Request, Response, SOCKET, Status, at_socket};
+use super::{Disconnect, LunAnswer, LunRequest, Progress, Request, Response, SOCKET, Status, at_socket};
 
 /// The longest request in bytes.
 const LONGEST_REQUEST: u64 = 16384;
@@ -37,6 +37,12 @@ pub trait Report: Send + Sync + 'static {
 
     /// Shows a message to those who are logged in; lines that say who was told.
     fn say(&self, text: &str) -> Vec<String>;
+
+    /// Ends sessions, or closes what they have open; lines that say what was done.
+    ///
+    /// # Errors
+    /// No session is meant, or no file; the lines say so.
+    fn disconnect(&self, what: &Disconnect) -> Result<Vec<String>, Vec<String>>;
 
     /// Does something about LUNs. `progress` is told how far it is, and answers whether anybody still wants it.
     ///
@@ -159,6 +165,7 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
         Request::Status => Response::Status(Box::new(report.status())),
         Request::Reload => report.reload().map_or_else(Response::Refused, Response::Done),
         Request::Say { text } => Response::Done(report.say(&text)),
+        Request::Disconnect(what) => report.disconnect(&what).map_or_else(Response::Refused, Response::Done),
         Request::Lun(request) => {
             // An asker that reads slowly misses some of it.
             let progress = |now| {

@@ -224,7 +224,7 @@ fn check_default_user(arguments: &Arguments, server: &Section, findings: &mut Fi
         let what = "`default-user` has no effect, as the server does not run as root";
         findings.note(place, what, "it does everything as its own user");
     } else if auth::UnixAccounts::NameService.user(&name).is_none() {
-        let what = format!("there is no user {name:?} in /etc/passwd");
+        let what = format!("this machine has no user {name:?}");
         findings.error(place, what, "write a user of this machine, or give each account a `uid`");
     }
 }

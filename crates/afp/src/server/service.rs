@@ -219,12 +219,6 @@ impl Service {
 
     /// Who is there.
     pub fn sessions(&self) -> Vec<SessionInfo> {
-        let info = |session: &Arc<Session>| SessionInfo {
-            client: session.client,
-            user: session.user.name.clone(),
-            peer: session.connection().map(|connection| connection.peer.address),
-            version: session.version.name(),
-        };
-        self.all_sessions().iter().map(info).collect()
+        self.all_sessions().iter().map(|session| session.info()).collect()
     }
 }

@@ -15,7 +15,7 @@ use super::enumerate::Listings;
 use super::fork::Forks;
 use super::open_volume::{OpenVolume, Volumes};
 use super::search::Searches;
-use super::service::Service;
+use super::service::{Service, SessionInfo};
 use super::session_life::Life;
 use super::session_notices::Told;
 use super::session_replies::{self, Known};
@@ -87,6 +87,16 @@ impl Session {
     /// Who acts.
     pub(super) fn actor(&self) -> Actor {
         Actor::new(self.user.caller.clone(), Party::client(self.client))
+    }
+
+    /// For `status`.
+    pub(super) fn info(&self) -> SessionInfo {
+        SessionInfo {
+            client: self.client,
+            user: self.user.name.clone(),
+            peer: self.connection().map(|connection| connection.peer.address),
+            version: self.version.name(),
+        }
     }
 
     /// What its user may do in a share; `None`: not open it.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use lock::{Mutex, rank};
 use vfs::events::{Aspects, Depth, Event, Filter, Happened, Scope, Subscription};
 use vfs::state::ClientId;
-use vfs::{Caller, Volume, Watching};
+use vfs::{Caller, FileId, Volume, Watching};
 
 use super::connection::Connection;
-use super::service::Service;
+use super::service::{Service, SessionInfo};
 use super::session::Session;
 use crate::wire::dsi::{Attention, Command};
 
@@ -94,6 +94,28 @@ impl Service {
     pub fn stop(&self) {
         self.refuse_sessions();
         self.all_sessions().iter().for_each(|session| self.disconnect(session, Attention::SHUTDOWN));
+    }
+
+    /// Ends sessions by the administrator's wish. Answers how many.
+    pub fn disconnect_where(&self, which: impl Fn(&SessionInfo) -> bool) -> usize {
+        let mut meant = self.all_sessions();
+        meant.retain(|session| which(&session.info()));
+        meant
+            .iter()
+            .for_each(|session| self.disconnect(session, Attention::SHUTDOWN | Attention::DONT_RECONNECT));
+        meant.len()
+    }
+
+    /// Closes the forks that sessions have open of a file, by the administrator's wish. Answers how many.
+    pub fn close_file(
+        &self,
+        volume: &Arc<Volume>,
+        file: FileId,
+        which: impl Fn(&SessionInfo) -> bool,
+    ) -> usize {
+        let mut meant = self.all_sessions();
+        meant.retain(|session| which(&session.info()));
+        meant.iter().map(|session| session.forks.close_file(volume, file)).sum()
     }
 
     /// Ends a session at once, and tells its client why.

@@ -81,6 +81,22 @@ Exit codes:
   1  the server runs but did not answer
   3  no server runs with this state folder")]
     Say(Say),
+    /// End sessions of SMB, AFP and iSCSI, or close a file that they have open
+    #[command(
+        after_help = "All that is given must hold for a session. Clients may log in again: `fourfold user` and client rules keep them out.
+
+Examples:
+  fourfold disconnect --user ada                      every session of the account
+  fourfold disconnect --client 192.168.1.20           every session from this address
+  fourfold disconnect --connection 192.168.1.20:51515 the session of one connection of `fourfold status`
+  fourfold disconnect --file /srv/projects/film.mov   sessions go on, but have the file closed
+
+Exit codes:
+  0  it was done; how many were ended is printed
+  1  no session was meant, or the server runs but did not answer
+  3  no server runs with this state folder"
+    )]
+    Disconnect(Disconnect),
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +142,25 @@ pub(crate) struct Status {
 pub(crate) struct Say {
     /// The message; old Macs show up to 199 characters of it
     pub(crate) text: String,
+    #[command(flatten)]
+    pub(crate) state: Where,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
+pub(crate) struct Disconnect {
+    /// Sessions of this account
+    #[arg(long, value_name = "NAME", group = "what")]
+    pub(crate) user: Option<String>,
+    /// Sessions from this address
+    #[arg(long, value_name = "ADDRESS", group = "what")]
+    pub(crate) client: Option<std::net::IpAddr>,
+    /// The session with this connection, as `fourfold status` shows it
+    #[arg(long, value_name = "ADDRESS:PORT", group = "what")]
+    pub(crate) connection: Option<std::net::SocketAddr>,
+    /// Close this file, and let the sessions go on: a path on the server
+    #[arg(long, value_name = "PATH", group = "what")]
+    pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) state: Where,
 }

@@ -7,6 +7,7 @@ mod afp;
 mod client;
 mod connections;
 mod datagrams;
+mod disconnect;
 mod disks;
 mod home;
 mod iscsi;

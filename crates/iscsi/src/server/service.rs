@@ -96,17 +96,17 @@ impl Service {
         is_there && (account.is_some() || target.policy().guests) && self.may_log_in(target, &who)
     }
 
+    /// Ends sessions by the administrator's wish. Answers how many.
+    pub fn disconnect(&self, which: impl Fn(&SessionInfo) -> bool) -> usize {
+        let mut meant = self.all();
+        meant.retain(|session| which(&info(session)));
+        meant.iter().for_each(|session| self.drop_session(session));
+        meant.len()
+    }
+
     /// Who has a session.
     pub fn sessions(&self) -> Vec<SessionInfo> {
-        let info = |session: Arc<Session>| SessionInfo {
-            initiator: session.nexus.initiator.name.to_string(),
-            alias: session.alias.clone(),
-            target: session.target.as_ref().map(|target| target.name.clone()),
-            user: session.user.clone(),
-            peers: session.connections().iter().map(|connection| connection.peer.address).collect(),
-            since: session.since,
-        };
-        self.all().into_iter().map(info).collect()
+        self.all().iter().map(|session| info(session)).collect()
     }
 
     /// Looks after clients that have not been heard for long, and after the space of thin units. Called every few seconds.
@@ -270,6 +270,17 @@ impl Service {
         let identity = self.accounts().find(name).map(|account| account.identity);
         let is_member = |group| identity.as_ref().is_some_and(|identity| identity.has_group(group));
         target.policy().admits(Some(name), &is_member)
+    }
+}
+
+fn info(session: &Session) -> SessionInfo {
+    SessionInfo {
+        initiator: session.nexus.initiator.name.to_string(),
+        alias: session.alias.clone(),
+        target: session.target.as_ref().map(|target| target.name.clone()),
+        user: session.user.clone(),
+        peers: session.connections().iter().map(|connection| connection.peer.address).collect(),
+        since: session.since,
     }
 }
 

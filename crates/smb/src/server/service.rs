@@ -4,13 +4,14 @@ use std::sync::{Arc, Weak};
 
 use lock::{Mutex, RwLock, rank};
 use vfs::state::ClientId;
+use vfs::{FileId, Volume};
 
 use super::app_instance::Instances;
 use super::client::Client;
 use super::config::{Config, Share};
 use super::connection::Connection;
 use super::durable::Durables;
-use super::open::Open;
+use super::open::{File, Open};
 use super::session::{Session, User};
 use super::short_names::ShortNames;
 
@@ -188,6 +189,30 @@ impl Service {
     /// Closes opens of clients that are away.
     pub(super) fn drop_durables(&self, which: impl Fn(&Open, &User) -> bool) {
         self.durables.drop_where(which);
+    }
+
+    /// Ends sessions by the administrator's wish, with all that they have open. Answers how many.
+    pub fn disconnect(&self, which: impl Fn(&SessionInfo) -> bool) -> usize {
+        let mut meant = self.all_sessions();
+        meant.retain(|session| which(&session.info()));
+        meant.iter().for_each(|session| self.end_session_for_good(session));
+        meant.len()
+    }
+
+    /// Closes what sessions have open of a file, by the administrator's wish. Answers how many opens that were.
+    pub fn close_file(
+        &self,
+        volume: &Arc<Volume>,
+        file: FileId,
+        which: impl Fn(&SessionInfo) -> bool,
+    ) -> usize {
+        let is_it = |open: &Open| {
+            let of_file = |f: &File| Arc::ptr_eq(f.open.volume(), volume) && f.open.node().id() == file;
+            open.file().is_ok_and(of_file)
+        };
+        let mut meant = self.all_sessions();
+        meant.retain(|session| which(&session.info()));
+        meant.iter().map(|session| session.opens.take(is_it).len()).sum()
     }
 
     /// Who is there.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lock::{RwLock, rank};
 use vfs::backend::Found;
-use vfs::{FileId, Payload};
+use vfs::{FileId, Payload, Volume};
 
 use crate::server::ids::Place;
 use crate::server::limits::MAX_FORKS;
@@ -159,13 +159,24 @@ impl Forks {
 
     /// Those of one volume, which is closed.
     pub(in crate::server) fn close_volume(&self, volume: u16) {
+        self.close_where(|fork| fork.volume.id == volume);
+    }
+
+    /// Those of one file. Answers how many.
+    pub(in crate::server) fn close_file(&self, volume: &Arc<Volume>, file: FileId) -> usize {
+        self.close_where(|fork| {
+            let Content::File(open) = &fork.content else { return false };
+            Arc::ptr_eq(open.volume(), volume) && open.node().id() == file
+        })
+    }
+
+    fn close_where(&self, which: impl Fn(&Fork) -> bool) -> usize {
         let mut table = self.table.write();
-        let of_it = |fork: &Fork| fork.volume.id == volume;
         let numbers: Vec<u16> =
-            table.forks.iter().filter(|(_, fork)| of_it(fork)).map(|(number, _)| *number).collect();
+            table.forks.iter().filter(|(_, fork)| which(fork)).map(|(number, _)| *number).collect();
         let closed: Vec<_> = numbers.iter().filter_map(|number| table.forks.remove(number)).collect();
         drop(table);
-        drop(closed); // what they held may be waited for by others, who then look for their own
+        closed.len() // what they held may be waited for by others, who then look for their own
     }
 
     /// All of them, now and later.

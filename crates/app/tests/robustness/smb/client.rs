@@ -33,6 +33,11 @@ impl Blocking {
         Ok(Self(stream))
     }
 
+    /// The client's end.
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.0.local_addr().unwrap()
+    }
+
     /// The next frame without its prefix.
     pub(crate) fn frame(&mut self) -> io::Result<Vec<u8>> {
         let mut prefix = [0; frame::PREFIX_LEN];

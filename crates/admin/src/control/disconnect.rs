@@ -1,0 +1,63 @@
+//! Which sessions are to end, or what they are to close.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Sessions for which all that is said here holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disconnect {
+    /// The account, in any case of letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The client's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<IpAddr>,
+    /// One of its connections, as `status` shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<SocketAddr>,
+    /// The sessions go on, but what they have open of this file is closed: a path on the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
+impl Disconnect {
+    /// Whether a session is meant. Addresses are compared without their mapping into IPv6.
+    #[must_use]
+    pub fn means(&self, user: Option<&str>, peers: &[SocketAddr]) -> bool {
+        let is_user = |wanted: &String| user.is_some_and(|user| user.eq_ignore_ascii_case(wanted));
+        let is_client = |ip: &IpAddr| peers.iter().any(|peer| peer.ip().to_canonical() == ip.to_canonical());
+        let is_connection = |at: &SocketAddr| {
+            let same = |peer: &SocketAddr| {
+                (peer.ip().to_canonical(), peer.port()) == (at.ip().to_canonical(), at.port())
+            };
+            peers.iter().any(same)
+        };
+        self.user.as_ref().is_none_or(is_user)
+            && self.client.as_ref().is_none_or(is_client)
+            && self.connection.as_ref().is_none_or(is_connection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_said_must_hold() {
+        let peers = ["[::ffff:192.0.2.7]:5000".parse().unwrap(), "192.0.2.7:5001".parse().unwrap()];
+        let means = |what: Disconnect| what.means(Some("Ada"), &peers);
+        let (user, client) = (Some("ada".into()), Some("192.0.2.7".parse().unwrap()));
+        assert!(means(Disconnect { user: user.clone(), client, ..Disconnect::default() }));
+        assert!(means(Disconnect {
+            connection: Some("192.0.2.7:5000".parse().unwrap()),
+            ..Disconnect::default()
+        }));
+        let other = Some("192.0.2.8".parse().unwrap());
+        assert!(!means(Disconnect { user, client: other, ..Disconnect::default() }));
+        let port = Some("192.0.2.7:5002".parse().unwrap());
+        assert!(!means(Disconnect { connection: port, ..Disconnect::default() }));
+        assert!(!Disconnect { user: Some("ada".into()), ..Disconnect::default() }.means(None, &peers));
+    }
+}

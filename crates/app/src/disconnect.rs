@@ -1,0 +1,34 @@
+//! `fourfold disconnect`: ends sessions, or closes what they have open of a file.
+
+use std::process::ExitCode;
+
+use admin::control::{self, AskError};
+use anyhow::Context;
+
+use crate::asking::patiently;
+use crate::cli;
+use crate::{exit, here, out};
+
+/// Asks the server of the state folder to do it.
+pub(crate) fn run(arguments: &cli::Disconnect) -> anyhow::Result<ExitCode> {
+    let state = match here::state(&arguments.state)? {
+        Ok(state) => state,
+        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
+    };
+    let file = arguments
+        .file
+        .as_ref()
+        .map(|file| std::path::absolute(file).with_context(|| format!("{} is no path", file.display())));
+    let what = control::Disconnect {
+        user: arguments.user.clone(),
+        client: arguments.client,
+        connection: arguments.connection,
+        file: file.transpose()?,
+    };
+    match patiently(|_| control::disconnect(&state, &what)) {
+        Ok(lines) => out::lines(lines)?,
+        Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
