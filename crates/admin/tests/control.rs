@@ -91,7 +91,7 @@ fn a_message_is_passed_on_as_it_is() {
 fn sessions_to_end_are_named_and_none_is_a_refusal() {
     let state = tempfile::tempdir().unwrap();
     let ada = Disconnect { user: Some("ada".into()), ..Disconnect::default() };
-    assert_eq!(with_server(state.path(), |path| control::disconnect(path, &ada).unwrap()), ["ada"]);
+    assert_eq!(with_server(state.path(), move |path| control::disconnect(path, &ada).unwrap()), ["ada"]);
     let refused = with_server(state.path(), |path| control::disconnect(path, &Disconnect::default()));
     assert!(matches!(refused, Err(AskError::Refused(lines)) if lines == ["nobody"]));
 }
