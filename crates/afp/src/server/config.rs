@@ -3,10 +3,9 @@ use std::sync::Arc;
 
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use vfs::index::Catalogue;
-use vfs::names::Folding;
+use vfs::names::{Folding, Hiding};
 use vfs::{Time, Volume};
 
-use super::hiding::Hiding;
 use super::ids::Changed;
 
 /// A version of the protocol, Apple Filing Protocol Reference, "AFP Version Strings".
@@ -173,7 +172,8 @@ impl Share {
         options: ShareOptions,
     ) -> Arc<Self> {
         let name = name.into();
-        let (changed, hiding) = (Changed::default(), Hiding::new(&options));
+        let (changed, hiding) =
+            (Changed::default(), Hiding::new(&options.hide, &options.show, options.case_sensitive));
         Arc::new(Self { name, volume, catalogue, uuid, created, options, changed, hiding })
     }
 

@@ -20,7 +20,6 @@ mod entries;
 mod enumerate;
 mod file;
 mod fork;
-mod hiding;
 mod icon;
 mod id;
 mod identity;

@@ -5,6 +5,7 @@ use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Attributes, FileId, Kind, Volume};
 
 use super::context::Context;
+use super::hiding;
 use super::open::File;
 use crate::wire::Status;
 use crate::wire::fscc::FileAttributes;
@@ -99,7 +100,7 @@ impl Facts {
         let found = Found { object: file.open.node().clone(), attributes };
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
         let metadata = file.open.volume().metadata(&found, None)?;
-        let is_hidden = file.open.place().is_some_and(|(_, name)| file.hiding.marks(&name));
+        let is_hidden = file.open.place().is_some_and(|(_, name)| hiding::marks(&file.hiding, &name));
         let changed = file.changed_at(&attributes);
         let (id, leads_to_folder) = (file.entry_id(), leads_to_folder(file, &found)?);
         Ok(Self { attributes, metadata, size, id, leads_to_folder, is_hidden, changed })

@@ -9,13 +9,12 @@ use bytes::Bytes;
 use lock::{Mutex, RwLock, rank};
 use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
-use vfs::names::Folding;
+use vfs::names::{Folding, Hiding};
 use vfs::state::Stream;
 use vfs::{Actor, Attributes, Beside, Caller, FileId, Kind, Payload, SetAttributes, SetTime};
 
 use super::change_notify::Watched;
 use super::durable::Durable;
-use super::hiding::Hiding;
 use super::leases::Held;
 use super::lock::LockSequences;
 use super::pipe_end::PipeEnd;

@@ -9,7 +9,7 @@ use wire::Writer;
 
 use super::context::{Context, Outcome, Reply};
 use super::facts;
-use super::hiding::begins_with_dot;
+use super::hiding::{begins_with_dot, hides};
 use super::mac;
 use super::open::File;
 use super::tree::Tree;
@@ -184,7 +184,7 @@ impl Walk<'_> {
                 EntryName::Units(&units)
             }
         };
-        if !matches(scan, name) || self.tree.hiding.hides(name) {
+        if !matches(scan, name) || hides(&self.tree.hiding, name) {
             return Ok(false);
         }
         let caller = &self.file.open.actor().caller;

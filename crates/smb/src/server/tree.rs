@@ -2,10 +2,9 @@ use std::sync::Arc;
 
 use auth::Grant;
 use vfs::Volume;
-use vfs::names::Folding;
+use vfs::names::{Folding, Hiding};
 
 use super::config::{Share, ShareKind};
-use super::hiding::Hiding;
 use crate::wire::Status;
 
 /// A session's connection to a share.
@@ -25,7 +24,10 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn new(id: u32, share: Arc<Share>, grant: Grant) -> Self {
         let (read_only, require_encryption) = (grant == Grant::ReadOnly, share.options.require_encryption);
-        let hiding = Arc::new(Hiding::new(&share.options));
+        let hiding = {
+            let options = &share.options;
+            Arc::new(Hiding::new(&options.hide, &options.show, options.case_sensitive))
+        };
         Self { id, share, read_only, hiding, require_encryption }
     }
 

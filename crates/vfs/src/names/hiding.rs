@@ -1,50 +1,60 @@
-//! Names that listings and searches leave out.
+//! Names that listings leave out: patterns with `*` for anything and `?` for one character.
 
-use vfs::names::{Folding, folded_units};
+use super::{Folding, folded_units};
 
-use super::config::ShareOptions;
-
-/// What Netatalk keeps in shared folders for itself.
+/// Folders in which Netatalk keeps its own data.
 const OTHERS_BOOKS: [&str; 3] = [".AppleDB", ".AppleDesktop", ".AppleDouble"];
 
-/// What a share's settings say about names.
-#[derive(Default)]
-pub(super) struct Hiding {
+/// The names that a share's listings leave out.
+#[derive(Debug, Default)]
+pub struct Hiding {
     folding: Folding,
     hide: Vec<Pattern>,
     show: Vec<Pattern>,
 }
 
 impl Hiding {
-    /// By these settings.
-    pub(super) fn new(options: &ShareOptions) -> Self {
-        let folding = Folding { case_sensitive: options.case_sensitive, ..Folding::default() };
+    /// Leaves out what `hide` matches, and other servers' own folders, but not what `show` matches.
+    pub fn new(hide: &[String], show: &[String], case_sensitive: bool) -> Self {
+        let folding = Folding { case_sensitive, ..Folding::default() };
         let pattern = |text: &str| Pattern::new(text, folding);
         let books = OTHERS_BOOKS.iter().copied();
         Self {
             folding,
-            hide: books.chain(options.hide.iter().map(String::as_str)).map(pattern).collect(),
-            show: options.show.iter().map(|text| pattern(text)).collect(),
+            hide: books.chain(hide.iter().map(String::as_str)).map(pattern).collect(),
+            show: show.iter().map(|text| pattern(text)).collect(),
         }
     }
 
-    /// Whether listings leave this stored name out.
-    pub(super) fn hides(&self, stored: &[u8]) -> bool {
-        // Most shares hide only what begins with a dot.
-        if self.hide.len() == OTHERS_BOOKS.len() && !stored.starts_with(b".") {
+    /// Whether listings leave a stored name out.
+    pub fn hides(&self, name: &[u8]) -> bool {
+        if self.shows_at_once(name.starts_with(b".")) {
             return false;
         }
-        let units: Vec<u16> = String::from_utf8_lossy(stored).encode_utf16().collect();
-        let name = folded_units(&units, self.folding);
+        let units: Vec<u16> = String::from_utf8_lossy(name).encode_utf16().collect();
+        self.hides_units(&units)
+    }
+
+    /// The same of a name in UTF-16.
+    pub fn hides_units(&self, name: &[u16]) -> bool {
+        if self.shows_at_once(name.first() == Some(&u16::from(b'.'))) {
+            return false;
+        }
+        let name = folded_units(name, self.folding);
         let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(&name));
         any(&self.hide) && !any(&self.show)
+    }
+
+    /// Most shares hide only names that begin with a dot.
+    fn shows_at_once(&self, begins_with_dot: bool) -> bool {
+        self.hide.len() <= OTHERS_BOOKS.len() && !begins_with_dot
     }
 }
 
 const ANY: u16 = b'*' as u16;
 const ONE: u16 = b'?' as u16;
 
-/// A name with `*` for anything and `?` for any one character.
+#[derive(Debug)]
 struct Pattern(Vec<u16>);
 
 impl Pattern {
@@ -52,7 +62,7 @@ impl Pattern {
         Self(folded_units(&text.encode_utf16().collect::<Vec<_>>(), folding))
     }
 
-    /// Goes back only to the last `*`, so that the work is bounded by the product of the two lengths.
+    /// Goes back only to the last `*`, so that the work is at most the product of the two lengths.
     fn matches(&self, name: &[u16]) -> bool {
         let pattern = &self.0;
         let (mut at, mut in_name) = (0, 0);
@@ -80,16 +90,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn show_counts_more_than_hide_and_than_the_servers_own_taste() {
-        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect();
-        let hiding = |hide: &[&str], show: &[&str]| {
-            Hiding::new(&ShareOptions { hide: texts(hide), show: texts(show), ..ShareOptions::default() })
-        };
-        let plain = hiding(&[], &[]);
+    fn show_wins_over_hide_and_over_the_folders_of_other_servers() {
+        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let plain = Hiding::new(&[], &[], false);
         assert!(plain.hides(b".AppleDouble") && !plain.hides(b".profile") && !plain.hides(b"a.tmp"));
-        let told = hiding(&["*.tmp", "lost+found"], &["keep.tmp", ".appledouble"]);
+        let hide = texts(&["*.tmp", "lost+found"]);
+        let told = Hiding::new(&hide, &texts(&["keep.tmp", ".appledouble"]), false);
         assert!(told.hides(b"a.TMP") && told.hides(b"lost+found"));
         assert!(!told.hides(b"keep.tmp") && !told.hides(b".AppleDouble") && told.hides(b".AppleDB"));
+        assert!(!Hiding::new(&hide, &[], true).hides(b"a.TMP"));
+        assert!(!Hiding::default().hides(b".AppleDouble"));
     }
 
     #[test]
