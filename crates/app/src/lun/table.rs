@@ -1,10 +1,10 @@
 //! LUNs as tables for people.
 
 use std::fmt::Write as _;
-use std::time::{Duration, UNIX_EPOCH};
 
 use admin::control::LunStatus;
 use admin::settings::units::format_size;
+use jiff::Timestamp;
 
 /// A row for each.
 pub(super) fn list(luns: &[LunStatus]) -> String {
@@ -74,20 +74,10 @@ pub(super) fn one(lun: &LunStatus) -> String {
     text
 }
 
-/// `2026-11-22 03:04 UTC`, by the calendar that began in 1582.
+/// `2026-11-22 03:04 UTC`.
 fn made(created: u64) -> String {
-    let since = (UNIX_EPOCH + Duration::from_secs(created)).duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    // Days from 0000-03-01, in eras of 400 years.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (month, year) =
-        if month < 10 { (month + 3, year + era * 400) } else { (month - 9, year + era * 400 + 1) };
-    format!("{year:04}-{month:02}-{of_month:02} {:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60)
+    let created = i64::try_from(created).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    created.unwrap_or_default().strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 #[cfg(test)]

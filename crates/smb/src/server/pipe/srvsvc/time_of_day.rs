@@ -1,38 +1,27 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 use crate::wire::rpc::srvsvc::TimeOfDay;
 
 /// The time as `NetrRemoteTOD` says it, in UTC. MS-SRVS 3.1.4.21.
 pub(super) fn at(now: SystemTime) -> TimeOfDay {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, second) = (since.as_secs() / 86_400, (since.as_secs() % 86_400) as u32);
-    let (year, month, day) = date(days);
+    let now = Timestamp::try_from(now).unwrap_or_default().to_zoned(TimeZone::UTC);
+    let number = |part: i8| part.unsigned_abs().into();
     TimeOfDay {
         elapsed: since.as_secs() as u32,
         milliseconds: since.as_millis() as u32,
-        hours: second / 3600,
-        minutes: second / 60 % 60,
-        seconds: second % 60,
+        hours: number(now.hour()),
+        minutes: number(now.minute()),
+        seconds: number(now.second()),
         hundredths: since.subsec_millis() / 10,
-        day,
-        month,
-        year,
-        weekday: ((days + 4) % 7) as u32, // 1970 began on a Thursday
+        day: number(now.day()),
+        month: number(now.month()),
+        year: now.year().unsigned_abs().into(),
+        weekday: number(now.weekday().to_sunday_zero_offset()),
     }
-}
-
-/// Year, month and day of the day that is `days` after 1970-01-01, in the Gregorian calendar.
-fn date(days: u64) -> (u32, u32, u32) {
-    // Counted from 1 March of the year 0, so that a leap day is the last of its year, in eras of 400 years.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year as u32, month as u32, day as u32)
 }
 
 #[cfg(test)]
