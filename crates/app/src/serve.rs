@@ -32,7 +32,7 @@ const SPARE_THREADS: usize = 14;
 const DISK_THREADS: usize = 128;
 /// How often listings and open files are looked after.
 const TEND_EVERY: Duration = Duration::from_secs(5);
-/// How long answers in the making may take after the order to stop.
+/// How long pending answers may take after the order to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Checks the settings as a whole, opens the listeners, gives up privileges, and only then reads a byte.

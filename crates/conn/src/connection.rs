@@ -56,7 +56,7 @@ impl Reply {
     }
 }
 
-/// An answer in the making. `None` when the message gets none.
+/// A pending answer. `None` when the message gets none.
 pub type Answer = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
 
 /// What a protocol does with a connection's bytes.
@@ -71,7 +71,7 @@ pub trait Protocol: Send + Sync + 'static {
     /// The connection begins; this is how its client is told what it has not asked for.
     fn began(&self, _client: ToClient) {}
 
-    /// The connection is over. Answers in the making that wait for something should give up.
+    /// The connection is over. Pending answers that wait for something should give up.
     fn ended(&self) {}
 
     /// What the message is about (a file), as a number: while a thread is stuck with one message, others about the
@@ -86,12 +86,12 @@ pub trait Protocol: Send + Sync + 'static {
 pub struct Limits {
     /// Bytes of replies that may wait for a client before no more of its messages are read.
     pub waiting_bytes: usize,
-    /// Messages of one client that may be in the making at once.
-    pub in_the_making: usize,
+    /// Messages of one client that may be in flight at once.
+    pub in_flight: usize,
     /// How long a client may take nothing of the replies waiting for it.
-    pub patience: Duration,
+    pub send_timeout: Duration,
     /// How long a message may take to arrive in full.
-    pub unfinished: Duration,
+    pub receive_timeout: Duration,
     /// File data for a client on this machine is copied into the socket, not sent from the page cache.
     pub copies_for_local: bool,
     /// Where a file is truncated after the length of a reply was promised, the client gets zeros. Without this the
@@ -108,9 +108,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             waiting_bytes: 8 << 20,
-            in_the_making: 256,
-            patience: Duration::from_secs(60),
-            unfinished: Duration::from_secs(60),
+            in_flight: 256,
+            send_timeout: Duration::from_secs(60),
+            receive_timeout: Duration::from_secs(60),
             copies_for_local: true,
             zeros_for_truncated: true,
             acknowledges_at_once: false,
@@ -138,7 +138,7 @@ struct Reading {
     _end: tokio::sync::oneshot::Sender<()>,
 }
 
-/// A connection being served, shared by whoever reads it now, the watchdog and answers in the making.
+/// A connection being served, shared by whoever reads it now, the watchdog and pending answers.
 struct Connection<P> {
     protocol: P,
     outbox: Arc<Outbox>,
@@ -155,7 +155,7 @@ struct Connection<P> {
     /// What `current` is about.
     subject: AtomicU64,
     watched: AtomicBool,
-    in_the_making: Arc<Semaphore>,
+    in_flight: Arc<Semaphore>,
 }
 
 /// Serves one connection until either side ends it.
@@ -184,7 +184,7 @@ pub async fn serve<P: Protocol>(
         current: AtomicU64::new(0),
         subject: AtomicU64::new(0),
         watched: AtomicBool::new(false),
-        in_the_making: Arc::new(Semaphore::new(limits.in_the_making)),
+        in_flight: Arc::new(Semaphore::new(limits.in_flight)),
     });
     let outbox = Arc::downgrade(&connection.outbox);
     peer.memory.on_end(move || outbox.upgrade().iter().for_each(|outbox| outbox.close()));
@@ -201,7 +201,7 @@ pub async fn serve<P: Protocol>(
     tokio::spawn(connection.clone().read(reading));
     let _close = CloseOnDrop(connection.clone());
     tokio::select! {
-        () = connection.outbox.pump(limits.patience) => {}
+        () = connection.outbox.pump(limits.send_timeout) => {}
         _ = ended => {}
     }
 }
@@ -279,9 +279,9 @@ impl<P: Protocol> Connection<P> {
                 break;
             }
         }
-        if self.in_the_making.available_permits() == 0 {
+        if self.in_flight.available_permits() == 0 {
             self.outbox.flush();
-            let _permit = self.in_the_making.acquire().await;
+            let _permit = self.in_flight.acquire().await;
         }
         true
     }
@@ -303,7 +303,7 @@ impl<P: Protocol> Connection<P> {
         let received = match waiting {
             true => receive.await,
             false => {
-                let limit = self.limits.unfinished;
+                let limit = self.limits.receive_timeout;
                 let deadline = *reading.deadline.get_or_insert_with(|| Instant::now() + limit);
                 tokio::time::timeout_at(deadline, receive).await.unwrap_or(Ok(0))
             }
@@ -409,7 +409,7 @@ impl<P: Protocol> Connection<P> {
     fn finish_later(&self, answer: Answer, reserved: Reservation) {
         let Some(me) = self.me.upgrade() else { return };
         // Room was made before the message was read; a second reader may have used it, which is no harm.
-        let permit = self.in_the_making.clone().try_acquire_owned();
+        let permit = self.in_flight.clone().try_acquire_owned();
         self.runtime.spawn(async move {
             let reply = answer.await;
             me.send(reply);

@@ -238,12 +238,12 @@ impl Outbox {
     }
 
     /// Sends what [`Outbox::flush`] left behind, for as long as the connection lives. Ends it when the client takes
-    /// nothing for `patience`.
-    pub(crate) async fn pump(&self, patience: std::time::Duration) {
+    /// nothing for `timeout`.
+    pub(crate) async fn pump(&self, timeout: std::time::Duration) {
         loop {
             self.stuck.notified().await;
             while self.waiting() > 0 {
-                let writable = tokio::time::timeout(patience, self.stream().writable()).await;
+                let writable = tokio::time::timeout(timeout, self.stream().writable()).await;
                 if !matches!(writable, Ok(Ok(()))) {
                     self.close();
                 }

@@ -6,17 +6,33 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::BytesMut;
 use conn::{Answer, Limits, Peer, Protocol, Reply, Watchdog};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use vfs::Payload;
 
 /// A connection that speaks `protocol`, served as long as the runtime lives.
 fn connected(protocol: impl Protocol, limits: Limits) -> (TcpStream, Runtime) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let runtime = runtime();
+    (connected_to(&runtime, &Watchdog::start("test"), protocol, limits), runtime)
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+fn connected_to(
+    runtime: &Runtime,
+    watchdog: &Arc<Watchdog>,
+    protocol: impl Protocol,
+    limits: Limits,
+) -> TcpStream {
+    let watchdog = watchdog.clone();
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -25,9 +41,9 @@ fn connected(protocol: impl Protocol, limits: Limits) -> (TcpStream, Runtime) {
     let peer = Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
     runtime.spawn(async move {
         let stream = tokio::net::TcpStream::from_std(stream).unwrap();
-        conn::serve(stream, &peer, protocol, limits, Watchdog::start("test")).await;
+        conn::serve(stream, &peer, protocol, limits, watchdog).await;
     });
-    (client, runtime)
+    client
 }
 
 /// The length of a message of one byte.
@@ -117,4 +133,184 @@ fn or_the_connection_ends() {
         let _ = client.read_to_end(&mut reply);
         assert!(reply.len() <= 1 + THERE, "{} bytes", reply.len());
     }
+}
+
+/// Does what each message, of one byte or two, says.
+#[derive(Clone)]
+struct Commanded(Arc<Gates>);
+
+struct Gates {
+    /// Messages that were begun.
+    begun: AtomicUsize,
+    /// What [`BLOCK`] waits for.
+    is_open: Mutex<bool>,
+    opened: Condvar,
+    /// What [`WAIT`] waits for: a permit each.
+    permits: Semaphore,
+}
+
+/// Is answered at once.
+const ECHO: u8 = b'e';
+/// Blocks its thread.
+const BLOCK: u8 = b'b';
+const BLOCKED_AT_MOST: Duration = Duration::from_secs(20);
+/// Waits without a thread.
+const WAIT: u8 = b'w';
+/// Is answered with [`LONG`] bytes.
+const MUCH: u8 = b'm';
+/// The first of two bytes.
+const TWO: u8 = b'2';
+const LONG: usize = 64 * 1024;
+
+impl Commanded {
+    fn new() -> Self {
+        let gates = Gates {
+            begun: AtomicUsize::new(0),
+            is_open: Mutex::new(false),
+            opened: Condvar::new(),
+            permits: Semaphore::new(0),
+        };
+        Self(Arc::new(gates))
+    }
+
+    fn open(&self) {
+        *self.0.is_open.lock() = true;
+        self.0.opened.notify_all();
+    }
+
+    fn begun(&self) -> usize {
+        self.0.begun.load(Ordering::Relaxed)
+    }
+
+    /// Waits until no more messages begin.
+    fn settled(&self) -> usize {
+        for _ in 0..100 {
+            let before = self.begun();
+            std::thread::sleep(Duration::from_millis(100));
+            if before == self.begun() {
+                return before;
+            }
+        }
+        panic!("messages begin for ten seconds");
+    }
+}
+
+impl Protocol for Commanded {
+    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+        match bytes {
+            [] | [TWO] => Ok(None),
+            [TWO, ..] => Ok(Some(2)),
+            [b'x', ..] => Err("no message begins so"),
+            _ => Ok(Some(1)),
+        }
+    }
+
+    fn subject(&self, message: &[u8]) -> u64 {
+        u64::from(message[0] == BLOCK)
+    }
+
+    fn answer(&self, message: BytesMut) -> Answer {
+        let (gates, command) = (self.0.clone(), message[0]);
+        gates.begun.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            match command {
+                BLOCK => {
+                    let mut is_open = gates.is_open.lock();
+                    while !*is_open && !gates.opened.wait_for(&mut is_open, BLOCKED_AT_MOST).timed_out() {}
+                }
+                WAIT => gates.permits.acquire().await.unwrap().forget(),
+                _ => {}
+            }
+            let length = if command == MUCH { LONG } else { 1 };
+            Some(Reply { head: vec![command; length], ..Reply::default() })
+        })
+    }
+}
+
+fn receives(client: &mut TcpStream, byte: u8) {
+    let mut reply = [0];
+    client.read_exact(&mut reply).unwrap();
+    assert_eq!(reply[0], byte);
+}
+
+#[test]
+fn threads_that_are_blocked_hold_up_neither_other_connections_nor_their_own() {
+    let (runtime, watchdog, protocol) = (runtime(), Watchdog::start("test"), Commanded::new());
+    let connect = || connected_to(&runtime, &watchdog, protocol.clone(), Limits::default());
+    // More than the runtime has threads. After the first one the watchdog knows what they are about.
+    let mut blocked: Vec<TcpStream> = (0..6).map(|_| connect()).collect();
+    for client in &mut blocked {
+        client.write_all(&[BLOCK]).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let mut other = connect();
+    other.write_all(&[ECHO, ECHO]).unwrap();
+    receives(&mut other, ECHO);
+    for client in &mut blocked {
+        client.write_all(&[ECHO]).unwrap();
+        receives(client, ECHO); // ahead of the reply that is blocked
+    }
+    protocol.open();
+    for client in &mut blocked {
+        receives(client, BLOCK);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_receive_is_not_read_from_and_gets_everything_in_the_end() {
+    const COUNT: usize = 1500;
+    let (protocol, limits) = (Commanded::new(), Limits { waiting_bytes: 1 << 20, ..Limits::default() });
+    let (mut client, _runtime) = connected(protocol.clone(), limits);
+    client.write_all(&[MUCH; COUNT]).unwrap();
+    let begun = protocol.settled();
+    // 1 MiB, what one turn begins beyond it, and what the sockets hold.
+    assert!(begun < COUNT / 2, "{begun} messages begun");
+    let mut replies = vec![0; COUNT * LONG];
+    client.read_exact(&mut replies).unwrap();
+    assert!(replies.iter().all(|byte| *byte == MUCH));
+    assert_eq!(protocol.begun(), COUNT);
+}
+
+#[test]
+fn a_client_that_receives_nothing_for_too_long_loses_its_connection() {
+    let limits = Limits { send_timeout: Duration::from_millis(300), ..Limits::default() };
+    let (mut client, _runtime) = connected(Commanded::new(), limits);
+    client.write_all(&[MUCH; 1000]).unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let mut replies = Vec::new();
+    let _ = client.read_to_end(&mut replies); // an end or a reset
+    assert!(replies.len() < 1000 * LONG, "{} bytes", replies.len());
+}
+
+#[test]
+fn half_a_message_is_waited_for_so_long_and_an_idle_client_for_ever() {
+    let limits = Limits { receive_timeout: Duration::from_millis(300), ..Limits::default() };
+    let (mut client, _runtime) = connected(Commanded::new(), limits);
+    std::thread::sleep(Duration::from_millis(600));
+    client.write_all(&[TWO, 0]).unwrap();
+    receives(&mut client, TWO);
+    client.write_all(&[TWO]).unwrap();
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn so_many_messages_are_in_flight_and_no_more() {
+    let (protocol, limits) = (Commanded::new(), Limits { in_flight: 8, ..Limits::default() });
+    let (mut client, _runtime) = connected(protocol.clone(), limits);
+    client.write_all(&[WAIT; 100]).unwrap();
+    assert_eq!(protocol.settled(), 8);
+    protocol.0.permits.add_permits(3);
+    (0..3).for_each(|_| receives(&mut client, WAIT));
+    assert_eq!(protocol.settled(), 11);
+    protocol.0.permits.add_permits(100);
+    (0..97).for_each(|_| receives(&mut client, WAIT));
+}
+
+#[test]
+fn what_is_no_message_ends_the_connection_after_the_replies_before_it() {
+    let (mut client, _runtime) = connected(Commanded::new(), Limits::default());
+    client.write_all(&[ECHO, ECHO, b'x', ECHO]).unwrap();
+    let mut replies = Vec::new();
+    let _ = client.read_to_end(&mut replies); // an end or a reset
+    assert!(replies == [ECHO, ECHO] || replies.len() < 2, "{replies:?}");
 }

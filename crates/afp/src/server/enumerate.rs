@@ -151,7 +151,7 @@ fn folder_at(
     })
 }
 
-/// A reply in the making.
+/// A reply that is being built.
 struct Listing<'a> {
     folder: &'a Folder<'a>,
     form: Form,

@@ -151,7 +151,7 @@ impl Desk<'_> {
     }
 }
 
-/// A file in the making. No LUN can have such a name.
+/// A file that is not complete yet. No LUN can have such a name.
 fn unfinished(new: &str) -> String {
     format!(".{new}.unfinished")
 }

@@ -224,7 +224,7 @@ fn a_client_that_goes_away_while_its_request_hangs_leaves_nothing_behind() {
 
 #[test]
 fn a_record_that_does_not_go_on_ends_its_connection() {
-    let limits = Limits { unfinished: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits { receive_timeout: Duration::from_millis(300), ..Limits::default() };
     let server = Stalling::start(limits);
     let mut client = Client::mount(server.port);
     let root = client.root.clone();
@@ -237,7 +237,7 @@ fn a_record_that_does_not_go_on_ends_its_connection() {
 
 #[test]
 fn a_record_that_never_gets_further_than_a_byte_at_a_time_ends_its_connection() {
-    let limits = Limits { unfinished: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits { receive_timeout: Duration::from_millis(300), ..Limits::default() };
     let server = Stalling::start(limits);
     let mut trickling = Client::mount(server.port);
     trickling.send(&0x8010_0000_u32.to_be_bytes()).unwrap(); // 1 MiB announced
@@ -250,7 +250,7 @@ fn a_record_that_never_gets_further_than_a_byte_at_a_time_ends_its_connection() 
 
 #[test]
 fn a_client_that_takes_nothing_for_too_long_is_let_go() {
-    let limits = Limits { patience: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits { send_timeout: Duration::from_millis(300), ..Limits::default() };
     let server = Stalling::start(limits);
     let mut client = Client::mount(server.port);
     let root = client.root.clone();

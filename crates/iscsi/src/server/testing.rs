@@ -328,7 +328,7 @@ impl Initiator {
         tokio::task::yield_now().await;
     }
 
-    /// The answer to a command in the making, which has not been polled.
+    /// The pending answer to a command, which has not been polled.
     pub(super) fn begin(&mut self, header: &ScsiCommand) -> conn::Answer {
         let mut w = Writer::new();
         header.encode(0, &mut w);

@@ -16,7 +16,7 @@ use super::{Origin, Service, rpc};
 
 /// The longest datagram that UDP carries over IPv4.
 pub const MAX_DATAGRAM: usize = 65_507;
-/// Calls of one socket that may be in the making at once. A call that finds no room is dropped: it comes again.
+/// Calls of one socket that may be in flight at once. A call that finds no room is dropped: it comes again.
 const IN_THE_MAKING: usize = 256;
 /// Calls of one socket that have a thread at a time.
 const THREADS: usize = 16;

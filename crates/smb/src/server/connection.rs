@@ -58,8 +58,8 @@ pub(super) struct Connection {
 pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
     // As fast as Samba with sendfile, at its processor time; copies take 1.5 to 2.3 times that of the server.
     let copies_for_local = false;
-    let in_the_making = usize::from(credits::MOST) + 1;
-    let limits = Limits { in_the_making, copies_for_local, ..Limits::default() };
+    let in_flight = usize::from(credits::MOST) + 1;
+    let limits = Limits { in_flight, copies_for_local, ..Limits::default() };
     let connection = Connection::new(service, peer.clone());
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
 }

@@ -44,7 +44,7 @@ impl Requests {
         (!is_full).then(|| self.wait(message_id, session_id))
     }
 
-    /// Another one that waits, for the disk: there can be no more of them than a connection has messages in the making.
+    /// Another one that waits, for the disk: there can be no more of them than a connection has messages in flight.
     pub(super) fn wait(self: &Arc<Self>, message_id: u64, session_id: u64) -> Ticket {
         let mut table = self.table.lock();
         table.next += 1;

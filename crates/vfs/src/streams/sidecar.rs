@@ -161,7 +161,7 @@ impl Streams {
             return Ok(Beside::Foreign(other));
         }
         let sidecar = read(there, owner.is_some())?;
-        // An empty file is a sidecar in the making, as is one of ours without a header.
+        // An empty file is a sidecar that is being written, as is one of ours without a header.
         let is_sidecar = sidecar.owned || sidecar.head.is_empty() || sidecar.parsed().is_some();
         Ok(if is_sidecar { Beside::Own(sidecar) } else { Beside::Plain })
     }
