@@ -1,6 +1,6 @@
 //! The tree: one model of files, names, opens, locks and Mac metadata that every protocol is a view of.
 //!
-//! Nothing here knows a protocol. See ARCHITECTURE.md, "The file, as `vfs` knows it".
+//! Nothing here knows a protocol. See ARCHITECTURE.md, from "Identity" on.
 
 pub mod acl;
 mod attributes;

@@ -27,7 +27,7 @@ use clap::Parser;
 enum Command {
     /// fmt, clippy, tidy, tests, corpus replay, docs: what a change must pass
     Check,
-    /// The rules of style.md and ARCHITECTURE.md that can be measured
+    /// The rules of the code that can be measured
     Tidy,
     /// Every test there is, with other people's clients; installs what it needs when it may
     Test,

@@ -1,4 +1,4 @@
-//! The rules of style.md and ARCHITECTURE.md that can be measured. Each finding names file, line and the rule.
+//! The rules of the code that can be measured. Each finding names file, line and the rule.
 
 mod arrows;
 mod fuzzed;
