@@ -63,7 +63,7 @@ fn about(table: Table) -> &'static str {
         }
         Table::Lun => {
             "A disk that the share has for iSCSI, in addition to those made with `fourfold lun create`. Stands any number \
-             of times below its `[[share]]`. Who may log in is a matter of the share: see `guests`, `users` and \
+             of times below its `[[share]]`. The share decides which initiators may log in: see `guests`, `users` and \
              `groups`."
         }
         Table::User => {

@@ -216,7 +216,7 @@ pub static SETTINGS: &[Setting] = &[
             "Set it only to take over from another server: Netatalk keeps its own in `afp_signature.conf`.",
         ),
     new(Server, "afp-greeting", Kind::Text, "\"Backups run at noon.\"").without_default("none").says(
-        "What Macs show to who logs in over AFP.",
+        "A message that Macs show when a user logs in over AFP.",
         "Mac OS X shows up to 1000 bytes of it, older systems up to 199 characters.",
     ),
     new(Server, "iscsi-name", Kind::IscsiName, "\"iqn.2026-11.com.example.storage\"")
@@ -229,7 +229,7 @@ pub static SETTINGS: &[Setting] = &[
     new(Server, "iscsi-account", Kind::AccountName, "\"storage\"").without_default("none").says(
         "The account with whose CHAP secret the server proves itself to initiators that ask (mutual CHAP).",
         "Make it with `fourfold user add NAME --chap-secret`, and give the initiators that name and secret as the \
-         target's. Nobody needs to be able to log in with it.",
+         target's. No client needs to log in with it.",
     ),
     new(Server, "bonjour", OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
         "Whether the server is announced, to Macs by Bonjour (mDNS) and to Windows by WS-Discovery: auto, on or off.",
@@ -241,10 +241,10 @@ pub static SETTINGS: &[Setting] = &[
         "It may have spaces and is cut to 58 bytes. Where another machine has the same, a number is added.",
     ),
     new(Server, "default-user", Kind::AccountName, "\"ada\"")
-        .without_default("the anonymous user (uid 65534), who may do what everybody may")
+        .without_default("the anonymous user (uid 65534), which has the rights of others")
         .flag("as", "USER")
         .says(
-            "Host user that accounts act as for whom the host has no user of that name, where the server runs as root.",
+            "The host user of accounts whose name no user of the host has. It is for a server that runs as root.",
             "A `uid` of the account comes first. A server that does not run as root does everything as its own user.",
         ),
     new(Server, "log-format", OneOf(&["text", "json"]), "\"text\"")
@@ -298,7 +298,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     new(Share, "read-only", Bool, "false")
         .flag("read-only", "")
-        .says("Nobody may change anything in the share.", "As a flag it counts for every share."),
+        .says("Clients cannot change anything in the share.", "As a flag it counts for every share."),
     new(Share, "guests", Bool, "false").flag("guest", "").says(
         "People without an account may enter.",
         "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide. As a flag it counts for \
@@ -330,8 +330,8 @@ pub static SETTINGS: &[Setting] = &[
         ),
     new(Share, "afp-password", Kind::VolumePassword, "\"plans\"").without_default("none").says(
         "What AFP clients are asked when they open the share, beside the account's password.",
-        "Everybody's is the same, and it travels as it is: it keeps honest people apart. Who may read the settings file \
-         sees it.",
+        "All users have the same one, and it is sent in clear: it does not keep attackers out. Every user who can read the \
+         settings file sees it.",
     ),
     new(Share, "case-sensitive", Bool, "false").says(
         "SMB and AFP clients tell \"a\" from \"A\".",
@@ -384,7 +384,7 @@ pub static SETTINGS: &[Setting] = &[
         "Bytes of a block, as initiators see it: 512 or 4096.",
         "It cannot change once the LUN is made: whatever is on it would be unreadable.",
     ),
-    new(Lun, "read-only", Bool, "false").says("Nobody may write to the LUN.", ""),
+    new(Lun, "read-only", Bool, "false").says("Initiators cannot write to the LUN.", ""),
     new(Lun, "file", Kind::File, "\"images/old-disk.img\"")
         .without_default("one of the server's own, hidden from the clients of the share")
         .says(
@@ -403,7 +403,7 @@ pub static SETTINGS: &[Setting] = &[
         .example("[\"iqn.1991-05.com.microsoft:*\", \"iqn.1993-08.org.debian:01:studio\"]")
         .says(
             "Names of the initiators that see the LUN; `*` matches any characters. All of them when it is empty.",
-            "A name is no proof: anybody can claim it. Accounts with a CHAP secret are the proof, see `guests`.",
+            "A name is no proof: every initiator can claim it. Accounts with a CHAP secret are the proof, see `guests`.",
         ),
     new(Lun, "readers", Kind::Initiators, "[]").example("[\"iqn.2005-03.org.open-iscsi:*\"]").says(
         "Names of initiators that may only read the LUN; `*` matches any characters.",

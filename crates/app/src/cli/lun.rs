@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
   fourfold lun resize Studio/video 3T
   fourfold lun resize Studio/video 500G --shrink             asks: what is behind the new end is lost
 
-A LUN is made smaller only while nobody is logged in. What is on it must be told of its new size, too, or must have been
+A LUN is made smaller only while no initiator is logged in. What is on it must be told of its new size, too, or must have been
 made to fit before.
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Resize {
@@ -67,7 +67,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     #[command(after_help = "Examples:
   fourfold lun remove Studio/video                           asks first
   fourfold lun remove Studio/video --keep-file               its file stays in the share
-  fourfold lun remove Studio/video --yes --force             even while somebody is logged in
+  fourfold lun remove Studio/video --yes --force             even while an initiator is logged in
 
 An image that was taken over with --file always stays.
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
@@ -77,7 +77,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Leave its file in the share
         #[arg(long)]
         keep_file: bool,
-        /// Even while somebody is logged in
+        /// Even while an initiator is logged in
         #[arg(long)]
         force: bool,
         /// Do not ask
@@ -89,7 +89,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
   fourfold lun clone Studio/video before-update              takes no time and no room on btrfs and XFS
   fourfold lun clone Studio/video apart --copy               shares no blocks
 
-Where the file system cannot share blocks everything is copied, and nobody may be logged in meanwhile. Else the LUN may
+Where the file system cannot share blocks everything is copied, and no initiator may be logged in meanwhile. Else the LUN may
 be in use: the clone is what a power cut would have left.
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Clone {
@@ -119,13 +119,13 @@ pub(crate) struct Create {
     pub(crate) named: NamedLun,
     /// Its size, such as 500G or "1.5 TiB"; of a file that is there already it need not be said
     pub(crate) size: Option<String>,
-    /// Bytes of a block: 512, or 4096 for what knows no other
+    /// Bytes of a block: 512, or 4096 for initiators that support no other size
     #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
     pub(crate) block_size: String,
     /// Disk image inside the share, to serve as it is
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<String>,
-    /// Nobody may write to it
+    /// Initiators cannot write to it
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Name of an initiator that sees it, with * for any characters; can be given several times. By default all do

@@ -70,7 +70,7 @@ Exit codes:
   1  it runs but did not answer
   3  no server runs with this state folder")]
     Status(Status),
-    /// Show a message to those who are logged in
+    /// Show a message to users who are logged in
     #[command(after_help = "Macs show it over AFP; the other protocols have no way to.
 
 Examples:
