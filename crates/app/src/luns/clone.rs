@@ -176,7 +176,7 @@ async fn copy_data(
                 copy_piece(from, to, offset + copied, now as usize).await?;
                 (copied, done) = (copied + now, done + now);
                 if !progress(Progress { done, total: total.max(done) }) {
-                    bail!("nobody waits for it any more; nothing was made");
+                    bail!("the command that asked for it has ended; nothing was made");
                 }
             }
         }

@@ -134,13 +134,16 @@ fn read_key(backend: &dyn Backend) -> Result<Option<SealKey>> {
     .or_else(|error| if error == Error::NotPermitted { Ok(None) } else { Err(error) })
 }
 
-/// Whoever may write into a share could have made these before us, to know what ACLs are sealed with.
+/// A user who may write into the share could have made these before the server, to know what ACLs are sealed with.
 fn own(backend: &dyn Backend, found: Found) -> Result<Arc<dyn Object>> {
     let Attributes { uid, mode, .. } = found.attributes;
     if (uid == 0 || uid == backend.own_user()) && mode & 0o077 == 0 {
         return Ok(found.object);
     }
-    tracing::warn!(file = ?found.object.id(), "somebody else's, in place of what ACLs are sealed with: none counts");
+    tracing::warn!(
+        file = ?found.object.id(),
+        "the key that seals ACLs belongs to another user, or others can read it: stored ACLs have no effect"
+    );
     Err(Error::NotPermitted)
 }
 
