@@ -15,7 +15,7 @@ use lock::{Mutex, rank};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::index::{self, Catalogue, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
-use vfs::{CacheBudget, FileId, Untrusted, Volume, VolumeOptions};
+use vfs::{CacheBudget, FileId, Site, Untrusted, Volume, VolumeOptions};
 
 use crate::privileges;
 use crate::running::{Current, OpenFile, View};
@@ -23,14 +23,16 @@ use crate::running::{Current, OpenFile, View};
 /// Most opens, and most locks, of a share that a status lists.
 const MOST_SHOWN: usize = 1000;
 
-/// The volumes of the shares, kept over reloads with their caches and locks. Shares of one folder have one volume, so that what
-/// is open or locked through one of them binds the others, too.
+/// The volumes of the shares, kept over reloads with their caches. What is open or locked through one of them binds all: they
+/// are in one site.
 pub(crate) struct Volumes {
     /// The state folder of this run, which no client reaches.
     state: PathBuf,
     index: Index,
     /// Memory for listings, which all volumes share.
     cache: Arc<CacheBudget>,
+    /// What is open, locked and leased, through whichever volume.
+    site: Arc<Site>,
     known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
 }
 
@@ -47,20 +49,22 @@ struct Folder {
     /// the folder was replaced.
     device: u64,
     inode: u64,
-    /// No share of the folder allows changes.
+    /// No share at all allows changes.
     read_only: bool,
     sidecars: bool,
+    cross_mounts: bool,
 }
 
 impl Folder {
     fn of(share: &ShareSettings, settings: &Settings) -> std::io::Result<Self> {
-        let place =
-            |share: &ShareSettings| std::fs::metadata(&share.path).map(|folder| (folder.dev(), folder.ino()));
-        let (device, inode) = place(share)?;
-        let is_same = |other: &&ShareSettings| place(other).is_ok_and(|place| place == (device, inode));
-        let read_only =
-            share.read_only && settings.shares.iter().filter(is_same).all(|other| other.read_only);
-        Ok(Self { device, inode, read_only, sidecars: share.mac_sidecars })
+        let folder = std::fs::metadata(&share.path)?;
+        Ok(Self {
+            device: folder.dev(),
+            inode: folder.ino(),
+            read_only: settings.shares.iter().all(|share| share.read_only),
+            sidecars: share.mac_sidecars,
+            cross_mounts: share.cross_mounts,
+        })
     }
 }
 
@@ -68,7 +72,7 @@ impl Volumes {
     /// No volume is open yet. Listings of all of them may take so many bytes.
     pub(crate) fn new(index: Index, state: &Path, cache_bytes: u64) -> Arc<Self> {
         let cache = CacheBudget::new(usize::try_from(cache_bytes).unwrap_or(usize::MAX));
-        Arc::new(Self { state: state.into(), index, cache, known: Mutex::default() })
+        Arc::new(Self { state: state.into(), index, cache, site: Arc::default(), known: Mutex::default() })
     }
 
     /// Where volumes and hosts are remembered over restarts.
@@ -112,11 +116,12 @@ impl Volumes {
             open_files: privileges::files_to_keep_open() / many,
             read_only: folder.read_only,
             private: Some(self.state.clone()),
+            cross_mounts: folder.cross_mounts,
         };
         let host = Host::open(&share.path, &options).with_context(refused)?;
-        let (read_only, cache) = (folder.read_only, self.cache.clone());
-        let options = VolumeOptions { read_only, cache, sidecars: folder.sidecars };
-        let volume = Arc::new(Volume::new(Arc::new(host), options));
+        let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
+        let options = VolumeOptions { read_only, cache, sidecars };
+        let volume = Arc::new(Volume::in_site(Arc::new(host), options, self.site.clone()));
         warn_of_misplaced(share, &volume);
         volumes.insert(share.name.clone(), Known { folder, volume: volume.clone() });
         Ok(volume)
@@ -178,7 +183,9 @@ fn warn_of_misplaced(share: &ShareSettings, volume: &Volume) {
 
 impl View for Volumes {
     fn report(&self, status: &mut Status) {
-        self.all().iter().for_each(|(shares, volume)| held(shares, volume, status));
+        let names: HashMap<u32, String> =
+            self.all().into_iter().map(|(shares, volume)| (volume.view(), shares)).collect();
+        held(&self.site, &names, status);
     }
 
     fn find(&self, path: &Path) -> Option<anyhow::Result<OpenFile>> {
@@ -190,10 +197,11 @@ impl View for Volumes {
         let known = self.known.lock();
         let holds = |known: &&Known| {
             let place = (known.folder.device, known.folder.inode);
-            found.dev() == place.0 && parents.iter().any(|folder| (folder.dev(), folder.ino()) == place)
+            parents.iter().any(|folder| (folder.dev(), folder.ino()) == place)
         };
         let volume = known.values().find(holds)?.volume.clone();
-        Some(Ok(OpenFile { volume, id: FileId(found.ino()) }))
+        let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+        Some(Ok(OpenFile { volume, id: FileId::new(major << 20 | minor, found.ino()) }))
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
@@ -204,9 +212,10 @@ impl View for Volumes {
     }
 }
 
-/// What is open, locked and cached in the folder of these shares.
-fn held(share: &str, volume: &Volume, status: &mut Status) {
-    let file = |id: FileId| volume.open_name(id).map(|name| String::from_utf8_lossy(&name).into_owned());
+/// What is open, locked and cached; `shares` are the names of the shares of each volume.
+fn held(site: &Site, shares: &HashMap<u32, String>, status: &mut Status) {
+    let share = |view: u32| shares.get(&view).cloned().unwrap_or_default();
+    let file = |id: FileId| site.open_name(id).map(|name| String::from_utf8_lossy(&name).into_owned());
     let modes = |modes: Modes| {
         let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
         letters.into_iter().filter(|(mode, _)| modes.meets(*mode)).map(|(_, letter)| letter).collect()
@@ -215,28 +224,28 @@ fn held(share: &str, volume: &Volume, status: &mut Status) {
         let letters = [(Caching::READ, 'r'), (Caching::WRITE, 'w'), (Caching::HANDLE, 'h')];
         letters.into_iter().filter(|(bit, _)| caching.meets(*bit)).map(|(_, letter)| letter).collect()
     };
-    let state = volume.state();
+    let state = site.state();
     status.opens.extend(state.opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
-        share: share.into(),
+        share: share(open.view),
         file: file(open.file),
-        inode: open.file.0,
+        inode: open.file.inode,
         owner: owner(open.client),
         access: modes(open.access),
         deny: modes(open.deny),
     }));
     status.locks.extend(state.ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
-        share: share.into(),
+        share: share(range.view),
         file: file(range.file),
-        inode: range.file.0,
+        inode: range.file.inode,
         owner: owner(range.lock.owner.client),
         start: range.lock.range.start(),
         length: range.lock.range.length().unwrap_or(0),
         exclusive: range.lock.kind == LockKind::Exclusive,
     }));
     status.leases.extend(state.leases(MOST_SHOWN).into_iter().map(|lease| LeaseStatus {
-        share: share.into(),
+        share: share(lease.view),
         file: file(lease.file),
-        inode: lease.file.0,
+        inode: lease.file.inode,
         owner: owner(lease.client),
         caching: caching(lease.held),
         recalled: lease.breaking,

@@ -258,6 +258,8 @@ ranks! {
     // The tree: what a client's operation holds while it asks for more.
     /// The names that are being changed with their sidecars.
     BusyNames Known,
+    /// The volumes that clients are told of changes of.
+    WatchedVolumes Known,
     /// Whether the thread that hears of local changes runs.
     Listening Known,
     /// One thread empties the host's queue of changes at a time.
@@ -306,6 +308,10 @@ ranks! {
     StreamStore Known,
     /// The files that have streams in the store.
     StoredFiles Known,
+    /// The roots of all shared folders.
+    SiteHomes Known,
+    /// Mounts whose notes and keys were read.
+    LearnedMounts Known,
     /// The key that seals stored ACLs.
     AclKey Known,
     /// The stored ACLs that were read.
@@ -344,6 +350,10 @@ ranks! {
     // Backends.
     /// The last search for a file by its key.
     LostSearched Known,
+    /// The file systems that are mounted inside a share.
+    HostMounts Known,
+    /// The numbers of the file systems inside a share.
+    HostFileSystems Known,
     /// The open files of the host.
     HostFiles Known,
     /// The descriptors of one file.

@@ -1,19 +1,41 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Which file: stable across renames and restarts, unique among the live files of a volume. The host's inode number,
-/// so that a listing knows it without asking for each entry; [`HostKey`] tells two lives of one number apart.
+/// Which file. It does not depend on the share, mount or folder through which the file is reached. It is stable across
+/// renames and unique among the existing files of this machine. Listings have it without a query for each entry.
+/// [`HostKey`] tells two files apart that had the same inode number one after the other. [`crate::Volume::number`] gives the
+/// number that clients see.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FileId(pub u64);
+pub struct FileId {
+    /// The device number of the file's file system (or of its subvolume), as long as it is mounted.
+    pub device: u32,
+    /// The inode number.
+    pub inode: u64,
+}
 
-impl fmt::Debug for FileId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.0)
+impl FileId {
+    /// The file with this inode number on this device.
+    #[must_use]
+    pub const fn new(device: u32, inode: u64) -> Self {
+        Self { device, inode }
+    }
+
+    /// The file with this inode number, on the same device.
+    #[must_use]
+    pub fn with_inode(self, inode: u64) -> Self {
+        Self { inode, ..self }
     }
 }
 
-/// The host's own name for a file, never used twice: its file handle (`name_to_handle_at`), or inode and birth time
-/// where the host gives none. At most [`HostKey::MAX`] bytes.
+impl fmt::Debug for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{:x}:{}", self.device, self.inode)
+    }
+}
+
+/// The host's own identifier of a file, which is never used twice: its file handle (`name_to_handle_at`), or device, inode
+/// and birth time if the host has no handles. A file on a file system that is mounted inside the share also has the number
+/// of that mount in its key. At most [`HostKey::MAX`] bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostKey {
     len: u8,
@@ -29,6 +51,36 @@ impl HostKey {
         let mut key = Self { len: u8::try_from(bytes.len()).ok()?, bytes: [0; Self::MAX] };
         key.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(key)
+    }
+
+    /// The first byte of a key with the number of a mount. Linux has no handles of this type.
+    pub(crate) const MOUNTED: u8 = 0xfd;
+
+    /// The key of the same file, reached through a mount inside the share. `None` if it gets too long.
+    pub(crate) fn on_mount(&self, mount: u64) -> Option<Self> {
+        let mut bytes = [Self::MOUNTED; Self::MAX];
+        bytes[1..9].copy_from_slice(&mount.to_be_bytes());
+        let end = 9 + self.as_bytes().len();
+        bytes.get_mut(9..end)?.copy_from_slice(self.as_bytes());
+        Self::new(&bytes[..end])
+    }
+
+    /// The number of the mount inside the share that the file is on.
+    pub(crate) fn mount(&self) -> Option<u64> {
+        match self.as_bytes() {
+            [Self::MOUNTED, rest @ ..] => Some(u64::from_be_bytes(rest.get(..8)?.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
+    /// The key without the mount: what the host calls the file, and what is stored on the disk.
+    pub(crate) fn local(&self) -> Self {
+        self.mount().and_then(|_| Self::new(&self.as_bytes()[9..])).unwrap_or(*self)
+    }
+
+    /// The file with this local key on the file system of another file.
+    pub(crate) fn beside(&self, other: &Self) -> Self {
+        other.mount().and_then(|mount| self.local().on_mount(mount)).unwrap_or_else(|| self.local())
     }
 
     /// The bytes.

@@ -22,10 +22,10 @@ pub(crate) struct Changed {
 impl Volume {
     /// When a file's attributes last changed, as clients see it. One atomic load while nobody has set such a time.
     pub fn changed(&self, attributes: &Attributes) -> Time {
-        if !self.changed.any.load(Ordering::Relaxed) {
+        if !self.site.changed.any.load(Ordering::Relaxed) {
             return attributes.changed;
         }
-        match self.changed.table.lock().get(&attributes.id) {
+        match self.site.changed.table.lock().get(&attributes.id) {
             Some((host, shown)) if *host == attributes.changed => *shown,
             _ => attributes.changed,
         }
@@ -34,11 +34,11 @@ impl Volume {
     /// Shows another time of the last change of attributes than the host's, until there is another change. `now` are the
     /// file's attributes as of now.
     pub fn show_changed(&self, now: &Attributes, shown: Time) {
-        let mut table = self.changed.table.lock();
+        let mut table = self.site.changed.table.lock();
         if table.len() >= MOST {
             table.clear();
         }
         table.insert(now.id, (now.changed, shown));
-        self.changed.any.store(true, Ordering::Relaxed);
+        self.site.changed.any.store(true, Ordering::Relaxed);
     }
 }

@@ -36,17 +36,17 @@ impl Recalls {
 impl Volume {
     /// Whether a lease of some file is being recalled.
     pub fn is_recalling(&self) -> bool {
-        *self.recalls.0.borrow() > 0
+        *self.site.recalls.0.borrow() > 0
     }
 
     /// Waits until no lease is being recalled.
     pub async fn recalled(&self) {
         // It fails only if the sender is gone, and the volume has it.
-        let _ = self.recalls.0.subscribe().wait_for(|count| *count == 0).await;
+        let _ = self.site.recalls.0.subscribe().wait_for(|count| *count == 0).await;
     }
 
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
-        if self.state.quiet(file) {
+        if self.site.state.quiet(file) {
             return Ok(());
         }
         self.check_io(actor, file, offset, length, false)?;
@@ -54,7 +54,7 @@ impl Volume {
     }
 
     pub(crate) fn may_write(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
-        if self.state.quiet(file) {
+        if self.site.state.quiet(file) {
             return Ok(());
         }
         self.check_io(actor, file, offset, length, true)?;
@@ -62,23 +62,23 @@ impl Volume {
     }
 
     pub(crate) fn may_resize(&self, actor: &Actor, file: FileId, smaller: u64) -> Result<()> {
-        if self.state.quiet(file) {
+        if self.site.state.quiet(file) {
             return Ok(());
         }
-        self.state.check_resize(file, &Stream::Data, who(actor), smaller)
+        self.site.state.check_resize(file, &Stream::Data, who(actor), smaller)
     }
 
     fn check_io(&self, actor: &Actor, file: FileId, offset: u64, length: usize, write: bool) -> Result<()> {
         let Some(range) = Range::new(offset, length as u64) else { return Ok(()) };
-        self.state.check_io(file, &Stream::Data, who(actor), range, write)
+        self.site.state.check_io(file, &Stream::Data, who(actor), range, write)
     }
 
     /// Asks for others' leases that `cause` collides with. `LeaseRecall`: not given back yet, ask again soon.
     pub fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
-        match self.state.break_for(file, &Stream::Data, cause, actor.party) {
+        match self.site.state.break_for(file, &Stream::Data, cause, actor.party) {
             None => Ok(()),
             Some(recall) => {
-                self.recalls.settle(recall);
+                self.site.recalls.settle(recall);
                 Err(Error::LeaseRecall)
             }
         }
@@ -86,7 +86,7 @@ impl Volume {
 
     /// Whether another client may have data of this file in its cache only: size and times of the host are too old then.
     pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
-        self.state.is_written_behind(file, &Stream::Data, actor.party)
+        self.site.state.is_written_behind(file, &Stream::Data, actor.party)
     }
 
     /// The same after the change: for a lease granted while it was made.
@@ -95,8 +95,8 @@ impl Volume {
     }
 
     pub(crate) fn recall_stream_late(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
-        if let Some(recall) = self.state.break_for(file, stream, cause, actor.party) {
-            self.recalls.settle(recall);
+        if let Some(recall) = self.site.state.break_for(file, stream, cause, actor.party) {
+            self.site.recalls.settle(recall);
         }
     }
 
@@ -109,7 +109,7 @@ impl Volume {
         name: &[u8],
         cause: Cause,
     ) -> Result<Option<Found>> {
-        if self.state.totals() == Totals::default() && !self.events.listens() {
+        if self.site.state.totals() == Totals::default() && !self.site.listens() {
             return Ok(None);
         }
         let found = match folder.object.lookup(self.passing(&actor.caller, folder)?, name) {
@@ -117,7 +117,7 @@ impl Volume {
             Err(Error::NotFound) => return Ok(None),
             Err(error) => return Err(error),
         };
-        self.state.check_remove(found.object.id(), who(actor))?;
+        self.site.state.check_remove(found.object.id(), who(actor))?;
         self.recall(actor, found.object.id(), cause)?;
         Ok(Some(found))
     }
@@ -125,8 +125,8 @@ impl Volume {
     /// Ends what others keep of a folder's listing.
     pub(crate) fn listing_changed(&self, actor: &Actor, folder: FileId) {
         let keeper = actor.keeper_of_listings();
-        if let Some(recall) = self.state.break_for(folder, &Stream::Data, Cause::Entry, keeper) {
-            self.recalls.settle(recall);
+        if let Some(recall) = self.site.state.break_for(folder, &Stream::Data, Cause::Entry, keeper) {
+            self.site.recalls.settle(recall);
         }
     }
 
@@ -140,7 +140,7 @@ impl Volume {
         what: Happened,
     ) {
         self.listing_changed(actor, folder.object.id());
-        if !self.events.listens() {
+        if !self.site.listens() {
             return;
         }
         let owner = self.owner_of_sidecar(folder, name, what == Happened::Removed);
@@ -156,8 +156,8 @@ impl Volume {
             what,
             by: Some(actor.party.client),
         };
-        self.follow(&change, Some(file));
-        self.events.publish(&|folder| self.locals.above(folder), || change);
+        self.site.watched().iter().for_each(|volume| volume.follow(&change, Some(file)));
+        self.publish(&*folder.object, || change);
     }
 }
 

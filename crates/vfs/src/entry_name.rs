@@ -162,7 +162,7 @@ impl Volume {
     /// sidecar. Does nothing for a name that has one form only.
     pub(crate) fn claim_forms(&self, folder: &Found, name: &EntryName<'_>) -> Option<Changing<'_>> {
         let has_forms = names::has_other_forms(name);
-        has_forms.then(|| self.busy.change(&[(folder.object.id(), &**name)]))
+        has_forms.then(|| self.site.busy.change(&[(folder.object.id(), &**name)]))
     }
 
     /// Fails with `Exists` where a folder has an entry whose name is another normal form of this one. The

@@ -198,6 +198,8 @@ pub struct Hub {
 struct Shared {
     /// What lets a publisher pass when nobody listens.
     count: AtomicUsize,
+    /// The subscriptions of all volumes of the site.
+    all: Arc<AtomicUsize>,
     next: AtomicU64,
     listeners: RwLock<Listeners, rank::EventListeners>,
 }
@@ -214,6 +216,11 @@ struct Listeners {
 }
 
 impl Hub {
+    /// A hub whose subscriptions are counted in `all`, too.
+    pub(crate) fn counted(all: Arc<AtomicUsize>) -> Self {
+        Self { shared: Arc::new(Shared { all, ..Shared::default() }) }
+    }
+
     /// Whether anybody at all subscribes.
     #[inline]
     pub fn listens(&self) -> bool {
@@ -253,12 +260,14 @@ impl Hub {
         let sink = Arc::new(Sink::new(id, scope, filter, queue.clamp(1, MAX_QUEUE)));
         listeners.add(Arc::clone(&sink));
         self.shared.count.fetch_add(1, Ordering::Release);
+        self.shared.all.fetch_add(1, Ordering::Release);
         Ok(Subscription::new(self.clone(), sink))
     }
 
     fn unsubscribe(&self, sink: &Sink) {
         self.shared.listeners.write().remove(sink);
         self.shared.count.fetch_sub(1, Ordering::Release);
+        self.shared.all.fetch_sub(1, Ordering::Release);
     }
 }
 

@@ -40,7 +40,7 @@ impl Volume {
             for (at, cause) in [(one, Cause::Rename), (other, Cause::Remove)] {
                 let found = self.lookup(&actor.caller, &at.folder.object, at.name)?;
                 self.may_exchange(actor, &found)?;
-                let recall = self.state.break_for(found.object.id(), &Stream::Data, cause, actor.party);
+                let recall = self.site.state.break_for(found.object.id(), &Stream::Data, cause, actor.party);
                 if let Some(recall) = recall {
                     recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
                 }

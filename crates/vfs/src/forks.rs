@@ -64,7 +64,7 @@ impl Volume {
         stream: &Stream,
     ) -> Result<()> {
         let by = self.may_describe(actor, of, Rights::WRITE_NAMED)?;
-        if let Some(recall) = self.state.break_for(of.object.id(), stream, Cause::Truncate, actor.party) {
+        if let Some(recall) = self.site.state.break_for(of.object.id(), stream, Cause::Truncate, actor.party) {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
         }
         let going = stream.clone();
@@ -93,13 +93,13 @@ impl Volume {
         let (folder, name) = (place.folder.clone(), place.name.to_vec());
         let act = move || {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
-            let _changing = volume.busy.change(&[(folder.id(), &name), (node.id(), b"")]);
+            let _changing = volume.site.busy.change(&[(folder.id(), &name), (node.id(), b"")]);
             let there = folder.lookup(&Caller::root(), &name).map_err(|_| Error::Stale)?;
             if there.object.key() != node.key() {
                 return Err(Error::Stale);
             }
             act(streams, &caller, &File { folder: &*folder, name: &name, object: &*node })
         };
-        self.pool.run(of.object.id(), act).await
+        self.site.pool.run(of.object.id(), act).await
     }
 }

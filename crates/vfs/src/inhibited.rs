@@ -2,63 +2,51 @@
 //! describes a file ([`FileBits::LOCKED`]; Windows' read-only is the first of them), and bind everybody, whichever protocol
 //! they come by.
 //!
-//! A volume that has never had such a file asks none: one atomic load. That it has is noted on its own folder when the first
-//! is made, or seen. From then on each file is asked when it is to be changed, and again after [`Volume::tend`]; what is
+//! A site that has never had such a file asks none: one atomic load. If it has, this is noted on the share's folder when the
+//! first is made, or seen. From then on each file is asked when it is to be changed, and again after [`Volume::tend`]; what is
 //! open is not asked again, as it was decided when it was opened.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lock::{Mutex, rank};
 
 use crate::acl::server;
-use crate::backend::{Backend, Found, RenameMode, XattrMode};
+use crate::backend::{Backend, Found, Object, RenameMode, XattrMode};
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
 use crate::{Caller, Error, HostKey, Kind, Result, Volume, streams};
 
-/// On the volume's own folder: there may be such files.
+/// On a share's folder: there may be such files.
 const NOTE: &[u8] = b"user.fourfold.inhibits";
 const SHARDS: usize = 16;
 /// Files remembered, per shard.
 const REMEMBERED: usize = 1_024;
 
-const UNKNOWN: u8 = 0;
-const NO: u8 = 1;
-const YES: u8 = 2;
-
-/// What a volume knows of such files.
+/// What the site knows of such files.
 #[derive(Default)]
 pub(crate) struct Inhibited {
-    any: AtomicU8,
+    any: AtomicBool,
     to_note: AtomicBool,
-    known: [Mutex<HashMap<HostKey, FileBits>, rank::InhibitedFiles>; SHARDS],
+    known: [Mutex<HashMap<(u32, HostKey), FileBits>, rank::InhibitedFiles>; SHARDS],
     /// Raised whenever something is forgotten, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
 
 impl Inhibited {
-    fn any(&self, backend: &dyn Backend) -> Result<bool> {
-        match self.any.load(Ordering::Acquire) {
-            NO => Ok(false),
-            YES => Ok(true),
-            _ => {
-                let is_noted = match backend.root()?.object.xattr(NOTE) {
-                    Ok(_) => true,
-                    Err(Error::NoSuchAttribute | Error::NotSupported) => false,
-                    Err(other) => return Err(other),
-                };
-                let found = if is_noted { YES } else { NO };
-                let _ = self.any.compare_exchange(UNKNOWN, found, Ordering::AcqRel, Ordering::Acquire);
-                Ok(self.any.load(Ordering::Acquire) == YES)
-            }
+    /// Takes in what is noted on the root of a share or mount.
+    pub(crate) fn look(&self, home: &dyn Object) -> Result<()> {
+        match home.xattr(NOTE) {
+            Ok(_) => self.any.store(true, Ordering::Release),
+            Err(Error::NoSuchAttribute | Error::NotSupported) => {}
+            Err(other) => return Err(other),
         }
+        Ok(())
     }
 
     /// A file is, or is about to be, described so.
     pub(crate) fn saw(&self, metadata: FileBits, dos: DosAttributes, kind: Kind) {
-        if counting(metadata, dos, kind) != FileBits::default() && self.any.swap(YES, Ordering::AcqRel) != YES
-        {
+        if counting(metadata, dos, kind) != FileBits::default() && !self.any.swap(true, Ordering::AcqRel) {
             self.to_note.store(true, Ordering::Release);
         }
     }
@@ -84,35 +72,40 @@ impl Inhibited {
     /// Forgets what may have changed.
     pub(crate) fn forget_all(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        if self.any.load(Ordering::Acquire) == YES {
+        if self.any.load(Ordering::Acquire) {
             self.known.iter().for_each(|shard| shard.lock().clear());
         }
     }
 
-    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, FileBits>, rank::InhibitedFiles> {
-        let bytes = key.as_bytes().iter();
+    fn shard(&self, file: &(u32, HostKey)) -> &Mutex<HashMap<(u32, HostKey), FileBits>, rank::InhibitedFiles> {
+        let bytes = file.1.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }
 }
 
 impl Volume {
+    fn has_inhibited(&self, object: &dyn Object) -> Result<bool> {
+        self.homes.learn(&object.key())?;
+        Ok(self.site.inhibited.any.load(Ordering::Acquire))
+    }
+
     /// What may not be done to a file or folder: of [`FileBits::LOCKED`] those that count.
     pub fn inhibits(&self, of: &Found) -> Result<FileBits> {
         let (object, kind) = (&*of.object, of.attributes.kind);
-        if !matches!(kind, Kind::File | Kind::Folder) || !self.inhibited.any(self.backend.as_ref())? {
+        if !matches!(kind, Kind::File | Kind::Folder) || !self.has_inhibited(object)? {
             return Ok(FileBits::default());
         }
-        let key = object.key();
-        if let Some(known) = self.inhibited.shard(&key).lock().get(&key) {
+        let key = (object.id().device, object.key().local());
+        if let Some(known) = self.site.inhibited.shard(&key).lock().get(&key) {
             return Ok(*known);
         }
-        let epoch = self.inhibited.epoch.load(Ordering::Acquire);
+        let epoch = self.site.inhibited.epoch.load(Ordering::Acquire);
         let bits = self.ask_inhibits(of)?;
-        let mut shard = self.inhibited.shard(&key).lock();
+        let mut shard = self.site.inhibited.shard(&key).lock();
         if shard.len() >= REMEMBERED {
             shard.clear();
         }
-        if self.inhibited.epoch.load(Ordering::Acquire) == epoch {
+        if self.site.inhibited.epoch.load(Ordering::Acquire) == epoch {
             shard.insert(key, bits);
         }
         Ok(bits)
@@ -169,7 +162,7 @@ impl Volume {
 
     /// The same for an entry of a folder.
     fn entry_may_despite(&self, folder: &Found, name: &[u8], bits: FileBits) -> Result<()> {
-        if !self.inhibited.any(self.backend.as_ref())? {
+        if !self.has_inhibited(&*folder.object)? {
             return Ok(());
         }
         let (name, bits) = match sidecar_owner(name) {
@@ -185,8 +178,8 @@ impl Volume {
 
     /// A file is, or is about to be, described so.
     pub(crate) fn learn_inhibits(&self, of: &Found, metadata: &Metadata) {
-        self.inhibited.saw(metadata.bits, metadata.dos, of.attributes.kind);
-        self.inhibited.note(self.backend.as_ref());
+        self.site.inhibited.saw(metadata.bits, metadata.dos, of.attributes.kind);
+        self.site.inhibited.note(self.backend.as_ref());
     }
 }
 

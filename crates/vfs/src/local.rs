@@ -35,8 +35,9 @@ pub(crate) use self::own::{Own, What};
 pub(crate) use self::tell::{DATA, SIDECAR};
 pub use self::tree::MAX_WATCHED;
 use self::tree::Tree;
-use crate::backend::{Backend, Found, Heard, WatchEvent, WatchId};
-use crate::events::{Above, Depth, Filter, Name, Scope, Subscription};
+use crate::backend::{Backend, Found, Heard, Object, WatchEvent, WatchId};
+use crate::events::{Above, Change, Depth, Filter, Name, Scope, Subscription};
+use crate::homes::Relation;
 use crate::{Access, Caller, Error, FileId, Kind, Result, Volume};
 
 /// Most events that wait to be told; more are taken for lost.
@@ -95,15 +96,6 @@ impl Locals {
         if self.any() { self.tree.lock().above(folder) } else { Above::Unknown }
     }
 
-    /// Announces a change of our own, so that its echo is known. Finished with [`Own::made`], else called off.
-    pub(crate) fn own(&self, places: &[(FileId, &[u8], What)]) -> Own<'_> {
-        if !self.any() {
-            return Own::none(self);
-        }
-        let tree = self.tree.lock();
-        self.own.announce(self, places.iter().filter(|(folder, ..)| tree.has(*folder)))
-    }
-
     fn push(&self, entries: impl IntoIterator<Item = HeardEntry>) {
         let mut queue = self.heard.lock();
         for entry in entries {
@@ -143,6 +135,49 @@ impl Locals {
 }
 
 impl Volume {
+    /// Announces a change of our own, so that its echo is known. Finished with [`Own::made`], else called off.
+    pub(crate) fn own(&self, places: &[(FileId, &[u8], What)]) -> Own {
+        let mut own = Own::default();
+        if self.site.listens() {
+            self.site.watched().iter().for_each(|volume| own.announce(&volume.locals, places));
+        }
+        own
+    }
+
+    /// Tells the subscribers of all volumes that show a folder of a change in it. `change` is called only if there are any.
+    pub(crate) fn publish(&self, folder: &dyn Object, change: impl FnOnce() -> Change) {
+        if !self.site.listens() {
+            return;
+        }
+        let change = change();
+        for volume in self.site.watched() {
+            if self.shows_in(&volume, folder) {
+                volume.events.publish(&|folder| volume.locals.above(folder), || change.clone());
+            }
+        }
+    }
+
+    /// Whether a folder of this volume is in another one, too.
+    fn shows_in(&self, other: &Self, folder: &dyn Object) -> bool {
+        std::ptr::eq(self, other)
+            || match self.homes.place_in(&other.homes) {
+                Relation::Inside => true,
+                Relation::Apart => false,
+                Relation::Around => other.backend.path_hint(folder).is_some(),
+            }
+    }
+
+    /// Whether anybody subscribes to changes of this volume.
+    pub fn is_watched(&self) -> bool {
+        self.events.listens()
+    }
+
+    /// Subscribes to changes that clients make; see [`Volume::watch`] for those of local processes.
+    pub fn subscribe(self: &Arc<Self>, scope: Scope, filter: Filter, queue: usize) -> Result<Subscription> {
+        self.site.watch(self);
+        self.events.subscribe(scope, filter, queue)
+    }
+
     /// Subscribes to what anybody does in a folder, or in it and below: clients and local processes. It may take a while
     /// where there are many folders below: not for the thread that answers requests.
     ///
@@ -168,7 +203,7 @@ impl Volume {
             Depth::Entries => Scope::Folder(id),
             Depth::Below => Scope::Subtree(id),
         };
-        let subscription = self.events.subscribe(scope, filter, queue)?;
+        let subscription = self.subscribe(scope, filter, queue)?;
         let held = self.hold(folder, depth);
         let hears_local = held && self.start_listening();
         let volume = Arc::downgrade(self);

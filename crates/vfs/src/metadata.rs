@@ -74,7 +74,7 @@ impl Volume {
         });
         let kind = of.attributes.kind;
         if inhibits(&before, kind) != inhibits(&after, kind) {
-            self.inhibited.forget_all();
+            self.site.inhibited.forget_all();
         }
         stored
     }
@@ -103,8 +103,8 @@ impl Volume {
     pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Changing<'_> {
         let itself = (of.object.id(), &b""[..]);
         match place {
-            Some(place) => self.busy.change(&[(place.folder.id(), place.name), itself]),
-            None => self.busy.change(&[itself]),
+            Some(place) => self.site.busy.change(&[(place.folder.id(), place.name), itself]),
+            None => self.site.busy.change(&[itself]),
         }
     }
 
@@ -121,7 +121,7 @@ impl Volume {
         self.recall(actor, id, Cause::Attributes)?;
         let own = place.map(|place| {
             let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
-            self.locals.own(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)])
+            self.own(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)])
         });
         write()?;
         own.into_iter().for_each(crate::local::Own::made);
@@ -134,9 +134,6 @@ impl Volume {
     }
 
     fn tell_described(&self, actor: &Actor, of: &Found, place: Beside<'_>, aspects: Aspects) {
-        if !self.events.listens() {
-            return;
-        }
         let change = || events::Change {
             folder: place.folder.id(),
             name: place.name.into(),
@@ -145,7 +142,7 @@ impl Volume {
             what: Happened::Modified(aspects),
             by: Some(actor.party.client),
         };
-        self.events.publish(&|folder| self.locals.above(folder), change);
+        self.publish(&**place.folder, change);
     }
 }
 

@@ -136,12 +136,13 @@ impl Volume {
             // A share's own folder has no place, and is described by what is kept with itself.
             place.map(drop).or((stream == Stream::Info).then_some(())).ok_or(Error::Invalid)?;
         }
-        let place = place.map(|place| self.places.add(id, place));
+        let place = place.map(|place| self.site.places.add(id, place));
         let concern = concern.unwrap_or(OpenRequest::new(actor.party, access, deny).concern);
         let link = place.as_ref().map(|place| place.link());
         let request = OpenRequest { party: actor.party, access, deny, concern, empties, link };
         let deadline = || tokio::time::sleep(RECALL_DEADLINE);
-        let guard = self.state.open_and_recall(id, stream, request, deadline).await?;
+        let guard = self.site.state.open_and_recall(id, stream, request, deadline).await?;
+        self.site.state.note_view(id, self.view());
         let actor = Actor { open: Some(guard.id()), ..actor.clone() };
         let (volume, changed) = (self.clone(), AtomicBool::new(false));
         let (remove, fork) = (false, Mutex::default());
@@ -243,24 +244,24 @@ impl Open {
     /// Locks a range against everybody else's reads and writes, or says at once what is in the way.
     pub async fn lock(&self, range: Range, kind: LockKind) -> std::result::Result<(), Refused> {
         self.recall(Cause::Lock).await;
-        self.volume.state.lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
+        self.volume.site.state.lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
     }
 
     /// The same, but waits for it. Dropping this, or the waiter it answers, calls it off.
     pub async fn wait_lock(&self, range: Range, kind: LockKind) -> std::result::Result<Locked, Refused> {
         self.recall(Cause::Lock).await;
-        self.volume.state.wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
+        self.volume.site.state.wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
     }
 
     /// Gives back a range, named exactly as it was locked. Answers whether it was.
     pub fn unlock(&self, range: Range) -> Result<bool> {
         let Lock { owner, flavour, .. } = self.locked(range, LockKind::Shared);
-        self.volume.state.unlock(self.node.id(), &self.guard.stream(), &owner, range, flavour)
+        self.volume.site.state.unlock(self.node.id(), &self.guard.stream(), &owner, range, flavour)
     }
 
     /// The lock that would refuse this one, if any.
     pub fn test(&self, range: Range, kind: LockKind) -> Option<Lock> {
-        self.volume.state.test(self.node.id(), &self.guard.stream(), &self.locked(range, kind))
+        self.volume.site.state.test(self.node.id(), &self.guard.stream(), &self.locked(range, kind))
     }
 
     fn locked(&self, range: Range, kind: LockKind) -> Lock {
@@ -291,23 +292,23 @@ impl Open {
     }
 
     async fn recall_of(&self, node: &Node, stream: &Stream, cause: Cause) {
-        if let Some(recall) = self.volume.state.break_for(node.id(), stream, cause, self.actor.party) {
+        if let Some(recall) = self.volume.site.state.break_for(node.id(), stream, cause, self.actor.party) {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
         }
     }
 
     /// Announces a change of the data to those who watch its folder, before it is made.
-    fn writing(&self) -> Option<Writing<'_>> {
-        if !self.is_data || !self.volume.events.listens() {
+    fn writing(&self) -> Option<Writing> {
+        if !self.is_data || !self.volume.site.listens() {
             return None;
         }
         let (folder, name) = self.place()?;
-        let own = self.volume.locals.own(&[(folder.id(), &name, What::Data)]);
+        let own = self.volume.own(&[(folder.id(), &name, What::Data)]);
         Some(Writing { own, folder, name })
     }
 
     /// Tells of it once it is made.
-    fn written(&self, writing: Option<Writing<'_>>) {
+    fn written(&self, writing: Option<Writing>) {
         let Some(Writing { own, folder, name }) = writing else { return };
         own.made();
         let change = || Change {
@@ -318,7 +319,7 @@ impl Open {
             what: Happened::Modified(DATA),
             by: Some(self.actor.party.client),
         };
-        self.volume.events.publish(&|folder| self.volume.locals.above(folder), change);
+        self.volume.publish(&*folder, change);
     }
 
     /// After a change of the stream: once more, for a lease granted while it was made.
@@ -330,8 +331,8 @@ impl Open {
 }
 
 /// A change of the data that is being made.
-struct Writing<'a> {
-    own: Own<'a>,
+struct Writing {
+    own: Own,
     folder: Node,
     name: Arc<[u8]>,
 }

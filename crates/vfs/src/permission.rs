@@ -32,7 +32,7 @@ mod tests {
     fn file(mode: u32) -> Attributes {
         let at = Time::default();
         Attributes {
-            id: FileId(1),
+            id: FileId::new(0, 1),
             kind: Kind::File,
             mode,
             uid: 10,

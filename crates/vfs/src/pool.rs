@@ -66,7 +66,7 @@ impl Pool {
         call: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return call() };
-        let turns = self.turns[(file.0 % SHARDS) as usize].clone();
+        let turns = self.turns[(file.inode % SHARDS) as usize].clone();
         let turn = turns.acquire_owned().await.map_err(|_| Error::Io)?;
         let called = runtime.spawn_blocking(move || {
             let waiting = Waiting::begin();

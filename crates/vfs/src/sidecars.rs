@@ -53,7 +53,7 @@ impl Volume {
         let Some(streams) = &self.streams else { return };
         let absorbed = streams.sidecar_place(node.as_ref()).and_then(|place| {
             let Some(place) = place else { return Ok(()) };
-            let _changing = self.busy.change(&[(place.folder.id(), &place.name)]);
+            let _changing = self.site.busy.change(&[(place.folder.id(), &place.name)]);
             streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
         });
         if let Err(error) = absorbed {
@@ -72,7 +72,7 @@ impl Volume {
         let is_file = matches!(new, NewKind::File);
         let streams = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name));
         let _changing = match streams {
-            Some(_) => Some(self.busy.change(&[(folder.object.id(), &**name)])),
+            Some(_) => Some(self.site.busy.change(&[(folder.object.id(), &**name)])),
             None => self.claim_forms(folder, name),
         };
         self.refuse_other_form(caller, folder, name)?;
@@ -109,7 +109,7 @@ impl Volume {
         name: &EntryName<'_>,
         kind: Kind,
     ) -> Result<()> {
-        let _changing = self.busy.change(&[(folder.object.id(), &**name)]);
+        let _changing = self.site.busy.change(&[(folder.object.id(), &**name)]);
         self.remove_claimed(caller, &folder.object, name, kind)
     }
 
@@ -147,7 +147,7 @@ impl Volume {
         moved: impl FnOnce(&[u8]),
     ) -> Result<Vec<u8>> {
         let Target { there, ends_as } = to.1;
-        let _changing = self.busy.change(&[(from.0.object.id(), &**from.1), (to.0.object.id(), &**there)]);
+        let _changing = self.site.busy.change(&[(from.0.object.id(), &**from.1), (to.0.object.id(), &**there)]);
         may_go()?;
         self.refuse_new_form(caller, from, (to.0, there))?;
         let (from, folder) = ((from.0.object.as_ref(), &**from.1), to.0.object.as_ref());

@@ -8,20 +8,16 @@ mod renaming;
 
 use std::sync::Arc;
 
-use crate::acl::{CreateAcl, Known, New};
+use crate::acl::{CreateAcl, New};
 use crate::backend::{Backend, Found, NewKind, Object, Space};
-use crate::busy::Busy;
-use crate::changed::Changed;
-use crate::coherence::Recalls;
 use crate::events::{Happened, Hub};
-use crate::inhibited::Inhibited;
+use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
-use crate::open::Places;
 use crate::own_folders::refuse_own;
 use crate::permission::by_mode;
-use crate::pool::Pool;
+use crate::site::Site;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
 use crate::whereabouts::Whereabouts;
@@ -49,23 +45,20 @@ impl Default for VolumeOptions {
     }
 }
 
-/// A shared folder.
+/// A view of files: a shared folder, what of it is shown, and whether it may be changed. All that a file's clients have in
+/// common is in its [`Site`].
 pub struct Volume {
+    pub(crate) site: Arc<Site>,
+    /// The number of this view in its site.
+    view: u32,
     pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) homes: Arc<Homes>,
     pub(crate) listings: Listings,
     options: VolumeOptions,
-    pub(crate) state: State,
     pub(crate) events: Hub,
-    pub(crate) locals: Locals,
+    pub(crate) locals: Arc<Locals>,
     pub(crate) streams: Option<Arc<Streams>>,
-    pub(crate) busy: Busy,
-    pub(crate) places: Places,
-    pub(crate) pool: Pool,
-    pub(crate) acls: Known,
-    pub(crate) changed: Changed,
     pub(crate) whereabouts: Whereabouts,
-    pub(crate) inhibited: Arc<Inhibited>,
-    pub(crate) recalls: Recalls,
 }
 
 /// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
@@ -127,25 +120,36 @@ pub struct Made {
 }
 
 impl Volume {
-    /// A volume on `backend`.
+    /// A volume on `backend` that is alone in its site.
     pub fn new(backend: Arc<dyn Backend>, options: VolumeOptions) -> Self {
+        Self::in_site(backend, options, Arc::default())
+    }
+
+    /// A volume on `backend`, which shares with the other volumes of the site what depends on the file alone.
+    pub fn in_site(backend: Arc<dyn Backend>, options: VolumeOptions, site: Arc<Site>) -> Self {
+        let homes = Homes::new(backend.clone(), site.clone());
         Self {
-            listings: Listings::new(options.cache.clone()),
-            streams: options.sidecars.then(|| Arc::new(Streams::new(backend.clone()))),
+            view: site.new_view(),
+            listings: Listings::new(options.cache.clone(), site.details.clone()),
+            streams: options.sidecars.then(|| Arc::new(Streams::at(&homes))),
             backend,
+            homes,
             options,
-            state: State::default(),
-            recalls: Recalls::default(),
-            events: Hub::default(),
-            locals: Locals::default(),
-            busy: Busy::default(),
-            places: Places::default(),
-            pool: Pool::default(),
-            acls: Known::default(),
-            changed: Changed::default(),
+            events: Hub::counted(site.subscriptions.clone()),
+            locals: Arc::default(),
             whereabouts: Whereabouts::default(),
-            inhibited: Arc::default(),
+            site,
         }
+    }
+
+    /// What this volume shares with others.
+    pub fn site(&self) -> &Arc<Site> {
+        &self.site
+    }
+
+    /// The number of this volume in its site.
+    pub fn view(&self) -> u32 {
+        self.view
     }
 
     /// The share's folder.
@@ -160,22 +164,26 @@ impl Volume {
 
     /// Who has what open, locked and leased.
     pub fn state(&self) -> &State {
-        &self.state
+        &self.site.state
     }
 
-    /// The name of a file that somebody has open, for people to look at.
-    pub fn open_name(&self, file: FileId) -> Option<Arc<[u8]>> {
-        self.places.name_of(file)
+    /// The space of the file system that a file or folder is on.
+    pub fn space(&self, at: &Node) -> Result<Space> {
+        self.backend.space(&**at)
     }
 
-    /// Who wants to know of changes.
-    pub fn events(&self) -> &Hub {
-        &self.events
+    /// The number of the file system that a file is on: 0 for that of the share's folder. It stays the same over restarts.
+    pub fn file_system(&self, file: FileId) -> u64 {
+        self.backend.file_system(file)
     }
 
-    /// Space left.
-    pub fn space(&self) -> Result<Space> {
-        self.backend.space()
+    /// The number by which clients know a file: the inode number, on the share's own file system. Those of other file systems
+    /// inside the share have numbers outside the range of plain inode numbers.
+    pub fn number(&self, file: FileId) -> u64 {
+        match self.backend.file_system(file) {
+            0 => file.inode,
+            other => (file.inode ^ other) | 1 << 63,
+        }
     }
 
     /// What the host's file system can do.
@@ -262,7 +270,7 @@ impl Volume {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
-        let own = self.locals.own(&[(folder.object.id(), &name, What::Created)]);
+        let own = self.own(&[(folder.object.id(), &name, What::Created)]);
         let found = self.create_for(&actor.caller, folder, &name, New { kind, mode, acl })?;
         own.made();
         self.entry_changed(actor, folder, &name, &found, Happened::Created);
@@ -275,7 +283,7 @@ impl Volume {
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
         self.recall(actor, target.object.id(), Cause::Attributes)?;
-        let own = self.locals.own(&[(folder.object.id(), &name, What::Created)]);
+        let own = self.own(&[(folder.object.id(), &name, What::Created)]);
         let by = self.linking(&actor.caller, target, folder)?;
         self.link_pair(by, target, folder, &name)?;
         self.listings.forget_details(); // of its other names, of which no watch tells
@@ -292,7 +300,7 @@ impl Volume {
         self.may_take_away(folder, &stored)?;
         let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
-        let own = self.locals.own(&[(id, &stored, What::Removed), (id, &sidecar, What::Anything)]);
+        let own = self.own(&[(id, &stored, What::Removed), (id, &sidecar, What::Anything)]);
         let by = self.removing(&actor.caller, folder, &stored)?;
         self.remove_pair(by, folder, &stored, kind)?;
         own.made();
@@ -316,13 +324,13 @@ impl Volume {
         self.hear();
         let page =
             self.listings.page(self.backend.as_ref(), self.streams.as_ref(), folder, &attributes, cookie)?;
-        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, &self.inhibited))
+        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, &self.site.inhibited))
     }
 
     /// Notes changes made by others than this server, and lets go of what nobody uses. Called every few seconds.
     pub fn tend(&self) {
         self.hear();
-        self.inhibited.tend(self.backend.as_ref());
+        self.site.inhibited.tend(self.backend.as_ref());
         self.listings.tend(self.backend.as_ref());
         self.streams.iter().for_each(|streams| streams.tend());
         self.backend.tend();

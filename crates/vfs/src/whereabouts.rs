@@ -72,7 +72,7 @@ impl Volume {
         if of.attributes.kind == Kind::Folder {
             return self.place_of_folder(of);
         }
-        let opened = self.places.place_of(of.object.id());
+        let opened = self.site.places.place_of(of.object.id());
         let place = opened
             .and_then(|(folder, name)| self.confirmed(of, folder, name.to_vec()))
             .or_else(|| self.where_seen(of))
@@ -143,7 +143,7 @@ impl Volume {
             return;
         }
         let begun = Instant::now();
-        tracing::info!(file = wanted.0, "searching the share for a file that a client knows by its number");
+        tracing::info!(file = wanted.inode, "searching the share for a file that a client knows by its number");
         let (mut left, mut noted) = (MOST_SEARCHED, 0);
         let mut folders: VecDeque<Node> = self.root().map(|root| root.object).into_iter().collect();
         while let Some(folder) = folders.pop_front() {

@@ -108,7 +108,7 @@ fn only_the_owner_and_who_may_write_change_metadata() {
 fn without_a_birth_time_a_file_was_made_when_it_was_first_known() {
     let at = |secs| Time { secs, nanos: 0 };
     let attributes = Attributes {
-        id: FileId(1),
+        id: FileId::new(0, 1),
         kind: Kind::File,
         mode: 0,
         uid: 0,
@@ -139,10 +139,10 @@ fn changes(events: &mut vfs::events::Subscription) -> Vec<Seen> {
 
 #[test]
 fn who_watches_the_folder_hears_once_and_who_did_it() {
-    let volume = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
+    let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
     let me = actor(Caller::root());
     let (root, file) = make(&volume, &me, b"a");
-    let mut events = volume.events().subscribe(Scope::Folder(root.object.id()), Filter::ALL, 16).unwrap();
+    let mut events = volume.subscribe(Scope::Folder(root.object.id()), Filter::ALL, 16).unwrap();
     let made = |metadata: &mut Metadata| metadata.times.created = Some(Time { secs: 5, nanos: 0 });
     volume.change_metadata(&me, &file, beside(&root, b"a"), made).unwrap();
     let [Seen { change, .. }] = &changes(&mut events)[..] else { panic!("one change") };

@@ -139,7 +139,7 @@ async fn who_watches_the_folder_hears_that_both_have_changed() {
     fill(&scene, "a", "red").await;
     fill(&scene, "b", "blue").await;
     let scope = Scope::Folder(scene.root.object.id());
-    let mut subscribed = scene.volume.events().subscribe(scope, Filter::ALL, 16).unwrap();
+    let mut subscribed = scene.volume.subscribe(scope, Filter::ALL, 16).unwrap();
     exchange(&scene, "a", "b").await.unwrap();
     let mut names = Vec::new();
     while let Some(event) = subscribed.try_next() {

@@ -51,7 +51,7 @@ fn a_file_is_made_written_read_and_found_by_its_key_after_a_rename() {
     let again = Host::open(dir.path(), &HostOptions::default()).unwrap();
     let found = again.by_key(&key).unwrap();
     assert_eq!(found.attributes.size, 8);
-    assert_eq!(found.attributes.id.0, std::fs::metadata(dir.path().join("b")).unwrap().ino());
+    assert_eq!(found.attributes.id.inode, std::fs::metadata(dir.path().join("b")).unwrap().ino());
 }
 
 #[test]

@@ -189,10 +189,10 @@ fn what_another_program_has_locked_counts_once_it_was_seen() {
         let name = b"user.org.netatalk.Metadata";
         scene.file().object.set_xattr(&Caller::root(), name, &locked.to_netatalk(), mode).unwrap();
         for see in [Scene::describe_nothing, Scene::list] {
-            scene.restart();
             scene.file().object.remove_xattr(&Caller::root(), name).unwrap();
             scene.root().object.remove_xattr(&Caller::root(), b"user.fourfold.inhibits").ok();
             scene.file().object.set_xattr(&Caller::root(), name, &locked.to_netatalk(), mode).unwrap();
+            scene.restart();
             scene.write().unwrap();
             see(&scene);
             scene.assert_locked();

@@ -237,8 +237,8 @@ async fn the_permissions_are_those_of_who_asked_unless_the_protocol_granted_it()
 async fn others_hear_of_it_by_name() {
     for scene in scenes() {
         scene.file("a");
-        let hub = scene.volume.events();
-        let mut told = hub.subscribe(Scope::Folder(scene.root.object.id()), Filter::ALL, 16).unwrap();
+        let scope = Scope::Folder(scene.root.object.id());
+        let mut told = scene.volume.subscribe(scope, Filter::ALL, 16).unwrap();
         let open = scene.open(7, "a").await.unwrap();
         open.remove_on_close(true).await.unwrap();
         drop(open);

@@ -313,6 +313,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         afp_password: section.text("afp-password").and_then(|text| super::kind::volume_password(&text)),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
+        cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),

@@ -268,6 +268,8 @@ pub struct ShareSettings {
     pub case_sensitive: bool,
     /// `._name` is answered from, and absorbed into, the file's own Mac metadata.
     pub mac_sidecars: bool,
+    /// File systems that are mounted inside the folder are part of the share.
+    pub cross_mounts: bool,
     /// Patterns of names that listings leave out.
     pub hide: Vec<String>,
     /// Patterns of names that listings show although they are hidden by `hide` or by default.

@@ -186,15 +186,7 @@ fn check_nesting(shares: &[Placed], findings: &mut Findings) {
             let relation = if same { "is also" } else { "lies inside" };
             let what =
                 format!("the folder of share {:?} {relation} the folder of {:?}", share.name, other.name);
-            let apart = inside || share.mac_sidecars != other.mac_sidecars;
-            let instead = match apart {
-                false => "what the one forbids, the other may allow",
-                true => {
-                    "what the one forbids, the other may allow, and a client of the one does not notice what clients of \
-                     the other have open or locked: give each client one of them only"
-                }
-            };
-            findings.note(place, what, instead);
+            findings.note(place, what, "what the one forbids, the other may allow");
         }
     }
 }

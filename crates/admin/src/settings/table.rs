@@ -342,6 +342,11 @@ pub static SETTINGS: &[Setting] = &[
         "They are not listed; looking one up answers the file's Finder info and resource fork, and writing one \
          changes them. When it is false they are plain files.",
     ),
+    new(Share, "cross-mounts", Bool, "true").says(
+        "File systems that are mounted inside the share's folder are part of the share.",
+        "Clients enter them like folders. They see the free space of the file system that they are in, and cannot move a file \
+         from one to the other. When it is false, a client that tries to enter one is refused.",
+    ),
     new(Share, "hide", Texts, "[]").example("[\"*.tmp\", \"lost+found\"]").says(
         "Names that listings leave out; `*` and `?` match as in a shell.",
         "They can still be opened by name.",

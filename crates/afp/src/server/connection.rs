@@ -265,6 +265,6 @@ impl Protocol for Served {
         }
         let number = u16::from_be_bytes([high, low]);
         let fork = self.0.session().and_then(|session| session.forks.find(number).ok());
-        fork.map_or(0, |fork| fork.file().0)
+        fork.map_or(0, |fork| fork.file().inode)
     }
 }

@@ -229,7 +229,7 @@ struct Watch {
 impl Watch {
     /// Takes a while where there are many folders.
     fn begin(volume: &Arc<Volume>) -> Option<Self> {
-        let changes = volume.events().subscribe(Scope::Volume, SEEN, QUEUE).ok()?;
+        let changes = volume.subscribe(Scope::Volume, SEEN, QUEUE).ok()?;
         let root = volume.root().ok()?;
         let nothing = Filter { aspects: Aspects(0), except: None };
         let local = volume.watch(&Caller::root(), &root, Depth::Below, nothing, 1);

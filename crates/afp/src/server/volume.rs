@@ -163,7 +163,7 @@ fn tell(volume: &OpenVolume, version: Version, told: &mut Parameters<'_>) -> Res
 
 /// Bytes in all and left, and how many are given out at a time. A share for backups may have less than its file system.
 fn space(share: &Share) -> Result<(u64, u64, u32), ResultCode> {
-    let space = share.volume.space()?;
+    let space = share.volume.space(&share.volume.root()?.object)?;
     let Some(limit) = share.options.size_limit.filter(|_| share.options.time_machine) else {
         return Ok((space.total, space.available, space.block_size));
     };

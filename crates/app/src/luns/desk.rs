@@ -252,7 +252,7 @@ fn cannot_have(size: u64, error: vfs::Error) -> anyhow::Error {
 
 /// What is worth saying about the room for so many bytes.
 pub(super) fn thin(volume: &Volume, size: u64) -> Option<String> {
-    let free = volume.space().ok()?.available;
+    let free = volume.space(&volume.root().ok()?.object).ok()?.available;
     (size > free).then(|| {
         format!(
             "it is larger than the {} that are free now: initiators are told when there is no more room",

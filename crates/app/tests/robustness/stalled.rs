@@ -94,7 +94,7 @@ pub(crate) fn file(client: &mut Client, name: &str) -> (Vec<u8>, FileId) {
     let handle = client.create(&root, name).unwrap();
     client.write(&handle, 0, name.as_bytes(), StableHow::FILE_SYNC).unwrap();
     let id = client.getattr(&handle).unwrap().fileid;
-    (handle, FileId(id))
+    (handle, FileId::new(0, id))
 }
 
 /// Reads, writes, lists and makes files; everything in time.

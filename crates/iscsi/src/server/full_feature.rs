@@ -160,5 +160,5 @@ pub(super) fn subject(joined: &Joined, message: &[u8]) -> u64 {
     let lun = message.get(8..16).and_then(|lun| lun.try_into().ok()).map(Lun);
     let Some(number) = lun.filter(|_| is_data).and_then(Lun::number) else { return 0 };
     let seen = joined.session.seen();
-    seen.iter().find(|seen| seen.number == number).map_or(0, |seen| seen.unit.open.node().id().0)
+    seen.iter().find(|seen| seen.number == number).map_or(0, |seen| seen.unit.open.node().id().inode)
 }

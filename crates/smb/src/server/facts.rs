@@ -82,8 +82,10 @@ pub(super) struct Facts {
     pub(super) metadata: Metadata,
     /// The size of the stream that is open.
     pub(super) size: u64,
-    /// The number of the entry by which it was opened, as listings have it.
+    /// The entry by which it was opened.
     pub(super) id: FileId,
+    /// Its number, as listings have it.
+    pub(super) file_id: u64,
     /// It is a link that leads to a folder of the share.
     pub(super) leads_to_folder: bool,
     /// Its name says so.
@@ -103,7 +105,8 @@ impl Facts {
         let is_hidden = file.open.place().is_some_and(|(_, name)| hiding::marks(&file.hiding, &name));
         let changed = file.changed_at(&attributes);
         let (id, leads_to_folder) = (file.entry_id(), leads_to_folder(file, &found)?);
-        Ok(Self { attributes, metadata, size, id, leads_to_folder, is_hidden, changed })
+        let file_id = file.open.volume().number(id);
+        Ok(Self { attributes, metadata, size, id, file_id, leads_to_folder, is_hidden, changed })
     }
 
     /// The attributes that clients see.
@@ -116,7 +119,7 @@ impl Facts {
     /// The number by which a client knows it. Macs remember files by it, for longer than the host keeps it to one file, so
     /// they are given none.
     pub(super) fn number(&self, context: &Context) -> u64 {
-        if context.is_mac() { 0 } else { self.id.0 }
+        if context.is_mac() { 0 } else { self.file_id }
     }
 
     /// When it was made.

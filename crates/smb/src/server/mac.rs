@@ -112,7 +112,7 @@ fn resolve(context: &Context, file: u64) -> Result<Response, Failure> {
     let tree = context.tree()?;
     let known = opens.iter().filter(|open| std::sync::Arc::ptr_eq(&open.tree, tree)).find_map(|open| {
         let known = open.file().ok()?;
-        (known.open.node().id().0 == file).then(|| path_of(context, known))
+        (known.open.volume().number(known.open.node().id()) == file).then(|| path_of(context, known))
     });
     Ok(match known {
         Some(Ok(path)) => {

@@ -240,7 +240,7 @@ impl Walk<'_> {
             attributes: shown,
             ea_size,
             reparse_tag: if attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 },
-            file_id: if self.has_numbers { attributes.id.0 } else { 0 },
+            file_id: if self.has_numbers { self.file.open.volume().number(attributes.id) } else { 0 },
         }
     }
 }

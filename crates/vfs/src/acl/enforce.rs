@@ -20,12 +20,17 @@ const RUNS_AS: u32 = 0o6000;
 impl Volume {
     /// The stored ACL that counts for a file.
     pub(crate) fn stored_acl(&self, of: &Found) -> Result<Option<Arc<Acl>>> {
-        self.acls.of(self.backend.as_ref(), of.object.as_ref(), &of.attributes)
+        self.homes.learn(&of.object.key())?;
+        if !self.site.acls.any() || !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
+            return Ok(None);
+        }
+        self.site.acls.of(&*of.object, &of.attributes)
     }
 
     /// Whether a stored ACL may count anywhere.
     pub fn has_acls(&self) -> Result<bool> {
-        self.acls.any(self.backend.as_ref())
+        self.homes.learn_root()?;
+        Ok(self.site.acls.any())
     }
 
     /// As whom something that needs these rights is done, once: the caller, or the server where a stored ACL lets it.
@@ -47,7 +52,8 @@ impl Volume {
 
     /// The same for a folder whose attributes are not known.
     pub(crate) fn passing_through<'a>(&self, caller: &'a Caller, folder: &Node) -> Result<&'a Caller> {
-        if !self.has_acls()? {
+        self.homes.learn(&folder.key())?;
+        if !self.site.acls.any() {
             return Ok(caller);
         }
         self.passing(caller, &Found { object: folder.clone(), attributes: folder.attributes()? })

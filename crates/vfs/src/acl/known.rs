@@ -1,8 +1,8 @@
-//! What a volume knows of its stored ACLs: whether there is any, what they are sealed with, and those read lately.
+//! What the site knows of stored ACLs: whether there is any, what they are sealed with, and those read lately.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lock::{Mutex, rank};
 
@@ -10,17 +10,14 @@ use super::Acl;
 use super::stored::{ATTRIBUTE, SealKey, Stored};
 use crate::backend::{Backend, Found, NewKind, Object, Stability, Wait};
 use crate::streams::{STORE, find_or_make};
-use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result, Time};
+use crate::{Access, Attributes, Caller, Error, HostKey, Result, Time};
 
-/// The file with the key, in the volume's own folder. That it is there says that the volume may have stored ACLs.
+/// The file with the key, in the server's own folder at the root of a share or mount. If it is there, files of the file
+/// system may have stored ACLs.
 const KEY_FILE: &[u8] = b"acl-key";
 const SHARDS: usize = 16;
 /// Files remembered, per shard.
 const REMEMBERED: usize = 1_024;
-
-const UNKNOWN: u8 = 0;
-const NO: u8 = 1;
-const YES: u8 = 2;
 
 /// An ACL read, as of the file's time of change.
 type Read = (Time, Option<Arc<ReadAcl>>);
@@ -30,56 +27,57 @@ struct ReadAcl {
     acl: Arc<Acl>,
 }
 
+/// What the site knows of stored ACLs.
 #[derive(Default)]
 pub(crate) struct Known {
-    any: AtomicU8,
-    key: Mutex<Option<SealKey>, rank::AclKey>,
-    read: [Mutex<HashMap<HostKey, Read>, rank::KnownAcls>; SHARDS],
+    any: AtomicBool,
+    /// The keys of all file systems. An ACL counts if one of them has sealed it.
+    keys: Mutex<Vec<SealKey>, rank::AclKey>,
+    read: [Mutex<HashMap<File, Read>, rank::KnownAcls>; SHARDS],
     /// Raised with every ACL that is stored, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
 
+/// A file, however it is reached.
+type File = (u32, HostKey);
+
 impl Known {
-    /// Whether any file of the volume may have a stored ACL. Asks the host once.
-    pub(super) fn any(&self, backend: &dyn Backend) -> Result<bool> {
-        match self.any.load(Ordering::Acquire) {
-            NO => Ok(false),
-            YES => Ok(true),
-            _ => {
-                let mut key = self.key.lock();
-                if self.any.load(Ordering::Acquire) == UNKNOWN {
-                    *key = read_key(backend)?;
-                    self.any.store(if key.is_some() { YES } else { NO }, Ordering::Release);
-                }
-                Ok(key.is_some())
-            }
+    /// Whether any file may have a stored ACL.
+    pub(super) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// Takes in the key that is kept at the root of a share or mount, if there is one.
+    pub(crate) fn look(&self, backend: &dyn Backend, home: &dyn Object) -> Result<()> {
+        if let Some(key) = read_key(backend, home)? {
+            self.add(key);
         }
+        Ok(())
+    }
+
+    fn add(&self, key: SealKey) {
+        let mut keys = self.keys.lock();
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+        self.any.store(true, Ordering::Release);
     }
 
     /// The stored ACL that counts for a file with these fresh attributes.
-    pub(super) fn of(
-        &self,
-        backend: &dyn Backend,
-        object: &dyn Object,
-        attributes: &Attributes,
-    ) -> Result<Option<Arc<Acl>>> {
-        if !matches!(attributes.kind, Kind::File | Kind::Folder) || !self.any(backend)? {
-            return Ok(None);
-        }
-        let key = object.key();
-        let remembered = self.shard(&key).lock().get(&key).cloned();
+    pub(super) fn of(&self, object: &dyn Object, attributes: &Attributes) -> Result<Option<Arc<Acl>>> {
+        let file = file_of(object);
+        let remembered = self.shard(&file).lock().get(&file).cloned();
         let read = match remembered {
             Some((changed, read)) if changed == attributes.changed => read,
-            _ => self.read(object, key, attributes.changed)?,
+            _ => self.read(object, file, attributes.changed)?,
         };
         Ok(read.filter(|read| read.stored.is_fresh(attributes)).map(|read| read.acl.clone()))
     }
 
-    fn read(&self, object: &dyn Object, key: HostKey, changed: Time) -> Result<Option<Arc<ReadAcl>>> {
+    fn read(&self, object: &dyn Object, file: File, changed: Time) -> Result<Option<Arc<ReadAcl>>> {
         let epoch = self.epoch.load(Ordering::Acquire);
-        let seal = *self.key.lock();
         let stored = match object.xattr(ATTRIBUTE) {
-            Ok(bytes) => seal.and_then(|seal| Stored::open(&seal, &bytes)),
+            Ok(bytes) => self.keys.lock().iter().find_map(|key| Stored::open(key, &bytes)),
             Err(Error::NoSuchAttribute | Error::NotSupported) => None,
             Err(other) => return Err(other),
         };
@@ -87,45 +85,46 @@ impl Known {
             let acl = Arc::new(stored.clone().into_acl());
             Arc::new(ReadAcl { stored, acl })
         });
-        let mut shard = self.shard(&key).lock();
+        let mut shard = self.shard(&file).lock();
         if shard.len() >= REMEMBERED {
             shard.clear();
         }
         if self.epoch.load(Ordering::Acquire) == epoch {
-            shard.insert(key, (changed, read.clone()));
+            shard.insert(file, (changed, read.clone()));
         }
         Ok(read)
     }
 
-    /// What ACLs are sealed with; made when there is none.
-    pub(super) fn seal_key(&self, backend: &dyn Backend) -> Result<SealKey> {
-        self.any(backend)?;
-        let mut key = self.key.lock();
-        let seal = match *key {
-            Some(seal) => seal,
-            None => make_key(backend)?,
+    /// What ACLs on the file system of this folder are sealed with; made if there is none.
+    pub(super) fn seal_key(&self, backend: &dyn Backend, home: &dyn Object) -> Result<SealKey> {
+        let key = match read_key(backend, home)? {
+            Some(key) => key,
+            None => make_key(backend, home)?,
         };
-        *key = Some(seal);
-        self.any.store(YES, Ordering::Release);
-        Ok(seal)
+        self.add(key);
+        Ok(key)
     }
 
     /// After an ACL was stored or removed.
-    pub(super) fn forget(&self, key: &HostKey) {
+    pub(super) fn forget(&self, object: &dyn Object) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        self.shard(key).lock().remove(key);
+        let file = file_of(object);
+        self.shard(&file).lock().remove(&file);
     }
 
-    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, Read>, rank::KnownAcls> {
-        let sum =
-            key.as_bytes().iter().fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        &self.read[sum % SHARDS]
+    fn shard(&self, file: &File) -> &Mutex<HashMap<File, Read>, rank::KnownAcls> {
+        let bytes = file.1.as_bytes().iter();
+        &self.read[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }
 }
 
-fn read_key(backend: &dyn Backend) -> Result<Option<SealKey>> {
+fn file_of(object: &dyn Object) -> File {
+    (object.id().device, object.key().local())
+}
+
+fn read_key(backend: &dyn Backend, home: &dyn Object) -> Result<Option<SealKey>> {
     let root = Caller::root();
-    let there = backend.root()?.object.lookup(&root, STORE);
+    let there = home.lookup(&root, STORE);
     match there.and_then(|store| own(backend, store)?.lookup(&root, KEY_FILE)) {
         Ok(file) => own(backend, file.clone()).and_then(|_| read_file(&file)),
         Err(Error::NotFound | Error::NotFolder | Error::NameTooLong) => Ok(None),
@@ -155,9 +154,9 @@ fn read_file(file: &Found) -> Result<Option<SealKey>> {
     Ok(bytes.try_into().ok())
 }
 
-fn make_key(backend: &dyn Backend) -> Result<SealKey> {
+fn make_key(backend: &dyn Backend, home: &dyn Object) -> Result<SealKey> {
     let root = Caller::root();
-    let store = own(backend, find_or_make(&*backend.root()?.object, STORE, NewKind::Folder, 0o700)?)?;
+    let store = own(backend, find_or_make(home, STORE, NewKind::Folder, 0o700)?)?;
     let file = find_or_make(&*store, KEY_FILE, NewKind::File, 0o600)?;
     own(backend, file.clone())?;
     if let Some(seal) = read_file(&file)? {

@@ -156,7 +156,7 @@ impl Volume {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
         if self.stored_acl(&now)?.is_none() {
             there(now.object.remove_xattr(server(), ATTRIBUTE))?;
-            self.acls.forget(&now.object.key());
+            self.site.acls.forget(&*now.object);
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Volume {
             }
         }
         let changed = if changes.is_empty() { Ok(()) } else { of.object.set_attributes(server(), &changes) };
-        self.acls.forget(&of.object.key());
+        self.site.acls.forget(&*of.object);
         changed
     }
 
@@ -214,6 +214,11 @@ impl Volume {
         self.store_acl(&now, Stored { mode: 0, uid, gid, owner, group, entries })
     }
 
+    fn seal_key(&self, object: &dyn Object) -> Result<super::stored::SealKey> {
+        let home = self.homes.of(&object.key())?.into_iter().next().ok_or(Error::Stale)?;
+        self.site.acls.seal_key(self.backend.as_ref(), &*home)
+    }
+
     /// Stores an ACL whose mode is not known yet, and sets owner, group and mode.
     pub(super) fn store_acl(&self, of: &Found, mut stored: Stored) -> Result<()> {
         let (object, before) = (of.object.as_ref(), &of.attributes);
@@ -225,7 +230,7 @@ impl Volume {
             let derived = derive(&attributes, None);
             stored.owner.is_none() && derived.entries == stored.entries && derived.group == stored.group
         };
-        let seal = if says_the_mode { None } else { Some(self.acls.seal_key(self.backend.as_ref())?) };
+        let seal = if says_the_mode { None } else { Some(self.seal_key(object)?) };
         let changes = owned(before, uid, gid, Some(mode));
         let write = || {
             there(object.remove_xattr(server(), POSIX))?; // it would say something else to local users
@@ -236,7 +241,7 @@ impl Volume {
             if changes.is_empty() { Ok(()) } else { object.set_attributes(server(), &changes) }
         };
         let written = write();
-        self.acls.forget(&object.key());
+        self.site.acls.forget(object);
         written?;
         is_set(object, &stored)
     }

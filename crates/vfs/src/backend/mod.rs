@@ -335,6 +335,11 @@ pub trait Object: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
+/// Whether two objects are one file, through whichever mount or volume they were reached.
+pub(crate) fn same_file(a: &dyn Object, b: &dyn Object) -> bool {
+    a.id() == b.id() && a.key().local() == b.key().local()
+}
+
 /// One volume's store.
 pub trait Backend: Send + Sync {
     /// The share's folder.
@@ -346,10 +351,32 @@ pub trait Backend: Send + Sync {
     fn path_hint(&self, _object: &dyn Object) -> Option<Vec<Vec<u8>>> {
         None
     }
-    /// Space left, as this caller sees it.
-    fn space(&self) -> Result<Space>;
-    /// What the host can do.
+    /// The file system of a file: 0 for that of the share's folder, another number, which stays the same over restarts,
+    /// for a subvolume or a file system that is mounted inside the share.
+    fn file_system(&self, _file: FileId) -> u64 {
+        0
+    }
+    /// Folders in which the server's own folder for a file's streams may be, on the file system of the file. New streams are
+    /// stored in the first one.
+    fn homes(&self, _key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
+        Ok(vec![self.root()?.object])
+    }
+    /// The folders above the share's folder on the same file system, the nearest first.
+    fn above(&self) -> Vec<Arc<dyn Object>> {
+        Vec::new()
+    }
+    /// Whether files of other mounts inside the share may be in use.
+    fn has_mounts(&self) -> bool {
+        false
+    }
+    /// The space of the file system that a file or folder is on.
+    fn space(&self, at: &dyn Object) -> Result<Space>;
+    /// What the host can do, on the file system of the share's folder.
     fn limits(&self) -> Limits;
+    /// The same on the file system of a file.
+    fn limits_of(&self, _file: FileId) -> Limits {
+        self.limits()
+    }
 
     /// Starts to hear of changes to this folder's entries; `None` where that cannot be had. Watching a folder twice gives
     /// the same watch, which lasts until both have stopped it.

@@ -5,11 +5,11 @@ use std::task::{Context, Waker};
 
 use super::*;
 
-const ROOT: FileId = FileId(1);
-const TOP: FileId = FileId(2);
-const DEEP: FileId = FileId(3);
-const ASIDE: FileId = FileId(4);
-const FILE: FileId = FileId(9);
+const ROOT: FileId = FileId::new(0, 1);
+const TOP: FileId = FileId::new(0, 2);
+const DEEP: FileId = FileId::new(0, 3);
+const ASIDE: FileId = FileId::new(0, 4);
+const FILE: FileId = FileId::new(0, 9);
 const ME: ClientId = ClientId(7);
 
 fn name(name: &str) -> Name {
@@ -138,7 +138,7 @@ fn a_full_queue_ends_in_a_marker_and_then_starts_anew() {
 #[test]
 fn who_watches_a_subtree_looks_again_when_a_place_in_it_is_not_known() {
     let hub = Hub::default();
-    let unknown = FileId(77);
+    let unknown = FileId::new(0, 77);
     let (mut tree, mut folder) = (watch(&hub, Scope::Subtree(TOP)), watch(&hub, Scope::Folder(unknown)));
     publish(&hub, unknown, Happened::Created);
     assert_eq!(tree.try_next(), Some(Event::Overflowed));
@@ -205,7 +205,7 @@ fn who_watches_a_folder_hears_that_it_goes_after_what_happened_in_it() {
 fn subscriptions_are_limited_and_dropping_one_makes_room() {
     let hub = Hub::default();
     let mut held: Vec<_> =
-        (0..MAX_SUBSCRIPTIONS).map(|n| watch(&hub, Scope::Folder(FileId(n as u64)))).collect();
+        (0..MAX_SUBSCRIPTIONS).map(|n| watch(&hub, Scope::Folder(FileId::new(0, n as u64)))).collect();
     assert_eq!(hub.subscribe(Scope::Volume, Filter::ALL, 1).unwrap_err(), Error::TooMany);
     held.pop();
     drop(watch(&hub, Scope::Subtree(TOP)));

@@ -32,7 +32,7 @@ pub(crate) struct Listings {
     count: AtomicUsize,
     budget: Arc<CacheBudget>,
     /// Raised to forget all details at once.
-    epoch: AtomicU64,
+    epoch: Arc<AtomicU64>,
     /// How many times [`Listings::tend`] was called.
     age: AtomicU64,
     /// Folders that were too large, and at which age that was found.
@@ -60,12 +60,13 @@ struct Kept {
 }
 
 impl Listings {
-    pub(crate) fn new(budget: Arc<CacheBudget>) -> Self {
+    /// `details` counts how often details were forgotten, which all volumes of a site do together.
+    pub(crate) fn new(budget: Arc<CacheBudget>, details: Arc<AtomicU64>) -> Self {
         Self {
             kept: Mutex::default(),
             count: AtomicUsize::new(0),
             budget,
-            epoch: AtomicU64::new(0),
+            epoch: details,
             age: AtomicU64::new(0),
             refused: Mutex::default(),
             buildings: Buildings::default(),

@@ -1,6 +1,7 @@
 //! Changes of our own, of which the host tells us like of anybody's.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use lock::{Mutex, rank};
 
@@ -74,11 +75,7 @@ impl Expected {
 }
 
 impl OwnChanges {
-    pub(super) fn announce<'a, 'p>(
-        &self,
-        locals: &'a Locals,
-        places: impl Iterator<Item = &'p (FileId, &'p [u8], What)>,
-    ) -> Own<'a> {
+    pub(super) fn announce<'p>(&self, places: impl Iterator<Item = &'p (FileId, &'p [u8], What)>) -> u64 {
         let mut changes = self.changes.lock();
         changes.next += 1;
         let ticket = changes.next;
@@ -89,7 +86,7 @@ impl OwnChanges {
             let (name, taken) = (Name::from(name), Vec::new());
             changes.ring.push_back(Expected { ticket, folder, name, what, finished: false, taken });
         }
-        Own { locals, ticket: Some(ticket), made: false }
+        ticket
     }
 
     /// Gives the entry back unless it is an echo.
@@ -134,18 +131,25 @@ impl OwnChanges {
     }
 }
 
-/// A change of our own, announced. Dropped without [`Own::made`] it has failed: what was taken for its echo was somebody
-/// else's doing.
-pub(crate) struct Own<'a> {
-    locals: &'a Locals,
-    ticket: Option<u64>,
+/// A change of our own, announced to all volumes that watch its folders. Dropped without [`Own::made`] it has failed: what
+/// was taken for its echo was somebody else's doing.
+#[derive(Default)]
+pub(crate) struct Own {
+    announced: Vec<(Arc<Locals>, u64)>,
     made: bool,
 }
 
-impl<'a> Own<'a> {
-    /// Of a change in folders that nobody watches.
-    pub(super) fn none(locals: &'a Locals) -> Self {
-        Self { locals, ticket: None, made: false }
+impl Own {
+    /// Announces it to one more volume.
+    pub(super) fn announce(&mut self, locals: &Arc<Locals>, places: &[(FileId, &[u8], What)]) {
+        if !locals.any() {
+            return;
+        }
+        let tree = locals.tree.lock();
+        let watched = || places.iter().filter(|(folder, ..)| tree.has(*folder));
+        if watched().next().is_some() {
+            self.announced.push((locals.clone(), locals.own.announce(watched())));
+        }
     }
 
     /// It is done.
@@ -154,11 +158,10 @@ impl<'a> Own<'a> {
     }
 }
 
-impl Drop for Own<'_> {
+impl Drop for Own {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            let not_ours = self.locals.own.end(ticket, self.made);
-            self.locals.push(not_ours);
+        for (locals, ticket) in self.announced.drain(..) {
+            locals.push(locals.own.end(ticket, self.made));
         }
     }
 }
@@ -167,15 +170,16 @@ impl Drop for Own<'_> {
 mod tests {
     use super::*;
 
-    const FOLDER: FileId = FileId(1);
+    const FOLDER: FileId = FileId::new(0, 1);
 
     fn created(name: &str) -> HeardEntry {
         let name = name.as_bytes().into();
         HeardEntry { folder: FOLDER, name, what: Heard::Created, of_folder: false }
     }
 
-    fn announce<'a>(locals: &'a Locals, name: &str) -> Own<'a> {
-        locals.own.announce(locals, [(FOLDER, name.as_bytes(), What::Created)].iter())
+    fn announce(locals: &Arc<Locals>, name: &str) -> Own {
+        let ticket = locals.own.announce([(FOLDER, name.as_bytes(), What::Created)].iter());
+        Own { announced: vec![(locals.clone(), ticket)], made: false }
     }
 
     fn is_echo(locals: &Locals, name: &str) -> bool {
@@ -184,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_change_has_one_echo_while_it_is_made_or_just_after() {
-        let locals = Locals::default();
+        let locals = Arc::new(Locals::default());
         let own = announce(&locals, "a");
         assert!(!is_echo(&locals, "b") && is_echo(&locals, "a") && !is_echo(&locals, "a"));
         own.made();
@@ -197,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_change_under_way_outlives_a_hearing() {
-        let locals = Locals::default();
+        let locals = Arc::new(Locals::default());
         let own = announce(&locals, "a");
         locals.own.forget(&locals.own.finished());
         assert!(is_echo(&locals, "a"));
@@ -206,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_looked_like_the_echo_of_a_change_that_failed_is_told() {
-        let locals = Locals::default();
+        let locals = Arc::new(Locals::default());
         let own = announce(&locals, "a");
         assert!(is_echo(&locals, "a"));
         drop(own);
@@ -217,7 +221,7 @@ mod tests {
 
     #[test]
     fn of_too_many_changes_the_oldest_are_forgotten() {
-        let locals = Locals::default();
+        let locals = Arc::new(Locals::default());
         let names: Vec<String> = (0..=MAX_OWN).map(|number| format!("{number}")).collect();
         names.iter().for_each(|name| announce(&locals, name).made());
         assert!(

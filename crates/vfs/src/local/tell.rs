@@ -133,7 +133,7 @@ impl Volume {
         let Some(folder) = self.watched(entry.folder).filter(|_| !is_own_name(&entry.name)) else { return };
         let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
         if let Some((name, owner)) = self.owner_of_sidecar(&folder, &entry.name, gone) {
-            return self.publish(&owner, entry.folder, name, Happened::Modified(SIDECAR));
+            return self.tell_of(&owner, entry.folder, name, Happened::Modified(SIDECAR));
         }
         let what = match entry.what {
             Heard::Created | Heard::MovedTo(_) => Happened::Created,
@@ -181,10 +181,10 @@ impl Volume {
                     return self.events.lost();
                 }
                 // It may have come since: then it is heard as well.
-                self.locals.own(&[(id, &name, What::Created)]).made();
+                self.own(&[(id, &name, What::Created)]).made();
                 let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
                 if !is_sidecar_name(&name) {
-                    self.publish(&found, id, name, Happened::Created);
+                    self.tell_of(&found, id, name, Happened::Created);
                 }
                 waiting.push(found);
             }
@@ -204,7 +204,7 @@ impl Volume {
         self.backend.by_key(&key).ok()
     }
 
-    fn publish(&self, found: &Found, folder: FileId, name: Name, what: Happened) {
+    fn tell_of(&self, found: &Found, folder: FileId, name: Name, what: Happened) {
         let (file, of) = (Some(found.object.id()), found.attributes.kind);
         self.tell_change(&Change { folder, name, file, of, what, by: None }, Some(found));
     }
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, what: Heard) -> HeardEntry {
-        HeardEntry { folder: FileId(1), name: name.as_bytes().into(), what, of_folder: false }
+        HeardEntry { folder: FileId::new(0, 1), name: name.as_bytes().into(), what, of_folder: false }
     }
 
     fn told(steps: &[Step]) -> String {

@@ -75,7 +75,7 @@ impl Open {
             Err(Error::WouldBlock) => {
                 let node = self.node.clone();
                 let read = move || read(&node, offset, length, Wait::Allowed);
-                self.volume.pool.run(self.node.id(), read).await
+                self.volume.site.pool.run(self.node.id(), read).await
             }
             other => other,
         }
@@ -93,7 +93,7 @@ impl Open {
             (true, _) => {
                 let (node, caller) = (self.node.clone(), self.actor.caller.clone());
                 let write = move || node.write_at(&caller, offset, &data, stability);
-                self.volume.pool.run(self.node.id(), write).await
+                self.volume.site.pool.run(self.node.id(), write).await
             }
         };
         if self.is_data && written.is_ok() && stability == Stability::File {
@@ -159,7 +159,7 @@ impl Open {
             return self.sync_stream().await;
         }
         let node = self.node.clone();
-        self.volume.pool.run(self.node.id(), move || node.sync(Stability::File)).await?;
+        self.volume.site.pool.run(self.node.id(), move || node.sync(Stability::File)).await?;
         self.volume.absorb_written(&self.node);
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Open {
         act: impl FnOnce(&Node, &Caller) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (node, caller) = (self.node.clone(), self.actor.caller.clone());
-        self.volume.pool.run(self.node.id(), move || act(&node, &caller)).await
+        self.volume.site.pool.run(self.node.id(), move || act(&node, &caller)).await
     }
 }
 

@@ -63,8 +63,8 @@ impl Volume {
     /// Asks those who keep a file open only in their caches to close it, and waits until they have. Who is away closes it
     /// as well.
     pub async fn recall_handles(&self, actor: &Actor, file: &Node) {
-        self.state.make_way(file.id(), actor.party.client);
-        if let Some(recall) = self.state.break_for(file.id(), &Stream::Data, Cause::Remove, actor.party) {
+        self.site.state.make_way(file.id(), actor.party.client);
+        if let Some(recall) = self.site.state.break_for(file.id(), &Stream::Data, Cause::Remove, actor.party) {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
         }
     }

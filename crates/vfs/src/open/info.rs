@@ -44,7 +44,7 @@ impl Open {
 
     pub(super) async fn sync_info(&self) -> Result<()> {
         let node = self.node.clone();
-        self.volume.pool.run(self.node.id(), move || node.sync(Stability::File)).await
+        self.volume.site.pool.run(self.node.id(), move || node.sync(Stability::File)).await
     }
 
     fn described(&self) -> Result<Metadata> {

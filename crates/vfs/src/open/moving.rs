@@ -78,8 +78,8 @@ impl Volume {
     /// is away closes them as well.
     pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
         for file in self.files_below(folder, usize::MAX) {
-            self.state.make_way(file, actor.party.client);
-            let recall = self.state.break_for(file, &Stream::Data, Cause::ShareConflict, actor.party);
+            self.site.state.make_way(file, actor.party.client);
+            let recall = self.site.state.break_for(file, &Stream::Data, Cause::ShareConflict, actor.party);
             if let Some(recall) = recall {
                 recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
             }
@@ -89,7 +89,7 @@ impl Volume {
     /// Up to `most` open files inside a folder, at any depth.
     fn files_below(&self, folder: &Node, most: usize) -> Vec<FileId> {
         let mut known = HashMap::from([(folder.id(), true)]);
-        let open = self.places.all().into_iter();
+        let open = self.site.places.all().into_iter();
         open.filter(|(_, at)| is_at_or_below(at, &mut known)).map(|(file, _)| file).take(most).collect()
     }
 }

@@ -7,7 +7,7 @@ use super::Open;
 use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
-use crate::backend::Found;
+use crate::backend::{Found, same_file};
 use crate::entry_name::EntryName;
 use crate::events::Happened;
 use crate::local::What;
@@ -71,7 +71,7 @@ impl Open {
         };
         self.guard.remove_when_unused(last);
         if self.is_data && self.node.kind() == Kind::Folder {
-            self.volume.events.going(self.node.id());
+            self.volume.site.watched().iter().for_each(|volume| volume.events.going(self.node.id()));
         }
     }
 
@@ -119,17 +119,17 @@ impl Volume {
     /// The file, if it still is where it is said to be.
     fn still_there(&self, folder: &Node, name: &[u8], node: &Node) -> Result<Option<Found>> {
         match folder.lookup(&Caller::root(), name) {
-            Ok(found) => Ok((found.object.key() == node.key()).then_some(found)),
+            Ok(found) => Ok(same_file(&*found.object, &**node).then_some(found)),
             Err(Error::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     fn remove_at(&self, actor: &Actor, node: &Node, place: &Arc<Place>) -> Result<()> {
-        let (changing, folder, name) = place.claim(&self.busy);
+        let (changing, folder, name) = place.claim(&self.site.busy);
         let Some(going) = self.still_there(&folder, &name, node)? else { return Ok(()) };
         let (id, sidecar) = (folder.id(), sidecar_name(&name));
-        let own = self.locals.own(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
+        let own = self.own(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
         let found = Found { attributes: folder.attributes()?, object: folder.clone() };
         let by = self.removing(&actor.caller, &found, &name)?;
         self.remove_claimed(by, &folder, &EntryName::exact(&name)?, going.attributes.kind)?;
@@ -144,7 +144,7 @@ impl Volume {
 
     fn remove_stream_at(&self, node: &Node, place: &Arc<Place>, stream: &Stream) -> Result<()> {
         let streams = self.streams.as_ref().ok_or(Error::NotSupported)?;
-        let (_changing, folder, name) = place.claim(&self.busy);
+        let (_changing, folder, name) = place.claim(&self.site.busy);
         if self.still_there(&folder, &name, node)?.is_none() {
             return Ok(());
         }
@@ -162,6 +162,6 @@ impl Volume {
 
     /// Whether anybody may still put an entry into this folder.
     pub(crate) fn may_gain_entry(&self, folder: &Found) -> Result<()> {
-        if self.state.is_going(folder.object.id()) { Err(Error::BeingRemoved) } else { Ok(()) }
+        if self.site.state.is_going(folder.object.id()) { Err(Error::BeingRemoved) } else { Ok(()) }
     }
 }

@@ -151,7 +151,7 @@ impl Open {
         let (volume, node) = (self.volume.clone(), self.node.clone());
         let act = move || {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
-            let (_changing, folder, name) = place.claim(&volume.busy);
+            let (_changing, folder, name) = place.claim(&volume.site.busy);
             let ourselves = Caller::root();
             // Moved by a local process: who knows where to.
             let there = folder.lookup(&ourselves, &name).map_err(|_| Error::Stale)?;
@@ -160,7 +160,7 @@ impl Open {
             }
             act(streams, &ourselves, &File { folder: &*folder, name: &name, object: &*node })
         };
-        self.volume.pool.run(self.node.id(), act).await
+        self.volume.site.pool.run(self.node.id(), act).await
     }
 }
 

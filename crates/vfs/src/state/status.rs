@@ -13,6 +13,8 @@ use crate::FileId;
 pub struct OpenInfo {
     /// Which file.
     pub file: FileId,
+    /// [`crate::Volume::view`] of a volume through which the file is used; 0 if that is not known.
+    pub view: u32,
     /// Which stream of it.
     pub stream: Stream,
     /// Its number.
@@ -30,6 +32,8 @@ pub struct OpenInfo {
 pub struct RangeInfo {
     /// Which file.
     pub file: FileId,
+    /// [`crate::Volume::view`] of a volume through which the file is used; 0 if that is not known.
+    pub view: u32,
     /// Which stream of it.
     pub stream: Stream,
     /// The lock.
@@ -41,6 +45,8 @@ pub struct RangeInfo {
 pub struct LeaseInfo {
     /// Which file.
     pub file: FileId,
+    /// [`crate::Volume::view`] of a volume through which the file is used; 0 if that is not known.
+    pub view: u32,
     /// Which stream of it.
     pub stream: Stream,
     /// Who has it.
@@ -76,12 +82,18 @@ impl State {
         }
     }
 
+    /// Notes through which volume a file is used, on which something is held.
+    pub fn note_view(&self, file: FileId, view: u32) {
+        _ = self.table.with_existing(file, |entry| entry.view = view);
+    }
+
     /// Up to `most` opens, of one file or of all, in no order.
     pub fn opens(&self, of: Option<FileId>, most: usize) -> Vec<OpenInfo> {
         let mut found = Vec::new();
         let mut add = |file: FileId, entry: &Entry| {
             found.extend(entry.opens.iter().take(most - found.len()).map(|open| OpenInfo {
                 file,
+                view: entry.view,
                 stream: open.stream.clone(),
                 open: open.id,
                 client: open.party.client,
@@ -104,6 +116,7 @@ impl State {
             let held = entry.leases.iter().filter(|lease| lease.held != Caching::NONE);
             found.extend(held.take(most - found.len()).map(|lease| LeaseInfo {
                 file,
+                view: entry.view,
                 stream: lease.stream.clone(),
                 client: lease.party.client,
                 held: lease.held,
@@ -123,7 +136,7 @@ impl State {
                     entry.ranges.iter().flat_map(|(stream, r)| r.iter().map(move |lock| (stream, lock)));
                 let room = most - found.len();
                 let info = |(stream, lock): (&Stream, &Lock)| (stream.clone(), lock.clone());
-                found.extend(all.take(room).map(info).map(|(stream, lock)| RangeInfo { file, stream, lock }));
+                found.extend(all.take(room).map(info).map(|(stream, lock)| RangeInfo { file, view: entry.view, stream, lock }));
             }
             found.len() < most
         });

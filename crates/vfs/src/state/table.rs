@@ -44,6 +44,8 @@ pub(super) struct Entry {
     pub(super) removals: Vec<Removal>,
     /// How many wait for others' caches and will open then.
     pub(super) openers: usize,
+    /// The number of a volume through which the file is used, for people to look at.
+    pub(super) view: u32,
 }
 
 impl Entry {
@@ -88,7 +90,7 @@ impl Table {
     #[inline]
     fn shard(&self, file: FileId) -> &Shard {
         // Inode numbers count up: the multiplication spreads them, and the top bits are the spread ones.
-        let hash = file.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let hash = file.inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         &self.shards[(hash >> 58) as usize % SHARDS]
     }
 

@@ -17,9 +17,8 @@ mod store;
 mod tests;
 mod view;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use lock::{Mutex, rank};
 
@@ -35,6 +34,7 @@ pub(crate) use self::store::find_or_make;
 use self::view::Seen;
 pub use self::view::{Owned, Synthesized, View};
 use crate::backend::{Backend, Object};
+use crate::homes::Homes;
 use crate::mac::layout;
 use crate::{Access, Caller, Error, HostKey, Kind, Result};
 
@@ -79,34 +79,39 @@ impl File<'_> {
     }
 }
 
-type StoredFiles = (u64, HashSet<HostKey>);
+/// As of how many changes to stores, on which mount inside the share, and the files.
+type StoredFiles = (u64, Option<u64>, HashSet<HostKey>);
 
 /// The streams and metadata of one volume's files.
 pub struct Streams {
     backend: Arc<dyn Backend>,
+    /// Where stores are.
+    homes: Arc<Homes>,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
     moved: Mutex<Moved, rank::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.
     seen: Mutex<Seen, rank::SeenSidecars>,
-    /// Whether the volume has a store, once that is known.
-    store_seen: Mutex<Option<bool>, rank::StreamStore>,
-    /// How often streams in the store came or went.
-    stored_changes: AtomicU64,
-    /// The files that have something in the store, as of so many changes.
+    /// Whether there is a store, as of how many changes to stores; by mount inside the share.
+    store_seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
+    /// The files that have something in a store.
     stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
     /// Whether Netatalk 2's header files are looked for.
     netatalk2: bool,
 }
 
 impl Streams {
-    /// Of the files on this backend.
+    /// Of the files on this backend, for which nothing else is shared.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
+        Self::at(&Homes::new(backend, Arc::default()))
+    }
+
+    pub(crate) fn at(homes: &Arc<Homes>) -> Self {
         Self {
-            backend,
+            backend: homes.backend.clone(),
+            homes: homes.clone(),
             moved: Mutex::default(),
             seen: Mutex::default(),
             store_seen: Mutex::default(),
-            stored_changes: AtomicU64::new(0),
             stored_files: Mutex::default(),
             netatalk2: false,
         }

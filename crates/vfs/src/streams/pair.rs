@@ -225,7 +225,7 @@ impl Streams {
 
     /// The key of a file about to lose its last name, where that may have something in the store.
     fn last_name(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<HostKey>> {
-        if !self.has_store()? {
+        if !self.has_store(&folder.key())? {
             return Ok(None);
         }
         let file = found(folder.lookup(&Caller::root(), name))?;
@@ -255,7 +255,7 @@ impl Streams {
             }
             let there = found(folder.lookup(&Caller::root(), &name))?;
             let Some(there) = there.filter(|there| there.attributes.kind == Kind::File) else { continue };
-            if sidecar::owner(&*there.object)? == Some(key) {
+            if sidecar::owner(&*there.object)?.is_some_and(|owner| owner.local() == key.local()) {
                 self.bring((&*folder, &name), (file.folder, file.name), file.object)?;
                 unmark(file.object)?;
                 return Ok(true);
@@ -269,7 +269,7 @@ impl Streams {
     fn left_at(&self, marked: &[u8], key: &HostKey) -> Result<Vec<Left>> {
         let mut places = Vec::new();
         if let Some((folder, name)) = unpack(marked) {
-            match self.backend.by_key(&folder) {
+            match self.backend.by_key(&folder.beside(key)) {
                 Ok(folder) => places.push((folder.object, name)),
                 Err(Error::Stale) => {}
                 Err(other) => return Err(other),
@@ -294,7 +294,7 @@ impl Streams {
             }
             let Some(owner) = sidecar::owner(&*there.object)? else { continue };
             let file = layout::sidecar_owner(name).map(|name| folder.lookup(&root, name));
-            if matches!(file, Some(Ok(file)) if file.object.key() == owner) {
+            if matches!(file, Some(Ok(file)) if file.object.key().local() == owner.local()) {
                 continue;
             }
             self.displace(folder, name, &owner)?;
@@ -344,13 +344,13 @@ fn claim(pair: &Pair) -> Result<()> {
     if pair.sidecar.owned {
         return Ok(());
     }
-    let key = pair.object.key();
+    let key = pair.object.key().local();
     pair.sidecar.object.set_xattr(&Caller::root(), OWNER, key.as_bytes(), XattrMode::Set)
 }
 
 /// Notes on a file where its sidecar is.
 pub(super) fn mark(object: &dyn Object, folder: &dyn Object, sidecar_name: &[u8]) -> Result<()> {
-    let key = folder.key();
+    let key = folder.key().local();
     let mut place = vec![key.as_bytes().len() as u8];
     place.extend_from_slice(key.as_bytes());
     place.extend_from_slice(sidecar_name);

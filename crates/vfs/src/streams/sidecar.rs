@@ -108,7 +108,7 @@ impl Sidecar {
 
     pub(super) fn claim(&mut self, owner: &HostKey) -> Result<()> {
         if !self.owned {
-            self.object.set_xattr(&Caller::root(), OWNER, owner.as_bytes(), XattrMode::Set)?;
+            self.object.set_xattr(&Caller::root(), OWNER, owner.local().as_bytes(), XattrMode::Set)?;
             self.owned = true;
         }
         Ok(())
@@ -157,7 +157,7 @@ impl Streams {
             return Ok(Beside::Plain);
         }
         let owner = owner(&*there.object)?;
-        if let Some(other) = owner.filter(|owner| owner != key) {
+        if let Some(other) = owner.filter(|owner| owner.local() != key.local()) {
             return Ok(Beside::Foreign(other));
         }
         let sidecar = read(there, owner.is_some())?;
@@ -240,7 +240,8 @@ pub(super) fn read(there: Found, owned: bool) -> Result<Sidecar> {
 
 /// Whose sidecar it says it is.
 pub(super) fn owner(sidecar: &dyn Object) -> Result<Option<HostKey>> {
-    Ok(found(sidecar.xattr(OWNER))?.and_then(|bytes| HostKey::new(&bytes)))
+    let owner = found(sidecar.xattr(OWNER))?.and_then(|bytes| HostKey::new(&bytes));
+    Ok(owner.map(|owner| owner.beside(&sidecar.key())))
 }
 
 /// Gives a sidecar the owner and mode of its file, as far as the server may.

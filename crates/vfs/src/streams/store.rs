@@ -1,6 +1,7 @@
-//! The volume's own folder for what fits nowhere beside a file: streams too large for an attribute, and sidecars whose
+//! The server's own folder for what fits nowhere beside a file: streams too large for an attribute, and sidecars whose
 //! place was taken before they could follow their file.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,7 +12,7 @@ use crate::backend::{Found, NewKind, Object, XattrMode};
 use crate::own_folders::trust;
 use crate::{Attributes, Caller, Error, HostKey, Result};
 
-/// The folder at the volume's root; never shown to clients. In it is a folder for each file that needs one, named by
+/// The folder at the root of a share or mount; never shown to clients. In it is a folder for each file that needs one, named by
 /// the file's [`HostKey`] in hexadecimal.
 pub const STORE: &[u8] = b".fourfold-streams";
 /// In a file's folder: its sidecar.
@@ -98,7 +99,7 @@ pub(super) fn stream_of(file: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn folder_name(key: &HostKey) -> Vec<u8> {
-    format!("{key:?}").into_bytes()
+    format!("{:?}", key.local()).into_bytes()
 }
 
 fn folder_key(name: &[u8]) -> Option<HostKey> {
@@ -111,90 +112,115 @@ fn folder_key(name: &[u8]) -> Option<HostKey> {
 impl Streams {
     /// The store's folder for a file, if there is one.
     pub(super) fn stored(&self, key: &HostKey) -> Result<Option<Arc<dyn Object>>> {
-        if !self.has_store()? {
+        if !self.has_store(key)? {
             return Ok(None);
         }
-        let Some(store) = self.trusted_store()? else { return Ok(None) };
-        Ok(found(store.object.lookup(&Caller::root(), &folder_name(key)))?.map(|found| found.object))
+        Ok(self.stored_in(key)?.map(|(_, folder)| folder))
     }
 
-    /// A number that is another one after each change to who has streams in the store.
+    /// The store that has a folder for a file, and that folder.
+    fn stored_in(&self, key: &HostKey) -> Result<Option<(Found, Arc<dyn Object>)>> {
+        for store in self.trusted_stores(key)? {
+            if let Some(folder) = found(store.object.lookup(&Caller::root(), &folder_name(key)))? {
+                return Ok(Some((store, folder.object)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A number that is another one after each change to who has streams in a store.
     pub(crate) fn stored_changes(&self) -> u64 {
-        self.stored_changes.load(Ordering::Acquire)
+        self.homes.site.stored_changes.load(Ordering::Acquire)
     }
 
     pub(super) fn note_stored_change(&self) {
-        self.stored_changes.fetch_add(1, Ordering::AcqRel);
+        self.homes.site.stored_changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether a file may have streams in the store, which is listed once after each change to it.
+    /// Whether a file may have streams in a store. Stores are listed once after each change to them.
     pub(super) fn may_be_stored(&self, key: &HostKey) -> Result<bool> {
-        if !self.has_store()? {
+        if !self.has_store(key)? {
             return Ok(false);
         }
         let changes = self.stored_changes();
         let mut known = self.stored_files.lock();
-        if known.as_ref().is_none_or(|(as_of, _)| *as_of != changes) {
-            let store = self.trusted_store()?;
-            let names = store.map_or_else(|| Ok(Vec::new()), |store| names(&*store.object))?;
-            *known = Some((changes, names.iter().filter_map(|name| folder_key(name)).collect()));
+        if known.as_ref().is_none_or(|(as_of, mount, _)| (*as_of, *mount) != (changes, key.mount())) {
+            let mut files = HashSet::new();
+            for store in self.trusted_stores(key)? {
+                files.extend(names(&*store.object)?.iter().filter_map(|name| folder_key(name)));
+            }
+            *known = Some((changes, key.mount(), files));
         }
-        Ok(known.as_ref().is_some_and(|(_, files)| files.contains(key)))
+        Ok(known.as_ref().is_some_and(|(_, _, files)| files.contains(&key.local())))
     }
 
-    /// Whether the volume has a store. Asks the host once.
-    pub(super) fn has_store(&self) -> Result<bool> {
-        if let Some(&known) = self.store_seen.lock().as_ref() {
-            return Ok(known);
+    /// Whether there is a store for files of this one's file system. The host is asked once, and again after each change to
+    /// a store.
+    pub(super) fn has_store(&self, key: &HostKey) -> Result<bool> {
+        let changes = self.stored_changes();
+        if let Some(&(as_of, there)) = self.store_seen.lock().get(&key.mount())
+            && (there || as_of == changes)
+        {
+            return Ok(there);
         }
-        let there = self.trusted_store()?.is_some();
-        // It may have been made meanwhile.
-        Ok(*self.store_seen.lock().get_or_insert(there))
+        let there = !self.trusted_stores(key)?.is_empty();
+        self.store_seen.lock().insert(key.mount(), (changes, there));
+        Ok(there)
     }
 
-    /// The store, if there is one. What has its name but could be somebody else's is none.
-    fn trusted_store(&self) -> Result<Option<Found>> {
-        let root = self.backend.root()?.object;
-        let there = found(root.lookup(&Caller::root(), STORE))?;
-        Ok(there.filter(|there| trust(self.backend.as_ref(), there).is_ok()))
+    /// The stores that there are. What has the name of a store but could be somebody else's is none.
+    fn trusted_stores(&self, key: &HostKey) -> Result<Vec<Found>> {
+        let mut stores = Vec::new();
+        for home in self.homes.of(key)? {
+            let there = found(home.lookup(&Caller::root(), STORE))?;
+            stores.extend(there.filter(|there| trust(self.backend.as_ref(), there).is_ok()));
+        }
+        Ok(stores)
     }
 
     /// Called every few seconds: what was in the store's place may be gone.
     pub(crate) fn tend(&self) {
-        self.store_seen.lock().take_if(|there| !*there);
+        self.store_seen.lock().retain(|_, (_, there)| *there);
     }
 
     /// The store's folder for a file, made if need be. `NotPermitted` where something else is in the store's
     /// place.
     pub(super) fn make_stored(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
-        let root = self.backend.root()?.object;
-        let store = find_or_make(&*root, STORE, NewKind::Folder, 0o700)?;
+        if let Some(folder) = self.stored(key)? {
+            return Ok(folder);
+        }
+        let home = self.homes.of(key)?.into_iter().next().ok_or(Error::Stale)?;
+        let store = find_or_make(&*home, STORE, NewKind::Folder, 0o700)?;
         if let Err(why) = trust(self.backend.as_ref(), &store) {
             tracing::warn!(name = %STORE.escape_ascii(), %why, "not used as the server's own folder for streams");
             return Err(Error::NotPermitted);
         }
-        *self.store_seen.lock() = Some(true);
-        Ok(find_or_make(&*store.object, &folder_name(key), NewKind::Folder, 0o700)?.object)
+        let folder = find_or_make(&*store.object, &folder_name(key), NewKind::Folder, 0o700)?.object;
+        self.note_stored_change();
+        Ok(folder)
     }
 
     /// Removes everything kept for a file.
     pub(super) fn forget(&self, key: &HostKey) -> Result<()> {
-        let Some(folder) = self.stored(key)? else { return Ok(()) };
+        if !self.has_store(key)? {
+            return Ok(());
+        }
+        let Some((store, folder)) = self.stored_in(key)? else { return Ok(()) };
         for name in names(&*folder)? {
             found(folder.remove(&Caller::root(), &name))?;
         }
-        let Some(store) = self.trusted_store()? else { return Ok(()) };
         found(store.object.remove_folder(&Caller::root(), &folder_name(key))).map(drop)
     }
 
-    /// Removes what is kept for files that are gone. Gives how many there were.
+    /// Removes what is kept for files that are gone, on the file system of the share's folder. Gives how many there were.
     pub fn scrub_store(&self) -> Result<usize> {
-        let Some(store) = self.trusted_store()? else { return Ok(0) };
         let mut gone = 0;
-        for key in names(&*store.object)?.iter().filter_map(|name| folder_key(name)) {
-            if self.backend.by_key(&key).err() == Some(Error::Stale) {
-                self.forget(&key)?;
-                gone += 1;
+        for store in self.trusted_stores(&self.backend.root()?.object.key())? {
+            for key in names(&*store.object)?.iter().filter_map(|name| folder_key(name)) {
+                if self.backend.by_key(&key).err() == Some(Error::Stale) {
+                    self.forget(&key)?;
+                    gone += 1;
+                }
             }
         }
         Ok(gone)

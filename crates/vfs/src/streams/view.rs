@@ -8,7 +8,7 @@ use super::sidecar::{self, Beside, Sidecar};
 use super::{File, SIDECAR, Streams, found};
 use crate::backend::{Found, Object, XattrMode};
 use crate::mac::{FinderInfo, Metadata, attr, layout, sidecar as mac_sidecar};
-use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result};
+use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result};
 
 /// How many places of files with a made-up sidecar are remembered.
 const REMEMBERED: usize = 16_384;
@@ -142,11 +142,11 @@ impl Streams {
         let Some(key) = found(owner.xattr(SIDECAR))?.and_then(|key| HostKey::new(&key)) else {
             return Ok(None);
         };
-        let there = match self.backend.by_key(&key) {
+        let there = match self.backend.by_key(&key.beside(&owner.key())) {
             Err(Error::Stale) => return Ok(None),
             other => other?,
         };
-        let still = sidecar::owner(&*there.object)? == Some(owner.key());
+        let still = sidecar::owner(&*there.object)?.is_some_and(|key| key.local() == owner.key().local());
         Ok(Some(there).filter(|_| still))
     }
 
@@ -272,7 +272,7 @@ impl Streams {
         if sidecar.absorbed()?.is_none() {
             sidecar.note_absorbed()?;
         }
-        let key = sidecar.object.key();
+        let key = sidecar.object.key().local();
         file.object.set_xattr(&Caller::root(), SIDECAR, key.as_bytes(), XattrMode::Set)?;
         let attributes = sidecar.object.attributes()?;
         Ok(Some(Found { object: sidecar.object, attributes }))
@@ -344,7 +344,7 @@ fn owner_name(name: &[u8]) -> Option<&[u8]> {
 /// The attributes a sidecar seems to have.
 fn seeming(owner: &Attributes, size: u64) -> Attributes {
     Attributes {
-        id: FileId(owner.id.0 ^ 1 << 62),
+        id: owner.id.with_inode(owner.id.inode ^ 1 << 62),
         kind: Kind::File,
         mode: owner.mode & 0o666,
         links: 1,

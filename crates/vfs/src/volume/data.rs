@@ -39,7 +39,7 @@ impl Volume {
                     node.read_at(offset, length, &mut bytes, Wait::Allowed)?;
                     Ok(bytes)
                 };
-                bytes = self.pool.run(of.object.id(), read).await?;
+                bytes = self.site.pool.run(of.object.id(), read).await?;
             }
             Err(error) => return Err(error),
         }
@@ -73,7 +73,7 @@ impl Volume {
         } else {
             let (node, caller) = (node.clone(), caller.clone());
             let write = move || node.write_at(&caller, offset, &data, stability);
-            self.pool.run(to.object.id(), write).await?;
+            self.site.pool.run(to.object.id(), write).await?;
         }
         if stability == Stability::File {
             self.absorb_written(node);
@@ -87,7 +87,7 @@ impl Volume {
     pub async fn sync(&self, of: &Found) -> Result<Change> {
         let (node, before) = (&of.object, of.attributes);
         let syncing = node.clone();
-        self.pool.run(node.id(), move || syncing.sync(Stability::File)).await?;
+        self.site.pool.run(node.id(), move || syncing.sync(Stability::File)).await?;
         self.absorb_written(node);
         Ok(Change { before, after: node.attributes()? })
     }
@@ -95,6 +95,6 @@ impl Volume {
     /// Puts everything written to any file of the volume on the disk.
     pub async fn sync_all(&self) -> Result<()> {
         let (root, backend) = (self.backend.root()?.object.id(), self.backend.clone());
-        self.pool.run(root, move || backend.sync()).await
+        self.site.pool.run(root, move || backend.sync()).await
     }
 }

@@ -60,7 +60,7 @@ impl Volume {
         let ended_as = self.rename_pair(by, from, to, mode, may_go, |ended_as| {
             let moved = |found: &Option<Found>, (from, was): (&Node, &[u8]), folder, name| {
                 let from = (from.id(), was);
-                found.iter().for_each(|found| self.places.moved(found.object.id(), from, folder, name));
+                found.iter().for_each(|found| self.site.places.moved(found.object.id(), from, folder, name));
             };
             moved(&moving, (&from.0.object, &name), &to.0.object, ended_as);
             if mode == RenameMode::Exchange {
@@ -78,7 +78,7 @@ impl Volume {
         from: (&Found, &EntryName<'_>),
         to: (&Found, &Target<'_>),
         mode: RenameMode,
-    ) -> Own<'_> {
+    ) -> Own {
         let (source, target) = (from.0.object.id(), to.0.object.id());
         let (leaves, comes) = match mode {
             RenameMode::Exchange => (What::Anything, What::Anything),
@@ -96,7 +96,7 @@ impl Volume {
         if there != ends_as {
             places.extend([(target, &**ends_as, comes), (target, &sidecars[2], What::Anything)]);
         }
-        self.locals.own(&places)
+        self.own(&places)
     }
 
     fn tell_moved(&self, actor: &Actor, moved: Moved<'_>) {

@@ -37,7 +37,7 @@ async fn watched(server: &Server) {
     let volume = server.volume("share");
     for _ in 0..1000 {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        if volume.events().listens() {
+        if volume.is_watched() {
             return;
         }
     }
@@ -96,7 +96,7 @@ async fn clients_of_the_old_protocol_are_not_told_of_changes() {
     let old = server.log_in(ADA, Version::V2_3);
     open(&old);
     tokio::task::yield_now().await;
-    assert!(!server.volume("share").events().listens(), "nobody wants to know");
+    assert!(!server.volume("share").is_watched(), "nobody wants to know");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target
     let at = target.place_below(volume)?;
     let (tree, actor) = (volume.tree(), request.actor());
     let leads_to = content(request, volume, found)?;
-    let temporary = format!("{TEMPORARY}-{}", found.object.id().0);
+    let temporary = format!("{TEMPORARY}-{}", found.object.id().inode);
     let new = NewKind::Link(&leads_to);
     let link = patiently(|| tree.create(&actor, &at.folder, temporary.as_bytes(), new, 0o777)).await?.found;
     let (from, to) = ((&at.folder, temporary.as_bytes()), (&at.folder, &at.name[..]));

@@ -21,7 +21,7 @@ pub(super) struct Room {
 impl LogicalUnit {
     /// What its volume has.
     pub(super) fn room(&self) -> vfs::Result<Room> {
-        let space = self.open.volume().space()?;
+        let space = self.open.volume().space(self.open.node())?;
         Ok(Room { total: sets(space.total), available: sets(space.available) })
     }
 

@@ -93,6 +93,7 @@ impl Subject {
 
     /// Lets go of the file if its client holds nothing in it.
     pub(super) fn settle(&self, call: &Call<'_>) {
+        self.state().note_view(self.file(), self.export.volume.view());
         let holds = || self.state().concerns(self.file(), self.client());
         call.service.locks.files.let_go(self.export.tag, self.key(), self.client(), holds);
     }

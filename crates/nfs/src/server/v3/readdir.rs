@@ -23,7 +23,7 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     let count = request.count.min(call.max_listing());
     let mut entries = readdir::begin(w, &folder.attributes(), &VERIFIER, count);
     let all = page.entries().iter().all(|entry| {
-        entries.push(&Entry { fileid: entry.id.0, name: Name::new(entry.name()), cookie: entry.cookie })
+        entries.push(&Entry { fileid: entry.id.inode, name: Name::new(entry.name()), cookie: entry.cookie })
     });
     if !all && entries.is_empty() {
         entries.discard();

@@ -42,7 +42,7 @@ fn push(
         Named { tag: folder.export.tag, view: View::File, key: details.key }.seal(&call.service.secret)
     });
     entries.push(&Entry {
-        fileid: entry.id.0,
+        fileid: entry.id.inode,
         name: Name::new(entry.name()),
         cookie: entry.cookie,
         attributes: details.and_then(|details| folder.current(entry.id, &details.attributes)),

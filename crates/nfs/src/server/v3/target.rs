@@ -74,7 +74,9 @@ impl Call<'_> {
 impl Target {
     /// The attributes of a file of the same export, as the wire has them.
     pub(super) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
-        fattr(attributes, self.export.tag)
+        // A file system that is mounted inside the export has an id of its own, by which clients know it for another one.
+        let file_system = self.export.volume.file_system(attributes.id);
+        fattr(attributes, u64::from(self.export.tag) ^ file_system)
     }
 
     /// The target's own attributes as of the start of the call.
@@ -127,7 +129,7 @@ pub(super) fn new_name(name: &[u8]) -> Result<&[u8], Status> {
     }
 }
 
-pub(super) fn fattr(attributes: &Attributes, fsid: u32) -> Fattr3 {
+pub(super) fn fattr(attributes: &Attributes, fsid: u64) -> Fattr3 {
     Fattr3 {
         file_type: match attributes.kind {
             Kind::File => FileType::REG,
@@ -145,8 +147,8 @@ pub(super) fn fattr(attributes: &Attributes, fsid: u32) -> Fattr3 {
         size: attributes.size,
         used: attributes.allocated,
         rdev: SpecData { major: attributes.device.0, minor: attributes.device.1 },
-        fsid: u64::from(fsid),
-        fileid: attributes.id.0,
+        fsid,
+        fileid: attributes.id.inode,
         atime: nfs_time(attributes.accessed),
         mtime: nfs_time(attributes.modified),
         ctime: nfs_time(attributes.changed),

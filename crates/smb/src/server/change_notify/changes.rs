@@ -72,7 +72,7 @@ mod tests {
     ) -> Vec<(Action, String)> {
         let names = |names: &[&str]| names.iter().map(|name| Name::from(name.as_bytes())).collect();
         let change = Happening {
-            folder: FileId(2),
+            folder: FileId::new(0, 2),
             name: Name::from(b"new:".as_slice()),
             file: None,
             of: Kind::File,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     fn renamed(old_folder: u64) -> Happened {
-        Happened::Renamed { old_folder: FileId(old_folder), old_name: Name::from(b"old".as_slice()) }
+        Happened::Renamed { old_folder: FileId::new(0, old_folder), old_name: Name::from(b"old".as_slice()) }
     }
 
     #[test]

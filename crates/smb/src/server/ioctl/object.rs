@@ -42,7 +42,7 @@ pub(super) fn id(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     }
     let mut object_id = [0; 16];
     object_id[..8].copy_from_slice(&serial.to_le_bytes());
-    object_id[8..].copy_from_slice(&file.open.node().id().0.to_le_bytes());
+    object_id[8..].copy_from_slice(&file.open.volume().number(file.open.node().id()).to_le_bytes());
     let mut birth_volume_id = [0; 16];
     birth_volume_id[..8].copy_from_slice(&serial.to_le_bytes());
     let buffer =

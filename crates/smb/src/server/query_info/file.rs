@@ -158,7 +158,7 @@ fn standard_link(standard: &info::Standard) -> info::StandardLink {
 fn stat(open: &Open, facts: &Facts) -> info::Stat {
     let basic = basic(facts);
     info::Stat {
-        file_id: facts.id.0,
+        file_id: facts.file_id,
         creation_time: basic.creation_time,
         last_access_time: basic.last_access_time,
         last_write_time: basic.last_write_time,
@@ -181,11 +181,12 @@ fn mode(file: &File) -> info::Mode {
 }
 
 fn id(context: &Context, facts: &Facts) -> Result<info::Id, Status> {
-    let ShareKind::Disk { serial, .. } = &context.tree()?.share.kind else {
+    let ShareKind::Disk { volume, serial, .. } = &context.tree()?.share.kind else {
         return Err(Status::INVALID_DEVICE_REQUEST);
     };
     let mut file_id = [0; 16];
-    file_id[..8].copy_from_slice(&facts.id.0.to_le_bytes());
+    file_id[..8].copy_from_slice(&facts.id.inode.to_le_bytes());
+    file_id[8..].copy_from_slice(&volume.file_system(facts.id).to_le_bytes());
     Ok(info::Id { volume_serial_number: *serial, file_id })
 }
 

@@ -5,6 +5,7 @@ use wire::Writer;
 use super::Answer;
 use crate::server::config::{Share, ShareKind};
 use crate::server::context::{Context, Failure};
+use crate::server::open::Open;
 use crate::server::tree::Tree;
 use crate::wire::Status;
 use crate::wire::fscc::FsClass;
@@ -28,12 +29,15 @@ const VOLUME_LEN: usize = 24;
 const ATTRIBUTE_LEN: usize = 16;
 
 /// What one class says.
-pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failure> {
+pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<Answer, Failure> {
     let tree = context.tree()?;
     let share = &tree.share;
     let ShareKind::Disk { volume, serial, created } = &share.kind else {
         return Err(Status::INVALID_DEVICE_REQUEST.into());
     };
+    let root = volume.root()?.object;
+    // The space is that of the file system that the open is on.
+    let at = open.file().map_or(&root, |file| file.open.node());
     let mut w = Writer::new();
     match class {
         FsClass::VOLUME => {
@@ -49,11 +53,11 @@ pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failur
             return Ok(Answer::open_ended(w.into_bytes(), ATTRIBUTE_LEN));
         }
         FsClass::SIZE => {
-            let (total, free, unit) = units(share, volume)?;
+            let (total, free, unit) = units(share, volume, at)?;
             size(total, free, unit).encode(&mut w);
         }
         FsClass::FULL_SIZE => {
-            let (total, free, unit) = units(share, volume)?;
+            let (total, free, unit) = units(share, volume, at)?;
             let full = FullSize {
                 total_units: total,
                 caller_available_units: free,
@@ -77,7 +81,7 @@ pub(super) fn answer(context: &Context, class: FsClass) -> Result<Answer, Failur
             ObjectId { object_id, ..ObjectId::default() }.encode(&mut w);
         }
         FsClass::SECTOR_SIZE => {
-            let unit = volume.space()?.block_size.max(SECTOR);
+            let unit = volume.space(at)?.block_size.max(SECTOR);
             let sectors = SectorSize {
                 logical_bytes: SECTOR,
                 physical_bytes_for_atomicity: unit,
@@ -104,8 +108,8 @@ fn size(total: u64, free: u64, unit: u32) -> Size {
 }
 
 /// Total and available space in units of so many bytes. A share for backups may have less than its file system.
-fn units(share: &Share, volume: &vfs::Volume) -> Result<(u64, u64, u32), Status> {
-    let space = volume.space()?;
+fn units(share: &Share, volume: &vfs::Volume, at: &vfs::Node) -> Result<(u64, u64, u32), Status> {
+    let space = volume.space(at)?;
     let Some(limit) = share.options.size_limit.filter(|_| share.options.time_machine) else {
         let unit = space.block_size.max(SECTOR);
         return Ok((space.total / u64::from(unit), space.available / u64::from(unit), unit));

@@ -15,7 +15,7 @@ const WRITE: Rights = Rights::WRITE_DATA;
 fn attributes(kind: Kind, mode: u32) -> Attributes {
     let at = Time::default();
     Attributes {
-        id: FileId(1),
+        id: FileId::new(0, 1),
         kind,
         mode,
         uid: 10,

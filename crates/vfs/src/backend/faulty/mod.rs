@@ -20,7 +20,7 @@ use self::object::FaultyObject;
 pub use self::plan::{Call, Plan};
 use self::unsynced::Unsynced;
 use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
-use crate::{HostKey, Result};
+use crate::{FileId, HostKey, Result};
 
 /// A backend around another one, failing as its [`Plan`] says.
 pub struct Faulty {
@@ -86,9 +86,19 @@ impl Backend for Faulty {
         Ok(self.shared.found(self.inner.by_key(key)?))
     }
 
-    fn space(&self) -> Result<Space> {
+    fn file_system(&self, file: FileId) -> u64 {
+        self.inner.file_system(file)
+    }
+
+    fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
+        self.shared.plan.enter(Call::Root, None)?;
+        let homes = self.inner.homes(key)?.into_iter();
+        Ok(homes.map(|home| Arc::new(FaultyObject { shared: self.shared.clone(), inner: home }) as _).collect())
+    }
+
+    fn space(&self, at: &dyn Object) -> Result<Space> {
         self.shared.plan.enter(Call::Space, None)?;
-        self.inner.space()
+        self.inner.space(object::inner_of(at)?)
     }
 
     fn sync(&self) -> Result<()> {
@@ -106,6 +116,10 @@ impl Backend for Faulty {
 
     fn limits(&self) -> Limits {
         self.inner.limits()
+    }
+
+    fn limits_of(&self, file: FileId) -> Limits {
+        self.inner.limits_of(file)
     }
 
     fn watch(&self, folder: &dyn Object) -> Option<WatchId> {

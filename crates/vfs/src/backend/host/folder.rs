@@ -7,8 +7,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFl
 
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{Reached, fact, handle, stat, stat_at};
-use crate::backend::{Found, ListEntry, NewKind, RenameMode};
-use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
+use crate::backend::{Found, ListEntry, NewKind, Object as _, RenameMode};
+use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
 /// Bytes of entries that one call to the host brings.
 const LIST_BYTES: usize = 64 * 1024;
@@ -32,50 +32,42 @@ impl HostObject {
 
     /// The entry's object, if it is kept open; found by its key alone, in one call to the host.
     fn kept(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
-        let key = match self.shared.by_handle() {
-            true => match handle::key_at(self.fd(), name) {
-                // Another file system mounted here: its keys are not unique among ours.
-                Ok((_, mount)) if self.shared.mount_id != Some(mount) => return Err(Error::CrossVolume),
-                other => other.map(|(key, _)| key),
-            },
-            false => stat_at(self.fd(), name).and_then(|stat| handle::key_by_birth(&stat)),
+        let key = match self.shared.key_at(self.fd(), name) {
+            Err(Error::NotSupported) => stat_at(self.fd(), name).and_then(|stat| handle::key_by_birth(&stat)),
+            other => other,
         };
         match key {
             Ok(key) => Ok(self.shared.objects.find(&key)),
             Err(Error::NotSupported) => Ok(None),
+            Err(Error::CrossVolume) if self.shared.cross_mounts => Ok(None),
             Err(other) => Err(other),
         }
     }
 
-    /// The key and attributes of the entry, by two look-ups of its name: this thread has the caller's ids. When another
-    /// file takes the name in between, they are asked for again.
-    pub(super) fn entry_at(&self, name: &[u8]) -> Result<(HostKey, Attributes)> {
+    /// The key and attributes of the entry, by two look-ups of its name: this thread has the caller's ids. If another file
+    /// takes the name in between, they are asked for again.
+    pub(super) fn entry_at(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
         const MOST_TRIES: usize = 16;
-        let mut key = self.key_at(name)?;
-        for _ in 0..MOST_TRIES {
-            let stat = stat_at(self.fd(), name)?;
-            let attributes = attributes_of(&stat, self.shared.device);
-            let Some(before) = key else { return Ok((handle::key_by_birth(&stat)?, attributes)) };
-            key = self.key_at(name)?;
-            if key == Some(before) {
-                return Ok((before, attributes));
+        let mut before = None;
+        for _ in 0..=MOST_TRIES {
+            let key = match self.shared.key_at(self.fd(), name) {
+                Err(Error::NotSupported) => {
+                    let stat = stat_at(self.fd(), name)?;
+                    return Ok((handle::key_by_birth(&stat)?, attributes_of(&stat)));
+                }
+                // The mount has to be entered.
+                Err(Error::CrossVolume) if self.shared.cross_mounts => {
+                    let found = self.find(caller, name)?;
+                    return Ok((found.object.key(), found.attributes));
+                }
+                key => key?,
+            };
+            match before {
+                Some((known, attributes)) if known == key => return Ok((key, attributes)),
+                _ => before = Some((key, attributes_of(&stat_at(self.fd(), name)?))),
             }
         }
         Err(Error::Stale)
-    }
-
-    /// The entry's key by its handle; `None` where there are none.
-    fn key_at(&self, name: &[u8]) -> Result<Option<HostKey>> {
-        if !self.shared.by_handle() {
-            return Ok(None);
-        }
-        match handle::key_at(self.fd(), name) {
-            // Another file system mounted here: its keys are not unique among ours.
-            Ok((_, mount)) if self.shared.mount_id != Some(mount) => Err(Error::CrossVolume),
-            Ok((key, _)) => Ok(Some(key)),
-            Err(Error::NotSupported) => Ok(None),
-            Err(other) => Err(other),
-        }
     }
 
     /// Whether there may be an entry of this name: asked with whatever ids this thread has.
@@ -109,8 +101,8 @@ impl HostObject {
 
     fn open_entry(&self, name: &[u8]) -> Result<Found> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Another file system mounted inside the share is not part of it: its keys would not be unique here.
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        let inside = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let resolve = if self.shared.cross_mounts { inside } else { inside | ResolveFlags::NO_XDEV };
         let opened = rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), resolve);
         self.shared.adopt(opened.map_err(fact)?, Reached::ByName)
     }
@@ -166,12 +158,8 @@ impl HostObject {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | ENTRY;
         let fd = rustix::fs::openat(&self.fd, name, flags, mode).map_err(fact)?;
         let stat = stat(fd.as_fd())?;
-        let attributes = attributes_of(&stat, self.shared.device);
-        let key = if self.shared.by_handle() {
-            handle::key_at(fd.as_fd(), b"")?.0
-        } else {
-            handle::key_by_birth(&stat)?
-        };
+        let attributes = attributes_of(&stat);
+        let key = self.shared.key_of(fd.as_fd(), &stat)?;
         let object = self.shared.objects.keep(key, Reached::ByName, || new_file(self, fd, key, &attributes));
         self.shared.trace(&object, self, name);
         Ok(Found { object, attributes })
@@ -244,7 +232,7 @@ impl HostObject {
             }
             let listed = ListEntry {
                 name: entry.file_name().to_bytes(),
-                id: FileId(entry.ino()),
+                id: self.id().with_inode(entry.ino()),
                 kind: kind_of(entry.file_type()),
                 cookie: entry.next_entry_cookie(),
             };

@@ -57,7 +57,7 @@ pub(super) fn key_at(at: BorrowedFd<'_>, name: &[u8]) -> Result<(HostKey, i32)> 
     }
     let length = handle.header.handle_bytes as usize;
     let kind = u8::try_from(handle.header.handle_type).map_err(|_| Error::NotSupported)?;
-    if length > MAX_HANDLE || kind == BY_BIRTH {
+    if length > MAX_HANDLE || kind == BY_BIRTH || kind == HostKey::MOUNTED {
         return Err(Error::NotSupported);
     }
     let mut key = [0; HostKey::MAX];
@@ -68,6 +68,7 @@ pub(super) fn key_at(at: BorrowedFd<'_>, name: &[u8]) -> Result<(HostKey, i32)> 
 
 /// Opens the file that a key made by [`key_at`] names, for use as a path only.
 pub(super) fn open(mount: BorrowedFd<'_>, key: &HostKey) -> Result<OwnedFd> {
+    let key = key.local();
     let (&kind, bytes) = key.as_bytes().split_first().ok_or(Error::Stale)?;
     if kind == BY_BIRTH || bytes.len() > MAX_HANDLE {
         return Err(Error::Stale);
@@ -113,8 +114,28 @@ pub(super) fn key_by_birth(stat: &Statx) -> Result<HostKey> {
     HostKey::new(&key).ok_or(Error::NotSupported)
 }
 
+/// The id of the file system that a file is on, which most derive from the UUID on the disk; 0 if there is none.
+#[allow(unsafe_code)]
+pub(super) fn file_system_id(at: BorrowedFd<'_>) -> Result<u64> {
+    // SAFETY: all-zero bytes are a valid statfs (integers only), and the pointer is live during the call.
+    unsafe {
+        let mut stat: libc::statfs = std::mem::zeroed();
+        if libc::fstatfs(at.as_raw_fd(), &raw mut stat) != 0 {
+            return Err(last_fact());
+        }
+        // The two halves are private in libc.
+        Ok(std::mem::transmute::<libc::fsid_t, u64>(stat.f_fsid))
+    }
+}
+
+/// Whether [`key_by_birth`] made a key.
+pub(super) fn is_by_birth(key: &HostKey) -> bool {
+    key.local().as_bytes().first() == Some(&BY_BIRTH)
+}
+
 /// The inode number in a key made by [`key_by_birth`].
 pub(super) fn inode_of(key: &HostKey) -> Option<u64> {
+    let key = key.local();
     let bytes = key.as_bytes();
     (bytes.first() == Some(&BY_BIRTH)).then_some(())?;
     Some(u64::from_be_bytes(bytes.get(9..17)?.try_into().ok()?))

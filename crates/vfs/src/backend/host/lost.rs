@@ -10,7 +10,7 @@ use lock::{Mutex, rank};
 use super::object::HostObject;
 use super::{Reached, Shared, handle};
 use crate::backend::{Found, ListEntry, Object};
-use crate::{Caller, Error, FileId, HostKey, Kind, Result};
+use crate::{Caller, Error, HostKey, Kind, Result};
 
 /// Most files whose last place is remembered.
 const TRACES: usize = 200_000;
@@ -108,10 +108,10 @@ impl Shared {
             let mut sink = |entry: ListEntry<'_>| {
                 left = left.saturating_sub(1);
                 let inside = entry.kind == Some(Kind::Folder) && entry.name != b"." && entry.name != b"..";
-                if inside || entry.id == FileId(inode) {
+                if inside || entry.id.inode == inode {
                     wanted.push(entry.name.into());
                 } else {
-                    self.traces.note_found(entry.id.0, folder.key(), entry.name);
+                    self.traces.note_found(entry.id.inode, folder.key(), entry.name);
                 }
                 left > 0
             };
@@ -129,7 +129,7 @@ impl Shared {
     }
 
     pub(super) fn trace(&self, object: &HostObject, folder: &HostObject, name: &[u8]) {
-        if !self.by_handle() {
+        if handle::is_by_birth(&object.key()) {
             self.traces.note(object.key(), folder.key(), name);
         }
     }

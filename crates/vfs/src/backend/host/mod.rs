@@ -1,7 +1,7 @@
 //! A folder of the host's file system.
 //!
-//! Everything is reached relative to the share's root descriptor, one component at a time, never following a link, so
-//! that nothing outside the folder can be named. This folder is the only place that calls the file system, and the
+//! Everything is reached relative to the share's root descriptor, never through a link, so that nothing outside the folder
+//! can be named. File systems that are mounted inside it are entered ([`mounts`]). This folder is the only place that calls the file system, and the
 //! only one with `unsafe`: for calls that have no safe wrapper (file handles, file-system ids, cache residency).
 
 mod cache;
@@ -10,6 +10,7 @@ mod folder;
 mod handle;
 mod identity;
 mod lost;
+mod mounts;
 mod object;
 mod private;
 mod watch;
@@ -27,11 +28,12 @@ use rustix::io::Errno;
 
 use self::cache::Objects;
 use self::lost::Traces;
+use self::mounts::{Mounts, device};
 use self::object::{HostObject, attributes_of};
 use self::private::Private;
 use self::watch::Watches;
 use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
-use crate::{Caller, Error, HostKey, Result};
+use crate::{Caller, Error, FileId, HostKey, Result};
 
 /// What [`Host::open`] needs to know.
 #[derive(Debug, Clone)]
@@ -42,11 +44,13 @@ pub struct HostOptions {
     pub read_only: bool,
     /// A folder that clients never reach, where it lies inside the shared one: the server's state.
     pub private: Option<PathBuf>,
+    /// Whether file systems that are mounted inside the folder are part of it.
+    pub cross_mounts: bool,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { open_files: 4096, read_only: false, private: None }
+        Self { open_files: 4096, read_only: false, private: None, cross_mounts: true }
     }
 }
 
@@ -61,13 +65,16 @@ pub struct Host {
 /// What all objects of one volume lean on.
 struct Shared {
     root: OwnedFd,
-    device: (u32, u32),
+    device: u32,
     /// Runs each call with the caller's ids.
     switches_ids: bool,
     /// Where files can be opened by handle. Without it [`Traces`] and a search of the tree find them.
     mount: Option<OwnedFd>,
     /// The mount that the root is on, where the host has handles.
     mount_id: Option<i32>,
+    /// File systems that are mounted inside the share, which are part of it if `cross_mounts`.
+    mounts: Mounts,
+    cross_mounts: bool,
     /// Who the server is, where it cannot switch.
     ourselves: Caller,
     read_only: bool,
@@ -98,14 +105,16 @@ impl Host {
         let stat = stat(root.as_fd())?;
         let root_user = rustix::process::geteuid().is_root();
         let shared = Shared {
-            device: (stat.stx_dev_major, stat.stx_dev_minor),
+            device: device(stat.stx_dev_major, stat.stx_dev_minor),
+            mounts: Mounts::default(),
+            cross_mounts: options.cross_mounts,
             switches_ids: root_user,
             mount: handle::mount_of(root.as_fd()),
             mount_id: handle::key_at(root.as_fd(), b"").ok().map(|(_, mount)| mount),
             ourselves: ourselves(),
             read_only: options.read_only,
             private: options.private.as_ref().and_then(|path| Private::new(path, &root)),
-            limits: limits(&root)?,
+            limits: limits(root.as_fd())?,
             objects: Objects::new(options.open_files),
             traces: Traces::default(),
             watches: Watches::new(),
@@ -155,12 +164,38 @@ impl Backend for Host {
         let object: &HostObject = object.as_any().downcast_ref()?;
         let of = |path: String| rustix::fs::readlink(path, Vec::new()).ok().map(|path| path.into_bytes());
         let (root, path) = (of(handle::as_path(self.shared.root.as_fd()))?, of(object.path())?);
-        let below = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root))?.strip_prefix(b"/")?;
+        let below = match path.strip_prefix(root.strip_suffix(b"/").unwrap_or(&root))? {
+            b"" => return Some(Vec::new()),
+            below => below.strip_prefix(b"/")?,
+        };
         Some(below.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect())
     }
 
-    fn space(&self) -> Result<Space> {
-        let stat = rustix::fs::fstatvfs(&self.shared.root).map_err(fact)?;
+    fn file_system(&self, file: FileId) -> u64 {
+        if file.device == self.shared.device { 0 } else { self.shared.mounts.file_system(file.device) }
+    }
+
+    fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
+        match key.mount() {
+            None => Ok(vec![self.root()?.object]),
+            Some(mount) => {
+                let root = self.shared.root_of_mount(mount)?;
+                Ok(vec![self.shared.adopt(root, Reached::ByName)?.object])
+            }
+        }
+    }
+
+    fn above(&self) -> Vec<Arc<dyn Object>> {
+        self.shared.folders_above()
+    }
+
+    fn has_mounts(&self) -> bool {
+        self.shared.mounts.are_entered()
+    }
+
+    fn space(&self, at: &dyn Object) -> Result<Space> {
+        let at: &HostObject = at.as_any().downcast_ref().ok_or(Error::CrossVolume)?;
+        let stat = rustix::fs::fstatvfs(at.fd()).map_err(fact)?;
         Ok(Space {
             total: stat.f_blocks * stat.f_frsize,
             free: stat.f_bfree * stat.f_frsize,
@@ -179,6 +214,11 @@ impl Backend for Host {
 
     fn limits(&self) -> Limits {
         self.shared.limits
+    }
+
+    fn limits_of(&self, file: FileId) -> Limits {
+        let other = (file.device != self.shared.device).then(|| self.shared.mounts.limits(file.device));
+        other.flatten().unwrap_or(self.shared.limits)
     }
 
     fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
@@ -209,14 +249,48 @@ impl Backend for Host {
     /// Forgets files not used since the last call but one, so that one removed by a local program gives back its space.
     fn tend(&self) {
         self.shared.objects.forget_idle();
+        self.shared.mounts.forget_idle();
     }
 }
 
 impl Shared {
     fn find_unkept(self: &Arc<Self>, key: &HostKey) -> Result<Found> {
-        let Some(mount) = &self.mount else { return self.find_lost(key) };
+        let Some(mount) = self.mount.as_ref().filter(|_| !handle::is_by_birth(key)) else {
+            return self.find_lost(key);
+        };
         self.act_as_ourselves()?;
-        self.adopt(handle::open(mount.as_fd(), key)?, Reached::ByHandle)
+        let opened = match key.mount() {
+            None => handle::open(mount.as_fd(), key)?,
+            Some(number) if self.cross_mounts => self.open_on_mount(number, key)?,
+            Some(_) => return Err(Error::Stale),
+        };
+        self.adopt(opened, Reached::ByHandle)
+    }
+
+    /// The key of the entry `name` of a folder (or of `at` itself when `name` is empty) by its handle. `NotSupported` if it
+    /// has none, `CrossVolume` if it is on a mount that was not entered yet or must not be.
+    fn key_at(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<HostKey> {
+        if self.mount.is_none() {
+            return Err(Error::NotSupported);
+        }
+        let (handle, mount) = handle::key_at(at, name)?;
+        match self.mount_id == Some(mount) {
+            true => Ok(handle),
+            false if !self.cross_mounts => Err(Error::CrossVolume),
+            false => self.mounts.key(mount, &handle).ok_or(Error::CrossVolume),
+        }
+    }
+
+    /// The key of an open file. A mount that it is on is entered.
+    fn key_of(&self, fd: BorrowedFd<'_>, stat: &Statx) -> Result<HostKey> {
+        match self.key_at(fd, b"") {
+            Err(Error::NotSupported) => handle::key_by_birth(stat),
+            Err(Error::CrossVolume) if self.cross_mounts => {
+                let (handle, mount) = handle::key_at(fd, b"")?;
+                self.mounts.enter(mount, fd, &handle)
+            }
+            other => other,
+        }
     }
 
     /// The object for a path-only descriptor, the one already kept if there is one.
@@ -225,15 +299,35 @@ impl Shared {
         if let Some(private) = &self.private {
             private.refuse(fd.as_fd(), &stat, reached)?;
         }
-        let key = match handle::key_at(fd.as_fd(), b"") {
-            Ok((key, _)) if self.by_handle() => key,
-            Ok(_) | Err(Error::NotSupported) => handle::key_by_birth(&stat)?,
-            Err(other) => return Err(other),
-        };
-        let attributes = attributes_of(&stat, self.device);
+        let key = self.key_of(fd.as_fd(), &stat)?;
+        let attributes = attributes_of(&stat);
+        if attributes.id.device != self.device {
+            self.mounts.note_file_system(attributes.id.device, fd.as_fd());
+        }
         let make = || HostObject::new(self.clone(), Arc::new(fd), key, &attributes, reached);
         let object = self.objects.keep(key, reached, make);
         Ok(Found { object, attributes })
+    }
+
+    /// The folders above the share's folder on the same file system, the nearest first.
+    fn folders_above(self: &Arc<Self>) -> Vec<Arc<dyn Object>> {
+        const DEEPEST: usize = 256;
+        let mut above: Vec<Arc<dyn Object>> = Vec::new();
+        let Ok(mut below) = rustix::io::dup(&self.root).map_err(fact).and_then(|fd| self.adopt(fd, Reached::ByName))
+        else {
+            return above;
+        };
+        while above.len() < DEEPEST
+            && let Some(object) = below.object.as_any().downcast_ref::<HostObject>()
+            && let Ok(fd) = rustix::fs::openat(object.fd(), c"..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            && let Ok(found) = self.adopt(fd, Reached::ByName)
+            && (found.attributes.id.device, found.object.key().mount()) == (self.device, None)
+            && found.attributes.id != below.attributes.id
+        {
+            above.push(found.object.clone());
+            below = found;
+        }
+        above
     }
 
     fn by_handle(&self) -> bool {
@@ -288,7 +382,7 @@ fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Statx> {
     rustix::fs::statx(folder, name, flags, WANTED).map_err(fact)
 }
 
-fn limits(root: &OwnedFd) -> Result<Limits> {
+fn limits(root: BorrowedFd<'_>) -> Result<Limits> {
     const EXT4: i64 = 0xef53;
     const XFS: i64 = 0x5846_5342;
     let fs = rustix::fs::fstatfs(root).map_err(fact)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lock::{Mutex, rank};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
-use super::{Reached, Shared, fact, handle};
+use super::{Reached, Shared, fact, handle, mounts};
 use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
@@ -46,7 +46,7 @@ impl HostObject {
     }
 
     pub(super) fn stat(&self) -> Result<Attributes> {
-        Ok(attributes_of(&super::stat(self.fd.as_fd())?, self.shared.device))
+        Ok(attributes_of(&super::stat(self.fd.as_fd())?))
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -161,9 +161,12 @@ impl Object for HostObject {
     fn entry(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
         if self.shared.by_handle() {
             self.shared.act_as(caller)?;
-            return self.entry_at(name);
+            let entry = self.entry_at(caller, name)?;
+            if !handle::is_by_birth(&entry.0) {
+                return Ok(entry);
+            }
         }
-        // Where there are no handles, an object must leave a trace in its folder.
+        // A file without a handle must leave a trace in its folder.
         let found = self.find(caller, name)?;
         Ok((found.object.key(), found.attributes))
     }
@@ -174,7 +177,7 @@ impl Object for HostObject {
 
     fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
         self.shared.act_as(caller)?;
-        Ok(attributes_of(&super::stat_at(self.fd(), name)?, self.shared.device))
+        Ok(attributes_of(&super::stat_at(self.fd(), name)?))
     }
 
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
@@ -335,15 +338,11 @@ impl Object for HostObject {
     }
 }
 
-/// The host's record as attributes. Files of another device than the share's root (subvolumes) get an id outside the
-/// range of plain inode numbers.
-pub(super) fn attributes_of(stat: &Statx, root_device: (u32, u32)) -> Attributes {
-    let device = (stat.stx_dev_major, stat.stx_dev_minor);
-    let foreign = (u64::from(device.0) << 20 | u64::from(device.1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let id = if device == root_device { stat.stx_ino } else { stat.stx_ino ^ foreign | 1 << 63 };
+/// The host's record as attributes.
+pub(super) fn attributes_of(stat: &Statx) -> Attributes {
     let has_birth = stat.stx_mask & rustix::fs::StatxFlags::BTIME.bits() != 0;
     Attributes {
-        id: FileId(id),
+        id: FileId::new(mounts::device(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino),
         kind: kind_of(u32::from(stat.stx_mode)),
         mode: u32::from(stat.stx_mode) & 0o7777,
         uid: stat.stx_uid,

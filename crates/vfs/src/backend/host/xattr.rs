@@ -49,7 +49,7 @@ impl HostObject {
     /// What can be said of an entry of this folder by its name: three calls.
     pub(super) fn glance_at(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
         self.shared.act_as(caller)?;
-        let (key, attributes) = self.entry_at(name)?;
+        let (key, attributes) = self.entry_at(caller, name)?;
         let xattrs = match attributes.kind {
             Kind::File | Kind::Folder => {
                 let path = self.path_of(name);

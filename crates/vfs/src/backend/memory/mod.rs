@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use lock::{Mutex, MutexGuard, rank};
 
@@ -20,11 +20,11 @@ use self::file::PAGE;
 use self::folder::Folder;
 use self::inode::{Content, Inode};
 use self::object::MemoryObject;
-use super::{Backend, Found, Limits, Space};
+use super::{Backend, Found, Limits, Object, Space};
 use crate::{Error, FileId, HostKey, Kind, Result, Time};
 
-/// Number of the root folder, as in ext4.
-const ROOT: FileId = FileId(2);
+/// Inode number of the root folder, as in ext4.
+const ROOT: u64 = 2;
 const KEY_LEN: usize = 16;
 
 /// What a host with large extended attributes (XFS, btrfs) can do.
@@ -45,13 +45,15 @@ impl Memory {
 
     /// An empty volume on a host with other limits.
     pub fn with_limits(limits: Limits, clock: impl Fn() -> Time + Send + Sync + 'static) -> Self {
-        let mut root =
-            Inode::new(Kind::Folder, ROOT, key_of(ROOT, 1), clock(), Content::Folder(Folder::new(ROOT)));
+        // Each volume has a device number of its own, as file systems of a host have.
+        static DEVICES: AtomicU32 = AtomicU32::new(1);
+        let id = FileId::new(DEVICES.fetch_add(1, Ordering::Relaxed), ROOT);
+        let mut root = Inode::new(Kind::Folder, id, key_of(id, 1), clock(), Content::Folder(Folder::new(id)));
         (root.mode, root.links) = (0o777, 2);
         let tree = Tree {
-            inodes: HashMap::from([(ROOT, root)]),
+            inodes: HashMap::from([(id, root)]),
             free: Vec::new(),
-            next: FileId(ROOT.0 + 1),
+            next: id.with_inode(ROOT + 1),
             lives: 1,
             nameless: Vec::new(),
             pages: 0,
@@ -59,7 +61,7 @@ impl Memory {
             read_only: false,
             limits,
         };
-        Self { store: Arc::new(Store { clock: Box::new(clock), tree: Mutex::new(tree) }) }
+        Self { store: Arc::new(Store { root: id, clock: Box::new(clock), tree: Mutex::new(tree) }) }
     }
 
     /// An empty volume whose clock goes on by a millisecond each time it is read.
@@ -89,19 +91,19 @@ impl Memory {
 
 impl Backend for Memory {
     fn root(&self) -> Result<Found> {
-        self.store.found(&self.store.lock(), ROOT)
+        self.store.found(&self.store.lock(), self.store.root)
     }
 
     fn by_key(&self, key: &HostKey) -> Result<Found> {
         let id = key.as_bytes().get(..8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
-        let id = FileId(id.ok_or(Error::Stale)?);
+        let id = self.store.root.with_inode(id.ok_or(Error::Stale)?);
         let tree = self.store.lock();
         let inode = tree.inodes.get(&id).filter(|inode| inode.key == *key && inode.links > 0);
         inode.ok_or(Error::Stale)?;
         self.store.found(&tree, id)
     }
 
-    fn space(&self) -> Result<Space> {
+    fn space(&self, _at: &dyn Object) -> Result<Space> {
         let tree = self.store.lock();
         let total = tree.capacity.unwrap_or(1 << 44);
         let free = total.saturating_sub(tree.pages * PAGE);
@@ -120,6 +122,7 @@ impl Backend for Memory {
 
 /// What all objects of a volume share.
 struct Store {
+    root: FileId,
     clock: Box<dyn Fn() -> Time + Send + Sync>,
     tree: Mutex<Tree, rank::MemoryTree>,
 }
@@ -179,8 +182,8 @@ impl Tree {
 
     fn add(&mut self, make: impl FnOnce(FileId, HostKey) -> Inode) -> FileId {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.next.0 += 1;
-            FileId(self.next.0 - 1)
+            self.next.inode += 1;
+            self.next.with_inode(self.next.inode - 1)
         });
         self.lives += 1;
         self.inodes.insert(id, make(id, key_of(id, self.lives)));
@@ -206,7 +209,7 @@ impl Tree {
 
 fn key_of(id: FileId, life: u64) -> HostKey {
     let mut bytes = [0; KEY_LEN];
-    bytes[..8].copy_from_slice(&id.0.to_be_bytes());
+    bytes[..8].copy_from_slice(&id.inode.to_be_bytes());
     bytes[8..].copy_from_slice(&life.to_be_bytes());
     HostKey::new(&bytes).expect("16 bytes are few enough")
 }

@@ -94,10 +94,10 @@ fn a_full_disk_refuses_new_pages_only() {
     file.write_at(&owner(), 0, &[1; 8192], Stability::Unstable).unwrap();
     assert_eq!(file.write_at(&owner(), 8192, b"x", Stability::Unstable), Err(Error::NoSpace));
     file.write_at(&owner(), 8000, b"x", Stability::Unstable).unwrap();
-    assert_eq!(volume.space().unwrap().free, 0);
+    assert_eq!(volume.space(&*volume.root().unwrap().object).unwrap().free, 0);
     top(&volume).remove(&owner(), b"f").unwrap();
     drop(file);
-    assert_eq!(volume.space().unwrap().free, 8192);
+    assert_eq!(volume.space(&*volume.root().unwrap().object).unwrap().free, 8192);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn opens_and_leases_are_limited_per_file() {
     let held = [plain(&state, A).unwrap(), plain(&state, B).unwrap()];
     assert_eq!(plain(&state, C).unwrap_err(), Error::TooMany);
     let other = OpenRequest::new(Party::client(C), Modes::READ, Modes::NONE);
-    let elsewhere = state.open(FileId(8), Stream::Data, other).unwrap();
+    let elsewhere = state.open(FileId::new(0, 8), Stream::Data, other).unwrap();
     let lease = |client| {
         let (notices, _told) = tokio::sync::mpsc::unbounded_channel();
         let (party, want, style) = (Party::client(client), Caching::READ, Style::Bits);

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::*;
 
-pub(super) const FILE: FileId = FileId(7);
+pub(super) const FILE: FileId = FileId::new(0, 7);
 pub(super) const A: ClientId = ClientId(1);
 pub(super) const B: ClientId = ClientId(2);
 pub(super) const C: ClientId = ClientId(3);

@@ -96,7 +96,7 @@ fn the_listing_says_who_has_what_open() {
     let mut listed: Vec<_> = state.opens(None, 10).iter().map(|o| (o.client, o.access, o.deny)).collect();
     listed.sort_by_key(|(client, ..)| *client);
     assert_eq!(listed, [(A, R, W), (B, R, NONE)]);
-    assert_eq!(state.opens(Some(FileId(8)), 10).len(), 0);
+    assert_eq!(state.opens(Some(FileId::new(0, 8)), 10).len(), 0);
     assert_eq!(state.opens(Some(FILE), 1).len(), 1);
     assert_eq!(state.ranges(None, 10)[0].lock.range, bytes(3, 4));
     assert_eq!(state.totals(), Totals { opens: 2, ranges: 1, ..Totals::default() });

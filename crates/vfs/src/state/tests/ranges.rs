@@ -144,7 +144,7 @@ fn releasing_an_owner_or_a_client_frees_its_ranges_on_all_files() {
         for (client, process) in [(A, b"1"), (A, b"2"), (B, b"1")] {
             let lock =
                 advisory(client, process, bytes(client.0 * 10 + u64::from(process[0] & 3), 1), Exclusive);
-            state.lock(FileId(file), &D, lock).unwrap();
+            state.lock(FileId::new(0, file), &D, lock).unwrap();
         }
     }
     state.release_owner(&LockOwner::named(A, b"1"));
@@ -153,7 +153,7 @@ fn releasing_an_owner_or_a_client_frees_its_ranges_on_all_files() {
     assert_eq!(state.totals().ranges, 100);
     assert!(state.ranges(None, 1000).iter().all(|held| held.lock.owner.client == B));
     state.release_client(B);
-    assert!((0..100).all(|file| state.quiet(FileId(file))));
+    assert!((0..100).all(|file| state.quiet(FileId::new(0, file))));
     assert_quiet(&state);
 }
 

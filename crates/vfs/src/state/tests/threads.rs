@@ -16,22 +16,22 @@ fn many_threads_exclude_each_other_and_leave_nothing_behind() {
             scope.spawn(move || (0..ROUNDS).for_each(|round| visit(state, inside, ClientId(thread), round)));
         }
     });
-    assert!((0..3).all(|file| state.quiet(FileId(file))));
+    assert!((0..3).all(|file| state.quiet(FileId::new(0, file))));
     assert_quiet(&state);
 }
 
 fn visit(state: &State, inside: &[AtomicU32], client: ClientId, round: u64) {
-    let file = FileId((round + client.0) % 3);
+    let file = FileId::new(0, (round + client.0) % 3);
     let request = OpenRequest::new(Party::client(client), Modes::ALL, Modes::NONE);
     let open = state.open(file, Stream::Data, request).unwrap();
     if state.lock(file, &Stream::Data, mandatory(&open, bytes(0, 8), Exclusive)).is_ok() {
-        assert_eq!(inside[file.0 as usize].fetch_add(1, Ordering::SeqCst), 0);
+        assert_eq!(inside[file.inode as usize].fetch_add(1, Ordering::SeqCst), 0);
         let other = Who::stateless(ClientId(99));
         assert_eq!(
             state.check_io(file, &Stream::Data, other, bytes(4, 1), false),
             Err(crate::Error::RangeLocked)
         );
-        inside[file.0 as usize].fetch_sub(1, Ordering::SeqCst);
+        inside[file.inode as usize].fetch_sub(1, Ordering::SeqCst);
     } else if let Ok(Locked::Later(waiter)) =
         state.wait_lock(file, &Stream::Data, mandatory(&open, bytes(0, 8), Exclusive))
     {

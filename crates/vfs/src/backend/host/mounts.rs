@@ -1,0 +1,223 @@
+//! File systems that are mounted inside a share.
+//!
+//! A look-up of a name enters them, as it does for local programs. What differs is identity: handles of two file systems may
+//! be equal, so a key from a mount begins with the number of that mount. The number is made of the file system's id and the
+//! folder of it that is mounted, so it stays the same over restarts.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lock::{Mutex, rank};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use siphasher::sip::SipHasher24;
+
+use super::{Shared, fact, handle};
+use crate::backend::Limits;
+use crate::{Error, HostKey, Result};
+
+/// Most mounts inside a share that are used at a time.
+const MOST_MOUNTS: usize = 1_024;
+/// The longest list of mounts that is read.
+const MOST_LISTED: u64 = 4 << 20;
+
+/// One mount inside the share.
+struct Mount {
+    /// The host's number of the mount, which ends with it.
+    id: i32,
+    /// The number in the keys of its files.
+    number: u64,
+    /// A folder on it.
+    folder: OwnedFd,
+    /// Used since the last sweep.
+    used: AtomicBool,
+}
+
+/// The mounts that were entered, and the numbers of file systems.
+#[derive(Default)]
+pub(super) struct Mounts {
+    entered: Mutex<Vec<Arc<Mount>>, rank::HostMounts>,
+    /// By device number.
+    file_systems: Mutex<HashMap<u32, (u64, Limits)>, rank::HostFileSystems>,
+}
+
+/// A line of the host's list of mounts.
+struct Listed {
+    id: i32,
+    /// The folder of the file system that is mounted.
+    root: String,
+    /// Where.
+    place: String,
+}
+
+impl Mounts {
+    pub(super) fn are_entered(&self) -> bool {
+        !self.entered.lock().is_empty()
+    }
+
+    fn find(&self, is_it: impl Fn(&Mount) -> bool) -> Option<Arc<Mount>> {
+        let mount = self.entered.lock().iter().find(|mount| is_it(mount)).cloned()?;
+        mount.used.store(true, Ordering::Relaxed);
+        Some(mount)
+    }
+
+    /// The key of a file whose handle was found on this mount. `None` if the mount was not entered yet.
+    pub(super) fn key(&self, mount: i32, handle: &HostKey) -> Option<HostKey> {
+        handle.on_mount(self.find(|entered| entered.id == mount)?.number)
+    }
+
+    /// Enters the mount that `at` is on, and gives the key of a file on it with this handle.
+    pub(super) fn enter(&self, mount: i32, at: BorrowedFd<'_>, handle: &HostKey) -> Result<HostKey> {
+        if let Some(key) = self.key(mount, handle) {
+            return Ok(key);
+        }
+        let listed = listed()?.into_iter().find(|listed| listed.id == mount).ok_or(Error::Stale)?;
+        // A file can be mounted, too: it is the only one that its handle is opened for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let folder = handle::reopen(at, flags | OFlags::DIRECTORY).or_else(|_| handle::reopen(at, flags))?;
+        let number = number_of(at, &listed.root)?;
+        let mut entered = self.entered.lock();
+        if entered.len() >= MOST_MOUNTS {
+            return Err(Error::TooMany);
+        }
+        if entered.iter().all(|known| known.id != mount) {
+            tracing::debug!(place = listed.place, "entering a file system that is mounted inside the share");
+            entered.push(Arc::new(Mount { id: mount, number, folder, used: AtomicBool::new(true) }));
+        }
+        drop(entered);
+        handle.on_mount(number).ok_or(Error::NotSupported)
+    }
+
+    /// Notes the number and the limits of the file system that `at` is on.
+    pub(super) fn note_file_system(&self, device: u32, at: BorrowedFd<'_>) {
+        let mut known = self.file_systems.lock();
+        if !known.contains_key(&device)
+            && let (Ok(number), Ok(limits)) = (number_of(at, ""), super::limits(at))
+        {
+            known.insert(device, (number, limits));
+        }
+    }
+
+    pub(super) fn file_system(&self, device: u32) -> u64 {
+        let known = self.file_systems.lock().get(&device).map(|(number, _)| *number);
+        known.unwrap_or_else(|| nonzero(SipHasher24::new().hash(&device.to_be_bytes())))
+    }
+
+    pub(super) fn limits(&self, device: u32) -> Option<Limits> {
+        self.file_systems.lock().get(&device).map(|(_, limits)| *limits)
+    }
+
+    /// Closes what was not used since the last call, so that it can be unmounted.
+    pub(super) fn forget_idle(&self) {
+        self.entered.lock().retain(|mount| mount.used.swap(false, Ordering::Relaxed));
+    }
+}
+
+impl Shared {
+    /// A descriptor on the mount with this number, at which handles of its files are opened.
+    pub(super) fn open_on_mount(&self, number: u64, key: &HostKey) -> Result<OwnedFd> {
+        let find = || self.mounts.find(|mount| mount.number == number);
+        let mount = match find() {
+            Some(mount) => mount,
+            None => {
+                self.enter_all()?;
+                find().ok_or(Error::Stale)?
+            }
+        };
+        handle::open(mount.folder.as_fd(), key)
+    }
+
+    /// Enters all mounts inside the share: after a restart, clients have keys of files on them.
+    fn enter_all(&self) -> Result<()> {
+        let root = rustix::fs::readlink(handle::as_path(self.root.as_fd()), Vec::new()).map_err(fact)?;
+        let root = Path::new(root.to_str().map_err(|_| Error::Invalid)?).to_owned();
+        for listed in listed()? {
+            let Ok(below) = Path::new(&listed.place).strip_prefix(&root) else { continue };
+            if below.as_os_str().is_empty() {
+                continue;
+            }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            let Ok(at) = rustix::fs::openat2(&self.root, below, flags, Mode::empty(), resolve) else { continue };
+            if let Ok((handle, mount)) = handle::key_at(at.as_fd(), b"")
+                && mount == listed.id
+            {
+                let _ = self.mounts.enter(mount, at.as_fd(), &handle); // one that cannot be entered hides no other
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder that is mounted with this number, where it is mounted inside the share.
+    pub(super) fn root_of_mount(&self, number: u64) -> Result<OwnedFd> {
+        let mount = self.mounts.find(|mount| mount.number == number).ok_or(Error::Stale)?;
+        let listed = listed()?.into_iter().find(|listed| listed.id == mount.id).ok_or(Error::Stale)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let at = rustix::fs::open(&listed.place, flags, Mode::empty()).map_err(fact)?;
+        let (_, on) = handle::key_at(at.as_fd(), b"")?;
+        if on == mount.id { Ok(at) } else { Err(Error::Stale) }
+    }
+}
+
+/// The device number of a file, as the kernel has it: 12 bits and 20 bits.
+pub(super) fn device(major: u32, minor: u32) -> u32 {
+    major << 20 | minor
+}
+
+/// The number of a file system, or of a folder of it that is mounted. It is made of the file system's id, which the host
+/// derives from the UUID on the disk; where there is none, of the device number.
+fn number_of(at: BorrowedFd<'_>, root: &str) -> Result<u64> {
+    let id = handle::file_system_id(at)?;
+    let id = if id == 0 {
+        let stat = super::stat(at)?;
+        u64::from(device(stat.stx_dev_major, stat.stx_dev_minor))
+    } else {
+        id
+    };
+    let mut bytes = id.to_be_bytes().to_vec();
+    bytes.extend_from_slice(root.as_bytes());
+    Ok(nonzero(SipHasher24::new().hash(&bytes)))
+}
+
+/// 0 stands for the file system of the share's folder.
+fn nonzero(number: u64) -> u64 {
+    number.max(1)
+}
+
+/// The mounts of this process.
+fn listed() -> Result<Vec<Listed>> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    let file = std::fs::File::open("/proc/self/mountinfo").map_err(|_| Error::Io)?;
+    file.take(MOST_LISTED).read_to_string(&mut text).map_err(|_| Error::Io)?;
+    Ok(text.lines().filter_map(parse).collect())
+}
+
+/// proc_pid_mountinfo(5): `36 35 98:0 /root /place ...`, with spaces and backslashes as octal numbers.
+fn parse(line: &str) -> Option<Listed> {
+    let mut fields = line.split(' ');
+    let id = fields.next()?.parse().ok()?;
+    let (root, place) = (fields.nth(2)?, fields.next()?);
+    Some(Listed { id, root: unescaped(root), place: unescaped(place) })
+}
+
+fn unescaped(field: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(field.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_mountinfo_names_the_mount_and_its_place() {
+        let line = "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
+        let listed = parse(line).unwrap();
+        assert_eq!((listed.id, &*listed.root, &*listed.place), (36, "/mnt1", "/mnt 2"));
+        assert!(parse("").is_none() && parse("36 35 98:0 /").is_none());
+    }
+}

@@ -1,0 +1,131 @@
+//! Where the server keeps what fits nowhere beside a file: the server's own folders at the roots of shares.
+//!
+//! What belongs to a file must be found through whichever share the file is reached. So all shared folders on one file system
+//! are looked at, and those above the share's folder, too: streams that were stored through a share of the folder above stay
+//! where they are. New ones are stored in the highest of them.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use lock::{Mutex, rank};
+
+use crate::acl::server;
+use crate::backend::Backend;
+use crate::own_folders::trust;
+use crate::site::Site;
+use crate::streams::STORE;
+use crate::volume::Node;
+use crate::{FileId, HostKey, Result};
+
+/// The folders of one volume, and of others on its file system.
+pub(crate) struct Homes {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) site: Arc<Site>,
+    /// The folders above the share's folder, on the same file system; and which of them have a store.
+    above: OnceLock<Above>,
+    /// Whether the share's own folders were looked at for what the whole site must know.
+    learned: AtomicBool,
+    /// The same of mounts inside the share.
+    learned_mounts: Mutex<HashSet<u64>, rank::LearnedMounts>,
+}
+
+/// How the folder of one volume lies to that of another.
+pub(crate) enum Relation {
+    /// It is the same folder, or below it.
+    Inside,
+    /// It may contain the other one, or parts of it.
+    Around,
+    /// They have nothing in common.
+    Apart,
+}
+
+struct Above {
+    ids: HashSet<FileId>,
+    /// The highest first.
+    stores: Vec<Node>,
+}
+
+impl Homes {
+    pub(crate) fn new(backend: Arc<dyn Backend>, site: Arc<Site>) -> Arc<Self> {
+        let (above, learned, learned_mounts) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
+        let homes = Arc::new(Self { backend, site, above, learned, learned_mounts });
+        homes.site.add_homes(&homes);
+        homes
+    }
+
+    /// Folders in which the store for a file may be. The first one is for new streams.
+    pub(crate) fn of(&self, key: &HostKey) -> Result<Vec<Node>> {
+        let own = self.backend.homes(key)?;
+        let Some(first) = own.first() else { return Ok(own) };
+        let others = self.site.roots_on(first.id().device, self);
+        if others.is_empty() && (key.mount().is_some() || self.above().stores.is_empty()) {
+            return Ok(own);
+        }
+        let is_above = |root: &Node| key.mount().is_none() && self.above().ids.contains(&root.id());
+        let (higher, beside): (Vec<Node>, Vec<Node>) = others.into_iter().partition(is_above);
+        let stores = if key.mount().is_none() { self.above().stores.clone() } else { Vec::new() };
+        let mut all: Vec<Node> = Vec::new();
+        for home in stores.into_iter().chain(higher).chain(own).chain(beside) {
+            if all.iter().all(|known| known.id() != home.id()) {
+                all.push(home);
+            }
+        }
+        Ok(all)
+    }
+
+    /// How this volume's folder lies to another one's.
+    pub(crate) fn place_in(&self, other: &Self) -> Relation {
+        let (Ok(own), Ok(theirs)) = (self.backend.root(), other.backend.root()) else { return Relation::Apart };
+        let (own, theirs) = (own.object.id(), theirs.object.id());
+        if own == theirs || self.above().ids.contains(&theirs) {
+            return Relation::Inside;
+        }
+        let has_mounts = self.backend.has_mounts() || other.backend.has_mounts();
+        if has_mounts || other.above().ids.contains(&own) { Relation::Around } else { Relation::Apart }
+    }
+
+    fn above(&self) -> &Above {
+        self.above.get_or_init(|| {
+            let mut above = self.backend.above();
+            let ids = above.iter().map(|folder| folder.id()).collect();
+            above.reverse();
+            let has_store = |folder: &Node| {
+                let store = folder.lookup(server(), STORE);
+                store.is_ok_and(|store| trust(self.backend.as_ref(), &store).is_ok())
+            };
+            above.retain(has_store);
+            Above { ids, stores: above }
+        })
+    }
+
+    /// The same for the share's folder.
+    #[inline]
+    pub(crate) fn learn_root(&self) -> Result<()> {
+        if self.learned.load(Ordering::Acquire) { Ok(()) } else { self.learn(&self.backend.root()?.object.key()) }
+    }
+
+    /// Looks, the first time a file of this file system is used, for what binds the site: the notes on the shared folder and
+    /// those above it, and the keys that ACLs are sealed with.
+    #[inline]
+    pub(crate) fn learn(&self, key: &HostKey) -> Result<()> {
+        match key.mount() {
+            None if self.learned.load(Ordering::Acquire) => return Ok(()),
+            Some(mount) if self.learned_mounts.lock().contains(&mount) => return Ok(()),
+            _ => {}
+        }
+        let homes = self.of(key)?;
+        let above = if key.mount().is_none() { self.backend.above() } else { Vec::new() };
+        for folder in homes.iter().chain(&above) {
+            self.site.inhibited.look(&**folder)?;
+        }
+        for home in &homes {
+            self.site.acls.look(self.backend.as_ref(), &**home)?;
+        }
+        match key.mount() {
+            None => self.learned.store(true, Ordering::Release),
+            Some(mount) => _ = self.learned_mounts.lock().insert(mount),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! What all volumes of a server share.
+//!
+//! Volumes are views: a folder, what of it is shown, and whether it may be changed. What a file's opens, locks, leases and
+//! events are depends on the file alone, by [`FileId`], and so is here: two shares of one folder, a share inside another
+//! one, a bind mount, and a volume that a reload replaced all meet in it.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use lock::{Mutex, rank};
+
+use crate::acl::Known;
+use crate::busy::Busy;
+use crate::changed::Changed;
+use crate::coherence::Recalls;
+use crate::homes::Homes;
+use crate::inhibited::Inhibited;
+use crate::open::Places;
+use crate::pool::Pool;
+use crate::state::State;
+use crate::volume::Node;
+use crate::{FileId, Volume};
+
+/// What all volumes of a server share. One for each process; tests have as many as they want.
+#[derive(Default)]
+pub struct Site {
+    pub(crate) state: State,
+    pub(crate) recalls: Recalls,
+    pub(crate) busy: Busy,
+    pub(crate) places: Places,
+    pub(crate) pool: Pool,
+    pub(crate) changed: Changed,
+    pub(crate) acls: Known,
+    pub(crate) inhibited: Arc<Inhibited>,
+    /// Raised to forget what listings know of entries.
+    pub(crate) details: Arc<AtomicU64>,
+    /// How often streams in stores came or went.
+    pub(crate) stored_changes: AtomicU64,
+    /// How many subscriptions to changes there are.
+    pub(crate) subscriptions: Arc<AtomicUsize>,
+    /// The volumes that anybody has subscribed to.
+    watched: Mutex<Vec<Weak<Volume>>, rank::WatchedVolumes>,
+    homes: Mutex<Vec<Weak<Homes>>, rank::SiteHomes>,
+    views: AtomicU32,
+}
+
+impl Site {
+    /// A number for a new volume.
+    pub(crate) fn new_view(&self) -> u32 {
+        self.views.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Whether anybody at all subscribes to changes.
+    #[inline]
+    pub(crate) fn listens(&self) -> bool {
+        self.subscriptions.load(Ordering::Acquire) > 0
+    }
+
+    /// Notes that somebody subscribes to changes of a volume.
+    pub(crate) fn watch(&self, volume: &Arc<Volume>) {
+        let mut watched = self.watched.lock();
+        watched.retain(|known| known.strong_count() > 0);
+        if !watched.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(volume))) {
+            watched.push(Arc::downgrade(volume));
+        }
+    }
+
+    /// The volumes that anybody has subscribed to.
+    pub(crate) fn watched(&self) -> Vec<Arc<Volume>> {
+        self.watched.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn add_homes(&self, homes: &Arc<Homes>) {
+        let mut all = self.homes.lock();
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Arc::downgrade(homes));
+    }
+
+    /// The folders on a device that other volumes than this one share.
+    pub(crate) fn roots_on(&self, device: u32, except: &Homes) -> Vec<Node> {
+        let others: Vec<Arc<Homes>> = {
+            let all = self.homes.lock();
+            if all.len() < 2 {
+                return Vec::new();
+            }
+            all.iter().filter_map(Weak::upgrade).filter(|homes| !std::ptr::eq(&**homes, except)).collect()
+        };
+        let roots = others.iter().filter_map(|homes| homes.backend.root().ok()).map(|root| root.object);
+        roots.filter(|root| root.id().device == device).collect()
+    }
+
+    /// Who has what open, locked and leased.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The name of a file that somebody has open, for people to look at.
+    pub fn open_name(&self, file: FileId) -> Option<Arc<[u8]>> {
+        self.places.name_of(file)
+    }
+}
