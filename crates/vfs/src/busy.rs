@@ -58,7 +58,8 @@ mod tests {
     #[test]
     fn a_file_and_its_sidecar_are_one_place_and_others_do_not_wait() {
         let busy = Arc::new(Busy::default());
-        let first = busy.change(&[(FileId::new(0, 1), "ä".as_bytes()), (FileId::new(0, 1), "._ä".as_bytes())]);
+        let first =
+            busy.change(&[(FileId::new(0, 1), "ä".as_bytes()), (FileId::new(0, 1), "._ä".as_bytes())]);
         drop(busy.change(&[(FileId::new(0, 1), b"b"), (FileId::new(0, 2), "ä".as_bytes())]));
         let (sender, receiver) = std::sync::mpsc::channel();
         let other = busy.clone();

@@ -64,7 +64,8 @@ impl Volume {
         stream: &Stream,
     ) -> Result<()> {
         let by = self.may_describe(actor, of, Rights::WRITE_NAMED)?;
-        if let Some(recall) = self.site.state.break_for(of.object.id(), stream, Cause::Truncate, actor.party) {
+        if let Some(recall) = self.site.state.break_for(of.object.id(), stream, Cause::Truncate, actor.party)
+        {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
         }
         let going = stream.clone();

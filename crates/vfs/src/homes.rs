@@ -76,7 +76,9 @@ impl Homes {
 
     /// How this volume's folder lies to another one's.
     pub(crate) fn place_in(&self, other: &Self) -> Relation {
-        let (Ok(own), Ok(theirs)) = (self.backend.root(), other.backend.root()) else { return Relation::Apart };
+        let (Ok(own), Ok(theirs)) = (self.backend.root(), other.backend.root()) else {
+            return Relation::Apart;
+        };
         let (own, theirs) = (own.object.id(), theirs.object.id());
         if own == theirs || self.above().ids.contains(&theirs) {
             return Relation::Inside;
@@ -102,7 +104,11 @@ impl Homes {
     /// The same for the share's folder.
     #[inline]
     pub(crate) fn learn_root(&self) -> Result<()> {
-        if self.learned.load(Ordering::Acquire) { Ok(()) } else { self.learn(&self.backend.root()?.object.key()) }
+        if self.learned.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            self.learn(&self.backend.root()?.object.key())
+        }
     }
 
     /// Looks, the first time a file of this file system is used, for what binds the site: the notes on the shared folder and

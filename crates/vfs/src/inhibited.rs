@@ -77,7 +77,10 @@ impl Inhibited {
         }
     }
 
-    fn shard(&self, file: &(u32, HostKey)) -> &Mutex<HashMap<(u32, HostKey), FileBits>, rank::InhibitedFiles> {
+    fn shard(
+        &self,
+        file: &(u32, HostKey),
+    ) -> &Mutex<HashMap<(u32, HostKey), FileBits>, rank::InhibitedFiles> {
         let bytes = file.1.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }

@@ -147,7 +147,8 @@ impl Volume {
         moved: impl FnOnce(&[u8]),
     ) -> Result<Vec<u8>> {
         let Target { there, ends_as } = to.1;
-        let _changing = self.site.busy.change(&[(from.0.object.id(), &**from.1), (to.0.object.id(), &**there)]);
+        let _changing =
+            self.site.busy.change(&[(from.0.object.id(), &**from.1), (to.0.object.id(), &**there)]);
         may_go()?;
         self.refuse_new_form(caller, from, (to.0, there))?;
         let (from, folder) = ((from.0.object.as_ref(), &**from.1), to.0.object.as_ref());

@@ -143,7 +143,10 @@ impl Volume {
             return;
         }
         let begun = Instant::now();
-        tracing::info!(file = wanted.inode, "searching the share for a file that a client knows by its number");
+        tracing::info!(
+            file = wanted.inode,
+            "searching the share for a file that a client knows by its number"
+        );
         let (mut left, mut noted) = (MOST_SEARCHED, 0);
         let mut folders: VecDeque<Node> = self.root().map(|root| root.object).into_iter().collect();
         while let Some(folder) = folders.pop_front() {

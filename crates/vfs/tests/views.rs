@@ -102,11 +102,13 @@ async fn deny_modes_ranges_and_leases_bind_through_every_volume() {
 async fn changes_are_told_through_every_volume_that_shows_the_folder() {
     let views = Views::new();
     let places = views.places();
-    let aside = volume(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap().path(), views.outer.volume.site());
+    let aside =
+        volume(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap().path(), views.outer.volume.site());
     let mut elsewhere = aside.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
     for (number, (mine, other)) in pairs(&places).enumerate() {
         let name = format!("file{number}");
-        let mut folder = other.volume.subscribe(Scope::Folder(other.root.object.id()), Filter::ALL, 16).unwrap();
+        let mut folder =
+            other.volume.subscribe(Scope::Folder(other.root.object.id()), Filter::ALL, 16).unwrap();
         let mut whole = other.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
         mine.file(&name);
         for told in [&mut folder, &mut whole] {
@@ -180,7 +182,8 @@ async fn large_streams_are_found_through_every_volume_and_by_the_next_server() {
         for number in 0..6 {
             let name = format!("file{number}");
             let found = scene.volume.lookup(&client(1).caller, &root.object, name.as_bytes()).unwrap();
-            let open = scene.volume.open(&client(1), &found, scene::stream(&root, &name, "large")).await.unwrap();
+            let open =
+                scene.volume.open(&client(1), &found, scene::stream(&root, &name, "large")).await.unwrap();
             assert_eq!(read(&open, 0, 200_000).await.len(), large.len(), "{only:?} {name}");
         }
     }
@@ -213,7 +216,8 @@ async fn a_volume_that_comes_later_is_one_of_them() {
     let views = Views::new();
     views.outer.file("file");
     let options = OpenOptions { deny: RWD, access: Modes::READ, ..at(&views.outer.root, "file") };
-    let open = views.outer.volume.open(&client(1), &views.outer.find("file").unwrap(), options).await.unwrap();
+    let open =
+        views.outer.volume.open(&client(1), &views.outer.find("file").unwrap(), options).await.unwrap();
     let later = volume(views.outer.dir.as_ref().unwrap().path(), views.outer.volume.site());
     assert_eq!(later.open(2, "file").await.err(), Some(Error::ShareConflict));
     drop(open);

@@ -65,6 +65,7 @@ pub const ISCSI_CLIENTS: &[Package] = &[
     Package { name: "qemu-system-common", shows: "/usr/bin/qemu-storage-daemon" },
     Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },
     Package { name: "xfsprogs", shows: "/usr/sbin/mkfs.xfs" },
+    Package { name: "btrfs-progs", shows: "/usr/sbin/mkfs.btrfs" },
     Package { name: "ntfs-3g", shows: "/usr/sbin/ntfscp" },
     Package { name: "fuse3", shows: "/usr/bin/fusermount3" },
     Package { name: "dosfstools", shows: "/usr/sbin/mkfs.fat" },

@@ -48,7 +48,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
             return ea::answer(&open, file, &request);
         }
         (InfoType::FILE, What::File(_)) => file::answer(context, &open, class).await?,
-        (InfoType::FILE_SYSTEM, _) => file_system::answer(context, &open, FsClass(request.information_class))?,
+        (InfoType::FILE_SYSTEM, _) => {
+            file_system::answer(context, &open, FsClass(request.information_class))?
+        }
         (InfoType::SECURITY, _) => return security::answer(context, &open, &request),
         // MS-SMB2 3.3.5.20.4: where quotas are not kept.
         (InfoType::QUOTA, _) => return Err(Status::NOT_SUPPORTED.into()),

@@ -64,7 +64,8 @@ impl Volume {
     /// as well.
     pub async fn recall_handles(&self, actor: &Actor, file: &Node) {
         self.site.state.make_way(file.id(), actor.party.client);
-        if let Some(recall) = self.site.state.break_for(file.id(), &Stream::Data, Cause::Remove, actor.party) {
+        if let Some(recall) = self.site.state.break_for(file.id(), &Stream::Data, Cause::Remove, actor.party)
+        {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
         }
     }

@@ -136,7 +136,12 @@ impl State {
                     entry.ranges.iter().flat_map(|(stream, r)| r.iter().map(move |lock| (stream, lock)));
                 let room = most - found.len();
                 let info = |(stream, lock): (&Stream, &Lock)| (stream.clone(), lock.clone());
-                found.extend(all.take(room).map(info).map(|(stream, lock)| RangeInfo { file, view: entry.view, stream, lock }));
+                found.extend(all.take(room).map(info).map(|(stream, lock)| RangeInfo {
+                    file,
+                    view: entry.view,
+                    stream,
+                    lock,
+                }));
             }
             found.len() < most
         });

@@ -73,12 +73,7 @@ impl Volume {
         Ok((change, Change { before: before_to, after: to.0.object.attributes()? }))
     }
 
-    fn own_move(
-        &self,
-        from: (&Found, &EntryName<'_>),
-        to: (&Found, &Target<'_>),
-        mode: RenameMode,
-    ) -> Own {
+    fn own_move(&self, from: (&Found, &EntryName<'_>), to: (&Found, &Target<'_>), mode: RenameMode) -> Own {
         let (source, target) = (from.0.object.id(), to.0.object.id());
         let (leaves, comes) = match mode {
             RenameMode::Exchange => (What::Anything, What::Anything),

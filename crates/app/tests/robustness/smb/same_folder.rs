@@ -20,7 +20,65 @@ fn settings(top: &Path, more: &str) {
 }
 
 fn open_alone(smb: &mut Smb) -> Result<(), Status> {
-    smb.open("notes", |request| request.share_access = ShareAccess::NONE).map(drop)
+    open_alone_at(smb, "notes")
+}
+
+fn open_alone_at(smb: &mut Smb, path: &str) -> Result<(), Status> {
+    smb.open(path, |request| request.share_access = ShareAccess::NONE).map(drop)
+}
+
+#[test]
+fn an_open_without_sharing_binds_shares_and_mounts_inside_the_share() {
+    let (top, share) = folder();
+    std::fs::create_dir(share.join("inner")).unwrap();
+    crate::server::open_to_all(&share.join("inner"));
+    std::fs::write(
+        top.path().join("fourfold.toml"),
+        "[[share]]\nname = \"share\"\npath = \"share\"\n[[share]]\nname = \"inner\"\npath = \"share/inner\"\n",
+    )
+    .unwrap();
+    let bound = Bound::mount(&share.join("inner"), &share.join("bound"));
+    let user = format!("{}:{}", USER.0, USER.1);
+    let server = Server::run(top.path(), &["--nfs-port", "off", "--smb-port", "0", "--user", &user]);
+    let clients = || {
+        let outer = Smb::enter(server.smb_port);
+        let mut clients = vec![(outer, "inner\\notes")];
+        clients.push((Smb::enter_share(server.smb_port, "inner", USER).unwrap(), "notes"));
+        if bound.is_some() {
+            clients.push((Smb::enter(server.smb_port), "bound\\notes"));
+        }
+        clients
+    };
+    for first in 0..clients().len() {
+        let mut clients = clients();
+        let (holder, path) = &mut clients[first];
+        until(&Ok(()), || open_alone_at(holder, path)); // once the last round's clients are gone
+        for (other, (client, path)) in clients.iter_mut().enumerate().filter(|(other, _)| *other != first) {
+            assert_eq!(open_alone_at(client, path), Err(Status::SHARING_VIOLATION), "{first} {other}");
+        }
+    }
+}
+
+/// A folder that is mounted at a second place.
+struct Bound(std::path::PathBuf);
+
+impl Bound {
+    /// `None`, said on standard output, where that cannot be done.
+    fn mount(from: &Path, at: &Path) -> Option<Self> {
+        std::fs::create_dir(at).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        let mounted = mount.arg("--bind").arg(from).arg(at).status().is_ok_and(|status| status.success());
+        if !mounted {
+            println!("skipped: mounting a folder needs root");
+        }
+        mounted.then(|| Self(at.into()))
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
 }
 
 #[test]

@@ -93,7 +93,9 @@ impl Backend for Faulty {
     fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
         self.shared.plan.enter(Call::Root, None)?;
         let homes = self.inner.homes(key)?.into_iter();
-        Ok(homes.map(|home| Arc::new(FaultyObject { shared: self.shared.clone(), inner: home }) as _).collect())
+        Ok(homes
+            .map(|home| Arc::new(FaultyObject { shared: self.shared.clone(), inner: home }) as _)
+            .collect())
     }
 
     fn space(&self, at: &dyn Object) -> Result<Space> {

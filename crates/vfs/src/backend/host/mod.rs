@@ -313,13 +313,15 @@ impl Shared {
     fn folders_above(self: &Arc<Self>) -> Vec<Arc<dyn Object>> {
         const DEEPEST: usize = 256;
         let mut above: Vec<Arc<dyn Object>> = Vec::new();
-        let Ok(mut below) = rustix::io::dup(&self.root).map_err(fact).and_then(|fd| self.adopt(fd, Reached::ByName))
+        let Ok(mut below) =
+            rustix::io::dup(&self.root).map_err(fact).and_then(|fd| self.adopt(fd, Reached::ByName))
         else {
             return above;
         };
         while above.len() < DEEPEST
             && let Some(object) = below.object.as_any().downcast_ref::<HostObject>()
-            && let Ok(fd) = rustix::fs::openat(object.fd(), c"..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            && let Ok(fd) =
+                rustix::fs::openat(object.fd(), c"..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             && let Ok(found) = self.adopt(fd, Reached::ByName)
             && (found.attributes.id.device, found.object.key().mount()) == (self.device, None)
             && found.attributes.id != below.attributes.id

@@ -140,7 +140,9 @@ impl Shared {
             }
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-            let Ok(at) = rustix::fs::openat2(&self.root, below, flags, Mode::empty(), resolve) else { continue };
+            let Ok(at) = rustix::fs::openat2(&self.root, below, flags, Mode::empty(), resolve) else {
+                continue;
+            };
             if let Ok((handle, mount)) = handle::key_at(at.as_fd(), b"")
                 && mount == listed.id
             {

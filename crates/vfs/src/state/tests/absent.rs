@@ -39,7 +39,8 @@ fn who_is_away_gives_way_to_an_open_that_conflicts_and_to_no_other() {
     let away = Away::new(&state, open(&state, A, R, W).unwrap());
     drop(open(&state, B, R, Modes::NONE).unwrap());
     assert_eq!(away.asked(), 0, "reading is not denied");
-    let other = state.open(FileId::new(0, 8), Stream::Data, OpenRequest::new(Party::client(B), W, Modes::ALL));
+    let other =
+        state.open(FileId::new(0, 8), Stream::Data, OpenRequest::new(Party::client(B), W, Modes::ALL));
     assert_eq!((other.is_ok(), away.asked()), (true, 0), "another file");
     let writer = open(&state, B, W, Modes::NONE).unwrap();
     assert_eq!(away.asked(), 1);

@@ -1,0 +1,302 @@
+//! File systems that are mounted inside a share: entered, told apart, and never a way out.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::{Found, NewKind, RenameMode};
+use vfs::{Error, OpenOptions, Site, Volume, VolumeOptions};
+
+use crate::scene::{RWD, Scene, at, client, read, write};
+
+mod scene;
+
+/// A folder with file systems mounted in it, which are unmounted when it is dropped.
+struct Mounted {
+    dir: tempfile::TempDir,
+    places: Vec<PathBuf>,
+}
+
+fn run(program: &str, words: &[&str]) -> bool {
+    Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+impl Mounted {
+    /// `None`, said on standard output, if this user may not mount.
+    fn new() -> Option<Self> {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::fs::create_dir(dir.path().join("share")).unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        if !is_root {
+            println!("skipped: mounting needs root");
+        }
+        is_root.then_some(Self { dir, places: Vec::new() })
+    }
+
+    fn share(&self) -> PathBuf {
+        self.dir.path().join("share")
+    }
+
+    /// Makes a file system in a file and mounts it in the share; false, said on standard output, where that fails.
+    fn mount(&mut self, kind: &str, name: &str, megabytes: u64) -> bool {
+        let (image, place) = (self.dir.path().join(format!("{name}.image")), self.share().join(name));
+        std::fs::File::create(&image).unwrap().set_len(megabytes << 20).unwrap();
+        std::fs::create_dir(&place).unwrap();
+        let mounts = run(&format!("mkfs.{kind}"), &["-q", text(&image)])
+            && run("mount", &["-o", "loop", text(&image), text(&place)]);
+        if mounts {
+            self.places.push(place);
+        } else {
+            println!("skipped: no {kind} or no loop device");
+        }
+        mounts
+    }
+
+    fn bind(&mut self, from: &Path, name: &str) -> bool {
+        let place = self.share().join(name);
+        std::fs::create_dir(&place).unwrap();
+        let mounts = run("mount", &["--bind", text(from), text(&place)]);
+        self.places.extend(mounts.then_some(place));
+        mounts
+    }
+
+    fn volume(&self, site: &Arc<Site>) -> Scene {
+        open(&self.share(), site, true)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        self.places.iter().rev().for_each(|place| _ = run("umount", &["-l", text(place)]));
+    }
+}
+
+fn open(path: &Path, site: &Arc<Site>, cross_mounts: bool) -> Scene {
+    let host = Host::open(path, &HostOptions { cross_mounts, ..HostOptions::default() }).unwrap();
+    let volume = Arc::new(Volume::in_site(Arc::new(host), VolumeOptions::default(), site.clone()));
+    Scene { root: volume.root().unwrap(), volume, dir: None }
+}
+
+/// A folder of a volume as a scene of its own.
+fn inside(scene: &Scene, name: &str) -> Scene {
+    Scene { root: scene.find(name).unwrap(), volume: scene.volume.clone(), dir: None }
+}
+
+fn number(scene: &Scene, found: &Found) -> u64 {
+    scene.volume.number(found.object.id())
+}
+
+#[tokio::test]
+async fn a_mounted_file_system_is_entered_and_its_files_are_others() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("ext4", "one", 16) || !mounted.mount("ext4", "two", 16) {
+        return;
+    }
+    let share = mounted.volume(&Arc::default());
+    let (one, two) = (inside(&share, "one"), inside(&share, "two"));
+    let (a, b) = (one.file("file"), two.file("file"));
+    // Two new file systems number their files alike.
+    assert_eq!(a.attributes.id.inode, b.attributes.id.inode);
+    assert_ne!(a.attributes.id, b.attributes.id);
+    assert_ne!(a.object.key(), b.object.key());
+    assert_ne!(number(&share, &a), number(&share, &b));
+    assert_ne!(share.volume.file_system(a.object.id()), share.volume.file_system(b.object.id()));
+    assert_eq!(share.volume.file_system(share.root.object.id()), 0);
+
+    write(&one.open(1, "file").await.unwrap(), 0, b"one").await.unwrap();
+    write(&two.open(1, "file").await.unwrap(), 0, b"two").await.unwrap();
+    // A server that has just been started knows them by the same keys and numbers.
+    let next = mounted.volume(&Arc::default());
+    for (file, content) in [(&a, b"one"), (&b, b"two")] {
+        let found = next.volume.node(&file.object.key()).unwrap();
+        assert_eq!((found.object.id(), found.object.key()), (file.object.id(), file.object.key()));
+        assert_eq!(number(&next, &found), number(&share, file));
+        let open = next.volume.open(&client(1), &found, OpenOptions::data(RWD)).await.unwrap();
+        assert_eq!(read(&open, 0, 3).await, content);
+    }
+}
+
+#[tokio::test]
+async fn it_has_its_own_space_and_nothing_moves_across() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("ext4", "one", 16) {
+        return;
+    }
+    let share = mounted.volume(&Arc::default());
+    let one = inside(&share, "one");
+    let space = |found: &Found| share.volume.space(&found.object).unwrap().total;
+    assert!(space(&one.root) <= 16 << 20, "{}", space(&one.root));
+    assert!(space(&share.root) > 16 << 20);
+
+    let (here, there) = (share.file("here"), one.file("there"));
+    let name = |name: &'static str| name.as_bytes();
+    let moved = |from: (&Found, &'static str), to: (&Found, &'static str)| {
+        share
+            .volume
+            .rename(&client(1), (from.0, name(from.1)), (to.0, name(to.1)), RenameMode::Replace)
+            .map(drop)
+    };
+    assert_eq!(moved((&share.root, "here"), (&one.root, "new")), Err(Error::CrossVolume));
+    assert_eq!(moved((&one.root, "there"), (&share.root, "new")), Err(Error::CrossVolume));
+    assert_eq!(share.volume.link(&client(1), &here, &one.root, b"link").err(), Some(Error::CrossVolume));
+    assert!(share.find("here").is_ok() && one.find("there").is_ok());
+    // What is mounted is inside the share: its parent is the share's folder, and that has none above it.
+    let above = share.volume.parent(&one.root).unwrap();
+    assert_eq!(above.object.id(), share.root.object.id());
+    assert_eq!(share.volume.parent(&above).unwrap().object.id(), share.root.object.id());
+    assert_eq!(share.volume.place_of(&there).unwrap().1, b"there");
+    // A mount point stays where it is.
+    let refused = share.volume.remove(&client(1), &share.root, b"one", vfs::Kind::Folder);
+    assert!(matches!(refused.err(), Some(Error::Busy | Error::NotEmpty)));
+}
+
+#[tokio::test]
+async fn its_streams_stay_on_it_and_are_found_by_whoever_shares_it() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("ext4", "one", 16) {
+        return;
+    }
+    let site = Arc::default();
+    let (share, alone) = (mounted.volume(&site), open(&mounted.share().join("one"), &site, true));
+    let one = inside(&share, "one");
+    for (number, (writer, reader)) in [(&one, &alone), (&alone, &one)].into_iter().enumerate() {
+        let name = format!("file{number}");
+        writer.file(&name);
+        let large = vec![number as u8; 100_000];
+        let stream = |scene: &Scene| {
+            let (volume, root, name) = (scene.volume.clone(), scene.root.clone(), name.clone());
+            let found = scene.find(&name).unwrap();
+            async move { volume.open(&client(1), &found, scene::stream(&root, &name, "large")).await.unwrap() }
+        };
+        write(&stream(writer).await, 0, &large).await.unwrap();
+        assert_eq!(read(&stream(reader).await, 0, 200_000).await, large, "{number}");
+        // And what is open through the one binds the other.
+        let options = OpenOptions { deny: RWD, ..at(&writer.root, &name) };
+        let open = writer.volume.open(&client(1), &writer.find(&name).unwrap(), options).await.unwrap();
+        assert_eq!(reader.open(2, &name).await.err(), Some(Error::ShareConflict), "{number}");
+        drop(open);
+    }
+    assert!(mounted.share().join("one/.fourfold-streams").is_dir());
+    assert!(!mounted.share().join(".fourfold-streams").exists());
+    one.volume.remove(&client(1), &one.root, b"file0", vfs::Kind::File).unwrap();
+    assert_eq!(std::fs::read_dir(mounted.share().join("one/.fourfold-streams")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_bind_mount_shows_the_same_files() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    std::fs::create_dir(mounted.share().join("real")).unwrap();
+    let outside = mounted.dir.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    if !mounted.bind(&mounted.share().join("real"), "bound") || !mounted.bind(&outside, "elsewhere") {
+        return;
+    }
+    let share = mounted.volume(&Arc::default());
+    let (real, bound, elsewhere) =
+        (inside(&share, "real"), inside(&share, "bound"), inside(&share, "elsewhere"));
+    real.file("file");
+    assert_eq!(real.find("file").unwrap().object.id(), bound.find("file").unwrap().object.id());
+    let options = OpenOptions { deny: RWD, ..at(&bound.root, "file") };
+    let open = share.volume.open(&client(1), &bound.find("file").unwrap(), options).await.unwrap();
+    assert_eq!(real.open(2, "file").await.err(), Some(Error::ShareConflict));
+    drop(open);
+    real.open(2, "file").await.unwrap();
+    // A folder that is mounted from outside ends at the share, however a file in it is reached.
+    let file = elsewhere.file("file");
+    let next = mounted.volume(&Arc::default());
+    let found = next.volume.node(&file.object.key()).unwrap();
+    assert_eq!(next.volume.place_of(&found).unwrap().1, b"file");
+    let above = next.volume.parent(&next.find("elsewhere").unwrap()).unwrap();
+    assert_eq!(above.object.id(), next.root.object.id());
+}
+
+#[tokio::test]
+async fn a_subvolume_is_a_file_system_of_its_own() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("btrfs", "pool", 128) {
+        return;
+    }
+    let pool = mounted.share().join("pool");
+    let made =
+        ["one", "two"].map(|name| run("btrfs", &["-q", "subvolume", "create", text(&pool.join(name))]));
+    assert_eq!(made, [true, true]);
+    for (top, path) in [("pool/", mounted.share()), ("", pool.clone())] {
+        let share = open(&path, &Arc::default(), true);
+        let base = if top.is_empty() { inside_of(&share) } else { inside(&share, "pool") };
+        let (one, two) = (inside(&base, "one"), inside(&base, "two"));
+        let name = format!("file{}", top.len());
+        let (a, b) = (one.file(&name), two.file(&name));
+        assert_eq!(a.attributes.id.inode, b.attributes.id.inode);
+        assert_ne!(a.attributes.id, b.attributes.id);
+        assert_ne!(a.object.key(), b.object.key());
+        assert_ne!(number(&share, &a), number(&share, &b));
+        let moved = share.volume.rename(
+            &client(1),
+            (&one.root, name.as_bytes()),
+            (&two.root, b"new"),
+            RenameMode::Replace,
+        );
+        assert_eq!(moved.err(), Some(Error::CrossVolume));
+        let next = open(&path, &Arc::default(), true);
+        for file in [&a, &b] {
+            let found = next.volume.node(&file.object.key()).unwrap();
+            assert_eq!((found.object.id(), number(&next, &found)), (file.object.id(), number(&share, file)));
+        }
+        let open = share.volume.open(&client(1), &a, scene::stream(&one.root, &name, "large")).await.unwrap();
+        write(&open, 0, &vec![1; 100_000]).await.unwrap();
+        assert_eq!(read(&open, 99_999, 10).await, [1]);
+    }
+}
+
+fn inside_of(scene: &Scene) -> Scene {
+    Scene { root: scene.root.clone(), volume: scene.volume.clone(), dir: None }
+}
+
+#[tokio::test]
+async fn a_share_can_forbid_mounts() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("ext4", "one", 16) {
+        return;
+    }
+    let entered = mounted.volume(&Arc::default());
+    let key = inside(&entered, "one").file("file").object.key();
+    let share = open(&mounted.share(), &Arc::default(), false);
+    assert_eq!(share.find("one").err(), Some(Error::CrossVolume));
+    assert_eq!(share.volume.node(&key).err(), Some(Error::Stale));
+    let path: [&[u8]; 2] = [b"one", b"file"];
+    assert_eq!(share.root.object.lookup_path(&client(1).caller, &path).err(), Some(Error::CrossVolume));
+}
+
+#[tokio::test]
+async fn what_nobody_uses_can_be_unmounted_and_mounted_again() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("ext4", "one", 16) {
+        return;
+    }
+    let share = mounted.volume(&Arc::default());
+    let file = {
+        let one = inside(&share, "one");
+        one.file("file").object.key()
+    };
+    let place = mounted.share().join("one");
+    // Files are kept open between requests until they were not used between two calls.
+    let is_unmounted = (0..4).any(|_| {
+        share.volume.tend();
+        run("umount", &[text(&place)])
+    });
+    assert!(is_unmounted);
+    assert_eq!(inside(&share, "one").find("file").err(), Some(Error::NotFound));
+    assert_eq!(share.volume.node(&file).err(), Some(Error::Stale));
+    let image = mounted.dir.path().join("one.image");
+    assert!(run("mount", &["-o", "loop", text(&image), text(&place)]));
+    assert_eq!(inside(&share, "one").find("file").unwrap().object.key(), file);
+    share.volume.create(&client(1), &inside(&share, "one").root, b"new", NewKind::File, 0o644).unwrap();
+    share.volume.node(&file).unwrap();
+}
