@@ -90,10 +90,6 @@ impl Volume {
     }
 
     /// The same after the change: for a lease granted while it was made.
-    pub(crate) fn recall_late(&self, actor: &Actor, file: FileId, cause: Cause) {
-        self.recall_stream_late(actor, file, &Stream::Data, cause);
-    }
-
     pub(crate) fn recall_stream_late(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
         if let Some(recall) = self.site.state.break_for(file, stream, cause, actor.party) {
             self.site.recalls.settle(recall);

@@ -68,6 +68,7 @@ impl Volume {
         {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
         }
+        let operation = self.change_stream(actor, &of.object, stream.clone(), Cause::Truncate);
         let going = stream.clone();
         self.at(by, of, place, move |streams, caller, file| match &going {
             Stream::Data => Err(Error::Invalid),
@@ -76,8 +77,7 @@ impl Volume {
             Stream::Named(name) => streams.remove_stream(caller, file, name.as_bytes()),
         })
         .await?;
-        self.unheard(&of.object);
-        self.recall_stream_late(actor, of.object.id(), stream, Cause::Truncate);
+        operation.commit();
         Ok(())
     }
 

@@ -27,6 +27,7 @@ mod metadata;
 pub mod names;
 mod old_attributes;
 mod open;
+mod operation;
 mod own_folders;
 mod paths;
 mod payload;

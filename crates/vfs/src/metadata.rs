@@ -3,7 +3,7 @@
 use crate::acl::Rights;
 use crate::backend::Found;
 use crate::busy::Changing;
-use crate::events::{self, Aspects, Happened};
+use crate::events::Aspects;
 use crate::inhibited::inhibits;
 use crate::local::What;
 use crate::mac::Metadata;
@@ -117,32 +117,20 @@ impl Volume {
         aspects: Aspects,
         write: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let id = of.object.id();
-        self.recall(actor, id, Cause::Attributes)?;
-        let own = place.map(|place| {
-            let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
-            self.own(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)])
-        });
-        write()?;
-        own.into_iter().for_each(crate::local::Own::made);
-        self.unheard(&of.object);
-        self.recall_late(actor, id, Cause::Attributes);
+        let mut operation = self.change_file(actor, &of.object, Cause::Attributes)?;
         if let Some(place) = place {
-            self.tell_described(actor, of, place, aspects);
+            let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
+            operation.announce(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)]);
+        }
+        write()?;
+        match place {
+            Some(place) => {
+                let file = (of.object.id(), of.attributes.kind);
+                operation.commit_modified((place.folder, place.name.into()), file, aspects);
+            }
+            None => operation.commit(),
         }
         Ok(())
-    }
-
-    fn tell_described(&self, actor: &Actor, of: &Found, place: Beside<'_>, aspects: Aspects) {
-        let change = || events::Change {
-            folder: place.folder.id(),
-            name: place.name.into(),
-            file: Some(of.object.id()),
-            of: of.attributes.kind,
-            what: Happened::Modified(aspects),
-            by: Some(actor.party.client),
-        };
-        self.publish(&**place.folder, change);
     }
 }
 

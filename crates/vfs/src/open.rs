@@ -29,8 +29,8 @@ pub use self::space::Allocated;
 use crate::acl::{Rights, server};
 use crate::backend::Found;
 use crate::coherence::{RECALL_DEADLINE, who};
-use crate::events::{Change, Happened};
-use crate::local::{DATA, Own, What};
+use crate::local::What;
+use crate::operation::Operation;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, Stream,
@@ -297,44 +297,36 @@ impl Open {
         }
     }
 
-    /// Announces a change of the data to those who watch its folder, before it is made.
-    fn writing(&self) -> Option<Writing> {
-        if !self.is_data || !self.volume.site.listens() {
-            return None;
+    /// Begins a change of the stream, whose leases were asked for. It is announced to those who watch its folder.
+    fn begin(&self, cause: Cause) -> Changing<'_> {
+        let stream = self.guard.stream();
+        let mut operation = self.volume.change_stream(&self.actor, &self.node, stream, cause);
+        let place = if self.is_data && self.volume.site.listens() { self.place() } else { None };
+        if let Some((folder, name)) = &place {
+            operation.announce(&[(folder.id(), name, What::Data)]);
         }
-        let (folder, name) = self.place()?;
-        let own = self.volume.own(&[(folder.id(), &name, What::Data)]);
-        Some(Writing { own, folder, name })
-    }
-
-    /// Tells of it once it is made.
-    fn written(&self, writing: Option<Writing>) {
-        let Some(Writing { own, folder, name }) = writing else { return };
-        own.made();
-        let change = || Change {
-            folder: folder.id(),
-            name,
-            file: Some(self.node.id()),
-            of: self.node.kind(),
-            what: Happened::Modified(DATA),
-            by: Some(self.actor.party.client),
-        };
-        self.volume.publish(&*folder, change);
-    }
-
-    /// After a change of the stream: once more, for a lease granted while it was made.
-    fn stream_changed(&self, cause: Cause) {
-        self.changed.store(true, Ordering::Relaxed);
-        self.volume.unheard(&self.node);
-        self.volume.recall_stream_late(&self.actor, self.node.id(), &self.guard.stream(), cause);
+        Changing { open: self, operation, place }
     }
 }
 
-/// A change of the data that is being made.
-struct Writing {
-    own: Own,
-    folder: Node,
-    name: Arc<[u8]>,
+/// A change of an open stream.
+struct Changing<'a> {
+    open: &'a Open,
+    operation: Operation<'a>,
+    place: Option<(Node, Arc<[u8]>)>,
+}
+
+impl Changing<'_> {
+    /// Ends it, and tells of it if it was made.
+    fn end<T>(self, done: Result<T>) -> Result<T> {
+        self.open.changed.store(true, Ordering::Relaxed);
+        match (&done, self.place) {
+            (Ok(_), Some((folder, name))) => self.operation.commit_data((&folder, name), &self.open.node),
+            (Ok(_), None) => self.operation.commit(),
+            (Err(_), _) => drop(self.operation),
+        }
+        done
+    }
 }
 
 impl std::fmt::Debug for Open {

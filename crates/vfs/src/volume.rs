@@ -6,6 +6,8 @@
 mod data;
 mod renaming;
 
+pub(crate) use self::data::{SENT_BLINDLY, within};
+
 use std::sync::Arc;
 
 use crate::acl::{CreateAcl, New};
@@ -238,10 +240,9 @@ impl Volume {
             self.may_alter(of)?;
             self.may_resize(actor, node.id(), size.min(before.size))?;
         }
-        self.recall(actor, node.id(), cause)?;
+        let operation = self.change_file(actor, node, cause)?;
         self.change_attributes(actor, of, changes)?;
-        self.unheard(node);
-        self.recall_late(actor, node.id(), cause);
+        operation.commit();
         Ok(Change { before, after: node.attributes()? })
     }
 
@@ -270,10 +271,9 @@ impl Volume {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
-        let own = self.own(&[(folder.object.id(), &name, What::Created)]);
+        let operation = self.change_entries(actor, &[(folder.object.id(), &name, What::Created)]);
         let found = self.create_for(&actor.caller, folder, &name, New { kind, mode, acl })?;
-        own.made();
-        self.entry_changed(actor, folder, &name, &found, Happened::Created);
+        operation.commit_entry(folder, &name, &found, Happened::Created);
         Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
@@ -282,14 +282,12 @@ impl Volume {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
-        self.recall(actor, target.object.id(), Cause::Attributes)?;
-        let own = self.own(&[(folder.object.id(), &name, What::Created)]);
+        let mut operation = self.change_file(actor, &target.object, Cause::Attributes)?;
+        operation.announce(&[(folder.object.id(), &name, What::Created)]);
         let by = self.linking(&actor.caller, target, folder)?;
         self.link_pair(by, target, folder, &name)?;
         self.listings.forget_details(); // of its other names, of which no watch tells
-        own.made();
-        self.unheard(&target.object);
-        self.entry_changed(actor, folder, &name, target, Happened::Created);
+        operation.commit_entry(folder, &name, target, Happened::Created);
         Ok(Change { before, after: folder.object.attributes()? })
     }
 
@@ -300,12 +298,13 @@ impl Volume {
         self.may_take_away(folder, &stored)?;
         let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
-        let own = self.own(&[(id, &stored, What::Removed), (id, &sidecar, What::Anything)]);
+        let places = [(id, &*stored, What::Removed), (id, &*sidecar, What::Anything)];
+        let operation = self.change_entries(actor, &places);
         let by = self.removing(&actor.caller, folder, &stored)?;
         self.remove_pair(by, folder, &stored, kind)?;
-        own.made();
-        if let Some(going) = going {
-            self.entry_changed(actor, folder, &stored, &going, Happened::Removed);
+        match going {
+            Some(going) => operation.commit_entry(folder, &stored, &going, Happened::Removed),
+            None => operation.commit(),
         }
         Ok(Change { before, after: folder.object.attributes()? })
     }

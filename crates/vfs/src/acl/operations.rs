@@ -94,12 +94,9 @@ impl Volume {
     pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
         let before = self.may_change(of)?;
         let owners = self.may_set_acl(&actor.caller, of, change)?;
-        let id = of.object.id();
-        self.recall(actor, id, Cause::Attributes)?;
-        let changed = self.put_acl(of, change, owners);
-        self.unheard(&of.object);
-        self.recall_late(actor, id, Cause::Attributes);
-        changed?;
+        let operation = self.change_file(actor, &of.object, Cause::Attributes)?;
+        self.put_acl(of, change, owners)?;
+        operation.commit();
         Ok(Change { before, after: of.object.attributes()? })
     }
 

@@ -4,15 +4,11 @@
 use bytes::Bytes;
 
 use super::Open;
-use crate::backend::{Stability, Wait};
+use crate::backend::Stability;
 use crate::coherence::who;
 use crate::state::{Cause, Modes, Stream};
-use crate::volume::Node;
+use crate::volume::{Node, SENT_BLINDLY, within};
 use crate::{Caller, Error, Payload, Result};
-
-/// Reads of more bytes than this are sent from the page cache where they can be. To know whether takes two calls, which
-/// cost more than to copy so few.
-const COPIED: usize = 64 * 1024;
 
 /// What [`Open::read_at`] gives.
 #[derive(Debug)]
@@ -33,34 +29,26 @@ impl Open {
     pub async fn read_at(&self, offset: u64, length: usize) -> Result<ReadBytes> {
         self.require(Modes::READ)?;
         self.may_touch(offset, length as u64, false)?;
-        if self.is_data && length > COPIED {
-            return self.read_large(offset, length).await;
+        if !self.is_data {
+            let bytes = self.stream_bytes(offset, length).await?;
+            let end = bytes.len() < length;
+            return Ok(ReadBytes { payload: Payload::Bytes(bytes), end });
         }
-        let bytes = self.bytes_at(offset, length).await?;
-        let end = bytes.len() < length;
-        Ok(ReadBytes { payload: Payload::Bytes(bytes), end })
+        // A short read is one call: only a longer one has to know where the file ends.
+        let ((length, end), sent) = match length >= SENT_BLINDLY {
+            true => (within(self.node.attributes()?.size, offset, length), true),
+            false => ((length, false), false),
+        };
+        let payload = self.volume.fetch(&self.node, offset, length, sent && length >= SENT_BLINDLY).await?;
+        let end = end || payload.len() < length;
+        Ok(ReadBytes { payload, end })
     }
 
     /// Whether a read would be answered with a range of the file that is in memory: it then takes no memory of the server.
     pub fn is_resident(&self, offset: u64, length: usize) -> bool {
         let Ok(attributes) = self.node.attributes() else { return false };
-        let left = usize::try_from(attributes.size.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let length = length.min(left);
-        self.is_data && length > COPIED && self.node.resident(offset, length as u64).is_some()
-    }
-
-    async fn read_large(&self, offset: u64, length: usize) -> Result<ReadBytes> {
-        let left = self.node.attributes()?.size.saturating_sub(offset);
-        let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
-        let end = length as u64 == left;
-        if length > COPIED
-            && let Some(fd) = self.node.resident(offset, length as u64)
-        {
-            return Ok(ReadBytes { payload: Payload::File { fd, offset, length }, end });
-        }
-        let bytes = self.bytes_at(offset, length).await?;
-        let end = end || bytes.len() < length;
-        Ok(ReadBytes { payload: Payload::Bytes(bytes), end })
+        let (length, _) = within(attributes.size, offset, length);
+        self.is_data && length >= SENT_BLINDLY && self.node.resident(offset, length as u64).is_some()
     }
 
     /// The bytes themselves; who may read them has been looked at.
@@ -68,16 +56,9 @@ impl Open {
         if !self.is_data {
             return self.stream_bytes(offset, length).await;
         }
-        if length == 0 {
-            return Ok(Vec::new());
-        }
-        match read(&self.node, offset, length, Wait::Never) {
-            Err(Error::WouldBlock) => {
-                let node = self.node.clone();
-                let read = move || read(&node, offset, length, Wait::Allowed);
-                self.volume.site.pool.run(self.node.id(), read).await
-            }
-            other => other,
+        match self.volume.fetch(&self.node, offset, length, false).await? {
+            Payload::Bytes(bytes) => Ok(bytes),
+            Payload::File { .. } => Err(Error::Io), // nothing was to be sent
         }
     }
 
@@ -86,7 +67,7 @@ impl Open {
         self.require(Modes::WRITE)?;
         self.recall(Cause::Write).await;
         self.may_touch(offset, data.len() as u64, true)?;
-        let writing = self.writing();
+        let writing = self.begin(Cause::Write);
         let written = match (self.is_data, stability) {
             (false, _) => self.write_stream(offset, data, stability).await,
             (true, Stability::Unstable) => self.node.write_at(&self.actor.caller, offset, &data, stability),
@@ -99,11 +80,7 @@ impl Open {
         if self.is_data && written.is_ok() && stability == Stability::File {
             self.volume.absorb_written(&self.node);
         }
-        self.stream_changed(Cause::Write);
-        if written.is_ok() {
-            self.written(writing);
-        }
-        written
+        writing.end(written)
     }
 
     /// Cuts the stream off, or lets zeros follow.
@@ -141,16 +118,12 @@ impl Open {
     }
 
     async fn cut_now(&self, size: u64) -> Result<()> {
-        let writing = self.writing();
+        let cutting = self.begin(Cause::Truncate);
         let done = match self.is_data {
             true => self.node.truncate(&self.actor.caller, size),
             false => self.truncate_stream(size).await,
         };
-        self.stream_changed(Cause::Truncate);
-        if done.is_ok() {
-            self.written(writing);
-        }
-        done
+        cutting.end(done)
     }
 
     /// Puts everything written to the stream on the disk.
@@ -178,10 +151,4 @@ impl Open {
         let (node, caller) = (self.node.clone(), self.actor.caller.clone());
         self.volume.site.pool.run(self.node.id(), move || act(&node, &caller)).await
     }
-}
-
-fn read(node: &Node, offset: u64, length: usize, wait: Wait) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    node.read_at(offset, length, &mut bytes, wait)?;
-    Ok(bytes)
 }

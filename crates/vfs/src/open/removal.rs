@@ -129,16 +129,15 @@ impl Volume {
         let (changing, folder, name) = place.claim(&self.site.busy);
         let Some(going) = self.still_there(&folder, &name, node)? else { return Ok(()) };
         let (id, sidecar) = (folder.id(), sidecar_name(&name));
-        let own = self.own(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
+        let mut operation = self.change_stream(actor, node, Stream::Data, Cause::Remove);
+        operation.announce(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
         let found = Found { attributes: folder.attributes()?, object: folder.clone() };
         let by = self.removing(&actor.caller, &found, &name)?;
         self.remove_claimed(by, &folder, &EntryName::exact(&name)?, going.attributes.kind)?;
-        own.made();
         drop(changing);
-        self.recall_late(actor, node.id(), Cause::Remove);
         let attributes = folder.attributes()?;
         let folder = Found { object: folder, attributes };
-        self.entry_changed(actor, &folder, &name, &going, Happened::Removed);
+        operation.commit_entry(&folder, &name, &going, Happened::Removed);
         Ok(())
     }
 

@@ -31,6 +31,7 @@ impl Open {
         if length == 0 {
             return Ok(());
         }
+        let punching = self.begin(Cause::Write);
         let done = match self.is_data {
             true => self.on_data(move |node, caller| node.punch(caller, offset, length)).await,
             false => Err(Error::NotSupported),
@@ -39,8 +40,7 @@ impl Open {
             Err(Error::NotSupported) => self.write_zeros(offset, length).await,
             other => other,
         };
-        self.stream_changed(Cause::Write);
-        done
+        punching.end(done)
     }
 
     async fn write_zeros(&self, offset: u64, length: u64) -> Result<()> {
@@ -99,14 +99,14 @@ impl Open {
         source.may_touch(from, length, false)?;
         self.before_write(to, length, Cause::Write).await?;
         from.checked_add(length).and(to.checked_add(length)).ok_or(Error::FileTooLarge)?;
+        let copying = self.begin(Cause::Write);
         let copied = match self.copy_in_host(source, from, to, length).await {
             Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {
                 self.copy_by_pieces(source, from, to, length).await
             }
             other => other,
         };
-        self.stream_changed(Cause::Write);
-        copied
+        copying.end(copied)
     }
 
     async fn copy_in_host(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
@@ -160,10 +160,10 @@ impl Open {
             return Ok(());
         }
         let input = source.node.clone();
+        let cloning = self.begin(Cause::Write);
         let cloned =
             self.on_data(move |node, caller| node.clone_range(caller, &*input, from, to, length)).await;
-        self.stream_changed(Cause::Write);
-        cloned
+        cloning.end(cloned)
     }
 
     /// Makes everything that the file is besides its data a copy of another one's: its fork and named streams, Mac
@@ -183,9 +183,11 @@ impl Open {
             }
         }
         // Last, as it has the times.
-        self.with_streams(move |streams, caller, file| streams.take_besides(caller, file, &besides)).await?;
-        self.stream_changed(Cause::Attributes);
-        Ok(())
+        let copying = self.begin(Cause::Attributes);
+        let taken = self
+            .with_streams(move |streams, caller, file| streams.take_besides(caller, file, &besides))
+            .await;
+        copying.end(taken)
     }
 
     async fn copy_stream(&self, source: &Open, which: Which) -> Result<()> {

@@ -2,14 +2,16 @@
 
 use bytes::Bytes;
 
-use super::{Actor, Change, ReadData};
+use super::{Actor, Change, Node, ReadData};
 use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
-use crate::state::Cause;
+use crate::state::{Cause, Stream};
 use crate::{Access, Error, Payload, Result, Volume};
 
-/// Reads of at least this many bytes are sent from the page cache where they can be; shorter ones are cheaper copied.
-const SEND_FROM_FILE: usize = 32 * 1024;
+/// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
+const SENT: usize = 32 * 1024;
+/// The same if the length of the file has to be asked for first, which is one more call.
+pub(crate) const SENT_BLINDLY: usize = 64 * 1024 + 1;
 
 impl Volume {
     /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.
@@ -18,40 +20,35 @@ impl Volume {
         self.may_read(actor, node.id(), offset, length)?;
         let by = self.acting(&actor.caller, of, Rights::READ_DATA)?;
         node.prepare(by, &attributes, Access::READ, true)?;
-        let left = attributes.size.saturating_sub(offset);
-        let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
-        let end = length as u64 == left;
+        let (length, end) = within(attributes.size, offset, length);
+        let payload = self.fetch(node, offset, length, length >= SENT).await?;
+        let end = end || payload.len() < length;
+        Ok(ReadData { payload, end, attributes })
+    }
+
+    /// The bytes of a data fork that its reader may read: a range of the file if it may be `sent` and is all in memory; a
+    /// copy if it is short or partly in memory; else a thread of the pool reads it.
+    pub(crate) async fn fetch(&self, node: &Node, offset: u64, length: usize, sent: bool) -> Result<Payload> {
         if length == 0 {
-            return Ok(ReadData { payload: Payload::Bytes(Vec::new()), end, attributes });
+            return Ok(Payload::Bytes(Vec::new()));
         }
-        if length >= SEND_FROM_FILE
-            && let Some(fd) = node.resident(offset, length as u64)
-        {
-            return Ok(ReadData { payload: Payload::File { fd, offset, length }, end, attributes });
+        if sent && let Some(fd) = node.resident(offset, length as u64) {
+            return Ok(Payload::File { fd, offset, length });
         }
-        let mut bytes = Vec::new();
-        match node.read_at(offset, length, &mut bytes, Wait::Never) {
-            Ok(_) => {}
+        match copy(node, offset, length, Wait::Never) {
             Err(Error::WouldBlock) => {
-                let node = node.clone();
-                let read = move || {
-                    let mut bytes = Vec::new();
-                    node.read_at(offset, length, &mut bytes, Wait::Allowed)?;
-                    Ok(bytes)
-                };
-                bytes = self.site.pool.run(of.object.id(), read).await?;
+                let reading = node.clone();
+                let read = move || copy(&reading, offset, length, Wait::Allowed);
+                self.site.pool.run(node.id(), read).await
             }
-            Err(error) => return Err(error),
+            copied => copied,
         }
-        let end = end || bytes.len() < length;
-        Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes })
     }
 
     /// Whether a read would be answered with a range of the file that is in memory: it then takes no memory of the server.
     pub fn is_resident(&self, of: &Found, offset: u64, length: usize) -> bool {
-        let left = usize::try_from(of.attributes.size.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let length = length.min(left);
-        length == 0 || length >= SEND_FROM_FILE && of.object.resident(offset, length as u64).is_some()
+        let (length, _) = within(of.attributes.size, offset, length);
+        length == 0 || length >= SENT && of.object.resident(offset, length as u64).is_some()
     }
 
     /// Writes `data` at `offset`. A write that must be on the disk waits for it elsewhere.
@@ -66,6 +63,7 @@ impl Volume {
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
         self.may_alter(to)?;
         self.may_write(actor, node.id(), offset, data.len())?;
+        let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
         let by = self.acting(caller, to, Rights::WRITE_DATA)?;
         node.prepare(by, &before, Access::WRITE, true)?;
         if stability == Stability::Unstable {
@@ -78,8 +76,7 @@ impl Volume {
         if stability == Stability::File {
             self.absorb_written(node);
         }
-        self.unheard(node);
-        self.recall_late(actor, node.id(), Cause::Write);
+        operation.commit();
         Ok(Change { before, after: node.attributes()? })
     }
 
@@ -97,4 +94,17 @@ impl Volume {
         let (root, backend) = (self.backend.root()?.object.id(), self.backend.clone());
         self.site.pool.run(root, move || backend.sync()).await
     }
+}
+
+/// How much of a range is in a file of this size, and whether it reaches the end.
+pub(crate) fn within(size: u64, offset: u64, length: usize) -> (usize, bool) {
+    let left = size.saturating_sub(offset);
+    let length = length.min(usize::try_from(left).unwrap_or(usize::MAX));
+    (length, length as u64 == left)
+}
+
+fn copy(node: &Node, offset: u64, length: usize, wait: Wait) -> Result<Payload> {
+    let mut bytes = Vec::new();
+    node.read_at(offset, length, &mut bytes, wait)?;
+    Ok(Payload::Bytes(bytes))
 }

@@ -6,8 +6,9 @@ use super::{Actor, Change, Node, Volume};
 use crate::backend::{Found, RenameMode};
 use crate::entry_name::{EntryName, Target};
 use crate::events::{Aspects, Happened};
-use crate::local::{Own, What};
+use crate::local::What;
 use crate::mac::layout::sidecar_name;
+use crate::operation::Operation;
 use crate::state::Cause;
 use crate::{Error, Result};
 
@@ -53,7 +54,7 @@ impl Volume {
         self.may_move_away((from.0, &name), (to.0, &target.there), mode)?;
         let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
         let replaced = self.concerned(actor, to.0, &target.there, Cause::Remove)?;
-        let own = self.own_move((from.0, &name), (to.0, &target), mode);
+        let operation = self.begin_move(actor, (from.0, &name), (to.0, &target), mode);
         let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;
         let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
         let (from, to) = ((from.0, &name), (to.0, &target));
@@ -67,13 +68,19 @@ impl Volume {
                 moved(&replaced, (&to.0.object, ended_as), &from.0.object, &name);
             }
         })?;
-        own.made();
+        operation.commit();
         self.tell_moved(actor, Moved { from, to, mode, moving, replaced, name: ended_as });
         let change = Change { before, after: from.0.object.attributes()? };
         Ok((change, Change { before: before_to, after: to.0.object.attributes()? }))
     }
 
-    fn own_move(&self, from: (&Found, &EntryName<'_>), to: (&Found, &Target<'_>), mode: RenameMode) -> Own {
+    fn begin_move<'a>(
+        &'a self,
+        actor: &'a Actor,
+        from: (&Found, &EntryName<'_>),
+        to: (&Found, &Target<'_>),
+        mode: RenameMode,
+    ) -> Operation<'a> {
         let (source, target) = (from.0.object.id(), to.0.object.id());
         let (leaves, comes) = match mode {
             RenameMode::Exchange => (What::Anything, What::Anything),
@@ -91,7 +98,7 @@ impl Volume {
         if there != ends_as {
             places.extend([(target, &**ends_as, comes), (target, &sidecars[2], What::Anything)]);
         }
-        self.own(&places)
+        self.change_entries(actor, &places)
     }
 
     fn tell_moved(&self, actor: &Actor, moved: Moved<'_>) {

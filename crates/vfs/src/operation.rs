@@ -1,0 +1,110 @@
+//! A change that a client makes, from its first question to the last notice.
+//!
+//! ```text
+//! ask others' leases ─► announce the echo ─► (the change itself) ─► commit ─► echo known ─► subscribers told
+//!                                                               └► drop ─► kept details forgotten ─► late leases asked
+//! ```
+//!
+//! Whoever makes a change begins an [`Operation`] for it, makes it and commits it. If the change fails, the operation is
+//! dropped: what was taken for the echo was then somebody else's doing, and nobody is told. What must happen in either case,
+//! because a failed change may have been made in part, is done when the operation is dropped.
+
+use std::sync::Arc;
+
+use crate::backend::Found;
+use crate::events::{Aspects, Change, Happened};
+use crate::local::{DATA, Own, What};
+use crate::state::{Cause, Stream};
+use crate::volume::{Actor, Node};
+use crate::{FileId, Kind, Result, Volume};
+
+/// A change that is being made.
+#[must_use = "it is committed when the change was made"]
+pub(crate) struct Operation<'a> {
+    volume: &'a Volume,
+    actor: &'a Actor,
+    /// The stream of a file that is changed: leases on it that are granted meanwhile are asked for after the change.
+    changed: Option<(&'a Node, Stream, Cause)>,
+    own: Option<Own>,
+}
+
+impl Volume {
+    /// Begins a change of entries of folders, whose echo is announced.
+    pub(crate) fn change_entries<'a>(
+        &'a self,
+        actor: &'a Actor,
+        places: &[(FileId, &[u8], What)],
+    ) -> Operation<'a> {
+        Operation { volume: self, actor, changed: None, own: Some(self.own(places)) }
+    }
+
+    /// Begins a change of a file's data or attributes. Others' leases that it collides with are asked for: if there are
+    /// any, this is `LeaseRecall`.
+    pub(crate) fn change_file<'a>(
+        &'a self,
+        actor: &'a Actor,
+        file: &'a Node,
+        cause: Cause,
+    ) -> Result<Operation<'a>> {
+        self.recall(actor, file.id(), cause)?;
+        Ok(self.change_stream(actor, file, Stream::Data, cause))
+    }
+
+    /// Begins a change of a stream whose leases were asked for.
+    pub(crate) fn change_stream<'a>(
+        &'a self,
+        actor: &'a Actor,
+        file: &'a Node,
+        stream: Stream,
+        cause: Cause,
+    ) -> Operation<'a> {
+        Operation { volume: self, actor, changed: Some((file, stream, cause)), own: None }
+    }
+}
+
+impl Operation<'_> {
+    /// Announces the echo of the change.
+    pub(crate) fn announce(&mut self, places: &[(FileId, &[u8], What)]) {
+        self.own = Some(self.volume.own(places));
+    }
+
+    /// The change was made.
+    pub(crate) fn commit(mut self) {
+        self.own.take().into_iter().for_each(Own::made);
+    }
+
+    /// The change was made, and this is what happened to an entry of a folder.
+    pub(crate) fn commit_entry(self, folder: &Found, name: &[u8], file: &Found, what: Happened) {
+        let (volume, actor) = (self.volume, self.actor);
+        self.commit();
+        volume.entry_changed(actor, folder, name, file, what);
+    }
+
+    /// The change was made, and a file at this place has been modified. Its folder has the same entries.
+    pub(crate) fn commit_modified(self, place: (&Node, Arc<[u8]>), file: (FileId, Kind), aspects: Aspects) {
+        let (volume, by) = (self.volume, Some(self.actor.party.client));
+        self.commit();
+        volume.publish(&**place.0, || Change {
+            folder: place.0.id(),
+            name: place.1,
+            file: Some(file.0),
+            of: file.1,
+            what: Happened::Modified(aspects),
+            by,
+        });
+    }
+
+    /// The same for the data of an open file.
+    pub(crate) fn commit_data(self, place: (&Node, Arc<[u8]>), file: &Node) {
+        self.commit_modified(place, (file.id(), file.kind()), DATA);
+    }
+}
+
+impl Drop for Operation<'_> {
+    fn drop(&mut self) {
+        if let Some((node, stream, cause)) = &self.changed {
+            self.volume.unheard(node);
+            self.volume.recall_stream_late(self.actor, node.id(), stream, *cause);
+        }
+    }
+}
