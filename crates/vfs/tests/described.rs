@@ -1,4 +1,4 @@
-//! What describes a file: metadata, old attributes, the list of its streams. On the memory and the host backend.
+//! What describes a file: metadata, extended attributes, the list of its streams. On the memory and the host backend.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
@@ -8,13 +8,13 @@ use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
-use vfs::backend::{Found, NewKind, Stability, XattrMode};
+use vfs::backend::{Found, NewKind, Stability};
 use vfs::events::{Aspects, Event, Filter, Happened, Scope, Seen};
 use vfs::mac::{DosAttributes, Metadata};
 use vfs::state::{ClientId, Modes, Party, Stream};
 use vfs::{
-    Actor, Attributes, Beside, Caller, Error, FileId, Kind, MAX_EA_BYTES, MAX_EA_NAME, OpenOptions, Time,
-    Volume, VolumeOptions,
+    Actor, Attributes, Beside, Caller, Error, FileId, Kind, OpenOptions, Time, Volume, VolumeOptions, Xattr,
+    XattrChange,
 };
 
 /// A volume on each backend, the folder of the host if it has one, and who acts.
@@ -96,7 +96,7 @@ fn only_the_owner_and_who_may_write_change_metadata() {
     let (_, file) = make(&volume, &user(10), b"a");
     let hide = |metadata: &mut Metadata| metadata.set_hidden(true);
     assert_eq!(volume.change_metadata(&user(11), &file, None, hide), Err(Error::AccessDenied));
-    assert_eq!(volume.set_eas(&user(11), &file, None, &[(b"A", Some(b"x"))]), Err(Error::AccessDenied));
+    assert_eq!(volume.change_xattrs(&user(11), &file, None, |_| Ok(Vec::new())), Err(Error::AccessDenied));
     assert_eq!(volume.change_metadata(&user(10), &file, None, hide), Ok(()));
     let options = VolumeOptions { read_only: true, ..VolumeOptions::default() };
     let volume = Volume::new(Arc::new(Memory::ticking()), options);
@@ -151,51 +151,26 @@ fn who_watches_the_folder_hears_once_and_who_did_it() {
 }
 
 #[test]
-fn old_attributes_ignore_case_and_stay_below_their_limits() {
+fn extended_attributes_are_changed_by_name_and_all_of_them_or_none() {
     for (volume, dir, actor) in volumes() {
         let (root, file) = make(&volume, &actor, b"a");
-        let set =
-            |changes: &[(&[u8], Option<&[u8]>)]| volume.set_eas(&actor, &file, beside(&root, b"a"), changes);
-        let all = || {
-            let eas = volume.eas(&file).unwrap();
-            eas.iter()
-                .map(|ea| format!("{}={}", ea.name.escape_ascii(), ea.value.escape_ascii()))
-                .collect::<Vec<_>>()
+        let change = |changes: &[XattrChange]| {
+            volume.change_xattrs(&actor, &file, beside(&root, b"a"), |_| Ok(changes.to_vec()))
         };
-        assert!(all().is_empty());
-        set(&[(b".type", Some(b"text")), (b"Note", Some(b"\0\xff"))]).unwrap();
-        assert_eq!(all(), [".type=text", "Note=\\x00\\xff"]);
-        assert_eq!(file.object.xattr(b"user.fourfold.ea.Note").unwrap(), b"\0\xff");
-        set(&[(b"NOTE", Some(b"n")), (b".TYPE", None), (b"none", None)]).unwrap();
-        assert_eq!(all(), ["Note=n"]);
-        assert_eq!(set(&[(b"", Some(b"x"))]), Err(Error::InvalidName));
-        assert_eq!(set(&[(&[b'x'; MAX_EA_NAME + 1], Some(b"x"))]), Err(Error::NameTooLong));
-        assert_eq!(set(&[(b"Ok", Some(b"x")), (b"big", Some(&vec![1; MAX_EA_BYTES]))]), Err(Error::TooMany));
-        assert_eq!(all(), ["Note=n"], "none of them, if not all");
+        let set = |name: &[u8], value: &[u8]| (name.to_vec(), Some(value.to_vec()));
+        assert_eq!(volume.xattrs(&file), Ok(Vec::new()));
+        change(&[set(b"note", b"\0\xff"), set(b"Note", b"n")]).unwrap();
+        assert_eq!(file.object.xattr(b"user.fourfold.ea.note").unwrap(), b"\0\xff");
+        change(&[(b"note".to_vec(), None)]).unwrap();
+        let one = vec![Xattr { name: b"Note".to_vec(), value: b"n".to_vec() }];
+        assert_eq!(volume.xattrs(&file), Ok(one.clone()));
+        for (bad, error) in
+            [(&b""[..], Error::InvalidName), (b"\0", Error::InvalidName), (&[b'x'; 239], Error::NameTooLong)]
+        {
+            assert_eq!(change(&[set(b"other", b"x"), set(bad, b"x")]), Err(error));
+        }
+        assert_eq!(volume.xattrs(&file), Ok(one), "none of them, if not all");
         assert!(!volume.has_streams(&file).unwrap(), "they are no streams");
-        drop(dir);
-    }
-}
-
-/// Earlier versions stored every name in capitals.
-#[test]
-fn an_old_attribute_in_capitals_is_found_and_takes_the_case_in_which_it_is_set_next() {
-    for (volume, dir, actor) in volumes() {
-        let (root, file) = make(&volume, &actor, b"a");
-        file.object.set_xattr(&actor.caller, b"user.fourfold.ea.ONE", b"1", XattrMode::Set).unwrap();
-        let set = |name: &[u8], value: &[u8]| {
-            volume.set_eas(&actor, &file, beside(&root, b"a"), &[(name, Some(value))]).unwrap();
-            let eas = volume.eas(&file).unwrap();
-            eas.iter().map(|ea| (ea.name.clone(), ea.value.clone())).collect::<Vec<_>>()
-        };
-        let one = |name: &[u8], value: &[u8]| vec![(name.to_vec(), value.to_vec())];
-        assert_eq!(set(b"one", b"2"), one(b"one", b"2"));
-        assert_eq!(file.object.xattr(b"user.fourfold.ea.ONE").err(), Some(Error::NoSuchAttribute));
-        assert_eq!(set(b"ONE", b"3"), one(b"one", b"3"));
-        // What a crash between setting the new name and removing the old one leaves.
-        file.object.set_xattr(&actor.caller, b"user.fourfold.ea.ONE", b"1", XattrMode::Set).unwrap();
-        assert_eq!(set(b"other", b""), one(b"one", b"3"));
-        assert_eq!(set(b"One", b""), Vec::new(), "both go");
         drop(dir);
     }
 }

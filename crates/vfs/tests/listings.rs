@@ -187,10 +187,11 @@ fn rich_details_say_what_there_is_and_hear_of_changes() {
             metadata.dos = DosAttributes::ARCHIVE;
         })
         .unwrap();
-    disk.volume.set_eas(&disk.me, &file, place, &[(b"name", Some(b"value"))]).unwrap();
+    let one = |_| Ok(vec![(b"name".to_vec(), Some(b"value".to_vec()))]);
+    disk.volume.change_xattrs(&disk.me, &file, place, one).unwrap();
     let rich = disk.rich(&name);
     assert_eq!((rich.dos, rich.finder_info, rich.plain), (DosAttributes::ARCHIVE, info, false));
-    assert_eq!((rich.ea_count, rich.ea_bytes, rich.has_streams), (1, 9, false));
+    assert_eq!((rich.xattr_count, rich.xattr_bytes, rich.has_streams), (1, 9, false));
     file.object.set_xattr(&disk.me.caller, b"user.tag", b"red", XattrMode::Set).unwrap();
     assert!(disk.rich(&name).has_streams);
     // A local program brings a fork of 5 bytes: RFC 1740, the fork (2) at 38.

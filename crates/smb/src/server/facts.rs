@@ -5,6 +5,7 @@ use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Attributes, FileId, Kind, Volume};
 
 use super::context::Context;
+use super::extended_attributes;
 use super::hiding;
 use super::open::File;
 use crate::wire::Status;
@@ -65,7 +66,7 @@ pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttrib
 
 /// What a file's extended attributes take together, MS-FSCC 2.4.13; 0 when it has none.
 pub(super) fn ea_size(file: &File) -> Result<u32, Status> {
-    let eas = file.open.volume().eas(&file.open.found()?)?;
+    let eas = extended_attributes::of(file.open.volume(), &file.open.found()?)?;
     let bytes = eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>();
     Ok(ea_size_of(eas.len() as u32, bytes as u32))
 }

@@ -25,6 +25,7 @@ pub(crate) mod crypto;
 mod dispatch;
 mod durable;
 mod echo;
+mod extended_attributes;
 mod facts;
 mod flush;
 mod hiding;

@@ -202,8 +202,12 @@ impl Walk<'_> {
         if begins_with_dot(name) {
             shown = facts::hidden(shown);
         }
-        let facts =
-            self.facts(attributes, rich.created, shown, facts::ea_size_of(rich.ea_count, rich.ea_bytes));
+        let facts = self.facts(
+            attributes,
+            rich.created,
+            shown,
+            facts::ea_size_of(rich.xattr_count, rich.xattr_bytes),
+        );
         let mac = match &self.mac {
             Some(mac) => Some(mac.of(self.tree, caller, folder, entry.name(), &rich)?),
             None => None,

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use wire::{Malformed, Reader};
 
 use super::context::{Context, Failure, Outcome, Reply};
+use super::extended_attributes;
 use super::open::{File, Open, What};
 use crate::wire::Status;
 use crate::wire::fscc::file_info::{self as info, ModeFlags};
@@ -115,17 +116,7 @@ fn set_mode(file: &File, mode: ModeFlags) -> Result<(), Status> {
 async fn set_eas(open: &Open, file: &File, data: &[u8]) -> Result<(), Status> {
     open.require(AccessMask::WRITE_EA)?;
     let eas = ea::decode(&mut Reader::new(data)).map_err(|_| Status::EA_LIST_INCONSISTENT)?;
-    let changes: Vec<_> = eas.iter().map(|ea| (&ea.name[..], Some(&ea.value[..]))).collect();
-    file.open.set_eas(&changes).await.map_err(ea_status)
-}
-
-/// What is wrong with extended attributes that are to be set.
-pub(super) fn ea_status(error: vfs::Error) -> Status {
-    match error {
-        vfs::Error::InvalidName | vfs::Error::NameTooLong => Status::INVALID_EA_NAME,
-        vfs::Error::TooMany | vfs::Error::NoSpace | vfs::Error::FileTooLarge => Status::EA_TOO_LARGE,
-        other => other.into(),
-    }
+    extended_attributes::set(&file.open, &eas).await
 }
 
 /// FilePipeInformation: messages are read as such or as bytes, which is the same to us. Waiting is the client's.

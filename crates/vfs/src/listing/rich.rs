@@ -9,7 +9,7 @@ use crate::backend::Glance;
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata};
 use crate::streams::{self, File};
-use crate::{Caller, Error, Kind, Result, Time, old_attributes};
+use crate::{Caller, Error, Kind, Result, Time, xattrs};
 
 /// An entry with what only some protocols show.
 #[derive(Debug, Clone, Copy)]
@@ -30,10 +30,10 @@ pub struct Rich {
     pub fork_len: u64,
     /// Whether it has named streams.
     pub has_streams: bool,
-    /// How many old extended attributes it has.
-    pub ea_count: u32,
+    /// How many extended attributes it has: [`crate::Volume::xattrs`].
+    pub xattr_count: u32,
     /// The bytes of their names and values.
-    pub ea_bytes: u32,
+    pub xattr_bytes: u32,
     /// Whether it may have an ACL, of ours or the host's: its mode does not say everything.
     pub has_acl: bool,
     /// Whether it has none of all this: nothing but data and the host's attributes.
@@ -61,8 +61,8 @@ struct More {
     /// A date that [`Nanos`] does not hold.
     far_created: Option<Time>,
     fork_len: u64,
-    ea_count: u32,
-    ea_bytes: u32,
+    xattr_count: u32,
+    xattr_bytes: u32,
 }
 
 impl Page {
@@ -115,8 +115,8 @@ fn rich(details: Details, facts: &Facts) -> Rich {
         finder_info: more.finder_info,
         fork_len: more.fork_len,
         has_streams: facts.has_streams,
-        ea_count: more.ea_count,
-        ea_bytes: more.ea_bytes,
+        xattr_count: more.xattr_count,
+        xattr_bytes: more.xattr_bytes,
         has_acl: facts.has_acl,
         plain: facts.plain,
     }
@@ -148,15 +148,15 @@ impl Listing {
             return Ok((details, Facts { dos, created, plain, has_streams, has_acl, stored, more: None }));
         }
         let (metadata, fork_len) = self.described(caller, name, &glance, beside)?;
-        let eas = self.eas(caller, name, &glance)?;
+        let xattrs = xattrs::among(|xattr| self.xattr(caller, name, xattr), &glance.xattrs)?;
         let more = More {
             finder_info: metadata.finder_info_with_date(),
             bits: metadata.bits,
             backup: metadata.times.backup,
             far_created: metadata.times.created.filter(|created| Nanos::new(*created).is_none()),
             fork_len,
-            ea_count: eas.len() as u32,
-            ea_bytes: eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>() as u32,
+            xattr_count: xattrs.len() as u32,
+            xattr_bytes: xattrs.iter().map(|one| one.name.len() + one.value.len()).sum::<usize>() as u32,
         };
         let has_streams = in_store || streams::has_stream(&glance.xattrs);
         let more = (more != More::default()).then(|| Box::new(more));
@@ -182,10 +182,6 @@ impl Listing {
         }
         let read = |xattr: &[u8]| self.xattr(caller, name, xattr);
         Ok((streams::load_from(&read, &glance.xattrs)?.0, 0))
-    }
-
-    fn eas(&self, caller: &Caller, name: &[u8], glance: &Glance) -> Result<Vec<old_attributes::Ea>> {
-        old_attributes::of(&|xattr| self.xattr(caller, name, xattr), &glance.xattrs)
     }
 
     fn xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {

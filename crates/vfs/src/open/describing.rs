@@ -6,9 +6,8 @@ use crate::acl::AclChange;
 use crate::backend::Found;
 use crate::coherence::RECALL_DEADLINE;
 use crate::mac::Metadata;
-use crate::old_attributes::EaChange;
 use crate::state::{Cause, Stream};
-use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume};
+use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
 
 /// How often a change is begun anew because somebody got a lease on the file meanwhile.
 const MOST_TRIES: usize = 8;
@@ -30,9 +29,9 @@ impl Open {
         self.describing(|actor, of, place| self.volume.change_metadata(actor, of, place, &change)).await
     }
 
-    /// Changes some of the file's old extended attributes. Waits for others' caches.
-    pub async fn set_eas(&self, changes: &[EaChange<'_>]) -> Result<()> {
-        self.describing(|actor, of, place| self.volume.set_eas(actor, of, place, changes)).await
+    /// Changes the file's extended attributes as in [`Volume::change_xattrs`]. Waits for others' caches.
+    pub async fn change_xattrs(&self, plan: impl Fn(Vec<Xattr>) -> Result<Vec<XattrChange>>) -> Result<()> {
+        self.describing(|actor, of, place| self.volume.change_xattrs(actor, of, place, &plan)).await
     }
 
     /// Changes owner, group or entries of the file's ACL. Waits for others' caches.

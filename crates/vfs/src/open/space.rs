@@ -167,7 +167,7 @@ impl Open {
     }
 
     /// Makes everything that the file is besides its data a copy of another one's: its fork and named streams, Mac
-    /// metadata, flags and old attributes. Streams that only this file has stay. Both opens must have been told where
+    /// metadata, flags and extended attributes. Streams that only this file has stay. Both opens must have been told where
     /// their files are.
     pub async fn copy_streams_from(&self, source: &Open) -> Result<()> {
         source.require(Modes::READ)?;

@@ -3,7 +3,7 @@
 use super::{File, StreamInfo, Streams, found};
 use crate::backend::XattrMode;
 use crate::mac::Metadata;
-use crate::{Access, Caller, Error, Result, old_attributes};
+use crate::{Access, Caller, Error, Result, xattrs};
 
 /// What a file is besides its data, its fork's and streams' bytes excepted.
 pub struct Besides {
@@ -14,29 +14,29 @@ pub struct Besides {
     /// The length of the resource fork.
     pub fork_len: u64,
     /// Host names and values.
-    old_attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    xattrs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Streams {
     /// What a file is besides its data.
     pub fn besides(&self, caller: &Caller, file: &File<'_>) -> Result<Besides> {
-        let mut old_attributes = Vec::new();
+        let mut xattrs = Vec::new();
         for name in found(file.object.list_xattrs())?.unwrap_or_default() {
-            if name.starts_with(old_attributes::PREFIX)
+            if name.starts_with(xattrs::PREFIX)
                 && let Some(value) = found(file.object.xattr(&name))?
             {
-                old_attributes.push((name, value));
+                xattrs.push((name, value));
             }
         }
         let (streams, fork_len) = (self.streams(caller, file)?, self.fork_len(file)?);
-        Ok(Besides { metadata: self.load(file)?.0, streams, fork_len, old_attributes })
+        Ok(Besides { metadata: self.load(file)?.0, streams, fork_len, xattrs })
     }
 
     /// Makes the small parts of a file those of another one, as far as the host has room for them.
     pub fn take_besides(&self, caller: &Caller, file: &File<'_>, of: &Besides) -> Result<()> {
         file.require(caller, Access::WRITE)?;
         self.store(caller, file, &of.metadata)?;
-        for (name, value) in &of.old_attributes {
+        for (name, value) in &of.xattrs {
             match file.object.set_xattr(&Caller::root(), name, value, XattrMode::Set) {
                 Err(Error::NotSupported) => break,
                 other => other?,

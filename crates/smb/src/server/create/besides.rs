@@ -4,9 +4,9 @@ use vfs::acl::{AclChange, CreateAcl, Who};
 use vfs::{Caller, Error};
 use wire::Reader;
 
+use crate::server::extended_attributes;
 use crate::server::mac::aces::{self, Taken};
 use crate::server::security;
-use crate::server::set_info::ea_status;
 use crate::wire::Status;
 use crate::wire::create_context::request::Context as AskedContext;
 use crate::wire::fscc::ea::{self, FullEa};
@@ -78,8 +78,7 @@ impl Besides {
             open.set_acl(&owners).await?;
         }
         if !self.eas.is_empty() {
-            let changes: Vec<_> = self.eas.iter().map(|ea| (&ea.name[..], Some(&ea.value[..]))).collect();
-            open.set_eas(&changes).await.map_err(ea_status)?;
+            extended_attributes::set(open, &self.eas).await?;
         }
         if self.allocation > 0 {
             // Anything else is a wish, of somebody who may not even write.

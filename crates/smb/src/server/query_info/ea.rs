@@ -2,11 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use vfs::Ea;
+use vfs::Xattr;
 use wire::Writer;
 
 use super::reply;
 use crate::server::context::Outcome;
+use crate::server::extended_attributes;
 use crate::server::open::{File, Open};
 use crate::wire::Status;
 use crate::wire::fscc::ea::{self, EaFlags, FullEa};
@@ -16,7 +17,7 @@ use crate::wire::security::AccessMask;
 /// Those that are named, or those from an index, the beginning, or the last answer on.
 pub(super) fn answer(open: &Open, file: &File, request: &Request<'_>) -> Outcome {
     open.require(AccessMask::READ_EA)?;
-    let all = file.open.volume().eas(&file.open.found()?)?;
+    let all = extended_attributes::of(file.open.volume(), &file.open.found()?)?;
     let room = request.output_buffer_length as usize;
     let single = request.flags.has(Flags::RETURN_SINGLE_ENTRY);
     if !request.input.is_empty() {
@@ -40,7 +41,7 @@ pub(super) fn answer(open: &Open, file: &File, request: &Request<'_>) -> Outcome
 }
 
 /// Where the answer begins in the list.
-fn first(file: &File, all: &[Ea], request: &Request<'_>) -> Result<usize, Status> {
+fn first(file: &File, all: &[Xattr], request: &Request<'_>) -> Result<usize, Status> {
     if all.is_empty() {
         return Err(Status::NO_EAS_ON_FILE);
     }
@@ -61,7 +62,7 @@ fn first(file: &File, all: &[Ea], request: &Request<'_>) -> Result<usize, Status
 }
 
 /// The attributes of these names, in their order; one that is not there has an empty value.
-fn named(all: &[Ea], input: &[u8]) -> Result<Vec<FullEa>, Status> {
+fn named(all: &[Xattr], input: &[u8]) -> Result<Vec<FullEa>, Status> {
     let names = ea_names(input).map_err(|_| Status::EA_LIST_INCONSISTENT)?;
     let find = |name: &[u8]| match all.iter().find(|ea| ea.name.eq_ignore_ascii_case(name)) {
         Some(ea) => full(ea),
@@ -70,7 +71,7 @@ fn named(all: &[Ea], input: &[u8]) -> Result<Vec<FullEa>, Status> {
     Ok(names.into_iter().map(find).collect())
 }
 
-fn full(ea: &Ea) -> FullEa {
+fn full(ea: &Xattr) -> FullEa {
     FullEa { flags: EaFlags::NONE, name: ea.name.clone(), value: ea.value.clone() }
 }
 
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_there_has_an_empty_value() {
-        let all = [Ea { name: b"One".to_vec(), value: b"1".to_vec() }];
+        let all = [Xattr { name: b"One".to_vec(), value: b"1".to_vec() }];
         let input = b"\x0c\0\0\0\x03ONE\0\0\0\0\0\0\0\0\x03two\0";
         assert_eq!(named(&all, input), Ok(vec![ea("One", "1"), ea("two", "")]));
         assert_eq!(named(&all, b"\x01\0\0\0\x03one\0"), Err(Status::EA_LIST_INCONSISTENT));
