@@ -1,5 +1,6 @@
 //! AFP 2.1 to 3.4 (Apple Filing Protocol Reference) over DSI on TCP: what Macs from System 7.5 to macOS 26 speak.
 
+pub mod catalogue;
 pub mod client;
 pub mod server;
 pub mod wire;

@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
+use afp::catalogue::Catalogue;
 use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
+use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard, UnixAccounts};
 use conn::{Budget, Server, Watchdog};
 use tokio::sync::{Notify, watch};
@@ -149,7 +151,9 @@ impl Told {
 
     fn share(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Share>> {
         let volume = self.volumes.open(share, settings)?;
-        let catalogue = self.volumes.catalogue(share, &volume)?;
+        let root = volume.root().context("the folder cannot be looked at")?.object.key();
+        let catalogue = Catalogue::open(self.volumes.index(), self.volumes.identity(share)?, root)
+            .context("the index in the state folder failed")?;
         let uuid = self.volumes.mac_id(share)?;
         let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
         let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();

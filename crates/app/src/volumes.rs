@@ -13,7 +13,7 @@ use admin::{Settings, ShareSettings};
 use anyhow::Context;
 use lock::{Mutex, rank};
 use vfs::backend::host::{Host, HostOptions};
-use vfs::index::{self, Catalogue, Index};
+use vfs::index::{self, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::{CacheBudget, FileId, Site, Untrusted, Volume, VolumeOptions};
 
@@ -88,13 +88,6 @@ impl Volumes {
     /// By what Macs remember the share: the settings say, else who the volume is.
     pub(crate) fn mac_id(&self, share: &ShareSettings) -> anyhow::Result<[u8; 16]> {
         share.volume_id.map_or_else(|| Ok(self.identity(share)?.id), Ok)
-    }
-
-    /// The 32-bit numbers of the share's files.
-    pub(crate) fn catalogue(&self, share: &ShareSettings, volume: &Volume) -> anyhow::Result<Catalogue> {
-        let root = volume.root().context("the folder cannot be looked at")?.object.key();
-        let catalogue = self.index.catalogue(self.identity(share)?, root);
-        catalogue.context("the index in the state folder failed")
     }
 
     /// The share's volume; the same one as before, and as that of other shares, when it is the same folder. A volume that is not

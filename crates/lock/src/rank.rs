@@ -330,11 +330,9 @@ ranks! {
     EventQueue Known,
     // The index.
     /// One batch of the index is written at a time.
-    CatalogWriting Known,
-    /// The catalogue ids of all volumes.
-    CatalogLedgers Known,
-    /// The desktop databases of all volumes.
-    CatalogDesks Known,
+    IndexWriting Known,
+    /// The tenants of the index, for all volumes.
+    IndexTenants Known,
     /// Catalogue ids by file.
     CatalogIds Known,
     /// Files by catalogue id.
@@ -346,7 +344,7 @@ ranks! {
     /// Icons and applications of a volume.
     DesktopRows Known,
     /// What wakes the writer of the index.
-    CatalogAlarm Known,
+    IndexAlarm Known,
     // Backends.
     /// The last search for a file by its key.
     LostSearched Known,

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::rank::{AbsentClients, CatalogAlarm, EventQueue, Outbox, StateFiles, TABLE};
+use crate::rank::{AbsentClients, EventQueue, IndexAlarm, Outbox, StateFiles, TABLE};
 use crate::waiting::{self, Waiting};
 use crate::{Condvar, Mutex, Rank, RwLock};
 
@@ -72,11 +72,11 @@ fn a_lock_that_was_tried_counts_from_then_on() {
 fn a_thread_that_waits_for_a_condition_holds_nothing_else() {
     let said = panics(|| {
         let (outer, alarm, rang) =
-            (Mutex::<_, StateFiles>::new(1), Mutex::<_, CatalogAlarm>::new(2), Condvar::new());
+            (Mutex::<_, StateFiles>::new(1), Mutex::<_, IndexAlarm>::new(2), Condvar::new());
         let _outer = outer.lock();
         rang.wait_for(&mut alarm.lock(), Duration::from_millis(1));
     });
-    assert!(said.contains("waits with `CatalogAlarm` while it holds `StateFiles`"), "{said}");
+    assert!(said.contains("waits with `IndexAlarm` while it holds `StateFiles`"), "{said}");
 }
 
 #[test]

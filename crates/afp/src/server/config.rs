@@ -2,11 +2,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
-use vfs::index::Catalogue;
 use vfs::names::{Folding, Hiding};
 use vfs::{Time, Volume};
 
 use super::ids::Changed;
+use crate::catalogue::Catalogue;
 
 /// A version of the protocol, Apple Filing Protocol Reference, "AFP Version Strings".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use vfs::index::desktop::{Application, Icon, IconKey};
 use vfs::{Access, Kind};
 use wire::Writer;
 
@@ -17,6 +16,7 @@ use super::params::{Wanted, put_target};
 use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::target::{Target, is_folder};
+use crate::catalogue::desktop::{Application, Icon, IconKey};
 use crate::wire::desktop::{
     AddAppl, AddComment, AddIcon, Appl, CloseDt, Comment, FourBytes, GetAppl, GetIcon, GetIconInfo, IconInfo,
     OfFile, OpenDt, OpenDtReply, RemoveAppl,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use vfs::index::CatalogId;
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
@@ -12,6 +11,7 @@ use super::{
     acl, attribute, desktop, directory, enumerate, file, fork, id, identity, lock, login, search,
     session_control, session_notices, status, volume,
 };
+use crate::catalogue::CatalogId;
 use crate::wire::ResultCode;
 use crate::wire::command;
 

@@ -1,7 +1,6 @@
 //! Entries of a folder, as enumerations and searches tell of them: from kept listings.
 
 use vfs::backend::Found;
-use vfs::index::CatalogId;
 use vfs::mac::{FileBits, FinderInfo};
 use vfs::{Attributes, Caller, Details, Entry, Error, Kind, Page, Volume};
 use wire::Writer;
@@ -10,6 +9,7 @@ use super::config::Version;
 use super::open_volume::OpenVolume;
 use super::params::{Facts, Wanted, put};
 use super::rights::{access_rights, access_rights_by_mode};
+use crate::catalogue::CatalogId;
 use crate::wire::ResultCode;
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::enumerate::Framing;

@@ -3,7 +3,6 @@
 //! Every file has a number for ever; "creating" one says that somebody keeps it, as aliases do. Then it is also kept where
 //! the file is, so that it is found at once after a restart.
 
-use vfs::index::CatalogId;
 use vfs::{Error, Kind};
 use wire::Writer;
 
@@ -13,6 +12,7 @@ use super::open_volume::OpenVolume;
 use super::params::{Wanted, put_target};
 use super::request::{Outcome, Reply, Request};
 use super::target::Target;
+use crate::catalogue::CatalogId;
 use crate::wire::bitmap::DirBitmap;
 use crate::wire::directory::OfPlace;
 use crate::wire::id::{DeleteId, FileId, ResolveId};

@@ -2,10 +2,10 @@
 
 use lock::{Mutex, rank};
 use vfs::backend::Found;
-use vfs::index::CatalogId;
 use vfs::{Caller, HostKey, Kind, Time};
 
 use super::open_volume::OpenVolume;
+use crate::catalogue::CatalogId;
 use crate::wire::ResultCode;
 
 /// When clients last changed anything in a share, as far as they were told.

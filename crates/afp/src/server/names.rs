@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use vfs::backend::Found;
-use vfs::index::CatalogId;
 use vfs::{Caller, Error, names};
 
 use super::open_volume::OpenVolume;
+use crate::catalogue::CatalogId;
 use crate::wire::{Path, ResultCode};
 
 /// Bytes of the longest name of a file or folder in MacRoman.

@@ -1,7 +1,6 @@
 //! What clients are told of a file or folder, packed as a bitmap asks: Apple Filing Protocol Reference, "AFP File Bitmap",
 //! "AFP Directory Bitmap".
 
-use vfs::index::CatalogId;
 use vfs::mac::{FileBits, FinderFlags, FinderInfo, Metadata};
 use vfs::state::Stream;
 use vfs::{Attributes, Caller, HostKey, Kind, Time, Volume};
@@ -12,6 +11,7 @@ use super::names;
 use super::open_volume::OpenVolume;
 use super::rights;
 use super::target::{Target, is_folder};
+use crate::catalogue::CatalogId;
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::{Path, ResultCode};
 

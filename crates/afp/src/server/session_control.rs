@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use vfs::index::CatalogId;
 use vfs::names;
 
 use super::names::{long_volume_name, utf8_name};
@@ -14,6 +13,7 @@ use super::session::Session;
 use super::session_life::Name;
 use super::session_pulse::ASLEEP;
 use super::session_token::{self, MAX_NAME};
+use crate::catalogue::CatalogId;
 use crate::wire::session::{
     Asleep, DisconnectOldSession, GetSessionToken, GetSrvrMsg, ListedVolume, SessionToken, SrvrMsg,
     SrvrParms, TokenKind, Zzz,

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use vfs::index::CatalogId;
 use vfs::names;
 
 use super::config::{Config, Version};
@@ -11,6 +10,7 @@ use super::names::LONG_NAME;
 use super::request::{Outcome, Reply};
 use super::service::Service;
 use super::uam::Method;
+use crate::catalogue::CatalogId;
 use crate::wire::server_info::{Address, ServerInfo, flags};
 
 /// The port that an address without one means.

@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 
 use vfs::backend::Found;
-use vfs::index::CatalogId;
 use vfs::{Beside, Caller, Kind};
 
 use super::ids::Place;
 use super::open_volume::OpenVolume;
+use crate::catalogue::CatalogId;
 use crate::wire::path::Step;
 use crate::wire::{Path, ResultCode};
 

@@ -26,6 +26,7 @@ use super::config::{Config, Share, ShareOptions, Version};
 use super::connection::{Connection, Served};
 use super::service::Service;
 use super::session::{Session, User};
+use crate::catalogue::Catalogue;
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, Header};
 
@@ -148,7 +149,7 @@ pub(crate) fn share(index: &Index, name: &str, options: ShareOptions) -> Arc<Sha
 fn share_on(disk: Arc<dyn Backend>, index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
     let volume = Arc::new(Volume::new(disk, VolumeOptions::default()));
     let root = volume.root().unwrap().object.key();
-    let catalogue = index.catalogue(index.volume(name).unwrap(), root).unwrap();
+    let catalogue = Catalogue::open(index, index.volume(name).unwrap(), root).unwrap();
     let created = Time { secs: 1_500_000_000, nanos: 0 };
     Share::new(name, (volume, catalogue), *b"a volume's uuid!", created, options)
 }

@@ -1,7 +1,5 @@
 use std::path::{Path, PathBuf};
 
-use crate::Error;
-
 /// What the index cannot do. The words of each say what the operator can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
@@ -37,8 +35,8 @@ pub enum IndexError {
         /// What is wrong with it.
         why: String,
     },
-    /// The volume has given all its 2^32 catalogue ids.
-    #[error("every catalogue id of the volume has been given")]
+    /// A tenant has given all the numbers that it may give in a volume.
+    #[error("every number of the volume has been given")]
     Exhausted,
     /// A table that peers fill has reached its named limit.
     #[error("too many entries")]
@@ -57,7 +55,8 @@ pub enum IndexError {
 }
 
 impl IndexError {
-    pub(super) fn damaged(path: &Path, why: impl ToString) -> Self {
+    /// The file has content that the program did not write.
+    pub fn damaged(path: &Path, why: impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), why: why.to_string() }
     }
 
@@ -80,17 +79,4 @@ impl IndexError {
 fn is_about_content(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     matches!(error.kind(), InvalidData | UnexpectedEof)
-}
-
-impl From<IndexError> for Error {
-    fn from(error: IndexError) -> Self {
-        match error {
-            IndexError::Exhausted | IndexError::TooMany => Self::TooMany,
-            IndexError::TooLong => Self::NameTooLong,
-            IndexError::InUse { .. }
-            | IndexError::Newer { .. }
-            | IndexError::Damaged { .. }
-            | IndexError::Disk { .. } => Self::Io,
-        }
-    }
 }

@@ -1,32 +1,20 @@
 //! What must outlive the server and is not in the files themselves: one embedded database (redb) in the state folder,
 //! `index.redb`. It says its format version in its table `meta`, row "format".
 //!
-//! * **Catalogue ids**: 32-bit numbers for files, given on first sight and never twice. They come from blocks that the
-//!   disk knows to be taken *before* the first number of a block is given; which file has which is written behind, by
-//!   one thread, in batches. A crash loses at most the assignments of the last [`Options::interval`], never the fact
-//!   that their numbers are used: such a file gets a new number.
-//! * **Places** of files that clients keep by their ids: hints, written behind as well.
 //! * **Volumes**: the identity of each share, by its name.
-//! * **Desktops**: icons and applications of each volume, as Macs before OS X want them kept.
-//! * **Peers**: the hosts to be told of a restart.
 //! * **Boot epoch**: how often this index was opened.
+//! * **Tenants**: tables of the protocols. A protocol reads and writes them through [`Store`], or keeps the rows that changed
+//!   in memory as a [`Tenant`], and one thread writes the rows of all tenants behind, in batches.
 //!
 //! ```text
-//! catalog_id ─► remembered? ──► id                                   Index, Catalogue, Peers ─► Core ─► Books ─► Store
-//!                   │ no                                                                          └─► the writer's thread
-//!                   └─► in the database? ──► id
-//!                           │ no
-//!                           └─► next of the block ──► id, and two rows wait ─► writer ─► one commit
+//! Index ─► Core ─► Books ─► Store
+//!            │       └─► tenants of the volumes
+//!            └─► the writer's thread: batch of each tenant ─► one commit ─► they no longer wait
 //! ```
 
-mod catalogue;
-pub mod desktop;
 pub mod durable;
 mod error;
-mod ledger;
 mod peers;
-mod places;
-mod shards;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -39,28 +27,22 @@ use std::time::Duration;
 
 use redb::ReadableTable;
 
-use crate::HostKey;
-use store::{DESKTOP, META, Store};
+use store::META;
 use writer::Core;
 
-pub use catalogue::{CatalogId, Catalogue};
-pub use desktop::Desktop;
 pub use error::IndexError;
 pub use peers::{Peer, Peers};
-pub use places::KeptPlace;
+pub use store::Store;
 pub use volumes::{VOLUME_NAME_MAX, Volume, VolumeTag};
+pub use writer::{Batch, Tenant};
 
 /// The limits of an index, and what it takes from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// So many ids are reserved at a time, the next block when half of one is left. A crash wastes at most two blocks.
-    pub block: u32,
-    /// At most so many rows wait to be written (each first sight is two); a caller that finds the queue full writes it.
+    /// At most so many rows wait to be written; a caller that finds the queue full writes it.
     pub queue: usize,
     /// The writer does not wait for its time when so many rows wait.
     pub batch: usize,
-    /// At most so many rows per volume and direction are remembered beside those that wait.
-    pub cached: usize,
     /// How often the writer writes what waits.
     pub interval: Duration,
     /// Where volumes' identities come from.
@@ -69,23 +51,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            block: 65_536,
-            queue: 131_072,
-            batch: 16_384,
-            cached: 65_536,
-            interval: Duration::from_secs(1),
-            random: from_the_host,
-        }
+        Self { queue: 131_072, batch: 16_384, interval: Duration::from_secs(1), random: from_the_host }
     }
 }
 
-/// The open index. Cheap to clone; the last of its clones, catalogues and peers to go writes everything that waits and
-/// closes the file.
+/// The open index. Cheap to clone; the last of its clones to go writes everything that waits and closes the file.
 #[derive(Clone)]
 pub struct Index {
     core: Arc<Core>,
-    options: Options,
     boot_epoch: u64,
 }
 
@@ -99,7 +72,7 @@ impl Index {
     pub fn open_with(folder: &Path, options: Options) -> Result<Self, IndexError> {
         let store = Store::open(folder)?;
         let boot_epoch = count_boot(&store)?;
-        Ok(Self { core: Arc::new(Core::start(store, options)?), options, boot_epoch })
+        Ok(Self { core: Arc::new(Core::start(store, options)?), boot_epoch })
     }
 
     /// How often this index was opened, this time included: on the disk before `open` returns, so no two lives of a
@@ -110,29 +83,66 @@ impl Index {
 
     /// The identity of the volume that is shared under this name, made on first sight: then it waits for the disk.
     pub fn volume(&self, name: &str) -> Result<Volume, IndexError> {
-        volumes::volume(&self.core.books.store, name, self.options.random)
+        volumes::volume(self.store(), name, self.core.books.options.random)
     }
 
-    /// The catalogue ids of a volume whose root folder is `root`. Waits for the disk the first time, to reserve ids.
-    pub fn catalogue(&self, volume: Volume, root: HostKey) -> Result<Catalogue, IndexError> {
-        let ledger = self.core.books.ledger(volume.tag)?;
-        Ok(Catalogue::new(Arc::clone(&self.core), ledger, root))
+    /// The database.
+    pub fn store(&self) -> &Store {
+        &self.core.books.store
     }
 
-    /// The monitored hosts.
-    pub fn peers(&self) -> Peers {
-        Peers::new(Arc::clone(&self.core))
+    /// The one tenant of this type and volume. It is opened the first time, and stays as long as the index is open.
+    pub fn tenant<T: Tenant>(
+        &self,
+        volume: VolumeTag,
+        open: impl FnOnce(&Store) -> Result<T, IndexError>,
+    ) -> Result<Arc<T>, IndexError> {
+        self.core.books.tenant(volume, open)
+    }
+
+    /// To be called before a tenant gets a new row: writes the rows that wait if they are too many.
+    pub fn make_room(&self) -> Result<(), IndexError> {
+        self.core.books.make_room()
+    }
+
+    /// So many rows more of a tenant wait to be written.
+    pub fn added(&self, rows: usize) {
+        self.core.books.added(rows);
+    }
+
+    /// How many rows of all tenants wait to be written.
+    pub fn rows_waiting(&self) -> usize {
+        self.core.books.rows_waiting()
+    }
+
+    /// Makes a change in memory of which no batch may have one half only.
+    pub fn between_batches<T>(&self, change: impl FnOnce() -> T) -> T {
+        self.core.books.between_batches(change)
+    }
+
+    /// Has the writer write what waits now rather than at its time.
+    pub fn write_soon(&self) {
+        self.core.books.alarm.ring();
+    }
+
+    /// Writes what waits, unless another thread has done it meanwhile: `still_needed` is asked when it is this thread's turn.
+    pub fn write_if(&self, still_needed: impl Fn() -> bool) -> Result<(), IndexError> {
+        self.core.books.write_if(still_needed)
     }
 
     /// Writes everything that waits; it is on the disk on return.
     pub fn flush(&self) -> Result<(), IndexError> {
         self.core.books.flush()
     }
+
+    /// The monitored hosts.
+    pub fn peers(&self) -> Peers {
+        Peers::new(Arc::clone(&self.core))
+    }
 }
 
 fn count_boot(store: &Store) -> Result<u64, IndexError> {
     store.write(|transaction| {
-        transaction.open_table(DESKTOP)?; // an older program's index has none
         let mut meta = transaction.open_table(META)?;
         let epoch = meta.get("boot epoch")?.map_or(0, |epoch| epoch.value()) + 1;
         meta.insert("boot epoch", epoch)?;

@@ -17,22 +17,11 @@ const PAGE_CACHE: usize = 16 << 20;
 pub(super) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 /// Share name → volume id, whose first four bytes (big endian) are the volume's tag.
 pub(super) const VOLUMES: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("volumes");
-/// Volume tag → the first catalogue id that is not reserved yet; 2^32 when none is left.
-pub(super) const RESERVED: TableDefinition<'_, u32, u64> = TableDefinition::new("reserved");
-/// (volume tag, host key) → catalogue id.
-pub(super) const IDS: TableDefinition<'_, (u32, &[u8]), u32> = TableDefinition::new("ids");
-/// (volume tag, catalogue id) → host key.
-pub(super) const KEYS: TableDefinition<'_, (u32, u32), &[u8]> = TableDefinition::new("keys");
-/// (volume tag, key) → icon or application of a volume, see `desktop.rs`.
-pub(super) const DESKTOP: TableDefinition<'_, (u32, &[u8]), &[u8]> = TableDefinition::new("desktop");
-/// (volume tag, catalogue id) → (the folder's id, name): where a file was. Made when there is the first; a program that
-/// does not know it leaves it alone.
-pub(super) const PLACES: TableDefinition<'_, (u32, u32), (u32, &[u8])> = TableDefinition::new("places");
 /// Monitored host → what its monitor wants back.
 pub(super) const PEERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("peers");
 
 /// The database file: opened, checked, and every failure of it given a meaning.
-pub(super) struct Store {
+pub struct Store {
     path: PathBuf,
     database: Database,
 }
@@ -48,12 +37,13 @@ impl Store {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// The file.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What `look` finds in the newest committed state.
-    pub(super) fn read<T>(
+    pub fn read<T>(
         &self,
         look: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
@@ -61,7 +51,7 @@ impl Store {
     }
 
     /// Makes the changes, all or none. They are on the disk on return.
-    pub(super) fn write<T>(
+    pub fn write<T>(
         &self,
         change: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
@@ -95,7 +85,7 @@ fn open_existing(path: &Path) -> Result<Option<Database>, IndexError> {
     guarded(path, || Ok(builder().create_file(file)?)).map(Some)
 }
 
-/// A new database with all its tables, complete before it gets its name.
+/// A new database with the index's own tables, complete before it gets its name.
 fn create(folder: &Path, path: &Path) -> Result<Database, IndexError> {
     let temporary = folder.join("index.redb.new");
     let database = match fresh(&temporary) {
@@ -124,11 +114,7 @@ fn fresh(path: &Path) -> Result<Database, IndexError> {
 
 fn make_tables(transaction: &WriteTransaction) -> Result<(), redb::Error> {
     transaction.open_table(VOLUMES)?;
-    transaction.open_table(RESERVED)?;
-    transaction.open_table(IDS)?;
-    transaction.open_table(KEYS)?;
     transaction.open_table(PEERS)?;
-    transaction.open_table(DESKTOP)?;
     transaction.open_table(META)?.insert("format", FORMAT)?;
     Ok(())
 }

@@ -1,8 +1,7 @@
 use redb::{ReadableTable, Table};
 
-use super::CatalogId;
 use super::IndexError;
-use super::store::{RESERVED, Store, VOLUMES};
+use super::store::{Store, VOLUMES};
 
 /// The longest share name, in bytes.
 pub const VOLUME_NAME_MAX: usize = 1024;
@@ -45,7 +44,6 @@ pub(super) fn volume(store: &Store, name: &str, random: fn() -> [u8; 16]) -> Res
         }
         let volume = Volume::new(with_free_tag(&volumes, random())?);
         volumes.insert(name, volume.id)?;
-        transaction.open_table(RESERVED)?.insert(volume.tag.0, u64::from(CatalogId::FIRST.0))?;
         Ok(volume)
     })
 }

@@ -1,18 +1,36 @@
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use lock::{Condvar, Mutex, rank};
+use redb::WriteTransaction;
 
-use super::desktop::Desk;
-use super::ledger::{Attempt, Ledger};
-use super::places::KeptPlace;
 use super::store::Store;
-use super::{CatalogId, IndexError, Options, VolumeTag};
-use crate::HostKey;
+use super::{IndexError, Options, VolumeTag};
 
-/// The open index: its file, its volumes' ledgers, and the thread that writes behind. Dropping it writes everything.
+/// Rows of a volume that change in memory and are written behind. It belongs to a protocol, which defines its tables.
+pub trait Tenant: Any + Send + Sync {
+    /// A copy of the rows to write now; `None` if there are none.
+    fn batch(&self) -> Option<Box<dyn Batch + '_>>;
+
+    /// Writes what only the end of the server decides. Called after the last batch.
+    fn close(&self, _transaction: &WriteTransaction) -> Result<(), redb::Error> {
+        Ok(())
+    }
+}
+
+/// Rows of one [`Tenant`] for one transaction.
+pub trait Batch {
+    /// Puts them into the database.
+    fn write(&self, transaction: &WriteTransaction) -> Result<(), redb::Error>;
+
+    /// They are on the disk. Returns how many rows fewer wait.
+    fn written(&self) -> usize;
+}
+
+/// The open index: its file, its tenants, and the thread that writes behind. Dropping it writes everything.
 pub(super) struct Core {
     pub(super) books: Arc<Books>,
     writer: Option<JoinHandle<()>>,
@@ -36,7 +54,7 @@ impl Drop for Core {
             tracing::error!(file = %self.books.store.path().display(), "the index's writer panicked");
         }
         if let Err(error) = self.books.close() {
-            tracing::error!(%error, "the index could not be written at its end; the newest ids are lost");
+            tracing::error!(%error, "the index could not be written at its end; the newest rows are lost");
         }
     }
 }
@@ -44,15 +62,14 @@ impl Drop for Core {
 /// What callers and the writer share.
 pub(super) struct Books {
     pub(super) store: Store,
-    options: Options,
-    ledgers: Mutex<HashMap<VolumeTag, Arc<Ledger>>, rank::CatalogLedgers>,
-    desks: Mutex<HashMap<VolumeTag, Arc<Desk>>, rank::CatalogDesks>,
-    /// Rows of all ledgers and desks that are not on the disk yet.
+    pub(super) options: Options,
+    tenants: Mutex<HashMap<(TypeId, VolumeTag), Arc<dyn Tenant>>, rank::IndexTenants>,
+    /// Rows of all tenants that are not on the disk yet.
     waiting: AtomicUsize,
     /// One batch at a time, or an older change of a row could overwrite a newer one.
-    writing: Mutex<(), rank::CatalogWriting>,
+    writing: Mutex<(), rank::IndexWriting>,
     failed: AtomicBool,
-    alarm: Alarm,
+    pub(super) alarm: Alarm,
 }
 
 impl Books {
@@ -60,8 +77,7 @@ impl Books {
         Self {
             store,
             options,
-            ledgers: Mutex::default(),
-            desks: Mutex::default(),
+            tenants: Mutex::default(),
             waiting: AtomicUsize::new(0),
             writing: Mutex::default(),
             failed: AtomicBool::new(false),
@@ -69,90 +85,34 @@ impl Books {
         }
     }
 
-    /// The one ledger of the volume.
-    pub(super) fn ledger(&self, tag: VolumeTag) -> Result<Arc<Ledger>, IndexError> {
-        let mut ledgers = self.ledgers.lock();
-        if let Some(ledger) = ledgers.get(&tag) {
-            return Ok(Arc::clone(ledger));
-        }
-        let ledger = Arc::new(Ledger::open(&self.store, tag, &self.options)?);
-        ledgers.insert(tag, Arc::clone(&ledger));
-        Ok(ledger)
-    }
-
-    /// The one desk of the volume.
-    pub(super) fn desk(&self, tag: VolumeTag) -> Result<Arc<Desk>, IndexError> {
-        let mut desks = self.desks.lock();
-        if let Some(desk) = desks.get(&tag) {
-            return Ok(Arc::clone(desk));
-        }
-        let desk = Arc::new(Desk::open(self, tag)?);
-        desks.insert(tag, Arc::clone(&desk));
-        Ok(desk)
-    }
-
-    /// The file's id. Waits for the disk only when more ids are asked for than it can keep up with.
-    pub(super) fn id(&self, ledger: &Ledger, key: &HostKey) -> Result<CatalogId, IndexError> {
-        if let Some(id) = ledger.remembered(key) {
-            return Ok(id);
-        }
-        loop {
-            self.make_room()?;
-            match ledger.id(&self.store, key)? {
-                Attempt::Done(id, rows) => {
-                    self.added(rows);
-                    if rows > 0 && ledger.is_low() {
-                        self.alarm.ring();
-                    }
-                    return Ok(id);
-                }
-                Attempt::NeedsNumbers => self.write_now(|| ledger.is_low())?,
-            }
-        }
-    }
-
-    /// Strikes the file out.
-    pub(super) fn forget(&self, ledger: &Ledger, key: &HostKey) -> Result<(), IndexError> {
-        self.make_room()?;
-        self.added(ledger.forget(&self.store, key)?);
-        Ok(())
-    }
-
-    /// Exchanges the ids of two files, on the disk.
-    pub(super) fn exchange(&self, ledger: &Ledger, one: &HostKey, other: &HostKey) -> Result<(), IndexError> {
-        let ids = (self.id(ledger, one)?, self.id(ledger, other)?);
-        {
-            let _one = self.writing.lock(); // so that no batch has half of it
-            self.added(ledger.exchange((one, other), ids));
-        }
-        self.flush()
-    }
-
-    /// Keeps where a file is.
-    pub(super) fn keep_place(
+    /// The one tenant of this type and volume.
+    pub(super) fn tenant<T: Tenant>(
         &self,
-        ledger: &Ledger,
-        id: CatalogId,
-        place: KeptPlace,
-    ) -> Result<(), IndexError> {
-        self.make_room()?;
-        self.added(ledger.keep_place(&self.store, id, place)?);
-        Ok(())
+        volume: VolumeTag,
+        open: impl FnOnce(&Store) -> Result<T, IndexError>,
+    ) -> Result<Arc<T>, IndexError> {
+        let mut tenants = self.tenants.lock();
+        let key = (TypeId::of::<T>(), volume);
+        if let Some(known) = tenants.get(&key) {
+            let known: Arc<dyn Any + Send + Sync> = known.clone();
+            return Ok(known.downcast().expect("the key has its type"));
+        }
+        let tenant = Arc::new(open(&self.store)?);
+        tenants.insert(key, tenant.clone());
+        Ok(tenant)
     }
 
-    /// Keeps it no longer.
-    pub(super) fn forget_place(&self, ledger: &Ledger, id: CatalogId) -> Result<(), IndexError> {
-        self.make_room()?;
-        self.added(ledger.forget_place(&self.store, id)?);
-        Ok(())
+    /// Makes a change in memory of which no batch may have one half only.
+    pub(super) fn between_batches<T>(&self, change: impl FnOnce() -> T) -> T {
+        let _one = self.writing.lock();
+        change()
     }
 
     /// Writes everything that waits.
     pub(super) fn flush(&self) -> Result<(), IndexError> {
-        self.write_now(|| true)
+        self.write_if(|| true)
     }
 
-    #[cfg(test)]
     pub(super) fn rows_waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -160,8 +120,8 @@ impl Books {
     /// When the queue is full, the caller writes it. Threads that pass this at the same moment add a row or two each
     /// above the limit, no more.
     pub(super) fn make_room(&self) -> Result<(), IndexError> {
-        let is_full = || self.waiting.load(Ordering::Relaxed) >= self.options.queue;
-        if is_full() { self.write_now(is_full) } else { Ok(()) }
+        let is_full = || self.rows_waiting() >= self.options.queue;
+        if is_full() { self.write_if(is_full) } else { Ok(()) }
     }
 
     pub(super) fn added(&self, rows: usize) {
@@ -172,26 +132,19 @@ impl Books {
     }
 
     /// Writes what waits, unless another thread did it while this one waited for its turn.
-    fn write_now(&self, still_needed: impl Fn() -> bool) -> Result<(), IndexError> {
+    pub(super) fn write_if(&self, still_needed: impl Fn() -> bool) -> Result<(), IndexError> {
         let _one = self.writing.lock();
         if !still_needed() {
             return Ok(());
         }
-        let ledgers: Vec<_> = self.ledgers.lock().values().cloned().collect();
-        let batches: Vec<_> = ledgers.iter().map(|ledger| (ledger, ledger.batch())).collect();
-        let desks: Vec<_> = self.desks.lock().values().cloned().collect();
-        let rows: Vec<_> = desks.iter().map(|desk| (desk, desk.batch())).collect();
-        if batches.iter().all(|(_, batch)| batch.is_empty()) && rows.iter().all(|(_, batch)| batch.is_empty())
-        {
+        let tenants: Vec<_> = self.tenants.lock().values().cloned().collect();
+        let batches: Vec<_> = tenants.iter().filter_map(|tenant| tenant.batch()).collect();
+        if batches.is_empty() {
             return Ok(());
         }
-        self.store.write(|transaction| {
-            batches.iter().try_for_each(|(ledger, batch)| ledger.write(batch, transaction))?;
-            rows.iter().try_for_each(|(desk, batch)| desk.write(batch, transaction))
-        })?;
-        let fewer: usize = batches.iter().map(|(ledger, batch)| ledger.written(batch)).sum();
-        let fewer_rows: usize = rows.iter().map(|(desk, batch)| desk.written(batch)).sum();
-        self.waiting.fetch_sub(fewer + fewer_rows, Ordering::Relaxed);
+        self.store.write(|transaction| batches.iter().try_for_each(|batch| batch.write(transaction)))?;
+        let fewer: usize = batches.iter().map(|batch| batch.written()).sum();
+        self.waiting.fetch_sub(fewer, Ordering::Relaxed);
         Ok(())
     }
 
@@ -202,28 +155,28 @@ impl Books {
                 Ok(()) => self.failed.store(false, Ordering::Relaxed),
                 // Said once, not every second.
                 Err(error) if !self.failed.swap(true, Ordering::Relaxed) => {
-                    tracing::error!(%error, "the index cannot be written; ids given now will be lost at the end");
+                    tracing::error!(%error, "the index cannot be written; rows made now will be lost at the end");
                 }
                 Err(_) => (),
             }
         }
     }
 
-    /// The last write: all rows, and the numbers that were reserved for nothing.
+    /// The last write.
     fn close(&self) -> Result<(), IndexError> {
         self.flush()?;
-        let ledgers = self.ledgers.lock();
-        if ledgers.is_empty() {
+        let tenants = self.tenants.lock();
+        if tenants.is_empty() {
             return Ok(());
         }
-        self.store.write(|transaction| ledgers.values().try_for_each(|ledger| ledger.give_back(transaction)))
+        self.store.write(|transaction| tenants.values().try_for_each(|tenant| tenant.close(transaction)))
     }
 }
 
 /// Wakes the writer before its time.
 #[derive(Default)]
-struct Alarm {
-    state: Mutex<AlarmState, rank::CatalogAlarm>,
+pub(super) struct Alarm {
+    state: Mutex<AlarmState, rank::IndexAlarm>,
     rang: Condvar,
 }
 
@@ -234,7 +187,7 @@ struct AlarmState {
 }
 
 impl Alarm {
-    fn ring(&self) {
+    pub(super) fn ring(&self) {
         self.state.lock().ringing = true;
         self.rang.notify_one();
     }

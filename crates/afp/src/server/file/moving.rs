@@ -2,7 +2,6 @@
 //! who has it open keeps it open.
 
 use vfs::backend::{Found, RenameMode};
-use vfs::index::CatalogId;
 use vfs::mac::FileBits;
 use vfs::{Error, names as any_names};
 
@@ -13,6 +12,7 @@ use super::super::patience::patiently;
 use super::super::request::{Outcome, Reply, Request};
 use super::super::target::is_folder;
 use super::{refuse_inhibited, to_change};
+use crate::catalogue::CatalogId;
 use crate::wire::file::{MoveAndRename, Rename};
 use crate::wire::path::Step;
 use crate::wire::{Path, ResultCode};

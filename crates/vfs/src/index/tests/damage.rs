@@ -1,15 +1,15 @@
 use std::fs;
 
-use super::super::store::{FORMAT, META, VOLUMES};
+use super::super::store::{FORMAT, META};
 use super::*;
 
-/// A state folder whose index has given some ids, closed well.
+/// A state folder whose index has some rows of a tenant, closed well.
 fn used() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path(), quiet());
-    let ids = catalogue(&index);
-    (0..2_000).for_each(|number| assert!(id(&ids, number) >= 17));
-    drop((ids, index));
+    let rows = rows(&index, "Share");
+    (0..2_000).for_each(|row| rows.set(&index, row));
+    drop(index);
     folder
 }
 
@@ -24,7 +24,7 @@ fn a_newer_format_is_refused_in_words_and_its_rows_left_alone() {
         transaction.open_table(META)?.insert("format", FORMAT + 1)?;
         Ok(())
     };
-    open(folder.path(), quiet()).core.books.store.write(newer).unwrap();
+    open(folder.path(), quiet()).store().write(newer).unwrap();
     let error = refusal(folder.path());
     assert!(matches!(error, IndexError::Newer { found: 2, known: 1, .. }), "{error}");
     assert!(
@@ -61,7 +61,7 @@ fn an_empty_cut_or_foreign_file_is_damage_and_never_a_fresh_start() {
         assert!(error.to_string().contains("restore it from a backup, or move it away"), "{error}");
     }
     fs::write(&path, &whole).unwrap();
-    assert_eq!(id(&catalogue(&open(folder.path(), quiet())), 7), 24, "restored");
+    assert!(is_stored(&open(folder.path(), quiet()), "Share", 7), "restored");
 }
 
 #[test]
@@ -93,27 +93,6 @@ fn a_crash_while_the_file_was_made_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_volume_whose_count_is_lost_or_behind_gives_no_ids() {
-    let folder = used();
-    let index = open(folder.path(), quiet());
-    let volume = index.volume("Share").unwrap();
-    for behind in [Some(17), Some(2_016), None] {
-        let set = |transaction: &redb::WriteTransaction| {
-            let mut reserved = transaction.open_table(RESERVED)?;
-            match behind {
-                Some(next) => reserved.insert(volume.tag.0, next)?.is_some(),
-                None => reserved.remove(volume.tag.0)?.is_some(),
-            };
-            assert!(transaction.open_table(VOLUMES)?.get("Share")?.is_some());
-            Ok(())
-        };
-        index.core.books.store.write(set).unwrap();
-        let refused = index.catalogue(volume, root()).map(|_| ());
-        assert!(matches!(refused, Err(IndexError::Damaged { .. })), "{behind:?}");
-    }
-}
-
-#[test]
 fn the_state_folder_is_made_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -130,26 +109,4 @@ fn a_folder_that_cannot_be_made_is_named() {
     fs::write(&file, b"").unwrap();
     let error = refusal(&file.join("state"));
     assert!(matches!(error, IndexError::Disk { .. }) && error.to_string().contains("state"), "{error}");
-}
-
-#[test]
-fn a_wrecked_page_is_reported_or_was_unused_but_never_makes_a_wrong_id() {
-    let folder = used();
-    let path = folder.path().join("index.redb");
-    let whole = fs::read(&path).unwrap();
-    let mut damaged = 0;
-    for page in (0..whole.len() / 4096).step_by(5) {
-        let mut bad = whole.clone();
-        bad[page * 4096..][..4096].fill(if page % 2 == 0 { 0 } else { 0xa5 });
-        fs::write(&path, &bad).unwrap();
-        match Index::open_with(folder.path(), quiet()) {
-            Ok(index) => {
-                let ids = catalogue(&index);
-                assert!((0..2_000).all(|number| u64::from(id(&ids, number)) == 17 + number), "page {page}");
-            }
-            Err(IndexError::Damaged { .. }) => damaged += 1,
-            Err(other) => panic!("page {page}: {other}"),
-        }
-    }
-    assert!(damaged > 0, "no page in use was wrecked");
 }

@@ -1,11 +1,19 @@
 use lock::{Mutex, rank};
-use redb::{ReadableTable, WriteTransaction};
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use vfs::HostKey;
+use vfs::index::{Batch, IndexError, Store, Tenant, VolumeTag};
 
-use super::places::{KeptPlace, Places, Rows};
+use super::desktop::DESKTOP;
+use super::places::{KeptPlace, PLACES, Places, Rows};
 use super::shards::{Known, Shard, Shards};
-use super::store::{IDS, KEYS, RESERVED, Store};
-use super::{CatalogId, IndexError, Options, VolumeTag};
-use crate::HostKey;
+use super::{CatalogId, Limits};
+
+/// Volume tag → the first catalogue id that is not reserved yet; 2^32 when none is left.
+pub(super) const RESERVED: TableDefinition<'_, u32, u64> = TableDefinition::new("reserved");
+/// (volume tag, host key) → catalogue id.
+const IDS: TableDefinition<'_, (u32, &[u8]), u32> = TableDefinition::new("ids");
+/// (volume tag, catalogue id) → host key.
+const KEYS: TableDefinition<'_, (u32, u32), &[u8]> = TableDefinition::new("keys");
 
 /// One past the last catalogue id.
 pub(super) const END: u64 = 1 << 32;
@@ -30,16 +38,24 @@ pub(super) enum Attempt<T> {
 }
 
 impl Ledger {
-    /// The ledger of a volume, with its first numbers reserved on the disk.
-    pub(super) fn open(store: &Store, tag: VolumeTag, options: &Options) -> Result<Self, IndexError> {
-        let block = u64::from(options.block);
+    /// The ledger of a volume, with its first numbers reserved on the disk. Makes the tables of the catalogue.
+    pub(super) fn open(store: &Store, tag: VolumeTag, limits: Limits) -> Result<Self, IndexError> {
+        let block = u64::from(limits.block);
         let found = store.write(|transaction| {
-            let mut table = transaction.open_table(RESERVED)?;
-            let Some(next) = table.get(tag.0)?.map(|next| next.value()) else { return Ok(None) };
-            table.insert(tag.0, END.min(next + block))?;
+            transaction.open_table(IDS)?;
+            transaction.open_table(PLACES)?;
+            transaction.open_table(DESKTOP)?;
             let keys = transaction.open_table(KEYS)?;
             let last = keys.range((tag.0, 0)..=(tag.0, u32::MAX))?.next_back().transpose()?;
-            Ok(Some((next, last.map_or(0, |(key, _)| key.value().1))))
+            let last = last.map_or(0, |(key, _)| key.value().1);
+            let mut table = transaction.open_table(RESERVED)?;
+            let next = match table.get(tag.0)?.map(|next| next.value()) {
+                None if last == 0 => u64::from(CatalogId::FIRST.0),
+                None => return Ok(None),
+                Some(next) => next,
+            };
+            table.insert(tag.0, END.min(next + block))?;
+            Ok(Some((next, last)))
         })?;
         let damaged = |why| Err(IndexError::damaged(store.path(), why));
         match found {
@@ -49,8 +65,8 @@ impl Ledger {
             }
             Some((next, _)) => Ok(Self {
                 tag,
-                ids: Shards::new(options.cached),
-                keys: Shards::new(options.cached),
+                ids: Shards::new(limits.cached),
+                keys: Shards::new(limits.cached),
                 places: Places::default(),
                 numbers: Mutex::new(Numbers { next, reserved: END.min(next + block), block }),
             }),
@@ -141,51 +157,6 @@ impl Ledger {
         self.numbers.lock().is_low()
     }
 
-    /// What is to be written now. The ids are copied first: every id among them has its key in the batch too.
-    pub(super) fn batch(&self) -> Batch {
-        let ids = self.ids.waiting();
-        let keys = self.keys.waiting();
-        Batch { ids, keys, places: self.places.rows(), reserve: self.numbers.lock().more() }
-    }
-
-    /// Puts the batch into the database.
-    pub(super) fn write(&self, batch: &Batch, transaction: &WriteTransaction) -> Result<(), redb::Error> {
-        if let Some(reserved) = batch.reserve {
-            transaction.open_table(RESERVED)?.insert(self.tag.0, reserved)?;
-        }
-        let mut ids = transaction.open_table(IDS)?;
-        for (key, id) in &batch.ids {
-            match id {
-                Some(id) => ids.insert((self.tag.0, key.as_bytes()), id.0)?,
-                None => ids.remove((self.tag.0, key.as_bytes()))?,
-            };
-        }
-        let mut keys = transaction.open_table(KEYS)?;
-        for (id, key) in &batch.keys {
-            match key {
-                Some(key) => keys.insert((self.tag.0, id.0), key.as_bytes())?,
-                None => keys.remove((self.tag.0, id.0))?,
-            };
-        }
-        Places::write(&batch.places, self.tag, transaction)
-    }
-
-    /// The batch is on the disk. Returns how many rows fewer wait.
-    pub(super) fn written(&self, batch: &Batch) -> usize {
-        if let Some(reserved) = batch.reserve {
-            self.numbers.lock().reserved = reserved;
-        }
-        self.ids.written(&batch.ids) + self.keys.written(&batch.keys) + self.places.written(&batch.places)
-    }
-
-    /// Gives the numbers back that were reserved and never given. Nobody may ask for one afterwards.
-    pub(super) fn give_back(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
-        let mut numbers = self.numbers.lock();
-        numbers.reserved = numbers.next;
-        transaction.open_table(RESERVED)?.insert(self.tag.0, numbers.next)?;
-        Ok(())
-    }
-
     fn find(
         &self,
         store: &Store,
@@ -219,17 +190,63 @@ impl Ledger {
     }
 }
 
+impl Tenant for Ledger {
+    /// The ids are copied first: every id among them has its key in the batch too.
+    fn batch(&self) -> Option<Box<dyn Batch + '_>> {
+        let ids = self.ids.waiting();
+        let keys = self.keys.waiting();
+        let (places, reserve) = (self.places.rows(), self.numbers.lock().more());
+        let is_empty = ids.is_empty() && keys.is_empty() && places.is_empty() && reserve.is_none();
+        (!is_empty).then(|| Box::new(Changed { ledger: self, ids, keys, places, reserve }) as Box<dyn Batch>)
+    }
+
+    /// Gives the numbers back that were reserved and never given.
+    fn close(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
+        let mut numbers = self.numbers.lock();
+        numbers.reserved = numbers.next;
+        transaction.open_table(RESERVED)?.insert(self.tag.0, numbers.next)?;
+        Ok(())
+    }
+}
+
 /// What one transaction writes for one volume.
-pub(super) struct Batch {
+struct Changed<'a> {
+    ledger: &'a Ledger,
     ids: Vec<(HostKey, Option<CatalogId>)>,
     keys: Vec<(CatalogId, Option<HostKey>)>,
     places: Rows,
     reserve: Option<u64>,
 }
 
-impl Batch {
-    pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.keys.is_empty() && self.places.is_empty() && self.reserve.is_none()
+impl Batch for Changed<'_> {
+    fn write(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
+        let tag = self.ledger.tag;
+        if let Some(reserved) = self.reserve {
+            transaction.open_table(RESERVED)?.insert(tag.0, reserved)?;
+        }
+        let mut ids = transaction.open_table(IDS)?;
+        for (key, id) in &self.ids {
+            match id {
+                Some(id) => ids.insert((tag.0, key.as_bytes()), id.0)?,
+                None => ids.remove((tag.0, key.as_bytes()))?,
+            };
+        }
+        let mut keys = transaction.open_table(KEYS)?;
+        for (id, key) in &self.keys {
+            match key {
+                Some(key) => keys.insert((tag.0, id.0), key.as_bytes())?,
+                None => keys.remove((tag.0, id.0))?,
+            };
+        }
+        Places::write(&self.places, tag, transaction)
+    }
+
+    fn written(&self) -> usize {
+        let Ledger { ids, keys, places, numbers, .. } = self.ledger;
+        if let Some(reserved) = self.reserve {
+            numbers.lock().reserved = reserved;
+        }
+        ids.written(&self.ids) + keys.written(&self.keys) + places.written(&self.places)
     }
 }
 

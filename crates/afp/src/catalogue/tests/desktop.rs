@@ -1,8 +1,8 @@
 use super::*;
-use crate::index::desktop::{Application, Icon, IconKey};
+use crate::catalogue::desktop::{Application, Icon, IconKey};
 
 fn desktop(index: &Index, volume: &str) -> Desktop {
-    index.catalogue(index.volume(volume).unwrap(), root()).unwrap().desktop().unwrap()
+    Catalogue::open(index, index.volume(volume).unwrap(), root()).unwrap().desktop().unwrap()
 }
 
 const KEY: IconKey = IconKey { creator: *b"ttxt", kind: *b"TEXT", icon: 1 };
@@ -116,10 +116,10 @@ fn a_desktop_is_bounded_and_what_is_there_may_still_be_changed() {
 #[test]
 fn an_index_of_a_program_that_knew_no_desktops_gets_one() {
     let folder = tempfile::tempdir().unwrap();
-    drop(open(folder.path(), quiet()));
+    drop(desktop(&open(folder.path(), quiet()), "Share"));
     let database = redb::Database::open(folder.path().join("index.redb")).unwrap();
     let transaction = database.begin_write().unwrap();
-    assert!(transaction.delete_table(crate::index::store::DESKTOP).unwrap());
+    assert!(transaction.delete_table(crate::catalogue::desktop::DESKTOP).unwrap());
     transaction.commit().unwrap();
     drop(database);
     let index = open(folder.path(), quiet());

@@ -15,24 +15,32 @@ const LIFE: &str = "FOURFOLD_TEST_INDEX_LIFE";
 const LIVES: u64 = 20;
 
 /// Small, so that lives end amid reservations and batches.
-const SMALL: Options = Options {
-    block: 256,
-    queue: 600,
-    batch: 200,
-    cached: 320,
-    interval: Duration::from_millis(5),
-    random: from_the_host,
-};
+const SMALL: Limits = Limits { block: 256, cached: 320 };
+
+fn hurried() -> Options {
+    Options { queue: 600, batch: 200, interval: Duration::from_millis(5), ..Options::default() }
+}
+
+/// A row that is on the disk when the write is done.
+const STORED: redb::TableDefinition<'_, u64, ()> = redb::TableDefinition::new("stored");
+
+fn store_row(index: &Index, row: u64) {
+    let insert = |transaction: &redb::WriteTransaction| {
+        transaction.open_table(STORED)?.insert(row, ())?;
+        Ok(())
+    };
+    index.store().write(insert).unwrap();
+}
 
 /// The child: never returns when it is one. Lines: `id KEY ID` once given, `kept N` when the ids of all keys below N
-/// of this life are flushed, `peer N` when peer N is added, `epoch N`.
+/// of this life are flushed, `row N` when row N is written at once, `epoch N`.
 #[test]
 #[ignore = "the other half of ids_never_repeat_over_twenty_kills"]
 fn child() {
     let (Some(folder), Some(life)) = (env::var_os(FOLDER), env::var(LIFE).ok()) else { return };
     let life: u64 = life.parse().unwrap();
-    let index = open(&PathBuf::from(folder), SMALL);
-    let ids = catalogue(&index);
+    let index = open(&PathBuf::from(folder), hurried());
+    let ids = with_limits(&index, SMALL);
     say(&format!("epoch {}", index.boot_epoch()));
     let next = AtomicU64::new(life * 1_000_000);
     std::thread::scope(|scope| {
@@ -55,8 +63,8 @@ fn child() {
                 (first..first + 10).map(|new| format!("kept {new} {}", id(&ids, new))).collect();
             index.flush().unwrap();
             mine.iter().for_each(|line| say(line));
-            index.peers().add(&first.to_be_bytes(), b"note").unwrap();
-            say(&format!("peer {first}"));
+            store_row(&index, first);
+            say(&format!("row {first}"));
         }
     });
 }
@@ -71,7 +79,7 @@ fn say(line: &str) {
 
 fn start(folder: &Path, life: u64) -> Child {
     Command::new(env::current_exe().unwrap())
-        .args(["--exact", "index::tests::crash::child", "--ignored", "--nocapture"])
+        .args(["--exact", "catalogue::tests::crash::child", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
         .env(LIFE, life.to_string())
         .stdout(Stdio::piped())
@@ -85,7 +93,7 @@ fn start(folder: &Path, life: u64) -> Child {
 struct Said {
     owner: HashMap<u64, u64>,
     kept: HashMap<u64, u64>,
-    peers: Vec<u64>,
+    rows: Vec<u64>,
     epochs: Vec<u64>,
 }
 
@@ -99,7 +107,7 @@ impl Said {
                 self.given(key, id);
                 self.kept.insert(key, id);
             }
-            (Some(["index", "peer"]), Some(host), None) => self.peers.push(host),
+            (Some(["index", "row"]), Some(row), None) => self.rows.push(row),
             (Some(["index", "epoch"]), Some(epoch), None) => self.epochs.push(epoch),
             _ => return false,
         }
@@ -144,15 +152,17 @@ fn ids_never_repeat_over_twenty_kills() {
     assert!(said.epochs.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", said.epochs);
     assert_eq!(said.epochs.len() as u64, LIVES);
 
-    let index = open(folder.path(), SMALL);
-    let ids = catalogue(&index);
-    assert!(said.kept.len() > 100 && !said.peers.is_empty());
+    let index = open(folder.path(), hurried());
+    let ids = with_limits(&index, SMALL);
+    assert!(said.kept.len() > 100 && !said.rows.is_empty());
     for (number, given) in &said.kept {
         assert_eq!(u64::from(id(&ids, *number)), *given, "flushed before the kill");
         assert_eq!(ids.resolve(CatalogId(*given as u32)).unwrap(), Some(key(*number)));
     }
-    for host in &said.peers {
-        assert_eq!(index.peers().note(&host.to_be_bytes()).unwrap().as_deref(), Some(&b"note"[..]));
+    for row in &said.rows {
+        let stored =
+            index.store().read(|transaction| Ok(transaction.open_table(STORED)?.get(row)?.is_some()));
+        assert!(stored.unwrap(), "row {row}");
     }
     for number in 0..5_000 {
         said.given(777_000_000 + number, u64::from(id(&ids, 777_000_000 + number)));

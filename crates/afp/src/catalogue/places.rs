@@ -4,10 +4,13 @@
 use std::collections::HashMap;
 
 use lock::{Mutex, rank};
-use redb::WriteTransaction;
+use redb::{TableDefinition, WriteTransaction};
+use vfs::index::{IndexError, Store, VolumeTag};
 
-use super::store::{PLACES, Store};
-use super::{CatalogId, IndexError, VolumeTag};
+use super::CatalogId;
+
+/// (volume tag, catalogue id) → (the folder's id, name): where a file was.
+pub(super) const PLACES: TableDefinition<'_, (u32, u32), (u32, &[u8])> = TableDefinition::new("places");
 
 /// Where a file was: the folder that it was in, and its name there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,12 +68,7 @@ impl Places {
             return Ok(place.clone());
         }
         store.read(|transaction| {
-            let table = match transaction.open_table(PLACES) {
-                // An index from before there were places.
-                Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
-                other => other?,
-            };
-            let row = table.get((tag.0, id.0))?;
+            let row = transaction.open_table(PLACES)?.get((tag.0, id.0))?;
             Ok(row.map(|row| {
                 let (folder, name) = row.value();
                 KeptPlace { folder: CatalogId(folder), name: name.into() }

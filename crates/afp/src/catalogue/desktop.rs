@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lock::{Mutex, rank};
-use redb::{ReadTransaction, WriteTransaction};
+use redb::{ReadTransaction, TableDefinition, WriteTransaction};
+use vfs::index::{self, Index, IndexError, Store, Tenant, VolumeTag};
 
-use super::store::{DESKTOP, Store};
-use super::writer::{Books, Core};
-use super::{CatalogId, IndexError, VolumeTag};
+use super::CatalogId;
+use crate::wire::desktop::FourBytes;
 
-/// Four bytes by which Macs know an application, or a type of file.
-pub type FourBytes = [u8; 4];
+/// (volume tag, key) → icon or application of a volume.
+pub(super) const DESKTOP: TableDefinition<'_, (u32, &[u8]), &[u8]> = TableDefinition::new("desktop");
 
 /// What an icon is found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ pub struct Application {
 /// What a method did is on the disk soon after it has returned: at the latest when the index is closed.
 #[derive(Clone)]
 pub struct Desktop {
-    core: Arc<Core>,
+    index: Index,
     desk: Arc<Desk>,
 }
 
@@ -81,8 +81,8 @@ impl Desktop {
     /// The longest name of an application, in bytes.
     pub const NAME_MAX: usize = 1_024;
 
-    pub(super) fn new(core: Arc<Core>, desk: Arc<Desk>) -> Self {
-        Self { core, desk }
+    pub(super) fn new(index: Index, desk: Arc<Desk>) -> Self {
+        Self { index, desk }
     }
 
     /// Adds an icon, or puts it in the place of the one with this key.
@@ -161,15 +161,14 @@ impl Desktop {
 
     /// Changes a row, if the bounds allow.
     fn change(&self, key: Vec<u8>, value: impl FnOnce(u64) -> Option<Vec<u8>>) -> Result<(), IndexError> {
-        let books = &self.core.books;
-        books.make_room()?;
-        let waiting = self.desk.rows.lock().change(&books.store, self.desk.tag, key, value)?;
-        books.added(waiting);
+        self.index.make_room()?;
+        let waiting = self.desk.rows.lock().change(self.store(), self.desk.tag, key, value)?;
+        self.index.added(waiting);
         Ok(())
     }
 
     fn store(&self) -> &Store {
-        &self.core.books.store
+        self.index.store()
     }
 }
 
@@ -211,9 +210,9 @@ struct Rows {
 }
 
 impl Desk {
-    pub(super) fn open(books: &Books, tag: VolumeTag) -> Result<Self, IndexError> {
+    pub(super) fn open(store: &Store, tag: VolumeTag) -> Result<Self, IndexError> {
         let mut rows = Rows { waiting: HashMap::new(), count: 0, bytes: 0, newest: 0 };
-        books.store.read(|transaction| {
+        store.read(|transaction| {
             each_under(transaction, tag, b"", |key, value| {
                 rows.count += 1;
                 rows.bytes += key.len() + value.len();
@@ -224,21 +223,27 @@ impl Desk {
         })?;
         Ok(Self { tag, rows: Mutex::new(rows) })
     }
+}
 
-    /// What is to be written now.
-    pub(super) fn batch(&self) -> Batch {
-        let rows = self.rows.lock();
-        Batch(rows.waiting.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+impl Tenant for Desk {
+    fn batch(&self) -> Option<Box<dyn index::Batch + '_>> {
+        let rows: Vec<_> =
+            self.rows.lock().waiting.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        (!rows.is_empty()).then(|| Box::new(Batch { desk: self, rows }) as Box<dyn index::Batch>)
     }
+}
 
-    /// Puts the batch into the database.
-    pub(super) fn write(&self, batch: &Batch, transaction: &WriteTransaction) -> Result<(), redb::Error> {
-        if batch.is_empty() {
-            return Ok(());
-        }
+/// Rows for one transaction.
+struct Batch<'a> {
+    desk: &'a Desk,
+    rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl index::Batch for Batch<'_> {
+    fn write(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
         let mut table = transaction.open_table(DESKTOP)?;
-        for (key, value) in &batch.0 {
-            let key = (self.tag.0, &key[..]);
+        for (key, value) in &self.rows {
+            let key = (self.desk.tag.0, &key[..]);
             match value {
                 Some(value) => table.insert(key, &value[..])?,
                 None => table.remove(key)?,
@@ -247,22 +252,12 @@ impl Desk {
         Ok(())
     }
 
-    /// The batch is on the disk. Returns how many rows fewer wait.
-    pub(super) fn written(&self, batch: &Batch) -> usize {
-        let waiting = &mut self.rows.lock().waiting;
+    fn written(&self) -> usize {
+        let waiting = &mut self.desk.rows.lock().waiting;
         let is_same = |key: &Vec<u8>, value: &Option<Vec<u8>>| waiting.get(key) == Some(value);
-        let done: Vec<_> = batch.0.iter().filter(|(key, value)| is_same(key, value)).collect();
+        let done: Vec<_> = self.rows.iter().filter(|(key, value)| is_same(key, value)).collect();
         done.iter().for_each(|(key, _)| drop(waiting.remove(key)));
         done.len()
-    }
-}
-
-/// Rows for one transaction.
-pub(super) struct Batch(Vec<(Vec<u8>, Option<Vec<u8>>)>);
-
-impl Batch {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
