@@ -7,9 +7,10 @@ use std::time::SystemTime;
 
 use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
+use anyhow::Context;
 use auth::LoginGuard;
 use conn::{Budget, Limits, Server, Watchdog};
-use nfs::server::{Company, Export, HandleSecret, Places, Portmap, Service, Sockets};
+use nfs::server::{Company, Export, HandleSecret, InIndex, Places, Portmap, Service, Sockets};
 use tokio::sync::watch;
 
 use crate::bind::Bound;
@@ -52,7 +53,9 @@ impl NfsView {
         secret.copy_from_slice(&state.handle_secret()[..16]);
         let company = Company {
             network: Arc::new(Sockets),
-            hosts: Arc::new(volumes.index().peers()),
+            hosts: Arc::new(
+                InIndex::new(volumes.index().clone()).context("the index in the state folder failed")?,
+            ),
             epoch: volumes.index().boot_epoch(),
             grace: current.settings.server.grace_period,
             name: here::host_name(),

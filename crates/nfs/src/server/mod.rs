@@ -37,7 +37,7 @@ use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
 pub use export::{Export, ExportOptions, Rule, Squash};
 pub use handle::HandleSecret;
-pub use nsm::{HostTable, InMemory, notify_hosts};
+pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
 pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
 pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;

@@ -2,6 +2,7 @@
 //! locks go when a client does. It is the private monitor of our own lock manager: others' are not served.
 
 mod hosts;
+mod kept;
 mod recovery;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::wire::xdr::Encode;
 
 use hosts::{Host, Watched};
 pub use hosts::{HostTable, InMemory};
+pub use kept::InIndex;
 pub use recovery::notify_hosts;
 
 /// The status monitor of this server.

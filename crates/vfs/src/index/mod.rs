@@ -14,7 +14,6 @@
 
 pub mod durable;
 mod error;
-mod peers;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -31,7 +30,6 @@ use store::META;
 use writer::Core;
 
 pub use error::IndexError;
-pub use peers::{Peer, Peers};
 pub use store::Store;
 pub use volumes::{VOLUME_NAME_MAX, Volume, VolumeTag};
 pub use writer::{Batch, Tenant};
@@ -133,11 +131,6 @@ impl Index {
     /// Writes everything that waits; it is on the disk on return.
     pub fn flush(&self) -> Result<(), IndexError> {
         self.core.books.flush()
-    }
-
-    /// The monitored hosts.
-    pub fn peers(&self) -> Peers {
-        Peers::new(Arc::clone(&self.core))
     }
 }
 

@@ -17,8 +17,6 @@ const PAGE_CACHE: usize = 16 << 20;
 pub(super) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 /// Share name → volume id, whose first four bytes (big endian) are the volume's tag.
 pub(super) const VOLUMES: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("volumes");
-/// Monitored host → what its monitor wants back.
-pub(super) const PEERS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("peers");
 
 /// The database file: opened, checked, and every failure of it given a meaning.
 pub struct Store {
@@ -114,7 +112,6 @@ fn fresh(path: &Path) -> Result<Database, IndexError> {
 
 fn make_tables(transaction: &WriteTransaction) -> Result<(), redb::Error> {
     transaction.open_table(VOLUMES)?;
-    transaction.open_table(PEERS)?;
     transaction.open_table(META)?.insert("format", FORMAT)?;
     Ok(())
 }

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lock::{Mutex, RwLock, rank};
-use vfs::index::{IndexError, Peers};
+
+use super::kept::MAX;
 
 /// Where the hosts that hold locks are kept for the next life of the server. Each method may wait for the disk.
 pub trait HostTable: Send + Sync + 'static {
@@ -16,25 +17,6 @@ pub trait HostTable: Send + Sync + 'static {
     fn all(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>>;
 }
 
-impl HostTable for Peers {
-    fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()> {
-        Self::add(self, host, note).map_err(error)
-    }
-
-    fn remove(&self, host: &[u8]) -> io::Result<()> {
-        Self::remove(self, host).map_err(error)
-    }
-
-    fn all(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let peers = Self::all(self).map_err(error)?;
-        Ok(peers.into_iter().map(|peer| (peer.host, peer.note)).collect())
-    }
-}
-
-fn error(error: IndexError) -> io::Error {
-    io::Error::other(error)
-}
-
 /// A table that is lost with the process.
 #[derive(Debug, Default)]
 pub struct InMemory {
@@ -44,7 +26,7 @@ pub struct InMemory {
 impl HostTable for InMemory {
     fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()> {
         let mut hosts = self.hosts.lock();
-        if hosts.len() as u64 >= Peers::MAX && !hosts.contains_key(host) {
+        if hosts.len() as u64 >= MAX && !hosts.contains_key(host) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         hosts.insert(host.into(), note.into());

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use wire::Reader;
 
-use super::{HostTable, InMemory, notify_hosts};
+use super::{HostTable, InIndex, InMemory, notify_hosts};
 use crate::server::outgoing::Endpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded};
 use crate::server::{Company, HandleSecret, Service};
@@ -176,12 +176,13 @@ async fn hosts_are_kept_in_the_index_of_the_state_folder() {
     let folder = tempfile::tempdir().unwrap();
     {
         let index = vfs::index::Index::open(folder.path()).unwrap();
-        let service = service(Fake::silent(), Arc::new(index.peers()), index.boot_epoch());
+        let service =
+            service(Fake::silent(), Arc::new(InIndex::new(index.clone()).unwrap()), index.boot_epoch());
         assert!(!service.monitor.in_grace());
         service.monitor.watch([192, 0, 2, 7].into(), b"seven").await.unwrap();
     }
     let index = vfs::index::Index::open(folder.path()).unwrap();
-    let service = service(Fake::silent(), Arc::new(index.peers()), index.boot_epoch());
+    let service = service(Fake::silent(), Arc::new(InIndex::new(index.clone()).unwrap()), index.boot_epoch());
     assert!(service.monitor.in_grace());
     assert!(service.monitor.may_reclaim([192, 0, 2, 7].into()));
 }

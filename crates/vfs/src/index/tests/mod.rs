@@ -148,39 +148,3 @@ fn the_boot_epoch_grows_with_each_open() {
     let epochs: Vec<_> = (0..3).map(|_| open(folder.path(), quiet()).boot_epoch()).collect();
     assert_eq!(epochs, [1, 2, 3]);
 }
-
-#[test]
-fn peers_are_added_replaced_removed_and_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    {
-        let peers = open(folder.path(), quiet()).peers();
-        peers.add(b"mac.local", b"one").unwrap();
-        peers.add(b"\x7f\0\0\x01", b"").unwrap();
-        peers.add(b"gone", b"x").unwrap();
-        peers.add(b"mac.local", b"two").unwrap();
-        peers.remove(b"gone").unwrap();
-        peers.remove(b"never there").unwrap();
-    }
-    let peers = open(folder.path(), quiet()).peers();
-    let peer = |host: &[u8], note: &[u8]| Peer { host: host.to_vec(), note: note.to_vec() };
-    assert_eq!(peers.all().unwrap(), [peer(b"mac.local", b"two"), peer(b"\x7f\0\0\x01", b"")]);
-    assert_eq!(peers.note(b"gone").unwrap(), None);
-    assert!(matches!(peers.add(&[b'x'; Peers::HOST_MAX + 1], b""), Err(IndexError::TooLong)));
-    assert!(matches!(peers.add(b"x", &[0; Peers::NOTE_MAX + 1]), Err(IndexError::TooLong)));
-}
-
-#[test]
-fn peers_are_bounded() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = open(folder.path(), quiet());
-    let fill = |transaction: &redb::WriteTransaction| {
-        let mut table = transaction.open_table(store::PEERS)?;
-        (0..Peers::MAX).try_for_each(|n| table.insert(&n.to_be_bytes()[..], &b"x"[..]).map(drop))?;
-        Ok(())
-    };
-    index.store().write(fill).unwrap();
-    assert!(matches!(index.peers().add(b"one more", b""), Err(IndexError::TooMany)));
-    index.peers().add(&0u64.to_be_bytes(), b"replaced").unwrap();
-    index.peers().remove(&1u64.to_be_bytes()).unwrap();
-    index.peers().add(b"one more", b"").unwrap();
-}
