@@ -76,6 +76,13 @@ impl Objects {
         drop(forgotten); // closes descriptors outside the lock
     }
 
+    pub(super) fn clear(&self) {
+        for shard in &self.shards {
+            let kept = std::mem::take(&mut *shard.lock());
+            drop(kept); // closes descriptors outside the lock
+        }
+    }
+
     pub(super) fn forget_idle(&self) {
         for shard in &self.shards {
             let mut idle = Vec::new();

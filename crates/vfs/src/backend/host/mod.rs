@@ -129,6 +129,13 @@ impl Host {
     }
 }
 
+/// The kept objects hold the volume, and so would keep an unmounted disk in use.
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.shared.objects.clear();
+    }
+}
+
 impl Backend for Host {
     fn root(&self) -> Result<Found> {
         let found = match self.root.get() {
