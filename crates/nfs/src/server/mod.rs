@@ -126,9 +126,13 @@ impl Service {
         self.exports.read().clone()
     }
 
-    /// Replaces the exports. Handles of exports that stay go on working.
+    /// Replaces the exports. Handles of exports that stay go on working. What clients have locked in an export that is gone
+    /// is released, and its files are closed.
     pub fn set_exports(&self, exports: Vec<Export>) {
-        *self.exports.write() = Arc::new(exports.into_iter().map(Arc::new).collect());
+        let exports: Arc<Vec<_>> = Arc::new(exports.into_iter().map(Arc::new).collect());
+        let before = std::mem::replace(&mut *self.exports.write(), exports.clone());
+        let stays = |old: &Export| exports.iter().any(|new| new.tag == old.tag);
+        before.iter().filter(|export| !stays(export)).for_each(|export| self.locks.leave(export));
     }
 
     /// Where the programs are served, as portmap tells it.

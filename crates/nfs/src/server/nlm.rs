@@ -26,8 +26,8 @@ use std::net::IpAddr;
 
 use wire::Writer;
 
-use super::Service;
 use super::rpc::{Answered, Call};
+use super::{Export, Service};
 use crate::wire::nlm::{
     CancelRequest, FreeAllRequest, LockRequest, Procedure, Res, ShareRequest, Stat, TestRequest,
     UnlockRequest,
@@ -63,13 +63,22 @@ impl Locks {
         }
     }
 
+    /// Releases all that clients hold of an export that is gone.
+    pub(super) fn leave(&self, export: &Export) {
+        self.blocked.forget(|tag, _| tag == export.tag);
+        self.shares.release(|tag, _| tag == export.tag);
+        for (file, clients) in self.files.leave(export.tag) {
+            export.volume.state().release_in(file, &clients);
+        }
+    }
+
     fn release(&self, service: &Service, host: IpAddr) {
         let Some(client) = self.hosts.known(host) else { return };
-        self.blocked.forget(client);
+        self.blocked.forget(|_, other| other == client);
         for export in service.exports().iter() {
             export.volume.state().release_client(client);
         }
-        self.shares.release(client);
+        self.shares.release(|_, other| other == client);
         self.files.release(client);
         self.hosts.forget(host);
     }

@@ -79,6 +79,12 @@ impl State {
         self.release_ranges(|held| held.client == client);
     }
 
+    /// Releases all ranges of these clients in one file, and calls off their requests for more.
+    pub fn release_in(&self, file: FileId, clients: &[ClientId]) {
+        let whose = |owner: &LockOwner| clients.contains(&owner.client);
+        _ = self.table.with_existing(file, |entry| entry.release(&self.table.ledger, whose));
+    }
+
     fn release_ranges(&self, whose: impl Fn(&LockOwner) -> bool) {
         let concerned = |entry: &Entry| {
             let held = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter()).map(|lock| &lock.owner);

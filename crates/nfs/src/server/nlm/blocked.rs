@@ -67,10 +67,10 @@ impl BlockedTable {
         found.map(|(_, blocked)| blocked.clone())
     }
 
-    /// Forgets all requests of a client, whose locks are released otherwise.
-    pub(super) fn forget(&self, client: ClientId) {
+    /// Forgets requests by the tag of their export and by their client. Their locks are released otherwise.
+    pub(super) fn forget(&self, is_over: impl Fn(u32, ClientId) -> bool) {
         self.all.lock().retain(|key, blocked| {
-            let stays = key.owner.client != client;
+            let stays = !is_over(key.tag, key.owner.client);
             if !stays {
                 blocked.settle(false);
             }

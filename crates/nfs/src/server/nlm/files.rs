@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use lock::{Mutex, rank};
 use vfs::backend::Found;
 use vfs::state::ClientId;
-use vfs::{HostKey, Node};
+use vfs::{FileId, HostKey, Node};
 
 /// The files that somebody has locked, kept alive: a file that has lost its last name must not leave its number, and so
 /// its locks, to another.
@@ -44,6 +44,16 @@ impl Files {
     /// A file that is held, even when it has no name any more.
     pub(super) fn node(&self, tag: u32, key: HostKey) -> Option<Node> {
         self.held.lock().get(&(tag, key)).map(|file| file.node.clone())
+    }
+
+    /// Lets go of all files of an export. Gives those that no other export holds, each with its clients.
+    pub(super) fn leave(&self, tag: u32) -> Vec<(FileId, Vec<ClientId>)> {
+        let mut held = self.held.lock();
+        let left: Vec<(HostKey, Held)> =
+            held.extract_if(|(other, _), _| *other == tag).map(|((_, key), file)| (key, file)).collect();
+        let is_left = |key: HostKey| held.keys().all(|(_, other)| *other != key);
+        let left = left.into_iter().filter(|(key, _)| is_left(*key));
+        left.map(|(_, file)| (file.node.id(), file.clients)).collect()
     }
 
     /// Lets go of all that a client holds.

@@ -26,9 +26,9 @@ struct Key {
 }
 
 impl Shares {
-    /// Gives back all of a client.
-    pub(super) fn release(&self, client: ClientId) {
-        self.held.lock().retain(|key, _| key.owner.client != client);
+    /// Gives back reservations by the tag of their export and by their client.
+    pub(super) fn release(&self, is_over: impl Fn(u32, ClientId) -> bool) {
+        self.held.lock().retain(|key, _| !is_over(key.tag, key.owner.client));
     }
 }
 

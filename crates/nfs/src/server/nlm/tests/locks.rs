@@ -87,7 +87,7 @@ async fn sharing_needs_permission_to_read_and_excluding_to_write_but_the_owner_m
 async fn where_nothing_may_be_written_nothing_is_locked_exclusively() {
     let bench = bench().await;
     let rules = vec![Rule { writable: false, ..Rule::everybody() }];
-    let options = ExportOptions { rules, device_nodes: false };
+    let options = ExportOptions { rules, ..ExportOptions::default() };
     let export = Export { name: SHARE.into(), tag: TAG, volume: volume(&bench.service), options };
     bench.service.set_exports(vec![export]);
     assert_eq!(bench.lock(&bench.one, ALL).await, Stat::ROFS);

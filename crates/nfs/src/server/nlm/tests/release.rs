@@ -1,6 +1,8 @@
-use super::bench::{ALL, Bench, bench, pass, v4};
+use std::sync::Arc;
+
+use super::bench::{ALL, Bench, bench, pass, superuser, v4, volume};
 use crate::server::HostTable;
-use crate::server::testing::Client;
+use crate::server::testing::{Client, TAG};
 use crate::wire::nlm::{FreeAllRequest, Procedure, Stat};
 use crate::wire::nsm::{self, NotifyRequest};
 use crate::wire::rpc::Outcome;
@@ -70,4 +72,26 @@ async fn free_all_is_the_notice_of_a_client_without_a_monitor() {
     assert_eq!((answer.outcome, answer.results), (Outcome::Success, Vec::new()));
     assert_eq!(bench.totals().0, 1);
     assert_eq!(bench.lock(&bench.two, ALL.range(0, 2)).await, Stat::GRANTED);
+}
+
+/// A disk that was removed can only be unmounted when nothing of it is held.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_kept_of_an_export_that_is_gone() {
+    let bench = bench().await;
+    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::GRANTED);
+    assert_eq!(bench.lock(&bench.two, ALL.waiting()).await, Stat::BLOCKED);
+    let key = {
+        let volume = volume(&bench.service);
+        let root = volume.root().unwrap();
+        volume.lookup(&superuser().caller, &root.object, b"file").unwrap().object.key()
+    };
+    let (locks, weak) = (&bench.service.locks, Arc::downgrade(&volume(&bench.service)));
+    assert!(locks.files.node(TAG, key).is_some());
+    bench.service.set_exports(Vec::new());
+    pass(1).await;
+    assert!(locks.files.node(TAG, key).is_none());
+    assert_eq!(weak.strong_count(), 0);
+    assert_eq!(locks.blocked.len(), 0);
+    assert!(bench.told(Procedure::GRANTED).is_empty());
+    assert_eq!(bench.test(&bench.two, ALL).await, Stat::STALE_FH);
 }
