@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use admin::settings::{Arguments, Severity};
+use admin::settings::{Arguments, Severity, ShareSettings};
 use admin::{Access, AfpLogin, Bonjour, ClientMatch, Encryption, Port, Protocol, Settings, Squash};
 
 /// Loads `text` as `fourfold.toml` in a folder that has the folders `a`, `a/b`, `c` and the file `f`.
@@ -110,13 +110,6 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[[share]]\nname = \"B\"\npath = \"gone\"",
-        &[
-            "fourfold.toml:6:1: error: the folder `gone` does not exist; make it with `mkdir -p gone`, or write the \
-           path of a folder that exists",
-        ],
-    ),
-    (
         "[[share]]\nname = \"B\"\npath = \"~/x\"",
         &[
             "fourfold.toml:6:1: error: the folder `~/x` does not exist; write the whole path: `~` means a home folder \
@@ -124,8 +117,16 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[[share]]\nname = \"B\"\npath = \"f\"",
-        &["fourfold.toml:6:1: error: `f` is not a folder; write the path of a folder"],
+        "[[share]]\nname = \"B\"\npath = \"\"",
+        &[
+            "fourfold.toml:6:1: error: `path` must be the path of a folder, in quotes, not \"\"; write `path = \"/srv/share\"`",
+        ],
+    ),
+    (
+        "must-be-mounted = 1",
+        &[
+            "fourfold.toml:4:1: error: `must-be-mounted` must be true or false, not 1; write `must-be-mounted = true`",
+        ],
     ),
     (
         "[[share]]\nname = \"x/y\"\npath = \"c\"",
@@ -416,4 +417,49 @@ fn whatever_is_written_gets_settings_or_lines_of_the_file_and_never_a_panic() {
             try_bytes(&bytes);
         }
     }
+}
+
+#[test]
+fn a_share_whose_folder_cannot_be_served_is_left_out_and_noted_and_the_others_are_served() {
+    let shares = [("B", "gone"), ("C", "f"), ("D", "deep/gone"), ("E", "c")];
+    let more =
+        shares.map(|(name, path)| format!("[[share]]\nname = \"{name}\"\npath = \"{path}\"\n")).concat();
+    let lun = "[[share.lun]]\nname = \"x\"\nfile = \"x.img\"\n";
+    let text = format!("{SHARE}{more}must-be-mounted = true\n{lun}");
+    let folder = tempfile::tempdir().unwrap();
+    ["a", "c"].iter().for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
+    std::fs::write(folder.path().join("f"), "").unwrap();
+    std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+    let arguments = Arguments::new(false, folder.path().into());
+    let (settings, printed) = Settings::load_explained(&arguments).unwrap();
+    let names = |shares: &[ShareSettings]| shares.iter().map(|share| share.name.clone()).collect::<String>();
+    assert_eq!((names(&settings.shares), names(&settings.absent)), ("A".into(), "BCDE".into()));
+    let notes: Vec<String> =
+        settings.notes.iter().map(|note| plain(&note.to_string(), folder.path())).collect();
+    let make = "make it, or mount its disk; the share is served as soon as the folder is there";
+    assert_eq!(
+        notes,
+        [
+            format!("fourfold.toml:6:1: note: the share \"B\" is not served: `TMP/gone`: the folder does not exist; {make}"),
+            "fourfold.toml:9:1: note: the share \"C\" is not served: `TMP/f`: it is not a folder; put a folder in its \
+             place; the share is served as soon as it is there".into(),
+            format!(
+                "fourfold.toml:12:1: note: the share \"D\" is not served: `TMP/deep/gone`: the folder does not exist; {make}"
+            ),
+            "fourfold.toml:15:1: note: the share \"E\" is not served: `TMP/c`: no file system is mounted there, and \
+             `must-be-mounted` is set; mount its disk; the share is served as soon as it is mounted".into(),
+        ]
+    );
+    assert_eq!(printed.matches("[[share]]").count(), 5, "{printed}");
+    assert!(printed.contains("must-be-mounted = true"), "{printed}");
+}
+
+#[test]
+fn a_folder_of_the_command_line_that_is_missing_is_an_error_at_the_start_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments =
+        Arguments { shares: vec!["B=gone".into()], ..Arguments::new(false, folder.path().into()) };
+    assert!(Settings::load(&arguments).is_err());
+    let settings = Settings::load(&Arguments { is_running: true, ..arguments }).unwrap();
+    assert_eq!((settings.shares.len(), settings.absent.len()), (0, 1));
 }

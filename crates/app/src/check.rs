@@ -29,7 +29,7 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     out::lines(notes)?;
-    let shares = settings.shares.len();
+    let shares = settings.shares.len() + settings.absent.len();
     let (what, plural) =
         (file.map_or("the command line".into(), |file| file.display().to_string()), plural(shares));
     out::line(format_args!("{what}: accepted, {shares} share{plural}"))?;

@@ -5,6 +5,7 @@ mod accounts;
 mod afp_view;
 mod announce;
 mod asking;
+mod availability;
 mod bind;
 mod bonjour;
 mod check;

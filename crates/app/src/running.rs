@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    Disconnect, ListenerStatus, LunAnswer, LunRequest, Progress, Report, ShareStatus, Status,
+    AbsentShareStatus, Disconnect, ListenerStatus, LunAnswer, LunRequest, Progress, Report, ShareStatus,
+    Status,
 };
 use admin::recipe::{self, Reachable};
-use admin::{Arguments, Settings};
+use admin::{Arguments, Settings, ShareSettings};
 use auth::Directory;
 use lock::{Mutex, RwLock, rank};
 
@@ -16,6 +17,7 @@ use vfs::backend::host::as_ourselves;
 use vfs::{FileId, Volume};
 
 use crate::accounts;
+use crate::availability::{self, Mounts};
 
 /// What counts now. Replaced as a whole by a reload, so that nobody sees half of it.
 pub(crate) struct Current {
@@ -46,6 +48,11 @@ pub(crate) trait View: Send + Sync {
     /// anything was.
     fn disconnect(&self, _what: &Disconnect, _file: Option<&OpenFile>) -> Option<String> {
         None
+    }
+
+    /// Whether clients have files of this share open, or it has LUNs that are served.
+    fn is_in_use(&self, _share: &str) -> bool {
+        false
     }
 
     /// Where a file is, if this knows the shares' folders.
@@ -105,6 +112,7 @@ impl Running {
         views: Vec<Arc<dyn View>>,
     ) -> Self {
         let (started, current) = (Instant::now(), RwLock::new(current));
+        let arguments = Arguments { is_running: true, ..arguments };
         Self {
             arguments,
             state: state.into(),
@@ -126,6 +134,35 @@ impl Running {
     pub(crate) fn shares(&self) -> Vec<ShareStatus> {
         recipe::shares(&self.current().settings.shares, self.reach)
     }
+
+    fn not_served(&self) -> Vec<AbsentShareStatus> {
+        let current = self.current();
+        let absent = current.settings.absent.iter();
+        let status = |share: &ShareSettings| AbsentShareStatus {
+            name: share.name.clone(),
+            path: share.path.clone(),
+            why: share.absence.as_ref().map(|absence| absence.why.clone()).unwrap_or_default(),
+        };
+        absent.map(status).collect()
+    }
+
+    /// Serves the shares whose folders have come, and stops serving those whose folders have gone.
+    pub(crate) fn look_at_folders(&self, mounts: &mut Mounts) {
+        let old = self.current();
+        let is_in_use = |share: &ShareSettings| self.views.iter().any(|view| view.is_in_use(&share.name));
+        let Some(settings) = availability::changed(&old.settings, mounts, is_in_use) else { return };
+        let _one = self.reloading.lock();
+        if Arc::ptr_eq(&old, &self.current()) {
+            let lines = self.take_over(Current { settings, accounts: old.accounts.clone() });
+            lines.iter().for_each(|line| tracing::warn!("{line}"));
+        } // else a reload was faster, and the folders are looked at again soon
+    }
+
+    fn take_over(&self, current: Current) -> Vec<String> {
+        let current = Arc::new(current);
+        *self.current.write() = Arc::clone(&current);
+        self.views.iter().flat_map(|view| view.reload(&current)).collect()
+    }
 }
 
 /// Its methods are called on threads that may have acted as somebody else.
@@ -139,6 +176,7 @@ impl Report for Running {
             settings: self.current().settings.file.as_ref().map(|file| self.arguments.folder.join(file)),
             listeners: self.listeners.clone(),
             shares: self.shares(),
+            not_served: self.not_served(),
             ..Status::default()
         };
         self.views.iter().for_each(|view| view.report(&mut status));
@@ -203,9 +241,7 @@ impl Running {
         let waiting = old.settings.needs_restart(&settings);
         lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
         // Clients must not be told of an address or a port at which nothing listens.
-        let current = Arc::new(Current { settings: old.settings.reloaded(settings), accounts });
-        *self.current.write() = Arc::clone(&current);
-        lines.extend(self.views.iter().flat_map(|view| view.reload(&current)));
+        lines.extend(self.take_over(Current { settings: old.settings.reloaded(settings), accounts }));
         Ok(lines)
     }
 }
@@ -265,9 +301,9 @@ mod tests {
     fn settings_that_are_refused_change_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let running = running(folder.path());
-        std::fs::write(folder.path().join("fourfold.toml"), TWO.replace("\"two\"", "\"gone\"")).unwrap();
+        std::fs::write(folder.path().join("fourfold.toml"), TWO.replace("\"two\"", "\"~/gone\"")).unwrap();
         let lines = running.reload().unwrap_err();
-        assert!(lines[0].starts_with("fourfold.toml:5:1: error: the folder `gone`"), "{lines:?}");
+        assert!(lines[0].starts_with("fourfold.toml:5:1: error: the folder `~/gone`"), "{lines:?}");
         assert_eq!(running.status().shares[0].name, "One");
     }
 }

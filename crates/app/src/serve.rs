@@ -23,7 +23,10 @@ use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
-use crate::{accounts, announce, bind, exit, folders, heartbeat, here, log, memory, privileges, rights, who};
+use crate::{
+    accounts, announce, availability, bind, exit, folders, heartbeat, here, log, memory, privileges, rights,
+    who,
+};
 
 /// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
 /// otherwise.
@@ -109,6 +112,7 @@ async fn serve_until_stopped(
     let control = tokio::spawn(control::serve(socket, running.clone()));
     let shared = volumes.clone();
     tokio::spawn(tend(volumes, afp.clone(), iscsi.clone(), login_guard));
+    tokio::spawn(availability::watch(running.clone()));
 
     say_ready(&running, shared, said).await;
     heartbeat::start()?;

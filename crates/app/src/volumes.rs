@@ -61,7 +61,8 @@ impl Folder {
         Ok(Self {
             device: folder.dev(),
             inode: folder.ino(),
-            read_only: settings.shares.iter().all(|share| share.read_only),
+            // Also of those that are not served now: volumes stay when shares come and go.
+            read_only: settings.shares.iter().chain(&settings.absent).all(|share| share.read_only),
             sidecars: share.mac_sidecars,
             cross_mounts: share.cross_mounts,
         })
@@ -95,6 +96,7 @@ impl Volumes {
     pub(crate) fn open(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Volume>> {
         let refused =
             || format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name);
+        share.look_again().with_context(refused)?;
         let folder = Folder::of(share, settings).with_context(refused)?;
         let mut volumes = self.known.lock();
         let is_same = |known: &&Known| known.folder == folder;
@@ -112,6 +114,7 @@ impl Volumes {
             cross_mounts: folder.cross_mounts,
         };
         let host = Host::open(&share.path, &options).with_context(refused)?;
+        share.look_again().with_context(refused)?; // or the folder below a mount point was opened
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
         let options = VolumeOptions { read_only, cache, sidecars };
         let volume = Arc::new(Volume::in_site(Arc::new(host), options, self.site.clone()));
@@ -179,6 +182,11 @@ impl View for Volumes {
         let names: HashMap<u32, String> =
             self.all().into_iter().map(|(shares, volume)| (volume.view(), shares)).collect();
         held(&self.site, &names, status);
+    }
+
+    fn is_in_use(&self, share: &str) -> bool {
+        let Some(view) = self.known.lock().get(share).map(|known| known.volume.view()) else { return false };
+        self.site.state().opens(None, usize::MAX).iter().any(|open| open.view == view)
     }
 
     fn find(&self, path: &Path) -> Option<anyhow::Result<OpenFile>> {

@@ -149,7 +149,7 @@ fn what_is_in_the_place_of_the_servers_own_folders_is_told_with_its_path_and_the
 fn sighup_takes_new_settings_over_and_keeps_the_old_ones_when_they_are_refused() {
     let folder = folder();
     let server = Server::start(folder.path());
-    share(folder.path(), "Gone");
+    std::fs::write(folder.path().join("fourfold.toml"), "[[share]]\nname = 7\n").unwrap();
     server.signal(rustix::process::Signal::HUP);
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(shares(folder.path()), ["One"]);

@@ -24,8 +24,8 @@ pub use disconnect::Disconnect;
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
-    LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus, SessionStatus, ShareStatus,
-    Status,
+    AbsentShareStatus, LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus,
+    SessionStatus, ShareStatus, Status,
 };
 
 use std::fs::File;

@@ -25,6 +25,8 @@ pub struct Status {
     pub listeners: Vec<ListenerStatus>,
     /// Its shares.
     pub shares: Vec<ShareStatus>,
+    /// The shares that are not served because of their folders.
+    pub not_served: Vec<AbsentShareStatus>,
     /// Who is connected.
     pub sessions: Vec<SessionStatus>,
     /// What they have open.
@@ -82,6 +84,17 @@ pub struct ShareStatus {
     pub read_only: bool,
     /// How clients reach it.
     pub mounts: Vec<MountLine>,
+}
+
+/// A share that is not served now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AbsentShareStatus {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Why it is not served.
+    pub why: String,
 }
 
 /// How clients reach a share.

@@ -22,6 +22,11 @@ impl fmt::Display for Status {
             [s.name.clone(), access.to_owned(), s.path.display().to_string()]
         });
         table(f, "Shares", ["name", "access", "folder"], shares)?;
+        if !self.not_served.is_empty() {
+            let absent = self.not_served.iter();
+            let absent = absent.map(|s| [s.name.clone(), s.path.display().to_string(), s.why.clone()]);
+            table(f, "Not served", ["name", "folder", "why"], absent)?;
+        }
         self.mounts(f)?;
         let sessions = self.sessions.iter().map(|s| {
             let user = s.user.clone().unwrap_or_else(|| "-".into());

@@ -42,7 +42,7 @@ impl Settings {
             return Err(findings.sorted());
         }
         let text = effective::text(&settings, &written, arguments.privileged);
-        Ok((Self { notes: findings.sorted(), ..settings }, text))
+        Ok((Self { notes: findings.sorted(), ..settings }.divided(), text))
     }
 
     /// The state folder alone, for commands that talk to a running server: nothing else need be right.
@@ -83,10 +83,11 @@ fn build(
     let beside =
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
     let none_written = sections_of_shares.is_empty() && arguments.shares.is_empty();
-    let shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
+    let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
     check_afp_logins(&server, &settings, findings);
     check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
+    share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
     check_reachable(&server, &settings.ports, &shares, findings);
     let set = server.is_set("state").then(|| server.place_of("state"));
@@ -104,10 +105,12 @@ fn build(
         );
     }
     let users = accounts::all(arguments, &sections_of_users, findings);
-    let shares = shares.into_iter().map(|(_, share)| share).collect();
+    let shares = shares.into_iter().enumerate();
+    let shares = shares.map(|(number, (_, share))| ShareSettings { number, ..share }).collect();
     let written = Written { server, shares: sections_of_shares, users: sections_of_users };
     let mentions = mentions::of(&written);
-    (Settings { file, server: settings, shares, users, mentions, notes: Vec::new() }, written)
+    let (absent, notes) = (Vec::new(), Vec::new());
+    (Settings { file, server: settings, shares, absent, users, mentions, notes }, written)
 }
 
 fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section) -> ServerSettings {
@@ -299,6 +302,9 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
     ShareSettings {
         name,
         path,
+        number: 0,
+        must_be_mounted: section.bool("must-be-mounted"),
+        absence: None,
         is_missing: false,
         comment: section.text("comment").unwrap_or_default(),
         protocols: Protocol::ALL.into_iter().filter(|p| words.iter().any(|w| w == p.word())).collect(),

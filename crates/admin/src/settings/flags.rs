@@ -28,6 +28,8 @@ pub struct Arguments {
     pub privileged: bool,
     /// A folder of `shares` that does not exist is no error if its parent does: the caller makes it.
     pub may_make_folders: bool,
+    /// The server runs, and reads its settings again: a folder of `shares` that is missing costs its share only.
+    pub is_running: bool,
     /// The current folder: relative paths of the command line count from here.
     pub folder: PathBuf,
     /// Where this user's programs keep their state, such as `~/.local/state`; `None`: there is no home folder.

@@ -90,8 +90,11 @@ pub(super) fn check(shares: &[Placed], findings: &mut Findings) {
     for (_, share) in shares {
         for (index, lun) in share.luns.iter().enumerate() {
             check_others(lun, &share.luns[..index], findings);
-            if !share.path.as_os_str().is_empty() {
-                check_file(lun, &share.path, findings);
+            if let Some(path) = path_in(lun, &share.path, findings)
+                && share.absence.is_none()
+                && !share.path.as_os_str().is_empty()
+            {
+                check_file(lun, &path, findings);
             }
         }
     }
@@ -121,29 +124,25 @@ fn check_others(lun: &LunSettings, earlier: &[LunSettings], findings: &mut Findi
     }
 }
 
-fn check_file(lun: &LunSettings, share: &Path, findings: &mut Findings) {
-    let path = match &lun.file {
-        None => share.join(own_file(&lun.name)),
-        Some(_) => {
-            let file = lun.file_in(share).unwrap_or_default();
-            if let Err(problem) = inside(&file) {
-                findings.error(
-                    &lun.places.file,
-                    problem,
-                    "write a path inside the share, from its folder on",
-                );
-                return;
-            }
-            share.join(file)
-        }
-    };
-    match std::fs::symlink_metadata(&path) {
+/// The file of a LUN, unless it would lie outside the share.
+fn path_in(lun: &LunSettings, share: &Path, findings: &mut Findings) -> Option<PathBuf> {
+    let Some(file) = lun.file_in(share) else { return Some(share.join(own_file(&lun.name))) };
+    if let Err(problem) = inside(&file) {
+        let instead = "write a path inside the share, from its folder on";
+        findings.error(&lun.places.file, problem, instead);
+        return None;
+    }
+    Some(share.join(file))
+}
+
+fn check_file(lun: &LunSettings, path: &Path, findings: &mut Findings) {
+    match std::fs::symlink_metadata(path) {
         Ok(there) if !there.is_file() => {
             let what = format!("`{}` is not a file", path.display());
             findings.error(&lun.places.file, what, "write the path of a disk image");
         }
         Ok(there) => check_size(lun, there.len(), findings),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(lun, &path, findings),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(lun, path, findings),
         Err(_) => {} // said when it is opened, by whoever may
     }
 }

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::diagnostic::Diagnostic;
+use super::folder::Absence;
 use super::kind::{ClientMatch, Port};
 use super::lun::LunSettings;
 use super::mentions::Mention;
@@ -21,6 +22,8 @@ pub struct Settings {
     pub server: ServerSettings,
     /// `[[share]]`, in the order written; shares of the command line come last.
     pub shares: Vec<ShareSettings>,
+    /// Shares that are not served now, because of their folders; each has its `absence`.
+    pub absent: Vec<ShareSettings>,
     /// `[[user]]` and `--user`.
     pub users: Vec<UserSettings>,
     /// The accounts and groups that the settings file names.
@@ -238,8 +241,14 @@ pub enum LogFormat {
 pub struct ShareSettings {
     /// The NFS export `/NAME`, the SMB share and the AFP volume NAME.
     pub name: String,
-    /// The folder: absolute, links resolved.
+    /// The folder: absolute, links resolved as far as it is there.
     pub path: PathBuf,
+    /// Its place in the order written.
+    pub number: usize,
+    /// The folder must be the root of a mounted file system.
+    pub must_be_mounted: bool,
+    /// Why it is not served now.
+    pub absence: Option<Absence>,
     /// The folder was given on the command line and does not exist yet: `serve` makes it.
     pub is_missing: bool,
     /// What clients show beside the name.

@@ -36,9 +36,10 @@ pub(super) fn all(
 
 fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Option<Placed> {
     let (name_place, path_place) = (section.place_of("name").clone(), section.place_of("path").clone());
-    let path = section.text("path").and_then(|path| folder(beside, Path::new(&path), &path_place, findings));
+    let path =
+        section.text("path").and_then(|path| absolute(beside, Path::new(&path), &path_place, findings));
     let name = section.text("name")?;
-    // A share whose folder is wrong still takes part in the check of names.
+    // A share whose path is wrong still takes part in the check of names.
     let path = path.unwrap_or_default();
     Some(((name_place, path_place), share_settings(section, name, path)))
 }
@@ -55,7 +56,7 @@ fn from_command_line(
         let Some(typed) = flags::share(argument, findings) else { continue };
         let makeable = makeable(arguments, &typed.path);
         let is_missing = makeable.is_some();
-        let path = makeable.or_else(|| folder(&arguments.folder, &typed.path, &typed.place, findings));
+        let path = makeable.or_else(|| typed_folder(arguments, &typed.path, &typed.place, findings));
         let Some(path) = path else { continue };
         let Some(name) = name(typed.name, &path, &typed.place, findings) else { continue };
         let mut section = Section::new(Table::Share, typed.place.clone());
@@ -71,7 +72,8 @@ fn from_command_line(
                     written.put("path", path.to_string_lossy().into_owned(), &places.1);
                 }
                 let ((_, place), share) = &mut shares[at];
-                (*place, share.path, share.is_missing) = (places.1, path, is_missing);
+                (*place, share.path) = (places.1, path);
+                share.is_missing = is_missing && !share.must_be_mounted;
             }
             None => {
                 let share = ShareSettings { is_missing, ..share_settings(&section, name, path) };
@@ -120,30 +122,59 @@ fn makeable(arguments: &Arguments, path: &Path) -> Option<PathBuf> {
     parent.is_dir().then(|| parent.join(name))
 }
 
-/// The folder at `path`, absolute and with links resolved, or a diagnostic.
-fn folder(from: &Path, path: &Path, place: &Place, findings: &mut Findings) -> Option<PathBuf> {
+/// A folder of the command line. At the start it is there: who typed it is still looking.
+fn typed_folder(
+    arguments: &Arguments,
+    path: &Path,
+    place: &Place,
+    findings: &mut Findings,
+) -> Option<PathBuf> {
     let shown = path.display();
-    let instead = if path.starts_with("~") {
-        "write the whole path: `~` means a home folder only to a shell".to_owned()
-    } else {
-        {
-            let folder = quote(&shown.to_string());
-            format!("make it with `mkdir -p {folder}`, or write the path of a folder that exists")
-        }
-    };
-    match from.join(path).canonicalize() {
-        Ok(folder) if folder.is_dir() => return Some(folder),
-        Ok(_) => findings.error(place, format!("`{shown}` is not a folder"), "write the path of a folder"),
+    let whole = absolute(&arguments.folder, path, place, findings)?;
+    let found = whole.metadata();
+    let (what, instead) = match found {
+        _ if arguments.is_running => return Some(whole),
+        Ok(found) if found.is_dir() => return Some(whole),
+        Ok(_) => (format!("`{shown}` is not a folder"), "write the path of a folder".to_owned()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            findings.error(place, format!("the folder `{shown}` does not exist"), instead);
+            let folder = quote(&shown.to_string());
+            let instead =
+                format!("make it with `mkdir -p {folder}`, or write the path of a folder that exists");
+            (format!("the folder `{shown}` does not exist"), instead)
         }
-        Err(error) => findings.error(
-            place,
+        Err(error) => (
             format!("the folder `{shown}` cannot be reached: {error}"),
-            "write the path of a folder that the server's user may enter",
+            "write the path of a folder that the server's user may enter".to_owned(),
         ),
-    }
+    };
+    findings.error(place, what, instead);
     None
+}
+
+/// A path that was written, absolute and with links resolved as far as it is there, or a diagnostic.
+fn absolute(from: &Path, path: &Path, place: &Place, findings: &mut Findings) -> Option<PathBuf> {
+    if path.starts_with("~") {
+        let what = format!("the folder `{}` does not exist", path.display());
+        findings.error(place, what, "write the whole path: `~` means a home folder only to a shell");
+        return None;
+    }
+    Some(resolve(&from.join(path)))
+}
+
+/// Notes why shares are not served now: those whose folders are missing, cannot be read, or are not mounted.
+pub(super) fn find_folders(shares: &mut [Placed], findings: &mut Findings) {
+    let is_there = |share: &ShareSettings| !share.path.as_os_str().is_empty() && !share.is_missing;
+    for ((_, place), share) in shares.iter_mut().filter(|(_, share)| is_there(share)) {
+        match share.find_folder() {
+            Ok(path) => share.path = path,
+            Err(absence) => {
+                let (path, why) = (share.path.display(), &absence.why);
+                let what = format!("the share {:?} is not served: `{path}`: {why}", share.name);
+                findings.note(place, what, &absence.remedy);
+                share.absence = Some(absence);
+            }
+        }
+    }
 }
 
 /// Names that fold alike would be one share to an SMB or AFP client.
@@ -218,7 +249,8 @@ pub(super) fn check_state(state: &Path, set: Option<&Place>, shares: &[Placed], 
 fn resolve(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) {
-            return real.join(rest);
+            let is_whole = rest.as_os_str().is_empty(); // joined, it would add a slash
+            return if is_whole { real } else { real.join(rest) };
         }
     }
     path.to_owned()

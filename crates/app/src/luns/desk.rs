@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use admin::control::{LunAnswer, LunRequest, LunSession, Progress};
 use admin::luns::{LUN_BLOCK, LunError, LunFile, LunRecord, Resolved, SMALLEST_LUN, resolve};
-use admin::settings::LunSettings;
 use admin::settings::units::{format_size, format_size_exactly};
+use admin::settings::{Absence, LunSettings};
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, bail};
 use vfs::Volume;
@@ -120,6 +120,7 @@ impl Desk<'_> {
         force: bool,
     ) -> anyhow::Result<Vec<String>> {
         let lun = self.record(share, name)?;
+        self.must_be_served(share)?;
         let full_name = lun.full_name();
         if let Some(set) = self.set(&lun) {
             let place = &set.places.name;
@@ -165,10 +166,24 @@ impl Desk<'_> {
     /// The share of a name.
     pub(super) fn share(&self, name: &str) -> anyhow::Result<&ShareSettings> {
         let shares = &self.settings.shares;
+        self.must_be_served(name)?;
         shares.iter().find(|share| share.name == name).with_context(|| {
             let names: Vec<&str> = shares.iter().map(|share| &*share.name).collect();
             format!("there is no share {name:?}; the shares are: {}", names.join(", "))
         })
+    }
+
+    /// Refuses to change the LUNs of a share whose folder is not there: their files cannot be seen.
+    fn must_be_served(&self, share: &str) -> anyhow::Result<()> {
+        match self.absence(share) {
+            Some(absence) => bail!("the share {share:?} is not served: {absence}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Why a share is not served.
+    pub(super) fn absence(&self, share: &str) -> Option<&Absence> {
+        self.settings.absent.iter().find(|absent| absent.name == share)?.absence.as_ref()
     }
 
     /// Its volume.

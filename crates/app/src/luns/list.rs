@@ -84,7 +84,11 @@ impl Desk<'_> {
     }
 
     fn problem(&self, lun: &LunRecord, share: Option<&ShareSettings>) -> Option<String> {
-        let Some(share) = share else { return Some("no share of this name is served".into()) };
+        let Some(share) = share else {
+            let why =
+                self.absence(&lun.share).map(|absence| format!("its share is not served: {}", absence.why));
+            return why.or_else(|| Some("no share of this name is served".into()));
+        };
         if lun.from_settings && self.set(lun).is_none() {
             return Some("the settings no longer name it".into());
         }

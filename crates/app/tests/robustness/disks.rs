@@ -37,6 +37,11 @@ impl Disk {
         run("mount", &["-o", &format!("loop,{options}"), path(&self.image), path(&self.at)])
     }
 
+    /// Takes it away from under a server that uses it.
+    pub(crate) fn detach_lazily(&self) {
+        assert!(run("umount", &["-l", path(&self.at)]));
+    }
+
     pub(crate) fn detach(&self) {
         // A server that has just ended may still hold it for a moment.
         for _ in 0..100 {

@@ -2,6 +2,7 @@
 //! real binary over TCP, with a client of a few lines. One test program, so that the parts share what they need.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod absent;
 mod acting;
 mod afp;
 mod client;

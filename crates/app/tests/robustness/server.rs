@@ -208,6 +208,11 @@ impl Server {
         panic!("the server does not stop");
     }
 
+    /// Its process id.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL, and the wait for it.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

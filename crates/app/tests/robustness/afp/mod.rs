@@ -12,7 +12,7 @@ mod people;
 mod requests;
 mod signals;
 
-pub(crate) use client::Afp;
+pub(crate) use client::{Afp, is_closed_within};
 
 use crate::server::{Server, folder};
 

@@ -21,7 +21,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use client::BLOCKS;
-pub(crate) use client::{Iscsi, enter, enter_with, isid, log_in, login};
+pub(crate) use client::{Iscsi, enter, enter_with, is_closed_within, isid, log_in, login};
 
 use crate::server::{Server, folder};
 
