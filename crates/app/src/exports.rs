@@ -1,7 +1,10 @@
 //! The settings of a share as NFS wants them.
 
+use std::sync::Arc;
+
 use admin::{Access, ClientMatch, ClientRule, ShareSettings, Squash};
 use nfs::server::{ExportOptions, Rule};
+use vfs::names::Hiding;
 
 /// The client rules, in their order; a rule about several networks becomes several.
 pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
@@ -9,7 +12,8 @@ pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
         let read_only = share.read_only;
         rule.matches.iter().map(move |clients| one(rule, *clients, read_only))
     });
-    ExportOptions { rules: rules.collect(), device_nodes: share.device_nodes }
+    let hiding = Arc::new(Hiding::of_site(&share.hide, &share.show, share.case_sensitive));
+    ExportOptions { rules: rules.collect(), device_nodes: share.device_nodes, hiding }
 }
 
 fn one(rule: &ClientRule, clients: ClientMatch, read_only: bool) -> Rule {
@@ -65,6 +69,14 @@ mod tests {
         let last = &options.rules[2];
         assert!(!last.writable && last.reserved_port && options.device_nodes);
         assert_eq!((last.squash, last.anonymous), (nfs::server::Squash::All, (7, 8)));
+    }
+
+    #[test]
+    fn names_that_the_settings_hide_are_hidden_but_not_those_of_other_servers() {
+        let hiding = options(&share("hide = [\"*.tmp\"]\nshow = [\"keep.tmp\"]")).hiding;
+        assert!(hiding.hides(b"A.TMP") && !hiding.hides(b"keep.tmp") && !hiding.hides(b".AppleDouble"));
+        let sensitive = options(&share("hide = [\"*.tmp\"]\ncase-sensitive = true")).hiding;
+        assert!(sensitive.hides(b"a.tmp") && !sensitive.hides(b"A.TMP"));
     }
 
     #[test]

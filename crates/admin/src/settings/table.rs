@@ -356,12 +356,13 @@ pub static SETTINGS: &[Setting] = &[
          from one to the other. When it is false, a client that tries to enter one is refused.",
     ),
     new(Share, "hide", Texts, "[]").example("[\"*.tmp\", \"lost+found\"]").says(
-        "Names that listings leave out; `*` and `?` match as in a shell.",
-        "They can still be opened by name.",
+        "Names that listings leave out, over every protocol; `*` and `?` match as in a shell.",
+        "They can still be opened by name. A folder that contains such entries is not empty and cannot be removed.",
     ),
     new(Share, "show", Texts, "[]").example("[\".AppleDouble\"]").says(
         "Names that listings show although `hide` or the server would leave them out.",
-        "By default the server leaves out what belongs to its own and other servers' book-keeping.",
+        "Without `hide`, SMB and AFP leave out `.AppleDB`, `.AppleDesktop` and `.AppleDouble`, in which Netatalk keeps its own \
+         data. NFS lists them, because UNIX programs copy and remove whole trees.",
     ),
     new(Share, "device-nodes", OneOf(&["allow", "deny"]), "\"deny\"").says(
         "Whether NFS clients may make block and character devices.",

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use vfs::names::Hiding;
 use vfs::{Caller, Volume};
 
 use super::Origin;
@@ -81,11 +82,13 @@ pub struct ExportOptions {
     pub rules: Vec<Rule>,
     /// MKNOD may make devices.
     pub device_nodes: bool,
+    /// Names that listings leave out.
+    pub hiding: Arc<Hiding>,
 }
 
 impl Default for ExportOptions {
     fn default() -> Self {
-        Self { rules: vec![Rule::everybody()], device_nodes: false }
+        Self { rules: vec![Rule::everybody()], device_nodes: false, hiding: Arc::default() }
     }
 }
 
@@ -102,6 +105,11 @@ pub struct Export {
 }
 
 impl Export {
+    /// Whether listings have an entry of this name. The folder itself and its parent always are there.
+    pub(crate) fn lists(&self, name: &[u8]) -> bool {
+        matches!(name, b"." | b"..") || !self.options.hiding.hides(name)
+    }
+
     /// The rule for a client; `None` when it is refused.
     pub(crate) fn rule(&self, origin: Origin) -> Option<&Rule> {
         let rule = self.options.rules.iter().find(|rule| rule.fits(origin.address))?;

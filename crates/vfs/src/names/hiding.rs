@@ -11,19 +11,28 @@ pub struct Hiding {
     folding: Folding,
     hide: Vec<Pattern>,
     show: Vec<Pattern>,
+    /// Some patterns of `hide` match names that do not begin with a dot.
+    hides_plain: bool,
 }
 
 impl Hiding {
     /// Leaves out what `hide` matches, and other servers' own folders, but not what `show` matches.
     pub fn new(hide: &[String], show: &[String], case_sensitive: bool) -> Self {
-        let folding = Folding { case_sensitive, ..Folding::default() };
-        let pattern = |text: &str| Pattern::new(text, folding);
         let books = OTHERS_BOOKS.iter().copied();
-        Self {
-            folding,
-            hide: books.chain(hide.iter().map(String::as_str)).map(pattern).collect(),
-            show: show.iter().map(|text| pattern(text)).collect(),
-        }
+        Self::of(books.chain(hide.iter().map(String::as_str)), show, case_sensitive)
+    }
+
+    /// As [`new`](Self::new), but other servers' own folders are shown, unless `hide` matches them.
+    pub fn of_site(hide: &[String], show: &[String], case_sensitive: bool) -> Self {
+        Self::of(hide.iter().map(String::as_str), show, case_sensitive)
+    }
+
+    fn of<'a>(hide: impl Iterator<Item = &'a str>, show: &[String], case_sensitive: bool) -> Self {
+        let folding = Folding { case_sensitive, ..Folding::default() };
+        let hide: Vec<Pattern> = hide.map(|text| Pattern::new(text, folding)).collect();
+        let hides_plain = hide.iter().any(|pattern| pattern.0.first() != Some(&u16::from(b'.')));
+        let show = show.iter().map(|text| Pattern::new(text, folding)).collect();
+        Self { folding, hide, show, hides_plain }
     }
 
     /// Whether listings leave a stored name out.
@@ -47,7 +56,7 @@ impl Hiding {
 
     /// Most shares hide only names that begin with a dot.
     fn shows_at_once(&self, begins_with_dot: bool) -> bool {
-        self.hide.len() <= OTHERS_BOOKS.len() && !begins_with_dot
+        self.hide.is_empty() || !(self.hides_plain || begins_with_dot)
     }
 }
 
@@ -100,6 +109,16 @@ mod tests {
         assert!(!told.hides(b"keep.tmp") && !told.hides(b".AppleDouble") && told.hides(b".AppleDB"));
         assert!(!Hiding::new(&hide, &[], true).hides(b"a.TMP"));
         assert!(!Hiding::default().hides(b".AppleDouble"));
+    }
+
+    #[test]
+    fn the_site_alone_decides_where_the_folders_of_other_servers_are_shown() {
+        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let site = Hiding::of_site(&texts(&["*.tmp"]), &texts(&["keep.tmp"]), false);
+        assert!(site.hides(b"a.TMP") && site.hides(b".x.tmp") && !site.hides(b"keep.tmp"));
+        assert!(!site.hides(b".AppleDouble") && !Hiding::of_site(&[], &[], false).hides(b".AppleDouble"));
+        let dotted = Hiding::of_site(&texts(&[".*"]), &[], false);
+        assert!(dotted.hides(b".AppleDouble") && dotted.hides(b".profile") && !dotted.hides(b"a"));
     }
 
     #[test]

@@ -94,7 +94,7 @@ async fn a_path_beyond_its_limit_is_too_long_not_garbage() {
 }
 
 fn ruled(rules: Vec<Rule>) -> Arc<Service> {
-    service_with(vec![export(SHARE, TAG, ExportOptions { rules, device_nodes: false })])
+    service_with(vec![export(SHARE, TAG, ExportOptions { rules, ..ExportOptions::default() })])
 }
 
 fn for_clients(clients: &str) -> Rule {
@@ -160,7 +160,7 @@ async fn export_names_the_clients_of_a_share_and_nobody_where_everybody_may() {
         for_clients("10.0.0.0/8"),
         for_clients("2001:db8::/32"),
     ];
-    let ruled = export("inner", 2, ExportOptions { rules, device_nodes: false });
+    let ruled = export("inner", 2, ExportOptions { rules, ..ExportOptions::default() });
     let service = service_with(vec![export(SHARE, TAG, ExportOptions::default()), ruled]);
     let answer = Client::new(&service).call_raw(v(3, Procedure::EXPORT), &[]).await.unwrap();
     let exports = mount::exports(&mut answer.reader()).unwrap();

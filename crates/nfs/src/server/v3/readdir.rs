@@ -22,7 +22,7 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     };
     let count = request.count.min(call.max_listing());
     let mut entries = readdir::begin(w, &folder.attributes(), &VERIFIER, count);
-    let all = page.entries().iter().all(|entry| {
+    let all = listed(&folder, &page).all(|entry| {
         entries.push(&Entry { fileid: entry.id.inode, name: Name::new(entry.name()), cookie: entry.cookie })
     });
     if !all && entries.is_empty() {
@@ -32,10 +32,22 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     entries.finish(all && page.complete);
 }
 
-/// Entries of a folder from a cookie on.
-pub(super) fn page(folder: &Target, cookie: u64) -> Result<Page, Status> {
-    match folder.export.volume.list(&folder.actor.caller, &folder.found, cookie) {
-        Err(Error::Invalid) => Err(Status::BAD_COOKIE),
-        other => Ok(other?),
+/// Entries of a folder from a cookie on. A page of which nothing is listed is passed over, unless it is the last: clients
+/// may take a reply without entries for the end of the folder.
+pub(super) fn page(folder: &Target, mut cookie: u64) -> Result<Page, Status> {
+    loop {
+        let page = match folder.export.volume.list(&folder.actor.caller, &folder.found, cookie) {
+            Err(Error::Invalid) => return Err(Status::BAD_COOKIE),
+            other => other?,
+        };
+        match page.entries().last() {
+            Some(last) if !page.complete && listed(folder, &page).next().is_none() => cookie = last.cookie,
+            _ => return Ok(page),
+        }
     }
+}
+
+/// The entries that the share's listings show.
+pub(super) fn listed<'a>(folder: &'a Target, page: &'a Page) -> impl Iterator<Item = &'a vfs::Entry> {
+    page.entries().iter().filter(|entry| folder.export.lists(entry.name()))
 }

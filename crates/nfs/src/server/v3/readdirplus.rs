@@ -2,7 +2,7 @@ use vfs::{Details, Page};
 use wire::Writer;
 
 use super::put;
-use super::readdir::{VERIFIER, page};
+use super::readdir::{VERIFIER, listed, page};
 use super::target::Target;
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
@@ -21,7 +21,7 @@ pub(super) fn readdirplus(call: &Call<'_>, request: Request<'_>, w: &mut Writer)
     };
     let maxcount = request.maxcount.min(call.max_listing());
     let mut entries = readdirplus::begin(w, &folder.attributes(), &VERIFIER, request.dircount, maxcount);
-    let all = page.entries().iter().all(|entry| push(call, &folder, &page, &mut entries, entry));
+    let all = listed(&folder, &page).all(|entry| push(call, &folder, &page, &mut entries, entry));
     if !all && entries.is_empty() {
         entries.discard();
         return put(w, &Fail::new(Status::TOOSMALL, folder.attributes()));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use vfs::names::Hiding;
+
 use super::*;
 
 /// How to list: READDIR or READDIRPLUS, with this many bytes at most.
@@ -228,5 +230,62 @@ fn a_folder_of_the_longest_names_pages_right() {
         let entries = walk(&s, list, 1000, |_| {});
         let long = entries.into_iter().map(|entry| entry.name).filter(|name| name.len() == 255);
         assert_eq!(long.collect::<BTreeSet<_>>(), wanted, "{kind}");
+    }
+}
+
+/// A share whose listings leave these names out.
+fn hiding(hide: &[&str]) -> Session {
+    let mut export = export("share", 1, Arc::new(Memory::ticking()));
+    let hide: Vec<String> = hide.iter().map(|text| (*text).to_owned()).collect();
+    export.options.hiding = Arc::new(Hiding::of_site(&hide, &[], false));
+    Session::with(vec![export])
+}
+
+#[test]
+fn names_that_the_share_hides_are_not_listed_and_can_be_used_by_name() {
+    let s = hiding(&["*.tmp", "lost+found"]);
+    let hidden = s.file("a.TMP", b"abc");
+    for name in ["plain", ".profile", ".AppleDouble"] {
+        s.file(name, b"");
+    }
+    s.mkdir(&s.root, b"lost+found", mode(0o755)).unwrap();
+    for (kind, list) in BOTH {
+        let listed: BTreeSet<String> = names(&walk(&s, list, 4096, |_| {})).into_iter().collect();
+        let expected = [".", "..", ".AppleDouble", ".profile", "plain"];
+        assert_eq!(listed, expected.map(str::to_owned).into(), "{kind}");
+    }
+    assert_eq!(s.lookup(&s.root, b"a.TMP").unwrap().handle, hidden);
+    assert_eq!(s.read(&hidden, 0, 10).unwrap().data, b"abc");
+    s.remove(&s.root, b"a.TMP").unwrap();
+    assert_eq!(s.lookup(&s.root, b"a.TMP").unwrap_err().status, Status::NOENT);
+}
+
+#[test]
+fn the_folder_and_its_parent_are_listed_whatever_is_hidden() {
+    for pattern in ["*", ".*", "?"] {
+        let s = hiding(&[pattern]);
+        s.file(".x", b"");
+        s.file("y", b"");
+        for (kind, list) in BOTH {
+            let listed = names(&walk(&s, list, 4096, |_| {}));
+            assert!(listed.starts_with(&[".".into(), "..".into()]), "{kind} {pattern}: {listed:?}");
+        }
+    }
+}
+
+/// RFC 1813 3.3.16: a client goes on until it is told of the end, from the cookie of the last entry it got.
+#[test]
+fn a_page_is_never_empty_before_the_end_however_many_names_are_hidden() {
+    let s = hiding(&["file*"]);
+    s.file("first", b"");
+    for number in 0..3000 {
+        s.file(&format!("file{number:04}"), b"");
+    }
+    s.file("last", b"");
+    for (kind, list) in BOTH {
+        for count in [280, 4096] {
+            let listed: BTreeSet<String> = names(&walk(&s, list, count, |_| {})).into_iter().collect();
+            assert_eq!(listed, [".", "..", "first", "last"].map(str::to_owned).into(), "{kind} {count}");
+        }
     }
 }
