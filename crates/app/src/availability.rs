@@ -12,7 +12,7 @@ use vfs::backend::host::as_ourselves;
 use crate::running::Running;
 
 /// How often the folders are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What was mounted at the folders of shares that must be mounted, by the shares' names and paths.
 pub(crate) type Mounts = HashMap<(String, PathBuf), FolderPlace>;

@@ -32,7 +32,6 @@ pub(crate) use self::kept::Listings;
 use self::known::Known;
 pub(crate) use self::names::Name;
 use self::rich::Facts;
-pub use self::rich::Rich;
 use crate::acl::server;
 use crate::backend::ListEntry;
 use crate::inhibited::Inhibited;

@@ -27,20 +27,6 @@ impl Volume {
         Ok(metadata)
     }
 
-    /// The same with the length of the resource fork, for no more calls where there is none.
-    pub fn metadata_and_fork_len(&self, of: &Found, place: Beside<'_>) -> Result<(Metadata, u64)> {
-        let names = streams::names(&*of.object)?;
-        let Some(all) = &self.streams else {
-            let read = |name: &[u8]| of.object.xattr(name);
-            return Ok((streams::load_from(&read, &names)?.0, 0));
-        };
-        let file = file_at(of, place);
-        let beside = all.may_have_sidecar(&file);
-        let metadata = all.load_among(&file, &names, beside)?.0;
-        let may_have_fork = beside || streams::has_fork_or_moves(&names);
-        Ok((metadata, if may_have_fork { all.fork_len(&file)? } else { 0 }))
-    }
-
     /// When a file was made: what a client said, else what the host knows, else the earliest time that it has.
     pub fn created(attributes: &Attributes, metadata: &Metadata) -> Time {
         let earliest = attributes.modified.min(attributes.changed);

@@ -84,8 +84,9 @@ async fn contents_go_and_everything_else_stays_with_the_name() {
         assert_eq!(content(&scene, "a").await, ["blue", "the fork of blue", "the tag of a"]);
         assert_eq!(content(&scene, "b").await, ["red", "the fork of red", "the tag of b"]);
         let place = Beside { folder: &scene.root.object, name: b"a" };
-        let (metadata, fork_len) =
-            scene.volume.metadata_and_fork_len(&scene.find("a").unwrap(), place).unwrap();
+        let found = scene.find("a").unwrap();
+        let metadata = scene.volume.metadata(&found, Some(place)).unwrap();
+        let fork_len = scene.volume.fork_len(&found, place).unwrap();
         assert_eq!((&*metadata.comment, fork_len), (&b"about a"[..], 16)); // "the fork of blue"
         assert_eq!(about(&scene, "a"), ("about a".into(), *b"a   "));
         assert_eq!(about(&scene, "b"), ("about b".into(), *b"b   "));

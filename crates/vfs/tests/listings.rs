@@ -12,7 +12,7 @@ use vfs::backend::{Found, NewKind, RenameMode, XattrMode};
 use vfs::mac::{DosAttributes, FileBits, FinderInfo};
 use vfs::names::Folding;
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Beside, CacheBudget, Caller, Error, Kind, Rich, Time, Volume, VolumeOptions};
+use vfs::{Actor, Beside, CacheBudget, Caller, Description, Error, Kind, Time, Volume, VolumeOptions};
 
 struct Disk {
     dir: tempfile::TempDir,
@@ -80,7 +80,7 @@ impl Disk {
         }
     }
 
-    fn rich(&self, name: &str) -> Rich {
+    fn rich(&self, name: &str) -> Description {
         let page = self.volume.list(&self.me.caller, &self.root(), 0).unwrap();
         let entry = page.named().find(|entry| entry.name() == name.as_bytes()).unwrap();
         page.rich_details(&self.me.caller, entry).unwrap()

@@ -288,14 +288,14 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "path", Path, "\"/srv/share\"").without_default("").says(
         "The folder to share.",
         "A relative path counts from the folder of the settings file. While the folder is missing or cannot be read, the \
-         share is not served; the other shares are. The server looks for it every 5 seconds. When the folder of a share \
+         share is not served; the other shares are. The server looks for it every 2 seconds. When the folder of a share \
          that is served is removed, the share ends as soon as no file of it is open.",
     ),
     new(Share, "must-be-mounted", Bool, "false").says(
         "The folder must be the root of a mounted file system.",
         "While no file system is mounted there, the share is not served, and nothing is written to the folder below. Set \
          it for shares on disks that are mounted late or can be removed. When the disk is unmounted, the share ends for \
-         connected clients within 5 seconds; it comes back when the disk is mounted.",
+         connected clients within 2 seconds; it comes back when the disk is mounted.",
     ),
     new(Share, "comment", Kind::Text, "\"\"")
         .example("\"Plans and photographs\"")

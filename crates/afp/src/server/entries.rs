@@ -1,8 +1,7 @@
 //! Entries of a folder, as enumerations and searches tell of them: from kept listings.
 
 use vfs::backend::Found;
-use vfs::mac::{FileBits, FinderInfo};
-use vfs::{Attributes, Caller, Details, Entry, Error, Kind, Page, Volume};
+use vfs::{Attributes, Caller, Description, Entry, Error, Kind, Page};
 use wire::Writer;
 
 use super::config::Version;
@@ -86,17 +85,11 @@ impl Folder<'_> {
             || wanted.needs_rights(true);
         let mut facts = if is_rich {
             let rich = page.rich_details(self.caller, entry)?;
-            let facts = Facts {
-                created: rich.created,
-                backup: rich.backup,
-                finder_info: rich.finder_info,
-                bits: rich.bits,
-                fork_len: rich.fork_len,
-                ..self.plain(entry, rich.details)
-            };
-            Facts { rights: self.rights(entry, &rich.details.attributes, rich.has_acl)?, ..facts }
+            let rights = self.rights(entry, &rich.details.attributes, rich.has_acl)?;
+            Facts { rights, ..Facts::new(&rich, self.id, entry.name()) }
         } else {
-            self.plain(entry, page.details(self.caller, entry)?)
+            let plain = Description::plain(page.details(self.caller, entry)?);
+            Facts::new(&plain, self.id, entry.name())
         };
         let counts = needs.offspring || wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
         if counts && facts.attributes.kind == Kind::Folder {
@@ -104,24 +97,6 @@ impl Folder<'_> {
             facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes).unwrap_or(0);
         }
         Ok(facts)
-    }
-
-    fn plain<'e>(&self, entry: &'e Entry, details: Details) -> Facts<'e> {
-        let Details { key, attributes } = details;
-        Facts {
-            key,
-            attributes,
-            id: CatalogId(0),
-            parent: self.id,
-            name: entry.name(),
-            created: Volume::created(&attributes, &vfs::mac::Metadata::default()),
-            backup: None,
-            finder_info: FinderInfo::default(),
-            bits: FileBits(0),
-            fork_len: 0,
-            offspring: 0,
-            rights: 0,
-        }
     }
 
     fn rights(&self, entry: &Entry, attributes: &Attributes, has_acl: bool) -> vfs::Result<u32> {

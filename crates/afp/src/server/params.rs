@@ -1,9 +1,9 @@
 //! What clients are told of a file or folder, packed as a bitmap asks: Apple Filing Protocol Reference, "AFP File Bitmap",
 //! "AFP Directory Bitmap".
 
-use vfs::mac::{FileBits, FinderFlags, FinderInfo, Metadata};
+use vfs::mac::{FileBits, FinderFlags, FinderInfo};
 use vfs::state::Stream;
-use vfs::{Attributes, Caller, HostKey, Kind, Time, Volume};
+use vfs::{Attributes, Caller, Description, HostKey, Kind, Time};
 use wire::Writer;
 
 use super::config::Version;
@@ -46,6 +46,29 @@ pub(super) struct Facts<'a> {
     pub(super) offspring: u32,
     /// See [`rights::access_rights`].
     pub(super) rights: u32,
+}
+
+impl<'a> Facts<'a> {
+    /// Of a file whose id, number of entries and rights are not known yet.
+    pub(super) fn new(description: &Description, parent: CatalogId, name: &'a [u8]) -> Self {
+        let &Description { details, created, backup, finder_info, bits, fork_len, .. } = description;
+        let (key, attributes) = (details.key, details.attributes);
+        let (id, offspring, rights) = (CatalogId(0), 0, 0);
+        Self {
+            key,
+            attributes,
+            id,
+            parent,
+            name,
+            created,
+            backup,
+            finder_info,
+            bits,
+            fork_len,
+            offspring,
+            rights,
+        }
+    }
 }
 
 impl Wanted {
@@ -127,34 +150,16 @@ pub(super) fn put_target(
     let wants_prodos = !version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
     let needs_metadata = wanted.needs_metadata(is_folder) || wants_prodos;
     let needs_fork_len = !is_folder && wanted.needs_fork_len();
-    let (metadata, fork_len) = match place {
-        Some(place) if needs_metadata && needs_fork_len => {
-            tree.metadata_and_fork_len(found, place.beside())?
-        }
-        Some(place) if needs_fork_len => (Metadata::default(), tree.fork_len(found, place.beside())?),
-        _ if needs_metadata => (tree.metadata(found, place.map(|place| place.beside()))?, 0),
-        _ => (Metadata::default(), 0),
-    };
+    let needed = vfs::Wanted { metadata: needs_metadata, fork_len: needs_fork_len, more: false };
+    let description = tree.description(found, place.map(|place| place.beside()), needed)?;
     let offspring = match is_folder && wanted.dir.intersects(DirBitmap::OFFSPRING_COUNT) {
         // Of one that the server itself may not list nobody knows.
         true => tree.offspring(found).unwrap_or(0),
         false => 0,
     };
     let rights = if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };
-    let facts = Facts {
-        key,
-        attributes: found.attributes,
-        id,
-        parent,
-        name: place.map_or(volume.share.name.as_bytes(), |place| &place.name),
-        created: Volume::created(&found.attributes, &metadata),
-        backup: metadata.times.backup,
-        finder_info: metadata.finder_info_with_date(),
-        bits: metadata.bits,
-        fork_len,
-        offspring,
-        rights,
-    };
+    let name = place.map_or(volume.share.name.as_bytes(), |place| &place.name);
+    let facts = Facts { id, offspring, rights, ..Facts::new(&description, parent, name) };
     put(volume, version, &facts, wanted, w);
     Ok(is_folder)
 }

@@ -1,8 +1,8 @@
 //! What clients are told about a file again and again: times, sizes, attributes.
 
 use vfs::backend::Found;
-use vfs::mac::{DosAttributes, Metadata};
-use vfs::{Attributes, FileId, Kind, Volume};
+use vfs::mac::DosAttributes;
+use vfs::{Attributes, Description, FileId, Kind, Wanted};
 
 use super::context::Context;
 use super::extended_attributes;
@@ -80,7 +80,8 @@ pub(super) fn ea_size_of(count: u32, bytes: u32) -> u32 {
 /// Times, sizes and attributes of an open file.
 pub(super) struct Facts {
     pub(super) attributes: Attributes,
-    pub(super) metadata: Metadata,
+    /// What describes the file besides: DOS attributes and dates.
+    description: Description,
     /// The size of the stream that is open.
     pub(super) size: u64,
     /// The entry by which it was opened.
@@ -102,17 +103,17 @@ impl Facts {
         let size = if file.open.is_data() { attributes.size } else { file.open.size().await? };
         let found = Found { object: file.open.node().clone(), attributes };
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
-        let metadata = file.open.volume().metadata(&found, None)?;
+        let description = file.open.volume().description(&found, None, Wanted::METADATA)?;
         let is_hidden = file.open.place().is_some_and(|(_, name)| hiding::marks(&file.hiding, &name));
         let changed = file.changed_at(&attributes);
         let (id, leads_to_folder) = (file.entry_id(), leads_to_folder(file, &found)?);
         let file_id = file.open.volume().number(id);
-        Ok(Self { attributes, metadata, size, id, file_id, leads_to_folder, is_hidden, changed })
+        Ok(Self { attributes, description, size, id, file_id, leads_to_folder, is_hidden, changed })
     }
 
     /// The attributes that clients see.
     pub(super) fn file_attributes(&self) -> FileAttributes {
-        let shown = shown(self.attributes.kind, self.metadata.dos);
+        let shown = shown(self.attributes.kind, self.description.dos);
         let shown = if self.leads_to_folder { leading_to_folder(shown) } else { shown };
         if self.is_hidden { hidden(shown) } else { shown }
     }
@@ -123,9 +124,14 @@ impl Facts {
         if context.is_mac() { 0 } else { self.file_id }
     }
 
+    /// Whether clients have made it read-only.
+    pub(super) fn is_readonly(&self) -> bool {
+        self.description.is_readonly()
+    }
+
     /// When it was made.
     pub(super) fn created(&self) -> NtTime {
-        Volume::created(&self.attributes, &self.metadata).into()
+        self.description.created.into()
     }
 
     /// The size that clients see: folders have none.

@@ -4,7 +4,7 @@ use vfs::acl::Rights;
 use vfs::backend::Found;
 use vfs::mac::time;
 use vfs::names::windows_view;
-use vfs::{Caller, Error, Kind, Page, Rich, Time};
+use vfs::{Caller, Description, Error, Kind, Page, Time};
 use wire::Writer;
 
 use super::context::{Context, Outcome, Reply};
@@ -272,7 +272,7 @@ impl MacView {
         caller: &Caller,
         folder: &Found,
         name: &[u8],
-        rich: &Rich,
+        rich: &Description,
     ) -> Result<MacAttributes, Status> {
         let attributes = &rich.details.attributes;
         let rights = tree.volume()?.listed_rights(caller, (folder, self.above), name, rich)?;

@@ -8,7 +8,9 @@ use super::{Acl, AclChange, Entries, Entry, MAX_ENTRIES, MAX_FOREIGN, Rights, Wh
 use crate::backend::{Found, Object, XattrMode};
 use crate::permission::by_mode;
 use crate::state::Cause;
-use crate::{Access, Actor, Attributes, Caller, Change, Error, Kind, Result, Rich, SetAttributes, Volume};
+use crate::{
+    Access, Actor, Attributes, Caller, Change, Description, Error, Kind, Result, SetAttributes, Volume,
+};
 
 /// Where the host keeps an ACL of its own kind.
 pub(crate) const POSIX: &[u8] = b"system.posix_acl_access";
@@ -76,7 +78,7 @@ impl Volume {
         caller: &Caller,
         (folder, above): (&Found, Rights),
         name: &[u8],
-        listed: &Rich,
+        listed: &Description,
     ) -> Result<Rights> {
         let attributes = &listed.details.attributes;
         let mut rights = match (caller.uid, listed.has_acl) {

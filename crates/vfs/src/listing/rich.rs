@@ -4,43 +4,14 @@ use std::sync::atomic::Ordering;
 
 use super::known::Nanos;
 use super::{Details, Entry, Listing, Page};
-use crate::acl::{POSIX, STORED_ACL, server};
+use crate::acl::server;
 use crate::backend::Glance;
+use crate::description::{Gathered, Source};
 use crate::mac::layout::sidecar_name;
-use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata};
-use crate::streams::{self, File};
-use crate::{Caller, Error, Kind, Result, Time, xattrs};
+use crate::mac::{DosAttributes, FileBits, FinderInfo};
+use crate::{Caller, Description, Error, Kind, Result, Time, Wanted, streams};
 
-/// An entry with what only some protocols show.
-#[derive(Debug, Clone, Copy)]
-pub struct Rich {
-    /// The file's key and attributes.
-    pub details: Details,
-    /// DOS attributes.
-    pub dos: DosAttributes,
-    /// Mac attributes.
-    pub bits: FileBits,
-    /// When it was last backed up, if anybody said so.
-    pub backup: Option<Time>,
-    /// When it was made: [`crate::Volume::created`].
-    pub created: Time,
-    /// The 32 bytes, with the date it came into its folder; all zeros when there are none.
-    pub finder_info: FinderInfo,
-    /// The length of the resource fork.
-    pub fork_len: u64,
-    /// Whether it has named streams.
-    pub has_streams: bool,
-    /// How many extended attributes it has: [`crate::Volume::xattrs`].
-    pub xattr_count: u32,
-    /// The bytes of their names and values.
-    pub xattr_bytes: u32,
-    /// Whether it may have an ACL, of ours or the host's: its mode does not say everything.
-    pub has_acl: bool,
-    /// Whether it has none of all this: nothing but data and the host's attributes.
-    pub plain: bool,
-}
-
-/// The same, as it is kept with an entry.
+/// A description as it is kept with an entry.
 pub(super) struct Facts {
     dos: DosAttributes,
     created: Option<Nanos>,
@@ -65,10 +36,36 @@ struct More {
     xattr_bytes: u32,
 }
 
+impl Facts {
+    /// `stored`: as of so many changes to the stores.
+    fn new(gathered: &Gathered, stored: u64) -> Self {
+        let Gathered { metadata, has_streams, has_acl, plain, .. } = gathered;
+        let created = metadata.times.created;
+        let more = More {
+            finder_info: metadata.finder_info_with_date(),
+            bits: metadata.bits,
+            backup: metadata.times.backup,
+            far_created: created.filter(|created| Nanos::new(*created).is_none()),
+            fork_len: gathered.fork_len,
+            xattr_count: gathered.xattr_count,
+            xattr_bytes: gathered.xattr_bytes,
+        };
+        Self {
+            dos: metadata.dos,
+            created: created.and_then(Nanos::new),
+            plain: *plain,
+            has_streams: *has_streams,
+            has_acl: *has_acl,
+            stored,
+            more: (more != More::default()).then(|| Box::new(more)),
+        }
+    }
+}
+
 impl Page {
     /// An entry with everything that richer listings show; asks the host for what is not known. A plain entry that is
     /// not known costs three calls.
-    pub fn rich_details(&self, caller: &Caller, entry: &Entry) -> Result<Rich> {
+    pub fn rich_details(&self, caller: &Caller, entry: &Entry) -> Result<Description> {
         if !self.may_search {
             return Err(Error::AccessDenied);
         }
@@ -96,12 +93,12 @@ impl Page {
     }
 }
 
-fn rich(details: Details, facts: &Facts) -> Rich {
+fn rich(details: Details, facts: &Facts) -> Description {
     let none = More::default();
     let more = facts.more.as_deref().unwrap_or(&none);
     let attributes = &details.attributes;
     let earliest = attributes.modified.min(attributes.changed);
-    Rich {
+    Description {
         details,
         dos: facts.dos,
         bits: more.bits,
@@ -136,52 +133,16 @@ impl Listing {
         };
         let details = Details { key: glance.key, attributes: glance.attributes };
         let has_forks = matches!(glance.attributes.kind, Kind::File | Kind::Folder);
-        let in_store = match &self.streams {
-            Some(streams) if has_forks => streams.has_stored_streams(&glance.key)?,
-            _ => false,
+        let source = Source {
+            details,
+            names: &glance.xattrs,
+            streams: self.streams.as_deref().filter(|_| has_forks),
+            place: Some((&*self.folder, name)),
+            beside: has_forks && name != b"." && self.may_have_sidecar(name, changed),
+            open: &|| Ok(self.folder.lookup(caller, name)?.object),
+            read: &|xattr| self.xattr(caller, name, xattr),
         };
-        let beside = has_forks && name != b"." && self.may_have_sidecar(name, changed);
-        let has_acl = glance.xattrs.iter().any(|xattr| xattr == POSIX || xattr == STORED_ACL);
-        let user = |xattr: &Vec<u8>| xattr.starts_with(b"user.");
-        if !in_store && !beside && !glance.xattrs.iter().any(user) {
-            let (dos, created, plain, has_streams) = (DosAttributes::default(), None, true, false);
-            return Ok((details, Facts { dos, created, plain, has_streams, has_acl, stored, more: None }));
-        }
-        let (metadata, fork_len) = self.described(caller, name, &glance, beside)?;
-        let xattrs = xattrs::among(|xattr| self.xattr(caller, name, xattr), &glance.xattrs)?;
-        let more = More {
-            finder_info: metadata.finder_info_with_date(),
-            bits: metadata.bits,
-            backup: metadata.times.backup,
-            far_created: metadata.times.created.filter(|created| Nanos::new(*created).is_none()),
-            fork_len,
-            xattr_count: xattrs.len() as u32,
-            xattr_bytes: xattrs.iter().map(|one| one.name.len() + one.value.len()).sum::<usize>() as u32,
-        };
-        let has_streams = in_store || streams::has_stream(&glance.xattrs);
-        let more = (more != More::default()).then(|| Box::new(more));
-        let plain = metadata.is_empty() && more.is_none() && !has_streams;
-        let (dos, created) = (metadata.dos, metadata.times.created.and_then(Nanos::new));
-        Ok((details, Facts { dos, created, plain, has_streams, has_acl, stored, more }))
-    }
-
-    /// The metadata and the length of the resource fork.
-    fn described(
-        &self,
-        caller: &Caller,
-        name: &[u8],
-        glance: &Glance,
-        beside: bool,
-    ) -> Result<(Metadata, u64)> {
-        let elsewhere = beside || streams::has_fork_or_moves(&glance.xattrs);
-        if let Some(streams) = self.streams.as_ref().filter(|_| elsewhere) {
-            let found = self.folder.lookup(caller, name)?;
-            let file = File { folder: &*self.folder, name, object: &*found.object };
-            let metadata = streams.load_among(&file, &glance.xattrs, beside)?.0;
-            return Ok((metadata, streams.fork_len(&file)?));
-        }
-        let read = |xattr: &[u8]| self.xattr(caller, name, xattr);
-        Ok((streams::load_from(&read, &glance.xattrs)?.0, 0))
+        Ok((details, Facts::new(&source.gather(Wanted::ALL)?, stored)))
     }
 
     fn xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {

@@ -28,7 +28,7 @@ pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bo
         return Err(Status::CANNOT_DELETE); // the share's own folder
     }
     let facts = Facts::of(file).await?;
-    let protected = facts.metadata.is_readonly();
+    let protected = facts.is_readonly();
     if protected && facts.attributes.kind != Kind::Folder && !even_read_only {
         return Err(Status::CANNOT_DELETE);
     }
