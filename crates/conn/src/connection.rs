@@ -1,6 +1,6 @@
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use vfs::Payload;
 
 use crate::buffers::received;
+use crate::in_flight::{Current, InFlight, Subject};
 use crate::listen::{Counters, Peer};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
@@ -65,20 +66,15 @@ pub trait Protocol: Send + Sync + 'static {
     /// tell, or a reason to end the connection. A message longer than the connection's limit must be refused here.
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str>;
 
-    /// The answer to one whole message. Polled once on the thread that received it.
-    fn answer(&self, message: BytesMut) -> Answer;
+    /// The answer to one whole message. Polled once on the thread that received it. It declares the file that the message is
+    /// about ([`InFlight::about`]), so that a stuck file does not get further threads.
+    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer;
 
     /// The connection begins; this is how its client is told what it has not asked for.
     fn began(&self, _client: ToClient) {}
 
     /// The connection is over. Pending answers that wait for something should give up.
     fn ended(&self) {}
-
-    /// What the message is about (a file), as a number: while a thread is stuck with one message, others about the
-    /// same do not risk their threads. 0 is nothing in particular.
-    fn subject(&self, _message: &[u8]) -> u64 {
-        0
-    }
 }
 
 /// Limits of a connection.
@@ -138,7 +134,15 @@ struct Reading {
     _end: tokio::sync::oneshot::Sender<()>,
 }
 
-/// A connection being served, shared by whoever reads it now, the watchdog and pending answers.
+/// What the reader leaves for the watchdog while it answers a message.
+#[derive(Default)]
+struct HandedOver {
+    reading: Option<Reading>,
+    /// The messages that threads are stuck with, and what they are about.
+    stuck: Vec<(u32, Subject)>,
+}
+
+/// A connection being served, shared by its reader, the watchdog and pending answers.
 struct Connection<P> {
     protocol: P,
     outbox: Arc<Outbox>,
@@ -148,12 +152,9 @@ struct Connection<P> {
     watchdog: Arc<Watchdog>,
     runtime: tokio::runtime::Handle,
     me: Weak<Self>,
-    /// The reading side, while its reader answers a message.
-    handed_over: Mutex<Option<Reading>, rank::ReadingSide>,
-    messages: AtomicU64,
-    current: AtomicU64,
-    /// What `current` is about.
-    subject: AtomicU64,
+    handed_over: Mutex<HandedOver, rank::ReadingSide>,
+    messages: AtomicU32,
+    current: Arc<Current>,
     watched: AtomicBool,
     in_flight: Arc<Semaphore>,
 }
@@ -179,10 +180,9 @@ pub async fn serve<P: Protocol>(
         watchdog,
         runtime: tokio::runtime::Handle::current(),
         me: me.clone(),
-        handed_over: Mutex::new(None),
-        messages: AtomicU64::new(0),
-        current: AtomicU64::new(0),
-        subject: AtomicU64::new(0),
+        handed_over: Mutex::default(),
+        messages: AtomicU32::new(0),
+        current: Arc::default(),
         watched: AtomicBool::new(false),
         in_flight: Arc::new(Semaphore::new(limits.in_flight)),
     });
@@ -342,41 +342,64 @@ impl<P: Protocol> Connection<P> {
     /// watchdog has found this thread stuck and moved it.
     fn answer(&self, message: BytesMut, reserved: Reservation, reading: Reading) -> Option<Reading> {
         self.outbox.choose_place(reading.buffer.is_empty(), message.len());
-        let subject = self.protocol.subject(&message);
-        if let Some(turns) = self.watchdog.stuck().turns(subject) {
-            self.answer_elsewhere(message, reserved, turns);
-            return Some(reading);
-        }
+        let number = self.next_number();
+        let in_flight = InFlight::new(&self.current, &self.watchdog, number);
         let begun = match self.limits.begins_in_order {
-            true => Ok(self.protocol.answer(message)),
-            false => Err(message),
+            true => Ok(self.protocol.answer(message, in_flight)),
+            false => Err((message, in_flight)),
         };
-        self.subject.store(subject, Ordering::Relaxed);
-        *self.handed_over.lock() = Some(reading);
-        let number = self.messages.fetch_add(1, Ordering::Relaxed) + 1;
-        self.current.store(number, Ordering::Release);
+        self.handed_over.lock().reading = Some(reading);
+        self.current.begin(number);
         if !self.watched.swap(true, Ordering::AcqRel) {
             self.watchdog.watch(self.me.clone());
         }
-        let mut answer = begun.unwrap_or_else(|message| self.protocol.answer(message));
+        let mut answer =
+            begun.unwrap_or_else(|(message, in_flight)| self.protocol.answer(message, in_flight));
         let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        let _ = self.current.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
-        let reading = self.handed_over.lock().take();
+        let ended = self.current.end(number);
+        let reading = self.take_back(number, ended.is_some());
         match polled {
             Poll::Ready(reply) => self.send(reply),
-            Poll::Pending => self.finish_later(answer, reserved),
+            Poll::Pending => match ended.and_then(|subject| self.watchdog.stuck().turns(subject)) {
+                Some(turns) => self.finish_elsewhere(answer, reserved, turns),
+                None => self.finish_later(answer, reserved),
+            },
         }
         if reading.is_none() {
-            self.watchdog.stuck().ended(subject);
             self.outbox.flush();
         }
         reading
     }
 
-    /// Answers a message that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time, and only
-    /// while they are polled: what waits for something else than a disk (its client, more data) waits without.
-    fn answer_elsewhere(&self, message: BytesMut, reserved: Reservation, turns: Arc<Semaphore>) {
-        let mut answer = self.protocol.answer(message);
+    /// A number that no other message in flight has. Never 0.
+    fn next_number(&self) -> u32 {
+        loop {
+            match self.messages.fetch_add(1, Ordering::Relaxed).wrapping_add(1) {
+                0 => {}
+                number => return number,
+            }
+        }
+    }
+
+    /// Takes the reading side back after a message. If the watchdog has moved it, the thread is not stuck any more: what lies
+    /// there now belongs to the reader that went on.
+    fn take_back(&self, number: u32, is_reader: bool) -> Option<Reading> {
+        let mut handed_over = self.handed_over.lock();
+        if is_reader {
+            return handed_over.reading.take();
+        }
+        let at = handed_over.stuck.iter().position(|(message, _)| *message == number);
+        let stuck = at.map(|at| handed_over.stuck.swap_remove(at));
+        drop(handed_over);
+        if let Some((_, subject)) = stuck {
+            self.watchdog.stuck().ended(subject);
+        }
+        None
+    }
+
+    /// Finishes an answer that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time, and only
+    /// while they are polled: an answer that waits for something else than a disk (its client, more data) waits without.
+    fn finish_elsewhere(&self, mut answer: Answer, reserved: Reservation, turns: Arc<Semaphore>) {
         let runtime = self.runtime.clone();
         let answer = Box::pin(async move {
             loop {
@@ -420,18 +443,17 @@ impl<P: Protocol> Connection<P> {
 }
 
 impl<P: Protocol> Serving for Connection<P> {
-    fn current(&self) -> u64 {
-        self.current.load(Ordering::Acquire)
+    fn current(&self) -> u32 {
+        self.current.number()
     }
 
-    fn go_on_elsewhere(self: Arc<Self>, message: u64) {
+    fn go_on_elsewhere(self: Arc<Self>, message: u32) {
         let mut handed_over = self.handed_over.lock();
-        if self.current.compare_exchange(message, 0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            return;
-        }
-        if let Some(reading) = handed_over.take() {
-            // Before the stuck thread can find the reading side gone, and say that it has ended.
-            self.watchdog.stuck().began(self.subject.load(Ordering::Relaxed));
+        let Some(subject) = self.current.end(message) else { return };
+        if let Some(reading) = handed_over.reading.take() {
+            // Under the lock: the stuck thread takes it before it says that it is stuck no longer.
+            self.watchdog.stuck().began(subject);
+            handed_over.stuck.push((message, subject));
             drop(handed_over);
             tracing::debug!("a request waits for its disk; going on with the client's others");
             self.outbox.flush();

@@ -13,6 +13,7 @@
 mod buffers;
 mod connection;
 mod hang;
+mod in_flight;
 mod listen;
 mod memory;
 mod outbox;
@@ -23,6 +24,7 @@ mod to_client;
 
 pub use connection::{Answer, Limits, Protocol, Reply, serve};
 pub use hang::{Hang, Monitor};
+pub use in_flight::InFlight;
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;

@@ -17,6 +17,7 @@ use lock::{Condvar, Mutex, rank};
 use tokio::sync::Semaphore;
 
 use crate::hang::{self, Activity};
+use crate::in_flight::Subject;
 
 /// How often the watchdog looks while connections are busy. A call that lasts two looks is stuck.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -29,15 +30,15 @@ const TURNS: usize = 4;
 /// What threads are stuck with.
 #[derive(Default)]
 pub(crate) struct Stuck {
-    subjects: Mutex<HashMap<u64, Subject>, rank::StuckSubjects>,
+    subjects: Mutex<HashMap<Subject, Stall>, rank::StuckSubjects>,
     /// How many subjects there are, for the usual case of none.
     count: AtomicUsize,
     /// Requests that ended while threads were stuck.
     ended: AtomicU64,
 }
 
-/// What at least one thread is stuck with.
-struct Subject {
+/// What is known of a subject that at least one thread is stuck with.
+struct Stall {
     threads: usize,
     since: Instant,
     /// The permits of the messages that come after.
@@ -45,22 +46,27 @@ struct Subject {
 }
 
 impl Stuck {
-    /// The turns of messages about this subject, if a thread is stuck with it.
-    pub(crate) fn turns(&self, subject: u64) -> Option<Arc<Semaphore>> {
-        if self.count.load(Ordering::Acquire) == 0 || subject == 0 {
+    /// Whether a thread is stuck with this subject.
+    pub(crate) fn has(&self, subject: Subject) -> bool {
+        self.count.load(Ordering::Acquire) > 0 && self.subjects.lock().contains_key(&subject)
+    }
+
+    /// The permits of messages about this subject, if a thread is stuck with it.
+    pub(crate) fn turns(&self, subject: Subject) -> Option<Arc<Semaphore>> {
+        if self.count.load(Ordering::Acquire) == 0 || subject == Subject::NONE {
             return None;
         }
         self.subjects.lock().get(&subject).map(|stuck| stuck.turns.clone())
     }
 
-    pub(crate) fn began(&self, subject: u64) {
+    pub(crate) fn began(&self, subject: Subject) {
         let mut subjects = self.subjects.lock();
-        let new = || Subject { threads: 0, since: Instant::now(), turns: Arc::new(Semaphore::new(TURNS)) };
+        let new = || Stall { threads: 0, since: Instant::now(), turns: Arc::new(Semaphore::new(TURNS)) };
         subjects.entry(subject).or_insert_with(new).threads += 1;
         self.count.store(subjects.len(), Ordering::Release);
     }
 
-    pub(crate) fn ended(&self, subject: u64) {
+    pub(crate) fn ended(&self, subject: Subject) {
         let mut subjects = self.subjects.lock();
         if let Some(stuck) = subjects.get_mut(&subject) {
             stuck.threads -= 1;
@@ -82,16 +88,16 @@ impl Stuck {
 
 /// Something that may be stuck.
 pub(crate) trait Serving: Send + Sync {
-    /// Which message is being answered: a number never used before on this connection, or 0 for none.
-    fn current(&self) -> u64;
+    /// The number of the message that is being answered, or 0 for none. Messages close to each other have different numbers.
+    fn current(&self) -> u32;
     /// Goes on elsewhere, if still at `message`.
-    fn go_on_elsewhere(self: Arc<Self>, message: u64);
+    fn go_on_elsewhere(self: Arc<Self>, message: u32);
     /// It is watched no longer, and must ask again when it is next busy.
     fn unwatched(&self);
 }
 
 /// A busy connection, and the message that it was answering at the last look.
-type Watched = (Weak<dyn Serving>, u64);
+type Watched = (Weak<dyn Serving>, u32);
 
 /// Watches the busy connections of one protocol.
 pub struct Watchdog {

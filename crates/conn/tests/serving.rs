@@ -7,10 +7,10 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::BytesMut;
-use conn::{Answer, Limits, Peer, Protocol, Reply, Watchdog};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply, Watchdog};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
@@ -59,7 +59,7 @@ impl Protocol for Bytewise {
         one_byte(bytes)
     }
 
-    fn answer(&self, message: BytesMut) -> Answer {
+    fn answer(&self, message: BytesMut, _: InFlight) -> Answer {
         let byte = message[0];
         if byte == 1 {
             std::thread::sleep(Duration::from_millis(100)); // many looks of the watchdog
@@ -100,7 +100,7 @@ impl Protocol for Promised {
         one_byte(bytes)
     }
 
-    fn answer(&self, message: BytesMut) -> Answer {
+    fn answer(&self, message: BytesMut, _: InFlight) -> Answer {
         let length = usize::from(message[0]) * MIB;
         let body = Some(Payload::File { fd: self.0.clone(), offset: 0, length });
         Box::pin(async move { Some(Reply { head: vec![1], body, ..Reply::default() }) })
@@ -142,6 +142,8 @@ struct Commanded(Arc<Gates>);
 struct Gates {
     /// Messages that were begun.
     begun: AtomicUsize,
+    /// Threads that are blocked by [`BLOCK`] now.
+    blocked: AtomicUsize,
     /// What [`BLOCK`] waits for.
     is_open: Mutex<bool>,
     opened: Condvar,
@@ -154,6 +156,8 @@ const ECHO: u8 = b'e';
 /// Blocks its thread.
 const BLOCK: u8 = b'b';
 const BLOCKED_AT_MOST: Duration = Duration::from_secs(20);
+/// Ends all [`BLOCK`]s, and keeps its thread a little longer, but not long enough to count as stuck.
+const UNBLOCK: u8 = b'u';
 /// Waits without a thread.
 const WAIT: u8 = b'w';
 /// Is answered with [`LONG`] bytes.
@@ -162,20 +166,46 @@ const MUCH: u8 = b'm';
 const TWO: u8 = b'2';
 const LONG: usize = 64 * 1024;
 
+impl Gates {
+    fn open(&self) {
+        *self.is_open.lock() = true;
+        self.opened.notify_all();
+    }
+
+    fn close(&self) {
+        *self.is_open.lock() = false;
+    }
+
+    fn block(&self) {
+        let mut is_open = self.is_open.lock();
+        self.blocked.fetch_add(1, Ordering::Relaxed);
+        while !*is_open && !self.opened.wait_for(&mut is_open, BLOCKED_AT_MOST).timed_out() {}
+        self.blocked.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn until_blocked(&self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.blocked.load(Ordering::Relaxed) != count {
+            assert!(
+                Instant::now() < deadline,
+                "{} threads, not {count}",
+                self.blocked.load(Ordering::Relaxed)
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 impl Commanded {
     fn new() -> Self {
         let gates = Gates {
             begun: AtomicUsize::new(0),
+            blocked: AtomicUsize::new(0),
             is_open: Mutex::new(false),
             opened: Condvar::new(),
             permits: Semaphore::new(0),
         };
         Self(Arc::new(gates))
-    }
-
-    fn open(&self) {
-        *self.0.is_open.lock() = true;
-        self.0.opened.notify_all();
     }
 
     fn begun(&self) -> usize {
@@ -205,18 +235,18 @@ impl Protocol for Commanded {
         }
     }
 
-    fn subject(&self, message: &[u8]) -> u64 {
-        u64::from(message[0] == BLOCK)
-    }
-
-    fn answer(&self, message: BytesMut) -> Answer {
+    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
         let (gates, command) = (self.0.clone(), message[0]);
         gates.begun.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             match command {
                 BLOCK => {
-                    let mut is_open = gates.is_open.lock();
-                    while !*is_open && !gates.opened.wait_for(&mut is_open, BLOCKED_AT_MOST).timed_out() {}
+                    in_flight.about(&"the file").await;
+                    gates.block();
+                }
+                UNBLOCK => {
+                    gates.open();
+                    std::thread::sleep(Duration::from_millis(4));
                 }
                 WAIT => gates.permits.acquire().await.unwrap().forget(),
                 _ => {}
@@ -250,9 +280,34 @@ fn threads_that_are_blocked_hold_up_neither_other_connections_nor_their_own() {
         client.write_all(&[ECHO]).unwrap();
         receives(client, ECHO); // ahead of the reply that is blocked
     }
-    protocol.open();
+    protocol.0.open();
     for client in &mut blocked {
         receives(client, BLOCK);
+    }
+}
+
+/// The file that the stuck thread waited for is not taken for stuck afterwards, although another message was being answered
+/// when that thread came back: the next message about it blocks a worker again, and four of the others one of the pool each.
+#[test]
+fn a_thread_that_is_stuck_no_longer_leaves_the_reader_that_went_on_alone() {
+    let (protocol, limits) = (Commanded::new(), Limits::default());
+    let (mut client, _runtime) = connected(protocol.clone(), limits);
+    for _ in 0..5 {
+        client.write_all(&[BLOCK]).unwrap();
+        protocol.0.until_blocked(1);
+        std::thread::sleep(Duration::from_millis(50)); // many looks of the watchdog
+        client.write_all(&[UNBLOCK]).unwrap();
+        let mut replies = [0; 2];
+        client.read_exact(&mut replies).unwrap();
+        protocol.0.close();
+        client.write_all(&[BLOCK; 8]).unwrap();
+        protocol.0.until_blocked(5);
+        std::thread::sleep(Duration::from_millis(50));
+        protocol.0.until_blocked(5);
+        protocol.0.open();
+        (0..8).for_each(|_| receives(&mut client, BLOCK));
+        protocol.0.until_blocked(0);
+        protocol.0.close();
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes, BytesMut};
-use conn::{Answer, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
 use lock::{Mutex, rank};
 use tokio::net::TcpStream;
 use wire::{Reader, Writer};
@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// One whole message.
-    async fn answer(self: Arc<Self>, mut message: BytesMut) -> Option<Frame> {
+    async fn answer(self: Arc<Self>, mut message: BytesMut, in_flight: InFlight) -> Option<Frame> {
         let header = Header::decode(&mut Reader::new(&message)).ok()?;
         message.advance(Header::LEN);
         let payload = message.freeze();
@@ -165,8 +165,8 @@ impl Connection {
                 self.close();
                 return None;
             }
-            Command::COMMAND => dispatch::run(&self, header.id, payload, Bytes::new()).await,
-            Command::WRITE => self.write(header, payload).await,
+            Command::COMMAND => dispatch::run(&self, header.id, payload, Bytes::new(), in_flight).await,
+            Command::WRITE => self.write(header, payload, in_flight).await,
             _ => Err(ResultCode::CALL_NOT_SUPPORTED),
         };
         Some(framed(header, outcome))
@@ -188,13 +188,13 @@ impl Connection {
     }
 
     /// A command with data behind it: the header says where they begin.
-    async fn write(self: &Arc<Self>, header: Header, mut payload: Bytes) -> Outcome {
+    async fn write(self: &Arc<Self>, header: Header, mut payload: Bytes, in_flight: InFlight) -> Outcome {
         let at = header.code as usize;
         if at > payload.len() {
             return Err(ResultCode::PARAM_ERROR);
         }
         let data = payload.split_off(at);
-        dispatch::run(self, header.id, payload, data).await
+        dispatch::run(self, header.id, payload, data, in_flight).await
     }
 
     /// The connection is over, by its client's wish or not. The session that was used over it.
@@ -242,8 +242,8 @@ impl Protocol for Served {
         }
     }
 
-    fn answer(&self, message: BytesMut) -> Answer {
-        Box::pin(self.0.clone().answer(message))
+    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
+        Box::pin(self.0.clone().answer(message, in_flight))
     }
 
     fn began(&self, client: ToClient) {
@@ -255,16 +255,5 @@ impl Protocol for Served {
         if let Some(session) = self.0.leave() {
             self.0.service.session_lost(&session, &self.0);
         }
-    }
-
-    /// The file of the fork that a command is about, where that can be seen.
-    fn subject(&self, message: &[u8]) -> u64 {
-        let Some(&[command, _, high, low]) = message.get(Header::LEN..Header::LEN + 4) else { return 0 };
-        if !dispatch::is_about_fork(command) {
-            return 0;
-        }
-        let number = u16::from_be_bytes([high, low]);
-        let fork = self.0.session().and_then(|session| session.forks.find(number).ok());
-        fork.map_or(0, |fork| fork.file().inode)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use conn::InFlight;
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
@@ -16,7 +17,13 @@ use crate::wire::ResultCode;
 use crate::wire::command;
 
 /// Runs the command at the start of `body`.
-pub(super) async fn run(connection: &Arc<Connection>, id: u16, mut body: Bytes, data: Bytes) -> Outcome {
+pub(super) async fn run(
+    connection: &Arc<Connection>,
+    id: u16,
+    mut body: Bytes,
+    data: Bytes,
+    in_flight: InFlight,
+) -> Outcome {
     if !connection.is_open() {
         return Err(ResultCode::SESSION_CLOSED);
     }
@@ -32,7 +39,7 @@ pub(super) async fn run(connection: &Arc<Connection>, id: u16, mut body: Bytes, 
     };
     session.life.hear();
     let memory = connection.peer.memory.clone();
-    let request = Request { session: session.clone(), memory, command, body, data };
+    let request = Request { session: session.clone(), memory, in_flight, command, body, data };
     let turn = loop {
         match session.replies_to(id, command) {
             None => break None,
@@ -171,20 +178,5 @@ fn is_about_folder(number: u8) -> bool {
             | command::ADD_COMMENT
             | command::REMOVE_COMMENT
             | command::GET_COMMENT
-    )
-}
-
-/// Whether a fork's number follows the command and one byte.
-pub(super) fn is_about_fork(number: u8) -> bool {
-    matches!(
-        number,
-        command::READ
-            | command::READ_EXT
-            | command::WRITE
-            | command::WRITE_EXT
-            | command::FLUSH_FORK
-            | command::SYNC_FORK
-            | command::SET_FORK_PARMS
-            | command::GET_FORK_PARMS
     )
 }

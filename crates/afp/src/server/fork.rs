@@ -23,7 +23,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
         command::WRITE_EXT => write::run(request, Width::Bits64).await,
         command::OPEN_FORK => Box::pin(open::run(request)).await,
         command::CLOSE_FORK => close(request),
-        command::GET_FORK_PARMS => parameters::read(request),
+        command::GET_FORK_PARMS => Box::pin(parameters::read(request)).await,
         command::SET_FORK_PARMS => Box::pin(parameters::set(request)).await,
         command::FLUSH_FORK | command::SYNC_FORK => Box::pin(sync(request)).await,
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
@@ -40,7 +40,7 @@ fn close(request: &Request) -> Outcome {
 /// FPFlushFork and FPSyncFork: both put the fork on the disk.
 async fn sync(request: &Request) -> Outcome {
     let wanted = OneFork::decode(&mut request.reader())?;
-    let fork = request.session.forks.find(wanted.fork)?;
+    let fork = request.fork(wanted.fork).await?;
     if let Some(open) = fork.open() {
         open.sync().await?;
     }

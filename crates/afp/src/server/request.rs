@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use conn::{Allowance, Reservation};
+use conn::{Allowance, InFlight, Reservation};
 use vfs::{Actor, Caller, Payload};
 use wire::{Reader, Writer};
 
 use super::config::Version;
+use super::fork::Fork;
 use super::open_volume::OpenVolume;
 use super::session::Session;
 use crate::wire::ResultCode;
@@ -18,6 +19,7 @@ pub(super) struct Request {
     pub(super) session: Arc<Session>,
     /// What the client may make the server hold.
     pub(super) memory: Arc<Allowance>,
+    pub(super) in_flight: InFlight,
     /// Its number.
     pub(super) command: u8,
     /// What follows the number.
@@ -70,6 +72,13 @@ impl Request {
     /// The volume with this number, if the session has it open.
     pub(super) fn volume(&self, id: u16) -> Result<Arc<OpenVolume>, ResultCode> {
         self.session.volumes.find(id).ok_or(ResultCode::PARAM_ERROR)
+    }
+
+    /// The open fork with this number. The rest of the command is about its file.
+    pub(super) async fn fork(&self, number: u16) -> Result<Arc<Fork>, ResultCode> {
+        let fork = self.session.forks.find(number)?;
+        self.in_flight.about(&fork.file()).await;
+        Ok(fork)
     }
 
     /// As whom things are done.

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use auth::{Account, Accounts, Identity, Refusal, SharePolicy, UnixAccounts};
 use bytes::BytesMut;
-use conn::{Peer, Protocol, ToClient};
+use conn::{InFlight, Peer, Protocol, ToClient};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use vfs::backend::Backend;
 use vfs::backend::memory::Memory;
@@ -217,7 +217,7 @@ impl Client {
         let bytes = w.into_bytes();
         let served = Served(self.connection.clone());
         assert_eq!(served.message_length(&bytes), Ok(Some(bytes.len())));
-        let answer = served.answer(BytesMut::from(&bytes[..]));
+        let answer = served.answer(BytesMut::from(&bytes[..]), InFlight::default());
         let reply = tokio::time::timeout(PATIENCE, answer).await.expect("an answer in time")?;
         let reply = reply.into_bytes().unwrap();
         let header = Header::decode(&mut Reader::new(&reply)).unwrap();

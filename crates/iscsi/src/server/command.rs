@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use conn::{Answer, Reply, Reservation};
+use conn::{Answer, InFlight, Reply, Reservation};
 use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
@@ -23,7 +23,12 @@ use crate::wire::pdu::{Additional, Attribute, R2t, RejectReason, ScsiCommand};
 use crate::wire::scsi::{Asc, Sense, Status};
 
 /// Takes a command whose turn in the session it is.
-pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: &Message) -> Answer {
+pub(super) fn take(
+    connection: &Arc<Connection>,
+    joined: &Joined,
+    message: &Message,
+    in_flight: InFlight,
+) -> Answer {
     match enter(connection, joined, message) {
         Ok((task, attribute, piece)) => {
             let place = place(&joined.session, attribute);
@@ -35,7 +40,10 @@ pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: &Mess
                 (_, piece) => piece,
             };
             let connection = connection.clone();
-            Box::pin(async move { begin(&connection, &task, place, piece).await })
+            Box::pin(async move {
+                task.declare(&in_flight).await;
+                begin(&connection, &task, place, piece).await
+            })
         }
         Err(reason) => {
             if !message.head.immediate {

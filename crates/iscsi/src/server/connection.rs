@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use conn::{Answer, Limits, Peer, Protocol, Reservation, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reservation, ToClient, Watchdog};
 use lock::{Mutex, rank};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// One whole PDU.
-    fn take(self: &Arc<Self>, message: BytesMut) -> Answer {
+    fn take(self: &Arc<Self>, message: BytesMut, in_flight: InFlight) -> Answer {
         self.heard_s.store(self.service.now_s(), Ordering::Relaxed);
         if self.is_ended() {
             return full_feature::nothing(); // sent before its initiator knew, or behind a logout
@@ -153,7 +153,7 @@ impl Connection {
             return Box::pin(async { None });
         };
         match self.joined.get() {
-            Some(joined) if intact => full_feature::take(self, joined, message),
+            Some(joined) if intact => full_feature::take(self, joined, message, in_flight),
             Some(joined) => full_feature::damaged(self, joined, &message),
             None => login_phase::take(self, message),
         }
@@ -298,8 +298,8 @@ impl Protocol for Served {
         Ok(Some(head.length(header_digest, data_digest)))
     }
 
-    fn answer(&self, message: BytesMut) -> Answer {
-        self.0.take(message)
+    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
+        self.0.take(message, in_flight)
     }
 
     fn began(&self, client: ToClient) {
@@ -320,10 +320,5 @@ impl Protocol for Served {
         if let Some(joined) = self.0.joined.get() {
             self.0.service.lost(&joined.session, &self.0);
         }
-    }
-
-    /// The file of the unit that a PDU is about, where that can be seen.
-    fn subject(&self, message: &[u8]) -> u64 {
-        self.0.joined.get().map_or(0, |joined| full_feature::subject(joined, message))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conn::Answer;
+use conn::{Answer, InFlight};
 use wire::Reader;
 
 use super::command::{ask, ask_waiting, go_on, write};
@@ -16,7 +16,7 @@ use crate::wire::pdu::{DataOut, NO_TAG, RejectReason};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 /// Takes data for a command.
-pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
+pub(super) fn take(connection: &Arc<Connection>, message: &Message, in_flight: InFlight) -> Answer {
     let Some(joined) = connection.joined.get() else { return nothing() };
     let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return nothing() };
     let Some(task) = connection.task(pdu.task_tag) else {
@@ -32,6 +32,7 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
     ask_waiting(connection);
     let connection = connection.clone();
     Box::pin(async move {
+        task.declare(&in_flight).await;
         if let Some(piece) = piece {
             write(&task, piece).await;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conn::{Answer, Reservation};
+use conn::{Answer, InFlight, Reservation};
 use vfs::Payload;
 use wire::Reader;
 
@@ -20,16 +20,21 @@ pub(super) fn nothing() -> Answer {
 }
 
 /// One request.
-pub(super) fn take(connection: &Arc<Connection>, joined: &Joined, message: Message) -> Answer {
+pub(super) fn take(
+    connection: &Arc<Connection>,
+    joined: &Joined,
+    message: Message,
+    in_flight: InFlight,
+) -> Answer {
     match message.head.opcode {
-        Opcode::DATA_OUT => data_out::take(connection, &message),
+        Opcode::DATA_OUT => data_out::take(connection, &message, in_flight),
         Opcode::SNACK => reject(connection, joined, &message, RejectReason::SNACK_REJECT),
         Opcode::NOP_OUT if tag(&message) == NO_TAG => nothing(), // the answer to a ping of ours
         Opcode::NOP_OUT
         | Opcode::SCSI_COMMAND
         | Opcode::TASK_REQUEST
         | Opcode::TEXT_REQUEST
-        | Opcode::LOGOUT_REQUEST => numbered(connection, joined, message),
+        | Opcode::LOGOUT_REQUEST => numbered(connection, joined, message, in_flight),
         Opcode::LOGIN_REQUEST => reject(connection, joined, &message, RejectReason::PROTOCOL_ERROR),
         _ => reject(connection, joined, &message, RejectReason::COMMAND_NOT_SUPPORTED),
     }
@@ -45,17 +50,17 @@ pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &M
 }
 
 /// A request that has a place in the order of the session.
-fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message) -> Answer {
+fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message, in_flight: InFlight) -> Answer {
     let session = &joined.session;
     // Commands begin in their order, whichever connections they come over.
     let _one_at_a_time = session.beginning.lock();
     if message.head.immediate {
-        let answer = begin(connection, joined, message);
+        let answer = begin(connection, joined, message, in_flight);
         begin_early(session);
         return answer;
     }
     let Some(message) = admitted(connection, session, message) else { return nothing() };
-    let answer = begin(connection, joined, message);
+    let answer = begin(connection, joined, message, in_flight);
     begin_early(session);
     answer
 }
@@ -95,7 +100,7 @@ fn begin_early(session: &Session) {
             continue;
         }
         if let Some(joined) = connection.joined.get() {
-            let answer = begin(&connection, joined, message);
+            let answer = begin(&connection, joined, message, InFlight::default());
             tokio::spawn(async move {
                 answer.await;
                 connection.sender.flush();
@@ -105,9 +110,9 @@ fn begin_early(session: &Session) {
 }
 
 /// A request whose turn it is.
-fn begin(connection: &Arc<Connection>, joined: &Joined, message: Message) -> Answer {
+fn begin(connection: &Arc<Connection>, joined: &Joined, message: Message, in_flight: InFlight) -> Answer {
     match message.head.opcode {
-        Opcode::SCSI_COMMAND => return command::take(connection, joined, &message),
+        Opcode::SCSI_COMMAND => return command::take(connection, joined, &message, in_flight),
         Opcode::NOP_OUT => nop::answer(connection, joined, message.header, &message.data),
         Opcode::TASK_REQUEST => return task_management::take(connection, &message),
         Opcode::TEXT_REQUEST => text::answer(connection, joined, &message),
@@ -152,13 +157,4 @@ fn number_at(message: &Message, at: usize) -> u32 {
 pub(super) fn command_for(message: &Message) -> Option<Lun> {
     let lun = message.header.get(8..16).and_then(|lun| lun.try_into().ok()).map(Lun);
     lun.filter(|_| message.head.opcode == Opcode::SCSI_COMMAND)
-}
-
-/// The file of the unit that a PDU is about, as a number; 0 where it is about none.
-pub(super) fn subject(joined: &Joined, message: &[u8]) -> u64 {
-    let is_data = matches!(message.first().map(|first| first & 0x3f), Some(0x01 | 0x05));
-    let lun = message.get(8..16).and_then(|lun| lun.try_into().ok()).map(Lun);
-    let Some(number) = lun.filter(|_| is_data).and_then(Lun::number) else { return 0 };
-    let seen = joined.session.seen();
-    seen.iter().find(|seen| seen.number == number).map_or(0, |seen| seen.unit.open.node().id().inode)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use conn::Reservation;
+use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
@@ -92,6 +92,13 @@ impl Task {
             over: Notify::new(),
             is_over: AtomicBool::new(false),
         })
+    }
+
+    /// Says that the message is about the file of the task's unit.
+    pub(super) async fn declare(&self, in_flight: &InFlight) {
+        if let Some(unit) = &self.unit {
+            in_flight.about(&unit.open.node().id()).await;
+        }
     }
 
     /// Calls it off. What is being written for it is written first.

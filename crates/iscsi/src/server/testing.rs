@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use auth::{Account, Accounts, LoginGuard, Refusal};
 use bytes::BytesMut;
-use conn::{Peer, Protocol, ToClient};
+use conn::{InFlight, Peer, Protocol, ToClient};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use vfs::backend::Backend;
 use vfs::backend::memory::Memory;
@@ -323,7 +323,7 @@ impl Initiator {
     pub(super) async fn send_bytes(&mut self, bytes: &[u8]) {
         let length = self.served.message_length(bytes);
         assert_eq!(length, Ok(Some(bytes.len())));
-        let answer = self.served.answer(BytesMut::from(bytes));
+        let answer = self.served.answer(BytesMut::from(bytes), InFlight::default());
         tokio::spawn(async move { assert!(answer.await.is_none()) });
         tokio::task::yield_now().await;
     }
@@ -332,7 +332,7 @@ impl Initiator {
     pub(super) fn begin(&mut self, header: &ScsiCommand) -> conn::Answer {
         let mut w = Writer::new();
         header.encode(0, &mut w);
-        self.served.answer(BytesMut::from(w.as_bytes()))
+        self.served.answer(BytesMut::from(w.as_bytes()), InFlight::default())
     }
 
     /// The server's side of the connection.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use conn::Reply;
+use conn::{InFlight, Reply};
 use tokio::net::UdpSocket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -58,8 +58,9 @@ fn serve(
     permit: OwnedSemaphorePermit,
 ) {
     let origin = Origin { address: from.ip().to_canonical(), port: from.port(), datagram: true };
-    let xid = message.first_chunk().map_or(0, |xid| u32::from_be_bytes(*xid));
-    let answer = rpc::answer(service.clone(), origin, Arc::default(), Bytes::copy_from_slice(message));
+    let xid = crate::wire::rpc::xid(message);
+    let message = Bytes::copy_from_slice(message);
+    let answer = rpc::answer(service.clone(), origin, Arc::default(), message, InFlight::default());
     let (socket, turns) = (socket.clone(), turns.clone());
     tokio::spawn(async move {
         let _turn = turns.acquire_owned().await;

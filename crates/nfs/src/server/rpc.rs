@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use conn::{Allowance, Reply, Reservation};
+use conn::{Allowance, InFlight, Reply, Reservation};
 use vfs::{Caller, Payload};
 use wire::{Reader, Writer};
 
@@ -70,6 +70,7 @@ pub(crate) async fn answer(
     origin: Origin,
     memory: Arc<Allowance>,
     message: Bytes,
+    in_flight: InFlight,
 ) -> Option<Reply> {
     let mut reader = Reader::new(&message);
     let header = match Message::decode(&mut reader) {
@@ -84,6 +85,11 @@ pub(crate) async fn answer(
         Err(why) => return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin)),
     };
     let arguments = reader.rest();
+    if header.program == crate::wire::v3::PROGRAM
+        && let Some(file) = crate::wire::v3::first_handle(arguments)
+    {
+        in_flight.about(&file).await;
+    }
     let memory = &memory;
     let (room, message) = (usize::MAX, &message);
     let mut call = Call { service: &service, origin, memory, room, identity, header, arguments, message };
@@ -199,6 +205,6 @@ fn finish(mut writer: Writer, body: Option<Payload>, origin: Origin) -> Reply {
     }
     let length = writer.len() - RecordMark::SIZE + data + tail;
     let mark = RecordMark { last: true, len: length as u32 }; // at most MAX_RECORD and a head
-    writer.patch_u32_be(0, u32::from_be_bytes(mark.to_bytes()));
+    writer.patch_u32_be(0, mark.word());
     Reply { head: writer.into_bytes(), body, tail, ..Reply::default() }
 }

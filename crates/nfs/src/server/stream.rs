@@ -1,17 +1,13 @@
 //! RPC over TCP: record marking, RFC 5531 11.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use conn::{Allowance, Answer, Limits, Peer, Protocol, Watchdog};
+use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Watchdog};
 use tokio::net::TcpStream;
-use wire::Reader;
 
 use super::{Origin, Service, rpc};
-use crate::wire::rpc::{AUTH_BODY_LIMIT, RecordMark};
-use crate::wire::v3::{self, types::FILE_HANDLE_LIMIT};
-use crate::wire::xdr::opaque;
+use crate::wire::rpc::RecordMark;
 
 /// The longest record that is received: a WRITE of the largest size with its head, and some room.
 pub const MAX_RECORD: usize = (1 << 20) + 64 * 1024;
@@ -41,32 +37,10 @@ impl Protocol for Records {
         Err("a record of too many fragments")
     }
 
-    fn subject(&self, message: &[u8]) -> u64 {
-        subject(message).unwrap_or(0)
+    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
+        let (service, memory) = (self.service.clone(), self.memory.clone());
+        Box::pin(rpc::answer(service, self.origin, memory, unmarked(message.freeze()), in_flight))
     }
-
-    fn answer(&self, message: BytesMut) -> Answer {
-        let memory = self.memory.clone();
-        Box::pin(rpc::answer(self.service.clone(), self.origin, memory, unmarked(message.freeze())))
-    }
-}
-
-/// The first file handle of a call of NFS, hashed. It comes first in the arguments of every procedure that has one.
-fn subject(message: &[u8]) -> Option<u64> {
-    const HEAD: usize = RecordMark::SIZE + 6 * 4;
-    let mut reader = Reader::new(message.get(RecordMark::SIZE + 3 * 4..)?);
-    if reader.u32_be().ok()? != v3::PROGRAM {
-        return None;
-    }
-    let mut reader = Reader::new(message.get(HEAD..)?);
-    for _credential_and_verifier in 0..2 {
-        reader.skip(4).ok()?;
-        opaque(&mut reader, AUTH_BODY_LIMIT).ok()?;
-    }
-    let handle = opaque(&mut reader, FILE_HANDLE_LIMIT).ok()?;
-    let mut hasher = DefaultHasher::new();
-    handle.hash(&mut hasher);
-    Some(hasher.finish())
 }
 
 fn mark_at(bytes: &[u8], at: usize) -> Option<RecordMark> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use conn::InFlight;
 use parking_lot::Mutex;
 use vfs::backend::memory::Memory;
 use vfs::state::{ClientId, Party};
@@ -156,7 +157,9 @@ impl Client {
 
     /// Hands over one message; gives the reply without its record mark.
     pub(crate) async fn send(&self, message: Bytes) -> Option<Vec<u8>> {
-        let reply = rpc::answer(self.service.clone(), self.origin, Arc::default(), message).await?;
+        let reply =
+            rpc::answer(self.service.clone(), self.origin, Arc::default(), message, InFlight::default())
+                .await?;
         let mut bytes = reply.into_bytes().expect("data that stays");
         if self.origin.datagram {
             return Some(bytes);

@@ -36,6 +36,12 @@ impl RecordMark {
     pub const LEN_LIMIT: u32 = 0x7fff_ffff;
     const LAST: u32 = 0x8000_0000;
 
+    /// The record mark as a number.
+    pub fn word(self) -> u32 {
+        debug_assert!(self.len <= Self::LEN_LIMIT);
+        self.len | if self.last { Self::LAST } else { 0 }
+    }
+
     /// Reads a record mark.
     pub fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
         let word = u32::from_be_bytes(bytes);
@@ -44,9 +50,13 @@ impl RecordMark {
 
     /// The record mark as it travels.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        debug_assert!(self.len <= Self::LEN_LIMIT);
-        (self.len | if self.last { Self::LAST } else { 0 }).to_be_bytes()
+        self.word().to_be_bytes()
     }
+}
+
+/// The transaction id that begins every message; 0 if the message is too short for one.
+pub fn xid(message: &[u8]) -> u32 {
+    Reader::new(message).u32_be().unwrap_or(0)
 }
 
 enumeration! {

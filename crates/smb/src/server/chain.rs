@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use conn::Reply as Frame;
+use conn::{InFlight, Reply as Frame};
 use lock::{Mutex, rank};
 use vfs::Payload;
 
@@ -26,13 +26,17 @@ const SLOW: Duration = Duration::from_millis(500);
 struct Abort;
 
 /// The answer to one frame.
-pub(super) async fn answer(connection: Arc<Connection>, mut frame: BytesMut) -> Option<Frame> {
+pub(super) async fn answer(
+    connection: Arc<Connection>,
+    mut frame: BytesMut,
+    in_flight: InFlight,
+) -> Option<Frame> {
     let message = frame.split_off(PREFIX_LEN);
     let answered = match Kind::of(&message) {
-        Some(Kind::Smb2) => Chain::new(connection.clone(), None).run(message).await,
+        Some(Kind::Smb2) => Chain::new(connection.clone(), None, in_flight).run(message).await,
         Some(Kind::Transform) => match unseal(&connection, message) {
             Some((plain, channel)) if Kind::of(&plain) == Some(Kind::Smb2) => {
-                Chain::new(connection.clone(), Some(channel)).run(plain).await
+                Chain::new(connection.clone(), Some(channel), in_flight).run(plain).await
             }
             _ => Err(Abort),
         },
@@ -49,6 +53,7 @@ pub(super) async fn answer(connection: Arc<Connection>, mut frame: BytesMut) -> 
 /// Requests that came in one frame. Related ones go on with what the one before had.
 struct Chain {
     connection: Arc<Connection>,
+    in_flight: InFlight,
     /// Whose key sealed the frame.
     sealed: Option<Arc<Channel>>,
     output: Arc<Mutex<Output, rank::SmbOutput>>,
@@ -62,9 +67,20 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(connection: Arc<Connection>, sealed: Option<Arc<Channel>>) -> Self {
+    fn new(connection: Arc<Connection>, sealed: Option<Arc<Channel>>, in_flight: InFlight) -> Self {
         let output = Arc::new(Mutex::new(Output::new(sealed.clone())));
-        Self { connection, sealed, output, session_id: 0, tree_id: 0, file: None, failed: None, position: 0 }
+        let (session_id, tree_id, position) = (0, 0, 0);
+        Self {
+            connection,
+            in_flight,
+            sealed,
+            output,
+            session_id,
+            tree_id,
+            file: None,
+            failed: None,
+            position,
+        }
     }
 
     async fn run(mut self, mut rest: BytesMut) -> Result<Option<Frame>, Abort> {
@@ -119,6 +135,7 @@ impl Chain {
         let admitted = admit::judge(&self.connection, &header, &message, &origin);
         let context = Context {
             connection: self.connection.clone(),
+            in_flight: self.in_flight.clone(),
             header,
             message: message.freeze(),
             channel: admitted.channel,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::BytesMut;
-use conn::{Answer, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
 use lock::{Mutex, RwLock, rank};
 use tokio::net::TcpStream;
 
@@ -19,7 +19,7 @@ use super::service::Service;
 use super::session::Channel;
 use super::session_setup::Logins;
 use crate::wire::frame::{self, PREFIX_LEN};
-use crate::wire::header::{Command, Header, Id};
+use crate::wire::header::{Header, Id};
 use crate::wire::transform::Transform;
 use crate::wire::{Status, error};
 
@@ -183,8 +183,8 @@ impl Protocol for Served {
         }
     }
 
-    fn answer(&self, message: BytesMut) -> Answer {
-        Box::pin(chain::answer(self.0.clone(), message))
+    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
+        Box::pin(chain::answer(self.0.clone(), message, in_flight))
     }
 
     fn began(&self, client: ToClient) {
@@ -193,20 +193,6 @@ impl Protocol for Served {
 
     fn ended(&self) {
         self.0.end();
-    }
-
-    /// The file that a READ, WRITE or FLUSH is about, where that can be seen.
-    fn subject(&self, message: &[u8]) -> u64 {
-        let Some(Ok(header)) = message.get(PREFIX_LEN..).map(Header::decode) else { return 0 };
-        let volatile_at = PREFIX_LEN
-            + Header::LEN
-            + match header.command {
-                Command::READ | Command::WRITE => 16 + 8,
-                Command::FLUSH => 8 + 8,
-                _ => return 0,
-            };
-        let bytes = message.get(volatile_at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use conn::Reservation;
+use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Payload};
@@ -117,6 +117,7 @@ impl From<Malformed> for Status {
 /// A request with everything that has been found out about it before its command runs.
 pub(super) struct Context {
     pub(super) connection: Arc<Connection>,
+    pub(super) in_flight: InFlight,
     pub(super) header: Header,
     /// The request from its header on.
     pub(super) message: Bytes,

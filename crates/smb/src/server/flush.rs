@@ -12,6 +12,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         What::Pipe(_) => {}
         What::File(file) => {
             open.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
+            context.in_flight.about(&file.open.node().id()).await;
             file.open.sync().await?;
         }
     }

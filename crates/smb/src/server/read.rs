@@ -27,6 +27,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         return Err(Status::INVALID_PARAMETER.into());
     }
     let length = request.length as usize;
+    context.in_flight.about(&file.open.node().id()).await;
     let reserved = context.reserve(length, || file.open.is_resident(request.offset, length)).await?;
     let data = file.read(request.offset, length).await?;
     if data.len() < request.minimum_count as usize || (data.is_empty() && request.length > 0) {

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use auth::{Account, Accounts, Identity, Refusal, SharePolicy};
 use bytes::BytesMut;
-use conn::{Peer, Protocol, ToClient};
+use conn::{InFlight, Peer, Protocol, ToClient};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use vfs::backend::memory::Memory;
 use vfs::{Volume, VolumeOptions};
@@ -170,8 +170,8 @@ impl Link for Loop {
             self.connection.close();
             return Ok(());
         }
-        let _ = served.subject(frame);
-        let mut answer = Box::pin(chain::answer(self.connection.clone(), BytesMut::from(frame)));
+        let mut answer =
+            Box::pin(chain::answer(self.connection.clone(), BytesMut::from(frame), InFlight::default()));
         let sender = self.sender.clone();
         match poll_once(answer.as_mut()) {
             Some(Some(reply)) => drop(sender.send(message(reply))),

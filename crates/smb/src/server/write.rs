@@ -29,6 +29,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
                 return Err(Status::INVALID_PARAMETER.into());
             }
             let through = file.writes_through() || request.flags.has(Flags::WRITE_THROUGH);
+            context.in_flight.about(&file.open.node().id()).await;
             let stability = if through { Stability::File } else { Stability::Unstable };
             file.write(request.offset, data, stability).await?;
         }

@@ -9,9 +9,9 @@ use crate::wire::ResultCode;
 use crate::wire::fork::{AccessMode, GetForkParms, GetForkParmsReply, SetForkParms};
 
 /// FPGetForkParms.
-pub(super) fn read(request: &Request) -> Outcome {
+pub(super) async fn read(request: &Request) -> Outcome {
     let wanted = GetForkParms::decode(&mut request.reader())?;
-    let fork = request.session.forks.find(wanted.fork)?;
+    let fork = request.fork(wanted.fork).await?;
     let parameters = parameters(request, wanted.bitmap, fork.resource)?;
     let mut w = Writer::new();
     GetForkParmsReply { bitmap: wanted.bitmap, parameters: &[] }.encode(&mut w);
@@ -25,7 +25,7 @@ pub(super) fn read(request: &Request) -> Outcome {
 /// FPSetForkParms: the length of the fork that is open, and nothing else.
 pub(super) async fn set(request: &Request) -> Outcome {
     let wanted = SetForkParms::decode(&mut request.reader())?;
-    let fork = request.session.forks.find(wanted.fork)?;
+    let fork = request.fork(wanted.fork).await?;
     fork.volume.may_change()?;
     fork.require(AccessMode::WRITE)?;
     let length = lengths(fork.resource);

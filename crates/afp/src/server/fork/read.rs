@@ -9,7 +9,7 @@ use crate::wire::fork::{AccessMode, Read, Width};
 
 pub(super) async fn run(request: &Request, width: Width) -> Outcome {
     let wanted = Read::decode(width, &mut request.reader())?;
-    let fork = request.session.forks.find(wanted.fork)?;
+    let fork = request.fork(wanted.fork).await?;
     fork.require(AccessMode::READ)?;
     let (Ok(offset), Ok(count)) = (u64::try_from(wanted.offset), u64::try_from(wanted.count)) else {
         return Err(ResultCode::PARAM_ERROR);

@@ -13,7 +13,7 @@ pub(super) async fn run(request: &Request, width: Width) -> Outcome {
     // In a frame that is a plain command the data follow the parameters.
     let data =
         if request.data.is_empty() { request.body.slice(r.position()..) } else { request.data.clone() };
-    let fork = request.session.forks.find(wanted.fork)?;
+    let fork = request.fork(wanted.fork).await?;
     fork.require(AccessMode::WRITE)?;
     let open = fork.open_to_change()?;
     let base = match wanted.from_end {

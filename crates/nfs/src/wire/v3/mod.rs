@@ -32,7 +32,9 @@ pub mod entries;
 #[cfg(test)]
 mod tests;
 
-use super::xdr::enumeration;
+use super::xdr::{Decode, enumeration};
+use types::FileHandle;
+use wire::Reader;
 
 /// The program's number, RFC 1813 2.1.
 pub const PROGRAM: u32 = 100_003;
@@ -64,4 +66,9 @@ enumeration! {
     FSINFO = 19,
     PATHCONF = 20,
     COMMIT = 21,
+}
+
+/// The file that a call is about: the first argument of every procedure that has arguments.
+pub fn first_handle(arguments: &[u8]) -> Option<FileHandle<'_>> {
+    FileHandle::decode(&mut Reader::new(arguments)).ok()
 }

@@ -1,5 +1,6 @@
 //! FPOpenFork and FPCloseFork.
 
+use bytes::BytesMut;
 use vfs::Error;
 use vfs::mac::FileBits;
 
@@ -195,25 +196,27 @@ async fn forks_of_one_session_have_a_limit_and_go_with_it() {
 }
 
 #[tokio::test]
-async fn what_a_command_is_about_is_the_file_whoever_has_it_open() {
+async fn a_command_of_a_fork_is_about_its_file_in_every_session() {
     use crate::server::connection::Served;
-    use conn::Protocol;
+    use conn::{InFlight, Protocol, Watchdog};
     let (server, mut ada) = notes(b"abc").await;
     let mut other = User::of(&server, Version::V3_4);
     other.open("notes", READ).await.unwrap();
     let forks = [ada.open("notes", READ).await.unwrap(), other.open("notes", READ).await.unwrap()];
     assert_ne!(forks[0], forks[1]);
-    let subject = |user: &User, number: u8, fork: u16| {
-        let mut message = vec![0; 16];
+    let watchdog = Watchdog::start("test");
+    let subject = async |user: &User, number: u8, fork: u16| {
+        let mut message = vec![0, 2, 0, 9, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0]; // DSICommand
         message.extend([number, 0]);
         message.extend(fork.to_be_bytes());
-        Served(user.client.connection.clone()).subject(&message)
+        let in_flight = InFlight::of_test(&watchdog);
+        Served(user.client.connection.clone()).answer(BytesMut::from(&message[..]), in_flight.clone()).await;
+        in_flight.declared()
     };
-    let about = subject(&ada, command::READ, forks[0]);
-    assert_ne!(about, 0);
-    assert_eq!(about, subject(&other, command::FLUSH_FORK, forks[1]));
-    // Nothing in particular: a fork that is not open, another command, a message cut short.
-    assert_eq!(subject(&ada, command::READ, u16::MAX), 0);
-    assert_eq!(subject(&ada, command::OPEN_VOL, forks[0]), 0);
-    assert_eq!(Served(ada.client.connection.clone()).subject(&[0; 19]), 0);
+    let about = subject(&ada, command::FLUSH_FORK, forks[0]).await;
+    assert!(about.is_some());
+    assert_eq!(about, subject(&other, command::SYNC_FORK, forks[1]).await);
+    // About no file: a fork that is not open, and another command.
+    assert_eq!(subject(&ada, command::FLUSH_FORK, u16::MAX).await, None);
+    assert_eq!(subject(&ada, command::OPEN_VOL, forks[0]).await, None);
 }
