@@ -7,7 +7,7 @@ use auth::UnixAccounts;
 use super::config::Version;
 use super::request::{Outcome, Reply, Request};
 use super::uam;
-use super::uuid::Named;
+use super::uuid::{Named, number_of};
 use crate::wire::identity::{GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Uuid, Whom};
 use crate::wire::{ResultCode, command};
 
@@ -106,14 +106,9 @@ fn uuid_mapped(unix: &UnixAccounts, uuid: &Uuid) -> Outcome {
     let (is_group, number) = match named {
         Named::User(number) => (false, number),
         Named::Group(number) => (true, number),
-        _ => (true, number_in(uuid)),
+        _ => (true, number_of(uuid)),
     };
     Ok(Reply::encoded(|w| MappedId::OfUuid { is_group, number, name }.encode(w)))
-}
-
-/// The number that ends a UUID of a local account.
-fn number_in(uuid: &Uuid) -> u32 {
-    uuid.last_chunk().map_or(0, |number| u32::from_be_bytes(*number))
 }
 
 /// FPMapName.

@@ -36,11 +36,16 @@ const OWNER_RIGHTS: [u8; 12] = *b"fourfold-own";
 const WELL_KNOWN: [(u32, Named); 4] =
     [(12, Named::Everyone), (10, Named::Owner), (16, Named::OwningGroup), (50, Named::SignedIn)];
 
+/// The number that ends a UUID of a local account.
+pub(super) fn number_of(uuid: &Uuid) -> u32 {
+    uuid.last_chunk().map_or(0, |number| u32::from_be_bytes(*number))
+}
+
 impl Named {
     /// Who is meant; `None` if it is nobody of this host.
     pub(super) fn of(uuid: &Uuid) -> Option<Self> {
-        let (start, number) = uuid.split_first_chunk()?;
-        let number = u32::from_be_bytes(*number.first_chunk()?);
+        let (start, _) = uuid.split_first_chunk()?;
+        let number = number_of(uuid);
         match *start {
             USER => Some(Self::User(number)),
             OTHER_GROUP => Some(Self::Group(number)),

@@ -384,8 +384,7 @@ impl Challenged {
         let mut is_promised = false;
         for pair in av_pairs(response.av_pairs) {
             let (id, value) = pair.map_err(malformed)?;
-            let value = value.first_chunk().map_or(0, |value| u32::from_le_bytes(*value));
-            is_promised |= id == av::FLAGS && value & av::FLAG_MIC != 0;
+            is_promised |= id == av::FLAGS && av::flags(value) & av::FLAG_MIC != 0;
         }
         if !is_promised {
             return Ok(());

@@ -44,6 +44,11 @@ pub mod av {
 
     /// In the value of [`FLAGS`]: the AUTHENTICATE message has a MIC.
     pub const FLAG_MIC: u32 = 2;
+
+    /// The value of [`FLAGS`].
+    pub fn flags(value: &[u8]) -> u32 {
+        wire::Reader::new(value).u32_le().unwrap_or(0)
+    }
 }
 
 /// VERSION, MS-NLMP 2.2.2.10: for people who debug.

@@ -9,11 +9,15 @@ pub fn units(r: &mut Reader<'_>, len: usize) -> Result<Vec<u16>, Malformed> {
 
 /// `bytes` as units; an odd length is malformed.
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<u16>, Malformed> {
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    if !rest.is_empty() {
-        return Err(Malformed("half a UTF-16 unit"));
+    match bytes.len().is_multiple_of(2) {
+        true => Ok(whole_units(bytes)),
+        false => Err(Malformed("half a UTF-16 unit")),
     }
-    Ok(pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect())
+}
+
+/// `bytes` as units, without half a unit at the end.
+pub fn whole_units(bytes: &[u8]) -> Vec<u16> {
+    bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect()
 }
 
 /// A length u32 in bytes, then the units.

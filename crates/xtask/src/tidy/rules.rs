@@ -33,6 +33,19 @@ const PROTOCOL_WORDS: &[&str] = &[
     "rpc", "scsi", "smb", "smb1", "smb2", "smb3",
 ];
 
+/// Files of `server` modules that make numbers from bytes which are no part of a message as its specification has it.
+const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
+    ("crates/afp/src/server/search.rs", "the position of a search is the server's own, opaque to clients"),
+    ("crates/afp/src/server/uam/sealed.rs", "arithmetic with a nonce"),
+    ("crates/afp/src/server/uuid.rs", "UUIDs that contain the host's numbers of users"),
+    ("crates/nfs/src/server/handle.rs", "handles are the server's own, opaque to clients"),
+    ("crates/nfs/src/server/nlm/asked.rs", "an owner in the tree's tables"),
+    ("crates/nfs/src/server/v3/create.rs", "a verifier is stored as two times"),
+    ("crates/smb/src/server/crypto/ccm.rs", "arithmetic with blocks of a cipher"),
+    ("crates/smb/src/server/crypto/gmac.rs", "arithmetic with blocks of a cipher"),
+    ("crates/smb/src/server/pipe_end/host.rs", "the server's SID is made of its GUID"),
+];
+
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !source.is_test() {
@@ -41,6 +54,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     unsafe_code(source, &mut findings);
     if is_product(source) {
         ranked_locks(source, &mut findings);
+        decoded_in_wire(source, &mut findings);
     }
     if is_wire(&source.path) {
         pure_wire(source, &mut findings);
@@ -117,6 +131,20 @@ fn ranked_locks(source: &Source, findings: &mut Vec<Finding>) {
                 let what = format!("`std::sync::{}`: use `lock`, which has ranks", token.text);
                 findings.push(finding(source, token.line, what));
             }
+        }
+    }
+}
+
+/// Messages are decoded by `wire`: a second decoder in `server` would have to be kept equal to the first.
+fn decoded_in_wire(source: &Source, findings: &mut Vec<Finding>) {
+    let is_listed = NUMBERS_IN_SERVER.iter().any(|(path, _)| *path == source.path);
+    if !source.path.contains("/src/server/") || is_listed {
+        return;
+    }
+    for token in &source.tokens {
+        if matches!(token.text.as_str(), "from_be_bytes" | "from_le_bytes") {
+            let what = format!("`{}` in a server module: decode it in `wire`", token.text);
+            findings.push(finding(source, token.line, what));
         }
     }
 }
@@ -249,6 +277,25 @@ mod tests {
         }
         let code = "use std::sync::{Arc, mpsc}; use lock::Mutex; use tokio::sync::Mutex as Async;";
         assert_eq!(findings("crates/smb/src/server/open.rs", code), [""; 0]);
+    }
+
+    #[test]
+    fn numbers_of_messages_are_decoded_in_wire() {
+        for code in [
+            "fn a(b: [u8; 4]) -> u32 { u32::from_be_bytes(b) }",
+            "fn a(b: Option<[u8; 8]>) -> Option<u64> { b.map(u64::from_le_bytes) }",
+        ] {
+            assert_eq!(findings("crates/smb/src/server/connection.rs", code).len(), 1, "{code}");
+            for path in [
+                "crates/smb/src/wire/read.rs",
+                "crates/nfs/src/server/handle.rs",
+                "crates/smb/src/server/testing.rs",
+            ] {
+                assert_eq!(findings(path, code), [""; 0], "{path}");
+            }
+        }
+        let code = "#[cfg(test)]\nmod tests { fn a(b: [u8; 2]) -> u16 { u16::from_be_bytes(b) } }";
+        assert_eq!(findings("crates/smb/src/server/connection.rs", code), [""; 0]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use vfs::index::Index;
 use vfs::mac::FinderInfo;
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Beside, Caller, Time, Volume, VolumeOptions};
+use wire::Reader;
 
 use super::*;
 use crate::catalogue::Catalogue;
@@ -17,6 +18,7 @@ use crate::server::testing::{ADA, Server};
 use crate::wire::Path;
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::directory::Place;
+use crate::wire::enumerate::Reply as Page;
 
 const ENTRIES: u32 = 10_000;
 /// What Netatalk 4 does here: 113,000 entries a second.
@@ -51,7 +53,7 @@ async fn list(client: &mut crate::server::testing::Client, volume: u16, max_repl
         let place = Place { volume, folder: 2, path: Path::utf8(b"") };
         let page = Enumerate { place, files: FILES, folders: FOLDERS, count: 10_000, start, max_reply };
         let answer = client.call(command::ENUMERATE_EXT2, |w| page.encode(Form::Ext2, w)).await.well();
-        start += u32::from(u16::from_be_bytes([answer[4], answer[5]]));
+        start += u32::from(Page::decode(&mut Reader::new(&answer)).unwrap().count);
         bytes += answer.len();
     }
     (begun.elapsed() / ENTRIES, bytes)

@@ -34,6 +34,7 @@ use super::verify;
 use super::write;
 use super::write_and_verify;
 use super::write_same;
+use crate::wire::scsi::service_action;
 
 /// All of them.
 pub(crate) static COMMANDS: &[&Supported] = &[
@@ -108,7 +109,7 @@ pub(crate) static COMMANDS: &[&Supported] = &[
 /// The command that this descriptor block is.
 pub(crate) fn find(cdb: &[u8]) -> Option<&'static Supported> {
     let mut found = with(*cdb.first()?);
-    found.find(|command| command.action.is_none_or(|action| Some(action) == action_of(cdb))).copied()
+    found.find(|command| command.action.is_none_or(|action| Some(action) == service_action(cdb))).copied()
 }
 
 /// Whether there is a command with this operation code, whatever its service action.
@@ -120,14 +121,6 @@ pub(crate) fn knows(opcode: u8) -> bool {
 fn with(opcode: u8) -> impl Iterator<Item = &'static &'static Supported> {
     let first = COMMANDS.partition_point(|command| command.opcode < opcode);
     COMMANDS[first..].iter().take_while(move |command| command.opcode == opcode)
-}
-
-/// The service action in a descriptor block.
-fn action_of(cdb: &[u8]) -> Option<u16> {
-    match cdb.first()? {
-        0x7f => Some(u16::from_be_bytes([*cdb.get(8)?, *cdb.get(9)?])),
-        _ => Some(u16::from(cdb.get(1)? & 0x1f)),
-    }
 }
 
 #[cfg(test)]

@@ -80,6 +80,12 @@ impl<'a> Target<'a> {
     /// The identification descriptor, the only one that can be understood.
     pub const IDENTIFICATION: u8 = 0xe4;
 
+    /// The NAA identifier that names the disk, SPC-4 7.8.6.6.
+    pub fn naa(&self) -> Option<u64> {
+        let is_naa = (self.code_set, self.association, self.designator_type) == (1, 0, 3);
+        self.designator.try_into().ok().filter(|_| is_naa).map(u64::from_be_bytes)
+    }
+
     /// One of them.
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (kind, flags) = (r.u8()?, r.u8()?);

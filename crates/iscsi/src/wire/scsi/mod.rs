@@ -64,3 +64,11 @@ pub use unmap::{UNMAP_HEADER, Unmap, UnmapRange};
 pub use verify::{ByteCheck, Verify};
 pub use write::Write;
 pub use write_same::WriteSame;
+
+/// The service action in a command descriptor block, SPC-4 4.2.5.
+pub fn service_action(cdb: &[u8]) -> Option<u16> {
+    match cdb.first()? {
+        0x7f => cdb.get(8..10)?.try_into().ok().map(u16::from_be_bytes),
+        _ => Some(u16::from(cdb.get(1)? & 0x1f)),
+    }
+}

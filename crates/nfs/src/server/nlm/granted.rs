@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use wire::Reader;
 
 use super::Call;
 use super::blocked::Blocked;
@@ -125,7 +126,7 @@ fn taken(stat: Stat) -> Option<bool> {
 /// GRANTED_RES: the client answers a message.
 pub(super) fn answered(call: &Call<'_>, res: &Res<'_>) {
     let locks = &call.service.locks;
-    let cookie = res.cookie.first_chunk().map(|cookie| u64::from_be_bytes(*cookie));
+    let cookie = Reader::new(&res.cookie).u64_be().ok();
     if let (Some(cookie), Some(client)) = (cookie, locks.hosts.known(call.origin.address))
         && let Some(blocked) = locks.blocked.by_cookie(cookie, client)
         && let Some(taken) = taken(res.stat)

@@ -1,6 +1,7 @@
 //! The form of names in NTLM messages, MS-NLMP 2.2.2.5: UTF-16LE, or one byte for each character (OEM).
 
 use crate::wire::ntlm::flags;
+use crate::wire::text;
 
 /// Code page 850, from 0x80 on. The protocol does not say which code page a client uses. This is the one of Windows in
 /// western Europe, and smbd's choice.
@@ -40,7 +41,7 @@ impl Charset {
     /// A name as UTF-16 units, which the hashes of NTLMv2 are made of in either form (MS-NLMP 3.3.2).
     pub(super) fn units(self, name: &[u8]) -> Vec<u16> {
         match self {
-            Self::Unicode => name.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect(),
+            Self::Unicode => text::whole_units(name),
             Self::Oem => name.iter().map(|&byte| decoded(byte)).collect::<String>().encode_utf16().collect(),
         }
     }

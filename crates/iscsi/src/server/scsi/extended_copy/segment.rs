@@ -7,7 +7,7 @@ use super::LIMITS;
 use super::plan::{Placed, Plan};
 use crate::server::scsi::copies::Counts;
 use crate::server::scsi::{Command, Conflict, LogicalUnit, Nexus, Refusal};
-use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, CopyTarget, Extent, Segment};
+use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, Extent, Segment};
 
 /// Bytes that are copied before somebody looks whether the command has been called off.
 const PIECE: u64 = 8 << 20;
@@ -98,18 +98,12 @@ fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<
     if target.peripheral != 0 {
         return Err(Wrong::at(Asc::INCORRECT_COPY_TARGET_DEVICE_TYPE, at));
     }
-    let disk = naa(target).and_then(|naa| by_naa(command, naa, target.pad, at));
+    let disk = target.naa().and_then(|naa| by_naa(command, naa, target.pad, at));
     let disk = disk.ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, at))?;
     if target.block_length != 0 && target.block_length != disk.unit.block_size() {
         return Err(Wrong::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 29));
     }
     Ok(disk)
-}
-
-/// The NAA identifier that a descriptor names a disk by, SPC-4 7.8.6.6.
-fn naa(target: &CopyTarget<'_>) -> Option<u64> {
-    let is_naa = (target.code_set, target.association, target.designator_type) == (1, 0, 3);
-    target.designator.try_into().ok().filter(|_| is_naa).map(u64::from_be_bytes)
 }
 
 /// A disk that the initiator sees: here, or at another target where it has a session now.
