@@ -1,10 +1,12 @@
 //! What stands between an operation and its file: others' deny modes, byte ranges and leases; and who is told of it.
 //! While nobody holds or watches anything, all of this is a few atomic loads.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
 use crate::backend::Found;
 use crate::events::{self, Happened};
@@ -16,33 +18,65 @@ use crate::{Error, FileId, Result, Volume};
 /// How long the holder of a lease may take to give it back before it is taken.
 pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
-/// How many recalls of a volume's leases have not ended yet.
+/// How often an operation is tried: others may have got leases again.
+const MOST_TRIES: usize = 8;
+
+/// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
-pub(crate) struct Recalls(Arc<watch::Sender<usize>>);
+pub(crate) struct Recalls(Arc<watch::Sender<HashMap<FileId, usize>>>);
 
 impl Recalls {
     /// Sees a recall to its end, even if the operation that began it does not wait.
-    fn settle(&self, recall: Recall) {
+    fn settle(&self, file: FileId, recall: Recall) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let recalls = self.clone();
-        recalls.0.send_modify(|count| *count += 1);
+        recalls.0.send_modify(|files| *files.entry(file).or_default() += 1);
         runtime.spawn(async move {
             recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
-            recalls.0.send_modify(|count| *count -= 1);
+            recalls.0.send_modify(|files| match files.get_mut(&file) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(files.remove(&file)),
+            });
         });
+    }
+
+    fn has(&self, file: FileId) -> bool {
+        self.0.borrow().contains_key(&file)
+    }
+
+    async fn ended(&self, file: FileId) {
+        // It fails only if the sender is gone, and this is the sender.
+        let _ = self.0.subscribe().wait_for(|files| !files.contains_key(&file)).await;
     }
 }
 
 impl Volume {
-    /// Whether a lease of some file is being recalled.
-    pub fn is_recalling(&self) -> bool {
-        *self.site.recalls.0.borrow() > 0
+    /// Whether a lease of this file is being recalled.
+    pub fn is_recalling(&self, file: FileId) -> bool {
+        self.site.recalls.has(file)
     }
 
-    /// Waits until no lease is being recalled.
-    pub async fn recalled(&self) {
-        // It fails only if the sender is gone, and the volume has it.
-        let _ = self.site.recalls.0.subscribe().wait_for(|count| *count == 0).await;
+    /// Waits until no lease of this file is being recalled.
+    pub async fn recalled(&self, file: FileId) {
+        self.site.recalls.ended(file).await;
+    }
+
+    /// Runs an operation. When it meets a lease of another client, waits until that is returned and runs it again. It waits
+    /// for `limit` at most, and then fails with `LeaseRecall`.
+    pub async fn once_recalled<T>(&self, limit: Duration, mut run: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut deadline = None;
+        for _ in 1..MOST_TRIES {
+            match run() {
+                Err(Error::LeaseRecall(file)) => {
+                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
+                    if timeout_at(deadline, self.recalled(file)).await.is_err() {
+                        return Err(Error::LeaseRecall(file));
+                    }
+                }
+                other => return other,
+            }
+        }
+        run()
     }
 
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
@@ -73,13 +107,13 @@ impl Volume {
         self.site.state.check_io(file, &Stream::Data, who(actor), range, write)
     }
 
-    /// Asks for others' leases that `cause` collides with. `LeaseRecall`: not given back yet, ask again soon.
+    /// Asks for others' leases that `cause` collides with. `LeaseRecall`: they are not returned yet.
     pub fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
         match self.site.state.break_for(file, &Stream::Data, cause, actor.party) {
             None => Ok(()),
             Some(recall) => {
-                self.site.recalls.settle(recall);
-                Err(Error::LeaseRecall)
+                self.site.recalls.settle(file, recall);
+                Err(Error::LeaseRecall(file))
             }
         }
     }
@@ -92,7 +126,7 @@ impl Volume {
     /// The same after the change: for a lease granted while it was made.
     pub(crate) fn recall_stream_late(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
         if let Some(recall) = self.site.state.break_for(file, stream, cause, actor.party) {
-            self.site.recalls.settle(recall);
+            self.site.recalls.settle(file, recall);
         }
     }
 
@@ -122,7 +156,7 @@ impl Volume {
     pub(crate) fn listing_changed(&self, actor: &Actor, folder: FileId) {
         let keeper = actor.keeper_of_listings();
         if let Some(recall) = self.site.state.break_for(folder, &Stream::Data, Cause::Entry, keeper) {
-            self.site.recalls.settle(recall);
+            self.site.recalls.settle(folder, recall);
         }
     }
 

@@ -179,7 +179,7 @@ impl Volume {
         }
     }
 
-    /// Fails with `LeaseRecall`, which sends the client away to try again, where an entry came whose name is
+    /// Fails with `LeaseRecall`, after which the operation is tried again, where an entry came whose name is
     /// another normal form of a move's target, and that is not the moved entry itself. The caller has claimed
     /// both places.
     pub(crate) fn refuse_new_form(
@@ -193,7 +193,7 @@ impl Volume {
         }
         let is_itself = |name: &[u8]| from.0.object.id() == to.0.object.id() && *name == **from.1;
         match self.other_form(caller, to.0, to.1)? {
-            Some((name, _)) if !is_itself(&name) => Err(Error::LeaseRecall),
+            Some((name, found)) if !is_itself(&name) => Err(Error::LeaseRecall(found.object.id())),
             _ => Ok(()),
         }
     }

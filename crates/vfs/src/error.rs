@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::FileId;
+
 /// What went wrong, as a fact about the tree. Each protocol turns it into its own status in exactly one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each name is the fact; Display says it in words")]
@@ -38,8 +40,9 @@ pub enum Error {
     ShareConflict,
     /// It, or the folder it would be in, goes when those who have it open have closed it.
     BeingRemoved,
-    /// Somebody else's lease is being recalled: ask again soon.
-    LeaseRecall,
+    /// Another client's lease of this file conflicts with the operation and is being recalled: try again once it is returned
+    /// ([`Volume::recalled`](crate::Volume::recalled)).
+    LeaseRecall(FileId),
     NoSuchAttribute,
     /// A named limit of the server is reached.
     TooMany,
@@ -79,7 +82,7 @@ impl fmt::Display for Error {
             Self::RangeLocked => "the range is locked",
             Self::ShareConflict => "opened by somebody who denies this",
             Self::BeingRemoved => "about to be removed",
-            Self::LeaseRecall => "a lease is being recalled",
+            Self::LeaseRecall(_) => "a lease is being recalled",
             Self::NoSuchAttribute => "no such attribute",
             Self::TooMany => "a limit of the server is reached",
             Self::Io => "the disk failed",

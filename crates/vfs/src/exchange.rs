@@ -47,7 +47,7 @@ impl Volume {
             }
             tried += 1;
             match self.exchange_now(actor, one, other) {
-                Err(Error::LeaseRecall) if tried < MOST_TRIES => {}
+                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
                 done => return done,
             }
         }

@@ -92,7 +92,8 @@ async fn deny_modes_ranges_and_leases_bind_through_every_volume() {
         let stateless = Actor { open: None, ..client(2) };
         let changes = SetAttributes { size: Some(3), ..SetAttributes::default() };
         let refused = other.volume.set_attributes(&stateless, &other.find("file").unwrap(), &changes);
-        assert_eq!(refused.err(), Some(Error::LeaseRecall));
+        let id = mine.find("file").unwrap().object.id();
+        assert_eq!(refused.err(), Some(Error::LeaseRecall(id)));
         told.recv().await.unwrap();
         drop(lease);
     }

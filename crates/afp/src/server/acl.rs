@@ -7,7 +7,6 @@ use vfs::acl::{AclChange, Entries, Rights, Who, before_mode};
 
 use self::darwin::{given, rights_of, shown, uuid_of};
 use super::open_volume::OpenVolume;
-use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::target::{Target, is_folder};
 use super::uuid::Named;
@@ -50,7 +49,7 @@ async fn set(request: &Request) -> Outcome {
         entries: entries(&volume, &target, &asked)?,
     };
     let (tree, actor, found) = (volume.tree(), request.actor(), target.found()?);
-    match patiently(|| tree.set_acl(&actor, found, &change)).await {
+    match volume.once_recalled(|| tree.set_acl(&actor, found, &change)).await {
         Ok(_) => Ok(Reply::empty()),
         Err(Error::TooMany) => Err(ResultCode::PARAM_ERROR),
         Err(other) => Err(other.into()),

@@ -13,7 +13,6 @@ use super::Version;
 use super::ids::Place;
 use super::open_volume::OpenVolume;
 use super::params::{Wanted, put_target};
-use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::target::{Target, is_folder};
 use crate::catalogue::desktop::{Application, Icon, IconKey};
@@ -198,7 +197,7 @@ async fn say(request: &Request, volume: &OpenVolume, target: &Target, comment: &
     let (actor, found) = (request.actor(), target.found()?);
     let place = target.place(volume)?.map(Place::beside);
     let change = || volume.tree().change_metadata(&actor, found, place, |one| one.comment = comment.to_vec());
-    patiently(change).await?;
+    volume.once_recalled(change).await?;
     Ok(Reply::empty())
 }
 

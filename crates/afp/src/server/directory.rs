@@ -5,7 +5,6 @@ use vfs::Access;
 use vfs::backend::NewKind;
 
 use super::file::to_change;
-use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::target::refuse_above;
 use super::{rights, set_parameters};
@@ -37,7 +36,8 @@ async fn create(request: &Request) -> Outcome {
     let at = target.place_below(&volume)?;
     let (actor, tree) = (request.actor(), volume.tree());
     let mode = rights::mode_in(&at.folder, FOLDER_MODE);
-    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, mode)).await?;
+    let made =
+        volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, mode)).await?;
     volume.share.changed.note(made.folder.after.modified);
     let id = volume.id_of(&made.found.object.key())?;
     tree.saw(made.found.object.id(), &at.folder.object, &at.name);

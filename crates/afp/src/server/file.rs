@@ -11,7 +11,6 @@ use wire::Writer;
 
 use super::open_volume::OpenVolume;
 use super::params::{Wanted, put_target};
-use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::target::{Target, is_folder, refuse_above};
 use super::{ids, rights, set_parameters};
@@ -79,7 +78,8 @@ async fn create(request: &Request) -> Outcome {
     let actor = request.actor();
     let tree = volume.tree();
     let mode = rights::mode_in(&at.folder, FILE_MODE);
-    let made = patiently(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
+    let made =
+        volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
     volume.share.changed.note(made.folder.after.modified);
     Ok(Reply::empty())
 }
@@ -111,7 +111,7 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
     refuse_open(request, volume, found).await?;
     let (actor, tree) = (request.actor(), volume.tree());
     let kind = if is_folder(found) { Kind::Folder } else { Kind::File };
-    let gone = patiently(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;
+    let gone = volume.once_recalled(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;
     let gone = gone.map_err(|error| match error {
         Error::ShareConflict => ResultCode::FILE_BUSY,
         other => other.into(),
@@ -141,6 +141,6 @@ async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> R
         return Ok(());
     }
     let actor = request.actor();
-    patiently(|| tree.recall(&actor, id, Cause::Remove)).await?;
+    volume.once_recalled(|| tree.recall(&actor, id, Cause::Remove)).await?;
     if tree.state().is_in_use(id, request.session.client) { Err(ResultCode::FILE_BUSY) } else { Ok(()) }
 }

@@ -1,5 +1,9 @@
 //! What clients can grow, and how far.
 
+use std::time::Duration;
+
+/// How long a command waits for leases of other clients: a little longer than the tree waits until it revokes them.
+pub(super) const RECALL_LIMIT: Duration = Duration::from_secs(36);
 /// The most bytes of a request or reply after login: what OpenSession calls the server's request quantum.
 pub(super) const QUANTUM: u32 = 1 << 20;
 /// What comes around the data of the largest write.

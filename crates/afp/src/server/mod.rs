@@ -32,7 +32,6 @@ mod new_settings;
 mod open_volume;
 mod params;
 mod password;
-mod patience;
 mod reach;
 mod request;
 mod result_code;

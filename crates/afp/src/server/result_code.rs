@@ -21,7 +21,7 @@ impl From<Error> for ResultCode {
             Error::Busy | Error::BeingRemoved => Self::FILE_BUSY,
             Error::NotSupported => Self::CALL_NOT_SUPPORTED,
             // A recall that a command did not wait for, or has waited for in vain.
-            Error::WouldBlock | Error::LeaseRecall => Self::FILE_BUSY,
+            Error::WouldBlock | Error::LeaseRecall(_) => Self::FILE_BUSY,
             Error::RangeLocked => Self::LOCK_ERROR,
             Error::ShareConflict => Self::DENY_CONFLICT,
             Error::NoSuchAttribute => Self::ITEM_NOT_FOUND,

@@ -7,7 +7,6 @@ use vfs::{Error, Kind, SetAttributes, SetTime};
 use super::config::Version;
 use super::file::to_change;
 use super::open_volume::OpenVolume;
-use super::patience::patiently;
 use super::request::{Outcome, Reply, Request};
 use super::rights::to_bits;
 use super::target::{Target, is_folder, refuse_above};
@@ -82,7 +81,7 @@ async fn describe(
     let (actor, is_folder) = (request.actor(), is_folder(found));
     let tree = volume.tree();
     let describe = || tree.change_metadata(&actor, found, at, |metadata| change(metadata, set, is_folder));
-    Ok(patiently(describe).await?)
+    Ok(volume.once_recalled(describe).await?)
 }
 
 fn change(metadata: &mut Metadata, set: &SetParameters, is_folder: bool) {
@@ -146,7 +145,7 @@ async fn change_mode(
         let (uid, gid) = (set.owner.filter(|uid| *uid != now.uid), set.group.filter(|gid| *gid != now.gid));
         let changes = SetAttributes { uid, gid, ..SetAttributes::default() };
         if !changes.is_empty() {
-            patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await?;
+            volume.once_recalled(|| volume.tree().set_attributes(&actor, found, &changes)).await?;
         }
     } else {
         let user = set.owner.or(set.unix.map(|unix| unix.user));
@@ -162,7 +161,7 @@ async fn change_mode(
         return Ok(());
     };
     let changes = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
-    patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await?;
+    volume.once_recalled(|| volume.tree().set_attributes(&actor, found, &changes)).await?;
     Ok(())
 }
 
@@ -185,7 +184,7 @@ async fn give_away(
         if changes.is_empty() {
             continue;
         }
-        let changed = patiently(|| match volume.tree().set_attributes(&actor, found, &changes) {
+        let changed = volume.once_recalled(|| match volume.tree().set_attributes(&actor, found, &changes) {
             Err(Error::NotPermitted | Error::AccessDenied | Error::Invalid) => Ok(()),
             other => other.map(drop),
         });
@@ -225,7 +224,7 @@ async fn change_times(
     let actor = request.actor();
     if modified != SetTime::Keep {
         let changes = SetAttributes { modified, ..SetAttributes::default() };
-        let change = patiently(|| volume.tree().set_attributes(&actor, found, &changes)).await;
+        let change = volume.once_recalled(|| volume.tree().set_attributes(&actor, found, &changes)).await;
         match (change, modified) {
             (Ok(change), _) => volume.share.changed.note(change.after.changed),
             (Err(error), SetTime::To(_)) => return Err(error.into()),

@@ -1,18 +1,21 @@
 //! Waiting for leases that other clients give back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
+use vfs::{FileId, Volume};
 
 use super::rpc::Call;
+use crate::wire::v3::{NamedFile, Procedure, named_files};
 
 /// How long a call waits before its client is told to send it again later. Linux sends it again only after 5 s (JUKEBOX, and
 /// DENIED_GRACE_PERIOD of NLM), while a client that is there gives its lease back within milliseconds.
-const LIMIT: Duration = Duration::from_secs(1);
+pub(super) const LIMIT: Duration = Duration::from_secs(1);
 /// How often a call is tried in that time: others may have got leases again.
 const MOST_TRIES: u32 = 8;
 
-/// The attempts of one call.
+/// The attempts of one call of NFSv3.
 #[derive(Debug)]
 pub(super) struct Attempts {
     deadline: Option<Instant>,
@@ -26,20 +29,32 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// After an attempt that may have met a lease: waits until no lease is being recalled. Answers whether to try again.
+    /// After an attempt that may have met a lease: waits until the leases of the files that the call names are returned.
+    /// Answers whether to try again.
     pub(super) async fn again(&mut self, call: &Call<'_>) -> bool {
-        let mut volumes: Vec<_> = call.service.exports().iter().map(|export| export.volume.clone()).collect();
-        volumes.retain(|volume| volume.is_recalling());
-        if volumes.is_empty() || self.left == 0 {
+        let named = named_files(Procedure(call.header.procedure), call.arguments).unwrap_or_default();
+        let mut files: Vec<_> = named.iter().filter_map(|named| found(call, named)).collect();
+        files.retain(|(volume, file)| volume.is_recalling(*file));
+        if files.is_empty() || self.left == 0 {
             return false;
         }
         self.left -= 1;
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + LIMIT);
-        for volume in volumes {
-            if timeout_at(deadline, volume.recalled()).await.is_err() {
+        for (volume, file) in files {
+            if timeout_at(deadline, volume.recalled(file)).await.is_err() {
                 return false;
             }
         }
         true
     }
+}
+
+fn found(call: &Call<'_>, (handle, name): &NamedFile<'_>) -> Option<(Arc<Volume>, FileId)> {
+    let target = call.target(handle).ok()?;
+    let volume = &target.export.volume;
+    let file = match name {
+        None => target.found.object.id(),
+        Some(name) => volume.lookup(&target.actor.caller, &target.found.object, name).ok()?.object.id(),
+    };
+    Some((volume.clone(), file))
 }

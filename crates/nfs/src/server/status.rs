@@ -34,7 +34,7 @@ impl From<Error> for Status {
             Error::ShareConflict => Self::ACCES,
             // It may take long, so waiting is no answer; and it is not gone yet.
             Error::BeingRemoved => Self::ACCES,
-            Error::LeaseRecall => Self::JUKEBOX,
+            Error::LeaseRecall(_) => Self::JUKEBOX,
             Error::NoSuchAttribute => Self::NOENT,
             Error::TooMany => Self::JUKEBOX,
             Error::Io => Self::IO,

@@ -26,7 +26,7 @@ impl From<Error> for Status {
             Error::BeingRemoved => Self::DELETE_PENDING,
             Error::NotSupported => Self::NOT_SUPPORTED,
             // A recall that a protocol did not wait for: come again.
-            Error::WouldBlock | Error::LeaseRecall => Self::RETRY,
+            Error::WouldBlock | Error::LeaseRecall(_) => Self::RETRY,
             Error::RangeLocked => Self::FILE_LOCK_CONFLICT,
             Error::ShareConflict => Self::SHARING_VIOLATION,
             Error::NoSuchAttribute => Self::OBJECT_NAME_NOT_FOUND,

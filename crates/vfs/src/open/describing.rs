@@ -51,7 +51,7 @@ impl Open {
             let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
             tried += 1;
             match change(&doer, &self.found()?, place) {
-                Err(Error::LeaseRecall) if tried < MOST_TRIES => {}
+                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
                 other => return other,
             }
         }

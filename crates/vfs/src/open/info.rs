@@ -36,7 +36,7 @@ impl Open {
             let change = |metadata: &mut Metadata| metadata.set_finder_info(finder_info);
             tried += 1;
             match self.volume.change_metadata(&self.doer(), &self.found()?, place, change) {
-                Err(Error::LeaseRecall) if tried < MOST_TRIES => {}
+                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
                 other => return other,
             }
         }

@@ -26,7 +26,7 @@ impl Open {
             }
             tried += 1;
             match self.move_now(folder, name, mode) {
-                Err(Error::LeaseRecall | Error::Stale) if tried < MOST_TRIES => {}
+                Err(Error::LeaseRecall(_) | Error::Stale) if tried < MOST_TRIES => {}
                 other => return other,
             }
         }
@@ -53,7 +53,7 @@ impl Open {
             let target = Found { attributes: self.node.attributes()?, object: self.node.clone() };
             tried += 1;
             match self.volume.link(&doer, &target, folder, name) {
-                Err(Error::LeaseRecall) if tried < MOST_TRIES => {}
+                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
                 other => return other.map(drop),
             }
         }

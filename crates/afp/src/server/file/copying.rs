@@ -7,7 +7,6 @@ use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, Open, OpenOptions, SetAttributes, SetTime};
 
 use super::super::open_volume::OpenVolume;
-use super::super::patience::patiently;
 use super::super::request::{Outcome, Reply, Request};
 use super::super::target::{is_folder, refuse_above};
 use super::moving::{refuse_taken, single};
@@ -35,11 +34,11 @@ pub(super) async fn copy(request: &Request) -> Outcome {
     let mode = original.attributes()?.mode & 0o777;
     let (actor, tree) = (request.actor(), volume.tree());
     let make = || tree.create(&actor, folder, &name, NewKind::File, mode | 0o600);
-    let made = patiently(make).await?;
+    let made = volume.once_recalled(make).await?;
     let beside = Beside { folder: &folder.object, name: &name };
     let copied = fill(request, &volume, &made.found, beside, &original, mode).await;
     if copied.is_err() {
-        let undone = patiently(|| tree.remove(&actor, folder, &name, vfs::Kind::File)).await;
+        let undone = volume.once_recalled(|| tree.remove(&actor, folder, &name, vfs::Kind::File)).await;
         undone.err().inspect(|code| tracing::warn!(?code, "a copy that failed could not be removed"));
     }
     volume.share.changed.note(made.folder.after.modified);

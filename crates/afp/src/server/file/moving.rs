@@ -8,7 +8,6 @@ use vfs::{Error, names as any_names};
 use super::super::ids::Place;
 use super::super::names;
 use super::super::open_volume::OpenVolume;
-use super::super::patience::patiently;
 use super::super::request::{Outcome, Reply, Request};
 use super::super::target::is_folder;
 use super::{refuse_inhibited, to_change};
@@ -70,7 +69,9 @@ async fn relocate(
         refuse_taken(request, volume, to, name)?;
     }
     let (actor, tree) = (request.actor(), volume.tree());
-    let moved = patiently(|| tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep)).await;
+    let moved = volume
+        .once_recalled(|| tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep))
+        .await;
     let (from, to_change) = moved.map_err(|error| match error {
         // What the host says of a folder that is to go into itself, or below.
         Error::Invalid if is_folder(found) => ResultCode::CANT_MOVE,

@@ -7,6 +7,7 @@ use crate::wire::file::{
 use crate::wire::{DirBitmap, FileBitmap, Path, ResultCode, command};
 use wire::Reader;
 
+mod leases;
 mod moving;
 mod names;
 

@@ -5,7 +5,6 @@ use vfs::backend::{Found, NewKind, RenameMode, Wait};
 use vfs::{Access, Error, Kind};
 
 use super::super::open_volume::OpenVolume;
-use super::super::patience::patiently;
 use super::super::request::Request;
 use super::super::target::Target;
 use crate::wire::{ResultCode, SetParameters};
@@ -29,9 +28,12 @@ pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target
     let leads_to = content(request, volume, found)?;
     let temporary = format!("{TEMPORARY}-{}", found.object.id().inode);
     let new = NewKind::Link(&leads_to);
-    let link = patiently(|| tree.create(&actor, &at.folder, temporary.as_bytes(), new, 0o777)).await?.found;
+    let link = volume
+        .once_recalled(|| tree.create(&actor, &at.folder, temporary.as_bytes(), new, 0o777))
+        .await?
+        .found;
     let (from, to) = ((&at.folder, temporary.as_bytes()), (&at.folder, &at.name[..]));
-    let placed = patiently(|| tree.rename(&actor, from, to, RenameMode::Replace)).await;
+    let placed = volume.once_recalled(|| tree.rename(&actor, from, to, RenameMode::Replace)).await;
     if let Err(error) = placed {
         let _ = tree.remove(&actor, &at.folder, temporary.as_bytes(), Kind::Link);
         return Err(error.into());

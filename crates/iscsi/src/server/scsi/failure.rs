@@ -18,7 +18,7 @@ impl From<Error> for Refusal {
             Error::Stale | Error::NotFound | Error::BeingRemoved => {
                 Sense::new(Key::NOT_READY, Asc::MEDIUM_NOT_PRESENT)
             }
-            Error::RangeLocked | Error::ShareConflict | Error::LeaseRecall | Error::Busy => {
+            Error::RangeLocked | Error::ShareConflict | Error::LeaseRecall(_) | Error::Busy => {
                 return Self::Status(Status::BUSY);
             }
             Error::TooMany => return Self::Status(Status::TASK_SET_FULL),

@@ -82,7 +82,7 @@ impl From<Error> for Status {
             | Error::RangeLocked
             | Error::ShareConflict
             | Error::BeingRemoved
-            | Error::LeaseRecall
+            | Error::LeaseRecall(_)
             | Error::NoSuchAttribute
             | Error::TooMany
             | Error::Locked => Self::SERVERFAULT,

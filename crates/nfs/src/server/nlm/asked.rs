@@ -9,7 +9,7 @@ use vfs::{Access, Actor, Error, FileId, HostKey, Kind};
 use super::{Call, Stat};
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
-use crate::server::recalling::Attempts;
+use crate::server::recalling::LIMIT;
 use crate::wire::nlm;
 use crate::wire::v3::types::Status;
 
@@ -76,14 +76,10 @@ impl Subject {
 
     /// Asks for others' leases, whose holders may have locks that they keep to themselves. If they are not given back in
     /// time, the client has to ask again.
-    pub(super) async fn recall(&self, call: &Call<'_>, cause: Cause) -> Result<(), Stat> {
-        let mut attempts = Attempts::default();
-        while self.export.volume.recall(&self.actor, self.file(), cause).is_err() {
-            if !attempts.again(call).await {
-                return Err(Stat::DENIED_GRACE_PERIOD);
-            }
-        }
-        Ok(())
+    pub(super) async fn recall(&self, cause: Cause) -> Result<(), Stat> {
+        let volume = &self.export.volume;
+        let recalled = volume.once_recalled(LIMIT, || volume.recall(&self.actor, self.file(), cause)).await;
+        recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)
     }
 
     /// Keeps the file for as long as the client holds something in it: undone by [`Subject::settle`].

@@ -40,7 +40,7 @@ async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<L
     if call.service.monitor.in_grace() {
         return Err(Stat::DENIED_GRACE_PERIOD);
     }
-    subject.recall(call, Cause::Lock).await?;
+    subject.recall(Cause::Lock).await?;
     Ok(subject.state().test(subject.file(), &subject.stream, &lock))
 }
 
@@ -72,7 +72,7 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
         let watched = service.monitor.watch(host, &request.lock.caller_name).await;
         watched.map_err(|()| Stat::DENIED_NOLOCKS)?;
     }
-    subject.recall(call, Cause::Lock).await?;
+    subject.recall(Cause::Lock).await?;
     subject.hold(call);
     let stat = if request.block {
         blocked::wait(call, &asked, request, how.back)

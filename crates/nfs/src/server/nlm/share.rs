@@ -45,7 +45,7 @@ async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat
     subject.permit(wanted(access))?;
     in_its_time(call, request.reclaim)?;
     let cause = if access.meets(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
-    subject.recall(call, cause).await?;
+    subject.recall(cause).await?;
     subject.hold(call);
     let taken = take(&call.service.locks.shares, key(share, &subject), &subject, (access, deny));
     subject.settle(call);

@@ -33,8 +33,8 @@ pub mod entries;
 mod tests;
 
 use super::xdr::{Decode, enumeration};
-use types::FileHandle;
-use wire::Reader;
+use types::{DirOpArgs, FileHandle, Name};
+use wire::{Malformed, Reader};
 
 /// The program's number, RFC 1813 2.1.
 pub const PROGRAM: u32 = 100_003;
@@ -71,4 +71,25 @@ enumeration! {
 /// The file that a call is about: the first argument of every procedure that has arguments.
 pub fn first_handle(arguments: &[u8]) -> Option<FileHandle<'_>> {
     FileHandle::decode(&mut Reader::new(arguments)).ok()
+}
+
+/// A file that a call names: by its handle, or by its name in the folder of the handle.
+pub type NamedFile<'a> = (FileHandle<'a>, Option<Name<'a>>);
+
+/// The files that a call reads or changes, as its first arguments name them.
+pub fn named_files(procedure: Procedure, arguments: &[u8]) -> Result<Vec<NamedFile<'_>>, Malformed> {
+    let r = &mut Reader::new(arguments);
+    let in_folders = match procedure {
+        Procedure::LOOKUP
+        | Procedure::CREATE
+        | Procedure::MKDIR
+        | Procedure::SYMLINK
+        | Procedure::MKNOD
+        | Procedure::REMOVE
+        | Procedure::RMDIR => 1,
+        Procedure::RENAME => 2,
+        _ => return Ok(vec![(FileHandle::decode(r)?, None)]),
+    };
+    let in_folder = |_| DirOpArgs::decode(r).map(|at| (at.dir, Some(at.name)));
+    (0..in_folders).map(in_folder).collect()
 }

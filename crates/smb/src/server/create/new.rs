@@ -53,7 +53,7 @@ pub(super) async fn make(
     let mode = besides.mode().unwrap_or(mode);
     let made = volume.create_with_acl(&wanted.actor, &parent, &resolved.name, (kind, mode), acl.as_ref());
     let made = match made {
-        Err(Error::Exists | Error::LeaseRecall) => return Err(Missed::again()),
+        Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),
         other => other?,
     };
     describe(volume, wanted, &made.found, folder)?;

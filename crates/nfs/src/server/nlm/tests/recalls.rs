@@ -5,14 +5,17 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use vfs::state::{
-    BreakNotice, Caching, ClientId, Flavour, Lease, LeaseRequest, Lock, LockKind, LockOwner, Modes,
+    BreakNotice, Caching, Cause, ClientId, Flavour, Lease, LeaseRequest, Lock, LockKind, LockOwner, Modes,
     OpenGuard, OpenRequest, Party, Range, State, Stream, Style,
 };
+
+use vfs::backend::NewKind;
+use vfs::{Error, FileId};
 
 use super::bench::{ALL, Bench, bench, superuser, volume};
 use crate::wire::nlm::Stat;
 use crate::wire::v3;
-use crate::wire::v3::types::Status;
+use crate::wire::v3::types::{DirOpArgs, Status};
 use crate::wire::v3::write::StableHow;
 use crate::wire::xdr::Opaque;
 
@@ -31,6 +34,11 @@ impl Holder {
         let volume = volume(&bench.service);
         let (root, by) = (volume.root().unwrap(), superuser());
         let file = volume.lookup(&by.caller, &root.object, b"file").unwrap().object.id();
+        Self::of(bench, file)
+    }
+
+    fn of(bench: &Bench, file: FileId) -> Self {
+        let volume = volume(&bench.service);
         let (state, party) = (volume.state().clone(), Party::client(OTHER));
         let modes = Modes::READ.union(Modes::WRITE);
         let open = state.open(file, Stream::Data, OpenRequest::new(party, modes, Modes::NONE)).unwrap();
@@ -94,6 +102,42 @@ async fn a_write_waits_for_the_lease() {
     let bench = bench().await;
     let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
     assert_eq!(write(&bench, 20).await, Status::OK);
+    drop(holder.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_recall_of_another_file_delays_nothing() {
+    let bench = bench().await;
+    let (volume, by) = (volume(&bench.service), superuser());
+    let root = volume.root().unwrap();
+    let made = volume.create(&by, &root, b"other", NewKind::File, 0o644).unwrap();
+    let other = Holder::of(&bench, made.found.object.id());
+    assert_eq!(
+        volume.recall(&by, made.found.object.id(), Cause::Write),
+        Err(Error::LeaseRecall(made.found.object.id()))
+    );
+    let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
+    let start = Instant::now();
+    assert_eq!(write(&bench, 20).await, Status::OK);
+    assert_eq!(start.elapsed().as_millis(), 200);
+    // A mandatory lock of the other client, for which the client waits itself.
+    assert_eq!(write(&bench, 5).await, Status::JUKEBOX);
+    assert_eq!(start.elapsed().as_millis(), 200);
+    drop((other, holder.await.unwrap()));
+}
+
+/// RFC 1813 3.3.12: the file is named by its folder and its name there.
+#[tokio::test(start_paused = true)]
+async fn a_removal_waits_for_the_lease_of_the_file() {
+    let bench = bench().await;
+    let start = Instant::now();
+    let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
+    let folder = bench.one.mount("share").await.unwrap();
+    let object = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(b"file") };
+    let request = v3::remove::Request { object };
+    let answer = bench.one.call((v3::PROGRAM, 3, v3::Procedure::REMOVE.0), &request).await;
+    assert!(answer.value::<v3::remove::Res>().is_ok());
+    assert_eq!(start.elapsed().as_millis(), 200);
     drop(holder.await.unwrap());
 }
 
