@@ -46,6 +46,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     log::start(&settings.server)?;
+    conn::observe::follow_log();
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
     let state = admin::State::open(&settings.server.state)?;
     accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));

@@ -16,6 +16,7 @@ mod hang;
 mod in_flight;
 mod listen;
 mod memory;
+pub mod observe;
 mod outbox;
 mod place;
 mod stall;

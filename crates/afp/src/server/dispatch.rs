@@ -1,9 +1,10 @@
 //! Which command is which function. Numbers are those of the Apple Filing Protocol Reference, "AFP Commands".
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes};
 use conn::InFlight;
+use conn::observe::{self, Begun, Operation};
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
@@ -30,16 +31,23 @@ pub(super) async fn run(
     if body.is_empty() {
         return Err(ResultCode::PARAM_ERROR);
     }
+    let (begun, bytes) = (observe::begin(), body.len() + data.len());
     let command = body.get_u8();
     if command == command::GET_SRVR_INFO {
-        return status::run(&connection.service);
+        let outcome = status::run(&connection.service);
+        observed(connection, (command, bytes), begun, None, &outcome);
+        return outcome;
     }
     let Some(session) = connection.session() else {
-        return Box::pin(login::before(connection, command, &body)).await;
+        let outcome = Box::pin(login::before(connection, command, &body)).await;
+        observed(connection, (command, bytes), begun, None, &outcome);
+        return outcome;
     };
     session.life.hear();
     let memory = connection.peer.memory.clone();
-    let request = Request { session: session.clone(), memory, in_flight, command, body, data };
+    let concerns = OnceLock::new();
+    let request =
+        Request { session: session.clone(), memory, in_flight, command, body, data, begun, concerns };
     let turn = loop {
         match session.replies_to(id, command) {
             None => break None,
@@ -52,7 +60,39 @@ pub(super) async fn run(
     if let Some(turn) = turn {
         turn.finish(&outcome);
     }
+    observed(connection, (command, bytes), begun, Some(&request), &outcome);
     outcome
+}
+
+/// Tells the observers of a command that has ended.
+fn observed(
+    connection: &Connection,
+    (command, bytes_in): (u8, usize),
+    begun: Option<Begun>,
+    request: Option<&Request>,
+    outcome: &Outcome,
+) {
+    let Some(begun) = begun else { return };
+    let (code, bytes_out) = match outcome {
+        Ok(reply) => {
+            let data = reply.data.as_ref().map_or(0, vfs::Payload::len);
+            (reply.code.unwrap_or(ResultCode::NO_ERROR), reply.head.len() + data)
+        }
+        Err(code) => (*code, 0),
+    };
+    let user = request.and_then(|request| request.session.user.name.as_deref());
+    let share = request.and_then(|request| request.concerns.get()).map(|volume| &volume.share.name[..]);
+    begun.end(&Operation {
+        protocol: "afp",
+        client: connection.peer.address,
+        user: user.unwrap_or_default(),
+        share: share.unwrap_or_default(),
+        command: &command::name(command).map_or_else(|| command.to_string(), Into::into),
+        result: &format!("{code:?}"),
+        failed: outcome.is_err(),
+        bytes_in,
+        bytes_out,
+    });
 }
 
 /// Does what is asked.
@@ -180,3 +220,6 @@ fn is_about_folder(number: u8) -> bool {
             | command::GET_COMMENT
     )
 }
+
+#[cfg(test)]
+mod tests;

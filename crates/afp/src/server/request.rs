@@ -1,8 +1,9 @@
 //! One command with everything found out about it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use conn::observe::Begun;
 use conn::{Allowance, InFlight, Reservation};
 use vfs::{Actor, Caller, Payload};
 use wire::{Reader, Writer};
@@ -26,6 +27,10 @@ pub(super) struct Request {
     pub(super) body: Bytes,
     /// The data of a DSI write.
     pub(super) data: Bytes,
+    /// When it began, if it is observed.
+    pub(super) begun: Option<Begun>,
+    /// The volume that it concerns, if it is observed.
+    pub(super) concerns: OnceLock<Arc<OpenVolume>>,
 }
 
 /// What is answered when it went well, or when there is something to say although it did not.
@@ -71,12 +76,22 @@ impl Request {
 
     /// The volume with this number, if the session has it open.
     pub(super) fn volume(&self, id: u16) -> Result<Arc<OpenVolume>, ResultCode> {
-        self.session.volumes.find(id).ok_or(ResultCode::PARAM_ERROR)
+        let volume = self.session.volumes.find(id).ok_or(ResultCode::PARAM_ERROR)?;
+        self.note(&volume);
+        Ok(volume)
+    }
+
+    /// Notes which volume the command concerns.
+    pub(super) fn note(&self, volume: &Arc<OpenVolume>) {
+        if self.begun.is_some() {
+            let _ = self.concerns.set(volume.clone()); // of two volumes the first one counts
+        }
     }
 
     /// The open fork with this number. The rest of the command is about its file.
     pub(super) async fn fork(&self, number: u16) -> Result<Arc<Fork>, ResultCode> {
         let fork = self.session.forks.find(number)?;
+        self.note(&fork.volume);
         self.in_flight.about(&fork.file()).await;
         Ok(fork)
     }

@@ -1,75 +1,91 @@
 //! Numbers of commands, Apple Filing Protocol Reference, "AFP Commands".
 
-pub const BYTE_RANGE_LOCK: u8 = 1;
-pub const CLOSE_VOL: u8 = 2;
-pub const CLOSE_DIR: u8 = 3;
-pub const CLOSE_FORK: u8 = 4;
-pub const COPY_FILE: u8 = 5;
-pub const CREATE_DIR: u8 = 6;
-pub const CREATE_FILE: u8 = 7;
-pub const DELETE: u8 = 8;
-pub const ENUMERATE: u8 = 9;
-pub const FLUSH: u8 = 10;
-pub const FLUSH_FORK: u8 = 11;
-pub const GET_FORK_PARMS: u8 = 14;
-pub const GET_SRVR_INFO: u8 = 15;
-pub const GET_SRVR_PARMS: u8 = 16;
-pub const GET_VOL_PARMS: u8 = 17;
-pub const LOGIN: u8 = 18;
-pub const LOGIN_CONT: u8 = 19;
-pub const LOGOUT: u8 = 20;
-pub const MAP_ID: u8 = 21;
-pub const MAP_NAME: u8 = 22;
-pub const MOVE_AND_RENAME: u8 = 23;
-pub const OPEN_VOL: u8 = 24;
-pub const OPEN_DIR: u8 = 25;
-pub const OPEN_FORK: u8 = 26;
-pub const READ: u8 = 27;
-pub const RENAME: u8 = 28;
-pub const SET_DIR_PARMS: u8 = 29;
-pub const SET_FILE_PARMS: u8 = 30;
-pub const SET_FORK_PARMS: u8 = 31;
-pub const SET_VOL_PARMS: u8 = 32;
-pub const WRITE: u8 = 33;
-pub const GET_FILE_DIR_PARMS: u8 = 34;
-pub const SET_FILE_DIR_PARMS: u8 = 35;
-pub const CHANGE_PASSWORD: u8 = 36;
-pub const GET_USER_INFO: u8 = 37;
-pub const GET_SRVR_MSG: u8 = 38;
-pub const CREATE_ID: u8 = 39;
-pub const DELETE_ID: u8 = 40;
-pub const RESOLVE_ID: u8 = 41;
-pub const EXCHANGE_FILES: u8 = 42;
-pub const CAT_SEARCH: u8 = 43;
-pub const OPEN_DT: u8 = 48;
-pub const CLOSE_DT: u8 = 49;
-pub const GET_ICON: u8 = 51;
-pub const GET_ICON_INFO: u8 = 52;
-pub const ADD_APPL: u8 = 53;
-pub const REMOVE_APPL: u8 = 54;
-pub const GET_APPL: u8 = 55;
-pub const ADD_COMMENT: u8 = 56;
-pub const REMOVE_COMMENT: u8 = 57;
-pub const GET_COMMENT: u8 = 58;
-pub const BYTE_RANGE_LOCK_EXT: u8 = 59;
-pub const READ_EXT: u8 = 60;
-pub const WRITE_EXT: u8 = 61;
-pub const GET_AUTH_METHODS: u8 = 62;
-pub const LOGIN_EXT: u8 = 63;
-pub const GET_SESSION_TOKEN: u8 = 64;
-pub const DISCONNECT_OLD_SESSION: u8 = 65;
-pub const ENUMERATE_EXT: u8 = 66;
-pub const CAT_SEARCH_EXT: u8 = 67;
-pub const ENUMERATE_EXT2: u8 = 68;
-pub const GET_EXT_ATTR: u8 = 69;
-pub const SET_EXT_ATTR: u8 = 70;
-pub const REMOVE_EXT_ATTR: u8 = 71;
-pub const LIST_EXT_ATTRS: u8 = 72;
-pub const GET_ACL: u8 = 73;
-pub const SET_ACL: u8 = 74;
-pub const ACCESS: u8 = 75;
-pub const SPOTLIGHT_RPC: u8 = 76;
-pub const SYNC_DIR: u8 = 78;
-pub const SYNC_FORK: u8 = 79;
-pub const ZZZ: u8 = 122;
-pub const ADD_ICON: u8 = 192;
+macro_rules! commands {
+    ($($name:ident = $number:literal;)*) => {
+        $(pub const $name: u8 = $number;)*
+
+        /// The name of a command, if it has one.
+        pub fn name(number: u8) -> Option<&'static str> {
+            match number {
+                $($number => Some(stringify!($name)),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+commands! {
+    BYTE_RANGE_LOCK = 1;
+    CLOSE_VOL = 2;
+    CLOSE_DIR = 3;
+    CLOSE_FORK = 4;
+    COPY_FILE = 5;
+    CREATE_DIR = 6;
+    CREATE_FILE = 7;
+    DELETE = 8;
+    ENUMERATE = 9;
+    FLUSH = 10;
+    FLUSH_FORK = 11;
+    GET_FORK_PARMS = 14;
+    GET_SRVR_INFO = 15;
+    GET_SRVR_PARMS = 16;
+    GET_VOL_PARMS = 17;
+    LOGIN = 18;
+    LOGIN_CONT = 19;
+    LOGOUT = 20;
+    MAP_ID = 21;
+    MAP_NAME = 22;
+    MOVE_AND_RENAME = 23;
+    OPEN_VOL = 24;
+    OPEN_DIR = 25;
+    OPEN_FORK = 26;
+    READ = 27;
+    RENAME = 28;
+    SET_DIR_PARMS = 29;
+    SET_FILE_PARMS = 30;
+    SET_FORK_PARMS = 31;
+    SET_VOL_PARMS = 32;
+    WRITE = 33;
+    GET_FILE_DIR_PARMS = 34;
+    SET_FILE_DIR_PARMS = 35;
+    CHANGE_PASSWORD = 36;
+    GET_USER_INFO = 37;
+    GET_SRVR_MSG = 38;
+    CREATE_ID = 39;
+    DELETE_ID = 40;
+    RESOLVE_ID = 41;
+    EXCHANGE_FILES = 42;
+    CAT_SEARCH = 43;
+    OPEN_DT = 48;
+    CLOSE_DT = 49;
+    GET_ICON = 51;
+    GET_ICON_INFO = 52;
+    ADD_APPL = 53;
+    REMOVE_APPL = 54;
+    GET_APPL = 55;
+    ADD_COMMENT = 56;
+    REMOVE_COMMENT = 57;
+    GET_COMMENT = 58;
+    BYTE_RANGE_LOCK_EXT = 59;
+    READ_EXT = 60;
+    WRITE_EXT = 61;
+    GET_AUTH_METHODS = 62;
+    LOGIN_EXT = 63;
+    GET_SESSION_TOKEN = 64;
+    DISCONNECT_OLD_SESSION = 65;
+    ENUMERATE_EXT = 66;
+    CAT_SEARCH_EXT = 67;
+    ENUMERATE_EXT2 = 68;
+    GET_EXT_ATTR = 69;
+    SET_EXT_ATTR = 70;
+    REMOVE_EXT_ATTR = 71;
+    LIST_EXT_ATTRS = 72;
+    GET_ACL = 73;
+    SET_ACL = 74;
+    ACCESS = 75;
+    SPOTLIGHT_RPC = 76;
+    SYNC_DIR = 78;
+    SYNC_FORK = 79;
+    ZZZ = 122;
+    ADD_ICON = 192;
+}

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use conn::{Answer, InFlight, Reply, Reservation};
+use conn::{Answer, InFlight, Reply, Reservation, observe};
 use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
 use super::connection::{Connection, Joined};
 use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
+use super::observed::Observed;
 use super::respond::respond;
 use super::scsi::{self, Command, Needs, Outcome, Refusal, Supported};
 use super::session::{Message, Session};
@@ -29,8 +30,12 @@ pub(super) fn take(
     message: &Message,
     in_flight: InFlight,
 ) -> Answer {
+    let begun = observe::begin();
     match enter(connection, joined, message) {
         Ok((task, attribute, piece)) => {
+            if let (Some(begun), Ok(cdb)) = (begun, descriptor_block(message)) {
+                let _ = task.observed.set(Observed::new(begun, &cdb)); // a task is new here
+            }
             let place = place(&joined.session, attribute);
             let piece = match (&place, piece) {
                 (Place::Queued(_), Some(piece)) => {

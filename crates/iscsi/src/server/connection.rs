@@ -20,6 +20,7 @@ use super::full_feature;
 use super::limits::{MAX_IMMEDIATE, MAX_LOGIN_DATA, MAX_READING_KIB, QUEUE_DEPTH};
 use super::login::{Attempt, Parameters, Texts};
 use super::login_phase;
+use super::observed;
 use super::sender::Sender;
 use super::service::Service;
 use super::session::{Message, Session};
@@ -27,6 +28,7 @@ use super::solicited::Solicited;
 use super::task::{State, Task};
 use crate::wire::digest::crc32c_of_two;
 use crate::wire::pdu::{BHS, Head, padding};
+use crate::wire::scsi::Status;
 
 /// How long a client may take to log in.
 const LOGIN_WITHIN: Duration = Duration::from_secs(30);
@@ -244,6 +246,7 @@ impl Connection {
             meant
         };
         aborted.iter().for_each(|task| task.abort());
+        aborted.iter().for_each(|task| observed::end(self, task, (Status::TASK_ABORTED, None), 0));
         aborted.iter().for_each(|task| self.released(task));
         command::ask_waiting(self);
         aborted

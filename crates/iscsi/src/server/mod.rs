@@ -22,6 +22,7 @@ pub(crate) mod login;
 mod login_phase;
 mod logout;
 mod nop;
+mod observed;
 mod respond;
 pub(crate) mod scsi;
 mod sender;

@@ -4,6 +4,7 @@ use vfs::Payload;
 use wire::Writer;
 
 use super::connection::{Connection, Joined};
+use super::observed;
 use super::scsi::{Good, Outcome, Refusal};
 use super::sender::{Pdu, StatSn, header};
 use super::task::Task;
@@ -41,6 +42,7 @@ fn finished(connection: &Connection, joined: &Joined, task: &Task, good: Good) {
     if length == 0 {
         return status(connection, joined, task, (good.status, residual), None);
     }
+    observed::end(connection, task, (good.status, None), length);
     data_in(connection, joined, task, (good.data, length), (good.status, residual));
 }
 
@@ -100,6 +102,7 @@ fn status(
     (status, residual): (Status, Residual),
     sense: Option<Sense>,
 ) {
+    observed::end(connection, task, (status, sense.as_ref()), 0);
     let data = sense.map(|sense| encoded(task, &sense));
     let exp_data_sn = task.state.lock().transfer.r2ts();
     let response = ScsiResponse { response: 0, status, task_tag: task.tag, exp_data_sn, residual };

@@ -1,12 +1,13 @@
 //! Commands under way.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
+use super::observed::Observed;
 use super::scsi::{Command, LogicalUnit, Supported};
 use super::transfer::{Piece, Transfer};
 use crate::wire::pdu::{Lun, ScsiCommand};
@@ -32,6 +33,8 @@ pub(super) struct Task {
     pub(super) needs: u64,
     pub(super) reads: bool,
     pub(super) state: Mutex<State, rank::IscsiTask>,
+    /// Set if it is observed.
+    pub(super) observed: OnceLock<Observed>,
     /// It has been called off, and is not answered.
     pub(super) aborted: Arc<AtomicBool>,
     /// Rung when that happens.
@@ -87,6 +90,7 @@ impl Task {
             needs,
             reads: pdu.reads,
             state,
+            observed: OnceLock::new(),
             aborted,
             called_off: Notify::new(),
             over: Notify::new(),

@@ -157,7 +157,7 @@ impl Received {
 
 /// One connection of an initiator.
 pub(super) struct Initiator {
-    served: Served,
+    pub(super) served: Served,
     from_server: UnboundedReceiver<Vec<u8>>,
     pub(super) name: String,
     pub(super) isid: [u8; 6],

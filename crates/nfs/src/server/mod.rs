@@ -14,6 +14,7 @@ mod nlm;
 #[cfg(test)]
 mod noise;
 mod nsm;
+mod observed;
 mod outgoing;
 mod portmap;
 mod recalling;

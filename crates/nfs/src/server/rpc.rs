@@ -1,14 +1,15 @@
 //! One call, RFC 5531: which program, who asks, what is answered when it is no call that we know.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use conn::observe::{self, Begun};
 use conn::{Allowance, InFlight, Reply, Reservation};
 use vfs::{Caller, Payload};
 use wire::{Reader, Writer};
 
-use super::export::Rule;
-use super::{Origin, Service, mount, nlm, nsm, portmap, v3};
+use super::export::{Export, Rule};
+use super::{Origin, Service, mount, nlm, nsm, observed, portmap, v3};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
 };
@@ -37,6 +38,10 @@ pub(crate) struct Call<'a> {
     pub(crate) arguments: &'a [u8],
     /// The whole message, for data that must outlive the call.
     pub(crate) message: &'a Bytes,
+    /// When it began, if it is observed.
+    pub(crate) begun: Option<Begun>,
+    /// The export that it concerns, if it is observed.
+    pub(crate) concerns: OnceLock<Arc<Export>>,
 }
 
 /// What a program made of a call: results in the writer, and perhaps data after them.
@@ -56,6 +61,13 @@ impl<'a> Call<'a> {
             return Caller::new(uid, gid, &[]);
         }
         rule.caller(who.uid, who.gid, &who.groups)
+    }
+
+    /// Notes which export the call concerns.
+    pub(crate) fn note(&self, export: &Arc<Export>) {
+        if self.begun.is_some() {
+            let _ = self.concerns.set(export.clone()); // of two exports the first one counts
+        }
     }
 
     /// The arguments must be empty.
@@ -80,6 +92,7 @@ pub(crate) async fn answer(
         }
         Ok(Message::Reply(_)) | Err(_) => return None,
     };
+    let (begun, concerns) = (observe::begin(), OnceLock::new());
     let identity = match identify(&header) {
         Ok(identity) => identity,
         Err(why) => return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin)),
@@ -90,9 +103,10 @@ pub(crate) async fn answer(
     {
         in_flight.about(&file).await;
     }
-    let memory = &memory;
-    let (room, message) = (usize::MAX, &message);
-    let mut call = Call { service: &service, origin, memory, room, identity, header, arguments, message };
+    let (service, memory, message) = (&service, &memory, &message);
+    let room = usize::MAX;
+    let mut call =
+        Call { service, origin, memory, room, identity, header, arguments, message, begun, concerns };
     let reserved = reserved(&mut call).await?;
     let (writer, payload) = replied(&call).await?;
     Some(Reply { reserved, ..finish(writer, payload, origin) })
@@ -124,7 +138,12 @@ async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
 
 async fn run(call: &Call<'_>) -> (Writer, Option<Payload>) {
     let mut writer = empty(call.header.xid);
-    match dispatch(call, &mut writer).await {
+    let start = writer.len();
+    let answered = dispatch(call, &mut writer).await;
+    if let Some(begun) = call.begun {
+        observed::end(begun, call, &answered, &writer.as_bytes()[start..]);
+    }
+    match answered {
         Ok(payload) => (writer, payload),
         Err(outcome) => (refusal(call.header.xid, outcome), None),
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use conn::observe::{self, Begun, Operation};
 use conn::{InFlight, Reply as Frame};
 use lock::{Mutex, rank};
 use vfs::Payload;
@@ -108,6 +109,7 @@ impl Chain {
     }
 
     async fn request(&mut self, mut header: Header, message: BytesMut, last: bool) -> Result<(), Abort> {
+        let begun = observe::begin();
         if header.command == Command::CANCEL {
             if admit::may_cancel(&self.connection, &header, &message, self.sealed.is_some()) {
                 self.connection.requests.cancel(header.async_id(), header.message_id);
@@ -155,7 +157,10 @@ impl Chain {
             (None, None) => finish(&context).await,
         };
         self.note(&header, related, &outcome);
-        self.respond(&context, charge, outcome);
+        let (status, bytes_out) = self.respond(&context, charge, outcome);
+        if let Some(begun) = begun {
+            observed(begun, &context, status, bytes_out);
+        }
         Ok(())
     }
 
@@ -183,7 +188,8 @@ impl Chain {
         }
     }
 
-    fn respond(&self, context: &Context, charge: u16, outcome: Outcome) {
+    /// Answers the status and the length of the response.
+    fn respond(&self, context: &Context, charge: u16, outcome: Outcome) -> (Status, usize) {
         let mut reply = outcome.unwrap_or_else(|failure| refusal(&failure));
         let mut output = self.output.lock();
         if !output.has_room(reply.body.len() + reply.data.as_ref().map_or(0, Payload::len)) {
@@ -210,9 +216,29 @@ impl Chain {
         if signer.is_some() {
             header.flags |= Flags::SIGNED;
         }
+        let length = Header::LEN + reply.body.len() + reply.data.as_ref().map_or(0, Payload::len);
         output.keep(reply.reserved);
         output.push(&header, &reply.body, reply.data, signer);
+        (reply.status, length)
     }
+}
+
+/// Tells the observers of a request that has been answered.
+fn observed(begun: Begun, context: &Context, status: Status, bytes_out: usize) {
+    let user = context.session().map(|session| session.user());
+    let share = context.tree().map(|tree| &tree.share.name[..]);
+    let command = context.header.command;
+    begun.end(&Operation {
+        protocol: "smb",
+        client: context.connection.peer.address,
+        user: user.as_ref().map_or("", |user| &user.name),
+        share: share.unwrap_or_default(),
+        command: &command.name().map_or_else(|| format!("command {}", command.0), Into::into),
+        result: &format!("{status:?}"),
+        failed: status.is_error(),
+        bytes_in: context.message.len(),
+        bytes_out,
+    });
 }
 
 /// The command, with a word to the client when it is slow.

@@ -35,6 +35,35 @@ number! {
     }
 }
 
+impl Command {
+    /// The specification's name, if it has one.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::NEGOTIATE => "NEGOTIATE",
+            Self::SESSION_SETUP => "SESSION_SETUP",
+            Self::LOGOFF => "LOGOFF",
+            Self::TREE_CONNECT => "TREE_CONNECT",
+            Self::TREE_DISCONNECT => "TREE_DISCONNECT",
+            Self::CREATE => "CREATE",
+            Self::CLOSE => "CLOSE",
+            Self::FLUSH => "FLUSH",
+            Self::READ => "READ",
+            Self::WRITE => "WRITE",
+            Self::LOCK => "LOCK",
+            Self::IOCTL => "IOCTL",
+            Self::CANCEL => "CANCEL",
+            Self::ECHO => "ECHO",
+            Self::QUERY_DIRECTORY => "QUERY_DIRECTORY",
+            Self::CHANGE_NOTIFY => "CHANGE_NOTIFY",
+            Self::QUERY_INFO => "QUERY_INFO",
+            Self::SET_INFO => "SET_INFO",
+            Self::OPLOCK_BREAK => "OPLOCK_BREAK",
+            Self::SERVER_TO_CLIENT_NOTIFICATION => "SERVER_TO_CLIENT_NOTIFICATION",
+            _ => return None,
+        })
+    }
+}
+
 bits! {
     /// MS-SMB2 2.2.1.2.
     Flags: u32 {

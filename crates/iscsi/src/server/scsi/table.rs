@@ -135,6 +135,10 @@ mod tests {
         assert_eq!(each.len(), keys.len());
         for command in COMMANDS {
             assert_eq!(command.usage.first(), Some(&command.opcode));
+            let (mut cdb, action) =
+                ([command.opcode, 0, 0, 0, 0, 0, 0, 0, 0, 0], command.action.unwrap_or(0));
+            cdb[1] = action as u8;
+            assert!(super::super::command_name(&cdb).is_some(), "{cdb:02x?} has a name");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Sessions as initiators see them.
 
 mod data;
+mod observed;
 mod order;
 mod reservations;
 mod sessions;

@@ -19,6 +19,24 @@ impl Key {
     pub const COPY_ABORTED: Self = Self(0xa);
     pub const ABORTED_COMMAND: Self = Self(0xb);
     pub const MISCOMPARE: Self = Self(0xe);
+
+    /// The specification's name, if it has one.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::NO_SENSE => "NO_SENSE",
+            Self::RECOVERED_ERROR => "RECOVERED_ERROR",
+            Self::NOT_READY => "NOT_READY",
+            Self::MEDIUM_ERROR => "MEDIUM_ERROR",
+            Self::HARDWARE_ERROR => "HARDWARE_ERROR",
+            Self::ILLEGAL_REQUEST => "ILLEGAL_REQUEST",
+            Self::UNIT_ATTENTION => "UNIT_ATTENTION",
+            Self::DATA_PROTECT => "DATA_PROTECT",
+            Self::COPY_ABORTED => "COPY_ABORTED",
+            Self::ABORTED_COMMAND => "ABORTED_COMMAND",
+            Self::MISCOMPARE => "MISCOMPARE",
+            _ => return None,
+        })
+    }
 }
 
 /// Additional sense code and its qualifier, SPC-4 annex F.

@@ -12,4 +12,19 @@ impl Status {
     pub const TASK_SET_FULL: Self = Self(0x28);
     pub const ACA_ACTIVE: Self = Self(0x30);
     pub const TASK_ABORTED: Self = Self(0x40);
+
+    /// The specification's name, if it has one.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::GOOD => "GOOD",
+            Self::CHECK_CONDITION => "CHECK_CONDITION",
+            Self::CONDITION_MET => "CONDITION_MET",
+            Self::BUSY => "BUSY",
+            Self::RESERVATION_CONFLICT => "RESERVATION_CONFLICT",
+            Self::TASK_SET_FULL => "TASK_SET_FULL",
+            Self::ACA_ACTIVE => "ACA_ACTIVE",
+            Self::TASK_ABORTED => "TASK_ABORTED",
+            _ => return None,
+        })
+    }
 }

@@ -31,6 +31,7 @@ impl Subject {
         let (service, origin) = (call.service, call.origin);
         let named = Named::open(&service.secret, handle)?;
         let export = service.export_tagged(named.tag).ok_or(Stat::STALE_FH)?;
+        call.note(&export);
         let rule = export.rule(origin).ok_or(Stat::FAILED)?;
         let found = found(call, &export, &named)?;
         if found.attributes.kind != Kind::File {

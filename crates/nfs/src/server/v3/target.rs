@@ -27,6 +27,7 @@ impl Call<'_> {
     pub(in crate::server) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
         let named = Named::open(&self.service.secret, handle)?;
         let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
+        self.note(&export);
         let rule = export.rule(self.origin).ok_or(Status::ACCES)?;
         self.memory.logged_in(true); // NFSv3 has no login: a handle of ours from an address that may use the export is what it has
         let caller = self.caller(rule);

@@ -33,7 +33,7 @@ pub mod entries;
 mod tests;
 
 use super::xdr::{Decode, enumeration};
-use types::{DirOpArgs, FileHandle, Name};
+use types::{DirOpArgs, FileHandle, Name, Status};
 use wire::{Malformed, Reader};
 
 /// The program's number, RFC 1813 2.1.
@@ -92,4 +92,12 @@ pub fn named_files(procedure: Procedure, arguments: &[u8]) -> Result<Vec<NamedFi
     };
     let in_folder = |_| DirOpArgs::decode(r).map(|at| (at.dir, Some(at.name)));
     (0..in_folders).map(in_folder).collect()
+}
+
+/// The status that begins the results of every procedure except NULL.
+pub fn status(procedure: Procedure, results: &[u8]) -> Option<Status> {
+    if procedure == Procedure::NULL {
+        return None;
+    }
+    Status::decode(&mut Reader::new(results)).ok()
 }

@@ -5,6 +5,7 @@ mod chains;
 mod names;
 mod negotiation;
 mod new_settings;
+mod observed;
 mod robustness;
 mod sealing;
 mod sessions;

@@ -13,6 +13,7 @@ mod locked;
 mod looking_up;
 mod making;
 mod names;
+mod observed;
 mod reading;
 mod removing;
 mod renaming;
