@@ -75,6 +75,9 @@ impl Pool {
             drop(turn); // here, so that a call whose client has gone still counts until it ends
             result
         });
-        called.await.unwrap_or(Err(Error::Io))
+        called.await.unwrap_or_else(|error| {
+            tracing::error!(%error, ?file, "a call that waited for a disk ended without a result");
+            Err(Error::Io)
+        })
     }
 }

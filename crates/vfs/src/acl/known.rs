@@ -163,7 +163,10 @@ fn make_key(backend: &dyn Backend, home: &dyn Object) -> Result<SealKey> {
         return Ok(seal);
     }
     let mut seal = SealKey::default();
-    getrandom::fill(&mut seal).map_err(|_| Error::Io)?;
+    getrandom::fill(&mut seal).map_err(|error| {
+        tracing::error!(%error, "the host gives no random numbers for the key of the ACLs");
+        Error::Io
+    })?;
     file.object.prepare(&root, &file.attributes, Access::WRITE, true)?;
     file.object.write_at(&root, 0, &seal, Stability::File)?;
     store.sync(Stability::File)?;

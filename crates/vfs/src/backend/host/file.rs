@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 
+use super::failure::{self, last_fact};
+use super::handle;
 use super::object::HostObject;
-use super::{fact, handle, last_fact};
 use crate::backend::{Stability, Wait};
 use crate::{Access, Error, Result};
 
@@ -77,18 +78,21 @@ impl HostObject {
                 Ok(0) => return Err(Error::NoSpace),
                 Ok(count) => done += count,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(fact(error)),
+                Err(error) => return Err(failure::of("pwritev2", &*fd)(error)),
             }
         }
         Ok(())
     }
 
     pub(super) fn cut(&self, size: u64) -> Result<()> {
-        rustix::fs::ftruncate(&*self.writable()?, size).map_err(fact)
+        rustix::fs::ftruncate(&*self.writable()?, size).map_err(failure::of("ftruncate", self.fd()))
     }
 
     pub(super) fn preallocate(&self, length: u64) -> Result<()> {
-        let (fd, space) = (self.writable()?, rustix::fs::fstatvfs(&self.shared.root).map_err(fact)?);
+        let (fd, space) = (
+            self.writable()?,
+            rustix::fs::fstatvfs(&self.shared.root).map_err(failure::of("fstatvfs", self.fd()))?,
+        );
         let missing = length.saturating_sub(self.stat()?.allocated);
         if missing == 0 {
             return Ok(());
@@ -97,7 +101,8 @@ impl HostObject {
         if missing > space.f_bavail.saturating_mul(space.f_frsize) {
             return Err(Error::NoSpace);
         }
-        rustix::fs::fallocate(&*fd, FallocateFlags::KEEP_SIZE, 0, length).map_err(fact)
+        rustix::fs::fallocate(&*fd, FallocateFlags::KEEP_SIZE, 0, length)
+            .map_err(failure::of("fallocate", &*fd))
     }
 
     pub(super) fn copy_from(&self, source: &Self, mut from: u64, mut to: u64, length: u64) -> Result<u64> {
@@ -109,7 +114,7 @@ impl HostObject {
                 Ok(0) => break, // the end of the source
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) if from > start => break, // said again when it is asked for the rest
-                Err(error) => return Err(fact(error)),
+                Err(error) => return Err(failure::of("copy_file_range", &*output)(error)),
             }
         }
         Ok(from - start)
@@ -132,7 +137,7 @@ impl HostObject {
         }
         match std::io::Error::last_os_error().raw_os_error() {
             Some(libc::ENOTTY) => Err(Error::NotSupported),
-            _ => Err(last_fact()),
+            _ => Err(failure::last("FICLONERANGE", Some(output.as_fd()))),
         }
     }
 
@@ -151,12 +156,13 @@ impl HostObject {
         };
         let synced =
             if stability == Stability::Data { rustix::fs::fdatasync(&fd) } else { rustix::fs::fsync(&fd) };
-        synced.map_err(fact)
+        synced.map_err(failure::of("fsync", &*fd))
     }
 
     pub(super) fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        rustix::fs::fallocate(&*self.writable()?, flags, offset, length).map_err(fact)
+        rustix::fs::fallocate(&*self.writable()?, flags, offset, length)
+            .map_err(failure::of("fallocate", self.fd()))
     }
 
     pub(super) fn seek_to(&self, offset: u64, data: bool) -> Result<Option<u64>> {
@@ -164,7 +170,7 @@ impl HostObject {
         match rustix::fs::seek(&*self.readable()?, whence) {
             Ok(at) => Ok(Some(at)),
             Err(Errno::NXIO) => Ok(None),
-            Err(error) => Err(fact(error)),
+            Err(error) => Err(failure::of("lseek", self.fd())(error)),
         }
     }
 
@@ -219,7 +225,7 @@ fn read_once(fd: &OwnedFd, offset: u64, length: usize, into: &mut Vec<u8>, wait:
             Err(_) if wait == Wait::Never && last_fact() == Error::NotSupported => {
                 read_once(fd, offset as u64, length, into, Wait::Allowed)
             }
-            Err(_) => Err(last_fact()),
+            Err(_) => Err(failure::last("preadv2", Some(fd.as_fd()))),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
 
 use super::object::{ENTRY, HostObject, attributes_of};
-use super::{Reached, fact, handle, stat, stat_at};
+use super::{Reached, failure, handle, stat, stat_at};
 use crate::backend::{Found, ListEntry, NewKind, Object as _, RenameMode};
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
@@ -104,7 +104,7 @@ impl HostObject {
         let inside = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let resolve = if self.shared.cross_mounts { inside } else { inside | ResolveFlags::NO_XDEV };
         let opened = rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), resolve);
-        self.shared.adopt(opened.map_err(fact)?, Reached::ByName)
+        self.shared.adopt(opened.map_err(failure::of_entry("openat2", &self.fd, name))?, Reached::ByName)
     }
 
     /// The parent, if it is inside the share: a folder moved out of it meanwhile has no parent to show.
@@ -117,14 +117,16 @@ impl HostObject {
                 == (root.stx_ino, root.stx_dev_major, root.stx_dev_minor)
         };
         if is_root(&stat(self.fd())?) {
-            return self.shared.adopt(rustix::io::dup(&self.shared.root).map_err(fact)?, Reached::ByName);
+            let root = rustix::io::dup(&self.shared.root).map_err(failure::of("dup", &self.shared.root))?;
+            return self.shared.adopt(root, Reached::ByName);
         }
         let up = |fd: std::os::fd::BorrowedFd<'_>| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            rustix::fs::openat(fd, c"..", flags, Mode::empty()).map_err(fact)
+            rustix::fs::openat(fd, c"..", flags, Mode::empty())
+                .map_err(failure::of_entry("openat", fd, b".."))
         };
         let parent = up(self.fd())?;
-        let mut above = rustix::io::dup(&parent).map_err(fact)?;
+        let mut above = rustix::io::dup(&parent).map_err(failure::of("dup", &parent))?;
         for _ in 0..DEEPEST {
             if is_root(&stat(above.as_fd())?) {
                 return self.shared.adopt(parent, Reached::ByName);
@@ -149,14 +151,15 @@ impl HostObject {
             NewKind::CharDevice(major, minor) => node(FileType::CharacterDevice, major, minor),
             NewKind::BlockDevice(major, minor) => node(FileType::BlockDevice, major, minor),
         }
-        .map_err(fact)?;
+        .map_err(failure::of_entry("mkdirat, symlinkat or mknodat", &self.fd, name))?;
         self.find(caller, name)
     }
 
     /// A new file stays open for writing, as its maker will write it next.
     fn make_file(&self, name: &[u8], mode: Mode) -> Result<Found> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | ENTRY;
-        let fd = rustix::fs::openat(&self.fd, name, flags, mode).map_err(fact)?;
+        let fd = rustix::fs::openat(&self.fd, name, flags, mode)
+            .map_err(failure::of_entry("openat", &self.fd, name))?;
         let stat = stat(fd.as_fd())?;
         let attributes = attributes_of(&stat);
         let key = self.shared.key_of(fd.as_fd(), &stat)?;
@@ -169,13 +172,13 @@ impl HostObject {
         self.shared.act_to_change(caller)?;
         // AT_EMPTY_PATH would need a privilege that the caller's ids do not have.
         rustix::fs::linkat(rustix::fs::CWD, target.path(), &self.fd, name, AtFlags::SYMLINK_FOLLOW)
-            .map_err(fact)
+            .map_err(failure::of_entry("linkat", &self.fd, name))
     }
 
     pub(super) fn unlink(&self, caller: &Caller, name: &[u8], flags: AtFlags) -> Result<()> {
         self.shared.act_to_change(caller)?;
         let going = self.kept(name)?;
-        rustix::fs::unlinkat(&self.fd, name, flags).map_err(fact)?;
+        rustix::fs::unlinkat(&self.fd, name, flags).map_err(failure::of_entry("unlinkat", &self.fd, name))?;
         going.into_iter().for_each(|object| object.forget_if_gone());
         Ok(())
     }
@@ -206,7 +209,11 @@ impl HostObject {
             RenameMode::Keep => RenameFlags::NOREPLACE,
             RenameMode::Exchange => RenameFlags::EXCHANGE,
         };
-        rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags).map_err(fact)?;
+        rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags).map_err(failure::of_entry(
+            "renameat2",
+            &self.fd,
+            name,
+        ))?;
         replaced.into_iter().for_each(|object| object.forget_if_gone());
         if !self.shared.by_handle() {
             let _ = to.find(caller, new_name); // leaves its new trace
@@ -219,14 +226,14 @@ impl HostObject {
         if opened.read.is_none() {
             self.shared.act_as_ourselves()?;
             let fd = rustix::fs::openat(&self.fd, c".", OFlags::DIRECTORY | ENTRY, Mode::empty());
-            opened.read = Some(Arc::new(fd.map_err(fact)?));
+            opened.read = Some(Arc::new(fd.map_err(failure::of("openat", &self.fd))?));
         }
         let Some(fd) = opened.read.as_ref() else { return Err(Error::Io) };
-        rustix::fs::seek(fd, SeekFrom::Start(cookie)).map_err(fact)?;
+        rustix::fs::seek(fd, SeekFrom::Start(cookie)).map_err(failure::of("lseek", fd))?;
         let mut buffer: Vec<u8> = Vec::with_capacity(LIST_BYTES);
         let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(fact)?;
+            let entry = entry.map_err(failure::of("getdents64", fd))?;
             if self.shared.private.as_ref().is_some_and(|private| private.is_listed_as(entry.ino())) {
                 continue;
             }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, Statx};
 
-use super::{fact, last_fact};
+use super::failure;
 use crate::{Error, HostKey, Result};
 
 /// First byte of a key made of device, inode and birth time, where the host gives no usable handle. Handle types of
@@ -52,7 +52,7 @@ pub(super) fn key_at(at: BorrowedFd<'_>, name: &[u8]) -> Result<(HostKey, i32)> 
     if failed {
         return Err(match std::io::Error::last_os_error().raw_os_error() {
             Some(libc::EOPNOTSUPP | libc::EOVERFLOW | libc::ENOSYS) => Error::NotSupported,
-            _ => last_fact(),
+            _ => failure::last("name_to_handle_at", Some(at)),
         });
     }
     let length = handle.header.handle_bytes as usize;
@@ -98,7 +98,11 @@ fn open_by_handle(mount: BorrowedFd<'_>, handle: &mut FileHandle) -> Result<Owne
     // SAFETY: `handle` is a whole file handle with `handle_bytes` bytes; the result is a new descriptor that we own.
     unsafe {
         let fd = libc::open_by_handle_at(mount.as_raw_fd(), handle, flags);
-        if fd < 0 { Err(last_fact()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+        if fd < 0 {
+            Err(failure::last("open_by_handle_at", Some(mount.as_fd())))
+        } else {
+            Ok(OwnedFd::from_raw_fd(fd))
+        }
     }
 }
 
@@ -121,7 +125,7 @@ pub(super) fn file_system_id(at: BorrowedFd<'_>) -> Result<u64> {
     unsafe {
         let mut stat: libc::statfs = std::mem::zeroed();
         if libc::fstatfs(at.as_raw_fd(), &raw mut stat) != 0 {
-            return Err(last_fact());
+            return Err(failure::last("fstatfs", Some(at)));
         }
         // The two halves are private in libc.
         Ok(std::mem::transmute::<libc::fsid_t, u64>(stat.f_fsid))
@@ -159,5 +163,5 @@ pub(super) fn as_path(fd: BorrowedFd<'_>) -> String {
 /// Opens anew what a path-only descriptor names.
 pub(super) fn reopen(fd: BorrowedFd<'_>, flags: rustix::fs::OFlags) -> Result<OwnedFd> {
     let flags = flags | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOCTTY;
-    rustix::fs::open(as_path(fd), flags, rustix::fs::Mode::empty()).map_err(fact)
+    rustix::fs::open(as_path(fd), flags, rustix::fs::Mode::empty()).map_err(failure::of("open", fd))
 }

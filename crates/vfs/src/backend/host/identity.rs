@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use super::failure;
 use crate::{Caller, Error, Result};
 
 /// Whose ids the thread has now.
@@ -64,7 +65,7 @@ fn switch(caller: &Caller) -> Result<()> {
     // SAFETY: setgroups reads `len` gids from a live slice; setfsgid and setfsuid take plain numbers.
     unsafe {
         if libc::syscall(libc::SYS_setgroups, caller.groups.len(), caller.groups.as_ptr()) != 0 {
-            return Err(Error::Io);
+            return Err(failure::of_server("setgroups"));
         }
         // Both answer the id before the call and cannot fail visibly; a second call shows what is set. They fail for want
         // of a privilege only, which a thread has or has not: it is looked at once.
@@ -73,7 +74,7 @@ fn switch(caller: &Caller) -> Result<()> {
         if !PRIVILEGED.get() {
             let (gid, uid) = (libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX));
             if gid as u32 != caller.gid || uid as u32 != caller.uid {
-                return Err(Error::Io);
+                return Err(failure::of_server("setfsgid or setfsuid"));
             }
             // Ids that were set already would be so without the privilege, too.
             PRIVILEGED.set(caller.uid != 0 && caller.gid != 0);

@@ -5,6 +5,7 @@
 //! only one with `unsafe`: for calls that have no safe wrapper (file handles, file-system ids, cache residency).
 
 mod cache;
+mod failure;
 mod file;
 mod folder;
 mod handle;
@@ -24,7 +25,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
-use rustix::io::Errno;
 
 use self::cache::Objects;
 use self::lost::Traces;
@@ -101,7 +101,11 @@ impl Host {
     pub fn open(path: &Path, options: &HostOptions) -> Result<Self> {
         rustix::process::umask(Mode::empty());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(fact)?;
+        let root = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(failure::of_entry(
+            "openat",
+            CWD,
+            path.as_os_str().as_encoded_bytes(),
+        ))?;
         let stat = stat(root.as_fd())?;
         let root_user = rustix::process::geteuid().is_root();
         let shared = Shared {
@@ -141,7 +145,7 @@ impl Backend for Host {
         let found = match self.root.get() {
             Some(object) => Found { object: object.clone(), attributes: object.attributes()? },
             None => {
-                let fd = rustix::io::dup(&self.shared.root).map_err(fact)?;
+                let fd = rustix::io::dup(&self.shared.root).map_err(failure::of("dup", &self.shared.root))?;
                 let found = self.shared.adopt(fd, Reached::ByName)?;
                 let _ = self.root.set(found.object.clone()); // the same as whoever was faster
                 found
@@ -202,7 +206,7 @@ impl Backend for Host {
 
     fn space(&self, at: &dyn Object) -> Result<Space> {
         let at: &HostObject = at.as_any().downcast_ref().ok_or(Error::CrossVolume)?;
-        let stat = rustix::fs::fstatvfs(at.fd()).map_err(fact)?;
+        let stat = rustix::fs::fstatvfs(at.fd()).map_err(failure::of("fstatvfs", at.fd()))?;
         Ok(Space {
             total: stat.f_blocks * stat.f_frsize,
             free: stat.f_bfree * stat.f_frsize,
@@ -216,7 +220,7 @@ impl Backend for Host {
     fn sync(&self) -> Result<()> {
         self.shared.act_as_ourselves()?;
         let root = handle::reopen(self.shared.root.as_fd(), OFlags::RDONLY | OFlags::DIRECTORY)?; // ours only leads there
-        rustix::fs::syncfs(root).map_err(fact)
+        rustix::fs::syncfs(&root).map_err(failure::of("syncfs", &root))
     }
 
     fn limits(&self) -> Limits {
@@ -320,8 +324,9 @@ impl Shared {
     fn folders_above(self: &Arc<Self>) -> Vec<Arc<dyn Object>> {
         const DEEPEST: usize = 256;
         let mut above: Vec<Arc<dyn Object>> = Vec::new();
-        let Ok(mut below) =
-            rustix::io::dup(&self.root).map_err(fact).and_then(|fd| self.adopt(fd, Reached::ByName))
+        let Ok(mut below) = rustix::io::dup(&self.root)
+            .map_err(failure::of("dup", &self.root))
+            .and_then(|fd| self.adopt(fd, Reached::ByName))
         else {
             return above;
         };
@@ -382,19 +387,19 @@ fn ourselves() -> Caller {
 
 fn stat(fd: BorrowedFd<'_>) -> Result<Statx> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    rustix::fs::statx(fd, c"", flags, WANTED).map_err(fact)
+    rustix::fs::statx(fd, c"", flags, WANTED).map_err(failure::of("statx", fd))
 }
 
 /// What [`stat`] says, of a folder's entry.
 fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Statx> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
-    rustix::fs::statx(folder, name, flags, WANTED).map_err(fact)
+    rustix::fs::statx(folder, name, flags, WANTED).map_err(failure::of_entry("statx", folder, name))
 }
 
 fn limits(root: BorrowedFd<'_>) -> Result<Limits> {
     const EXT4: i64 = 0xef53;
     const XFS: i64 = 0x5846_5342;
-    let fs = rustix::fs::fstatfs(root).map_err(fact)?;
+    let fs = rustix::fs::fstatfs(root).map_err(failure::of("fstatfs", root))?;
     let name = u32::try_from(fs.f_namelen).unwrap_or(255);
     let (file_size, links, xattr) = match fs.f_type as i64 {
         EXT4 => (16 * (1 << 40) - 4096, 65_000, 4000),
@@ -402,39 +407,4 @@ fn limits(root: BorrowedFd<'_>) -> Result<Limits> {
         _ => (i64::MAX as u64, 65_000, 4000),
     };
     Ok(Limits { name, file_size, links, xattr, time_step_ns: 1 })
-}
-
-/// The host's error number as a fact.
-fn fact(error: Errno) -> Error {
-    match error {
-        Errno::NOENT => Error::NotFound,
-        Errno::EXIST => Error::Exists,
-        Errno::NOTDIR => Error::NotFolder,
-        Errno::ISDIR => Error::IsFolder,
-        Errno::NOTEMPTY => Error::NotEmpty,
-        Errno::PERM => Error::NotPermitted,
-        Errno::ACCESS => Error::AccessDenied,
-        Errno::ROFS => Error::ReadOnly,
-        Errno::NOSPC => Error::NoSpace,
-        Errno::DQUOT => Error::QuotaExceeded,
-        Errno::FBIG | Errno::OVERFLOW | Errno::TOOBIG | Errno::RANGE => Error::FileTooLarge,
-        Errno::NAMETOOLONG => Error::NameTooLong,
-        Errno::INVAL => Error::Invalid,
-        Errno::XDEV => Error::CrossVolume,
-        Errno::MLINK => Error::TooManyLinks,
-        Errno::STALE => Error::Stale,
-        Errno::BUSY | Errno::TXTBSY => Error::Busy,
-        Errno::OPNOTSUPP | Errno::NOSYS => Error::NotSupported,
-        Errno::AGAIN => Error::WouldBlock,
-        Errno::LOOP => Error::IsLink,
-        Errno::NODATA => Error::NoSuchAttribute,
-        Errno::NFILE | Errno::MFILE | Errno::NOMEM => Error::TooMany,
-        _ => Error::Io,
-    }
-}
-
-/// The error number that the last C call left behind, as a fact.
-fn last_fact() -> Error {
-    let number = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
-    fact(Errno::from_raw_os_error(number))
 }

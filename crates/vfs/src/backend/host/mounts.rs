@@ -14,7 +14,7 @@ use lock::{Mutex, rank};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use siphasher::sip::SipHasher24;
 
-use super::{Shared, fact, handle};
+use super::{Shared, failure, handle};
 use crate::backend::Limits;
 use crate::{Error, HostKey, Result};
 
@@ -131,7 +131,8 @@ impl Shared {
 
     /// Enters all mounts inside the share: after a restart, clients have keys of files on them.
     fn enter_all(&self) -> Result<()> {
-        let root = rustix::fs::readlink(handle::as_path(self.root.as_fd()), Vec::new()).map_err(fact)?;
+        let root = rustix::fs::readlink(handle::as_path(self.root.as_fd()), Vec::new())
+            .map_err(failure::of("readlink", &self.root))?;
         let root = Path::new(root.to_str().map_err(|_| Error::Invalid)?).to_owned();
         for listed in listed()? {
             let Ok(below) = Path::new(&listed.place).strip_prefix(&root) else { continue };
@@ -157,7 +158,8 @@ impl Shared {
         let mount = self.mounts.find(|mount| mount.number == number).ok_or(Error::Stale)?;
         let listed = listed()?.into_iter().find(|listed| listed.id == mount.id).ok_or(Error::Stale)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let at = rustix::fs::open(&listed.place, flags, Mode::empty()).map_err(fact)?;
+        let at = rustix::fs::open(&listed.place, flags, Mode::empty())
+            .map_err(|errno| failure::of_call("open", errno))?;
         let (_, on) = handle::key_at(at.as_fd(), b"")?;
         if on == mount.id { Ok(at) } else { Err(Error::Stale) }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lock::{Mutex, rank};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
-use super::{Reached, Shared, fact, handle, mounts};
+use super::{Reached, Shared, failure, handle, mounts};
 use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
@@ -110,19 +110,22 @@ impl HostObject {
         }
         if changes.uid.is_some() || changes.gid.is_some() {
             let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
-            rustix::fs::chownat(&self.fd, c"", uid, gid, AtFlags::EMPTY_PATH).map_err(fact)?;
+            rustix::fs::chownat(&self.fd, c"", uid, gid, AtFlags::EMPTY_PATH)
+                .map_err(failure::of("fchownat", self.fd()))?;
         }
         if let Some(mode) = changes.mode
             && self.kind != Kind::Link
         {
-            rustix::fs::chmod(self.path(), Mode::from_raw_mode(mode & 0o7777)).map_err(fact)?;
+            rustix::fs::chmod(self.path(), Mode::from_raw_mode(mode & 0o7777))
+                .map_err(failure::of("chmod", self.fd()))?;
         }
         if (changes.accessed, changes.modified) != (SetTime::Keep, SetTime::Keep) {
             let times = Timestamps {
                 last_access: timespec(changes.accessed),
                 last_modification: timespec(changes.modified),
             };
-            rustix::fs::utimensat(&self.fd, c"", &times, AtFlags::EMPTY_PATH).map_err(fact)?;
+            rustix::fs::utimensat(&self.fd, c"", &times, AtFlags::EMPTY_PATH)
+                .map_err(failure::of("utimensat", self.fd()))?;
         }
         Ok(())
     }
@@ -231,7 +234,9 @@ impl Object for HostObject {
         if self.kind != Kind::Link {
             return Err(Error::NotLink);
         }
-        Ok(rustix::fs::readlinkat(&self.fd, c"", Vec::new()).map_err(fact)?.into_bytes())
+        Ok(rustix::fs::readlinkat(&self.fd, c"", Vec::new())
+            .map_err(failure::of("readlinkat", self.fd()))?
+            .into_bytes())
     }
 
     fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()> {

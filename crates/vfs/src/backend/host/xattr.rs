@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use rustix::fs::XattrFlags;
 
-use super::fact;
+use super::failure;
 use super::object::HostObject;
 use crate::backend::{Glance, XattrMode};
 use crate::{Caller, Error, Kind, Result};
@@ -75,13 +75,13 @@ impl HostObject {
             XattrMode::Create => XattrFlags::CREATE,
             XattrMode::Replace => XattrFlags::REPLACE,
         };
-        rustix::fs::setxattr(self.path(), &name, value, flags).map_err(fact)
+        rustix::fs::setxattr(self.path(), &name, value, flags).map_err(failure::of("setxattr", self.fd()))
     }
 
     pub(super) fn drop_xattr(&self, name: &[u8]) -> Result<()> {
         self.has_xattrs()?;
         let name = CString::new(name).map_err(|_| Error::InvalidName)?;
-        rustix::fs::removexattr(self.path(), &name).map_err(fact)
+        rustix::fs::removexattr(self.path(), &name).map_err(failure::of("removexattr", self.fd()))
     }
 
     pub(super) fn xattr_names(&self) -> Result<Vec<Vec<u8>>> {
@@ -109,7 +109,7 @@ fn grown(likely: usize, mut call: impl FnMut(&mut [u8]) -> rustix::io::Result<us
                 return Ok(buffer);
             }
             Err(rustix::io::Errno::RANGE) if buffer.len() < LARGEST => buffer.resize(LARGEST, 0),
-            Err(error) => return Err(fact(error)),
+            Err(error) => return Err(failure::of_call("getxattr or listxattr", error)),
         }
     }
 }
