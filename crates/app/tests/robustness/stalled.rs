@@ -10,6 +10,7 @@ use nfs::wire::v3::types::Status;
 use nfs::wire::v3::write::StableHow;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use vfs::backend::Backend;
 use vfs::backend::faulty::Faulty;
 use vfs::backend::memory::Memory;
 use vfs::{FileId, Volume, VolumeOptions};
@@ -63,6 +64,15 @@ impl Stalling {
         Self { _runtime: runtime, _stop: stop, disk, port, smb_port }
     }
 
+    /// Makes a file that has its name as its content.
+    pub(crate) fn file(&self, client: &mut Client, name: &str) -> (Vec<u8>, FileId) {
+        let root = client.root.clone();
+        let handle = client.create(&root, name).unwrap();
+        client.write(&handle, 0, name.as_bytes(), StableHow::FILE_SYNC).unwrap();
+        let inode = client.getattr(&handle).unwrap().fileid;
+        (handle, self.disk.root().unwrap().object.id().with_inode(inode))
+    }
+
     /// Waits until so many calls hang on the stalled file.
     pub(crate) fn until_waiting(&self, count: usize) {
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -89,14 +99,6 @@ impl Drop for Stalled<'_> {
     }
 }
 
-pub(crate) fn file(client: &mut Client, name: &str) -> (Vec<u8>, FileId) {
-    let root = client.root.clone();
-    let handle = client.create(&root, name).unwrap();
-    client.write(&handle, 0, name.as_bytes(), StableHow::FILE_SYNC).unwrap();
-    let id = client.getattr(&handle).unwrap().fileid;
-    (handle, FileId::new(0, id))
-}
-
 /// Reads, writes, lists and makes files; everything in time.
 fn works_in_time(client: &mut Client, file: &[u8], what: &str) {
     let root = client.root.clone();
@@ -116,8 +118,8 @@ fn works_in_time(client: &mut Client, file: &[u8], what: &str) {
 fn other_files_are_served_over_other_connections_and_the_same() {
     let server = Stalling::start(Limits::default());
     let mut client = Client::mount(server.port);
-    let (well, _) = file(&mut client, "well");
-    let (ill, id) = file(&mut client, "ill");
+    let (well, _) = server.file(&mut client, "well");
+    let (ill, id) = server.file(&mut client, "ill");
     let stalled = Stalled::begin(&server.disk, id);
 
     client.send(&record(&read_message(7, &ill, 0, 100))).unwrap();
@@ -136,8 +138,8 @@ fn other_files_are_served_over_other_connections_and_the_same() {
 fn several_requests_may_hang_of_several_clients() {
     let server = Stalling::start(Limits::default());
     let mut client = Client::mount(server.port);
-    let (well, _) = file(&mut client, "well");
-    let (ill, id) = file(&mut client, "ill");
+    let (well, _) = server.file(&mut client, "well");
+    let (ill, id) = server.file(&mut client, "ill");
     let stalled = Stalled::begin(&server.disk, id);
     let mut others: Vec<Client> = (0..3).map(|_| Client::mount(server.port)).collect();
     for (number, other) in (0..).zip(&mut others) {
@@ -162,8 +164,8 @@ fn several_requests_may_hang_of_several_clients() {
 fn more_requests_may_hang_than_there_are_threads() {
     let server = Stalling::start(Limits::default());
     let mut client = Client::mount(server.port);
-    let (well, _) = file(&mut client, "well");
-    let (ill, id) = file(&mut client, "ill");
+    let (well, _) = server.file(&mut client, "well");
+    let (ill, id) = server.file(&mut client, "ill");
     let stalled = Stalled::begin(&server.disk, id);
     const READS: u32 = 5 * THREADS as u32;
     let mut reader = Client::mount(server.port);
@@ -183,8 +185,8 @@ fn more_requests_may_hang_than_there_are_threads() {
 fn more_data_may_be_waited_for_than_there_are_threads_that_wait() {
     let server = Stalling::start(Limits::default());
     let mut client = Client::mount(server.port);
-    let (well, _) = file(&mut client, "well");
-    let (ill, id) = file(&mut client, "ill");
+    let (well, _) = server.file(&mut client, "well");
+    let (ill, id) = server.file(&mut client, "ill");
     server.disk.plan().stall_data(id);
     let stalled = Stalled(&server.disk, id);
     let mut readers: Vec<Client> = (0..3).map(|_| Client::mount(server.port)).collect();
@@ -209,8 +211,8 @@ fn more_data_may_be_waited_for_than_there_are_threads_that_wait() {
 fn a_client_that_goes_away_while_its_request_hangs_leaves_nothing_behind() {
     let server = Stalling::start(Limits::default());
     let mut client = Client::mount(server.port);
-    let (well, _) = file(&mut client, "well");
-    let (ill, id) = file(&mut client, "ill");
+    let (well, _) = server.file(&mut client, "well");
+    let (ill, id) = server.file(&mut client, "ill");
     let stalled = Stalled::begin(&server.disk, id);
     for xid in 0..4 {
         let mut gone = Client::mount(server.port);
@@ -254,7 +256,7 @@ fn a_client_that_takes_nothing_for_too_long_is_let_go() {
     let server = Stalling::start(limits);
     let mut client = Client::mount(server.port);
     let root = client.root.clone();
-    let (big, _) = file(&mut client, "big");
+    let (big, _) = server.file(&mut client, "big");
     client.write(&big, 0, &vec![1; 1 << 20], StableHow::UNSTABLE).unwrap();
     let mut deaf = Client::mount(server.port);
     deaf.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -270,7 +272,7 @@ fn a_client_that_takes_nothing_for_too_long_is_let_go() {
 fn a_server_in_which_nothing_ends_is_reported_with_what_its_threads_do() {
     let server = Stalling::start(Limits::default());
     let mut client = Client::mount(server.port);
-    let (ill, id) = file(&mut client, "ill");
+    let (ill, id) = server.file(&mut client, "ill");
     let stalled = Stalled::begin(&server.disk, id);
     client.send(&record(&read_message(7, &ill, 0, 100))).unwrap();
     server.until_waiting(1);

@@ -10,7 +10,7 @@ use vfs::FileId;
 
 use super::client::{Smb, read_request};
 use crate::client::Client;
-use crate::stalled::{IN_TIME, Stalled, Stalling, file};
+use crate::stalled::{IN_TIME, Stalled, Stalling};
 
 /// After so long a client is told that it has to wait (and some time for a machine with other things to do).
 const TOLD_WITHIN: Duration = Duration::from_millis(1500);
@@ -20,8 +20,8 @@ const NOT_BEFORE: Duration = Duration::from_millis(300);
 /// The files "well" and "ill", open.
 fn files(server: &Stalling, smb: &mut Smb) -> (FileKey, FileKey, FileId) {
     let mut client = Client::mount(server.port);
-    file(&mut client, "well");
-    let (_, id) = file(&mut client, "ill");
+    server.file(&mut client, "well");
+    let (_, id) = server.file(&mut client, "ill");
     let mut open = |name| smb.open(name, |request| request.disposition = Disposition::OPEN).unwrap();
     (open("well"), open("ill"), id)
 }
