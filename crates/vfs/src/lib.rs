@@ -49,7 +49,7 @@ pub use links::MAX_LINKS;
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
 pub use open::{Allocated, Beside, Open, OpenOptions, ReadBytes};
-pub use own_folders::{DISKS, Misplaced, Untrusted, is_own_name};
+pub use own_folders::{Misplaced, OwnFolder, Untrusted, is_own_name};
 pub use paths::{MAX_PATH_DEPTH, PathError, Resolved};
 pub use payload::Payload;
 pub use pool::{DiskCalls, disk_calls};

@@ -1,15 +1,35 @@
-//! The folders at a share's root that are the server's own. No client sees or reaches them, by whatever protocol.
+//! The folders at a share's root that are the server's own. No client sees or reaches them, over any protocol.
 
 use crate::acl::server;
-use crate::backend::{Backend, Found, NewKind, RenameMode, Stability};
+use crate::backend::{Backend, Found, NewKind};
 use crate::mac::layout::SIDECAR_PREFIX;
 use crate::names::{Folding, folds_alike};
 use crate::streams::{STORE, find_or_make};
-use crate::{Error, Kind, Result, Volume};
+use crate::{Error, Kind, Node, Result, Volume};
 
-/// Where disks are kept that are served block by block.
-pub const DISKS: &[u8] = b".fourfold-luns";
-/// Where a server's state may be left from versions that kept it in the current folder.
+/// One of the server's own folders at a share's root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnFolder {
+    name: &'static [u8],
+    /// What the server cannot do without it.
+    missing: &'static str,
+}
+
+impl OwnFolder {
+    /// Files that are served block by block.
+    pub const LUNS: Self = Self { name: b".fourfold-luns", missing: "disks" };
+    /// The store of `streams`.
+    const STORE: Self =
+        Self { name: STORE, missing: "access control lists, and streams too large for the file system" };
+
+    /// Its name in the share's folder.
+    #[must_use]
+    pub const fn name(self) -> &'static [u8] {
+        self.name
+    }
+}
+
+/// Earlier versions kept a server's state in the current folder by default, and may have left it there.
 const STATE: &[u8] = b".fourfold";
 
 /// Whether a name is reserved for the server itself, anywhere in a share. So is the name of such a folder in
@@ -19,7 +39,7 @@ pub fn is_own_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(SIDECAR_PREFIX).unwrap_or(name);
     // All begin so; this is asked for each name of each request.
     let [b'.', b'f' | b'F', ..] = name else { return false };
-    [STORE, DISKS, STATE].iter().any(|own| folds_alike(name, own, Folding::default()))
+    [STORE, OwnFolder::LUNS.name, STATE].iter().any(|own| folds_alike(name, own, Folding::default()))
 }
 
 /// Fails for a name that is reserved for the server itself.
@@ -73,35 +93,18 @@ pub(crate) fn trust(backend: &dyn Backend, found: &Found) -> std::result::Result
 }
 
 impl Volume {
-    /// A disk of the server's own. `NotPermitted` when somebody else has put something in its folder's place.
-    pub fn disk(&self, name: &[u8]) -> Result<Found> {
-        self.disks()?.object.lookup(server(), name)
+    /// One of the server's own folders. `NotPermitted` if something else is in its place.
+    pub fn own_folder(&self, which: OwnFolder) -> Result<Node> {
+        self.really_own(which, self.root()?.object.lookup(server(), which.name)?)
     }
 
-    /// Makes an empty one; fails with `Exists` when there is one.
-    pub fn make_disk(&self, name: &[u8]) -> Result<Found> {
+    /// The same folder, made if it is missing.
+    pub fn make_own_folder(&self, which: OwnFolder) -> Result<Node> {
         if self.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        let folder =
-            self.really_own(find_or_make(&*self.root()?.object, DISKS, NewKind::Folder, 0o700)?)?.object;
-        let found = folder.create(server(), name, NewKind::File, 0o600)?;
-        folder.sync(Stability::File)?;
-        Ok(found)
-    }
-
-    /// Gives one another name, which none may have.
-    pub fn rename_disk(&self, name: &[u8], new_name: &[u8]) -> Result<()> {
-        let folder = self.disks()?.object;
-        folder.rename(server(), name, &*folder, new_name, RenameMode::Keep)?;
-        folder.sync(Stability::File)
-    }
-
-    /// Removes one. Whoever has it open goes on.
-    pub fn remove_disk(&self, name: &[u8]) -> Result<()> {
-        let folder = self.disks()?.object;
-        folder.remove(server(), name)?;
-        folder.sync(Stability::File)
+        let root = self.root()?.object;
+        self.really_own(which, find_or_make(&*root, which.name, NewKind::Folder, 0o700)?)
     }
 
     /// The file at this path of stored names, as the server itself sees it; no link is followed.
@@ -110,14 +113,10 @@ impl Volume {
         self.root()?.object.lookup_path(server(), path)
     }
 
-    fn disks(&self) -> Result<Found> {
-        self.really_own(self.root()?.object.lookup(server(), DISKS)?)
-    }
-
-    /// Anybody who may write to the share's folder could have made it before us.
-    fn really_own(&self, found: Found) -> Result<Found> {
-        trust(self.backend.as_ref(), &found).map(|()| found).map_err(|why| {
-            tracing::warn!(name = %DISKS.escape_ascii(), %why, "not used as the server's own folder for disks");
+    /// Any local user who may write to the share's folder can have made it.
+    fn really_own(&self, which: OwnFolder, found: Found) -> Result<Node> {
+        trust(self.backend.as_ref(), &found).map(|()| found.object).map_err(|why| {
+            tracing::warn!(name = %which.name.escape_ascii(), %why, "not used as the server's own folder");
             Error::NotPermitted
         })
     }
@@ -125,10 +124,8 @@ impl Volume {
     /// What is in the place of the server's own folders and cannot be used. The share is served without them.
     pub fn misplaced(&self) -> Result<Vec<Misplaced>> {
         let root = self.root()?.object;
-        let folders =
-            [(STORE, "access control lists, and streams too large for the file system"), (DISKS, "disks")];
         let mut misplaced = Vec::new();
-        for (name, missing) in folders {
+        for OwnFolder { name, missing } in [OwnFolder::STORE, OwnFolder::LUNS] {
             match root.lookup(server(), name) {
                 Ok(found) => {
                     let why = trust(self.backend.as_ref(), &found).err();
@@ -147,50 +144,44 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::backend::RenameMode;
     use crate::backend::memory::Memory;
     use crate::state::{ClientId, Party};
     use crate::{Actor, Caller, VolumeOptions};
+
+    const NAME: &[u8] = OwnFolder::LUNS.name;
 
     fn volume(sidecars: bool) -> Volume {
         Volume::new(Arc::new(Memory::ticking()), VolumeOptions { sidecars, ..VolumeOptions::default() })
     }
 
     #[test]
-    fn disks_are_neither_listed_nor_reached_by_name() {
+    fn an_own_folder_is_neither_listed_nor_reached_by_name() {
         for volume in [volume(true), volume(false)] {
-            volume.make_disk(b"video.img").unwrap();
+            assert_eq!(volume.own_folder(OwnFolder::LUNS).err(), Some(Error::NotFound));
+            let made = volume.make_own_folder(OwnFolder::LUNS).unwrap();
+            assert_eq!(volume.own_folder(OwnFolder::LUNS).unwrap().id(), made.id());
+            assert_eq!(volume.make_own_folder(OwnFolder::LUNS).unwrap().id(), made.id());
+            made.create(server(), b"video.img", NewKind::File, 0o600).unwrap();
             let (root, caller) = (volume.root().unwrap(), Caller::root());
             let page = volume.list(&caller, &root, 0).unwrap();
             assert_eq!(page.named().count(), 0);
             assert_eq!(volume.offspring(&root).unwrap(), 0);
-            assert_eq!(volume.lookup(&caller, &root.object, DISKS).err(), Some(Error::AccessDenied));
+            assert_eq!(volume.lookup(&caller, &root.object, NAME).err(), Some(Error::AccessDenied));
             let ada = Actor::new(caller, Party::client(ClientId(1)));
-            let made = volume.create(&ada, &root, DISKS, NewKind::Folder, 0o777);
+            let made = volume.create(&ada, &root, NAME, NewKind::Folder, 0o777);
             assert_eq!(made.err(), Some(Error::AccessDenied));
-            let moved = volume.rename(&ada, (&root, DISKS), (&root, b"mine"), RenameMode::Replace);
+            let moved = volume.rename(&ada, (&root, NAME), (&root, b"mine"), RenameMode::Replace);
             assert_eq!(moved.err(), Some(Error::AccessDenied));
-            assert_eq!(volume.file_at(&[DISKS, b"video.img"]).err(), Some(Error::AccessDenied));
+            assert_eq!(volume.file_at(&[NAME, b"video.img"]).err(), Some(Error::AccessDenied));
         }
-    }
-
-    #[test]
-    fn disks_are_made_once_renamed_and_removed() {
-        let volume = volume(true);
-        assert_eq!(volume.disk(b"a").err(), Some(Error::NotFound));
-        volume.make_disk(b"a").unwrap();
-        assert_eq!(volume.make_disk(b"a").err(), Some(Error::Exists));
-        volume.make_disk(b"b").unwrap();
-        assert_eq!(volume.rename_disk(b"a", b"b").err(), Some(Error::Exists));
-        volume.remove_disk(b"b").unwrap();
-        volume.rename_disk(b"a", b"b").unwrap();
-        assert!(volume.disk(b"b").is_ok() && volume.disk(b"a").is_err());
     }
 
     #[test]
     fn a_folder_that_others_may_write_to_is_not_trusted() {
         let volume = volume(true);
-        volume.root().unwrap().object.create(server(), DISKS, NewKind::Folder, 0o777).unwrap();
-        assert_eq!(volume.make_disk(b"a").err(), Some(Error::NotPermitted));
-        assert_eq!(volume.disk(b"a").err(), Some(Error::NotPermitted));
+        volume.root().unwrap().object.create(server(), NAME, NewKind::Folder, 0o777).unwrap();
+        assert_eq!(volume.make_own_folder(OwnFolder::LUNS).err(), Some(Error::NotPermitted));
+        assert_eq!(volume.own_folder(OwnFolder::LUNS).err(), Some(Error::NotPermitted));
     }
 }

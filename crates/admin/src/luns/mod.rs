@@ -29,7 +29,7 @@ pub const SMALLEST_LUN: u64 = 1 << 20;
 /// The file of a LUN that is the server's own, from the share's folder on.
 #[must_use]
 pub fn own_file(name: &str) -> PathBuf {
-    let folder = String::from_utf8_lossy(vfs::DISKS);
+    let folder = String::from_utf8_lossy(vfs::OwnFolder::LUNS.name());
     PathBuf::from(folder.as_ref()).join(own_file_name(name))
 }
 

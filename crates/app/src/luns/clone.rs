@@ -6,6 +6,7 @@ use admin::control::Progress;
 use admin::luns::{LunFile, LunRecord, NewLun, own_file_name};
 use admin::settings::units::format_size;
 use anyhow::{Context, bail};
+use iscsi::disks;
 use vfs::backend::{Found, Stability};
 use vfs::state::Modes;
 use vfs::{Error, Open, Volume};
@@ -54,7 +55,7 @@ impl Desk<'_> {
             }
         };
         if ended.is_err() {
-            let _ = volume.remove_disk(unfinished(new).as_bytes()); // if it still has that name
+            let _ = disks::remove(&volume, unfinished(new).as_bytes()); // if it still has that name
         }
         let (done, made) = ended.with_context(|| format!("{share_name}/{new} cannot be made"))?;
         let how = match done {
@@ -77,9 +78,9 @@ impl Desk<'_> {
         if !making.insert(full_name.into()) {
             bail!("{full_name} is being made already");
         }
-        let left = match volume.disk(own_file_name(new).as_bytes()) {
+        let left = match disks::find(volume, own_file_name(new).as_bytes()) {
             Ok(_) => Err(anyhow::anyhow!("{}: it is there already", file::cannot_be("made", new))),
-            Err(Error::NotFound) => match volume.remove_disk(unfinished(new).as_bytes()) {
+            Err(Error::NotFound) => match disks::remove(volume, unfinished(new).as_bytes()) {
                 Ok(()) | Err(Error::NotFound) => Ok(()),
                 Err(error) => Err(error.into()),
             },
@@ -100,7 +101,7 @@ impl Desk<'_> {
         progress: &dyn Fn(Progress) -> bool,
     ) -> anyhow::Result<Done> {
         let made =
-            volume.make_disk(unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
+            disks::make(volume, unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
         let from = file::open(volume, found, Modes::READ, Modes::NONE).await?;
         let to = file::open(volume, &made, READ_WRITE, Modes::ALL).await?;
         // What an initiator has been told is written is in it, as after a power cut.
@@ -130,7 +131,7 @@ impl Desk<'_> {
 
     /// Gives it its name and identity.
     fn finish(&self, volume: &Volume, lun: &LunRecord, new: &str) -> anyhow::Result<LunRecord> {
-        volume.rename_disk(unfinished(new).as_bytes(), own_file_name(new).as_bytes())?;
+        disks::rename(volume, unfinished(new).as_bytes(), own_file_name(new).as_bytes())?;
         let added = LunFile::edit(self.state, |luns| {
             luns.add(NewLun {
                 share: &lun.share,
@@ -145,7 +146,7 @@ impl Desk<'_> {
             .cloned()
         });
         if added.is_err() {
-            let _ = volume.remove_disk(own_file_name(new).as_bytes()); // it has been made just now
+            let _ = disks::remove(volume, own_file_name(new).as_bytes()); // it has been made just now
         }
         Ok(added?)
     }

@@ -11,6 +11,7 @@ use admin::settings::units::{format_size, format_size_exactly};
 use admin::settings::{Absence, LunSettings};
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, bail};
+use iscsi::disks;
 use vfs::Volume;
 use vfs::state::Modes;
 
@@ -151,7 +152,7 @@ impl Desk<'_> {
             return format!("its file stays: {path}");
         }
         let stored = admin::luns::own_file_name(&lun.name);
-        let removed = volume.and_then(|volume| Ok(volume.remove_disk(stored.as_bytes())?));
+        let removed = volume.and_then(|volume| Ok(disks::remove(&volume, stored.as_bytes())?));
         match removed {
             Ok(()) => format!("so is its file {path}"),
             Err(error) => format!("but its file {path} stays: {error:#}"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use admin::luns::{LunRecord, own_file, own_file_name};
 use anyhow::{Context, bail};
+use iscsi::disks;
 use vfs::backend::Found;
 use vfs::state::{ClientId, Modes, Party};
 use vfs::{Actor, Caller, Error, Kind, Open, OpenOptions, Volume};
@@ -17,7 +18,7 @@ pub(super) const DENY: Modes = Modes(Modes::WRITE.0 | Modes::DELETE.0);
 /// The file that a LUN is; `NotFound` when there is none.
 pub(super) fn find(volume: &Volume, lun: &LunRecord) -> vfs::Result<Found> {
     match &lun.file {
-        None => volume.disk(own_file_name(&lun.name).as_bytes()),
+        None => disks::find(volume, own_file_name(&lun.name).as_bytes()),
         Some(path) => at(volume, path),
     }
 }
@@ -61,7 +62,7 @@ pub(super) async fn make(volume: &Arc<Volume>, name: &str, size: u64) -> anyhow:
         );
     }
     let stored = own_file_name(name);
-    let made = volume.make_disk(stored.as_bytes()).with_context(|| cannot_be("made", name))?;
+    let made = disks::make(volume, stored.as_bytes()).with_context(|| cannot_be("made", name))?;
     let sized = async {
         let open = open(volume, &made, READ_WRITE, Modes::ALL).await?;
         open.resize(size).await?;
@@ -69,7 +70,7 @@ pub(super) async fn make(volume: &Arc<Volume>, name: &str, size: u64) -> anyhow:
     };
     let sized = sized.await;
     if sized.is_err() {
-        let _ = volume.remove_disk(stored.as_bytes()); // an empty file in the server's own folder
+        let _ = disks::remove(volume, stored.as_bytes()); // an empty file in the server's own folder
     }
     sized.with_context(|| cannot_be("made as large as that", name))
 }

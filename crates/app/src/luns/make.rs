@@ -9,6 +9,7 @@ use admin::luns::{LunError, LunFile, LunOptions, LunRecord, NewLun, own_file, ow
 use admin::settings::units::{format_size, format_size_exactly};
 use admin::settings::{Protocol, is_lun_name};
 use anyhow::{Context, bail};
+use iscsi::disks;
 use vfs::{Error, Volume};
 
 use super::desk::{Desk, large_enough, thin, whole_blocks};
@@ -36,7 +37,7 @@ impl Desk<'_> {
         let image = if let Source::Image(path) = &source { Some(path.clone()) } else { None };
         let added = self.add(new, image);
         if added.is_err() && matches!(source, Source::New) {
-            let _ = volume.remove_disk(own_file_name(&new.name).as_bytes()); // nothing is in it
+            let _ = disks::remove(&volume, own_file_name(&new.name).as_bytes()); // nothing is in it
         }
         let lun = added?;
         let (name, size_said) = (lun.full_name(), format_size_exactly(size));
@@ -79,7 +80,7 @@ impl Desk<'_> {
             let there = as_large_as_said(found.attributes.size, new, &path)?;
             return Ok((Source::Image(path), there));
         }
-        match volume.disk(own_file_name(&new.name).as_bytes()) {
+        match disks::find(volume, own_file_name(&new.name).as_bytes()) {
             Ok(found) => {
                 Ok((Source::Left, as_large_as_said(found.attributes.size, new, &own_file(&new.name))?))
             }

@@ -318,7 +318,7 @@ mod tests {
         scene.apply(ONE).await;
         std::fs::remove_file(scene.folder.path().join("a/x.img")).unwrap();
         let volume = scene.volume();
-        volume.remove_disk(b"one.img").unwrap();
+        iscsi::disks::remove(&volume, b"one.img").unwrap();
         let two = "[[share.lun]]\nname = \"two\"\nsize = \"1 MiB\"\n";
         let fresh = Scene { units: Units::new(&scene.state()), ..scene };
         let settings = fresh.settings(&format!("{ONE}{two}"));
