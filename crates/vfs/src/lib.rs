@@ -5,7 +5,7 @@
 pub mod acl;
 mod attributes;
 pub mod backend;
-mod bundles;
+mod backups;
 mod busy;
 mod caller;
 mod changed;

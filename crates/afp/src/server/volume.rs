@@ -163,12 +163,12 @@ fn tell(volume: &OpenVolume, version: Version, told: &mut Parameters<'_>) -> Res
 
 /// Bytes in all and left, and how many are given out at a time. A share for backups may have less than its file system.
 fn space(share: &Share) -> Result<(u64, u64, u32), ResultCode> {
-    let space = share.volume.space(&share.volume.root()?.object)?;
-    let Some(limit) = share.options.size_limit.filter(|_| share.options.time_machine) else {
-        return Ok((space.total, space.available, space.block_size));
+    let at = share.volume.root()?.object;
+    let space = match share.options.size_limit.filter(|_| share.options.time_machine) {
+        Some(limit) => share.volume.backup_space(&at, limit)?,
+        None => share.volume.space(&at)?,
     };
-    let left = limit.saturating_sub(share.volume.used_by_bundles()?);
-    Ok((space.total.min(limit), space.available.min(left), space.block_size))
+    Ok((space.total, space.available, space.block_size))
 }
 
 /// As much as clients of this version believe: 2 GB before AFP 2.2, then 4 GB.

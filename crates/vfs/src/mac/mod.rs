@@ -19,6 +19,7 @@ pub mod problem;
 pub mod resource;
 pub mod samba;
 pub mod sidecar;
+pub mod sparse_bundle;
 pub mod time;
 
 pub use bits::{DosAttributes, FileBits, FinderFlags};

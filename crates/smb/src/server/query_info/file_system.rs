@@ -109,14 +109,14 @@ fn size(total: u64, free: u64, unit: u32) -> Size {
 
 /// Total and available space in units of so many bytes. A share for backups may have less than its file system.
 fn units(share: &Share, volume: &vfs::Volume, at: &vfs::Node) -> Result<(u64, u64, u32), Status> {
-    let space = volume.space(at)?;
-    let Some(limit) = share.options.size_limit.filter(|_| share.options.time_machine) else {
-        let unit = space.block_size.max(SECTOR);
-        return Ok((space.total / u64::from(unit), space.available / u64::from(unit), unit));
+    let (space, unit) = match share.options.size_limit.filter(|_| share.options.time_machine) {
+        Some(limit) => (volume.backup_space(at, limit)?, LIMITED_UNIT),
+        None => {
+            let space = volume.space(at)?;
+            (space, space.block_size.max(SECTOR))
+        }
     };
-    let left = limit.saturating_sub(volume.used_by_bundles()?);
-    let unit = u64::from(LIMITED_UNIT);
-    Ok((space.total.min(limit) / unit, space.available.min(left) / unit, LIMITED_UNIT))
+    Ok((space.total / u64::from(unit), space.available / u64::from(unit), unit))
 }
 
 fn attributes(tree: &Tree) -> FsAttributes {

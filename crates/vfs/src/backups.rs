@@ -1,22 +1,24 @@
-//! How full a share for backups is, where the site has limited it. A Mac backs up into sparse bundles: folders whose
-//! `bands` are files of one size, which `Info.plist` names. A bundle takes what its bands may come to take, so that
-//! counting them is enough.
+//! The space of a share for backups of Macs that has a limit. Protocols that tell clients the space share this.
 
-use crate::backend::{Found, Wait};
+use crate::backend::{Found, Space, Wait};
+use crate::mac::sparse_bundle::{BANDS, INFO, MAX_INFO, SUFFIX, band_size};
 use crate::{Access, Caller, Kind, Node, Result, Volume};
 
-/// What the name of a bundle ends with.
-const BUNDLE: &[u8] = b".sparsebundle";
-/// The longest property list that is looked at.
-const MOST_READ: usize = 64 * 1024;
-
 impl Volume {
-    /// Bytes that all bundles in the share's folder take.
-    pub fn used_by_bundles(&self) -> Result<u64> {
+    /// The space for backups: the limit or the space of the file system of this file, whichever is less.
+    pub fn backup_space(&self, at: &Node, limit: u64) -> Result<Space> {
+        let space = self.space(at)?;
+        let left = limit.saturating_sub(self.used_by_bundles()?);
+        Ok(Space { total: space.total.min(limit), available: space.available.min(left), ..space })
+    }
+
+    /// Bytes that all bundles in the share's folder take. A bundle counts with the largest size of all its bands, so it is
+    /// enough to count them.
+    fn used_by_bundles(&self) -> Result<u64> {
         let root = self.root()?;
         let mut bundles = Vec::new();
         each_name(self, &root, &mut |name| {
-            if name.ends_with(BUNDLE) {
+            if name.ends_with(SUFFIX) {
                 bundles.push(name.to_vec());
             }
         })?;
@@ -24,13 +26,13 @@ impl Volume {
     }
 }
 
-/// Nothing is known of what is no bundle, or not yet.
+/// `None` for something else than a complete bundle.
 fn used_by(volume: &Volume, root: &Node, name: &[u8]) -> Option<u64> {
     let ourselves = Caller::root();
     let bundle = root.lookup(&ourselves, name).ok().filter(|found| found.attributes.kind == Kind::Folder)?;
-    let list = bundle.object.lookup(&ourselves, b"Info.plist").ok()?;
+    let list = bundle.object.lookup(&ourselves, INFO).ok()?;
     let size = band_size(&read(&list).ok()?)?;
-    let bands = bundle.object.lookup(&ourselves, b"bands").ok()?;
+    let bands = bundle.object.lookup(&ourselves, BANDS).ok()?;
     let mut count = 0_u64;
     each_name(volume, &bands, &mut |_| count += 1).ok()?;
     count.checked_mul(size)
@@ -51,16 +53,8 @@ fn each_name(volume: &Volume, folder: &Found, see: &mut impl FnMut(&[u8])) -> Re
 fn read(list: &Found) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     list.object.prepare(&Caller::root(), &list.attributes, Access::READ, true)?;
-    list.object.read_at(0, MOST_READ, &mut bytes, Wait::Allowed)?;
+    list.object.read_at(0, MAX_INFO, &mut bytes, Wait::Allowed)?;
     Ok(bytes)
-}
-
-/// The number behind the key `band-size` of a property list in XML.
-fn band_size(list: &[u8]) -> Option<u64> {
-    let text = String::from_utf8_lossy(list);
-    let (_, after) = text.split_once("<key>band-size</key>")?;
-    let number = after.trim_start().strip_prefix("<integer>")?;
-    number.split('<').next()?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -72,17 +66,6 @@ mod tests {
     use crate::backend::{NewKind, Stability};
     use crate::state::{ClientId, Party};
     use crate::{Actor, VolumeOptions};
-
-    #[test]
-    fn the_size_of_a_band_is_in_the_property_list() {
-        let list =
-            b"<dict>\n\t<key>x</key><integer>1</integer><key>band-size</key>\n\t<integer>8388608</integer>\n";
-        assert_eq!(band_size(list), Some(8_388_608));
-        for other in [&b"<key>band-size</key><string>1</string>"[..], b"<key>band-size</key><integer>x", b""]
-        {
-            assert_eq!(band_size(other), None);
-        }
-    }
 
     #[test]
     fn a_bundle_takes_its_bands_whether_they_are_full_or_not() {
@@ -101,6 +84,10 @@ mod tests {
         for band in ["0", "a1"] {
             make(&bands, band, NewKind::File);
         }
-        assert_eq!(volume.used_by_bundles(), Ok(16_384));
+        let space = |limit| volume.backup_space(&root.object, limit).unwrap();
+        let (disk, limited) = (volume.space(&root.object).unwrap(), space(20_000));
+        assert_eq!((limited.total, limited.available), (20_000, 20_000 - 16_384));
+        assert_eq!(space(10_000).available, 0);
+        assert_eq!(space(u64::MAX).total, disk.total);
     }
 }
