@@ -219,11 +219,11 @@ fn held(site: &Site, shares: &HashMap<u32, String>, status: &mut Status) {
     let file = |id: FileId| site.open_name(id).map(|name| String::from_utf8_lossy(&name).into_owned());
     let modes = |modes: Modes| {
         let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
-        letters.into_iter().filter(|(mode, _)| modes.meets(*mode)).map(|(_, letter)| letter).collect()
+        letters.into_iter().filter(|(mode, _)| modes.intersects(*mode)).map(|(_, letter)| letter).collect()
     };
     let caching = |caching: Caching| {
         let letters = [(Caching::READ, 'r'), (Caching::WRITE, 'w'), (Caching::HANDLE, 'h')];
-        letters.into_iter().filter(|(bit, _)| caching.meets(*bit)).map(|(_, letter)| letter).collect()
+        letters.into_iter().filter(|(bit, _)| caching.intersects(*bit)).map(|(_, letter)| letter).collect()
     };
     let state = site.state();
     status.opens.extend(state.opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {

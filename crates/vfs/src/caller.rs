@@ -32,30 +32,15 @@ impl Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Access(pub u8);
 
-impl Access {
-    /// Nothing.
-    pub const NONE: Self = Self(0);
-    /// Read data, or list a folder.
-    pub const READ: Self = Self(4);
-    /// Write data, or change a folder's entries.
-    pub const WRITE: Self = Self(2);
-    /// Execute a file, or pass through a folder.
-    pub const EXECUTE: Self = Self(1);
-
-    /// Whether every bit of `other` is in this set.
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Bits in either.
-    #[must_use]
-    pub fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Bits in both.
-    #[must_use]
-    pub fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
+bitflags::bitflags! {
+    impl Access: u8 {
+        /// Nothing.
+        const NONE = 0;
+        /// Read data, or list a folder.
+        const READ = 4;
+        /// Write data, or change a folder's entries.
+        const WRITE = 2;
+        /// Execute a file, or pass through a folder.
+        const EXECUTE = 1;
     }
 }

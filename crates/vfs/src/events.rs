@@ -71,41 +71,32 @@ pub enum Happened {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Aspects(pub u16);
 
-impl Aspects {
-    /// The name of what is not a folder: it came, went or moved.
-    pub const FILE_NAME: Self = Self(1);
-    /// The name of a folder.
-    pub const FOLDER_NAME: Self = Self(2);
-    /// Mode, owner, flags, Finder info.
-    pub const ATTRIBUTES: Self = Self(4);
-    /// The size of the data fork.
-    pub const SIZE: Self = Self(8);
-    /// Times of writing.
-    pub const MODIFIED: Self = Self(16);
-    /// Times of access.
-    pub const ACCESSED: Self = Self(32);
-    /// The time of creation.
-    pub const CREATED: Self = Self(64);
-    /// The data fork's bytes.
-    pub const DATA: Self = Self(128);
-    /// The resource fork or a named stream: that it is there, its size, or its bytes.
-    pub const STREAM: Self = Self(256);
-    /// Extended attributes.
-    pub const XATTR: Self = Self(512);
-    /// Who may do what.
-    pub const SECURITY: Self = Self(1024);
-    /// All of them.
-    pub const ALL: Self = Self(2047);
-
-    /// Bits in either.
-    #[must_use]
-    pub fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether a bit of `other` is in this set.
-    pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+bitflags::bitflags! {
+    impl Aspects: u16 {
+        /// The name of what is not a folder: it came, went or moved.
+        const FILE_NAME = 1;
+        /// The name of a folder.
+        const FOLDER_NAME = 2;
+        /// Mode, owner, flags, Finder info.
+        const ATTRIBUTES = 4;
+        /// The size of the data fork.
+        const SIZE = 8;
+        /// Times of writing.
+        const MODIFIED = 16;
+        /// Times of access.
+        const ACCESSED = 32;
+        /// The time of creation.
+        const CREATED = 64;
+        /// The data fork's bytes.
+        const DATA = 128;
+        /// The resource fork or a named stream: that it is there, its size, or its bytes.
+        const STREAM = 256;
+        /// Extended attributes.
+        const XATTR = 512;
+        /// Who may do what.
+        const SECURITY = 1024;
+        /// All of them.
+        const ALL = 2047;
     }
 }
 

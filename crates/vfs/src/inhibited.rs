@@ -127,7 +127,9 @@ impl Volume {
         match owner {
             Ok(owner) => {
                 let described = streams::load_alone(&*owner.object)?.0;
-                Ok(own.with(FileBits::WRITE_INHIBIT, described.is_readonly()))
+                let mut inhibits = own;
+                inhibits.set(FileBits::WRITE_INHIBIT, described.is_readonly());
+                Ok(inhibits)
             }
             Err(Error::Stale) => Ok(own),
             Err(other) => Err(other),
@@ -194,6 +196,7 @@ pub(crate) fn inhibits(metadata: &Metadata, kind: Kind) -> FileBits {
 /// The contents of a folder are its entries, which may come and go.
 fn counting(bits: FileBits, dos: DosAttributes, kind: Kind) -> FileBits {
     let is_readonly = dos.contains(DosAttributes::READONLY) || bits.contains(FileBits::WRITE_INHIBIT);
-    let bits = FileBits(bits.0 & FileBits::LOCKED.0);
-    bits.with(FileBits::WRITE_INHIBIT, is_readonly && kind != Kind::Folder)
+    let mut counting = bits & FileBits::LOCKED;
+    counting.set(FileBits::WRITE_INHIBIT, is_readonly && kind != Kind::Folder);
+    counting
 }

@@ -168,13 +168,13 @@ impl Volume {
     }
 
     fn may_open(&self, caller: &Caller, file: &Found, access: Modes, granted: bool) -> Result<()> {
-        if access.meets(Modes::WRITE.union(Modes::DELETE)) && self.is_read_only() {
+        if access.intersects(Modes::WRITE.union(Modes::DELETE)) && self.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        if access.meets(Modes::WRITE) && !granted {
+        if access.intersects(Modes::WRITE) && !granted {
             self.may_alter(file)?;
         }
-        let bit = |mode, bit| if access.meets(mode) { bit } else { Access::NONE };
+        let bit = |mode, bit| if access.intersects(mode) { bit } else { Access::NONE };
         let want = bit(Modes::READ, Access::READ).union(bit(Modes::WRITE, Access::WRITE));
         if !granted && self.access(caller, file, want)? != want {
             return Err(Error::AccessDenied);
@@ -192,7 +192,7 @@ impl Volume {
         if self.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        if !access.meets(Modes::DELETE) {
+        if !access.intersects(Modes::DELETE) {
             return Err(Error::AccessDenied);
         }
         if has_place { Ok(()) } else { Err(Error::Invalid) }
@@ -270,7 +270,7 @@ impl Open {
     }
 
     fn require(&self, mode: Modes) -> Result<()> {
-        if self.guard.modes().0.meets(mode) { Ok(()) } else { Err(Error::AccessDenied) }
+        if self.guard.modes().0.intersects(mode) { Ok(()) } else { Err(Error::AccessDenied) }
     }
 
     /// Whose permissions count for what the open does to folders.

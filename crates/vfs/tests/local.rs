@@ -62,7 +62,7 @@ fn word(event: &Event) -> String {
         Happened::Created => format!("+{here}"),
         Happened::Removed => format!("-{here}"),
         Happened::Renamed { old_name, .. } => format!("{}>{here}", path(&seen.was, old_name)),
-        Happened::Modified(aspects) if aspects.meets(Aspects::DATA) => format!("{here}="),
+        Happened::Modified(aspects) if aspects.intersects(Aspects::DATA) => format!("{here}="),
         Happened::Modified(_) => format!("{here}~"),
     };
     if seen.change.by == Some(ME) { what + "!" } else { what }

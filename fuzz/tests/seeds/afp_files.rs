@@ -21,7 +21,7 @@ const UTF8: Place<'_> =
 fn volumes() -> Vec<Seed> {
     let open = OpenVol { bitmap: VolumeBitmap::ID, name: b"Home", password: Some(*b"password") };
     let parameters = Parameters {
-        bitmap: VolumeBitmap::ALL,
+        bitmap: VolumeBitmap::all(),
         created: 1,
         modified: 2,
         backup: i32::MIN,
@@ -34,7 +34,7 @@ fn volumes() -> Vec<Seed> {
     vec![
         seed("open_vol", 0, |w| open.encode(w)),
         seed("close_vol", 1, |w| OfVolume { volume: 1 }.encode(w)),
-        seed("get_vol_parms", 2, |w| GetVolParms { volume: 1, bitmap: VolumeBitmap::ALL }.encode(w)),
+        seed("get_vol_parms", 2, |w| GetVolParms { volume: 1, bitmap: VolumeBitmap::all() }.encode(w)),
         seed("set_vol_parms", 3, |w| set.encode(w)),
         seed("sync_dir", 4, |w| SyncDir { volume: 1, folder: 2 }.encode(w)),
         seed("vol_parms", 5, |w| parameters.encode(w)),
@@ -61,7 +61,7 @@ fn places() -> Vec<Seed> {
     let parms = |place, set: SetParameters, w: &mut Writer| {
         SetParms { place, bitmap: set.bitmap(), parameters: &set.to_bytes() }.encode(w)
     };
-    let get = GetFileDirParms { place: UTF8, files: FileBitmap::ALL, folders: DirBitmap::ALL };
+    let get = GetFileDirParms { place: UTF8, files: FileBitmap::all(), folders: DirBitmap::all() };
     let (files, folders) = (FileBitmap::FILE_NUMBER, DirBitmap::DIR_ID);
     let found = FileDirParms { files, folders, is_folder: true, parameters: b"\0\0\0\x11" };
     vec![

@@ -55,13 +55,13 @@ fn searches() -> Vec<Seed> {
         ..Specification::default()
     };
     let files = Search {
-        folders: DirBitmap::NONE,
+        folders: DirBitmap::empty(),
         bitmap: RequestBitmap::OF_FILES,
         lower: all,
         upper: Specification { utf8_name: (0, b""), ..all },
         ..by_name
     };
-    let folders = Search { files: FileBitmap::NONE, bitmap: RequestBitmap::OF_FOLDERS, ..by_name };
+    let folders = Search { files: FileBitmap::empty(), bitmap: RequestBitmap::OF_FOLDERS, ..by_name };
     let reply = search::Reply {
         position: [7; 16],
         files: by_name.files,

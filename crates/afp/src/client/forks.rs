@@ -30,7 +30,7 @@ impl<L: Link> Client<L> {
         access: AccessMode,
     ) -> Result<ForkId> {
         let request =
-            OpenFork { resource, volume, folder, bitmap: FileBitmap::NONE, access, path: path(name) };
+            OpenFork { resource, volume, folder, bitmap: FileBitmap::empty(), access, path: path(name) };
         let reply = self.call(command::OPEN_FORK, |w| request.encode(w))?.well()?;
         Ok(ForkId(OpenForkReply::decode(&mut Reader::new(&reply))?.fork))
     }

@@ -103,7 +103,7 @@ fn access(request: &Request) -> Outcome {
     let (found, place) = (target.found()?, target.place(&volume)?);
     let mut rights = volume.tree().rights(request.caller(), found, place.map(|place| &place.folder))?;
     if volume.may_change().is_err() {
-        rights = rights.without(Rights::CHANGING);
+        rights = rights.difference(Rights::CHANGING);
     }
     match rights.contains(rights_of(asked.rights)) {
         true => Ok(Reply::empty()),

@@ -50,8 +50,8 @@ fn parameters(request: &Request) -> Outcome {
     let is_folder = is_folder(target.found()?);
     // What the other bitmap says is of no concern.
     let wanted = match is_folder {
-        true => Wanted { file: FileBitmap::NONE, dir: folders },
-        false => Wanted { file: files, dir: DirBitmap::NONE },
+        true => Wanted { file: FileBitmap::empty(), dir: folders },
+        false => Wanted { file: files, dir: DirBitmap::empty() },
     };
     let wanted = wanted.check(request.version())?;
     let mut w = Writer::new();

@@ -49,7 +49,7 @@ fn create(request: &Request) -> Outcome {
 fn resolve(request: &Request) -> Outcome {
     let ResolveId { volume, id, bitmap } = ResolveId::decode(&mut request.reader())?;
     let volume = request.volume(volume)?;
-    let wanted = Wanted { file: bitmap, dir: DirBitmap::NONE }.check(request.version())?;
+    let wanted = Wanted { file: bitmap, dir: DirBitmap::empty() }.check(request.version())?;
     let target = reach(request, &volume, CatalogId(id)).map_err(|error| match error {
         ResultCode::OBJECT_NOT_FOUND => ResultCode::ID_NOT_FOUND,
         // As it was before and has been since Mac OS X.

@@ -75,12 +75,12 @@ impl Wanted {
     /// Refuses bits that the client's version does not have.
     pub(super) fn check(self, version: Version) -> Result<Self, ResultCode> {
         // How often an application may run at once is nothing that a server of files knows.
-        let mut file = FileBitmap::ALL.without(FileBitmap::LAUNCH_LIMIT);
+        let mut file = FileBitmap::all().difference(FileBitmap::LAUNCH_LIMIT);
         if !version.is_3() {
             // UNIX privileges are newer, too, but some ask for them, and other servers tell.
-            file = file.without(FileBitmap::EXTENDED_DATA_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH);
+            file = file.difference(FileBitmap::EXTENDED_DATA_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH);
         }
-        match self.file.without(file).is_empty() && self.dir.unknown().is_empty() {
+        match self.file.difference(file).is_empty() && self.dir.unknown().is_empty() {
             true => Ok(self),
             false => Err(ResultCode::BITMAP_ERROR),
         }

@@ -156,7 +156,7 @@ fn search(request: &Request, form: Form) -> Outcome {
     let volume = request.volume(asked.volume)?;
     let (mut files, mut folders) = (asked.files, asked.folders);
     if form == Form::Plain {
-        (files, folders) = (files.and(PLAIN), folders.and(DirBitmap(PLAIN.0)));
+        (files, folders) = (files & PLAIN, folders & DirBitmap(PLAIN.0));
     }
     if files.is_empty() && folders.is_empty() || !asked.bitmap.is_known(asked.files, asked.folders) {
         return Err(ResultCode::BITMAP_ERROR);

@@ -54,11 +54,11 @@ pub(super) async fn run(request: &Request) -> Outcome {
 fn check(bitmap: DirBitmap, is_folder: bool, version: Version) -> Result<(), ResultCode> {
     let mut may = SetParameters::SETTABLE;
     if !is_folder {
-        may = may.without(DirBitmap::OWNER_ID | DirBitmap::GROUP_ID | DirBitmap::ACCESS_RIGHTS);
+        may = may.difference(DirBitmap::OWNER_ID | DirBitmap::GROUP_ID | DirBitmap::ACCESS_RIGHTS);
     }
     // The bit of ProDOS information is that of the UTF-8 name in AFP 3, which renaming sets.
     let other = if version.is_3() { DirBitmap::UTF8_NAME } else { DirBitmap::UNIX_PRIVILEGES };
-    if may.without(other).contains(bitmap) { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
+    if may.difference(other).contains(bitmap) { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
 }
 
 /// What is kept with a file for Macs.
@@ -95,7 +95,7 @@ fn change(metadata: &mut Metadata, set: &SetParameters, is_folder: bool) {
         let mut info = FinderInfo::new(bytes);
         if is_folder {
             // A folder is shared by being a share, not by its Finder information.
-            info.set_flags(info.flags().with(FinderFlags::IS_SHARED, false));
+            info.set_flags(info.flags().difference(FinderFlags::IS_SHARED));
         }
         metadata.set_finder_info(info);
         // All 32 bytes are the client's, the date it came into its folder, too.
@@ -117,12 +117,15 @@ fn set_bits(metadata: &mut Metadata, word: u16, is_folder: bool) {
     // The flags of the Finder information say the same.
     let mut info = metadata.finder_info;
     if changed.contains(FileBits::MULTI_USER) {
-        info.set_flags(info.flags().with(FinderFlags::IS_SHARED, on));
+        let mut flags = info.flags();
+        flags.set(FinderFlags::IS_SHARED, on);
+        info.set_flags(flags);
         metadata.finder_info = info;
     }
-    let hidden = FileBits::INVISIBLE;
-    let before = metadata.bits.with(hidden, metadata.is_hidden());
-    metadata.set_bits(before.with(changed, on));
+    let mut bits = metadata.bits;
+    bits.set(FileBits::INVISIBLE, metadata.is_hidden());
+    bits.set(changed, on);
+    metadata.set_bits(bits);
 }
 
 /// The Mac type of a ProDOS file type and auxiliary type: text is TEXT, others `p` with the three bytes (Inside AppleTalk,

@@ -5,64 +5,26 @@
 //! from the first parameter.
 
 macro_rules! bitmap {
-    ($(#[$doc:meta])* $name:ident { $($(#[$bit_doc:meta])* $bit:ident = $number:literal, $size:literal;)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$($bit_doc:tt)*])* $bit:ident = $number:literal, $size:literal;)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $name(pub u16);
 
+        bitflags::bitflags! {
+            impl $name: u16 {
+                $($(#[$($bit_doc)*])* const $bit = 1 << $number;)*
+            }
+        }
+
         impl $name {
-            $($(#[$bit_doc])* pub const $bit: Self = Self(1 << $number);)*
-
-            /// No parameter.
-            pub const NONE: Self = Self(0);
-            /// All that the reference defines.
-            pub const ALL: Self = Self(0 $(| 1 << $number)*);
-
-            /// Whether all of `other` are in it.
-            pub const fn contains(self, other: Self) -> bool {
-                self.0 & other.0 == other.0
-            }
-
-            /// Whether any of `other` is in it.
-            pub const fn intersects(self, other: Self) -> bool {
-                self.0 & other.0 != 0
-            }
-
-            pub const fn is_empty(self) -> bool {
-                self.0 == 0
-            }
-
-            /// Those that are in both.
-            pub const fn and(self, other: Self) -> Self {
-                Self(self.0 & other.0)
-            }
-
-            /// Those that are in one of them.
-            pub const fn or(self, other: Self) -> Self {
-                Self(self.0 | other.0)
-            }
-
-            /// Those that are not in `other`.
-            pub const fn without(self, other: Self) -> Self {
-                Self(self.0 & !other.0)
-            }
-
             /// Those that the reference does not define.
             pub const fn unknown(self) -> Self {
-                self.without(Self::ALL)
+                self.difference(Self::all())
             }
 
             /// Bytes of the parameters, where they lead to names not counting the names.
             pub const fn fixed_len(self) -> usize {
                 0 $(+ if self.0 & (1 << $number) != 0 { $size } else { 0 })*
-            }
-        }
-
-        impl std::ops::BitOr for $name {
-            type Output = Self;
-
-            fn bitor(self, other: Self) -> Self {
-                self.or(other)
             }
         }
     };
@@ -160,7 +122,7 @@ mod tests {
     #[test]
     fn bits_without_a_meaning_are_unknown() {
         assert_eq!(VolumeBitmap(0xffff).unknown(), VolumeBitmap(0xf000));
-        assert_eq!(FileBitmap(0xffff).unknown(), FileBitmap::NONE);
+        assert_eq!(FileBitmap(0xffff).unknown(), FileBitmap::empty());
         assert_eq!(DirBitmap(0xffff).unknown(), DirBitmap(0x4000));
     }
 }

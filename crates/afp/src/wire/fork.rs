@@ -273,7 +273,7 @@ pub struct SetForkParms {
 }
 
 impl SetForkParms {
-    const EXTENDED: FileBitmap = FileBitmap::EXTENDED_DATA_LENGTH.or(FileBitmap::EXTENDED_RESOURCE_LENGTH);
+    const EXTENDED: FileBitmap = FileBitmap::EXTENDED_DATA_LENGTH.union(FileBitmap::EXTENDED_RESOURCE_LENGTH);
 
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.skip(1)?; // pad
@@ -315,7 +315,7 @@ mod tests {
             resource: true,
             volume: 1,
             folder: 2,
-            bitmap: FileBitmap::PARENT_ID.or(FileBitmap::LONG_NAME).or(FileBitmap::RESOURCE_LENGTH),
+            bitmap: FileBitmap::PARENT_ID.union(FileBitmap::LONG_NAME).union(FileBitmap::RESOURCE_LENGTH),
             access: AccessMode(0x33),
             path: Path::long(b"notes"),
         };

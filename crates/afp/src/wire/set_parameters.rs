@@ -109,7 +109,7 @@ impl SetParameters {
 
     /// The bitmap of what is set.
     pub fn bitmap(&self) -> u16 {
-        let bit = |is_set, bit| if is_set { bit } else { DirBitmap::NONE };
+        let bit = |is_set, bit| if is_set { bit } else { DirBitmap::empty() };
         (bit(self.attributes.is_some(), DirBitmap::ATTRIBUTES)
             | bit(self.created.is_some(), DirBitmap::CREATED)
             | bit(self.modified.is_some(), DirBitmap::MODIFIED)

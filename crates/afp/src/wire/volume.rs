@@ -317,7 +317,7 @@ mod tests {
         ]
         .concat();
         let all = Parameters {
-            bitmap: VolumeBitmap::ALL,
+            bitmap: VolumeBitmap::all(),
             attributes: 1,
             signature: signature::FIXED_DIRECTORY_ID,
             created: 3,

@@ -200,7 +200,7 @@ fn smb_rename(smb: &mut Smb, file: FileKey, to: &str) {
 
 fn afp_folder(afp: &mut Afp) -> u32 {
     let of = (afp.volume, ROOT, "large");
-    let (_, id) = afp.client.parameters(of, FileBitmap::NONE, DirBitmap::DIR_ID).unwrap();
+    let (_, id) = afp.client.parameters(of, FileBitmap::empty(), DirBitmap::DIR_ID).unwrap();
     u32::from_be_bytes(id.try_into().unwrap())
 }
 

@@ -161,7 +161,7 @@ pub(super) fn take_apart(
         let rest = frame.split_off(if next == 0 { frame.len() } else { next });
         let proof = match sessions.get(&header.session_id) {
             _ if is_sealed => Proof::Sealed,
-            _ if !header.flags.has(Flags::SIGNED) => Proof::None,
+            _ if !header.flags.contains(Flags::SIGNED) => Proof::None,
             None => Proof::Unknown,
             Some(session) if session.signer.verify(&frame) => Proof::Signed,
             Some(_) => Proof::Wrong,

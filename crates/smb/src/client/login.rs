@@ -101,7 +101,7 @@ impl<L: Link> Client<L> {
             SetUp::Again(_) => return self.sessions.get(&id).cloned().ok_or(Error::Unproven),
         };
         session.flags = Response::decode(&answer.message)?.flags;
-        let is_account = !session.flags.has_any(SessionFlags::IS_GUEST | SessionFlags::IS_NULL);
+        let is_account = !session.flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL);
         if is_account && !(answer.proof == Proof::Unknown && session.signer.verify(&answer.message)) {
             return Err(Error::Unproven);
         }

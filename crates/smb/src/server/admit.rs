@@ -40,7 +40,7 @@ pub(super) fn judge(
     origin: &Origin<'_>,
 ) -> Admitted {
     let mut admitted = Admitted { channel: connection.channel(header.session_id), ..Admitted::default() };
-    let is_signed = header.flags.has(Flags::SIGNED);
+    let is_signed = header.flags.contains(Flags::SIGNED);
     let refusal = match &admitted.channel {
         Some(channel) => {
             let must_sign = channel.session.require_signing && header.command != Command::NEGOTIATE;
@@ -66,7 +66,7 @@ fn stranger(header: &Header, origin: &Origin<'_>) -> Result<(), Status> {
         return Err(Status::INVALID_PARAMETER); // there is nothing to go on with, 3.3.5.2.7.2
     }
     match header.command {
-        Command::NEGOTIATE if header.flags.has(Flags::SIGNED) => Err(Status::INVALID_PARAMETER),
+        Command::NEGOTIATE if header.flags.contains(Flags::SIGNED) => Err(Status::INVALID_PARAMETER),
         Command::NEGOTIATE | Command::SESSION_SETUP => Ok(()),
         Command::ECHO if header.session_id == 0 => Ok(()),
         _ => Err(Status::USER_SESSION_DELETED),
@@ -122,7 +122,7 @@ fn is_genuine(header: &Header, message: &[u8], channel: &Channel) -> Result<(), 
     if !channel.session.user().can_sign() {
         return Ok(()); // there is no key that both know
     }
-    let is_signed = header.flags.has(Flags::SIGNED);
+    let is_signed = header.flags.contains(Flags::SIGNED);
     match channel.session.require_signing || is_signed {
         true if !is_signed || !channel.signer.verify(message) => Err(Status::ACCESS_DENIED),
         _ => Ok(()),

@@ -87,7 +87,7 @@ impl Chain {
     async fn run(mut self, mut rest: BytesMut) -> Result<Option<Frame>, Abort> {
         loop {
             let header = Header::decode(&rest).map_err(|_| Abort)?;
-            if header.flags.has(Flags::RESPONSE) {
+            if header.flags.contains(Flags::RESPONSE) {
                 return Err(Abort);
             }
             let next = header.next_command as usize;
@@ -128,7 +128,7 @@ impl Chain {
         if negotiated.is_none() != (header.command == Command::NEGOTIATE) {
             return Err(Abort);
         }
-        let related = header.flags.has(Flags::RELATED);
+        let related = header.flags.contains(Flags::RELATED);
         if related {
             header.session_id = self.session_id;
             header.id = Id::Sync { reserved: 0, tree: self.tree_id };

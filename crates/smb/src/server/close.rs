@@ -9,7 +9,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
     let open = context.open(request.file)?;
     let mut response = Response { flags: Flags::NONE, info: NetworkOpen::default() };
-    if request.flags.has(Flags::POSTQUERY_ATTRIB)
+    if request.flags.contains(Flags::POSTQUERY_ATTRIB)
         && let Ok(file) = open.file()
         && let Ok(facts) = Facts::of(file).await
     {

@@ -167,7 +167,7 @@ impl Context {
         }
         self.count(&open)?;
         if let Some(number) = open.number.get()
-            && !self.header.flags.has(Flags::REPLAY)
+            && !self.header.flags.contains(Flags::REPLAY)
         {
             number.is_known();
         }

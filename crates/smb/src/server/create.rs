@@ -76,7 +76,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         let open = durable::reconnect(context, &request, lease, file, create_guid)?;
         return reply::reconnected(context, &open).await;
     }
-    let replay = context.header.flags.has(Flags::REPLAY);
+    let replay = context.header.flags.contains(Flags::REPLAY);
     let client = context.session()?.client();
     let numbered = match wish.create_guid().map(|guid| Begun::new(client, guid, replay)).transpose()? {
         Some(Begun::Again(open)) => return reply::again(context, &request, &asked, &open).await,
@@ -102,14 +102,14 @@ fn judge<'a>(
 ) -> Result<Wanted<'a>, Failure> {
     check_options(request)?;
     let path = Path::parse_from(context.is_mac(), &request.name)?;
-    if path.folder && request.options.has(Options::NON_DIRECTORY_FILE) {
+    if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
         return Err(Status::FILE_IS_A_DIRECTORY.into());
     }
-    if (path.stream.is_some() || path.data) && request.options.has(Options::DIRECTORY_FILE) {
+    if (path.stream.is_some() || path.data) && request.options.contains(Options::DIRECTORY_FILE) {
         return Err(Status::NOT_A_DIRECTORY.into());
     }
     let access = access::wanted(request.desired_access)?;
-    if request.options.has(Options::DELETE_ON_CLOSE)
+    if request.options.contains(Options::DELETE_ON_CLOSE)
         && access.0 & (AccessMask::DELETE.0 | AccessMask::MAXIMUM_ALLOWED.0) == 0
     {
         return Err(Status::ACCESS_DENIED.into());
@@ -134,16 +134,16 @@ fn check_options(request: &Request<'_>) -> Result<(), Status> {
         || request.share_access.0 & !7 != 0
         || options.0 & 0xFF00_0000 != 0
         || request.file_attributes & !KNOWN_ATTRIBUTES != 0
-        || options.has(Options::DIRECTORY_FILE | Options::NON_DIRECTORY_FILE)
+        || options.contains(Options::DIRECTORY_FILE | Options::NON_DIRECTORY_FILE)
     {
         return Err(Status::INVALID_PARAMETER);
     }
-    if options.has_any(Options::OPEN_BY_FILE_ID | Options::RESERVE_OPFILTER) {
+    if options.intersects(Options::OPEN_BY_FILE_ID | Options::RESERVE_OPFILTER) {
         return Err(Status::NOT_SUPPORTED);
     }
     let may_be_folder =
         matches!(request.disposition, Disposition::CREATE | Disposition::OPEN | Disposition::OPEN_IF);
-    if options.has(Options::DIRECTORY_FILE) && !may_be_folder {
+    if options.contains(Options::DIRECTORY_FILE) && !may_be_folder {
         return Err(Status::INVALID_PARAMETER);
     }
     Ok(())

@@ -61,7 +61,7 @@ pub(super) fn asked(context: &Context, request: &Request<'_>, contexts: &[Asked<
 
 /// The lease on the folder that its client knows of this open.
 pub(super) fn parent_key(lease: Lease) -> Option<[u8; 16]> {
-    lease.v2.filter(|_| lease.flags.has(LeaseFlags::PARENT_KEY_SET)).map(|v2| v2.parent_key.0)
+    lease.v2.filter(|_| lease.flags.contains(LeaseFlags::PARENT_KEY_SET)).map(|v2| v2.parent_key.0)
 }
 
 /// A lease key is one file's: refused for any other, MS-SMB2 3.3.5.9.8. `file` is `None` for one that is about to be made.
@@ -109,7 +109,7 @@ fn wish(context: &Context, wanted: &Wanted<'_>, file: &File) -> Option<(Caching,
             return None;
         }
         let want = Caching(lease.state.0 as u8 & Caching::ALL.0);
-        let want = if folder { want.without(Caching::WRITE) } else { want };
+        let want = if folder { want.difference(Caching::WRITE) } else { want };
         let parent = parent_key(lease).map(LeaseKey);
         return Some((want, Kind::Lease { version2, parent }));
     }

@@ -38,7 +38,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     {
         return Ok(Reply { file: Some(key), ..Reply::encoded(|w| Response.encode(w)) });
     }
-    match first.flags.has(Flags::UNLOCK) {
+    match first.flags.contains(Flags::UNLOCK) {
         true => unlock(open.file()?, &request.locks)?,
         false => lock(context, open, &request.locks).await?,
     }
@@ -55,7 +55,7 @@ fn is_folder(file: &File) -> bool {
 /// Whether the client may send a LOCK again, not knowing whether it was executed.
 fn sequences_count(context: &Context, open: &Open) -> bool {
     let Some(negotiated) = context.connection.negotiated() else { return false };
-    let multi_channel = negotiated.server_capabilities.has(Capabilities::MULTI_CHANNEL);
+    let multi_channel = negotiated.server_capabilities.contains(Capabilities::MULTI_CHANNEL);
     open.durable.get().is_some()
         || open.resilience().is_some()
         || (negotiated.dialect.is_v3() && multi_channel)
@@ -109,7 +109,7 @@ async fn wait(context: &Context, open: Arc<Open>, wanted: &Wanted) -> Result<(),
 }
 
 fn wanted(element: &Element) -> Result<Wanted, Status> {
-    let may_wait = !element.flags.has(Flags::FAIL_IMMEDIATELY);
+    let may_wait = !element.flags.contains(Flags::FAIL_IMMEDIATELY);
     let kind = match Flags(element.flags.0 & !Flags::FAIL_IMMEDIATELY.0) {
         Flags::SHARED => LockKind::Shared,
         Flags::EXCLUSIVE => LockKind::Exclusive,

@@ -40,7 +40,7 @@ impl Mac {
     }
 
     fn asked(&self, client: Caps) {
-        let kind = if client.has(Caps::READ_DIR_ATTR_V2) { Kind::NewMac } else { Kind::Mac };
+        let kind = if client.contains(Caps::READ_DIR_ATTR_V2) { Kind::NewMac } else { Kind::Mac };
         self.0.store(kind as u8, Ordering::Relaxed);
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn answer(context: &Context, asked: &[u8]) -> Result<Option<Vec<u8>>,
 }
 
 fn describe(tree: &Tree, kind: Kind, fields: Fields, model: &str) -> Result<ServerQuery, Status> {
-    let wanted = |field| fields.has(field).then_some(());
+    let wanted = |field| fields.contains(field).then_some(());
     let server_caps = server_caps(tree, kind)?;
     Ok(ServerQuery {
         server_caps: wanted(Fields::SERVER_CAPS).map(|()| server_caps),

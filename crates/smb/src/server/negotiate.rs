@@ -50,7 +50,7 @@ pub(super) struct Negotiated {
 impl Negotiated {
     /// Whether folders get leases on this connection.
     pub(super) fn has_directory_leases(&self) -> bool {
-        self.server_capabilities.has(Capabilities::DIRECTORY_LEASING)
+        self.server_capabilities.contains(Capabilities::DIRECTORY_LEASING)
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let chosen = match dialect {
         Dialect::V3_1_1 => choose_contexts(&request.contexts, seals)?,
         _ => Chosen {
-            cipher: (seals && dialect.is_v3() && request.capabilities.has(Capabilities::ENCRYPTION))
+            cipher: (seals && dialect.is_v3() && request.capabilities.contains(Capabilities::ENCRYPTION))
                 .then_some(Cipher::Aes128Ccm),
             signing: if dialect.is_v3() { SigningAlgorithm::AesCmac } else { SigningAlgorithm::HmacSha256 },
             contexts: Vec::new(),

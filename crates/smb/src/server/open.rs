@@ -301,7 +301,7 @@ impl File {
 
     /// Every write is on the disk before it is answered.
     pub(super) fn writes_through(&self) -> bool {
-        self.mode().has(ModeFlags::WRITE_THROUGH)
+        self.mode().contains(ModeFlags::WRITE_THROUGH)
     }
 
     /// Whether the time of the last change stays as it is, whatever is done through this open: the client has set it, or

@@ -47,7 +47,7 @@ fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
     if !held.lease.is_breaking() {
         return Err(Status::UNSUCCESSFUL.into());
     }
-    let to = Caching(request.state.without(LeaseState(!u32::from(Caching::ALL.0))).0 as u8);
+    let to = Caching(request.state.difference(LeaseState(!u32::from(Caching::ALL.0))).0 as u8);
     held.lease.acknowledge(to).map_err(|_| Status::REQUEST_NOT_ACCEPTED)?;
     Ok(Lease { key: request.key, state: state(to) })
 }

@@ -109,13 +109,13 @@ pub(super) async fn read(context: &Context, open: Arc<Open>, most: usize) -> Out
 /// Opens the pipe that a CREATE on `IPC$` names, MS-SMB2 3.3.5.9.
 pub(super) fn open(context: &Context, request: &Request<'_>) -> Outcome {
     let granted = create::wanted_access(request.desired_access)?;
-    let granted = match granted.has(AccessMask::MAXIMUM_ALLOWED) {
+    let granted = match granted.contains(AccessMask::MAXIMUM_ALLOWED) {
         true => AccessMask::FILE_ALL,
         false => granted,
     };
     let session = context.session()?;
     let name = String::from_utf16(&request.name).map_err(|_| Status::OBJECT_NAME_NOT_FOUND)?;
-    if request.options.has(Options::DIRECTORY_FILE) {
+    if request.options.contains(Options::DIRECTORY_FILE) {
         return Err(Status::INVALID_PARAMETER.into());
     }
     let host = Host::new(context.service(), session);

@@ -49,7 +49,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let mac = MacView::new(context, form)?;
     let form = if mac.is_some() { Form::IdBothMac } else { form };
     let mut scan = file.scan.lock();
-    if request.flags.has_any(Flags::RESTART_SCANS | Flags::REOPEN) {
+    if request.flags.intersects(Flags::RESTART_SCANS | Flags::REOPEN) {
         let pattern = scan.pattern.take().filter(|_| request.pattern.is_empty());
         *scan = Scan { pattern, ..Scan::default() };
     }
@@ -67,7 +67,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         file,
         mac,
         has_numbers: !context.is_mac(),
-        single: request.flags.has(Flags::RETURN_SINGLE_ENTRY),
+        single: request.flags.contains(Flags::RETURN_SINGLE_ENTRY),
         listing: Listing::begin(&w, form, room),
         full: false,
     };
@@ -279,7 +279,7 @@ impl MacView {
         let added = rich.finder_info.date_added().unwrap_or(rich.created);
         let info = rich.finder_info.as_bytes();
         let is_folder = attributes.kind == Kind::Folder;
-        let rights = if tree.read_only { rights.without(Rights::CHANGING) } else { rights };
+        let rights = if tree.read_only { rights.difference(Rights::CHANGING) } else { rights };
         Ok(MacAttributes {
             maximal_access: AccessMask(rights.0),
             version: self.version(rich.plain),

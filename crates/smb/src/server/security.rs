@@ -25,7 +25,7 @@ const INHERIT_FLAGS: u8 = 0x1F;
 
 /// The SID that clients see for somebody. `entry` is whether, and how, the entry that names him is inherited.
 fn sid_of(who: &Who, entry: Inherit, acl: &Acl) -> Sid {
-    let is_passed_on = entry.meets(PASSED_ON);
+    let is_passed_on = entry.intersects(PASSED_ON);
     match who {
         Who::User(uid) => Unix::User(*uid).sid(),
         Who::Group(gid) => Unix::Group(*gid).sid(),
@@ -64,7 +64,7 @@ fn who_of(sid: &Sid, entry: Inherit) -> Who {
             Unix::NfsMode(_) => foreign(sid),
         };
     }
-    let is_passed_on = entry.meets(PASSED_ON);
+    let is_passed_on = entry.intersects(PASSED_ON);
     match *sid {
         well_known::CREATOR_OWNER if is_passed_on => Who::Owner,
         well_known::CREATOR_GROUP if is_passed_on => Who::OwningGroup,
@@ -89,13 +89,13 @@ fn null_entry() -> Entry {
 /// The parts of a file's descriptor that are asked for, MS-FSA 2.1.5.13.
 pub(super) fn descriptor(acl: &Acl, parts: SecurityInformation) -> SecurityDescriptor {
     let mut descriptor = SecurityDescriptor { control: Control::SELF_RELATIVE, ..Default::default() };
-    if parts.has(SecurityInformation::OWNER) {
+    if parts.contains(SecurityInformation::OWNER) {
         descriptor.owner = Some(owner_sid(acl));
     }
-    if parts.has(SecurityInformation::GROUP) {
+    if parts.contains(SecurityInformation::GROUP) {
         descriptor.group = Some(group_sid(acl));
     }
-    if parts.has(SecurityInformation::DACL) {
+    if parts.contains(SecurityInformation::DACL) {
         descriptor.control |= Control::DACL_PRESENT;
         if acl.entries.protected {
             descriptor.control |= Control::DACL_PROTECTED;
@@ -123,7 +123,7 @@ fn ace_of(entry: &Entry, acl: &Acl) -> Ace {
 /// The entries that a descriptor gives a file, if it says anything of them. A NULL list lets everybody do everything.
 pub(super) fn entries(descriptor: &SecurityDescriptor) -> Result<Option<Entries>, Status> {
     let control = descriptor.control;
-    if !control.has(Control::DACL_PRESENT) {
+    if !control.contains(Control::DACL_PRESENT) {
         return Ok(None);
     }
     let list = match &descriptor.dacl {
@@ -131,8 +131,8 @@ pub(super) fn entries(descriptor: &SecurityDescriptor) -> Result<Option<Entries>
         Some(dacl) => dacl.aces.iter().map(entry_of).collect::<Result<_, _>>()?,
     };
     // MS-DTYP 2.5.3.4.1 keeps what is inherited automatically only for who asks for it.
-    let auto_inherited = control.has(Control::DACL_AUTO_INHERITED | Control::DACL_AUTO_INHERIT_REQUIRED);
-    Ok(Some(Entries { list, protected: control.has(Control::DACL_PROTECTED), auto_inherited }))
+    let auto_inherited = control.contains(Control::DACL_AUTO_INHERITED | Control::DACL_AUTO_INHERIT_REQUIRED);
+    Ok(Some(Entries { list, protected: control.contains(Control::DACL_PROTECTED), auto_inherited }))
 }
 
 /// An entry of other kinds than these two (conditions, object types, audits) is refused: it would not be enforced.
@@ -155,21 +155,21 @@ pub(super) fn change(
     parts: SecurityInformation,
 ) -> Result<AclChange, Status> {
     let mut change = AclChange::default();
-    if parts.has(SecurityInformation::OWNER) {
+    if parts.contains(SecurityInformation::OWNER) {
         change.owner = match descriptor.owner.as_ref().map(|sid| (sid, who_of(sid, Inherit::NONE))) {
             Some((_, Who::User(uid))) => Some(Who::User(uid)),
             Some((sid, _)) => Some(foreign(sid)),
             None => return Err(Status::INVALID_OWNER),
         };
     }
-    if parts.has(SecurityInformation::GROUP) {
+    if parts.contains(SecurityInformation::GROUP) {
         change.group = match descriptor.group.as_ref().map(|sid| (sid, who_of(sid, Inherit::NONE))) {
             Some((_, Who::Group(gid))) => Some(Who::Group(gid)),
             Some((sid, _)) => Some(foreign(sid)),
             None => return Err(Status::INVALID_SECURITY_DESCR),
         };
     }
-    if parts.has(SecurityInformation::DACL) {
+    if parts.contains(SecurityInformation::DACL) {
         // To set a list and give none is to set a NULL one.
         change.entries =
             entries(descriptor)?.or_else(|| Some(Entries { list: vec![null_entry()], ..Entries::default() }));
@@ -246,7 +246,7 @@ mod tests {
             Rights::ALL
         );
         let shown = descriptor(&kept, SecurityInformation::DACL);
-        assert!(shown.control.has(Control::DACL_PRESENT) && shown.dacl.is_none());
+        assert!(shown.control.contains(Control::DACL_PRESENT) && shown.dacl.is_none());
         let empty = SecurityDescriptor { dacl: Some(Dacl::new(Vec::new())), ..null };
         assert!(entries(&empty).unwrap().unwrap().list.is_empty());
         assert_eq!(entries(&SecurityDescriptor::default()), Ok(None));
@@ -279,7 +279,7 @@ mod tests {
         let owner = descriptor(&acl, SecurityInformation::OWNER);
         assert_eq!((owner.owner, owner.group, owner.dacl), (Some(sid("S-1-22-1-1000")), None, None));
         let dacl = descriptor(&acl, SecurityInformation::DACL);
-        assert!(dacl.control.has(Control::DACL_PRESENT) && dacl.owner.is_none());
+        assert!(dacl.control.contains(Control::DACL_PRESENT) && dacl.owner.is_none());
         let full = Ace::allow(sid("S-1-22-1-1000"), AccessMask::FILE_ALL, AceFlags::NONE);
         assert_eq!(dacl.dacl, Some(Dacl::new(vec![full])));
     }

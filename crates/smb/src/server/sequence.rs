@@ -65,7 +65,7 @@ impl Sequence {
             _ if changes => return Err(Status::FILE_NOT_AVAILABLE),
             _ => return Ok(None),
         }
-        if changes && header.flags.has(Flags::REPLAY) && this.earlier > 0 {
+        if changes && header.flags.contains(Flags::REPLAY) && this.earlier > 0 {
             return Err(Status::FILE_NOT_AVAILABLE);
         }
         this.now += 1;

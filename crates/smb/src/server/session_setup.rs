@@ -116,7 +116,7 @@ async fn pause(time: Duration) {
 /// What is asked for, if it may be asked for: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
 fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) -> Result<Purpose, Status> {
     let id = context.header.session_id;
-    if request.flags.has(RequestFlags::BINDING) {
+    if request.flags.contains(RequestFlags::BINDING) {
         return binding(context, negotiated).map(Purpose::Binding);
     }
     match &context.channel {
@@ -144,7 +144,7 @@ fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, S
     if !negotiated.dialect.is_v3() || context.channel.is_some() {
         return Err(Status::REQUEST_NOT_ACCEPTED);
     }
-    if !context.header.flags.has(Flags::SIGNED)
+    if !context.header.flags.contains(Flags::SIGNED)
         || session.dialect != negotiated.dialect
         || session.cipher != negotiated.cipher
     {
@@ -233,7 +233,8 @@ fn begin(
     let scheme = scheme(negotiated.dialect, &hash);
     let keys = SessionKeys::derive(scheme, &login.session_key, negotiated.cipher);
     let signer = Signer::new(negotiated.signing, &keys.signing);
-    let wants_signing = request.security_mode.has(SecurityMode::SIGNING_REQUIRED) || config.require_signing;
+    let wants_signing =
+        request.security_mode.contains(SecurityMode::SIGNING_REQUIRED) || config.require_signing;
     let session = Session::new(NewSession {
         id,
         dialect: negotiated.dialect,

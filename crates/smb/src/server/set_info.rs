@@ -105,7 +105,7 @@ fn set_mode(file: &File, mode: ModeFlags) -> Result<(), Status> {
     const SETTABLE: u32 = 0x3E;
     const BOTH: ModeFlags =
         ModeFlags(ModeFlags::SYNCHRONOUS_IO_ALERT.0 | ModeFlags::SYNCHRONOUS_IO_NONALERT.0);
-    if mode.0 & !SETTABLE != 0 || mode.has(BOTH) {
+    if mode.0 & !SETTABLE != 0 || mode.contains(BOTH) {
         return Err(Status::INVALID_PARAMETER);
     }
     file.set_mode(ModeFlags(mode.0 & !BOTH.0 | file.mode().0 & ModeFlags::DELETE_ON_CLOSE.0));

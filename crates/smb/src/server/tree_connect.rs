@@ -23,7 +23,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let session = context.session()?;
     let user = session.user();
     let must_sign = session.dialect == Dialect::V3_1_1 && user.has_account();
-    if must_sign && !context.sealed && !context.header.flags.has(Flags::SIGNED) {
+    if must_sign && !context.sealed && !context.header.flags.contains(Flags::SIGNED) {
         // MS-SMB2 3.3.5.7: an unsigned one may come from somebody in the middle.
         context.connection.close();
         return Err(Status::ACCESS_DENIED.into());

@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
             if request.offset.checked_add(length.into()).is_none_or(|end| end > MAX_END) {
                 return Err(Status::INVALID_PARAMETER.into());
             }
-            let through = file.writes_through() || request.flags.has(Flags::WRITE_THROUGH);
+            let through = file.writes_through() || request.flags.contains(Flags::WRITE_THROUGH);
             context.in_flight.about(&file.open.node().id()).await;
             let stability = if through { Stability::File } else { Stability::Unstable };
             file.write(request.offset, data, stability).await?;

@@ -146,13 +146,13 @@ impl ServerQuery {
     fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let fields = Fields(r.u64_le()?);
         let mut answer = Self::default();
-        if fields.has(Fields::SERVER_CAPS) {
+        if fields.contains(Fields::SERVER_CAPS) {
             answer.server_caps = Some(Caps(r.u64_le()?));
         }
-        if fields.has(Fields::VOLUME_CAPS) {
+        if fields.contains(Fields::VOLUME_CAPS) {
             answer.volume_caps = Some(VolumeCaps(r.u64_le()?));
         }
-        if fields.has(Fields::MODEL) {
+        if fields.contains(Fields::MODEL) {
             r.skip(4)?; // padding
             answer.model = Some(string(r)?);
         }

@@ -183,7 +183,7 @@ impl Header {
         let (credit_charge, status) = (r.u16_le()?, Status(r.u32_le()?));
         let (command, credits) = (Command(r.u16_le()?), r.u16_le()?);
         let (flags, next_command, message_id) = (Flags(r.u32_le()?), r.u32_le()?, r.u64_le()?);
-        let id = match flags.has(Flags::ASYNC) {
+        let id = match flags.contains(Flags::ASYNC) {
             true => Id::Async(r.u64_le()?),
             false => Id::Sync { reserved: r.u32_le()?, tree: r.u32_le()? },
         };
@@ -211,7 +211,7 @@ impl Header {
         w.u32_le(self.status.0);
         w.u16_le(self.command.0);
         w.u16_le(self.credits);
-        w.u32_le((self.flags.without(Flags::ASYNC) | form).0);
+        w.u32_le((self.flags.difference(Flags::ASYNC) | form).0);
         w.u32_le(self.next_command);
         w.u64_le(self.message_id);
         match self.id {

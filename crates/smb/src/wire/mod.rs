@@ -34,46 +34,11 @@ macro_rules! number {
 
 /// A number whose bits have names. Others decode too; the server judges them.
 macro_rules! bits {
-    ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$item:meta])* $constant:ident = $value:expr,)* }) => {
-        number! { $(#[$meta])* $name: $type { NONE = 0, $($(#[$item])* $constant = $value,)* } }
+    ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$($item:tt)*])* $constant:ident = $value:expr,)* }) => {
+        number! { $(#[$meta])* $name: $type { NONE = 0, } }
 
-        impl $name {
-            /// Whether all of `bits` are set.
-            pub const fn has(self, bits: Self) -> bool {
-                self.0 & bits.0 == bits.0
-            }
-
-            /// Whether one of `bits` is set.
-            pub const fn has_any(self, bits: Self) -> bool {
-                self.0 & bits.0 != 0
-            }
-
-            /// Without `bits`.
-            pub const fn without(self, bits: Self) -> Self {
-                Self(self.0 & !bits.0)
-            }
-        }
-
-        impl std::ops::BitOr for $name {
-            type Output = Self;
-
-            fn bitor(self, other: Self) -> Self {
-                Self(self.0 | other.0)
-            }
-        }
-
-        impl std::ops::BitOrAssign for $name {
-            fn bitor_assign(&mut self, other: Self) {
-                self.0 |= other.0;
-            }
-        }
-
-        impl std::ops::BitAnd for $name {
-            type Output = Self;
-
-            fn bitand(self, other: Self) -> Self {
-                Self(self.0 & other.0)
-            }
+        bitflags::bitflags! {
+            impl $name: $type { $($(#[$($item)*])* const $constant = $value;)* }
         }
     };
 }

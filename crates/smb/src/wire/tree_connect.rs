@@ -80,7 +80,7 @@ impl Request {
 
     /// An extension has no contexts.
     pub fn encode(&self, w: &mut Writer) {
-        let extension = if self.flags.has(RequestFlags::EXTENSION_PRESENT) { EXTENSION_LEN } else { 0 };
+        let extension = if self.flags.contains(RequestFlags::EXTENSION_PRESENT) { EXTENSION_LEN } else { 0 };
         w.u16_le(9);
         w.u16_le(self.flags.0);
         w.u16_le((Header::LEN + REQUEST_FIXED + extension) as u16);

@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn bits_are_asked_for_together_or_one_by_one() {
         let both = LeaseState::READ | LeaseState::HANDLE;
-        assert!(both.has(LeaseState::READ) && !both.has(LeaseState::READ | LeaseState::WRITE));
-        assert!(both.has_any(LeaseState::READ | LeaseState::WRITE));
-        assert_eq!(both.without(LeaseState::READ), LeaseState(2));
+        assert!(both.contains(LeaseState::READ) && !both.contains(LeaseState::READ | LeaseState::WRITE));
+        assert!(both.intersects(LeaseState::READ | LeaseState::WRITE));
+        assert_eq!(both.difference(LeaseState::READ), LeaseState(2));
     }
 }

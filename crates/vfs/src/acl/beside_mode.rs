@@ -18,7 +18,7 @@ pub fn before_mode(given: Vec<Entry>, protected: bool, mode: u32, is_folder: boo
         entries_of_mode(mode, is_folder).into_iter().map(mark)
     };
     let mut list = given;
-    let passes_on = is_folder && list.iter().any(|entry| entry.inherit.meets(PASSED_ON));
+    let passes_on = is_folder && list.iter().any(|entry| entry.inherit.intersects(PASSED_ON));
     list.extend(marked(mode, is_folder, Inherit::NONE));
     if passes_on {
         // What inherits an entry has no mode of its own any more: it gets this one's.

@@ -67,7 +67,7 @@ impl Volume {
             Kind::Folder => Rights::WRITE_DATA.union(Rights::APPEND).union(Rights::DELETE_CHILD),
             _ => Rights::WRITE_DATA,
         };
-        let bit = |of, bit| if rights.meets(of) { bit } else { Access::NONE };
+        let bit = |of, bit| if rights.intersects(of) { bit } else { Access::NONE };
         let granted = bit(Rights::READ_DATA, Access::READ)
             .union(bit(writes, Access::WRITE))
             .union(bit(Rights::EXECUTE, Access::EXECUTE));

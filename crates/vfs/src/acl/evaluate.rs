@@ -38,9 +38,9 @@ pub(super) fn evaluate(entries: &[Entry], seeker: &Seeker<'_>) -> Rights {
     }
     for entry in about_this().filter(|entry| (seeker.is)(&entry.who)) {
         match entry.kind {
-            EntryKind::Allow => given = given.union(entry.rights.without(taken)),
-            EntryKind::Deny => taken = taken.union(entry.rights.without(given)),
+            EntryKind::Allow => given = given.union(entry.rights.difference(taken)),
+            EntryKind::Deny => taken = taken.union(entry.rights.difference(given)),
         }
     }
-    given.without(Rights::FROM_MODE)
+    given.difference(Rights::FROM_MODE)
 }

@@ -43,7 +43,7 @@ pub(super) fn entries_of(own: Option<&Entries>, above: Option<&Entries>, heir: H
 fn passed_on(entry: &Entry, heir: Heir, marks: Inherit) -> impl Iterator<Item = Entry> + use<> {
     let has = |flag| entry.inherit.contains(flag);
     let counts = has(if heir.is_folder { Inherit::FOLDERS } else { Inherit::FILES });
-    let goes_on = heir.is_folder && entry.inherit.meets(PASSED_ON) && !has(Inherit::NO_PROPAGATE);
+    let goes_on = heir.is_folder && entry.inherit.intersects(PASSED_ON) && !has(Inherit::NO_PROPAGATE);
     let onward = Inherit(entry.inherit.0 & PASSED_ON.0).union(marks);
     let who = match entry.who {
         Who::Owner => Who::User(heir.uid),

@@ -71,40 +71,20 @@ pub enum EntryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Inherit(pub u8);
 
-impl Inherit {
-    /// The entry is about this file alone, and was given to it.
-    pub const NONE: Self = Self(0);
-    /// Files inherit it.
-    pub const FILES: Self = Self(1);
-    /// Folders inherit it.
-    pub const FOLDERS: Self = Self(2);
-    /// Folders that inherit it do not pass it on.
-    pub const NO_PROPAGATE: Self = Self(4);
-    /// It says nothing about this folder, only about what is made in it.
-    pub const ONLY: Self = Self(8);
-    /// It was inherited.
-    pub const INHERITED: Self = Self(16);
-
-    /// Whether every bit of `other` is in this set.
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether a bit of `other` is in this set.
-    pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Bits in either.
-    #[must_use]
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Bits not in `other`.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+bitflags::bitflags! {
+    impl Inherit: u8 {
+        /// The entry is about this file alone, and was given to it.
+        const NONE = 0;
+        /// Files inherit it.
+        const FILES = 1;
+        /// Folders inherit it.
+        const FOLDERS = 2;
+        /// Folders that inherit it do not pass it on.
+        const NO_PROPAGATE = 4;
+        /// It says nothing about this folder, only about what is made in it.
+        const ONLY = 8;
+        /// It was inherited.
+        const INHERITED = 16;
     }
 }
 

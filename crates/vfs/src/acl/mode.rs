@@ -89,7 +89,7 @@ impl Classes {
         let owner = rights(self.owner).union(Rights::BY_OWNING).union(Rights::BY_ANY_MODE);
         list.push(Entry::allow(Who::Owner, owner));
         // An owner without write permission still changes times and flags.
-        take(&mut list, Who::Owner, rights(after_users & !self.owner).without(Rights::BY_OWNING));
+        take(&mut list, Who::Owner, rights(after_users & !self.owner).difference(Rights::BY_OWNING));
         for &(user, bits) in &self.users {
             list.push(Entry::allow(Who::User(user), rights(bits).union(Rights::BY_ANY_MODE)));
             take(&mut list, Who::User(user), rights((in_groups | self.others) & !bits));
@@ -142,6 +142,6 @@ fn bits_of(rights: Rights) -> u32 {
 
 /// The mode bits of which a part is in these rights.
 fn touched(rights: Rights) -> u32 {
-    let bit = |of, bit| if rights.meets(of) { bit } else { 0 };
+    let bit = |of, bit| if rights.intersects(of) { bit } else { 0 };
     bit(Rights::READ_DATA, 4) | bit(Rights::WRITE_DATA.union(Rights::APPEND), 2) | bit(Rights::EXECUTE, 1)
 }

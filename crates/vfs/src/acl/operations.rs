@@ -56,7 +56,7 @@ impl Volume {
                 rights = rights.union(Rights::READ_ATTRIBUTES);
             }
         }
-        Ok(if self.is_read_only() { rights.without(Rights::CHANGING) } else { rights })
+        Ok(if self.is_read_only() { rights.difference(Rights::CHANGING) } else { rights })
     }
 
     /// Of a file's own ACL or mode.
@@ -89,7 +89,7 @@ impl Volume {
         if above.contains(Rights::DELETE_CHILD) && !sticks(caller, attributes, &folder.attributes) {
             rights = rights.union(Rights::DELETE);
         }
-        Ok(if self.is_read_only() { rights.without(Rights::CHANGING) } else { rights })
+        Ok(if self.is_read_only() { rights.difference(Rights::CHANGING) } else { rights })
     }
 
     /// Changes owner, group or entries. The mode becomes what sums up the entries, for those who see only that.
@@ -294,7 +294,7 @@ fn by_host(caller: &Caller, of: &Attributes, granted: Access) -> Rights {
     let by_mode = rights_of(granted.0.into(), of.kind == Kind::Folder);
     // The host removes an entry for whoever may write to the folder and pass through it.
     let passes = granted.contains(Access::EXECUTE);
-    let by_mode = if passes { by_mode } else { by_mode.without(Rights::DELETE_CHILD) };
+    let by_mode = if passes { by_mode } else { by_mode.difference(Rights::DELETE_CHILD) };
     by_mode.union(owning).union(Rights::BY_ANY_MODE)
 }
 

@@ -33,7 +33,7 @@ impl Sink {
 
     pub(super) fn wants(&self, change: &Change) -> bool {
         let own = change.by.is_some() && change.by == self.filter.except;
-        !own && self.filter.aspects.meets(change.aspects())
+        !own && self.filter.aspects.intersects(change.aspects())
     }
 
     pub(super) fn push(&self, seen: Seen) {

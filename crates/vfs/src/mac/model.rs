@@ -173,15 +173,17 @@ impl Metadata {
     pub fn set_finder_info(&mut self, info: FinderInfo) {
         self.put_finder_info(info);
         let invisible = info.flags().contains(FinderFlags::IS_INVISIBLE);
-        self.dos = self.dos.with(DosAttributes::HIDDEN, invisible);
-        self.bits = self.bits.with(FileBits::INVISIBLE, invisible);
+        self.dos.set(DosAttributes::HIDDEN, invisible);
+        self.bits.set(FileBits::INVISIBLE, invisible);
     }
 
     /// Hides or shows it to everyone.
     pub fn set_hidden(&mut self, on: bool) {
-        self.dos = self.dos.with(DosAttributes::HIDDEN, on);
-        self.bits = self.bits.with(FileBits::INVISIBLE, on);
-        self.finder_info.set_flags(self.finder_info.flags().with(FinderFlags::IS_INVISIBLE, on));
+        self.dos.set(DosAttributes::HIDDEN, on);
+        self.bits.set(FileBits::INVISIBLE, on);
+        let mut flags = self.finder_info.flags();
+        flags.set(FinderFlags::IS_INVISIBLE, on);
+        self.finder_info.set_flags(flags);
     }
 
     /// Whether anyone hid it.
@@ -193,8 +195,8 @@ impl Metadata {
 
     /// Allows or forbids changes to its contents.
     pub fn set_readonly(&mut self, on: bool) {
-        self.dos = self.dos.with(DosAttributes::READONLY, on);
-        self.bits = self.bits.with(FileBits::WRITE_INHIBIT, on);
+        self.dos.set(DosAttributes::READONLY, on);
+        self.bits.set(FileBits::WRITE_INHIBIT, on);
     }
 
     /// Whether anyone forbade changes to its contents.
@@ -205,19 +207,19 @@ impl Metadata {
     /// The Finder's "Locked": contents, name and existence.
     pub fn set_locked(&mut self, on: bool) {
         self.set_readonly(on);
-        self.bits = self.bits.with(FileBits::LOCKED, on);
+        self.bits.set(FileBits::LOCKED, on);
     }
 
     /// Makes it a system file, or not.
     pub fn set_system(&mut self, on: bool) {
-        self.dos = self.dos.with(DosAttributes::SYSTEM, on);
-        self.bits = self.bits.with(FileBits::SYSTEM, on);
+        self.dos.set(DosAttributes::SYSTEM, on);
+        self.bits.set(FileBits::SYSTEM, on);
     }
 
     /// Marks it as changed since the last backup, or not.
     pub fn set_archive(&mut self, on: bool) {
-        self.dos = self.dos.with(DosAttributes::ARCHIVE, on);
-        self.bits = self.bits.with(FileBits::BACKUP_NEEDED, on);
+        self.dos.set(DosAttributes::ARCHIVE, on);
+        self.bits.set(FileBits::BACKUP_NEEDED, on);
     }
 
     /// Takes DOS attributes from a client, and what they mean to a Mac.
@@ -226,7 +228,7 @@ impl Metadata {
     pub fn set_dos(&mut self, dos: DosAttributes) {
         self.dos = dos;
         if !dos.contains(DosAttributes::READONLY) && self.bits.contains(FileBits::WRITE_INHIBIT) {
-            self.bits = self.bits.with(FileBits::LOCKED, false);
+            self.bits.set(FileBits::LOCKED, false);
         }
         self.set_hidden(dos.contains(DosAttributes::HIDDEN));
         self.set_readonly(dos.contains(DosAttributes::READONLY));
@@ -319,11 +321,12 @@ impl Metadata {
     fn derive_dos(&mut self) {
         let invisible = self.is_hidden();
         let has = |bit| self.bits.contains(bit);
-        self.dos = DosAttributes::default()
-            .with(DosAttributes::HIDDEN, invisible)
-            .with(DosAttributes::READONLY, has(FileBits::WRITE_INHIBIT))
-            .with(DosAttributes::SYSTEM, has(FileBits::SYSTEM))
-            .with(DosAttributes::ARCHIVE, has(FileBits::BACKUP_NEEDED));
+        let mut dos = DosAttributes::empty();
+        dos.set(DosAttributes::HIDDEN, invisible);
+        dos.set(DosAttributes::READONLY, has(FileBits::WRITE_INHIBIT));
+        dos.set(DosAttributes::SYSTEM, has(FileBits::SYSTEM));
+        dos.set(DosAttributes::ARCHIVE, has(FileBits::BACKUP_NEEDED));
+        self.dos = dos;
     }
 }
 

@@ -62,7 +62,7 @@ impl Open {
     /// Whether anybody else has the file, whichever stream of it, open with any of these modes.
     pub fn others_have(&self, modes: Modes) -> bool {
         let opens = self.volume.state().opens(Some(self.node.id()), usize::MAX);
-        opens.iter().any(|open| open.open != self.guard.id() && open.access.meets(modes))
+        opens.iter().any(|open| open.open != self.guard.id() && open.access.intersects(modes))
     }
 }
 

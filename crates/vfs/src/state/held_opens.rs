@@ -164,10 +164,10 @@ impl Opens {
     ) -> bool {
         let except = except.and_then(|id| self.by_id.get(&id));
         let same = self.streams.get(stream).map(|same| &same.counts);
-        MODES.iter().enumerate().filter(|(_, mode)| modes.meets(**mode)).any(|(at, mode)| {
+        MODES.iter().enumerate().filter(|(_, mode)| modes.intersects(**mode)).any(|(at, mode)| {
             let of_file = *mode == Modes::DELETE;
             let counts = if of_file { Some(&self.all) } else { same };
-            let own = except.filter(|open| of(open).meets(*mode) && (of_file || open.stream == *stream));
+            let own = except.filter(|open| of(open).intersects(*mode) && (of_file || open.stream == *stream));
             counts.map_or(0, |counts| count(counts)[at]) > usize::from(own.is_some())
         })
     }
@@ -183,10 +183,10 @@ impl Opens {
 impl Counts {
     fn change(&mut self, open: &Open, change: impl Fn(&mut usize)) {
         for (at, mode) in MODES.iter().enumerate() {
-            if open.access.meets(*mode) {
+            if open.access.intersects(*mode) {
                 change(&mut self.access[at]);
             }
-            if open.deny.meets(*mode) {
+            if open.deny.intersects(*mode) {
                 change(&mut self.deny[at]);
             }
         }
@@ -199,7 +199,7 @@ impl Uses {
         if open.concern != Concern::Attributes {
             change(&mut self.concerned);
         }
-        if open.access.meets(Modes::WRITE) {
+        if open.access.intersects(Modes::WRITE) {
             change(&mut self.writing);
         }
     }

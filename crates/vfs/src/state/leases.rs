@@ -12,46 +12,22 @@ use crate::{Error, FileId, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Caching(pub u8);
 
+bitflags::bitflags! {
+    impl Caching: u8 {
+        /// Nothing.
+        const NONE = 0;
+        /// Data it has read stays true; of a folder, the listing.
+        const READ = 1;
+        /// It may keep the file open after its user has closed it, and open it again by itself.
+        const HANDLE = 2;
+        /// It may keep writes and locks to itself for a while.
+        const WRITE = 4;
+        /// All of them.
+        const ALL = 7;
+    }
+}
+
 impl Caching {
-    /// Nothing.
-    pub const NONE: Self = Self(0);
-    /// Data it has read stays true; of a folder, the listing.
-    pub const READ: Self = Self(1);
-    /// It may keep the file open after its user has closed it, and open it again by itself.
-    pub const HANDLE: Self = Self(2);
-    /// It may keep writes and locks to itself for a while.
-    pub const WRITE: Self = Self(4);
-    /// All of them.
-    pub const ALL: Self = Self(7);
-
-    /// Bits in either.
-    #[must_use]
-    pub fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Bits in both.
-    #[must_use]
-    pub fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// Bits not in `other`.
-    #[must_use]
-    pub fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Whether every bit of `other` is in this set.
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether a bit of `other` is in this set.
-    pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
     /// Itself, or nothing when it lacks `READ`.
     pub(super) fn sensible(self) -> Self {
         if self.contains(Self::READ) { self } else { Self::NONE }
@@ -168,16 +144,16 @@ impl LeaseEntry {
         gone: Caching,
         waits_for: Caching,
     ) -> Option<oneshot::Receiver<Infallible>> {
-        if !self.held.meets(gone) {
+        if !self.held.intersects(gone) {
             return None;
         }
         let heading = self.breaking.as_ref().map_or(self.held, |breaking| breaking.last);
-        let left = self.style.leaves(heading.without(gone));
+        let left = self.style.leaves(heading.difference(gone));
         match &mut self.breaking {
             Some(breaking) => breaking.last = breaking.last.intersection(left),
             None => self.announce(file, left, left, false),
         }
-        self.held.meets(waits_for).then(|| self.cause(waits_for))
+        self.held.intersects(waits_for).then(|| self.cause(waits_for))
     }
 
     /// What to wait on until nothing is on its way back any more.
@@ -206,7 +182,8 @@ impl LeaseEntry {
     /// Only what the holder may have to flush or close is worth waiting for. One that cannot be told any more has
     /// nothing left to flush.
     fn announce(&mut self, file: FileId, to: Caching, last: Caching, further: bool) {
-        let needs_ack = self.style == Style::Whole || self.held.meets(Caching::WRITE.union(Caching::HANDLE));
+        let needs_ack =
+            self.style == Style::Whole || self.held.intersects(Caching::WRITE.union(Caching::HANDLE));
         let told = self.tell(file, to, needs_ack, further);
         if needs_ack && told {
             self.breaking = Some(Breaking { announced: to, last });
@@ -231,7 +208,7 @@ impl LeaseEntry {
         }
         let breaking = self.breaking.is_some();
         self.causers
-            .retain(|(gone, _)| if *gone == Caching::NONE { breaking } else { self.held.meets(*gone) });
+            .retain(|(gone, _)| if *gone == Caching::NONE { breaking } else { self.held.intersects(*gone) });
         Ok(self.held)
     }
 
@@ -295,7 +272,7 @@ impl Entry {
             (true, false) => Caching::WRITE,
             (true, true) => Caching::WRITE.union(Caching::HANDLE),
         };
-        match (want.without(lost).sensible(), style) {
+        match (want.difference(lost).sensible(), style) {
             (grant, Style::Bits) => grant,
             (grant, _) if grant == *want => grant,
             (_, Style::Whole) => Caching::NONE,
@@ -349,7 +326,7 @@ impl State {
     /// Whether a party other than `by` may have changes of this stream in its cache that nobody else knows of.
     pub fn is_written_behind(&self, file: FileId, stream: &Stream, by: Party) -> bool {
         let behind = |lease: &LeaseEntry| {
-            lease.stream == *stream && lease.minds(by) && lease.held.meets(Caching::WRITE)
+            lease.stream == *stream && lease.minds(by) && lease.held.intersects(Caching::WRITE)
         };
         self.table.look(file, |entry| entry.leases.iter().any(behind)).unwrap_or(false)
     }

@@ -12,27 +12,18 @@ use crate::{Error, FileId, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Modes(pub u8);
 
-impl Modes {
-    /// Nothing.
-    pub const NONE: Self = Self(0);
-    /// Reading this stream.
-    pub const READ: Self = Self(1);
-    /// Writing this stream.
-    pub const WRITE: Self = Self(2);
-    /// Removing or renaming the file, whichever stream is open.
-    pub const DELETE: Self = Self(4);
-    /// All of them.
-    pub const ALL: Self = Self(7);
-
-    /// Bits in either.
-    #[must_use]
-    pub fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether a bit of `other` is in this set.
-    pub fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+bitflags::bitflags! {
+    impl Modes: u8 {
+        /// Nothing.
+        const NONE = 0;
+        /// Reading this stream.
+        const READ = 1;
+        /// Writing this stream.
+        const WRITE = 2;
+        /// Removing or renaming the file, whichever stream is open.
+        const DELETE = 4;
+        /// All of them.
+        const ALL = 7;
     }
 }
 
@@ -82,7 +73,7 @@ impl OpenRequest {
             _ if self.empties => Some(Cause::Overwrite),
             Concern::Attributes => None,
             Concern::Rights => Some(Cause::OpenRights),
-            Concern::Data if self.access.meets(Modes::WRITE) => Some(Cause::OpenWrite),
+            Concern::Data if self.access.intersects(Modes::WRITE) => Some(Cause::OpenWrite),
             Concern::Data => Some(Cause::OpenRead),
         }
     }
@@ -104,7 +95,7 @@ pub(super) struct Open {
 impl Open {
     /// Whether this open denies `access` to `stream`.
     pub(super) fn denies(&self, stream: &Stream, access: Modes) -> bool {
-        self.deny.meets(seen_by(&self.stream, stream, access))
+        self.deny.intersects(seen_by(&self.stream, stream, access))
     }
 }
 

@@ -141,8 +141,8 @@ async fn without_a_bitmap_files_or_folders_are_not_told_of_nor_counted() {
     }
     let mut ada = server.log_in(ADA, Version::V3_4);
     let volume = ada.open_volume("share");
-    let files = request(volume, (FileBitmap::LONG_NAME, DirBitmap::NONE));
-    let folders = request(volume, (FileBitmap::NONE, DirBitmap::LONG_NAME));
+    let files = request(volume, (FileBitmap::LONG_NAME, DirBitmap::empty()));
+    let folders = request(volume, (FileBitmap::empty(), DirBitmap::LONG_NAME));
     assert_eq!(names(Form::Ext, ask(&mut ada, Form::Ext, files).await), ["f0", "f1", "f2", "f3", "f4"]);
     assert_eq!(
         names(Form::Ext, ask(&mut ada, Form::Ext, Enumerate { start: 4, ..folders }).await),
@@ -151,7 +151,7 @@ async fn without_a_bitmap_files_or_folders_are_not_told_of_nor_counted() {
     // A place that is none so is taken for one among all: the seventh of ten is d3 (each d came before its f).
     let seventh = Enumerate { start: 7, ..folders };
     assert_eq!(names(Form::Ext, ask(&mut ada, Form::Ext, seventh).await), ["d3", "d4"]);
-    let none = request(volume, (FileBitmap::NONE, DirBitmap::NONE));
+    let none = request(volume, (FileBitmap::empty(), DirBitmap::empty()));
     assert_eq!(ask(&mut ada, Form::Ext, none).await.code, ResultCode::BITMAP_ERROR);
 }
 
@@ -273,7 +273,7 @@ async fn sidecars_and_the_books_of_others_are_not_told_of() {
     let volume = ada.open_volume("share");
     let listed = names(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, NAMES)).await);
     assert_eq!(listed, ["file", ".profile"]);
-    let wanted = (FileBitmap::RESOURCE_LENGTH, DirBitmap::NONE);
+    let wanted = (FileBitmap::RESOURCE_LENGTH, DirBitmap::empty());
     let lengths = entries(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, wanted)).await);
     assert_eq!(lengths[0], (false, vec![0, 0, 0, 5]));
 }

@@ -80,7 +80,7 @@ pub(super) fn parameters(
     if bitmap.intersects(lengths(!resource)) {
         return Err(ResultCode::BITMAP_ERROR);
     }
-    Wanted { file: bitmap, dir: DirBitmap::NONE }.check(request.version())
+    Wanted { file: bitmap, dir: DirBitmap::empty() }.check(request.version())
 }
 
 /// The two lengths of a fork.

@@ -46,7 +46,7 @@ impl User {
             resource: false,
             volume: self.volume,
             folder: 2,
-            bitmap: FileBitmap::NONE,
+            bitmap: FileBitmap::empty(),
             access: AccessMode(access),
             path: Path::utf8(name.as_bytes()),
         }

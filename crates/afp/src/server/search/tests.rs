@@ -42,8 +42,8 @@ impl Tree {
 }
 
 const BOTH: (FileBitmap, DirBitmap) = (FileBitmap::LONG_NAME, DirBitmap::LONG_NAME);
-const FILES: (FileBitmap, DirBitmap) = (FileBitmap::LONG_NAME, DirBitmap::NONE);
-const FOLDERS: (FileBitmap, DirBitmap) = (FileBitmap::NONE, DirBitmap::LONG_NAME);
+const FILES: (FileBitmap, DirBitmap) = (FileBitmap::LONG_NAME, DirBitmap::empty());
+const FOLDERS: (FileBitmap, DirBitmap) = (FileBitmap::empty(), DirBitmap::LONG_NAME);
 
 fn looking<'a>(
     volume: u16,
@@ -122,7 +122,7 @@ async fn names_are_found_whole_or_in_part_whatever_their_case_and_form() {
         looking(volume, BOTH, RequestBitmap::LONG_NAME, (lower, Specification::default()))
     };
     assert_eq!(find(&mut ada, long_name(b"\x8et\x8e")).await.len(), 1, "MacRoman");
-    assert_eq!(find(&mut ada, Search { folders: DirBitmap::NONE, ..long_name(b"data") }).await, [""; 0]);
+    assert_eq!(find(&mut ada, Search { folders: DirBitmap::empty(), ..long_name(b"data") }).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -255,7 +255,8 @@ async fn what_the_searcher_may_not_see_is_not_told() {
 async fn bitmaps_that_mean_nothing_are_refused() {
     let (_server, _tree, mut ada, volume) = scene();
     let all = Specification::default();
-    let nobody = looking(volume, (FileBitmap::NONE, DirBitmap::NONE), RequestBitmap::ATTRIBUTES, (all, all));
+    let nobody =
+        looking(volume, (FileBitmap::empty(), DirBitmap::empty()), RequestBitmap::ATTRIBUTES, (all, all));
     assert_eq!(ask(&mut ada, nobody).await.code, ResultCode::BITMAP_ERROR);
     for (of, bit) in [(BOTH, 9), (BOTH, 7), (FILES, 12), (FOLDERS, 10), (BOTH, 30)] {
         let unknown = looking(volume, of, RequestBitmap(1 << bit), (all, all));

@@ -115,7 +115,7 @@ fn names_are_decomposed_for_macs_and_composed_for_others() {
     afp.client.create(afp.volume, "se\u{6e}\u{303}or").unwrap();
     assert!(nfs.names(&root).unwrap().contains(&"se\u{f1}or".to_owned()));
     let of = (afp.volume, ROOT, "se\u{f1}or");
-    let (_, bytes) = afp.client.parameters(of, FileBitmap::UTF8_NAME, DirBitmap::NONE).unwrap();
+    let (_, bytes) = afp.client.parameters(of, FileBitmap::UTF8_NAME, DirBitmap::empty()).unwrap();
     assert!(bytes.ends_with("se\u{6e}\u{303}or".as_bytes()));
 }
 

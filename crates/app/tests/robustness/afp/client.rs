@@ -86,7 +86,7 @@ impl Afp {
     /// Asks for the folder that the share is: the least that a session can do.
     pub(crate) fn parameters_of_root(&mut self) {
         let (is_folder, bytes) =
-            self.client.parameters((self.volume, ROOT, ""), FileBitmap::NONE, DirBitmap::DIR_ID).unwrap();
+            self.client.parameters((self.volume, ROOT, ""), FileBitmap::empty(), DirBitmap::DIR_ID).unwrap();
         assert!(is_folder);
         assert_eq!(bytes, ROOT.to_be_bytes());
     }

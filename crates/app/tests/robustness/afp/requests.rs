@@ -121,7 +121,7 @@ fn unknown_bits_are_refused() {
             let mut afp = Afp::enter_with(port, version, "share");
             let place = Place { volume: afp.volume, folder: ROOT, path: Path::long(b"") };
             // Bit 14 of a folder has no meaning.
-            let ask = GetFileDirParms { place, files: FileBitmap::NONE, folders: DirBitmap(0x4000) };
+            let ask = GetFileDirParms { place, files: FileBitmap::empty(), folders: DirBitmap(0x4000) };
             let answer = afp.client.call(command::GET_FILE_DIR_PARMS, |w| ask.encode(w)).unwrap();
             assert_eq!(answer.code(), ResultCode::BITMAP_ERROR, "{version}");
         }

@@ -103,7 +103,7 @@ impl Scene {
     /// The lease as the server has just asked to have it; acknowledged, MS-SMB2 2.2.24.2.
     fn gives_up(&mut self) -> LeaseState {
         let Notification::Lease(told) = notification(&self.smb.notified()) else { panic!("not of a lease") };
-        assert!(told.flags.has(NotificationFlags::ACK_REQUIRED));
+        assert!(told.flags.contains(NotificationFlags::ACK_REQUIRED));
         let ack = oplock_break::Lease { key: told.key, state: told.new_state };
         let answer = self.smb.call(Command::OPLOCK_BREAK, |w| ack.encode(w));
         assert_eq!(answer.status(), Status::SUCCESS);

@@ -44,7 +44,7 @@ async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat
     let subject = Subject::of(call, &share.handle)?;
     subject.permit(wanted(access))?;
     in_its_time(call, request.reclaim)?;
-    let cause = if access.meets(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
+    let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
     subject.recall(cause).await?;
     subject.hold(call);
     let taken = take(&call.service.locks.shares, key(share, &subject), &subject, (access, deny));
@@ -96,8 +96,8 @@ fn modes(bits: u32) -> Result<Modes, Stat> {
 }
 
 fn wanted(access: Modes) -> Access {
-    let read = if access.meets(Modes::READ) { Access::READ } else { Access::NONE };
-    let write = if access.meets(Modes::WRITE) { Access::WRITE } else { Access::NONE };
+    let read = if access.intersects(Modes::READ) { Access::READ } else { Access::NONE };
+    let write = if access.intersects(Modes::WRITE) { Access::WRITE } else { Access::NONE };
     read.union(write)
 }
 

@@ -15,7 +15,7 @@ pub(super) fn of(seen: &Seen, wanted: CompletionFilter, all: &mut Vec<Change>) {
     let now = || seen.at.as_ref().map(|folders| path(folders, &change.name));
     let is_folder = change.of == Kind::Folder;
     let name = if is_folder { CompletionFilter::DIR_NAME } else { CompletionFilter::FILE_NAME };
-    if !matches!(change.what, Happened::Modified(_)) && !wanted.has(name) {
+    if !matches!(change.what, Happened::Modified(_)) && !wanted.contains(name) {
         // It came for the sake of attributes only.
         if !is_folder && is_moved(&change.what) && tells_of_moves(wanted) {
             all.extend(now().map(|name| Change { action: Action::MODIFIED, name }));
@@ -42,7 +42,7 @@ fn is_moved(what: &Happened) -> bool {
 
 /// Whether a file that moves counts as modified.
 pub(super) fn tells_of_moves(wanted: CompletionFilter) -> bool {
-    wanted.has(CompletionFilter::ATTRIBUTES) || wanted.has(CompletionFilter::CREATION)
+    wanted.contains(CompletionFilter::ATTRIBUTES) || wanted.contains(CompletionFilter::CREATION)
 }
 
 /// From the watched folder on.

@@ -74,7 +74,7 @@ impl Drop for Watched {
 impl Watch {
     fn begin(context: &Context, file: &File, request: &Request) -> Result<Self, Status> {
         let folder = Found { attributes: file.open.attributes()?, object: file.open.node().clone() };
-        let depth = match request.flags.has(Flags::WATCH_TREE) {
+        let depth = match request.flags.contains(Flags::WATCH_TREE) {
             true => Depth::Below,
             false => Depth::Entries,
         };
@@ -152,7 +152,7 @@ fn aspects(filter: CompletionFilter) -> Aspects {
         (CompletionFilter::STREAM_SIZE, Aspects::STREAM),
         (CompletionFilter::STREAM_WRITE, Aspects::STREAM),
     ];
-    let chosen = wanted.into_iter().filter(|(bit, _)| filter.has(*bit));
+    let chosen = wanted.into_iter().filter(|(bit, _)| filter.contains(*bit));
     let moves = if changes::tells_of_moves(filter) { Aspects::FILE_NAME } else { Aspects(0) };
     chosen.fold(moves, |all, (_, aspects)| all.union(aspects))
 }

@@ -34,7 +34,7 @@ pub(in crate::server) fn wanted(desired: u32) -> Result<AccessMask, Status> {
         return Err(Status::ACCESS_DENIED);
     }
     let wanted = AccessMask(desired).mapped(&GenericMapping::FILE);
-    match wanted.has(AccessMask::ACCESS_SYSTEM_SECURITY) {
+    match wanted.contains(AccessMask::ACCESS_SYSTEM_SECURITY) {
         true => Err(Status::PRIVILEGE_NOT_HELD),
         false => Ok(wanted),
     }
@@ -61,10 +61,10 @@ fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMas
     let mut more = AccessMask::NONE;
     if found.attributes.kind != Kind::Folder {
         // A script need not be executable on the host to be run by a client that reads it.
-        if by_mode.has(AccessMask::READ_DATA) {
+        if by_mode.contains(AccessMask::READ_DATA) {
             more |= AccessMask::EXECUTE;
         }
-        if by_mode.has(AccessMask::WRITE_DATA) {
+        if by_mode.contains(AccessMask::WRITE_DATA) {
             more |= AccessMask::DELETE_CHILD; // of what a file has none
         }
     }
@@ -79,7 +79,7 @@ pub(super) fn concern(granted: AccessMask) -> Concern {
     const ATTRIBUTES: AccessMask = AccessMask(
         AccessMask::READ_ATTRIBUTES.0 | AccessMask::WRITE_ATTRIBUTES.0 | AccessMask::SYNCHRONIZE.0,
     );
-    match granted.without(ATTRIBUTES) {
+    match granted.difference(ATTRIBUTES) {
         AccessMask::NONE => Concern::Attributes,
         AccessMask::READ_CONTROL => Concern::Rights,
         _ => Concern::Data,
@@ -98,7 +98,7 @@ pub(super) fn modes(granted: AccessMask, share: ShareAccess) -> (Modes, Modes) {
     if granted.0 & (AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0) != 0 {
         access = access.union(Modes::WRITE);
     }
-    if granted.has(AccessMask::DELETE) {
+    if granted.contains(AccessMask::DELETE) {
         access = access.union(Modes::DELETE);
     }
     let mut deny = Modes::NONE;
@@ -107,7 +107,7 @@ pub(super) fn modes(granted: AccessMask, share: ShareAccess) -> (Modes, Modes) {
         (ShareAccess::WRITE, Modes::WRITE),
         (ShareAccess::DELETE, Modes::DELETE),
     ] {
-        if !share.has(allows) {
+        if !share.contains(allows) {
             deny = deny.union(mode);
         }
     }

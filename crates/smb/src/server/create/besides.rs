@@ -95,5 +95,5 @@ fn parts(descriptor: &SecurityDescriptor) -> SecurityInformation {
     let has = |part: bool, flag| if part { flag } else { SecurityInformation::NONE };
     has(descriptor.owner.is_some(), SecurityInformation::OWNER)
         | has(descriptor.group.is_some(), SecurityInformation::GROUP)
-        | has(descriptor.control.has(Control::DACL_PRESENT), SecurityInformation::DACL)
+        | has(descriptor.control.contains(Control::DACL_PRESENT), SecurityInformation::DACL)
 }

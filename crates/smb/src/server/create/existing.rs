@@ -55,21 +55,21 @@ pub(super) async fn open(
     agrees(wanted, &target)?;
     let overwrites = wanted.overwrites();
     let read_only = metadata.is_readonly() && found.attributes.kind != Kind::Folder;
-    if read_only && way.via.is_none() && wanted.options().has(Options::DELETE_ON_CLOSE) {
+    if read_only && way.via.is_none() && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
     let granted = grant(wanted, max, read_only, overwrites)?;
     if overwrites && !is_stream {
         keeps_attributes(wanted, metadata.dos)?;
     }
-    if !target.is_there && !max.has(AccessMask::WRITE_DATA) {
+    if !target.is_there && !max.contains(AccessMask::WRITE_DATA) {
         return Err(Status::ACCESS_DENIED.into());
     }
     leases::check_key(context, wanted, Some(&Of::stream(volume, found.object.id(), target.stream.clone())))?;
     let via = via::open(context, volume, wanted, way, granted).await?;
     let of_file = via::without_names(granted, via.as_ref());
     let (access, deny) = access::modes(of_file, wanted.request.share_access);
-    let removes = wanted.options().has(Options::DELETE_ON_CLOSE) && via.is_none();
+    let removes = wanted.options().contains(Options::DELETE_ON_CLOSE) && via.is_none();
     let options = OpenOptions {
         stream: target.stream.clone(),
         access,
@@ -163,7 +163,7 @@ fn fits(
     leads_to: impl FnOnce() -> Result<Option<Found>, Status>,
 ) -> Result<(), Status> {
     let folder = kind == Kind::Folder;
-    let wants_folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
+    let wants_folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
     if wants_folder && !folder {
         let leads_to = if kind == Kind::Link { leads_to()? } else { None };
         return match leads_to.is_some_and(|found| found.attributes.kind == Kind::Folder) {
@@ -171,7 +171,7 @@ fn fits(
             false => Err(Status::NOT_A_DIRECTORY),
         };
     }
-    let wants_file = wanted.options().has(Options::NON_DIRECTORY_FILE) || wanted.path.data;
+    let wants_file = wanted.options().contains(Options::NON_DIRECTORY_FILE) || wanted.path.data;
     if wants_file && folder && !is_stream {
         return Err(Status::FILE_IS_A_DIRECTORY);
     }
@@ -189,16 +189,16 @@ fn grant(
     overwrites: bool,
 ) -> Result<AccessMask, Status> {
     const WRITES: AccessMask = AccessMask(AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0);
-    let max = if read_only { max.without(WRITES) } else { max };
-    let mut asked = wanted.access.without(AccessMask::MAXIMUM_ALLOWED);
-    if wanted.access.has(AccessMask::MAXIMUM_ALLOWED) {
+    let max = if read_only { max.difference(WRITES) } else { max };
+    let mut asked = wanted.access.difference(AccessMask::MAXIMUM_ALLOWED);
+    if wanted.access.contains(AccessMask::MAXIMUM_ALLOWED) {
         asked |= max;
     }
     let mut needed = asked;
     if overwrites {
         needed |= AccessMask::WRITE_DATA;
     }
-    match needed.without(max) {
+    match needed.difference(max) {
         AccessMask(0) => Ok(asked),
         _ => Err(Status::ACCESS_DENIED),
     }

@@ -44,10 +44,10 @@ enum Last {
 impl Last {
     fn of(context: &Context, wanted: &Wanted<'_>) -> Self {
         let (access, options) = (wanted.access, wanted.options());
-        let removes = access.has(AccessMask::DELETE) || options.has(Options::DELETE_ON_CLOSE);
+        let removes = access.contains(AccessMask::DELETE) || options.contains(Options::DELETE_ON_CLOSE);
         let uses_data = access.0 & DATA.0 != 0 || wanted.overwrites();
-        let changes = access.without(LOOKS) != AccessMask::NONE;
-        if options.has(Options::OPEN_REPARSE_POINT) || wanted.disposition() == Disposition::CREATE {
+        let changes = access.difference(LOOKS) != AccessMask::NONE;
+        if options.contains(Options::OPEN_REPARSE_POINT) || wanted.disposition() == Disposition::CREATE {
             return Self::Itself;
         }
         match wanted.path.stream {

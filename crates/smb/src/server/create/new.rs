@@ -34,8 +34,8 @@ pub(super) async fn make(
     if matches!(wanted.disposition(), Disposition::OPEN | Disposition::OVERWRITE) {
         return Err(Status::OBJECT_NAME_NOT_FOUND.into());
     }
-    let read_only = FileAttributes(wanted.request.file_attributes).has(FileAttributes::READONLY);
-    if read_only && wanted.options().has(Options::DELETE_ON_CLOSE) {
+    let read_only = FileAttributes(wanted.request.file_attributes).contains(FileAttributes::READONLY);
+    if read_only && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
     if tree.read_only {
@@ -45,7 +45,7 @@ pub(super) async fn make(
     leases::check_key(context, wanted, None)?;
     let caller = &wanted.actor.caller;
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
-    let folder = wanted.options().has(Options::DIRECTORY_FILE) || wanted.path.folder;
+    let folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
     let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
     let besides = Besides::of(&wanted.asked, context.is_mac())?;
     besides.may_own(caller)?;
@@ -58,14 +58,14 @@ pub(super) async fn make(
     };
     describe(volume, wanted, &made.found, folder)?;
     // Who makes a file may do everything with it, whatever its mode will say.
-    let granted = match wanted.access.has(AccessMask::MAXIMUM_ALLOWED) {
+    let granted = match wanted.access.contains(AccessMask::MAXIMUM_ALLOWED) {
         true => AccessMask::FILE_ALL,
         false => wanted.access,
     };
     let via = via::open(context, volume, wanted, way, granted).await?;
     let of_file = via::without_names(granted, via.as_ref());
     let (access, deny) = access::modes(of_file, wanted.request.share_access);
-    let removes = wanted.options().has(Options::DELETE_ON_CLOSE) && via.is_none();
+    let removes = wanted.options().contains(Options::DELETE_ON_CLOSE) && via.is_none();
     let options = OpenOptions {
         stream: target.stream.clone(),
         access,

@@ -26,7 +26,7 @@ pub(super) fn names(
     let Some(via) = way.via.as_ref().filter(|_| wanted.path.stream.is_none()) else { return Ok(max) };
     let (caller, link) = (&wanted.actor.caller, via.found.as_ref().ok_or(Status::OBJECT_NAME_NOT_FOUND)?);
     let of_link = access::maximal(volume, tree, caller, link, Some(&via.parent(caller)?))?;
-    Ok(max.without(AccessMask::DELETE) | AccessMask(of_link.0 & AccessMask::DELETE.0))
+    Ok(max.difference(AccessMask::DELETE) | AccessMask(of_link.0 & AccessMask::DELETE.0))
 }
 
 /// Opens the link, too, if the client may move or remove it.
@@ -39,7 +39,7 @@ pub(super) async fn open(
 ) -> Result<Option<Via>, Missed> {
     let Some(via) = way.via.as_ref().filter(|_| wanted.path.stream.is_none()) else { return Ok(None) };
     let link = via.found.as_ref().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-    if !granted.has(AccessMask::DELETE) {
+    if !granted.contains(AccessMask::DELETE) {
         return Ok(Some(Via { id: link.attributes.id, open: None }));
     }
     let parent = via.parent(&wanted.actor.caller)?;
@@ -47,7 +47,7 @@ pub(super) async fn open(
         stream: Stream::Data,
         place: Some(Beside { folder: &parent.object, name: &via.name }),
         granted: true,
-        remove_on_close: wanted.options().has(Options::DELETE_ON_CLOSE),
+        remove_on_close: wanted.options().contains(Options::DELETE_ON_CLOSE),
         ..OpenOptions::data(Modes::DELETE)
     };
     let open = once_others_let(context, volume.open(&wanted.actor, link, options)).await?;
@@ -56,5 +56,5 @@ pub(super) async fn open(
 
 /// The rights that concern the file itself.
 pub(super) fn without_names(granted: AccessMask, via: Option<&Via>) -> AccessMask {
-    if via.is_some() { granted.without(AccessMask::DELETE) } else { granted }
+    if via.is_some() { granted.difference(AccessMask::DELETE) } else { granted }
 }

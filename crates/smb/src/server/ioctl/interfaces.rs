@@ -16,7 +16,7 @@ const MAX_ADDRESSES: usize = 64;
 pub(super) fn query(asked: &Asked<'_>) -> Result<Output, Failure> {
     asked.without_file()?;
     let negotiated = asked.context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
-    if !negotiated.server_capabilities.has(Capabilities::MULTI_CHANNEL) {
+    if !negotiated.server_capabilities.contains(Capabilities::MULTI_CHANNEL) {
         return Err(Status::NOT_SUPPORTED.into());
     }
     let all = interfaces(asked.context);

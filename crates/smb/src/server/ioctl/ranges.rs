@@ -70,7 +70,7 @@ pub(super) async fn allocated(asked: &Asked<'_>, open: &Open) -> Result<Output, 
     let room = asked.room() / AllocatedRange::LEN;
     let (ranges, more) = if left == 0 {
         (Vec::new(), false)
-    } else if !facts.file_attributes().has(FileAttributes::SPARSE_FILE) {
+    } else if !facts.file_attributes().contains(FileAttributes::SPARSE_FILE) {
         (vec![(offset, left)], false)
     } else {
         let found = file.open.allocated(offset, left, room.clamp(1, MAX_RANGES)).await?;

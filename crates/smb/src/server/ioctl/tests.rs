@@ -139,7 +139,7 @@ async fn a_negotiation_that_was_tampered_with_ends_the_connection() {
     );
     let agreed = ada.client.agreed.as_ref().unwrap().capabilities;
     assert_eq!(response.capabilities, agreed.0);
-    assert!(!agreed.has(Capabilities::DIRECTORY_LEASING));
+    assert!(!agreed.contains(Capabilities::DIRECTORY_LEASING));
     let newer = ValidateRequest { dialects: vec![0x0302, 0x0311], ..honest };
     let mut w = Writer::new();
     newer.encode(&mut w);

@@ -132,7 +132,7 @@ async fn a_listing_tells_a_mac_access_mode_fork_and_finder_info() {
     assert_eq!(plain.version, Version::V2 { has_no_xattrs: true });
     assert_eq!((plain.mode, plain.resource_fork_len), (0o100_644, 0));
     let writes = AccessMask::READ_DATA | AccessMask::WRITE_DATA | AccessMask::DELETE;
-    assert!(plain.maximal_access.has(writes) && !plain.maximal_access.has(AccessMask::WRITE_OWNER));
+    assert!(plain.maximal_access.contains(writes) && !plain.maximal_access.contains(AccessMask::WRITE_OWNER));
 
     streams::put(&mut ada, "rich:AFP_Resource", b"fork").await;
     streams::put(&mut ada, "rich:AFP_AfpInfo", &streams::info(b"TEXTttxt")).await;
@@ -145,7 +145,7 @@ async fn a_listing_tells_a_mac_access_mode_fork_and_finder_info() {
         User::with(&service, &crate::client::Offer::default(), crate::server::testing::BOB, "share").await;
     introduces_itself(&mut bob, NEW).await;
     let access = entry(&mut bob, "plain").await.mac.unwrap().maximal_access;
-    assert!(access.has(AccessMask::READ_DATA) && !access.has(AccessMask::WRITE_DATA));
+    assert!(access.contains(AccessMask::READ_DATA) && !access.contains(AccessMask::WRITE_DATA));
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn a_mode_that_is_not_the_whole_truth_is_not_told() {
     volume.set_acl(&vfs::Actor::new(vfs::Caller::root(), party), &found, &change).unwrap();
     let seen = entry(&mut ada, "notes").await.mac.unwrap();
     assert_eq!(seen.mode, 0);
-    assert!(!seen.maximal_access.has(AccessMask::WRITE_DATA));
+    assert!(!seen.maximal_access.contains(AccessMask::WRITE_DATA));
 }
 
 #[tokio::test]
@@ -173,9 +173,9 @@ async fn names_with_a_dot_are_marked_as_hidden() {
     let service = service();
     let mut ada = User::new(&service).await;
     let opened = ada.open(".profile", |_| ()).await.unwrap();
-    assert!(FileAttributes(opened.info.file_attributes).has(FileAttributes::HIDDEN));
+    assert!(FileAttributes(opened.info.file_attributes).contains(FileAttributes::HIDDEN));
     let seen = listed(&mut ada, Form::IdBoth, FileClass::ID_BOTH_DIRECTORY, "*").await;
-    let hidden = |entry: &&Listed| entry.facts.attributes.has(FileAttributes::HIDDEN);
+    let hidden = |entry: &&Listed| entry.facts.attributes.contains(FileAttributes::HIDDEN);
     let names: Vec<String> = seen.iter().filter(hidden).map(|e| String::from_utf16_lossy(&e.name)).collect();
     assert_eq!(names, [".profile"]);
 }

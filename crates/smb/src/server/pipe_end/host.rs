@@ -130,7 +130,7 @@ impl PipeHost for Host {
                     What::File(file) => String::from_utf16_lossy(&file.opened_as()),
                     What::Pipe(pipe) => format!("\\PIPE\\{}", pipe.name()),
                 };
-                let has = |right, bit| if open.granted.has(right) { bit } else { 0 };
+                let has = |right, bit| if open.granted.contains(right) { bit } else { 0 };
                 all.push(OpenFile {
                     id: open.key.volatile as u32,
                     permissions: has(AccessMask::READ_DATA, 1)

@@ -19,7 +19,7 @@ pub(super) fn answer(open: &Open, file: &File, request: &Request<'_>) -> Outcome
     open.require(AccessMask::READ_EA)?;
     let all = extended_attributes::of(file.open.volume(), &file.open.found()?)?;
     let room = request.output_buffer_length as usize;
-    let single = request.flags.has(Flags::RETURN_SINGLE_ENTRY);
+    let single = request.flags.contains(Flags::RETURN_SINGLE_ENTRY);
     if !request.input.is_empty() {
         let wanted = named(&all, request.input)?;
         let (data, count) = fill(wanted.iter().cloned(), room, single);
@@ -45,7 +45,7 @@ fn first(file: &File, all: &[Xattr], request: &Request<'_>) -> Result<usize, Sta
     if all.is_empty() {
         return Err(Status::NO_EAS_ON_FILE);
     }
-    if request.flags.has(Flags::INDEX_SPECIFIED) {
+    if request.flags.contains(Flags::INDEX_SPECIFIED) {
         // Counted from 1.
         let index = request.additional_information as usize;
         return match index.checked_sub(1) {
@@ -54,7 +54,7 @@ fn first(file: &File, all: &[Xattr], request: &Request<'_>) -> Result<usize, Sta
             _ => Err(Status::NONEXISTENT_EA_ENTRY),
         };
     }
-    let first = match request.flags.has(Flags::RESTART_SCAN) {
+    let first = match request.flags.contains(Flags::RESTART_SCAN) {
         true => 0,
         false => file.ea_cursor.load(Ordering::Relaxed),
     };

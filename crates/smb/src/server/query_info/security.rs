@@ -18,7 +18,7 @@ pub(super) fn answer(context: &Context, open: &Open, request: &Request<'_>) -> O
     if parts != SecurityInformation::NONE {
         open.require(AccessMask::READ_CONTROL)?; // nothing at all is told to everybody
     }
-    if parts.has(SecurityInformation::SACL) {
+    if parts.contains(SecurityInformation::SACL) {
         return Err(Status::ACCESS_DENIED.into()); // no open has ACCESS_SYSTEM_SECURITY
     }
     let acl = file.open.volume().acl(&file.open.found()?)?;

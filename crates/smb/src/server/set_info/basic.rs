@@ -69,9 +69,9 @@ fn show_changed(file: &File, time: NtTime) -> Result<(), Status> {
 fn check(kind: Kind, basic: &Basic) -> Result<(), Status> {
     let times = [basic.creation_time, basic.last_access_time, basic.last_write_time, basic.change_time];
     let misfits = match kind {
-        Kind::Folder => basic.attributes.has(FileAttributes::TEMPORARY),
+        Kind::Folder => basic.attributes.contains(FileAttributes::TEMPORARY),
         Kind::Link => false, // of one that leads to a folder the client was told that it is a folder
-        _ => basic.attributes.has(FileAttributes::DIRECTORY),
+        _ => basic.attributes.contains(FileAttributes::DIRECTORY),
     };
     match misfits || !times.iter().all(|time| time.is_valid()) {
         true => Err(Status::INVALID_PARAMETER),

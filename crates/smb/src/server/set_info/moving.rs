@@ -42,9 +42,9 @@ impl From<TargetEx> for Wanted {
         Self {
             name: target.name,
             root: target.root_directory,
-            replaces: target.flags.has(RenameFlags::REPLACE_IF_EXISTS),
-            posix: target.flags.has(RenameFlags::POSIX_SEMANTICS),
-            even_read_only: target.flags.has(RenameFlags::IGNORE_READONLY_ATTRIBUTE),
+            replaces: target.flags.contains(RenameFlags::REPLACE_IF_EXISTS),
+            posix: target.flags.contains(RenameFlags::POSIX_SEMANTICS),
+            even_read_only: target.flags.contains(RenameFlags::IGNORE_READONLY_ATTRIBUTE),
         }
     }
 }
@@ -201,7 +201,8 @@ async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<()
         }
     }
     let open = volume.state().opens(Some(to.object.id()), usize::MAX);
-    let held = open.iter().any(|open| open.access.meets(Modes::DELETE) || open.deny.meets(Modes::WRITE));
+    let held =
+        open.iter().any(|open| open.access.intersects(Modes::DELETE) || open.deny.intersects(Modes::WRITE));
     if held { Err(Status::SHARING_VIOLATION) } else { Ok(()) }
 }
 
@@ -235,7 +236,7 @@ async fn may_replace(
     }
     volume.recall_handles(&context.actor()?, &there.object).await;
     let opens = volume.state().opens(Some(there.object.id()), usize::MAX);
-    let is_denied = opens.iter().any(|open| open.deny.meets(Modes::DELETE));
+    let is_denied = opens.iter().any(|open| open.deny.intersects(Modes::DELETE));
     if is_denied { Err(Status::ACCESS_DENIED) } else { Ok(()) }
 }
 

@@ -12,7 +12,7 @@ use crate::wire::security::AccessMask;
 /// FileDispositionInformationEx. A removal "as POSIX does it" waits for the others like any other: names that are gone
 /// while the file is open are not for us to promise (the file system does not claim to support it).
 pub(super) async fn set_ex(open: &Open, file: &File, flags: Flags) -> Result<(), Status> {
-    set(open, file, flags.has(Flags::DELETE), flags.has(Flags::IGNORE_READONLY_ATTRIBUTE)).await
+    set(open, file, flags.contains(Flags::DELETE), flags.contains(Flags::IGNORE_READONLY_ATTRIBUTE)).await
 }
 
 /// Whether the file, or the stream, is to go.

@@ -15,13 +15,13 @@ use crate::wire::set_info::Request;
 pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -> Result<(), Failure> {
     let file = open.file()?;
     let parts = SecurityInformation(request.additional_information);
-    if parts.has(SecurityInformation::SACL) {
+    if parts.contains(SecurityInformation::SACL) {
         return Err(Status::PRIVILEGE_NOT_HELD.into());
     }
-    if parts.has_any(SecurityInformation::OWNER | SecurityInformation::GROUP) {
+    if parts.intersects(SecurityInformation::OWNER | SecurityInformation::GROUP) {
         open.require(AccessMask::WRITE_OWNER)?;
     }
-    if parts.has(SecurityInformation::DACL) {
+    if parts.contains(SecurityInformation::DACL) {
         open.require(AccessMask::WRITE_DAC)?;
     }
     let mut descriptor = SecurityDescriptor::decode(request.data).map_err(|malformed| {
@@ -37,7 +37,7 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
     if change != AclChange::default() {
         give(context, file, &change).await?;
     }
-    let mode = sent.mode.filter(|_| parts.has(SecurityInformation::DACL));
+    let mode = sent.mode.filter(|_| parts.contains(SecurityInformation::DACL));
     match mode {
         Some(mode) if mode != file.open.attributes()?.mode & 0o777 => set_mode(file, mode).await,
         _ => Ok(()),

@@ -36,7 +36,7 @@ async fn where_the_server_requires_encryption_nothing_else_is_served() {
     for dialect in [Dialect::SMB_3_0, Dialect::SMB_3_0_2, Dialect::SMB_3_1_1] {
         let mut client = connect(&service, &Offer::of(dialect)).await;
         let session = client.log_in(&who(ADA), NEW).await.unwrap();
-        assert!(session.flags.has(SessionFlags::ENCRYPT_DATA));
+        assert!(session.flags.contains(SessionFlags::ENCRYPT_DATA));
         let enter = || tree_connect("share").on(session.id, 0);
         assert_eq!(status(&mut client, enter(), How::Signed(&session)).await, Some(Status::ACCESS_DENIED));
         assert_eq!(status(&mut client, enter(), How::Sealed(&session)).await, Some(Status::SUCCESS));
@@ -49,7 +49,7 @@ async fn where_encryption_is_off_none_is_agreed_on() {
     for dialect in [Dialect::SMB_3_0, Dialect::SMB_3_1_1] {
         let mut client = connect(&service, &Offer::of(dialect)).await;
         let agreed = client.agreed.clone().unwrap();
-        assert!(!agreed.capabilities.has(crate::wire::Capabilities::ENCRYPTION));
+        assert!(!agreed.capabilities.contains(crate::wire::Capabilities::ENCRYPTION));
         let session = client.log_in(&who(ADA), NEW).await.unwrap();
         let refused = tree_connect("sealed").on(session.id, 0);
         assert_eq!(status(&mut client, refused, How::Signed(&session)).await, Some(Status::ACCESS_DENIED));

@@ -131,7 +131,7 @@ async fn nobody_in_particular_enters_the_pipes_and_no_folder() {
     let service = service();
     let mut client = connect(&service, &Offer::default()).await;
     let session = client.log_in(&Credentials::new("", ""), NEW).await.unwrap();
-    assert!(session.flags.has(SessionFlags::IS_NULL));
+    assert!(session.flags.contains(SessionFlags::IS_NULL));
     let pipes = tree_connect("IPC$").on(session.id, 0);
     assert_eq!(status(&mut client, pipes, How::Plain).await, Some(Status::SUCCESS));
     for share in ["share", "guests"] {
@@ -149,7 +149,7 @@ async fn a_guest_enters_where_guests_may() {
     });
     let mut client = connect(&service, &Offer::default()).await;
     let session = client.log_in(&Credentials::new("somebody", "x"), NEW).await.unwrap();
-    assert!(session.flags.has(SessionFlags::IS_GUEST));
+    assert!(session.flags.contains(SessionFlags::IS_GUEST));
     for (share, expected) in [("guests", Status::SUCCESS), ("share", Status::ACCESS_DENIED)] {
         let enter = tree_connect(share).on(session.id, 0);
         assert_eq!(status(&mut client, enter, How::Plain).await, Some(expected), "{share}");

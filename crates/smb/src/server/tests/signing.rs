@@ -11,7 +11,7 @@ async fn where_the_server_requires_signatures_a_request_without_one_is_refused()
     for dialect in [Dialect::SMB_2_0_2, Dialect::SMB_3_0, Dialect::SMB_3_1_1] {
         let mut ada = User::speaking(&service, dialect).await;
         let mode = ada.client.agreed.as_ref().unwrap().security_mode;
-        assert!(mode.has(SecurityMode::SIGNING_REQUIRED));
+        assert!(mode.contains(SecurityMode::SIGNING_REQUIRED));
         let request = echo().on(ada.session.id, ada.tree);
         let answer = ada.client.call(request, How::Plain).await.unwrap();
         assert_eq!((answer.status(), answer.proof), (Status::ACCESS_DENIED, Proof::Signed));

@@ -212,7 +212,7 @@ fn fixed(form: Form, entry: &Entry<'_>, name_len: u32) -> Fixed {
     put(&mut out, 48, facts.allocation_size.to_le_bytes());
     put(&mut out, 56, facts.attributes.0.to_le_bytes());
     put(&mut out, 60, name_len.to_le_bytes());
-    let is_reparse_point = facts.attributes.has(FileAttributes::REPARSE_POINT);
+    let is_reparse_point = facts.attributes.contains(FileAttributes::REPARSE_POINT);
     if let Some(mac) = entry.mac.filter(|_| form == Form::IdBothMac) {
         mac.put(&mut out);
     } else if form.has_ea_size() {
@@ -281,7 +281,7 @@ fn listed(form: Form, bytes: &[u8]) -> Result<Listed, Malformed> {
     }
     let mut facts = facts(&mut at(8)?)?;
     let name = text::units(&mut name, at(60)?.u32_le()? as usize)?;
-    let is_reparse_point = facts.attributes.has(FileAttributes::REPARSE_POINT);
+    let is_reparse_point = facts.attributes.contains(FileAttributes::REPARSE_POINT);
     let tag_at = if form.has_reparse_tag() { 68 } else { 64 };
     if is_reparse_point && form.has_ea_size() {
         facts.reparse_tag = at(tag_at)?.u32_le()?;

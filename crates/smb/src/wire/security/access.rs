@@ -68,7 +68,7 @@ impl AccessMask {
             (Self::GENERIC_EXECUTE, mapping.execute),
             (Self::GENERIC_ALL, mapping.all),
         ];
-        let stand_for = rights.into_iter().filter(|(generic, _)| self.has(*generic));
-        stand_for.fold(self.without(Self::GENERIC), |mask, (_, specific)| mask | specific)
+        let stand_for = rights.into_iter().filter(|(generic, _)| self.contains(*generic));
+        stand_for.fold(self.difference(Self::GENERIC), |mask, (_, specific)| mask | specific)
     }
 }

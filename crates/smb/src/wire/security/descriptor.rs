@@ -73,13 +73,13 @@ impl SecurityDescriptor {
         }
         r.skip(1)?;
         let control = Control(r.u16_le()?);
-        if !control.has(Control::SELF_RELATIVE) {
+        if !control.contains(Control::SELF_RELATIVE) {
             return Err(Malformed("security descriptor with pointers"));
         }
         let (owner, group) = (part(bytes, r.u32_le()?)?, part(bytes, r.u32_le()?)?);
         let (sacl, dacl) = (part(bytes, r.u32_le()?)?, part(bytes, r.u32_le()?)?);
         let acl = |part: Option<Reader<'_>>, present| {
-            part.filter(|_| control.has(present)).map(|mut r| Acl::decode(&mut r)).transpose()
+            part.filter(|_| control.contains(present)).map(|mut r| Acl::decode(&mut r)).transpose()
         };
         Ok(Self {
             control,

@@ -127,7 +127,7 @@ async fn a_length_is_set_by_exactly_one_bit_of_the_fork_that_is_open() {
     let fork = ada.open("notes", BOTH).await.unwrap();
     let data = FileBitmap::DATA_LENGTH;
     for bitmap in [
-        FileBitmap::NONE,
+        FileBitmap::empty(),
         FileBitmap::ATTRIBUTES,
         FileBitmap::RESOURCE_LENGTH,
         FileBitmap::EXTENDED_RESOURCE_LENGTH,

@@ -170,7 +170,7 @@ async fn attributes_wait_until_what_is_cached_elsewhere_is_written() {
     let holder = tokio::spawn(async {
         let mut holder = holder;
         let notice = holder.notices.recv().await.unwrap();
-        assert!(!notice.to.meets(Caching::WRITE) && notice.to.meets(Caching::READ));
+        assert!(!notice.to.intersects(Caching::WRITE) && notice.to.intersects(Caching::READ));
         tokio::time::sleep(Duration::from_millis(200)).await;
         holder.lease.acknowledge(notice.to).unwrap();
         holder

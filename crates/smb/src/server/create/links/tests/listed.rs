@@ -78,7 +78,7 @@ async fn a_link_is_listed_as_a_reparse_point_and_one_to_a_folder_as_a_directory_
         let tag = ask(&mut ada, opened.file, FileClass::ATTRIBUTE_TAG, AttributeTag::decode).await.unwrap();
         assert_eq!((tag.attributes, tag.reparse_tag), (attributes, SYMLINK), "{name}");
         let standard = ask(&mut ada, opened.file, FileClass::STANDARD, Standard::decode).await.unwrap();
-        assert_eq!(standard.directory, attributes.has(FileAttributes::DIRECTORY), "{name}");
+        assert_eq!(standard.directory, attributes.contains(FileAttributes::DIRECTORY), "{name}");
     }
 }
 
