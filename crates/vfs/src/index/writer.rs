@@ -59,11 +59,13 @@ impl Drop for Core {
     }
 }
 
+type Tenants = HashMap<(TypeId, VolumeTag), Arc<dyn Tenant>>;
+
 /// What callers and the writer share.
 pub(super) struct Books {
     pub(super) store: Store,
     pub(super) options: Options,
-    tenants: Mutex<HashMap<(TypeId, VolumeTag), Arc<dyn Tenant>>, rank::IndexTenants>,
+    tenants: Mutex<Tenants, rank::IndexTenants>,
     /// Rows of all tenants that are not on the disk yet.
     waiting: AtomicUsize,
     /// One batch at a time, or an older change of a row could overwrite a newer one.

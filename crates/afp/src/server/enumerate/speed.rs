@@ -41,7 +41,7 @@ fn share(folder: &std::path::Path, index: &Index) -> Arc<Share> {
         let place = Some(Beside { folder: &root.object, name: name.as_bytes() });
         volume.change_metadata(&actor, &made, place, |metadata| metadata.set_finder_info(info)).unwrap();
     }
-    let catalogue = Catalogue::open(&index, index.volume("big").unwrap(), root.object.key()).unwrap();
+    let catalogue = Catalogue::open(index, index.volume("big").unwrap(), root.object.key()).unwrap();
     Share::new("big", (volume, catalogue), [7; 16], Time::default(), ShareOptions::default())
 }
 
