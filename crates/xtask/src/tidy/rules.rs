@@ -46,6 +46,26 @@ const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
     ("crates/smb/src/server/pipe_end/host.rs", "the server's SID is made of its GUID"),
 ];
 
+/// What only one protocol's clients know: each protocol keeps these on top of what `vfs` offers to all. `vfs` exports no such
+/// names, except in `mac`, which describes formats on the disk.
+const TENANTS_WORDS: &[&str] = &[
+    "appl",
+    "bundle",
+    "catalog",
+    "catalogue",
+    "cnid",
+    "desktop",
+    "disk",
+    "disks",
+    "ea",
+    "eas",
+    "icon",
+    "peer",
+    "peers",
+];
+/// Names with such a word in another meaning.
+const OTHER_MEANING: &[&str] = &["DiskCalls", "disk_calls"];
+
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !source.is_test() {
@@ -61,6 +81,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     }
     if source.path.starts_with("crates/vfs/src/") && !source.is_test() {
         no_protocol(source, &mut findings);
+        no_tenants(source, &mut findings);
         one_door_to_the_disk(source, &mut findings);
     }
     findings
@@ -165,6 +186,43 @@ fn no_protocol(source: &Source, findings: &mut Vec<Finding>) {
             findings.push(finding(source, token.line, what));
         }
     }
+}
+
+fn no_tenants(source: &Source, findings: &mut Vec<Finding>) {
+    if source.path.starts_with("crates/vfs/src/mac/") {
+        return;
+    }
+    for token in exported(source).filter(|token| !OTHER_MEANING.contains(&token.text.as_str())) {
+        if let Some(word) = words(&token.text).iter().find(|word| TENANTS_WORDS.contains(&word.as_str())) {
+            let what = format!(
+                "`{}` is about one protocol's clients ({word}): it belongs to that crate",
+                token.text
+            );
+            findings.push(finding(source, token.line, what));
+        }
+    }
+}
+
+/// The names that items with a plain `pub` declare or re-export.
+fn exported(source: &Source) -> impl Iterator<Item = &Token> {
+    const ITEMS: &[&str] = &["const", "enum", "fn", "mod", "static", "struct", "trait", "type", "use"];
+    const BEFORE_FN: &[&str] = &["async", "const", "unsafe"];
+    let tokens = &source.tokens;
+    let is =
+        move |at: usize, of: &[&str]| tokens.get(at).is_some_and(|token| of.contains(&token.text.as_str()));
+    let public =
+        (0..tokens.len()).filter(move |at| is(*at, &["pub"]) && is(*at + 1, &[ITEMS, BEFORE_FN].concat()));
+    public.flat_map(move |at| {
+        let mut item = at + 1;
+        while is(item, BEFORE_FN) && is(item + 1, &["async", "fn", "unsafe"]) {
+            item += 1;
+        }
+        let names = &tokens[item + 1..];
+        match is(item, &["use"]) {
+            true => names.split(|token| token.text == ";").next().unwrap_or(&[]),
+            false => names.get(..1).unwrap_or(&[]),
+        }
+    })
 }
 
 fn one_door_to_the_disk(source: &Source, findings: &mut Vec<Finding>) {
@@ -309,6 +367,25 @@ mod tests {
             "fn netatalk() -> &'static str { \"AFP_AfpInfo\" } // as SMB sees it\nfn transform() {}";
         assert_eq!(findings("crates/vfs/src/mac/mod.rs", on_disk), [""; 0]);
         assert_eq!(findings("crates/nfs/src/server/mod.rs", "fn nfs_handle() {}"), [""; 0]);
+    }
+
+    #[test]
+    fn vfs_exports_nothing_about_one_protocols_clients() {
+        let exports = [
+            "pub struct Ea;",
+            "pub use old_attributes::{EaChange, Kept};",
+            "pub const DISKS: &[u8] = b\"\";",
+            "impl Volume { pub async fn used_by_bundle() {} }",
+            "pub mod desktop;",
+            "pub const fn catalog_id() {}",
+        ];
+        for code in exports {
+            assert_eq!(findings("crates/vfs/src/lib.rs", code).len(), 1, "{code}");
+            assert_eq!(findings("crates/smb/src/lib.rs", code), [""; 0]);
+        }
+        let fine = "pub use pool::{DiskCalls, disk_calls}; pub(crate) fn disk() {} fn ea() {} pub struct Idea { disk: u8 }";
+        assert_eq!(findings("crates/vfs/src/lib.rs", fine), [""; 0]);
+        assert_eq!(findings("crates/vfs/src/mac/netatalk.rs", "pub struct Ea;"), [""; 0]);
     }
 
     #[test]
