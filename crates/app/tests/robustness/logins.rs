@@ -67,11 +67,14 @@ fn found(filter: &PikeVM, line: &str) -> Option<String> {
 
 /// The lines about logins, once there are so many.
 fn login_lines(top: &Path, count: usize) -> Vec<String> {
+    lines(top, " login: ", count)
+}
+
+fn lines(top: &Path, of: &str, count: usize) -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let log = std::fs::read_to_string(top.join("log")).unwrap();
-        let lines: Vec<String> =
-            log.lines().filter(|line| line.contains(" login: ")).map(str::to_owned).collect();
+        let lines: Vec<String> = log.lines().filter(|line| line.contains(of)).map(str::to_owned).collect();
         if lines.len() >= count {
             return lines;
         }
@@ -115,4 +118,20 @@ fn the_log_has_a_line_for_each_login_and_the_filter_of_the_docs_finds_those_that
             assert_eq!(found(&filter, form), expected, "{form}");
         }
     }
+}
+
+/// As docs/logs.md has it.
+#[test]
+fn the_log_has_a_line_for_each_operation_if_its_filter_lets_them_pass() {
+    let (top, share) = folder();
+    let server = Server::start_with_log("info,fourfold::operation=debug", top.path(), &share);
+    let mut client = Client::mount(server.port);
+    let root = client.root.clone();
+    assert!(client.lookup(&root, "none").is_err());
+    let lines = lines(top.path(), " fourfold::operation: ended ", 2);
+    let lookup = lines.iter().find(|line| line.contains("command=\"LOOKUP\"")).unwrap();
+    let (head, rest) = lookup.split_once(" port=").unwrap();
+    assert!(head.ends_with(" DEBUG fourfold::operation: ended protocol=\"nfs\" address=127.0.0.1"), "{head}");
+    let expected = "user=\"uid 1000\" share=\"share\" command=\"LOOKUP\" result=\"NOENT\" micros=";
+    assert!(rest.split_once(' ').unwrap().1.starts_with(expected), "{rest}");
 }

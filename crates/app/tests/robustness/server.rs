@@ -152,6 +152,13 @@ impl Server {
         Self::run_program(program, top, &[&folder, "--nfs-port", "0"])
     }
 
+    /// As [`Server::start`], with this filter of the log.
+    pub(crate) fn start_with_log(filter: &str, top: &Path, share: &Path) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program.env("FOURFOLD_LOG", filter);
+        Self::run_program(program, top, &[&format!("share={}", share.display()), "--nfs-port", "0"])
+    }
+
     fn run_program(mut program: Command, top: &Path, words: &[&str]) -> Self {
         let log = File::options().create(true).append(true).open(top.join("log")).unwrap();
         let mut child = program
