@@ -62,7 +62,7 @@ impl Request {
     }
 }
 
-/// What is known of where a message comes from.
+/// What the client knows about the sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// Nothing.
@@ -84,9 +84,9 @@ pub struct Answer {
     pub header: Header,
     /// All of it, from its header on.
     pub message: Vec<u8>,
-    /// Who has made it.
+    /// What proves who made it.
     pub proof: Proof,
-    /// How many came before it in its frame.
+    /// How many messages precede it in its frame.
     pub position: usize,
 }
 

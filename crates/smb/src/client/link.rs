@@ -24,7 +24,7 @@ impl Tcp {
     /// Connects.
     ///
     /// # Errors
-    /// Nobody is there.
+    /// The server does not accept the connection.
     pub async fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;

@@ -27,7 +27,7 @@ const FLAGS: u32 = ntlm_flags::UNICODE
     | ntlm_flags::KEY_EXCH
     | ntlm_flags::KEY_56;
 
-/// Who logs in. No name is nobody in particular.
+/// The credentials of a login. An empty user name is an anonymous login.
 #[derive(Debug, Clone)]
 pub struct Credentials {
     /// The account.
@@ -37,7 +37,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Somebody with a password.
+    /// A user with a password.
     pub fn new(user: &str, password: &str) -> Self {
         Self { user: user.into(), password: password.into() }
     }
@@ -51,7 +51,7 @@ pub enum SetUp<'a> {
         /// The session that it replaces.
         previous: u64,
     },
-    /// The same session, for longer or for somebody else.
+    /// The same session: extends the login, or changes its user.
     Again(&'a Session),
     /// This connection shall be one of the session's.
     Bind(&'a Session),

@@ -1,5 +1,5 @@
-//! The client's side, as far as tests and measurements need it: it negotiates, logs in, signs, seals, and sends whatever
-//! it is told to, also what no client should send.
+//! The client's side, as far as tests and measurements need it. It negotiates, logs in, signs and
+//! seals. It sends whatever the test asks for, also what no proper client sends.
 //!
 //! ```text
 //! Client ─► Link      a connection: TCP, or in a test the server itself
@@ -35,13 +35,13 @@ pub enum Error {
     /// The connection is over, or never came about.
     #[error(transparent)]
     Connection(#[from] io::Error),
-    /// The server said no.
+    /// The server refused the request.
     #[error("{0:?}")]
     Refused(Status),
-    /// The server said something that cannot be understood.
+    /// The client cannot decode what the server sent.
     #[error("{0}")]
     Malformed(#[from] Malformed),
-    /// The server could not prove who it is.
+    /// The server's signature does not prove its identity.
     #[error("a signature that is wrong or missing")]
     Unproven,
 }
@@ -57,11 +57,11 @@ pub struct Offer {
     pub capabilities: Capabilities,
     /// Whether it signs.
     pub security_mode: SecurityMode,
-    /// Of 3.1.1; empty: no such context.
+    /// The ciphers of a 3.1.1 client. Empty: the request has no such context.
     pub ciphers: Vec<Cipher>,
-    /// Of 3.1.1; empty: no such context.
+    /// The signing algorithms of a 3.1.1 client. Empty: the request has no such context.
     pub signing: Vec<Signing>,
-    /// Of 3.1.1: offers the POSIX extensions, as Linux does.
+    /// A 3.1.1 client offers the POSIX extensions, as Linux does.
     pub posix: bool,
 }
 
@@ -111,7 +111,7 @@ impl Offer {
 
 /// One connection to a server.
 pub struct Client<L> {
-    /// The bytes' way.
+    /// The connection's transport.
     pub link: L,
     /// The id of the next message.
     pub next_id: u64,
@@ -119,12 +119,12 @@ pub struct Client<L> {
     pub agreed: Option<Response>,
     preauth: PreauthHash,
     sessions: HashMap<u64, Arc<Session>>,
-    /// Answers that nobody has asked for yet, and what the server has sent by itself.
+    /// Answers that no caller has asked for yet, and messages that the server sent on its own.
     inbox: VecDeque<Answer>,
 }
 
 impl<L: Link> Client<L> {
-    /// A connection over which nothing has been said.
+    /// A connection over which no message has been sent.
     pub fn new(link: L) -> Self {
         Self {
             link,
@@ -155,7 +155,7 @@ impl<L: Link> Client<L> {
         self.agreed.as_ref().map_or(Dialect(0), |agreed| agreed.dialect)
     }
 
-    /// Sends these in one frame, and answers their message ids.
+    /// Sends these requests in one frame. Returns their message ids.
     ///
     /// # Errors
     /// The connection is over.
@@ -165,7 +165,7 @@ impl<L: Link> Client<L> {
         Ok(ids)
     }
 
-    /// The frame of these requests, with message ids, to be sent by whoever wants to.
+    /// The frame of these requests, with message ids. The caller sends it.
     pub fn prepare(&mut self, mut requests: Vec<Request>, how: How<'_>) -> (Vec<u64>, Vec<u8>) {
         for request in &mut requests {
             if request.header.command == Command::CANCEL {
@@ -178,7 +178,7 @@ impl<L: Link> Client<L> {
         (ids, chain::frame(&requests, how))
     }
 
-    /// The final answer to a message, all interim ones passed over.
+    /// The final answer to a message. Interim answers are skipped.
     ///
     /// # Errors
     /// The connection is over.
@@ -213,7 +213,7 @@ impl<L: Link> Client<L> {
         self.answer(ids[0]).await
     }
 
-    /// The same, with the request as it went, from its header on.
+    /// The same. Also returns the request as it was sent, from its header on.
     async fn exchange(&mut self, request: Request, how: How<'_>) -> Result<(Vec<u8>, Answer), Error> {
         let (ids, frame) = self.prepare(vec![request], how);
         self.link.send(&frame).await?;

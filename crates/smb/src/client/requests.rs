@@ -1,10 +1,11 @@
-//! Requests as plain as they can be, for who changes what matters.
+//! Plain requests. A caller changes the fields that matter to it.
 
 use crate::wire::create::{self, Disposition, Impersonation, ShareAccess};
 use crate::wire::security::AccessMask;
 use crate::wire::{FileKey, OplockLevel, read};
 
-/// A CREATE that opens or makes a file, for reading, writing and removing, and shares it with everybody.
+/// A CREATE that opens or makes a file for reading, writing and removing, and shares it with all
+/// other opens.
 pub fn open_request(name: &str) -> create::Request<'static> {
     create::Request {
         oplock_level: OplockLevel::NONE,

@@ -107,7 +107,7 @@ impl Session {
         }
     }
 
-    /// The same session with keys that nobody else has.
+    /// The same session with random keys that no other session has.
     #[must_use]
     pub fn with_wrong_keys(&self) -> Self {
         let agreed = Agreed { dialect: Dialect::V3_0, signing: self.signing, cipher: self.cipher };
@@ -115,7 +115,7 @@ impl Session {
         Self::with_keys(self.id, &agreed, keys.clone(), &keys.signing)
     }
 
-    /// The same keys for what the server knows by another number.
+    /// The same keys under another session id.
     #[must_use]
     pub fn by_another_number(&self, id: u64) -> Self {
         let agreed = Agreed { dialect: Dialect::V3_0, signing: self.signing, cipher: self.cipher };

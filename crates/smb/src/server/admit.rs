@@ -1,4 +1,5 @@
-//! Whether a request may be executed, and who signs its answer: MS-SMB2 3.3.5.2.4 to 3.3.5.2.11.
+//! Whether a request may be executed, and which session's key signs its answer: MS-SMB2 3.3.5.2.4
+//! to 3.3.5.2.11.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,9 +13,9 @@ use crate::wire::header::{Command, Flags, Header};
 
 /// How a request has come.
 pub(super) struct Origin<'a> {
-    /// Whose key sealed its frame.
+    /// The session whose key sealed its frame.
     pub(super) sealed: Option<&'a Arc<Channel>>,
-    /// It goes on with what the one before had: what that had, its header now has.
+    /// It is a related request. Its header already has the ids of the request before it.
     pub(super) related: bool,
     /// It is the first of its frame.
     pub(super) first: bool,
@@ -26,7 +27,7 @@ pub(super) struct Admitted {
     /// The session as this connection has it.
     pub(super) channel: Option<Arc<Channel>>,
     pub(super) tree: Option<Arc<Tree>>,
-    /// Who signs the answer.
+    /// The session whose key signs the answer.
     pub(super) signer: Option<Arc<Channel>>,
     /// Why it is not executed.
     pub(super) refusal: Option<Status>,
@@ -60,10 +61,10 @@ pub(super) fn judge(
     admitted
 }
 
-/// Somebody without a session here.
+/// A request of a session that this connection does not have.
 fn stranger(header: &Header, origin: &Origin<'_>) -> Result<(), Status> {
     if origin.related && (origin.first || header.command != Command::SESSION_SETUP) {
-        return Err(Status::INVALID_PARAMETER); // there is nothing to go on with, 3.3.5.2.7.2
+        return Err(Status::INVALID_PARAMETER); // there is no request before it, 3.3.5.2.7.2
     }
     match header.command {
         Command::NEGOTIATE if header.flags.contains(Flags::SIGNED) => Err(Status::INVALID_PARAMETER),
@@ -73,8 +74,8 @@ fn stranger(header: &Header, origin: &Origin<'_>) -> Result<(), Status> {
     }
 }
 
-/// Who has proven, by a signature, to be the client of a session that this connection has no longer, or does not have
-/// yet.
+/// The session of a request that this connection does not have any more, or does not have yet. The
+/// request's signature proves that its client knows the session's key.
 fn not_of_this_connection(connection: &Connection, header: &Header, message: &[u8]) -> Option<Arc<Channel>> {
     if let Some(channel) = connection.ended_channel(header.session_id) {
         return Some(channel).filter(|channel| channel.signer.verify(message));
@@ -117,10 +118,11 @@ fn allow(
     Ok(Some(tree))
 }
 
-/// What came in the clear must be signed rightly when it is signed, and when it must be: 3.3.5.2.4.
+/// A request that came in the clear must have a right signature if it has one, and must have one if
+/// the session requires it: 3.3.5.2.4.
 fn is_genuine(header: &Header, message: &[u8], channel: &Channel) -> Result<(), Status> {
     if !channel.session.user().can_sign() {
-        return Ok(()); // there is no key that both know
+        return Ok(()); // the session has no key that both sides know
     }
     let is_signed = header.flags.contains(Flags::SIGNED);
     match channel.session.require_signing || is_signed {
@@ -129,7 +131,7 @@ fn is_genuine(header: &Header, message: &[u8], channel: &Channel) -> Result<(), 
     }
 }
 
-/// When the login is over only what gives back is done, 3.3.5.2.9.
+/// After the login has expired, only requests that release something are executed, 3.3.5.2.9.
 fn is_current(command: Command, session: &Session) -> Result<(), Status> {
     let gives_back =
         matches!(command, Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT);
@@ -139,7 +141,8 @@ fn is_current(command: Command, session: &Session) -> Result<(), Status> {
     }
 }
 
-/// Whether a CANCEL is its client's own: it has no answer, so another is passed over.
+/// Whether a CANCEL comes from the session's own client. A CANCEL has no answer, so a foreign one
+/// is ignored.
 pub(super) fn may_cancel(connection: &Connection, header: &Header, message: &[u8], is_sealed: bool) -> bool {
     let Some(channel) = connection.channel(header.session_id) else { return true };
     is_sealed || is_genuine(header, message, &channel).is_ok()

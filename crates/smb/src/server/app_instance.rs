@@ -10,9 +10,9 @@ use super::open::Open;
 use crate::wire::Status;
 use crate::wire::create_context::request::Context as Asked;
 
-/// So few are not worth clearing away.
+/// Applications without opens are removed only from this many applications on.
 const CLEAR_AT: usize = 64;
-/// The most that are known at a time.
+/// The most applications that the table has at a time.
 const MOST: usize = 65_536;
 
 /// What a CREATE says of the application.
@@ -50,7 +50,8 @@ struct Known {
 }
 
 impl Instances {
-    /// Closes what the application has open over other clients. Refused when that is a later start of it.
+    /// Closes the application's opens of other clients. Refused when one of them belongs to a later
+    /// start of the application.
     pub(super) fn take_over(&self, context: &Context, instance: Instance) -> Result<(), Status> {
         let (guid, share) = (context.session()?.client_guid, &context.tree()?.share);
         let mut others = Vec::new();
@@ -75,7 +76,7 @@ impl Instances {
         Ok(())
     }
 
-    /// The application has one more.
+    /// Records another open of the application.
     pub(super) fn add(&self, context: &Context, instance: Instance, open: &Arc<Open>) -> Result<(), Status> {
         let client_guid = context.session()?.client_guid;
         let mut table = self.table.lock();

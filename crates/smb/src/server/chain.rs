@@ -20,7 +20,7 @@ use crate::wire::frame::{Kind, PREFIX_LEN};
 use crate::wire::header::{Command, Flags, Header, Id};
 use crate::wire::values::FileKey;
 
-/// How long a client is left without a word on a request.
+/// After this time the client is told that its request is pending.
 const SLOW: Duration = Duration::from_millis(500);
 
 /// The connection must end.
@@ -51,7 +51,8 @@ pub(super) async fn answer(
     })
 }
 
-/// Requests that came in one frame. Related ones go on with what the one before had.
+/// Requests that came in one frame. A related request uses the session, tree and file of the
+/// request before it.
 struct Chain {
     connection: Arc<Connection>,
     in_flight: InFlight,
@@ -124,7 +125,8 @@ impl Chain {
         if !self.connection.window.lock().take(header.message_id, charge) {
             return Err(Abort);
         }
-        // The one that is allowed before, and only before.
+        // NEGOTIATE is the only command allowed before a dialect is agreed on, and it is allowed
+        // only then.
         if negotiated.is_none() != (header.command == Command::NEGOTIATE) {
             return Err(Abort);
         }
@@ -164,7 +166,7 @@ impl Chain {
         Ok(())
     }
 
-    /// What the next, related request goes on with.
+    /// Keeps the session, tree and file that the next, related request uses.
     fn note(&mut self, header: &Header, related: bool, outcome: &Outcome) {
         if !related {
             self.file = None;
@@ -256,7 +258,7 @@ async fn finish(context: &Context) -> Outcome {
     }
 }
 
-/// Commands that are about a file, and fail as the request before did when that gave none.
+/// Commands on a file. They fail with the status of the request before them if that gave no file.
 fn needs_file(command: Command) -> bool {
     matches!(
         command,

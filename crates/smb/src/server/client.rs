@@ -14,26 +14,26 @@ use super::leases::{Cache, Key};
 use super::replay::Creations;
 use super::session::Session;
 
-/// A client has to know of an open before it is told to give back what it may cache of it: its answer is waited for so
-/// often, and so long each time.
+/// The client must have the answer to its CREATE before it is told that a lease of that open
+/// breaks. The server waits for that answer this many times, for this long each time.
 const MOST_WAITS: usize = 50;
 const WAIT: Duration = Duration::from_millis(2);
 
 type Notices = Mutex<mpsc::UnboundedReceiver<BreakNotice>, rank::SmbNotices>;
 
-/// A client, told by the GUID that it sends.
+/// A client, identified by the GUID that it sends.
 pub(super) struct Client {
-    /// In the tree's tables.
+    /// Its id in the tree's tables.
     pub(super) id: ClientId,
     /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
     caches: Mutex<HashMap<Key, Weak<Cache>>, rank::SmbCaches>,
     /// Its sessions, the oldest first.
     sessions: Mutex<Vec<Weak<Session>>, rank::SmbClientSessions>,
-    /// What its numbered CREATEs have come to.
+    /// The outcomes of its numbered CREATEs.
     pub(super) creations: Creations,
     /// Opens that have lost their session.
     pub(super) durables: Arc<Durables>,
-    /// Where the tree says what is to be given back. Somebody listens once something is cached.
+    /// Lease breaks from the tree. A task receives them once the client caches something.
     notices: OnceLock<(mpsc::UnboundedSender<BreakNotice>, Arc<Notices>)>,
 }
 
@@ -89,7 +89,7 @@ impl Client {
         cache
     }
 
-    /// Nobody has this cache any more.
+    /// Forgets a cache if no open has it any more.
     pub(super) fn forget_cache(&self, key: &Key) {
         let mut caches = self.caches.lock();
         if caches.get(key).is_some_and(|cache| cache.strong_count() == 0) {
@@ -98,7 +98,7 @@ impl Client {
     }
 }
 
-/// Passes on what the tree says, for as long as the client, or anything in its caches, is there.
+/// Passes on lease breaks from the tree until the client and all its caches are gone.
 async fn listen(client: Weak<Client>, notices: Arc<Notices>) {
     while let Some(notice) = poll_fn(|context| notices.lock().poll_recv(context)).await {
         let Some(client) = client.upgrade() else { return };
@@ -107,7 +107,7 @@ async fn listen(client: Weak<Client>, notices: Arc<Notices>) {
 }
 
 impl Client {
-    /// Passes on what the tree has said until now: before anything else is answered.
+    /// Passes on all lease breaks that the tree has reported so far. Called before the next answer.
     pub(super) fn deliver(self: &Arc<Self>) {
         let Some((_, notices)) = self.notices.get() else { return };
         let next = || notices.lock().try_recv().ok();

@@ -47,7 +47,7 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.number() == number)
     }
 
-    /// Whether requests may cost more than one credit.
+    /// Whether a request may cost more than one credit.
     pub fn has_large_mtu(self) -> bool {
         self > Self::V2_0_2
     }
@@ -63,28 +63,29 @@ impl Dialect {
     }
 }
 
-/// Everything a server of this protocol is told. Replaced as a whole when the settings are read again.
+/// All settings of the SMB server. Replaced as a whole when the settings are read again.
 #[derive(Clone)]
 pub struct Config {
     /// The server's own number, the same over restarts.
     pub guid: [u8; 16],
-    /// Its NetBIOS-style name: at most 15 characters are shown where that matters.
+    /// Its NetBIOS-style name. Only its first 15 characters are shown where NetBIOS limits it.
     pub name: String,
-    /// What it says of itself in lists of servers.
+    /// The description of the server in lists of servers.
     pub comment: String,
     /// The shares, without `IPC$`.
     pub shares: Vec<Arc<Share>>,
     /// Who may log in.
     pub accounts: Arc<dyn Accounts>,
-    /// Whose the host's numbers are.
+    /// The names of the host's uids and gids.
     pub unix: Arc<UnixAccounts>,
-    /// Who comes in without an account.
+    /// How the server treats users without an account.
     pub guests: Guests,
-    /// Limits and logs logins. The same for all protocols, and after other settings.
+    /// The rate limit and the log of logins. All protocols share it, and it outlives a change of
+    /// settings.
     pub login_guard: Arc<LoginGuard>,
-    /// Requests of people with an account must be signed.
+    /// Requests of users with an account must be signed.
     pub require_signing: bool,
-    /// Whether what is said is encrypted.
+    /// Whether messages are encrypted.
     pub encryption: Encryption,
     /// Clients may cache listings of folders under leases.
     pub directory_leases: bool,
@@ -94,14 +95,14 @@ pub struct Config {
     pub newest: Dialect,
     /// How long a login lasts; `None` is until the session ends.
     pub session_lifetime: Option<Duration>,
-    /// The addresses that it listens on; none: all that the host has.
+    /// The addresses that the server listens on. Empty: all addresses of the host.
     pub listens_on: Vec<IpAddr>,
     /// What icon a Mac shows for this server.
     pub model: String,
 }
 
 impl Config {
-    /// These shares for these people, and of the rest what most sites want.
+    /// A configuration with these shares and accounts, and usual values for the rest.
     pub fn new(shares: Vec<Arc<Share>>, accounts: Arc<dyn Accounts>) -> Self {
         Self {
             guid: [0; 16],
@@ -132,24 +133,24 @@ impl Config {
     }
 }
 
-/// Whether what is said is encrypted. A share can require it, too.
+/// Whether messages are encrypted. A share can also require it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encryption {
-    /// It is not.
+    /// The server never encrypts.
     Off,
-    /// As the client likes.
+    /// The client decides.
     #[default]
     Optional,
-    /// It is, or nothing is said but what a login needs.
+    /// Every message is encrypted, except those that a login needs.
     Required,
 }
 
-/// Whom the server lets in without an account, and as whom they act.
+/// Which users the server lets in without an account, and which identity they act as.
 #[derive(Debug, Clone, Default)]
 pub struct Guests {
-    /// As whom; `None` when nobody.
+    /// The identity of guests. `None`: no guests.
     pub identity: Option<Identity>,
-    /// A user name that nobody has makes a guest, as "map to guest = bad user" does.
+    /// A user name that no account has makes a guest, as "map to guest = bad user" does.
     pub unknown_users: bool,
 }
 
@@ -183,17 +184,18 @@ pub enum ShareKind {
 /// What the site decided about a share.
 #[derive(Debug, Clone, Default)]
 pub struct ShareOptions {
-    /// Who may use it, and what for.
+    /// Which users may use it, and what for.
     pub policy: SharePolicy,
-    /// Names that differ only in case are two.
+    /// Names that differ only in case are different names.
     pub case_sensitive: bool,
-    /// Nothing of it is said in the clear.
+    /// All messages about it must be encrypted.
     pub require_encryption: bool,
     /// Macs may back up to it.
     pub time_machine: bool,
-    /// What it claims to have, in bytes, for backups that would fill it otherwise.
+    /// The size that it reports, in bytes. It limits backups that would otherwise fill the file
+    /// system.
     pub size_limit: Option<u64>,
-    /// Not in lists.
+    /// Lists of shares leave it out.
     pub hidden: bool,
     /// Names left out of listings: patterns with `*` and `?`.
     pub hide: Vec<String>,

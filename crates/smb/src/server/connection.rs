@@ -25,7 +25,8 @@ use crate::wire::{Status, error};
 
 /// The longest READ, WRITE and other transfer.
 pub(super) const MAX_TRANSACT: u32 = 8 << 20;
-/// What comes around the data of the longest request: headers, and other requests of the same chain.
+/// The most bytes around the data of the longest request: headers, and other requests of the same
+/// chain.
 const MAX_AROUND: usize = 128 * 1024;
 /// The longest message of a client that has not logged in.
 const MAX_BEFORE_LOGIN: usize = 64 * 1024;
@@ -46,17 +47,19 @@ pub(super) struct Connection {
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
     pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>, rank::SmbChannels>,
-    /// Sessions that have ended while their client may not know: refusals are signed for it.
+    /// Sessions that have ended. Their clients may not know it yet, so the server still signs
+    /// refusals with their keys.
     ended: Mutex<VecDeque<Arc<Channel>>, rank::SmbEndedChannels>,
     /// Logins under way.
     pub(super) logins: Logins,
-    /// Somebody has logged in: longer messages are received.
+    /// A user has logged in: the server accepts longer messages.
     logged_in: AtomicBool,
 }
 
 /// Serves one connection until either side ends it.
 pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
-    // As fast as Samba with sendfile, at its processor time; copies take 1.5 to 2.3 times that of the server.
+    // As fast as Samba with sendfile, with as much processor time. Copies take 1.5 to 2.3 times the
+    // server's processor time.
     let copies_for_local = false;
     let in_flight = usize::from(credits::MOST) + 1;
     let limits = Limits { in_flight, copies_for_local, ..Limits::default() };
@@ -118,7 +121,7 @@ impl Connection {
         self.ended.lock().iter().rev().find(|channel| channel.session.id == session_id).cloned()
     }
 
-    /// Sends what the client has not asked for, or is told ahead of its answer.
+    /// Sends a message that the client has not asked for, or one that precedes its answer.
     pub(super) fn send(&self, mut output: Output) -> bool {
         let Some(to_client) = self.to_client.get() else { return false };
         match output.finish() {
@@ -138,7 +141,8 @@ impl Connection {
         }
     }
 
-    /// Tells the client that the answer to `request` comes later, after what its chain has been answered so far.
+    /// Tells the client that the answer to `request` comes later. The chain's answers so far are
+    /// sent first.
     pub(super) fn send_interim(&self, request: &Context, output: &mut Output, id: u64) {
         let mut interim = output.beside();
         let earlier = std::mem::replace(output, output.beside());
@@ -151,7 +155,7 @@ impl Connection {
         self.send(interim);
     }
 
-    /// The connection is over: what only it kept alive ends.
+    /// The connection is over. Ends everything that only this connection keeps alive.
     fn end(&self) {
         self.requests.end();
         self.ended.lock().clear();
@@ -196,7 +200,7 @@ impl Protocol for Served {
     }
 }
 
-/// An encrypted frame opened, with the session it came in.
+/// Decrypts an encrypted frame. Also returns the session that it came in.
 pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(BytesMut, Arc<Channel>)> {
     let transform = Transform::decode(&message).ok()?;
     let length = message.len() - Transform::LEN;

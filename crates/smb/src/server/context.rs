@@ -30,7 +30,8 @@ use wire::{Malformed, Writer};
 /// Bytes that one credit pays for.
 const CREDIT: u64 = 64 * 1024;
 
-/// How long a request waits for memory behind others of its chain that have some: two chains could wait for each other.
+/// How long a request of a chain waits for memory when earlier requests of its chain hold some. Two
+/// chains could otherwise wait for each other.
 const MEMORY_WITHIN: Duration = Duration::from_secs(2);
 
 /// What a command answers: the body that follows the header.
@@ -46,20 +47,20 @@ pub(super) struct Reply {
     pub(super) file: Option<FileKey>,
     /// Memory that was reserved for it.
     pub(super) reserved: Reservation,
-    /// What few responses have.
+    /// Fields that few responses have.
     pub(super) also: Option<Box<Also>>,
 }
 
-/// What the responses of logins and tree connections have beside their bodies.
+/// What the responses to logins and tree connections have besides their bodies.
 #[derive(Default)]
 pub(super) struct Also {
     /// The header's session id.
     pub(super) session_id: Option<u64>,
     /// The header's tree id.
     pub(super) tree_id: Option<u32>,
-    /// Who signs it, when that is not the session of the request.
+    /// The session whose key signs the response, if it is not the session of the request.
     pub(super) signer: Option<Arc<Channel>>,
-    /// Takes its bytes in.
+    /// The preauthentication hash that takes in the response's bytes.
     pub(super) preauth: Option<Preauth>,
 }
 
@@ -114,7 +115,7 @@ impl From<Malformed> for Status {
     }
 }
 
-/// A request with everything that has been found out about it before its command runs.
+/// A request with all facts that are known before its command runs.
 pub(super) struct Context {
     pub(super) connection: Arc<Connection>,
     pub(super) in_flight: InFlight,
@@ -123,19 +124,19 @@ pub(super) struct Context {
     pub(super) message: Bytes,
     /// The session as this connection has it; `None` before one is set up.
     pub(super) channel: Option<Arc<Channel>>,
-    /// Who signs the answer, because the request was signed.
+    /// The session whose key signs the answer, because the request was signed.
     pub(super) signer: Option<Arc<Channel>>,
     pub(super) tree: Option<Arc<Tree>>,
     /// It came encrypted.
     pub(super) sealed: bool,
-    /// The file that a related request means by "the same".
+    /// The file of the request before it, if this is a related request.
     pub(super) related_file: Option<FileKey>,
     /// What the chain has answered so far.
     pub(super) output: Arc<Mutex<Output, rank::SmbOutput>>,
-    /// Nothing follows in its chain: it may be told to wait.
+    /// It is the last of its chain: it may be answered with an interim response.
     pub(super) last: bool,
     pub(super) waiting: Mutex<Option<Ticket>, rank::SmbTicket>,
-    /// It counts among the requests of this file, once it has asked for it.
+    /// Counts the request among those of its file, once the request has used the file.
     pub(super) counted: Mutex<Option<Counted>, rank::SmbCounted>,
 }
 
@@ -183,12 +184,12 @@ impl Context {
         Ok(())
     }
 
-    /// Whose permissions count.
+    /// The user whose permissions apply.
     pub(super) fn caller(&self) -> Result<Caller, Status> {
         Ok(self.session()?.user().caller.clone())
     }
 
-    /// Who acts when it is not through an open.
+    /// The actor of a request that does not act through an open.
     pub(super) fn actor(&self) -> Result<Actor, Status> {
         let session = self.session()?;
         Ok(Actor::new(session.user().caller.clone(), Party::client(session.client_id())))
@@ -209,7 +210,8 @@ impl Context {
         self.connection.negotiated().is_some_and(|agreed| agreed.offers_posix)
     }
 
-    /// Whether the client expects that files and folders that are open can be renamed and replaced, as POSIX has it.
+    /// Whether the client expects POSIX behaviour: files and folders that are open can be renamed
+    /// and replaced.
     pub(super) fn renames_like_posix(&self) -> bool {
         self.is_mac() || self.is_linux()
     }
@@ -248,9 +250,9 @@ impl Context {
         reserved.ok_or(Status::INSUFFICIENT_RESOURCES)
     }
 
-    /// Waits for something that may take long. When it is not ready at once the client is told so (an interim response,
-    /// MS-SMB2 3.3.4.2) and may cancel. Inside a chain nobody is told, and nothing can be cancelled but by ending the
-    /// connection.
+    /// Waits for something that may take long. If it is not ready at once, the client gets an
+    /// interim response (MS-SMB2 3.3.4.2) and may cancel. Inside a chain the client gets no interim
+    /// response, and only the end of the connection cancels the wait.
     pub(super) async fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Status> {
         let mut future = pin!(future);
         if let Some(ready) = poll_once(future.as_mut()) {
@@ -258,7 +260,8 @@ impl Context {
         }
         self.service().tell_clients();
         if !self.last && self.header.command == Command::CHANGE_NOTIFY {
-            return Err(Status::INTERNAL_ERROR); // as Windows says: what follows would wait for ever
+            // As Windows says: the requests after it would never run.
+            return Err(Status::INTERNAL_ERROR);
         }
         let earlier = self.waiting.lock().take();
         let (message_id, session_id) = (self.header.message_id, self.header.session_id);
@@ -273,12 +276,12 @@ impl Context {
                 false => Err(Status::CANCELLED),
             },
         };
-        *self.waiting.lock() = Some(ticket); // of which the client has been told
+        *self.waiting.lock() = Some(ticket); // the client has its async id
         result
     }
 
-    /// Whether a client that has lost this connection may ask for the outcome over another one: MS-SMB2 3.2.5.1.6 has it
-    /// send such requests again.
+    /// Whether a client that has lost this connection may ask for the outcome over another one.
+    /// MS-SMB2 3.2.5.1.6 tells clients to send such requests again.
     fn may_be_asked_for_again(&self) -> bool {
         let another = |session: &Arc<Session>| {
             session.connections().iter().any(|connection| !Arc::ptr_eq(connection, &self.connection))
@@ -286,7 +289,8 @@ impl Context {
         self.header.command == Command::CREATE && self.session().is_ok_and(another)
     }
 
-    /// Tells the client that the answer will take a while, once. What the chain has answered so far goes first.
+    /// Tells the client, once, that the answer will take a while. The chain's answers so far are
+    /// sent first.
     fn tell_pending(&self, id: u64) {
         let mut output = self.output.lock();
         if !self.last || output.async_id.is_some() {

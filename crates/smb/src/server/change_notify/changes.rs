@@ -7,9 +7,10 @@ use vfs::names::windows_view;
 use crate::wire::change_notify::CompletionFilter;
 use crate::wire::fscc::notify::{Action, Change};
 
-/// Adds the records of one change. What moves within a folder has two, an old name and a new; what moves to another folder
-/// goes here and comes there, as far as either is watched. Who watches attributes and no names is told that a file
-/// that moves is modified, as Windows does.
+/// Adds the records of one change. A move within a folder has two records: the old name and the new
+/// name. A move to another folder is a removal here and an addition there, as far as either folder
+/// is watched. A client that watches attributes but not names is told that a moved file is
+/// modified, as Windows does.
 pub(super) fn of(seen: &Seen, wanted: CompletionFilter, all: &mut Vec<Change>) {
     let change = &seen.change;
     let now = || seen.at.as_ref().map(|folders| path(folders, &change.name));
@@ -45,7 +46,7 @@ pub(super) fn tells_of_moves(wanted: CompletionFilter) -> bool {
     wanted.contains(CompletionFilter::ATTRIBUTES) || wanted.contains(CompletionFilter::CREATION)
 }
 
-/// From the watched folder on.
+/// The path from the watched folder on.
 fn path(folders: &[Name], name: &Name) -> Vec<u16> {
     let names: Vec<Vec<u16>> = folders.iter().chain([name]).map(|name| windows_view(name)).collect();
     names.join(&u16::from(b'\\'))
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(told(renamed(2), Some(&["a"]), Some(&["a"])), expected);
     }
 
-    /// What Windows does, as smbtorture's smb2.notify.mask-change has it.
+    /// What Windows does, by smbtorture's smb2.notify.mask-change.
     #[test]
     fn who_watches_attributes_and_no_names_is_told_of_files_that_move() {
         let modified = vec![(Action::MODIFIED, "new\u{F022}".to_owned())];

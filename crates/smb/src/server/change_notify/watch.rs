@@ -26,26 +26,26 @@ pub(in crate::server) struct Watched(Mutex<Option<Arc<Watch>>, rank::SmbWatch>);
 pub(super) struct Watch {
     /// Requests are answered in the order in which they came.
     watching: tokio::sync::Mutex<Watching>,
-    /// The first request's: no later one gets more at once.
+    /// The room of the first request. No later request gets more at once.
     room: usize,
     wanted: CompletionFilter,
     closed: AtomicBool,
     closing: Notify,
 }
 
-/// What a request is answered.
+/// The answer to a request.
 pub(super) enum Told {
     Changes(Vec<Change>),
-    /// More than there was room for: the client must list the folder.
+    /// The changes did not fit: the client must list the folder.
     TooMany,
-    /// The folder goes.
+    /// The folder is being removed.
     Going,
     /// The open is closed.
     Closed,
 }
 
 impl Watched {
-    /// The watch, begun by this request if it is the first: that one says for good what is told.
+    /// The watch. The first request begins it and decides for good which changes it reports.
     pub(super) fn watch(
         &self,
         context: &Context,
@@ -81,7 +81,7 @@ impl Watch {
         let filter = Filter { aspects: aspects(request.completion_filter), except: None };
         let room = request.output_buffer_length as usize;
         let volume = context.tree()?.volume()?;
-        // Who may list it was decided when it was opened.
+        // The open's access to list the folder was checked when it was opened.
         let watching = volume.watch(&vfs::Caller::root(), &folder, depth, filter, (room / LEAST).max(1))?;
         Ok(Self {
             watching: tokio::sync::Mutex::new(watching),
@@ -130,13 +130,14 @@ impl Watch {
     }
 }
 
-/// Whatever else waits to be told is seen by who lists the folder now.
+/// Drops all changes that still wait: the client lists the folder now and sees them there.
 fn too_many(watching: &mut Watching) -> Told {
     while watching.try_next().is_some() {}
     Told::TooMany
 }
 
-/// What of a file the client wants to know of. A file's bytes change its size and the time of its last writing.
+/// The aspects of a file that the client wants to know of. A write changes a file's size and
+/// modification time.
 fn aspects(filter: CompletionFilter) -> Aspects {
     let wanted = [
         (CompletionFilter::FILE_NAME, Aspects::FILE_NAME),
