@@ -39,7 +39,7 @@ use crate::wire::create_context::values::Lease;
 use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
 
-/// How often the tree is looked at again when an entry comes or goes meanwhile.
+/// How often the tree is looked up again when an entry comes or goes in the meantime.
 const MOST_LOOKS: usize = 4;
 /// Attributes that may be asked for, MS-FSCC 2.6.
 const KNOWN_ATTRIBUTES: u32 = 0x0000_FFB7;
@@ -48,17 +48,17 @@ const KNOWN_ATTRIBUTES: u32 = 0x0000_FFB7;
 pub(super) struct Wanted<'a> {
     request: &'a Request<'a>,
     pub(super) path: Path,
-    /// Without generic bits; may still be "as much as possible".
+    /// Without generic bits. It may still contain MAXIMUM_ALLOWED.
     access: AccessMask,
     pub(super) asked: Vec<Asked<'a>>,
     pub(super) lease: Option<Lease>,
-    /// Who acts, in the tree's tables.
+    /// The actor in the tree's tables.
     pub(super) actor: Actor,
     /// The number of the open that is made.
     pub(super) number: u64,
 }
 
-/// What came of it.
+/// The result.
 struct Opened {
     open: Open,
     action: Action,
@@ -93,7 +93,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     reply::finish(context, &wanted, opened, wish, numbered).await
 }
 
-/// What is wrong whatever the tree looks like.
+/// Checks everything that does not depend on the tree.
 fn judge<'a>(
     context: &Context,
     request: &'a Request<'a>,
@@ -162,7 +162,7 @@ impl Wanted<'_> {
         self.request.options
     }
 
-    /// Whether what is there loses its data.
+    /// Whether an existing file loses its data.
     fn overwrites(&self) -> bool {
         matches!(
             self.disposition(),
@@ -171,7 +171,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Looks, and opens what is there or makes it, until the tree stays as it was found.
+/// Looks up the path, and opens the file or makes it. Repeats that while the tree changes in the
+/// meantime.
 async fn open(
     context: &Context,
     tree: &Arc<Tree>,
@@ -201,7 +202,7 @@ struct Missed {
 }
 
 impl Missed {
-    /// Somebody else was faster.
+    /// Another client changed the tree first.
     fn again() -> Self {
         Self { failure: Status::RETRY.into(), again: true }
     }
@@ -222,7 +223,7 @@ fn astray(wanted: &Wanted<'_>, at: usize, why: Error) -> Failure {
     }
 }
 
-/// A new open of the client's, known from now on.
+/// Adds a new open to the session: requests can use it from now on.
 pub(super) fn register(context: &Context, open: Open) -> Result<Arc<Open>, Status> {
     let open = Arc::new(open);
     *context.counted.lock() = Some(Sequence::born(&open.sequence));

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 /// The most credits a client has at a time.
 pub(super) const MOST: u16 = 8192;
 
-/// Ids from `low` on: `granted` of them may be used, those that `used` says were already.
+/// The ids from `low` on. The client may use `granted` of them, except those that `used` marks.
 pub(super) struct Window {
     low: u64,
     granted: u64,
     used: VecDeque<bool>,
-    /// How many of `used` are.
+    /// The number of bits set in `used`.
     used_count: u64,
 }
 
@@ -20,7 +20,8 @@ impl Window {
         Self { low: 0, granted: 1, used: VecDeque::new(), used_count: 0 }
     }
 
-    /// Takes `count` ids from `first` on. False when one of them is not the client's to use: the connection must end.
+    /// Takes `count` ids from `first` on. False if the client may not use one of them: the
+    /// connection must end.
     pub(super) fn take(&mut self, first: u64, count: u16) -> bool {
         let count = u64::from(count.max(1));
         let Some(end) = first.checked_add(count) else { return false };
@@ -49,7 +50,8 @@ impl Window {
     pub(super) fn grant(&mut self, asked: u16, charge: u16) -> u16 {
         let outstanding = self.outstanding();
         let room = u64::from(MOST).saturating_sub(outstanding);
-        // What a request cost is given back, so that a client that asks for nothing keeps what it has.
+        // The cost of the request is given back, so that a client that asks for no credits keeps
+        // those that it has.
         let wish = u64::from(asked.max(charge).max(1));
         let span = u64::from(MOST).saturating_mul(2).saturating_sub(self.granted);
         let grant = wish.min(room).min(span).max(u64::from(outstanding == 0));

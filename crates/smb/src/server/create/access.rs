@@ -11,7 +11,8 @@ use crate::wire::security::{AccessMask, GenericMapping};
 
 /// Bits that an access mask may have, MS-SMB2 2.2.13.1.
 const KNOWN: u32 = 0xF31F_01FF;
-/// What needs no agreement with others who have the file open: everything that touches neither its data nor its name.
+/// The rights that must agree with other opens of the file. All other rights touch neither its data
+/// nor its name.
 const DATA: AccessMask = AccessMask(
     AccessMask::READ_DATA.0
         | AccessMask::WRITE_DATA.0
@@ -19,7 +20,7 @@ const DATA: AccessMask = AccessMask(
         | AccessMask::EXECUTE.0
         | AccessMask::DELETE.0,
 );
-/// What changes something.
+/// The rights that change something.
 const CHANGES: AccessMask = AccessMask(
     AccessMask::FILE_WRITE.0 & !(AccessMask::READ_CONTROL.0 | AccessMask::SYNCHRONIZE.0)
         | AccessMask::DELETE.0
@@ -28,7 +29,7 @@ const CHANGES: AccessMask = AccessMask(
         | AccessMask::WRITE_OWNER.0,
 );
 
-/// The mask without generic bits. Refused when it has bits that nobody knows, or asks for the audit list.
+/// The mask without generic bits. Refused if it has unknown bits or asks for the audit list.
 pub(in crate::server) fn wanted(desired: u32) -> Result<AccessMask, Status> {
     if desired == 0 || desired & !KNOWN != 0 {
         return Err(Status::ACCESS_DENIED);
@@ -40,7 +41,7 @@ pub(in crate::server) fn wanted(desired: u32) -> Result<AccessMask, Status> {
     }
 }
 
-/// Everything that somebody may do with a file, which is in `parent`.
+/// All rights that a user has on a file, which is in `parent`.
 pub(in crate::server) fn maximal(
     volume: &Volume,
     tree: &Tree,
@@ -56,7 +57,8 @@ pub(in crate::server) fn maximal(
     Ok(if tree.read_only { AccessMask(mask.0 & !CHANGES.0) } else { mask })
 }
 
-/// What a mode has no bit for, and Windows expects of who may read, write or owns a file.
+/// Rights that no mode bit grants, but that Windows expects a user to have if the user may read or
+/// write the file, or owns it.
 fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMask {
     let mut more = AccessMask::NONE;
     if found.attributes.kind != Kind::Folder {
@@ -74,7 +76,7 @@ fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMas
     more
 }
 
-/// What of an open with these rights others' caches stand against, MS-FSA 2.1.5.1.2.
+/// Which caches of other clients conflict with an open that has these rights, MS-FSA 2.1.5.1.2.
 pub(super) fn concern(granted: AccessMask) -> Concern {
     const ATTRIBUTES: AccessMask = AccessMask(
         AccessMask::READ_ATTRIBUTES.0 | AccessMask::WRITE_ATTRIBUTES.0 | AccessMask::SYNCHRONIZE.0,
@@ -86,7 +88,8 @@ pub(super) fn concern(granted: AccessMask) -> Concern {
     }
 }
 
-/// What the tree must know of an open with these rights: what it does, and what it denies to others.
+/// How the tree sees an open with these rights: its access modes, and the modes that it denies to
+/// others.
 pub(super) fn modes(granted: AccessMask, share: ShareAccess) -> (Modes, Modes) {
     if granted.0 & DATA.0 == 0 {
         return (Modes::NONE, Modes::NONE);

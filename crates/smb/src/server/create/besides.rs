@@ -1,4 +1,5 @@
-//! What a client gives a new file besides its name and attributes: ACL, extended attributes, space.
+//! What a client gives a new file in addition to its name and attributes: ACL, extended attributes,
+//! space.
 
 use vfs::acl::{AclChange, CreateAcl, Who};
 use vfs::{Caller, Error};
@@ -12,18 +13,18 @@ use crate::wire::create_context::request::Context as AskedContext;
 use crate::wire::fscc::ea::{self, FullEa};
 use crate::wire::security::{Control, SecurityDescriptor, SecurityInformation};
 
-/// What a new file is to have beside its name.
+/// What a new file gets in addition to its name.
 #[derive(Default)]
 pub(super) struct Besides {
     acl: AclChange,
     eas: Vec<FullEa>,
     allocation: u64,
-    /// What a Mac's list of entries says of the mode.
+    /// The mode from a Mac's list of entries.
     mode: Option<u32>,
 }
 
 impl Besides {
-    /// What these create contexts say, MS-SMB2 2.2.13.2.
+    /// The values from these create contexts, MS-SMB2 2.2.13.2.
     pub(super) fn of(contexts: &[AskedContext<'_>], is_mac: bool) -> Result<Self, Status> {
         let mut asked = Self::default();
         for context in contexts {
@@ -49,17 +50,17 @@ impl Besides {
         Ok(asked)
     }
 
-    /// The ACL that it is made with, if not the one that it inherits.
+    /// The ACL that the file is made with, if it does not inherit one.
     pub(super) fn entries(&self) -> Option<CreateAcl> {
         self.acl.entries.clone().map(|entries| CreateAcl { entries })
     }
 
-    /// The mode that it is made with, if not the usual one.
+    /// The mode that the file is made with, if it is not the usual one.
     pub(super) fn mode(&self) -> Option<u32> {
         self.mode.map(|mode| mode & 0o777)
     }
 
-    /// Whoever makes a file owns it, and his groups are whose he says they are.
+    /// Refuses an owner other than the caller, and a group that the caller is not in.
     pub(super) fn may_own(&self, caller: &Caller) -> Result<(), Status> {
         match self.acl.owner {
             _ if caller.uid == 0 => Ok(()),
@@ -71,7 +72,7 @@ impl Besides {
         }
     }
 
-    /// Gives it to the new file, but the entries, which it was made with.
+    /// Applies it to the new file. The ACL's entries are not applied: the file was made with them.
     pub(super) async fn give(&self, open: &vfs::Open) -> Result<(), Status> {
         let owners = AclChange { entries: None, ..self.acl.clone() };
         if owners != AclChange::default() {
@@ -81,7 +82,8 @@ impl Besides {
             extended_attributes::set(open, &self.eas).await?;
         }
         if self.allocation > 0 {
-            // Anything else is a wish, of somebody who may not even write.
+            // Other errors are ignored: the allocation is only a wish, and the caller may lack the
+            // right to write.
             if let Err(Error::NoSpace | Error::QuotaExceeded) = open.allocate(self.allocation).await {
                 return Err(Status::DISK_FULL);
             }

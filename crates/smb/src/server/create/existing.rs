@@ -1,4 +1,4 @@
-//! What is there already.
+//! Opens of entries that exist.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -100,7 +100,8 @@ pub(super) async fn open(
     Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action })
 }
 
-/// Waits for an open. Who had to be waited for may have removed the file by then: there may be another one.
+/// Waits for an open. Another client that this open waited for may have removed the file by then:
+/// then the path is looked up again.
 pub(super) async fn once_others_let(
     context: &Context,
     opening: impl Future<Output = vfs::Result<vfs::Open>>,
@@ -122,7 +123,7 @@ pub(super) async fn once_others_let(
     }
 }
 
-/// Cuts off all that is there, whatever the open may be used for.
+/// Removes all data, whatever rights the open has.
 async fn empty(open: &vfs::Open) -> Result<(), Status> {
     match open.size().await? {
         0 => Ok(()),
@@ -130,7 +131,7 @@ async fn empty(open: &vfs::Open) -> Result<(), Status> {
     }
 }
 
-/// Whether a stream is there as the client expects it.
+/// Whether a stream exists or not as the client expects.
 fn agrees(wanted: &Wanted<'_>, target: &Target) -> Result<(), Status> {
     match wanted.disposition() {
         Disposition::CREATE if target.is_there => Err(Status::OBJECT_NAME_COLLISION),
@@ -154,8 +155,8 @@ pub(super) fn wrap(
     Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
 }
 
-/// Whether it is the kind of thing that was asked for. A link to a folder is as good as a folder, and as good as a file,
-/// to a client that opens the link itself: not all clients know which they remove.
+/// Whether the file has the kind that was asked for. A client that opens a link to a folder itself
+/// may ask for a folder or a file: not all clients know which of the two they remove.
 fn fits(
     wanted: &Wanted<'_>,
     kind: Kind,
@@ -204,7 +205,8 @@ fn grant(
     }
 }
 
-/// A file that is hidden, or the system's, is overwritten only by who knows: MS-FSA 2.1.5.1.2.
+/// A hidden or system file is overwritten only if the request has the same attributes: MS-FSA
+/// 2.1.5.1.2.
 fn keeps_attributes(wanted: &Wanted<'_>, dos: DosAttributes) -> Result<(), Status> {
     let asked = DosAttributes(wanted.request.file_attributes);
     let lost = |bit| dos.contains(bit) && !asked.contains(bit);

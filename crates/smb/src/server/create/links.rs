@@ -19,7 +19,7 @@ use crate::wire::security::AccessMask;
 const DATA: AccessMask = AccessMask(
     AccessMask::READ_DATA.0 | AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0 | AccessMask::EXECUTE.0,
 );
-/// Access that changes nothing and touches no data.
+/// Access that neither changes anything nor touches data.
 const LOOKS: AccessMask = AccessMask(
     AccessMask::READ_ATTRIBUTES.0
         | AccessMask::READ_EA.0
@@ -28,12 +28,13 @@ const LOOKS: AccessMask = AccessMask(
         | AccessMask::MAXIMUM_ALLOWED.0,
 );
 
-/// What is done with a link that a path ends with.
+/// How to handle a link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// It is followed.
     Follow,
-    /// It is followed if it leads somewhere, else it is opened itself: to look at it needs no target.
+    /// It is followed if it leads somewhere, else it is opened itself: reading its attributes needs
+    /// no target.
     FollowIfThere,
     /// The link itself is opened.
     Itself,
@@ -64,8 +65,8 @@ impl Last {
 /// Where a path leads.
 pub(super) struct Followed {
     pub(super) resolved: Resolved,
-    /// The link that the client's path ends with, if it was followed. Its name is the one that the client may move or
-    /// remove.
+    /// The link at the end of the client's path, if it was followed. The client moves or removes
+    /// the name of this link.
     pub(super) via: Option<Resolved>,
 }
 
@@ -114,14 +115,14 @@ pub(in crate::server) fn place(
     }
 }
 
-/// A path whose links are put in one after another.
+/// A path whose links are replaced by their targets one after another.
 struct Way<'a> {
     context: &'a Context,
     volume: &'a Volume,
     caller: &'a Caller,
     folding: Folding,
     path: Vec<Vec<u8>>,
-    /// From here on the names are the client's own, not those of a link's target.
+    /// From this index on the names are the client's own, not those of a link's target.
     own_from: usize,
     /// The last link among the client's own names: where it leads, and the names after it.
     link: Option<(Vec<u8>, Vec<Vec<u8>>)>,
@@ -179,7 +180,7 @@ impl<'a> Way<'a> {
         self.stop(last)
     }
 
-    /// Puts the target of the link at `at` in its place. `false` if it is not for the server to follow.
+    /// Replaces the link at `at` by its target. `false` if the server must not follow this link.
     fn put_in(&mut self, root: &vfs::backend::Found, at: usize) -> Result<bool, Astray> {
         let link = self.volume.lookup_path(self.caller, root, &slices(&self.path[..=at]), self.folding);
         let target = target(&link.map_err(Astray::Path)?)?;
@@ -193,17 +194,17 @@ impl<'a> Way<'a> {
         Ok(true)
     }
 
-    /// The path leads no further: the link that it ends with, if the client wants no more than to look at it; else the
-    /// client is told of the last of its links.
+    /// The path leads no further. Opens the link at its end if the client only wants to look at it.
+    /// Otherwise the client is told where the last of its links leads.
     fn stop(self, last: Last) -> Result<Followed, Astray> {
         match (self.via, self.link) {
             (Some(resolved), _) if last == Last::FollowIfThere => Ok(Followed { resolved, via: None }),
             (_, Some((target, after))) => Err(stopped(self.context, &after, &target).into()),
-            (_, None) => Err(Status::OBJECT_NAME_NOT_FOUND.into()), // never without a link
+            (_, None) => Err(Status::OBJECT_NAME_NOT_FOUND.into()), // cannot happen without a link
         }
     }
 
-    /// Puts the long name in the place of a short one that the client was told.
+    /// Replaces a short name that the client was told by the long name.
     fn spell_out(&mut self, at: usize) -> bool {
         let Some(name) = self.path.get_mut(at) else { return false };
         let Some(long) = self.context.service().short_names.long(name) else { return false };
@@ -220,7 +221,8 @@ fn slices(path: &[Vec<u8>]) -> Vec<&[u8]> {
     path.iter().map(Vec::as_slice).collect()
 }
 
-/// The path with what a link says in its place; `None` when that leads out of the share, or is not for us to say.
+/// The path with the link replaced by its target. `None` if the target is outside the share, or if
+/// the client must resolve it.
 fn spliced(path: &[Vec<u8>], at: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
     if target.starts_with(b"/") {
         return None;
@@ -237,7 +239,7 @@ fn spliced(path: &[Vec<u8>], at: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(way)
 }
 
-/// Tells the client where the link leads, and how much of its path comes after it.
+/// Tells the client where the link leads, and how much of its path follows the link.
 fn stopped(context: &Context, after: &[Vec<u8>], target: &[u8]) -> Failure {
     let unparsed: usize = after.iter().map(|name| (windows_view(name).len() + 1) * 2).sum();
     let relative = !target.starts_with(b"/");
@@ -254,7 +256,8 @@ fn stopped(context: &Context, after: &[Vec<u8>], target: &[u8]) -> Failure {
     Failure { status: Status::STOPPED_ON_SYMLINK, body: error::Response::of(w.into_bytes(), contexts) }
 }
 
-/// A link's target as clients see it: each component as the names of files are, with backslashes between them.
+/// A link's target as clients see it: each component as names of files are shown, with backslashes
+/// between them.
 pub(in crate::server) fn shown_target(target: &[u8]) -> Vec<u16> {
     let component = |name: &[u8]| match name {
         b"." | b".." => name.iter().copied().map(u16::from).collect(),

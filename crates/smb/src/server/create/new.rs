@@ -1,4 +1,4 @@
-//! What is not there yet.
+//! Opens of entries that do not exist yet.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub(super) async fn make(
     Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action: Action::CREATED })
 }
 
-/// DOS attributes that a new file would not have by itself.
+/// Sets the DOS attributes that differ from those of any new file.
 fn describe(
     volume: &Volume,
     wanted: &Wanted<'_>,
@@ -97,7 +97,7 @@ fn describe(
     let wants =
         facts::to_keep(FileAttributes(wanted.request.file_attributes) | archive, DosAttributes::default());
     if matches!(wants.0, 0x20 | 0x80) {
-        return Ok(()); // what it has by itself
+        return Ok(()); // any new file has these
     }
     let mut metadata = Metadata::default();
     metadata.set_dos(wants);

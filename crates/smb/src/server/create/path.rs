@@ -1,4 +1,4 @@
-//! What the name in a CREATE says, MS-FSCC 2.1.5.
+//! Parses the name in a CREATE, MS-FSCC 2.1.5.
 
 use vfs::names;
 
@@ -18,15 +18,15 @@ pub(in crate::server) struct Path {
     pub(in crate::server) components: Vec<Vec<u8>>,
     /// The stream, `None` the data of the file itself.
     pub(in crate::server) stream: Option<String>,
-    /// It said that it wants the folder itself (`::$INDEX_ALLOCATION`).
+    /// The client asked for the folder itself (`::$INDEX_ALLOCATION`).
     pub(in crate::server) folder: bool,
-    /// It said that it wants the data of a file (`::$DATA`).
+    /// The client asked for the data of a file (`::$DATA`).
     pub(in crate::server) data: bool,
 }
 
 impl Path {
-    /// Takes a path of the wire apart. The names of Macs, which decompose what was typed, are composed; those
-    /// of other clients stay as they are.
+    /// Parses a path from the wire. Names of Macs, which decompose what the user typed, are
+    /// composed. Names of other clients stay as they are.
     pub(in crate::server) fn parse_from(is_mac: bool, units: &[u16]) -> Result<Self, Status> {
         let mut path = Self::parse(units)?;
         if is_mac {
@@ -42,7 +42,8 @@ impl Path {
             return Err(Status::OBJECT_NAME_INVALID);
         }
         if units.first().is_some_and(is_separator) {
-            return Err(Status::INVALID_PARAMETER); // MS-SMB2 2.2.13: a path has no separator before it
+            // MS-SMB2 2.2.13: a path must not begin with a separator.
+            return Err(Status::INVALID_PARAMETER);
         }
         let units = match units.split_last() {
             Some((last, before)) if is_separator(last) => before,
@@ -65,7 +66,7 @@ impl Path {
         Ok(path)
     }
 
-    /// Splits `name:stream:$TYPE` and keeps the stream; answers the name.
+    /// Splits `name:stream:$TYPE`. Keeps the stream and returns the name.
     fn take_stream<'a>(&mut self, part: &'a [u16]) -> Result<&'a [u16], Status> {
         let mut pieces = part.split(|unit| *unit == u16::from(b':'));
         let name = pieces.next().unwrap_or_default();
@@ -95,7 +96,8 @@ fn composed(stream: String) -> String {
     String::from_utf8(names::to_nfc(stream.as_bytes()).into_owned()).unwrap_or(stream)
 }
 
-/// No name has a slash in it, so clients that say it can mean nothing else. Samba takes it, too.
+/// No name can contain a slash, so a slash from a client can only mean a separator. Samba accepts
+/// it, too.
 fn is_separator(unit: &u16) -> bool {
     const SEPARATORS: [u16; 2] = [b'\\' as u16, b'/' as u16];
     SEPARATORS.contains(unit)
@@ -111,8 +113,9 @@ pub(in crate::server) fn component(units: &[u16]) -> Result<Vec<u8>, Status> {
     }
 }
 
-/// The name of a stream, which is text, and may have characters that names of files must not: MS-FSCC 2.1.5.3. Stored they
-/// are the same as those that a Mac means by their private code points.
+/// The name of a stream. It is text, and may have characters that names of files must not have:
+/// MS-FSCC 2.1.5.3. These characters are stored in the same way as the private code points that
+/// Macs send for them.
 pub(in crate::server) fn stream_name(is_mac: bool, units: &[u16]) -> Result<String, Status> {
     plain_stream_name(units).map(|name| if is_mac { composed(name) } else { name })
 }
@@ -127,7 +130,8 @@ fn plain_stream_name(units: &[u16]) -> Result<String, Status> {
     String::from_utf8(stored).map_err(|_| Status::OBJECT_NAME_INVALID)
 }
 
-/// The name of a stream as clients see it that are no Macs: with the characters that are forbidden in names of files only.
+/// The name of a stream as clients other than Macs see it. It contains the characters that are
+/// forbidden only in names of files.
 pub(in crate::server) fn shown_stream(units: &mut [u16]) {
     for unit in units {
         match *unit {

@@ -40,7 +40,8 @@ pub(super) async fn finish(
     respond(context, &open, &wanted.asked, opened.action, cached, also).await
 }
 
-/// The answer to a CREATE that was sent again: the same, as of now. MS-SMB2 3.3.5.9.10.
+/// The answer to a repeated CREATE: the same answer with the file's current state. MS-SMB2
+/// 3.3.5.9.10.
 pub(super) async fn again(
     context: &Context,
     request: &Request<'_>,
@@ -59,7 +60,7 @@ pub(super) async fn again(
     respond(context, open, asked, action, cached, also).await
 }
 
-/// The answer to who comes back for an open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
+/// The answer to a client that reconnects to an open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
 pub(super) async fn reconnected(context: &Context, open: &Open) -> Outcome {
     let cached = open.held.get().map_or(Cached::NONE, |held| held.cached());
     respond(context, open, &[], Action::OPENED, cached, None).await

@@ -1,5 +1,6 @@
-//! Which stream of a file a path means. To a client all are alike; two of the names stand for what Macs keep beside every
-//! file: `AFP_Resource` for its resource fork, `AFP_AfpInfo` for its Finder info.
+//! Which stream of a file a path means. To a client all streams are alike. Two names stand for
+//! metadata that Macs keep with every file: `AFP_Resource` for its resource fork, `AFP_AfpInfo` for
+//! its Finder info.
 
 use vfs::backend::Found;
 use vfs::mac::{DosAttributes, Metadata};
@@ -19,7 +20,7 @@ use crate::wire::fscc::FileAttributes;
 pub(in crate::server) const RESOURCE: &str = "AFP_Resource";
 /// The Finder info.
 pub(in crate::server) const INFO: &str = "AFP_AfpInfo";
-/// What Services for Macintosh kept in the share's folder, and nobody else may.
+/// Streams of Services for Macintosh in the share's folder. Clients must not use these names.
 const RESERVED: [&str; 2] = ["AFP_DeskTop", "AFP_IdIndex"];
 
 /// The stream that a path means.
@@ -31,7 +32,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Of a file that is about to be made.
+    /// The stream of a file that is about to be made.
     pub(super) fn of_new(volume: &Volume, name: Option<&str>) -> Result<Self, Status> {
         let stream = match name {
             None => Stream::Data,
@@ -41,13 +42,14 @@ impl Target {
         Ok(Self { stream, is_there: false })
     }
 
-    /// Whether it can be asked to go with its last open. A resource fork stays, as on a Mac's own server.
+    /// Whether a client can have it removed with its last open. A resource fork stays, as on a
+    /// Mac's own server.
     pub(super) fn can_go(&self) -> bool {
         self.stream != Stream::Resource
     }
 }
 
-/// The stream of a name, there or not.
+/// The stream of a name, whether it exists or not.
 pub(in crate::server) fn named(name: &str) -> Result<Stream, Status> {
     if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
         return Err(Status::ACCESS_DENIED);
@@ -59,14 +61,15 @@ pub(in crate::server) fn named(name: &str) -> Result<Stream, Status> {
     })
 }
 
-/// A file with where it is and what describes it.
+/// A file with its place and its metadata.
 pub(super) struct Base<'a> {
     pub(super) found: &'a Found,
     pub(super) place: Option<Beside<'a>>,
     pub(super) metadata: &'a Metadata,
 }
 
-/// Finds the stream that a path means, in whatever case it was said. A Mac takes an empty stream for none.
+/// Finds the stream that a path means, in any case of letters. To a Mac an empty stream does not
+/// exist.
 pub(super) async fn find(
     context: &Context,
     tree: &Tree,
@@ -101,7 +104,7 @@ pub(super) async fn find(
     Ok(Target { stream, is_there })
 }
 
-/// The named stream of exactly this name, else the one that folds alike.
+/// The named stream with exactly this name, else the one whose name differs only in case.
 async fn known(
     tree: &Tree,
     wanted: &Wanted<'_>,
@@ -116,7 +119,8 @@ async fn known(
     Ok(at.and_then(|at| all.into_iter().nth(at)))
 }
 
-/// After a file was overwritten, MS-FSA 2.1.5.1.2.3: its streams are gone, its attributes those that were asked for.
+/// Resets an overwritten file, MS-FSA 2.1.5.1.2.3: its streams are removed, and it gets the
+/// attributes of the request.
 pub(super) async fn forget(
     volume: &std::sync::Arc<Volume>,
     wanted: &Wanted<'_>,

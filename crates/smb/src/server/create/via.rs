@@ -1,4 +1,5 @@
-//! Opens that reached their file through a link at the end of the path: what they do to a name, they do to the link.
+//! Opens that reached their file through a link at the end of the path. Renames and removals apply
+//! to the link.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use crate::wire::Status;
 use crate::wire::create::Options;
 use crate::wire::security::AccessMask;
 
-/// Of what the client may do with the file, whether it may remove or move the name: that is the link's.
+/// The rights of the client on the name, such as removing and moving it. They are those on the
+/// link.
 pub(super) fn names(
     volume: &Volume,
     tree: &Tree,
@@ -29,7 +31,7 @@ pub(super) fn names(
     Ok(max.difference(AccessMask::DELETE) | AccessMask(of_link.0 & AccessMask::DELETE.0))
 }
 
-/// Opens the link, too, if the client may move or remove it.
+/// Opens the link as well, if the client may move or remove it.
 pub(super) async fn open(
     context: &Context,
     volume: &Arc<Volume>,

@@ -1,6 +1,7 @@
-//! AES-CCM (RFC 3610, SP800-38C) with nonces of 11 bytes and tags of 16, made of the library's AES-CTR and AES-CMAC, which
-//! are several times as fast as a general CCM: CCM's CBC-MAC is CMAC but for the last block, into which CMAC mixes a
-//! constant; mixed in once more before, it is gone.
+//! AES-CCM (RFC 3610, SP800-38C) with nonces of 11 bytes and tags of 16. It is built from the
+//! library's AES-CTR and AES-CMAC, which are several times as fast as a general CCM. CCM's CBC-MAC
+//! is CMAC except for the last block: CMAC mixes a constant into it. Mixing the constant in once
+//! more beforehand cancels it.
 
 use aws_lc_rs::cipher::{AES_128, AES_256, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::cmac;

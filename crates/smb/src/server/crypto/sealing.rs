@@ -73,14 +73,15 @@ const SIGNATURE: usize = 4;
 const NONCE: usize = 20;
 /// What is authenticated: the nonce and all behind it.
 const AUTHENTICATED: usize = NONCE;
-/// 3.1.1: encrypted. In 3.0 and 3.0.2: with AES-128-CCM.
+/// 3.1.1: the message is encrypted. In 3.0 and 3.0.2: it is encrypted with AES-128-CCM.
 const ENCRYPTED: u16 = 1;
 
 /// Encrypts what the server of a session sends and decrypts what it receives, on all of its channels.
 pub(crate) struct Sealer {
     outgoing: SealingKey,
     incoming: SealingKey,
-    /// The nonces used so far. A counter, as the key is the session's own and so new.
+    /// How many nonces have been used. A counter suffices, as the key belongs to this session alone
+    /// and so is new.
     used: AtomicU64,
 }
 
@@ -112,11 +113,12 @@ impl Sealer {
         header[SIGNATURE..NONCE].copy_from_slice(&tag);
     }
 
-    /// Decrypts what follows the transform header that `message` begins with, where it is (3.1.5.1). What the header says
-    /// of length, flags and session is for the caller to judge.
+    /// Decrypts in place what follows the transform header at the start of `message` (3.1.5.1). The
+    /// caller checks the header's length, flags and session.
     ///
     /// # Errors
-    /// Another key or another message was sealed. What is in `message` then means nothing.
+    /// The message was sealed with another key, or was changed. The content of `message` is then
+    /// undefined.
     pub(crate) fn open(&self, message: &mut [u8]) -> Result<(), Forged> {
         let (header, sealed) = message.split_at_mut_checked(HEADER).ok_or(Forged)?;
         let array = |at: usize| *header[at..].first_chunk().expect("16 bytes of 52");
@@ -178,7 +180,7 @@ impl SealingKey {
     /// Decrypts `buffer` where it is.
     ///
     /// # Errors
-    /// The tag is not that of `header` and `buffer`. What is in `buffer` then means nothing.
+    /// The tag is not that of `header` and `buffer`. The content of `buffer` is then undefined.
     pub(crate) fn decrypt_in_place(
         &self,
         nonce: &[u8; NONCE_LENGTH],

@@ -107,8 +107,8 @@ fn a_link_out_of_the_share_is_not_followed() {
     assert_eq!(spliced(&path("link"), 0, b"/etc/passwd"), None);
 }
 
-/// MS-SMB2 2.2.2.2.1: a client puts the target in the place of its own name, so it is told of a link that it named, whatever
-/// that link's target then leads through.
+/// MS-SMB2 2.2.2.2.1: a client replaces its own name by the target. So it is told of the link that
+/// it named, whatever other links the target leads through.
 #[tokio::test]
 async fn a_client_is_told_of_the_link_that_it_named() {
     let (service, mut ada) = scene().await;
@@ -144,7 +144,7 @@ async fn linux_is_told_of_every_link_at_the_end_of_a_path() {
             assert_eq!(String::from_utf16_lossy(&told.substitute_name), target);
             assert_eq!((told.relative, told.unparsed_path_length), (!target.starts_with('\\'), 0));
         }
-        // utimensat(AT_SYMLINK_NOFOLLOW), of which the kernel says no more than this.
+        // utimensat(AT_SYMLINK_NOFOLLOW). The kernel sends only these access rights.
         let sets = |create: &mut create::Request<'_>| {
             create.desired_access = AccessMask::WRITE_ATTRIBUTES.0;
             create.disposition = Disposition::OPEN;

@@ -1,4 +1,5 @@
-//! What clients do to the name of a link: remove and move it. None of them says FILE_OPEN_REPARSE_POINT here.
+//! What clients do to the name of a link: they remove and move it. No request here has
+//! FILE_OPEN_REPARSE_POINT.
 
 use super::*;
 use crate::wire::fscc::FileClass;
@@ -7,7 +8,7 @@ use crate::wire::fscc::file_name::Target;
 use crate::wire::{FileKey, InfoType, set_info};
 
 const LINKS: [&str; 6] = ["near", "folder", "round", "up", "far", "nowhere"];
-/// Those that the server follows, so that they can be opened for more than what is done to their names.
+/// Links that the server follows, so that clients can open them for more than their names.
 const FOLLOWED: [&str; 2] = ["near", "folder"];
 
 /// How clients open what they remove or rename: access and options.
@@ -138,7 +139,7 @@ async fn a_link_to_a_folder_is_removed_as_a_folder_and_another_is_not() {
     }
 }
 
-/// The data that the client asked for are those of the target, however the name goes meanwhile.
+/// The client asked for data: it gets the target's data, while the link's name changes.
 #[tokio::test]
 async fn data_are_read_and_written_through_a_link_whose_name_moves() {
     let (service, mut ada) = scene().await;
@@ -171,7 +172,7 @@ async fn a_file_is_moved_into_the_folder_that_a_link_leads_to_and_over_a_link() 
     drop(service);
 }
 
-/// As smbprotocol removes: it takes "read-only" away first.
+/// How smbprotocol removes a file: it clears "read-only" first.
 #[tokio::test]
 async fn a_link_whose_attributes_are_set_to_normal_before_is_removed() {
     let (service, mut ada) = scene().await;
