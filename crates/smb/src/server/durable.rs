@@ -1,8 +1,9 @@
 //! Opens that outlive their connection: durable handles, MS-SMB2 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10 and 3.3.5.9.12.
 //!
-//! An open that may cache its handle can be durable. When its session is lost it goes into a table of the service, with
-//! everything it holds in the tree, until its client comes back for it, its time is over, or what it caches must be
-//! given back: it cannot answer, so it is closed.
+//! An open that may cache its handle can be durable. When its session is lost, it moves into a
+//! table of the service with everything that it holds in the tree. It stays there until its client
+//! reconnects, its timeout ends, or its cache must be given back. In the last case it is closed, as
+//! its client cannot answer.
 
 #[cfg(test)]
 mod tests;
@@ -27,23 +28,23 @@ use crate::wire::create_context::response::Context as Answer;
 use crate::wire::create_context::values::{DurableFlags, Lease};
 use crate::wire::values::FileKey;
 
-/// The most opens that wait for their clients.
+/// The most opens that wait for their clients to reconnect.
 const MOST: usize = 16_384;
-/// How long an open waits when its client does not say.
+/// The timeout of an open whose client asks for none.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long it waits at most.
+/// The longest timeout.
 const MAX_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a durable open has more than others.
+/// The additional state of a durable open.
 pub(super) struct Durable {
-    /// How long it waits for its client.
+    /// How long it waits for its client to reconnect.
     timeout: Duration,
-    /// The number of the CREATE that made it; of version 2.
+    /// The number of the CREATE that made it, in version 2.
     create_guid: Option<[u8; 16]>,
 }
 
 impl Durable {
-    /// What the response to its CREATE says of it.
+    /// The create context in the response to its CREATE.
     pub(super) fn answer(&self) -> Answer {
         match self.create_guid {
             None => Answer::Durable,
@@ -55,7 +56,7 @@ impl Durable {
     }
 }
 
-/// What a CREATE wants of durable opens.
+/// What a CREATE asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Wish {
     #[default]
@@ -69,7 +70,7 @@ pub(super) enum Wish {
 }
 
 impl Wish {
-    /// What a request's create contexts say. Those of both versions do not go together.
+    /// The wish in a request's create contexts. Contexts of both versions must not be combined.
     pub(super) fn of(asked: &[Asked<'_>], is_v3: bool) -> Result<Self, Status> {
         let (mut first, mut second) = (Self::Nothing, Self::Nothing);
         let second_version = |context: &&Asked<'_>| {
@@ -110,7 +111,7 @@ impl Wish {
     }
 }
 
-/// Makes a new open durable, if that was asked for and it may cache its handle.
+/// Makes a new open durable, if the client asked for that and the open may cache its handle.
 pub(super) fn grant(wish: Wish, open: &Open) {
     let (timeout, create_guid) = match wish {
         Wish::Request => (TIMEOUT, None),
@@ -132,7 +133,7 @@ pub(super) struct Durables {
 struct Lost {
     open: Arc<Open>,
     user: Arc<User>,
-    /// Ends with this: it is closed when its time is over.
+    /// Closes the open when its timeout ends. Dropped with this entry.
     _timer: Timer,
 }
 
@@ -145,7 +146,7 @@ impl Drop for Timer {
 }
 
 impl Durables {
-    /// Takes over those opens of a session that may come back.
+    /// Takes over the opens of a session that are durable.
     pub(super) fn keep(self: &Arc<Self>, session: &Session, which: impl Fn(&Open) -> bool) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         for open in session.opens.take(|open| which(open) && may_come_back(open)) {
@@ -156,7 +157,7 @@ impl Durables {
                 tokio::time::sleep(timeout).await;
                 if let Some(table) = table.upgrade() {
                     let late = table.table.lock().remove(&persistent);
-                    drop(late); // with the table unlocked
+                    drop(late); // dropped while the table is unlocked
                 }
             }));
             let lost = Lost { open, user: session.user(), _timer: timer };
@@ -167,16 +168,16 @@ impl Durables {
         }
     }
 
-    /// Closes those opens.
+    /// Closes the opens that match.
     pub(super) fn drop_where(&self, which: impl Fn(&Open, &User) -> bool) {
         let gone: Vec<Lost> = {
             let mut table = self.table.lock();
             table.extract_if(|_, lost| which(&lost.open, &lost.user)).map(|(_, lost)| lost).collect()
         };
-        drop(gone); // with the table unlocked
+        drop(gone); // dropped while the table is unlocked
     }
 
-    /// Closes an open that waits for its client. False when it does not.
+    /// Closes an open that waits for its client. False if it does not wait.
     pub(super) fn forget(&self, open: &Arc<Open>) -> bool {
         let mut table = self.table.lock();
         let is_it = table.get(&open.key.persistent).is_some_and(|lost| Arc::ptr_eq(&lost.open, open));
@@ -185,7 +186,7 @@ impl Durables {
         gone.is_some()
     }
 
-    /// The open that a client comes back for, if everything fits.
+    /// The open that a client reconnects to, if everything matches.
     fn claim(
         &self,
         context: &Context,
@@ -200,18 +201,19 @@ impl Durables {
         }
         let lost = table.remove(&file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
         drop(table);
-        // While a command uses it still, it is not ours alone; it is then closed, as if it had never been kept.
+        // If a command still uses the open, the reconnect fails. The open is then closed, as if it
+        // had never been kept.
         Arc::into_inner(lost.open).ok_or(Status::OBJECT_NAME_NOT_FOUND)
     }
 
-    /// How many wait.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.table.lock().len()
     }
 }
 
-/// Whether an open is kept when its session is lost: not when it has not answered a break until then.
+/// Whether an open is kept when its session is lost. It is not kept if a lease break of it is
+/// unanswered.
 fn may_come_back(open: &Open) -> bool {
     let held = open.held.get().filter(|_| open.durable.get().is_some());
     open.resilience().is_some()
@@ -219,7 +221,7 @@ fn may_come_back(open: &Open) -> bool {
             .is_some_and(|held| !held.lease.is_breaking() && held.lease.caching().contains(Caching::HANDLE))
 }
 
-/// Gives a client back what it had open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
+/// Gives a client its open back, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
 pub(super) fn reconnect(
     context: &Context,
     request: &Request<'_>,
@@ -235,12 +237,13 @@ pub(super) fn reconnect(
             Some(durable) => durable.create_guid,
             None => open.resilience().map(|_| None).ok_or(Status::OBJECT_NAME_NOT_FOUND)?,
         };
-        // Who comes back the old way need not know the number; who has none says zeros.
+        // A reconnect of version 1 need not know the number. A version 2 client without a number
+        // sends zeros.
         let same = create_guid.is_none_or(|guid| made_as.unwrap_or_default() == guid);
         let same = same && Arc::ptr_eq(open.tree.volume()?, volume);
         let key = match open.held.get().map(|held| (held, held.cache.kind())) {
             None if open.resilience().is_none() => return Err(Status::OBJECT_NAME_NOT_FOUND),
-            // Any client of the user's may come back for these.
+            // Any client of the same user may reconnect to these.
             None | Some((_, Kind::Oplock)) => None,
             Some((held, Kind::Lease { .. })) if !Arc::ptr_eq(&held.client, &client) => {
                 return Err(Status::OBJECT_NAME_NOT_FOUND);

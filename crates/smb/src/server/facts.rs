@@ -1,4 +1,4 @@
-//! What clients are told about a file again and again: times, sizes, attributes.
+//! Facts about a file that many answers contain: times, sizes, attributes.
 
 use vfs::backend::Found;
 use vfs::mac::DosAttributes;
@@ -21,7 +21,8 @@ const KEPT: u32 = FileAttributes::READONLY.0
     | FileAttributes::NOT_CONTENT_INDEXED.0
     | FileAttributes::OFFLINE.0;
 
-/// The attributes that clients see. A file whose attributes nobody has ever set is new to whoever makes backups.
+/// The attributes that clients see. A file whose attributes were never set is shown as new to
+/// programs that make backups.
 pub(super) fn shown(kind: Kind, dos: DosAttributes) -> FileAttributes {
     let of_kind = match kind {
         Kind::Folder => FileAttributes::DIRECTORY,
@@ -39,8 +40,8 @@ pub(super) fn shown(kind: Kind, dos: DosAttributes) -> FileAttributes {
     }
 }
 
-/// The same of a file that is hidden by its name: UNIX programs do not show what begins with a dot, so clients need not
-/// either.
+/// The same for a file whose name begins with a dot. UNIX programs do not show such files, so
+/// clients need not either.
 pub(super) fn hidden(shown: FileAttributes) -> FileAttributes {
     FileAttributes(shown.0 & !FileAttributes::NORMAL.0) | FileAttributes::HIDDEN
 }
@@ -50,12 +51,13 @@ pub(super) fn leading_to_folder(shown: FileAttributes) -> FileAttributes {
     shown | FileAttributes::DIRECTORY
 }
 
-/// Whether these attributes say more of a file than one has that was just made.
+/// Whether these attributes are more than those of a new file.
 pub(super) fn is_more_than_normal(asked: FileAttributes) -> bool {
     asked.0 & KEPT & !FileAttributes::ARCHIVE.0 != 0
 }
 
-/// What is kept when a client sets attributes. None at all is kept as "normal", to tell it from never set.
+/// The attributes to keep when a client sets attributes. An empty set is kept as "normal", to
+/// distinguish it from attributes that were never set.
 pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttributes {
     let sparse = before.0 & FileAttributes::SPARSE_FILE.0;
     match asked.0 & KEPT | sparse {
@@ -64,15 +66,16 @@ pub(super) fn to_keep(asked: FileAttributes, before: DosAttributes) -> DosAttrib
     }
 }
 
-/// What a file's extended attributes take together, MS-FSCC 2.4.13; 0 when it has none.
+/// The length of all extended attributes of a file, MS-FSCC 2.4.13; 0 if it has none.
 pub(super) fn ea_size(file: &File) -> Result<u32, Status> {
     let eas = extended_attributes::of(file.open.volume(), &file.open.found()?)?;
     let bytes = eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>();
     Ok(ea_size_of(eas.len() as u32, bytes as u32))
 }
 
-/// The same of so many, whose names and values have so many bytes: as a list in OS/2's form, its length, then flags, two
-/// lengths, name, NUL and value of each.
+/// The same for `count` attributes whose names and values have `bytes` bytes in all. The length is
+/// that of a list in OS/2's form: the list's length, and for each attribute flags, two lengths,
+/// name, NUL and value.
 pub(super) fn ea_size_of(count: u32, bytes: u32) -> u32 {
     if count == 0 { 0 } else { 4 + bytes.saturating_add(5 * count) }
 }
@@ -90,14 +93,14 @@ pub(super) struct Facts {
     pub(super) file_id: u64,
     /// It is a link that leads to a folder of the share.
     pub(super) leads_to_folder: bool,
-    /// Its name says so.
+    /// The file's name hides it.
     is_hidden: bool,
     /// The time of the last change of attributes, as this client sees it.
     pub(super) changed: NtTime,
 }
 
 impl Facts {
-    /// As of now.
+    /// The facts as of now.
     pub(super) async fn of(file: &File) -> Result<Self, Status> {
         let attributes = file.open.attributes()?;
         let size = if file.open.is_data() { attributes.size } else { file.open.size().await? };
@@ -118,8 +121,8 @@ impl Facts {
         if self.is_hidden { hidden(shown) } else { shown }
     }
 
-    /// The number by which a client knows it. Macs remember files by it, for longer than the host keeps it to one file, so
-    /// they are given none.
+    /// The number by which a client knows the file. Macs get none: they remember files by their
+    /// number for longer than the host keeps a number for one file.
     pub(super) fn number(&self, context: &Context) -> u64 {
         if context.is_mac() { 0 } else { self.file_id }
     }
@@ -139,7 +142,7 @@ impl Facts {
         if self.attributes.kind == Kind::Folder { 0 } else { self.size }
     }
 
-    /// Bytes on the disk, likewise.
+    /// The bytes that the file takes on the disk. Folders have none.
     pub(super) fn allocated(&self) -> u64 {
         if self.attributes.kind == Kind::Folder { 0 } else { self.attributes.allocated }
     }
@@ -168,7 +171,7 @@ fn leads_to_folder(file: &File, found: &Found) -> Result<bool, Status> {
     link_leads_to_folder(file, &folder, found)
 }
 
-/// The same of an entry of a folder, as the user of this open sees it.
+/// The same for an entry of a folder, as the user of this open sees it.
 pub(super) fn link_leads_to_folder(file: &File, folder: &Found, link: &Found) -> Result<bool, Status> {
     let caller = &file.open.actor().caller;
     let target = file.open.volume().follow_link(caller, folder, link, file.folding)?;

@@ -1,4 +1,4 @@
-//! FLUSH, MS-SMB2 3.3.5.11. A Mac's full sync asks for nothing more than every FLUSH does here.
+//! FLUSH, MS-SMB2 3.3.5.11. Every FLUSH here does what a Mac's full sync asks for.
 
 use super::context::{Context, Outcome, Reply};
 use super::open::What;

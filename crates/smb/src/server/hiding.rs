@@ -1,4 +1,4 @@
-//! Names that clients are told are hidden.
+//! Names that the server marks as hidden.
 
 use vfs::names::{Hiding, windows_view};
 
@@ -12,8 +12,8 @@ pub(super) fn hides(hiding: &Hiding, name: EntryName<'_>) -> bool {
     }
 }
 
-/// Whether clients are told that a file of this stored name is hidden: it begins with a dot, or listings leave it out
-/// and it was opened by its name.
+/// Whether clients are told that a file with this stored name is hidden. It is, if the name begins
+/// with a dot, or if listings leave it out and the client opened it by its name.
 pub(super) fn marks(hiding: &Hiding, stored: &[u8]) -> bool {
     let marks = |name: EntryName<'_>| begins_with_dot(name) || hides(hiding, name);
     match std::str::from_utf8(stored) {
@@ -22,7 +22,7 @@ pub(super) fn marks(hiding: &Hiding, stored: &[u8]) -> bool {
     }
 }
 
-/// Whether UNIX programs do not show it unless asked to. Clients are told that it is hidden.
+/// Whether UNIX programs show the name only on request. Clients are told that it is hidden.
 pub(super) fn begins_with_dot(name: EntryName<'_>) -> bool {
     match name {
         EntryName::Utf8(name) => name.starts_with('.') && !matches!(name, "." | ".."),

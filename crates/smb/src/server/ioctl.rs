@@ -21,21 +21,21 @@ use crate::wire::fsctl::snapshots::Snapshots;
 use crate::wire::ioctl::{Request, Response};
 use crate::wire::values::FileKey;
 
-/// What a control code is asked with.
+/// A control code with its arguments.
 struct Asked<'a> {
     context: &'a Context,
     request: Request,
     input: Bytes,
 }
 
-/// What it answers: the output, or a warning with it.
+/// The output, with success or a warning.
 struct Output {
     status: Status,
     bytes: Vec<u8>,
 }
 
 impl Output {
-    /// Nothing but success.
+    /// Success without output.
     fn none() -> Self {
         Self { status: Status::SUCCESS, bytes: Vec::new() }
     }
@@ -57,12 +57,12 @@ impl Asked<'_> {
         Reader::new(&self.input)
     }
 
-    /// How much output there is room for.
+    /// The most bytes of output that the client takes.
     fn room(&self) -> usize {
         self.request.max_output_response as usize
     }
 
-    /// Codes that are about the server are sent without a file.
+    /// Refuses a file: codes about the server are sent without one.
     fn without_file(&self) -> Result<(), Status> {
         if self.request.file == FileKey::ALL_ONES { Ok(()) } else { Err(Status::INVALID_PARAMETER) }
     }
@@ -94,7 +94,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Output, Failure> {
     match asked.request.control_code {
         Code::DFS_GET_REFERRALS | Code::DFS_GET_REFERRALS_EX => {
             asked.without_file()?;
-            Err(Status::FS_DRIVER_REQUIRED.into()) // what is shared is here
+            Err(Status::FS_DRIVER_REQUIRED.into()) // the shares are on this server itself
         }
         Code::VALIDATE_NEGOTIATE_INFO => connection::validate(asked),
         Code::QUERY_NETWORK_INTERFACE_INFO => interfaces::query(asked),
@@ -103,7 +103,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Output, Failure> {
     }
 }
 
-/// What is about an open.
+/// Codes about an open.
 async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
     let open = asked.open()?;
     match asked.request.control_code {
@@ -139,7 +139,7 @@ async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
 
 /// SRV_ENUMERATE_SNAPSHOTS, MS-SMB2 3.3.5.15.1: there are none.
 fn snapshots(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
-    /// SRV_SNAPSHOT_ARRAY, of which the last four bytes are room for a first label.
+    /// SRV_SNAPSHOT_ARRAY. Its last four bytes are room for a first label.
     const LEAST: usize = 16;
     open.file()?;
     if asked.room() < LEAST {

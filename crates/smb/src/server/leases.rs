@@ -1,12 +1,12 @@
 //! What clients may keep in their caches: oplocks and leases, MS-SMB2 3.3.1.12 and 3.3.5.9.8, 3.3.5.9.11.
 //!
-//! The tree knows who caches what (`vfs::state`), decides what is granted, and says what must be given back. Here is
-//! what a client is told of it.
+//! The tree knows which client caches what (`vfs::state`), decides what is granted, and says what
+//! must be given back. This module tells the client.
 //!
 //! ```text
 //! CREATE ─► grant ─► vfs lease, Cache (one for each lease key; an oplock has a key of its own)
 //! tree: BreakNotice ─► Client ─► Cache::told ─► notification over a connection of one of its opens
-//! OPLOCK_BREAK ─► acknowledge ─► vfs lease: whoever waits goes on
+//! OPLOCK_BREAK ─► acknowledge ─► vfs lease: the open that waits goes on
 //! ```
 
 mod cache;
@@ -40,7 +40,8 @@ impl Cached {
     pub(super) const NONE: Self = Self { oplock: OplockLevel::NONE, lease: None };
 }
 
-/// The lease that a request names, if the dialect has such a thing: of version 2 where that is known.
+/// The lease that a request names, if the dialect has leases. It has version 2 if the dialect
+/// supports it.
 pub(super) fn named(context: &Context, contexts: &[Asked<'_>]) -> Option<Lease> {
     let lease = contexts.iter().find_map(|context| match context {
         Asked::Lease(lease) => Some(*lease),
@@ -54,17 +55,18 @@ pub(super) fn named(context: &Context, contexts: &[Asked<'_>]) -> Option<Lease> 
     }
 }
 
-/// The lease that a request asks for.
+/// The lease that a request asks for, if it asks for one.
 pub(super) fn asked(context: &Context, request: &Request<'_>, contexts: &[Asked<'_>]) -> Option<Lease> {
     named(context, contexts).filter(|_| request.oplock_level == OplockLevel::LEASE)
 }
 
-/// The lease on the folder that its client knows of this open.
+/// The key of the client's lease on the folder that contains this file.
 pub(super) fn parent_key(lease: Lease) -> Option<[u8; 16]> {
     lease.v2.filter(|_| lease.flags.contains(LeaseFlags::PARENT_KEY_SET)).map(|v2| v2.parent_key.0)
 }
 
-/// A lease key is one file's: refused for any other, MS-SMB2 3.3.5.9.8. `file` is `None` for one that is about to be made.
+/// A lease key belongs to one file. It is refused for any other, MS-SMB2 3.3.5.9.8. `of` is `None`
+/// for a file that is about to be made.
 pub(super) fn check_key(context: &Context, wanted: &Wanted<'_>, of: Option<&Of>) -> Result<(), Status> {
     let Some(lease) = wanted.lease else { return Ok(()) };
     match context.session()?.client().cache(&lease.key.0) {
@@ -73,7 +75,7 @@ pub(super) fn check_key(context: &Context, wanted: &Wanted<'_>, of: Option<&Of>)
     }
 }
 
-/// Grants what a new open asks for, as far as others let it.
+/// Grants the caching that a new open asks for, as far as other opens allow it.
 pub(super) fn grant(context: &Context, wanted: &Wanted<'_>, open: &Arc<Open>) -> Result<Cached, Failure> {
     let file = open.file()?;
     let Some((want, kind)) = wish(context, wanted, file) else { return Ok(Cached::NONE) };
@@ -99,7 +101,7 @@ pub(super) fn grant(context: &Context, wanted: &Wanted<'_>, open: &Arc<Open>) ->
     Ok(cached)
 }
 
-/// What a request would like, and as what.
+/// The caching that a request asks for, and whether by a lease or an oplock.
 fn wish(context: &Context, wanted: &Wanted<'_>, file: &File) -> Option<(Caching, Kind)> {
     let folder = file.open.node().kind() == FileKind::Folder && file.open.is_data();
     if let Some(lease) = wanted.lease {
@@ -123,7 +125,7 @@ fn wish(context: &Context, wanted: &Wanted<'_>, file: &File) -> Option<(Caching,
     Some((want, Kind::Oplock))
 }
 
-/// The oplock of an open that may cache this.
+/// The oplock level for this caching.
 pub(super) fn level(caching: Caching) -> OplockLevel {
     match caching {
         Caching::ALL => OplockLevel::BATCH,
@@ -133,13 +135,13 @@ pub(super) fn level(caching: Caching) -> OplockLevel {
     }
 }
 
-/// The same as a lease has it.
+/// The lease state for this caching.
 pub(super) fn state(caching: Caching) -> LeaseState {
     LeaseState(u32::from(caching.0))
 }
 
 impl Held {
-    /// As a response to CREATE says it.
+    /// The form for a response to CREATE.
     pub(super) fn cached(&self) -> Cached {
         let held = self.lease.caching();
         let Kind::Lease { version2, parent } = self.cache.kind() else {
@@ -160,7 +162,7 @@ impl Held {
 }
 
 impl Of {
-    /// What an open is of.
+    /// The file or stream of an open.
     pub(super) fn open(file: &File) -> Self {
         Self::stream(file.open.volume(), file.open.node().id(), file.open.guard().stream())
     }

@@ -58,7 +58,7 @@ async fn nobody_comes_back_for_what_another_user_had_open() {
     assert_eq!(service.durables.len(), 1);
 }
 
-// MS-SMB2 3.3.4.6: an open that cannot be told that its oplock breaks is closed.
+// MS-SMB2 3.3.4.6: an open is closed if its client cannot be told that its oplock breaks.
 #[tokio::test]
 async fn what_waits_for_its_client_gives_way_to_who_is_there() {
     let service = service();
@@ -106,7 +106,7 @@ async fn a_number_of_a_create_is_used_once() {
     assert!(open(&mut user, numbered(1)).await.is_ok());
 }
 
-// MS-SMB2 3.3.5.9.6, 3.3.5.9.10: those of the two versions do not go together.
+// MS-SMB2 3.3.5.9.6, 3.3.5.9.10: contexts of the two versions must not be combined.
 #[tokio::test]
 async fn durable_requests_of_both_versions_are_refused() {
     let service = service();

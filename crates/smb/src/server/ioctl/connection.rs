@@ -13,14 +13,14 @@ use crate::wire::Status;
 use crate::wire::fsctl::negotiate::{Resiliency, ValidateRequest, ValidateResponse};
 use crate::wire::values::Dialect as Revision;
 
-/// How long an open waits for its client at most, and when the client does not say.
+/// The longest time that an open waits for its client, and the default.
 const MAX_RESILIENCY_MS: u32 = 300_000;
 const RESILIENCY_MS: u32 = 120_000;
 /// How long the response is.
 const RESPONSE_LEN: usize = 24;
 
-/// Says again what was agreed on, now signed. A client that was understood otherwise than it meant has somebody in the
-/// middle: its connection ends without an answer.
+/// Repeats the result of the negotiation, now signed. If the client sent other values in its
+/// NEGOTIATE, an attacker in the middle has changed them: the connection ends without an answer.
 pub(super) fn validate(asked: &Asked<'_>) -> Result<Output, Failure> {
     let context = asked.context;
     let negotiated = context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
@@ -39,7 +39,7 @@ pub(super) fn validate(asked: &Asked<'_>) -> Result<Output, Failure> {
     Ok(Output::encoded(|w| response.encode(w)))
 }
 
-/// Lets an open outlive its connection, whatever it may cache.
+/// Lets an open outlive its connection, whatever caching it has.
 pub(super) fn resiliency(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     let negotiated = asked.context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
     let file = open.file()?;

@@ -15,14 +15,14 @@ use crate::wire::fsctl::copy::{
 use crate::wire::security::AccessMask;
 use crate::wire::values::FileKey;
 
-/// The most pieces of one request, bytes of one piece, and bytes in all: what Windows takes.
+/// The most chunks of one request, bytes of one chunk, and bytes in all: the limits of Windows.
 const MAX_CHUNKS: usize = 256;
 const MAX_CHUNK: u32 = 1 << 20;
 const MAX_TOTAL: u64 = 16 << 20;
 /// How long the response of a copy is.
 const RESPONSE_LEN: usize = 12;
 
-/// SRV_REQUEST_RESUME_KEY: a name of the open by which it can be the source of a copy.
+/// SRV_REQUEST_RESUME_KEY: a key by which the open can be the source of a copy.
 pub(super) fn resume_key(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     open.file()?;
     if asked.room() < ResumeKey::RESPONSE_LEN {
@@ -77,7 +77,7 @@ fn within_limits(chunks: &[Chunk]) -> bool {
         && chunks.iter().all(|chunk| (1..=MAX_CHUNK).contains(&chunk.length))
 }
 
-/// What both must have been opened for. Who may not read the target may at least write it, if it says so.
+/// The access that source and target need. SRV_COPYCHUNK_WRITE needs no right to read the target.
 fn may_copy(asked: &Asked<'_>, source: &Open, target: &Open) -> Result<(), Status> {
     source.require(AccessMask::READ_DATA | AccessMask::EXECUTE)?;
     target.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
@@ -110,7 +110,7 @@ async fn piece(source: &File, target: &File, chunk: &Chunk) -> Result<(), Status
     if copied == length { Ok(()) } else { Err(Status::INVALID_VIEW_SIZE) }
 }
 
-/// What a Mac means by no piece at all: the file with everything that it is besides its data.
+/// A Mac's request without chunks: copies the file with all its metadata.
 async fn whole(source: &File, target: &File) -> Result<Output, Failure> {
     let size = source.open.size().await?;
     target.open.truncate(0).await?;
@@ -124,7 +124,7 @@ fn written(status: Status, chunks_written: u32, total_bytes_written: u32) -> Out
     Output { status, ..Output::encoded(|w| response.encode(w)) }
 }
 
-/// DUPLICATE_EXTENTS_TO_FILE: no copy at all, where the host's files can share blocks.
+/// DUPLICATE_EXTENTS_TO_FILE: the files share blocks, if the host supports that.
 pub(super) async fn duplicate(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     let target = open.file()?;
     open.require(AccessMask::WRITE_DATA)?;

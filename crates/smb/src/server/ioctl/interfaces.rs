@@ -8,9 +8,9 @@ use crate::wire::Status;
 use crate::wire::fsctl::network::{self, Capability, Interface};
 use crate::wire::values::Capabilities;
 
-/// What is said of an interface that does not say how fast it is: 1 Gb/s.
+/// The speed of an interface whose speed the host does not know: 1 Gb/s.
 const USUAL_SPEED: u64 = 1_000_000_000;
-/// The most addresses that are told.
+/// The most addresses in an answer.
 const MAX_ADDRESSES: usize = 64;
 
 pub(super) fn query(asked: &Asked<'_>) -> Result<Output, Failure> {
@@ -26,8 +26,8 @@ pub(super) fn query(asked: &Asked<'_>) -> Result<Output, Failure> {
     Ok(Output::encoded(|w| network::encode(&all, w)))
 }
 
-/// The addresses of this host that the server listens on. A client on this host is told of no others than its own kind,
-/// and others nothing of what only this host can reach.
+/// The addresses of this host that the server listens on. A client on the loopback interface gets
+/// only loopback addresses. Other clients get none of them.
 fn interfaces(context: &Context) -> Vec<Interface> {
     let loopback = context.connection.peer.address.ip().to_canonical().is_loopback();
     let listens = &context.service().config().listens_on;
@@ -57,7 +57,8 @@ fn link_speed(name: &str) -> Option<u64> {
     megabits.trim().parse::<u64>().ok().filter(|speed| *speed > 0).map(|speed| speed * 1_000_000)
 }
 
-/// Whether it spreads what it receives over several processors, which is what several connections to it are good for.
+/// Whether the interface spreads received packets over several processors. Only then do several
+/// connections to it help.
 fn has_queues(name: &str) -> bool {
     let queues = std::fs::read_dir(format!("/sys/class/net/{name}/queues"));
     let receives = |entry: &std::fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b"rx-");

@@ -1,4 +1,4 @@
-//! What files of other servers have besides data: compression and object ids; MS-FSA 2.1.5.10.
+//! Properties of files that other servers have: compression and object ids; MS-FSA 2.1.5.10.
 
 use super::{Asked, Output};
 use crate::server::config::ShareKind;
@@ -14,7 +14,7 @@ const NONE: u16 = 0;
 const COMPRESSION_LEN: usize = 2;
 const OBJECT_ID_LEN: usize = 64;
 
-/// GET_COMPRESSION: nothing is compressed, as far as clients are concerned.
+/// GET_COMPRESSION: to clients no file is compressed.
 pub(super) fn compression(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     open.file()?;
     if asked.room() < COMPRESSION_LEN {
@@ -23,7 +23,7 @@ pub(super) fn compression(asked: &Asked<'_>, open: &Open) -> Result<Output, Fail
     Ok(Output::encoded(|w| Compression { format: NONE }.encode(w)))
 }
 
-/// SET_COMPRESSION: only to what it is.
+/// SET_COMPRESSION: accepts only the present state.
 pub(super) fn set_compression(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     open.file()?;
     let wanted = Compression::decode(&mut asked.input())?;
@@ -31,7 +31,8 @@ pub(super) fn set_compression(asked: &Asked<'_>, open: &Open) -> Result<Output, 
     if wanted.format == NONE { Ok(Output::none()) } else { Err(Status::NOT_SUPPORTED.into()) }
 }
 
-/// CREATE_OR_GET_OBJECT_ID and GET_OBJECT_ID: what the file is known by in this volume, and the volume.
+/// CREATE_OR_GET_OBJECT_ID and GET_OBJECT_ID: the id of the file in this volume, and the id of the
+/// volume.
 pub(super) fn id(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let ShareKind::Disk { serial, .. } = open.tree.share.kind else {

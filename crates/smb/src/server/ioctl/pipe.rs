@@ -11,7 +11,7 @@ use crate::wire::security::AccessMask;
 
 /// FILE_PIPE_CONNECTED_STATE.
 const CONNECTED: u32 = 3;
-/// What comes before the data of a peek.
+/// The length of the fields before the data of a peek.
 const PEEK_LEN: usize = 16;
 
 /// PIPE_TRANSCEIVE, MS-SMB2 3.3.5.15.10.

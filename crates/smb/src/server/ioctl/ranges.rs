@@ -17,7 +17,8 @@ const MAX_RANGES: usize = 65_536;
 /// The most ranges of one FILE_LEVEL_TRIM.
 const MAX_TRIMS: usize = 4096;
 
-/// SET_SPARSE: whether zeros that are written need no space. The file is not changed by it.
+/// SET_SPARSE: whether the client allows zeros to take no space. It does not change the file's
+/// data.
 pub(super) fn set_sparse(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let sparse = SetSparse::decode(&mut asked.input())?.0;
@@ -27,7 +28,7 @@ pub(super) fn set_sparse(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
     Ok(Output::none())
 }
 
-/// What never had attributes was new to whoever makes backups, and stays so.
+/// A file that never had attributes is new to programs that make backups. It stays so.
 fn with_sparse(before: DosAttributes, sparse: bool) -> DosAttributes {
     let others = match before.0 {
         0 => FileAttributes::ARCHIVE.0,
@@ -54,7 +55,7 @@ pub(super) async fn zero(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
     Ok(Output::none())
 }
 
-/// QUERY_ALLOCATED_RANGES. Of a file that is not sparse every byte is allocated.
+/// QUERY_ALLOCATED_RANGES. In a file that is not sparse every byte is allocated.
 pub(super) async fn allocated(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let wanted = AllocatedRange::decode(&mut asked.input())?;

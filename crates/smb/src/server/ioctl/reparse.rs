@@ -15,7 +15,7 @@ use crate::wire::security::AccessMask;
 
 /// The longest target of a link, in bytes: what Linux takes.
 const MAX_TARGET: usize = 4095;
-/// What a reparse point has at least: tag, length, reserved.
+/// The shortest reparse point: tag, length, reserved.
 const LEAST: usize = 8;
 
 /// GET_REPARSE_POINT.
@@ -74,14 +74,15 @@ pub(super) fn delete(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> 
     Ok(Output::none())
 }
 
-/// Puts something else in the file's place. The open keeps what it has, which nobody else finds any more.
+/// Replaces the file by something else. The open keeps the old file, which no other open can reach
+/// any more.
 fn replace(file: &File, new: NewKind<'_>, mode: u32) -> Result<(), Failure> {
     let (folder, name) = file.open.place().ok_or(Status::ACCESS_DENIED)?;
     let volume = file.open.volume();
     let folder = Found { attributes: folder.attributes()?, object: folder };
     let actor = file.open.actor();
     let kind = if file.open.node().kind() == Kind::Folder { Kind::Folder } else { Kind::File };
-    // That it may be changed was decided when it was opened.
+    // The open's right to change the file was checked when it was opened.
     let by_server = Actor { caller: Caller::root(), ..actor.clone() };
     volume.remove(&by_server, &folder, &name, kind)?;
     volume.create(actor, &folder, &name, new, mode)?;

@@ -1,4 +1,4 @@
-//! One cache of a client's: a lease, or the oplock of one open.
+//! One cache of a client: a lease, or the oplock of one open.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -20,33 +20,34 @@ use crate::wire::header::{Command, Flags, Header};
 use crate::wire::oplock_break::{LeaseNotification, Notification, NotificationFlags, Oplock};
 use crate::wire::values::LeaseKey;
 
-/// So few closed opens are not worth removing.
+/// Closed opens are removed only from this many opens on.
 const CLEAR_AT: usize = 16;
 
-/// The name of a cache among its client's: the lease key, or one made up for an open without a lease.
+/// The key of a cache in its client's table: the lease key, or a generated one for an open without
+/// a lease.
 pub(in crate::server) type Key = [u8; 16];
 
-/// What is cached.
+/// The file or stream that is cached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::server) struct Of {
-    /// The address of the volume: the cache's opens keep it there.
+    /// The address of the volume. The cache's opens keep the volume at it.
     pub(super) volume: usize,
     pub(super) file: FileId,
     pub(super) stream: Stream,
 }
 
-/// What the client calls it.
+/// The name by which the client knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum Kind {
     Oplock,
     Lease {
-        /// It was asked for with an epoch, and is told with one.
+        /// The client asked for it with an epoch. Notifications then carry one.
         version2: bool,
         parent: Option<LeaseKey>,
     },
 }
 
-/// A cache, MS-SMB2 3.3.1.12. What may be in it, and whether that is being given back, `vfs` knows.
+/// A cache, MS-SMB2 3.3.1.12. `vfs` knows what may be in it, and whether that is being given back.
 pub(in crate::server) struct Cache {
     key: Key,
     of: Of,
@@ -58,18 +59,18 @@ pub(in crate::server) struct Cache {
 struct Changing {
     /// Counts the changes of a lease of version 2.
     epoch: u16,
-    /// The opens that share it, in the order in which they came; some may be closed.
+    /// The opens that share it, in the order in which they came. Some may be closed.
     opens: VecDeque<Weak<Open>>,
-    /// The closed ones are removed when there are so many in all.
+    /// From this many opens on the closed ones are removed.
     clear_at: usize,
 }
 
-/// An open's part in a cache. The last one gives it back.
+/// An open's part in a cache. The last part gives the cache back.
 pub(in crate::server) struct Held {
     /// Given back before the cache is forgotten.
     pub(in crate::server) lease: Lease,
     pub(in crate::server) cache: Arc<Cache>,
-    /// Who is told: it lives while anything is in its caches.
+    /// The client to notify. It lives as long as anything is in its caches.
     pub(in crate::server) client: Arc<Client>,
 }
 
@@ -103,12 +104,12 @@ impl Cache {
         self.changing.lock().epoch
     }
 
-    /// Whether it is of this file.
     pub(in crate::server) fn is_of(&self, of: &Of) -> bool {
         self.of == *of
     }
 
-    /// Another open shares it: asks the tree for it, or for more of it, and counts that.
+    /// Adds an open to the cache. Asks the tree for the caching, or for more of it, and counts that
+    /// as a change.
     pub(super) fn grant(
         &self,
         open: &Arc<Open>,
@@ -124,7 +125,7 @@ impl Cache {
         Ok(lease)
     }
 
-    /// An open has come back to it.
+    /// Adds an open that its client has reconnected to.
     pub(in crate::server) fn add(&self, open: &Arc<Open>) {
         self.changing.lock().add(open);
     }
@@ -134,17 +135,18 @@ impl Cache {
         self.changing.lock().opens.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Whether the client has been answered no CREATE of it yet.
+    /// Whether the client has no answer yet to any CREATE of the cache.
     pub(in crate::server) fn is_unheard_of(&self) -> bool {
         let opens = self.opens();
         !opens.is_empty() && opens.iter().all(|open| open.sequence.lock().is_unborn())
     }
 
-    /// The tree says that something must be given back: the client is told, MS-SMB2 3.3.4.6 and 3.3.4.7. One that
-    /// cannot be told has lost its opens, as it does not keep what it would have to give back.
+    /// The tree says that something must be given back. Notifies the client, MS-SMB2 3.3.4.6 and
+    /// 3.3.4.7. If the client cannot be notified, its opens are closed, as it cannot give back what
+    /// it caches.
     pub(in crate::server) fn told(&self, notice: &BreakNotice, durables: &Durables) {
         if notice.revoked {
-            return; // it will hear of that when it answers
+            return; // the client learns that when it acknowledges
         }
         let epoch = {
             let mut changing = self.changing.lock();
@@ -160,13 +162,15 @@ impl Cache {
             if !durables.forget(&open)
                 && let Some(held) = open.held.get()
             {
-                let _ = held.lease.acknowledge(Caching::NONE); // whoever was first has answered
+                // If another open was first, it has already acknowledged.
+                let _ = held.lease.acknowledge(Caching::NONE);
             }
         }
     }
 
-    /// An oplock's client hears of it in the session of the open; a lease's over the oldest connection that it has: the
-    /// lease is the client's, whichever sessions share it. False when it cannot be told.
+    /// Notifies the client. An oplock's notification goes through the session of the open. A
+    /// lease's goes over the client's oldest connection: the lease belongs to the client, whichever
+    /// sessions share it. False if the client cannot be reached.
     fn tell(&self, open: &Open, notification: &Notification) -> bool {
         let tell = |session: Arc<Session>| {
             send(&session, session.requires_encryption() || open.tree.require_encryption, notification)
@@ -200,7 +204,7 @@ impl Cache {
 impl Changing {
     fn add(&mut self, open: &Arc<Open>) {
         while self.opens.pop_front_if(|open| open.strong_count() == 0).is_some() {}
-        // Not for each open: many opens of one file would take quadratic time.
+        // Not for each open: with many opens of one file that would take quadratic time.
         if self.opens.len() >= self.clear_at {
             self.opens.retain(|open| open.strong_count() > 0);
             self.clear_at = CLEAR_AT.max(self.opens.len() * 2);

@@ -42,7 +42,7 @@ async fn told(user: &mut User) -> Notification {
     Notification::decode(&user.notified().await.message).unwrap()
 }
 
-/// Somebody else's machine.
+/// A client on another machine.
 async fn another(service: &std::sync::Arc<crate::server::Service>) -> User {
     User::with(service, &Offer { guid: [9; 16], ..Offer::default() }, ADA, "share").await
 }
