@@ -16,7 +16,7 @@ use crate::wire::Status;
 use crate::wire::lock::{Element, Flags, Request, Response};
 use crate::wire::values::Capabilities;
 
-/// A lock that was asked for.
+/// A requested lock.
 struct Wanted {
     range: Range,
     kind: LockKind,
@@ -52,7 +52,8 @@ fn is_folder(file: &File) -> bool {
     file.open.node().kind() == Kind::Folder && file.open.is_data()
 }
 
-/// Whether the client may send a LOCK again, not knowing whether it was executed.
+/// Whether lock sequences count: the client may repeat a LOCK when it does not know whether it was
+/// executed.
 fn sequences_count(context: &Context, open: &Open) -> bool {
     let Some(negotiated) = context.connection.negotiated() else { return false };
     let multi_channel = negotiated.server_capabilities.contains(Capabilities::MULTI_CHANNEL);
@@ -61,7 +62,8 @@ fn sequences_count(context: &Context, open: &Open) -> bool {
         || (negotiated.dialect.is_v3() && multi_channel)
 }
 
-/// MS-SMB2 3.3.5.14.1: one after the other; what has been unlocked stays so when the next fails.
+/// MS-SMB2 3.3.5.14.1: unlocks one range after another. Ranges stay unlocked when a later one
+/// fails.
 fn unlock(file: &File, elements: &[Element]) -> Result<(), Status> {
     for element in elements {
         if element.flags != Flags::UNLOCK {
@@ -74,7 +76,7 @@ fn unlock(file: &File, elements: &[Element]) -> Result<(), Status> {
     Ok(())
 }
 
-/// MS-SMB2 3.3.5.14.2: all or none.
+/// MS-SMB2 3.3.5.14.2: locks all ranges or none.
 async fn lock(context: &Context, open: Arc<Open>, elements: &[Element]) -> Result<(), Status> {
     let wanted = elements.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     if let [one] = &wanted[..]
@@ -97,7 +99,7 @@ async fn lock(context: &Context, open: Arc<Open>, elements: &[Element]) -> Resul
     Ok(())
 }
 
-/// Nothing of the open is kept while it waits: when that is closed, the lock is called off.
+/// The wait holds no reference to the open. Closing the open cancels the lock.
 async fn wait(context: &Context, open: Arc<Open>, wanted: &Wanted) -> Result<(), Status> {
     let locked = context.wait(open.file()?.open.wait_lock(wanted.range, wanted.kind)).await?;
     drop(open);
@@ -118,7 +120,7 @@ fn wanted(element: &Element) -> Result<Wanted, Status> {
     Ok(Wanted { range: range(element)?, kind, may_wait })
 }
 
-/// MS-FSA 2.1.5.8: a range of no bytes is one, a range that passes the last offset is not.
+/// MS-FSA 2.1.5.8: a range of no bytes is allowed. A range that passes the last offset is not.
 fn range(element: &Element) -> Result<Range, Status> {
     match element.length {
         0 => Ok(Range::empty(element.offset)),

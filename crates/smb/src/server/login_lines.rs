@@ -1,4 +1,4 @@
-//! What the log says about logins over SMB.
+//! The log's lines about SMB logins.
 
 use std::time::Instant;
 
@@ -15,13 +15,13 @@ const PROTOCOL: &str = "smb";
 /// Why a login by NTLMv1 or LM is refused: its password may be right.
 const OLD_RESPONSE: &str = "NTLMv1 and LM are refused";
 
-/// Somebody begins a session. Its end is written when the record is dropped.
+/// A user begins a session. Dropping the record writes the session's end.
 pub(super) fn begun(context: &Context, session: &Session, login: &Login) -> LoginRecord {
     let guard = context.service().config().login_guard.clone();
     LoginRecord::begin(&guard, &line(context, login), &protection(session), Instant::now())
 }
 
-/// Somebody renews a session, or joins one with another connection.
+/// A user renews a session, or another connection joins it.
 pub(super) fn continued(context: &Context, session: &Session, login: &Login, how: &str) {
     let to = format!("{}, {how}", protection(session));
     let config = context.service().config();
@@ -39,7 +39,7 @@ pub(super) fn failed(context: &Context, config: &Config, claim: Option<&Claim>, 
     tell(context, config, claim, Event::Failed(&reason));
 }
 
-/// A login was refused without being looked at.
+/// A login was refused by the rate limit.
 pub(super) fn refused(context: &Context, config: &Config, claim: &Claim) {
     tell(context, config, Some(claim), Event::Refused);
 }

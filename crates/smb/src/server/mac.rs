@@ -1,5 +1,5 @@
-//! What Macs are told and shown beyond the specification: the create context AAPL, and what follows from it for the rest
-//! of the session. A session is a Mac's from its first question on, whichever share that was about.
+//! What the server does for Macs beyond the specification: the create context AAPL, and its effects
+//! on the rest of the session. A session is a Mac's from its first AAPL request on, for all shares.
 
 pub(super) mod aces;
 
@@ -18,7 +18,7 @@ use wire::Writer;
 /// What the client of a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// One that has not asked as Macs do.
+    /// A client that has not sent AAPL.
     Other,
     /// A Mac that knows the first form of richer listings.
     Mac,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     NewMac,
 }
 
-/// What a session knows of its client.
+/// The kind of a session's client.
 #[derive(Default)]
 pub(super) struct Mac(AtomicU8);
 
@@ -45,7 +45,8 @@ impl Mac {
     }
 }
 
-/// What a Mac asked with an open, answered: every time, as a Mac that was answered once takes silence for another server.
+/// The answer to a Mac's AAPL request with an open. The server answers each one: a Mac that has
+/// been answered once takes a missing answer for a different server.
 pub(super) fn answer(context: &Context, asked: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
     let response = match Request::decode(asked)? {
         Request::ServerQuery { fields, client_caps } => {
@@ -78,14 +79,14 @@ fn server_caps(tree: &Tree, kind: Kind) -> Result<Caps, Status> {
     Ok(listings | Caps::OSX_COPYFILE | Caps::NFS_ACE | Caps::UNIX_BASED)
 }
 
-/// Files are not named by number (`RESOLVE_ID`): Macs see none, as the host uses its numbers again.
+/// Without `RESOLVE_ID`: Macs get no file numbers, as the host uses its numbers again.
 fn volume_caps(tree: &Tree, kind: Kind) -> VolumeCaps {
     let options = &tree.share.options;
     let mut caps = VolumeCaps::NONE;
     if options.case_sensitive {
         caps |= VolumeCaps::CASE_SENSITIVE;
     }
-    // Older Macs do not expect it of a share that is not for backups. It is true of every FLUSH here.
+    // Older Macs expect it only of shares for backups. Every FLUSH here is a full one.
     if options.time_machine || kind == Kind::NewMac {
         caps |= VolumeCaps::FULL_SYNC;
     }
@@ -106,7 +107,7 @@ pub(super) fn posix_mode(of: &Attributes) -> u16 {
     kind | (of.mode & 0o7777) as u16
 }
 
-/// Where a file is that the client has open.
+/// The path of a file that the client has open.
 fn resolve(context: &Context, file: u64) -> Result<Response, Failure> {
     let opens = context.session()?.opens.all();
     let tree = context.tree()?;

@@ -7,8 +7,9 @@
 //!                           tree, then the command
 //! ```
 //!
-//! What connections share is in [`Service`]: the table of sessions, the clients with their leases, the shares. A
-//! connection has its own sequence window and dialect; a session its keys, trees and opens.
+//! [`Service`] has everything that connections share: the table of sessions, the clients with their
+//! leases, the shares. A connection has its own sequence window and dialect. A session has its
+//! keys, trees and opens.
 
 mod admit;
 mod app_instance;

@@ -25,25 +25,25 @@ const MAX_TRANSACT_OLD: u32 = 64 * 1024;
 /// Bytes of salt in our context of preauthentication integrity.
 const SALT: usize = 32;
 
-/// What a connection has agreed on.
+/// The result of a connection's negotiation.
 pub(super) struct Negotiated {
     pub(super) dialect: Dialect,
     pub(super) client_guid: [u8; 16],
-    /// The client's.
+    /// The client's capabilities.
     pub(super) capabilities: Capabilities,
-    /// The client's.
+    /// The client's security mode.
     pub(super) security_mode: SecurityMode,
-    /// Ours.
+    /// The server's capabilities.
     pub(super) server_capabilities: Capabilities,
-    /// Ours.
+    /// The server's security mode.
     pub(super) server_security_mode: SecurityMode,
     pub(super) cipher: Option<Cipher>,
     pub(super) signing: SigningAlgorithm,
-    /// Over the messages of this command; each login goes on from here.
+    /// The hash over the NEGOTIATE messages. Each login continues it.
     pub(super) preauth: Preauth,
     /// The longest transfer.
     pub(super) max_transact: u32,
-    /// The client has offered the POSIX extensions: it is Linux.
+    /// The client offers the POSIX extensions: it is Linux.
     pub(super) offers_posix: bool,
 }
 
@@ -54,7 +54,7 @@ impl Negotiated {
     }
 }
 
-/// What 3.1.1 negotiates beside the dialect.
+/// The results of 3.1.1's negotiate contexts.
 struct Chosen {
     cipher: Option<Cipher>,
     signing: SigningAlgorithm,
@@ -98,7 +98,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     };
     let body = response(&config, Revision(dialect.number()), &negotiated, chosen.contexts);
     if connection.negotiated.set(negotiated).is_err() {
-        return Err(Status::INVALID_PARAMETER.into()); // two at once, on a thread moved away
+        return Err(Status::INVALID_PARAMETER.into()); // two NEGOTIATE requests ran at once
     }
     let also = Also { preauth: Some(preauth), ..Also::default() };
     Ok(Reply { also: Some(Box::new(also)), ..Reply::of(body) })
@@ -142,7 +142,8 @@ pub(super) fn upgrade(connection: &Connection, message: &[u8]) -> Option<Frame> 
     }
     let credits = connection.window.lock().grant(1, 1);
     let mut w = Writer::new();
-    // 3.3.5.3.1: a value that the specification does not name is 0. The request had no credit charge to repeat.
+    // 3.3.5.3.1: fields that the specification does not name are 0. The SMB1 request had no credit
+    // charge to repeat.
     let plain = Header { credit_charge: 0, ..Header::request(Command::NEGOTIATE, 0) };
     Header { credits, flags: Flags::RESPONSE, ..plain }.encode(&mut w);
     w.put(&body);
@@ -160,7 +161,8 @@ pub(super) fn choose(config: &Config, offered: &[Revision]) -> Result<Dialect, S
     Dialect::ALL.into_iter().rev().find(both).ok_or(Status::NOT_SUPPORTED)
 }
 
-/// One algorithm of each kind that the client asks for, MS-SMB2 3.3.5.4. What is not served is not answered.
+/// One algorithm of each kind that the client offers, MS-SMB2 3.3.5.4. Kinds that the server does
+/// not support get no answer.
 fn choose_contexts(offers: &[Offer], seals: bool) -> Result<Chosen, Status> {
     let mut chosen = Chosen { cipher: None, signing: SigningAlgorithm::AesCmac, contexts: Vec::new() };
     let kinds: Vec<_> = offers.iter().map(std::mem::discriminant).collect();
@@ -205,7 +207,7 @@ fn choose_contexts(offers: &[Offer], seals: bool) -> Result<Chosen, Status> {
     }
 }
 
-/// GCM is several times as fast as CCM, and 128 bits are enough where the client does not insist.
+/// GCM is several times as fast as CCM. 128 bits are enough unless the client offers only 256.
 fn preferred_cipher(offered: &[wire_context::Cipher]) -> Option<Cipher> {
     [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Aes128Ccm, Cipher::Aes256Ccm]
         .into_iter()
@@ -218,8 +220,8 @@ fn preferred_signing(offered: &[wire_context::Signing]) -> Option<SigningAlgorit
         .find(|algorithm| offered.contains(&wire_context::Signing(algorithm.id())))
 }
 
-/// What we can do. Of 3.x we say only what the client has said of itself, 3.3.5.4: there are clients that believe what they
-/// do not understand.
+/// The server's capabilities. Those of 3.x are limited to the client's own, 3.3.5.4: some clients
+/// act on capabilities that they do not understand.
 fn capabilities(
     dialect: Dialect,
     asked: Capabilities,

@@ -1,7 +1,9 @@
-//! New settings bind clients that are connected: what they no longer allow ends, and the rest goes on.
+//! New settings apply to connected clients: sessions and trees that they no longer allow end, the
+//! others continue.
 //!
-//! A session that ends is unknown from then on (USER_SESSION_DELETED), a tree is, too (NETWORK_NAME_DELETED): MS-SMB2 3.3.4.12
-//! and 3.3.4.13. Clients connect again by themselves, under the new settings.
+//! Requests of an ended session are answered USER_SESSION_DELETED, those of an ended tree
+//! NETWORK_NAME_DELETED: MS-SMB2 3.3.4.12 and 3.3.4.13. Clients reconnect on their own, under the
+//! new settings.
 
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use super::tree::Tree;
 use super::tree_connect::grant;
 
 impl Service {
-    /// Takes over new settings.
+    /// Applies new settings.
     pub fn set_config(&self, config: Config) {
         let (before, now) = self.replace_config(config);
         let may_stay = |user: &User| may_stay(user, &before, &now);
@@ -43,7 +45,8 @@ impl Service {
     }
 }
 
-/// Whether a user may go on: the account is still there, with the same password and rights, or guests are let in as before.
+/// Whether a user's session may continue. The account must still exist with the same password and
+/// rights. For guests the settings must be as before.
 fn may_stay(user: &User, before: &Config, now: &Config) -> bool {
     match user.has_account() {
         true => auth::may_go_on(&user.name, &*before.accounts, &*now.accounts),
@@ -71,7 +74,7 @@ fn tree_may_stay(session: &Session, tree: &Tree, now: &Config) -> bool {
     is_enough && is_sealed && is_same_folder(&tree.share, share)
 }
 
-/// Whether opens of a share may be kept for a client that is away.
+/// Whether opens of a share may be kept for a client that is not connected.
 fn is_offered_alike(before: &Share, now: &Share) -> bool {
     let is_sealed = before.options.require_encryption || !now.options.require_encryption;
     before.options.policy == now.options.policy && is_sealed && is_same_folder(before, now)

@@ -9,7 +9,8 @@
 //!                              └─► Login, or a refusal
 //! ```
 //!
-//! NTLMv2 only: the older responses are refused whatever the account. Time and randomness are passed in.
+//! NTLMv2 only: older responses are refused for every account. The caller passes in time and
+//! randomness.
 
 mod charset;
 pub(crate) mod keys;
@@ -27,7 +28,7 @@ use crate::wire::ntlm::{Authenticate, Challenge, Negotiate, NtlmV2Response, Vers
 use crate::wire::ntlm::{av, av_pairs, encode_av_pairs, flags};
 use crate::wire::spnego::{HINT, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
-/// What a client asks for and gets, beside the character set. The others are ours to say.
+/// Flags that the client chooses, besides the character set. The server chooses the others.
 const ECHOED: u32 = flags::REQUEST_TARGET
     | flags::SIGN
     | flags::SEAL
@@ -37,40 +38,41 @@ const ECHOED: u32 = flags::REQUEST_TARGET
     | flags::KEY_128
     | flags::KEY_EXCH
     | flags::KEY_56;
-/// What every challenge says (MS-NLMP 3.2.5.1.1).
+/// Flags of every challenge (MS-NLMP 3.2.5.1.1).
 const ALWAYS: u32 = flags::NTLM | flags::TARGET_TYPE_SERVER | flags::TARGET_INFO;
 
-/// The version shown: what the oldest clients have seen; nobody decides by it.
+/// The version that the server shows: that of an old Windows which all clients know. No client acts
+/// on it.
 const VERSION: Version = Version { major: 6, minor: 1, build: 0, revision: Version::REVISION };
 
 /// The shortest NTLMv2 response (MS-NLMP 2.2.2.8): a proof and a client's challenge without AV pairs.
 const SHORTEST_V2: usize = 44;
 /// The longest list of mechanisms that is kept for its checksum.
 const MAX_MECH_TYPES: usize = 1024;
-/// The longest NEGOTIATE message that is kept for its: it has at most two names in it.
+/// The longest NEGOTIATE message that is kept for its checksum: it has at most two names in it.
 const MAX_NEGOTIATE: usize = 1024;
 
-/// What the server says of itself.
+/// The server's names.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     /// At most 15 characters, upper case.
     pub(super) netbios: String,
-    /// Of the computer.
+    /// The computer's name.
     pub(super) dns: String,
 }
 
-/// Who comes in without a password.
+/// Which logins need no password.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Policy {
-    /// Somebody who says no name: for lists of shares.
+    /// A login without a name, for lists of shares.
     pub(super) anonymous: bool,
-    /// Somebody who says "guest", which is no account.
+    /// A login as "guest", which is no account.
     pub(super) guest: bool,
-    /// Every other name that is no account makes a guest, too, if `guest` is allowed.
+    /// A login with any other name that is no account is a guest, too, if `guest` is allowed.
     pub(super) unknown_users: bool,
 }
 
-/// What a login is judged by.
+/// The data that decide on a login.
 pub(super) struct Judge<'a> {
     pub(super) accounts: &'a dyn Accounts,
     pub(super) names: &'a Names,
@@ -81,14 +83,14 @@ pub(super) struct Judge<'a> {
     pub(super) challenge: [u8; 8],
 }
 
-/// Who has come in.
+/// The kind of user that has logged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Who {
-    /// Somebody who knows the password.
+    /// A user that knows the account's password.
     Account(Account),
-    /// Somebody without an account.
+    /// A user without an account.
     Guest,
-    /// Nobody in particular.
+    /// A user without a name.
     Anonymous,
 }
 
@@ -100,31 +102,32 @@ pub(super) struct Login {
     pub(super) user: String,
     /// The client's own name, if it says one.
     pub(super) workstation: String,
-    /// ExportedSessionKey; all zeros for a guest, as there is none that both know: no signature can be verified with it.
+    /// ExportedSessionKey. All zeros for a guest: the two sides have no common key, so no signature
+    /// can be verified.
     pub(super) session_key: [u8; 16],
 }
 
-/// Who somebody says they are.
+/// The user name that a client claims.
 pub(super) struct Claim {
     pub(super) user: String,
-    /// The response is of NTLMv1 or LM, whose passwords are not looked at.
+    /// The response is of NTLMv1 or LM. The server does not check these.
     pub(super) is_old: bool,
 }
 
-/// How a message is answered: with this token, and `login` when it was the last.
+/// The answer to a message. `login` is set if it was the last message.
 pub(super) struct Step {
     pub(super) token: Vec<u8>,
     /// `None`: the status is MORE_PROCESSING_REQUIRED.
     pub(super) login: Option<Login>,
 }
 
-/// The state of one login. Refused once, it is over.
+/// The state of one login. After a refusal it accepts no further message.
 #[derive(Default)]
 pub(super) struct Exchange {
     state: State,
-    /// The client's list of mechanisms; `None` when NTLM has nothing around it.
+    /// The client's list of mechanisms. `None` if NTLM is sent without SPNEGO.
     mech_types: Option<Vec<u8>>,
-    /// NTLM was not what the client would have liked best, so it must prove its list (RFC 4178 5).
+    /// NTLM is not the client's first choice, so the client must prove its list (RFC 4178 5).
     must_prove: bool,
 }
 
@@ -137,7 +140,7 @@ enum State {
     Over,
 }
 
-/// The token that the response to NEGOTIATE carries (MS-SMB2 3.3.5.4): NTLM is all we offer.
+/// The token in the response to NEGOTIATE (MS-SMB2 3.3.5.4): the server offers only NTLM.
 pub(super) fn hint() -> Vec<u8> {
     let der = MechTypes::to_der(&[NTLMSSP]);
     let mech_types = MechTypes::of(&der).expect("our own list");
@@ -145,11 +148,11 @@ pub(super) fn hint() -> Vec<u8> {
 }
 
 impl Exchange {
-    /// The next message of the client.
+    /// Answers the next message of the client.
     ///
     /// # Errors
-    /// The login is refused: INVALID_PARAMETER when the message makes no sense, LOGON_FAILURE, or ACCOUNT_DISABLED for
-    /// somebody who knows the password.
+    /// The login is refused: INVALID_PARAMETER when the message makes no sense, LOGON_FAILURE, or
+    /// ACCOUNT_DISABLED when the user knows the password.
     pub(super) fn step(&mut self, message: &[u8], judge: &Judge<'_>) -> Result<Step, Status> {
         let token = Token::decode(message).map_err(malformed)?;
         match (std::mem::replace(&mut self.state, State::Over), token) {
@@ -169,7 +172,7 @@ impl Exchange {
         }
     }
 
-    /// Who somebody says they are, if this message of theirs decides whether they are let in.
+    /// The claimed user name, if this message decides whether the user is let in.
     pub(super) fn claimed(&self, message: &[u8]) -> Option<Claim> {
         let State::Challenged(challenged) = &self.state else { return None };
         let ntlm = match Token::decode(message).ok()? {
@@ -226,7 +229,8 @@ impl Exchange {
         Ok(Step { token: resp.encode(), login: None })
     }
 
-    /// The last message, with a checksum over the list of mechanisms that proves that nobody has changed it.
+    /// Answers the last message. A checksum over the list of mechanisms proves that no attacker has
+    /// changed the list.
     fn complete(
         &self,
         challenged: Challenged,
@@ -242,7 +246,8 @@ impl Exchange {
                 verify_slices_are_equal(&expected, mic).map_err(|_| Status::LOGON_FAILURE)?;
                 Some(checksums.of(Side::Server, mech_types))
             }
-            // A guest has no key that we know, so nothing can be proven and nothing is at stake.
+            // The server has no common key with a guest, so the guest can prove nothing and gets
+            // nothing protected.
             _ if login.who == Who::Guest => None,
             _ if self.must_prove || resp.mech_list_mic.is_some() => return Err(Status::LOGON_FAILURE),
             _ => None,
@@ -262,7 +267,7 @@ struct Challenged {
     message: Vec<u8>,
     challenge: [u8; 8],
     flags: u32,
-    /// Of the names in the client's next message.
+    /// The character set of the names in the client's next message.
     charset: Charset,
 }
 
@@ -333,8 +338,8 @@ impl Challenged {
         Ok((login, checksums))
     }
 
-    /// The account, if the response was made with its password, and SessionBaseKey. Takes as long for a name that nobody
-    /// has.
+    /// The account, if the response was made with its password, and SessionBaseKey. It takes as
+    /// long for a name that no account has.
     fn verify(
         &self,
         account: Option<Account>,
@@ -347,7 +352,7 @@ impl Challenged {
         }
         let response = NtlmV2Response::decode(sent.nt_response).map_err(|_| Status::LOGON_FAILURE)?;
         if av_pairs(response.av_pairs).any(|pair| pair.is_err()) {
-            return Err(Status::INVALID_PARAMETER); // as Windows says, whatever the password
+            return Err(Status::INVALID_PARAMETER); // as Windows does, whatever the password
         }
         let nt_hash = account.as_ref().and_then(Account::nt_hash);
         let [user, domain] = [sent.user, sent.domain].map(|name| self.charset.units(name));
@@ -359,7 +364,7 @@ impl Challenged {
         account.filter(|_| is_right && is_known).map(|account| (account, base)).ok_or(Status::LOGON_FAILURE)
     }
 
-    /// What both sides have agreed on.
+    /// The flags that both sides agree on.
     fn agreed(&self, sent: &Authenticate<'_>) -> u32 {
         self.flags & sent.flags
     }
@@ -373,7 +378,8 @@ impl Challenged {
         Ok(keys::rc4k(&base, encrypted))
     }
 
-    /// The MIC over all three messages, which is there when the response says so: the response itself cannot be changed.
+    /// Checks the MIC over all three messages. The response says whether there is a MIC, and a
+    /// response cannot be changed.
     fn check_integrity(
         &self,
         message: &[u8],
@@ -396,7 +402,7 @@ impl Challenged {
         verify_slices_are_equal(&expected, &mic).map_err(|_| Status::INVALID_PARAMETER)
     }
 
-    /// None without extended session security, whose signatures are the only ones worth having.
+    /// `None` without extended session security: signatures without it protect nothing.
     fn checksums(&self, login: &Login, sent: &Authenticate<'_>) -> Option<Checksums> {
         let agreed = self.agreed(sent);
         let has = |flag| agreed & flag != 0;
@@ -428,7 +434,7 @@ impl Checksums {
 }
 
 impl Policy {
-    /// Whether somebody by this name, which is no account, comes in as a guest.
+    /// Whether a user whose name is no account is let in as a guest.
     fn admits_guest(self, user: &str) -> bool {
         self.guest && (self.unknown_users || user.eq_ignore_ascii_case("guest"))
     }

@@ -1,4 +1,4 @@
-//! LOCK requests that come again, MS-SMB2 3.3.1.10 (LockSequenceArray) and 3.3.5.14.
+//! LOCK requests that the client repeats, MS-SMB2 3.3.1.10 (LockSequenceArray) and 3.3.5.14.
 
 use lock::{Mutex, rank};
 
@@ -7,13 +7,13 @@ const COUNT: usize = 64;
 /// Not a sequence number: those have four bits.
 const NONE: u8 = 0xFF;
 
-/// Of each sequence of an open the number of the request that was executed last.
+/// The number of the last request that was executed, for each sequence of an open.
 #[derive(Default)]
 pub(in crate::server) struct LockSequences(Mutex<Option<Box<[u8; COUNT]>>, rank::SmbLockSequences>);
 
 impl LockSequences {
-    /// Whether this request has been executed: it is answered only. If not, its sequence is without a number until it has
-    /// been.
+    /// Whether this request has been executed. If so, it is only answered. If not, its sequence has
+    /// no number until the request has been executed.
     pub(super) fn is_replay(&self, (index, number): (u32, u8)) -> bool {
         let Some(at) = place(index) else { return false };
         match &mut *self.0.lock() {
@@ -26,7 +26,7 @@ impl LockSequences {
         }
     }
 
-    /// This request has been executed.
+    /// Records that this request has been executed.
     pub(super) fn answered(&self, (index, number): (u32, u8)) {
         let Some(at) = place(index) else { return };
         self.0.lock().get_or_insert_with(|| Box::new([NONE; COUNT]))[at] = number;
@@ -49,7 +49,7 @@ mod tests {
         assert!(sequences.is_replay((1, 5)));
         assert!(!sequences.is_replay((2, 5)));
         assert!(!sequences.is_replay((1, 6)), "another request of the sequence");
-        assert!(!sequences.is_replay((1, 5)), "which has made the earlier number void");
+        assert!(!sequences.is_replay((1, 5)), "the request before made this number void");
     }
 
     #[test]

@@ -17,12 +17,12 @@ pub(in crate::server) fn add(descriptor: &mut SecurityDescriptor, of: &Attribute
     dacl.aces.extend(numbers.map(entry));
 }
 
-/// What a Mac sets with a list.
+/// The changes that a Mac asks for with a list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::server) struct Taken {
-    /// The permission bits that it wants.
+    /// The permission bits that the Mac wants.
     pub(in crate::server) mode: Option<u32>,
-    /// There is more in the list than such entries.
+    /// The list has other entries as well.
     pub(in crate::server) is_list: bool,
 }
 
@@ -50,12 +50,13 @@ fn number_of(ace: &Ace) -> Option<Unix> {
     }
 }
 
-/// Whether a list says what counts already: a Mac sends back what it was told, and that stays what the mode amounts to.
+/// Whether a list equals the present one. A Mac sends back the list that it read. Storing it would
+/// turn the list that follows from the mode into a stored one.
 pub(in crate::server) fn says_nothing_new(descriptor: &SecurityDescriptor, acl: &Acl) -> bool {
     matches!(security::entries(descriptor), Ok(Some(entries)) if entries == said(acl))
 }
 
-/// The entries as they come back from a client.
+/// The present entries in the form in which a client sends them back.
 fn said(acl: &Acl) -> vfs::acl::Entries {
     let shown = security::descriptor(acl, crate::wire::security::SecurityInformation::DACL);
     security::entries(&shown).ok().flatten().unwrap_or_default()

@@ -15,9 +15,9 @@ use crate::wire::{Command, FileKey, Status, flush, query_directory, query_info};
 mod corpus;
 mod streams;
 
-/// What macOS 15 says it can do.
+/// The capabilities of macOS 15.
 const NEW: Caps = Caps(0x3F);
-/// What it said before it knew the second form of listings.
+/// The capabilities of a macOS that does not know the second form of listings.
 const OLD: Caps = Caps(0x0F);
 const ALL_FIELDS: Fields = Fields(7);
 
@@ -34,7 +34,7 @@ async fn asks(user: &mut User, request: Request) -> Option<Response> {
     let opened = user.open("", about).await.unwrap();
     assert_eq!(user.close(opened.file).await, Status::SUCCESS);
     opened.contexts.iter().find(|context| &*context.tag == b"AAPL").map(|context| {
-        Response::decode(&context.data).unwrap() // Apple's client reads it so
+        Response::decode(&context.data).unwrap() // Apple's client reads it in this way
     })
 }
 
@@ -45,7 +45,7 @@ async fn introduces_itself(user: &mut User, client_caps: Caps) -> ServerQuery {
     }
 }
 
-/// A Mac that has asked its questions.
+/// A Mac that has sent its AAPL request.
 async fn mac(service: &Arc<Service>) -> User {
     let mut user = User::new(service).await;
     introduces_itself(&mut user, NEW).await;

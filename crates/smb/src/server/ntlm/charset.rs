@@ -12,7 +12,7 @@ const CODE_PAGE_850: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿ�
 /// Stands for a character that the code page does not have.
 const REPLACEMENT: u8 = b'?';
 
-/// What a client and a server have agreed on.
+/// The character set that client and server agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charset {
     Unicode,
@@ -20,7 +20,8 @@ pub(super) enum Charset {
 }
 
 impl Charset {
-    /// The one that these flags choose: Unicode goes first. `None` when they choose neither.
+    /// The character set that these flags choose: Unicode takes precedence. `None` if they choose
+    /// neither.
     pub(super) fn chosen(negotiated: u32) -> Option<Self> {
         let has = |flag| negotiated & flag != 0;
         match () {

@@ -1,4 +1,5 @@
-//! What NTLMv2 computes, MS-NLMP 3.3.2 and 3.4. MD5 and RC4 because the protocol says so; nothing else uses them.
+//! The computations of NTLMv2, MS-NLMP 3.3.2 and 3.4. The protocol requires MD5 and RC4. No other
+//! part uses them.
 
 use hmac::{Hmac, KeyInit, Mac};
 use md5::{Digest, Md5};
@@ -40,7 +41,7 @@ fn rc4(key: &[u8; 16]) -> Rc4 {
     <Rc4 as KeyInit>::new_from_slice(key).expect("RC4 takes 16 bytes")
 }
 
-/// Who signs with a key.
+/// The side that signs with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,

@@ -1,4 +1,4 @@
-//! A client written from MS-NLMP 3.1.5.1.2, and what Windows said.
+//! A client written from MS-NLMP 3.1.5.1.2, and messages of Windows.
 
 use auth::{Identity, Refusal};
 
@@ -7,7 +7,7 @@ use crate::testing::hex;
 
 const CHALLENGE: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const NOW: u64 = 0x01D0_AECB_ADF5_A1A1;
-/// What Windows asks for.
+/// The flags that Windows asks for.
 const FLAGS: u32 = 0xE208_8297;
 
 fn utf16(text: &str) -> Vec<u8> {
@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// A client, and what is wrong with it.
+/// A client with an optional defect.
 #[derive(Clone)]
 struct Client {
     user: &'static str,
@@ -80,7 +80,7 @@ struct Client {
     /// Its own choice of a session key.
     exported: [u8; 16],
     mic: bool,
-    /// What is done to the finished AUTHENTICATE message.
+    /// Changes the finished AUTHENTICATE message.
     damage: fn(&mut Vec<u8>),
 }
 

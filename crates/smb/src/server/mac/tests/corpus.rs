@@ -1,6 +1,7 @@
-//! The shared corpus of real `._` files, written by a client that knows no AAPL beside an ordinary file, and read by one
-//! that does. What must come out is what an independent parser found (the corpus's manifest). Skipped, with a word, where
-//! the corpus is not there.
+//! The shared corpus of real `._` files. A client that does not use AAPL writes them beside an
+//! ordinary file, and a client that uses AAPL reads them. The expected results are those of an
+//! independent parser (the corpus's manifest). The test prints a line and is skipped where the
+//! corpus is missing.
 
 #![allow(clippy::print_stdout, reason = "a word")]
 
@@ -68,7 +69,8 @@ async fn write_sidecar(user: &mut User, name: &str, bytes: &[u8]) {
 
 async fn check(mac: &mut User, name: &str, sample: &str, facts: &Value) {
     let info = facts["finder_info"]["hex"].as_str().map_or(vec![0; 32], unhex);
-    // The date added is not the file's own business: the Finder info without it says whether there is any.
+    // The date added does not belong to the file. Without it the Finder info shows whether the file
+    // has any.
     let says_something = info.iter().enumerate().any(|(at, byte)| *byte != 0 && !(20..24).contains(&at));
     match get(mac, &format!("{name}:AFP_AfpInfo")).await {
         Ok(stream) => assert_eq!((stream.len(), &stream[16..48]), (60, &info[..]), "{sample}"),

@@ -1,4 +1,4 @@
-//! What Macs keep beside a file, as clients see it: streams.
+//! Mac metadata as streams.
 
 use super::*;
 
@@ -9,7 +9,7 @@ pub(super) async fn put(user: &mut User, name: &str, content: &[u8]) {
     assert_eq!(user.close(file).await, Status::SUCCESS);
 }
 
-/// All of a stream that is there.
+/// The whole content of a stream.
 pub(super) async fn get(user: &mut User, name: &str) -> Result<Vec<u8>, Status> {
     let there = |create: &mut create::Request<'_>| create.disposition = Disposition::OPEN;
     let file = user.open(name, there).await?.file;
