@@ -1,4 +1,4 @@
-//! What clients have open.
+//! The opens of clients.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -34,25 +34,25 @@ pub(super) const MAX_OPENS: usize = 65_536;
 
 /// An open of a file, folder or pipe, MS-SMB2 3.3.1.10.
 pub(super) struct Open {
-    /// What the client calls it.
+    /// The id by which the client names it.
     pub(super) key: FileKey,
-    /// Where it was opened.
+    /// The tree connection through which it was opened.
     pub(super) tree: Arc<Tree>,
-    /// What it may be used for.
+    /// The rights that it has.
     pub(super) granted: AccessMask,
-    /// Whose it is.
+    /// The session that owns it.
     pub(super) session: Weak<Session>,
-    /// What is open.
+    /// The open object.
     pub(super) what: What,
-    /// What its client may keep in a cache because of it.
+    /// The cache that its client may keep because of it.
     pub(super) held: OnceLock<Held>,
-    /// It may come back after its session is lost.
+    /// It can be kept after its session is lost.
     pub(super) durable: OnceLock<Durable>,
-    /// How long it waits for its client whatever it caches; 0: as long as `durable` says.
+    /// How long it waits for its client whatever it caches. 0: `durable` decides.
     pub(super) resilient_ms: AtomicU32,
-    /// Its CREATE had a number, by which it is known when it comes again.
+    /// The number of its CREATE, which identifies a repeated CREATE.
     pub(super) number: OnceLock<Number>,
-    /// The number of the channel that it is used over, 3.x.
+    /// Its channel sequence, 3.x.
     pub(super) sequence: Arc<Mutex<Sequence, rank::SmbSequence>>,
 }
 
@@ -66,7 +66,7 @@ pub(super) enum What {
 
 /// A link through which a file was opened.
 pub(super) struct Via {
-    /// Which.
+    /// The link's id.
     pub(super) id: FileId,
     /// The link itself, if the client may move or remove it.
     pub(super) open: Option<vfs::Open>,
@@ -74,36 +74,37 @@ pub(super) struct Via {
 
 /// An open file, folder or stream.
 pub(super) struct File {
-    /// As the tree has it.
+    /// The open in the tree.
     pub(super) open: vfs::Open,
     /// The link that its path ended with, if that was followed.
     via: Option<Via>,
-    /// How names are compared in its share.
+    /// How its share compares names.
     pub(super) folding: Folding,
-    /// Which names its share hides.
+    /// The names that its share hides.
     pub(super) hiding: Arc<Hiding>,
-    /// Where FilePositionInformation says it is: kept for the client, used by nobody.
+    /// The position that FilePositionInformation reports. The server stores it for the client and
+    /// does not use it.
     pub(super) position: AtomicU64,
     /// The path by which the client knows it, without a backslash in front.
     path: Mutex<Box<[u16]>, rank::SmbOpenPath>,
-    /// How far the client has come with listing it.
+    /// The client's position in the folder's listing.
     pub(super) scan: Mutex<Scan, rank::SmbScan>,
-    /// What happens in it, for CHANGE_NOTIFY.
+    /// Its changes, for CHANGE_NOTIFY.
     pub(super) watched: Watched,
     /// LOCK requests that have been answered.
     pub(super) lock_sequences: LockSequences,
-    /// How it is used, as CREATE and FileModeInformation say.
+    /// The mode of the open, as CREATE and FileModeInformation set it.
     mode: AtomicU32,
-    /// Which of its extended attributes the client is told next.
+    /// The extended attribute that the next answer begins with.
     pub(super) ea_cursor: AtomicUsize,
-    /// What is done through this open leaves the time of the last change as it is.
+    /// Operations through this open do not change the modification time.
     keeps_modified: AtomicBool,
-    /// The time of the last change of attributes that the client wants to see, whatever is done.
+    /// The time of the last change of attributes that the client wants to see, whatever changes.
     keeps_changed: Mutex<Option<NtTime>, rank::SmbOpenChanged>,
 }
 
 impl Open {
-    /// A new one of a session's.
+    /// A new open of a session.
     pub(super) fn new(
         number: u64,
         session: &Arc<Session>,
@@ -141,7 +142,8 @@ impl Open {
         }
     }
 
-    /// How long it waits for its client, if it does so whatever it caches: MS-SMB2 3.3.1.10, IsResilient.
+    /// How long it waits for its client whatever it caches. `None` if it is not resilient: MS-SMB2
+    /// 3.3.1.10, IsResilient.
     pub(super) fn resilience(&self) -> Option<Duration> {
         match self.resilient_ms.load(Ordering::Relaxed) {
             0 => None,
@@ -149,7 +151,7 @@ impl Open {
         }
     }
 
-    /// Fails unless it was opened for one of these.
+    /// Fails unless it has one of these rights.
     pub(super) fn require(&self, any_of: AccessMask) -> Result<(), Status> {
         if self.granted.0 & any_of.0 != 0 { Ok(()) } else { Err(Status::ACCESS_DENIED) }
     }
@@ -164,12 +166,12 @@ pub(super) struct Opens {
 }
 
 impl Opens {
-    /// The one that the client means.
+    /// The open with this key.
     pub(super) fn find(&self, key: FileKey) -> Option<Arc<Open>> {
         self.table.read().get(&key.volatile).filter(|open| open.key == key).cloned()
     }
 
-    /// One more. Refused when there are too many, and when the session has ended while it was opened.
+    /// Adds an open. Refused if there are too many, or if the session has ended in the meantime.
     pub(super) fn add(&self, open: Arc<Open>) -> Result<(), Status> {
         let mut table = self.table.write();
         if self.is_over.load(Ordering::Relaxed) {
@@ -182,40 +184,38 @@ impl Opens {
         Ok(())
     }
 
-    /// One less.
+    /// Removes an open.
     pub(super) fn remove(&self, key: FileKey) -> Option<Arc<Open>> {
         self.table.write().remove(&key.volatile)
     }
 
-    /// All those for which `which` holds, taken out.
+    /// Removes all opens for which `which` holds, and returns them.
     pub(super) fn take(&self, which: impl Fn(&Open) -> bool) -> Vec<Arc<Open>> {
         let mut table = self.table.write();
         let keys: Vec<u64> = table.iter().filter(|(_, open)| which(open)).map(|(key, _)| *key).collect();
         keys.iter().filter_map(|key| table.remove(key)).collect()
     }
 
-    /// No more of them, now and later.
+    /// Removes all opens, and refuses new ones from now on.
     pub(super) fn end(&self) {
         let mut table = self.table.write();
         self.is_over.store(true, Ordering::Relaxed);
         let ended = std::mem::take(&mut *table);
         drop(table);
-        drop(ended); // what they held may be waited for by others, who then look for their own
+        drop(ended); // requests that wait for their locks then look into the table
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> Vec<Arc<Open>> {
         self.table.read().values().cloned().collect()
     }
 
-    /// How many.
     pub(super) fn len(&self) -> usize {
         self.table.read().len()
     }
 }
 
 impl File {
-    /// A file as the client begins with it.
+    /// A newly opened file.
     pub(super) fn new(open: vfs::Open, via: Option<Via>, path: &[u16], mode: ModeFlags, tree: &Tree) -> Self {
         Self {
             open,
@@ -234,17 +234,19 @@ impl File {
         }
     }
 
-    /// What the client moves or removes: the file, or the link by which it opened the file.
+    /// The object that the client moves or removes: the file, or the link by which it opened the
+    /// file.
     pub(super) fn named(&self) -> &vfs::Open {
         self.via.as_ref().and_then(|via| via.open.as_ref()).unwrap_or(&self.open)
     }
 
-    /// Whether a link was followed to it, which is what the client moves or removes.
+    /// Whether a link was followed to it. The client then moves or removes the link.
     pub(super) fn is_by_link(&self) -> bool {
         self.via.is_some()
     }
 
-    /// The number of the entry by which it was opened: the link's if it was followed, as listings have it.
+    /// The id of the entry by which it was opened, as listings show it: the link's, if a link was
+    /// followed.
     pub(super) fn entry_id(&self) -> FileId {
         self.via.as_ref().map_or(self.open.node().id(), |via| via.id)
     }
@@ -260,12 +262,13 @@ impl File {
         lower(&self.path.lock()) == lower(path)
     }
 
-    /// The client has moved it.
+    /// Records that the client has moved the file.
     pub(super) fn moved_to(&self, path: &[u16]) {
         *self.path.lock() = path.into();
     }
 
-    /// Changes what it is besides its data. That the client may was decided when it opened it.
+    /// Changes the file's metadata. The client's right to do so was checked when it opened the
+    /// file.
     pub(super) fn change_metadata(&self, change: impl FnOnce(&mut Metadata)) -> Result<(), Status> {
         let found = Found { object: self.open.node().clone(), attributes: self.open.attributes()? };
         let place = self.open.place();
@@ -274,7 +277,7 @@ impl File {
         Ok(self.open.volume().change_metadata(&by_server, &found, place, change)?)
     }
 
-    /// Where it is said to be.
+    /// The position that the client has set.
     pub(super) fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)
     }
@@ -284,28 +287,28 @@ impl File {
         !self.open.is_data() && self.open.guard().stream() == Stream::Info
     }
 
-    /// It has been read up to here.
+    /// Sets the position.
     pub(super) fn set_position(&self, position: u64) {
         self.position.store(position, Ordering::Relaxed);
     }
 
-    /// How it is used.
+    /// The mode of the open.
     pub(super) fn mode(&self) -> ModeFlags {
         ModeFlags(self.mode.load(Ordering::Relaxed))
     }
 
-    /// It is used otherwise from now on.
+    /// Changes the mode.
     pub(super) fn set_mode(&self, mode: ModeFlags) {
         self.mode.store(mode.0, Ordering::Relaxed);
     }
 
-    /// Every write is on the disk before it is answered.
+    /// Whether every write must be on the disk before it is answered.
     pub(super) fn writes_through(&self) -> bool {
         self.mode().contains(ModeFlags::WRITE_THROUGH)
     }
 
-    /// Whether the time of the last change stays as it is, whatever is done through this open: the client has set it, or
-    /// said so. MS-FSA 2.1.5.14.2.
+    /// Sets whether operations through this open keep the modification time. The client asks for
+    /// that by setting the time, or explicitly. MS-FSA 2.1.5.14.2.
     pub(super) fn keep_modified(&self, keep: bool) {
         self.keeps_modified.store(keep, Ordering::Relaxed);
     }
@@ -316,8 +319,8 @@ impl File {
         kept.unwrap_or_else(|| self.open.volume().changed(now).into())
     }
 
-    /// Shows another time of the last change of attributes: to this client, when it wants it kept, as long as it has the
-    /// file open; to the others until the file changes again.
+    /// Shows another time of the last change of attributes. If `keep` is set, this client sees it
+    /// as long as it has the file open. Other clients see it until the file changes again.
     pub(super) fn show_changed(&self, shown: NtTime, keep: bool) -> Result<(), Status> {
         *self.keeps_changed.lock() = keep.then_some(shown);
         if let Some(time) = shown.time() {
@@ -326,12 +329,13 @@ impl File {
         Ok(())
     }
 
-    /// The time of the last change of attributes that is to stay, if any.
+    /// The time of the last change of attributes that this open keeps, if any.
     pub(super) fn kept_changed(&self) -> Option<NtTime> {
         *self.keeps_changed.lock()
     }
 
-    /// Does what changes the file's bytes, and puts the time back where that must not change it.
+    /// Runs an operation that changes the file's bytes. Restores the modification time afterwards
+    /// if the open keeps it.
     pub(super) async fn changing<T>(
         &self,
         change: impl Future<Output = vfs::Result<T>>,
@@ -357,7 +361,8 @@ impl File {
     /// Reads up to `length` bytes.
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Status> {
         self.has_bytes()?;
-        // macOS's server reads the Finder info from its beginning, wherever it is asked to begin. Clients count on it.
+        // macOS's server reads the Finder info from its beginning, whatever the offset. Clients
+        // rely on it.
         let of_info = self.is_info() && offset <= info_stream::LEN as u64;
         let offset = if of_info { 0 } else { offset };
         Ok(self.open.read_at(offset, length).await?.payload)

@@ -1,4 +1,4 @@
-//! OPLOCK_BREAK, MS-SMB2 3.3.5.22: the client says that it has come down to what it was told.
+//! OPLOCK_BREAK, MS-SMB2 3.3.5.22: the client acknowledges a break.
 
 use vfs::state::Caching;
 
@@ -25,7 +25,8 @@ fn oplock(context: &Context, request: Oplock) -> Result<Oplock, Failure> {
         OplockLevel::NONE => Caching::NONE,
         OplockLevel::II => Caching::READ,
         OplockLevel::EXCLUSIVE | OplockLevel::BATCH if held.lease.is_breaking() => {
-            let _ = held.lease.acknowledge(Caching::NONE); // it breaks, whatever the client says
+            // The break is complete, whatever level the client says.
+            let _ = held.lease.acknowledge(Caching::NONE);
             return Err(Status::INVALID_OPLOCK_PROTOCOL.into());
         }
         _ => return Err(Status::INVALID_PARAMETER.into()),

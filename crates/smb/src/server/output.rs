@@ -1,4 +1,4 @@
-//! What a chain of requests is answered with, on its way into one frame.
+//! The responses to a chain of requests, in one frame.
 
 use std::sync::Arc;
 
@@ -14,37 +14,37 @@ use wire::Writer;
 
 /// The length prefix of a frame, MS-SMB2 2.1.
 const PREFIX: usize = 4;
-/// Frames of at least this many bytes live in buffers that are used again.
+/// Frames of at least this many bytes use buffers that are reused.
 const LARGE: usize = 64 * 1024;
 
-/// Responses longer than [`SMALL`] go no further than this in one frame, whose prefix can say 16 MiB: so the small ones that
-/// a client's credits pay for always fit behind them.
+/// Responses longer than [`SMALL`] use at most this much of one frame, whose prefix can say 16 MiB.
+/// So the small responses that a client's credits allow always fit behind them.
 const MOST: usize = 15 << 20;
-/// An error response, and more.
+/// The longest small response. Error responses are shorter.
 const SMALL: usize = 96;
 
 /// The responses of a chain so far.
 pub(super) struct Output {
     /// The prefix, room for a transform header when sealed, and the responses.
     bytes: Vec<u8>,
-    /// Where each response begins, and with whose key it is signed.
+    /// Where each response begins, and the session whose key signs it.
     responses: Vec<(usize, Option<Arc<Channel>>)>,
     /// Data of the last response that need not pass through `bytes`.
     data: Option<Payload>,
-    /// Whose key seals the frame.
+    /// The session whose key seals the frame.
     sealer: Option<Arc<Channel>>,
-    /// What the next response must carry, as its client was told that it would come later.
+    /// The async id that the next response must carry, because the client got an interim response.
     pub(super) async_id: Option<u64>,
-    /// Takes in the bytes of the last response.
+    /// The preauthentication hash that takes in the bytes of the last response.
     pub(super) preauth: Option<Preauth>,
-    /// Memory that was reserved for them.
+    /// Memory that was reserved for the responses.
     reserved: Reservation,
-    /// A response could not be made whole: the connection has to end.
+    /// A response is incomplete: the connection has to end.
     broken: bool,
 }
 
 impl Output {
-    /// Nothing yet.
+    /// An empty frame.
     pub(super) fn new(sealer: Option<Arc<Channel>>) -> Self {
         Self {
             bytes: Vec::new(),
@@ -63,7 +63,7 @@ impl Output {
         Self::new(self.sealer.clone())
     }
 
-    /// Whether a response with so many bytes behind its header still fits the frame.
+    /// Whether a response with `length` bytes after its header still fits the frame.
     pub(super) fn has_room(&self, length: usize) -> bool {
         let so_far = self.bytes.len() + self.data.as_ref().map_or(0, Payload::len);
         length + Header::LEN <= SMALL || so_far + length <= MOST
@@ -74,7 +74,7 @@ impl Output {
         self.reserved.bytes()
     }
 
-    /// Keeps what was reserved for the next response until the frame has left.
+    /// Keeps a response's reservation until the frame has been sent.
     pub(super) fn keep(&mut self, reserved: Reservation) {
         self.reserved.join(reserved);
     }
@@ -103,7 +103,7 @@ impl Output {
         }
     }
 
-    /// Makes room for a response with this many bytes of data in it, behind what there is.
+    /// Begins a response after those already there, with room for this many bytes of data.
     fn begin(&mut self, length: usize) {
         if let Some(data) = self.data.take() {
             self.take_in(data);
@@ -123,13 +123,14 @@ impl Output {
 
     fn take_in(&mut self, data: Payload) {
         if let Err(error) = data.append_or_zeros_to(&mut self.bytes) {
-            // The length has been promised already.
+            // The response's header has already announced the length.
             tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
             self.broken = true;
         }
     }
 
-    /// The frame, signed or sealed; `None` when there is nothing to send. `Err` when the connection has to end.
+    /// The signed or sealed frame. `None` if there is nothing to send. `Err` if the connection has
+    /// to end.
     pub(super) fn finish(&mut self) -> Result<Option<Frame>, ()> {
         if self.broken {
             return Err(());

@@ -23,18 +23,18 @@ use crate::wire::read::Head;
 use crate::wire::security::AccessMask;
 use crate::wire::values::{NetworkOpen, OplockLevel};
 
-/// What pipes say that they have room for.
+/// The buffer size that pipes report.
 pub(super) const ROOM: u64 = 4096;
 
 /// A client's end of a named pipe. Dropping it ends the reads that wait.
 pub(super) struct PipeEnd(Arc<Shared>);
 
 struct Shared {
-    /// Also in `pipe`, but there it cannot be asked for while the pipe answers a call about everything that is open.
+    /// Also in `pipe`. But `pipe` is locked while it answers a call that lists all opens.
     name: &'static str,
     pipe: Mutex<Pipe, rank::SmbPipe>,
     closed: AtomicBool,
-    /// Something may be there to be read.
+    /// Notified when there may be something to read.
     changed: Notify,
 }
 
@@ -61,7 +61,7 @@ impl PipeEnd {
         self.0.pipe.lock().available()
     }
 
-    /// What is waited with, so that the end itself may be closed meanwhile.
+    /// A handle for waiting. The end itself may be closed during the wait.
     fn reading(&self) -> Reading {
         Reading(self.0.clone())
     }
@@ -77,7 +77,7 @@ impl Drop for PipeEnd {
 struct Reading(Arc<Shared>);
 
 impl Reading {
-    /// The first message, or what of it there is room for. Waits until there is one.
+    /// The first message, cut to `most` bytes. Waits until there is one.
     async fn next(&self, most: usize) -> Result<Message, Status> {
         loop {
             let changed = self.0.changed.notified();

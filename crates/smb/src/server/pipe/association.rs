@@ -4,7 +4,8 @@
 //!            bind                  request, first           request, last: answered
 //!   unbound ─────► bound, no call ───────────────► a call ──────────────────────────► bound, no call
 //! ```
-//! Authentication inside the pipe is refused: whoever opened the pipe is known, and the session protects its bytes.
+//! Authentication inside the pipe is refused: the user that opened the pipe is known, and the
+//! session protects its bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::wire::rpc::pdu::{
 const FRAGMENT: u16 = 4280;
 /// How many presentation contexts a client may have.
 const MAX_CONTEXTS: usize = 64;
-/// How many bytes of arguments a call may have: enough to ask for the names of some thousand SIDs.
+/// The longest arguments of a call in bytes: enough to ask for the names of some thousand SIDs.
 const MAX_ARGUMENTS: usize = 256 << 10;
 /// Features of MS-RPCE 2.2.2.14 that are kept: an orphaned call does not end the connection.
 const FEATURES: u64 = 0x02;

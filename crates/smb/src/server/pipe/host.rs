@@ -1,25 +1,26 @@
-//! What the pipes need to know of the server around them.
+//! The server's functions that the pipes call.
 
 use std::time::SystemTime;
 
 pub use crate::wire::rpc::srvsvc::{Connection, OpenFile, Session};
 pub use crate::wire::security::Sid;
 
-/// The server as one session sees it. Everything is asked anew for each call, and must be answered from memory.
+/// The server as one session sees it. Each call asks for everything anew, so the answers must come
+/// from memory.
 pub trait PipeHost: Send + Sync {
     /// The server itself.
     fn server(&self) -> Server;
 
-    /// Whose session it is.
+    /// The user of the session.
     fn caller(&self) -> Caller;
 
     /// The shares that the caller may see, IPC$ among them.
     fn shares(&self) -> Vec<Share>;
 
-    /// Everybody's sessions.
+    /// The sessions of all users.
     fn sessions(&self) -> Vec<Session>;
 
-    /// Everything that is open.
+    /// All opens of all sessions.
     fn opens(&self) -> Vec<OpenFile>;
 
     /// Connections to the share of this name, or of the client with this address.
@@ -41,12 +42,12 @@ pub trait PipeHost: Send + Sync {
     fn now(&self) -> SystemTime;
 }
 
-/// What the server tells of itself.
+/// The server's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Its NetBIOS name: also the name of the domain of its own accounts.
     pub name: String,
-    /// What people are shown beside the name.
+    /// The description shown beside the name.
     pub comment: String,
     /// The workgroup.
     pub group: String,
@@ -58,25 +59,25 @@ pub struct Server {
     pub sid: Sid,
 }
 
-/// Whose session it is.
+/// The user of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The account's name.
     pub name: String,
-    /// What it may ask.
+    /// The rank, which decides what the user may ask.
     pub rank: Rank,
 }
 
 /// What a caller may ask. Each rank may ask what those before it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// Without an account or a name: which shares there are.
+    /// A user without an account or a name may list the shares.
     Anonymous,
-    /// Without an account.
+    /// A guest may also look up the names of accounts.
     Guest,
-    /// Whose names numbers are, where shares are, and its own sessions.
+    /// A user with an account may also see the paths of shares, and its own sessions.
     User,
-    /// Who else is there.
+    /// An administrator may also see the sessions of all users.
     Administrator,
 }
 
@@ -87,13 +88,13 @@ pub struct Share {
     pub name: String,
     /// What is shared.
     pub kind: ShareKind,
-    /// What people are shown beside the name.
+    /// The description shown beside the name.
     pub comment: String,
-    /// Where clients are told that it is: a path such as `C:\music`, which need not exist.
+    /// The path that clients are shown, such as `C:\music`. It need not exist.
     pub path: String,
     /// How many sessions are connected.
     pub uses: u32,
-    /// How many may be, if not any number.
+    /// The most sessions that may be connected, if there is a limit.
     pub max_uses: Option<u32>,
     /// `SHI1005` flags, MS-SRVS 2.2.4.29: the same bits as the share flags of TREE_CONNECT.
     pub flags: u32,

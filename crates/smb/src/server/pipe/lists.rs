@@ -3,8 +3,8 @@
 use crate::wire::rpc::WinError;
 use crate::wire::rpc::level::{Levels, ListRequest, ListResponse};
 
-/// The part of `all` that `list` asks for, MS-SRVS 3.1.4.8 and the like: from where it goes on, as many as its preferred
-/// length allows.
+/// The part of `all` that `list` asks for, MS-SRVS 3.1.4.8 and the like: it begins where the last
+/// part ended, and has as many entries as the preferred length allows.
 pub(super) fn answer<T: Levels>(list: &ListRequest, all: Result<Vec<T>, WinError>) -> Vec<u8> {
     if !T::LISTED.contains(&list.level) {
         return refuse::<T>(list, WinError::INVALID_LEVEL);

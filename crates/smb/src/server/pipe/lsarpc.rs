@@ -17,7 +17,7 @@ const MAX_HANDLES: usize = 64;
 /// How many names may be asked at once, MS-LSAT 3.1.4.5. SIDs are limited by the length of a call.
 const MAX_NAMES: usize = 1000;
 
-/// The policy handles of one pipe. There is one policy, so that they carry nothing.
+/// The policy handles of one pipe. There is only one policy, so handles have no content.
 #[derive(Default)]
 pub(super) struct Policies {
     open: BTreeSet<Handle>,
@@ -95,7 +95,7 @@ fn policy(host: &dyn PipeHost, class: u16) -> Result<Policy, Status> {
     }
 }
 
-/// Names and numbers of accounts are nothing for strangers.
+/// Anonymous users may not look up names and numbers of accounts.
 fn may_look_up(host: &dyn PipeHost, count: usize) -> Result<(), Status> {
     if host.caller().rank == Rank::Anonymous {
         return Err(Status::ACCESS_DENIED);

@@ -1,8 +1,9 @@
-//! Named pipes of IPC$: the RPC interfaces through which clients ask what the server shares, what it is called, and whose
-//! numbers they see.
+//! Named pipes of IPC$: the RPC interfaces through which clients ask for the server's shares, its
+//! name, and the accounts of numbers.
 //!
-//! A [`Pipe`] is one client's open of one pipe: bytes written go to an association, its answers wait to be read. The
-//! pipe is in message mode: one write may be a message, a part of one or several; a read never returns more than one.
+//! A [`Pipe`] is one client's open of one pipe. Written bytes go to an association, and its answers
+//! wait until the client reads them. The pipe is in message mode: one write may contain a message,
+//! a part of one or several. A read never returns more than one.
 
 mod association;
 mod host;
@@ -29,12 +30,12 @@ const MAX_WAITING: usize = 4 << 20;
 /// One client's open of a named pipe.
 pub struct Pipe {
     name: &'static str,
-    /// The start of a message whose end has not come.
+    /// The start of a message that is not yet complete.
     arriving: Vec<u8>,
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
     association: Association,
-    /// The client broke the protocol: what waits may be read, and nothing else.
+    /// The client broke the protocol: it may read the answers that wait, and nothing else.
     broken: bool,
 }
 
@@ -79,7 +80,7 @@ impl Pipe {
         self.name
     }
 
-    /// WRITE. Answers to what is now whole wait to be read.
+    /// WRITE. Answers to messages that are now complete wait until the client reads them.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Status> {
         if self.broken {
             return Err(Status::PIPE_DISCONNECTED);
@@ -91,13 +92,14 @@ impl Pipe {
             self.take(message);
         }
         if !self.broken {
-            // Less than a message is left. The buffer of a large write is not kept for it.
+            // What is left is shorter than a message. The buffer of a large write is not kept for
+            // it.
             self.arriving = if rest.len() == input.len() { input } else { rest.to_vec() };
         }
         Ok(bytes.len())
     }
 
-    /// Cuts the first message off `rest`, when it is whole.
+    /// Cuts the first message off `rest`, if it is complete.
     fn next_message<'a>(&mut self, rest: &mut &'a [u8]) -> Option<&'a [u8]> {
         if self.broken || rest.len() < HEADER {
             return None;
@@ -117,12 +119,12 @@ impl Pipe {
         self.waiting_bytes += answers.iter().map(Vec::len).sum::<usize>();
         self.waiting.extend(answers);
         if self.waiting_bytes > MAX_WAITING {
-            self.broken = true; // a client that asks and asks and never reads
+            self.broken = true; // the client asks again and again and never reads
         }
     }
 
-    /// READ: at most `max` bytes of the first message that waits. Nothing waits before something was asked: that is
-    /// `PIPE_EMPTY`, where a server could also let the read wait.
+    /// READ: at most `max` bytes of the first message that waits. If none waits, the status is
+    /// `PIPE_EMPTY`. A server could also let the read wait.
     pub fn read(&mut self, max: usize) -> Result<Message, Status> {
         let Some(mut bytes) = self.waiting.pop_front() else {
             return Err(if self.broken { Status::PIPE_DISCONNECTED } else { Status::PIPE_EMPTY });
@@ -151,7 +153,8 @@ impl Pipe {
     }
 }
 
-/// The pipe that a client means: names are without case, and some clients write the path that Windows has.
+/// The pipe that a client means. Names are case-insensitive, and some clients write the path that
+/// Windows has.
 fn canonical(name: &str) -> Option<&'static str> {
     let name = name.trim_start_matches('\\').to_ascii_lowercase();
     let name = name.strip_prefix("pipe\\").unwrap_or(&name);

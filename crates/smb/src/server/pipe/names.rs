@@ -51,7 +51,8 @@ const WELL_KNOWN: &[WellKnown] = &[
     (Sid::new(5, &[32, 551]), BUILTIN, "Backup Operators", Alias),
 ];
 
-/// The account of `sid` in `domain`, whose SID is that without its last number.
+/// The account of `sid` in `domain`. The domain's SID is that of the account without its last
+/// number.
 fn account(kind: NameUse, name: impl Into<String>, sid: Sid, domain: &str) -> Account {
     let above = sid.subs().split_last().map_or(&[][..], |(_, above)| above);
     let domain = Domain { name: domain.into(), sid: Sid::new(sid.authority(), above) };
@@ -62,7 +63,8 @@ fn well_known_account((sid, domain, name, kind): &WellKnown) -> Account {
     account(*kind, *name, *sid, domain)
 }
 
-/// What `sid` belongs to. A number without a name is its own name, so that people see whose it is.
+/// The account of `sid`. A number without a name gets the number as its name, so that users can
+/// still see it.
 pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
     match Unix::of(sid) {
         Some(Unix::User(uid) | Unix::NfsUser(uid)) => {
@@ -82,7 +84,7 @@ pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
     }
 }
 
-/// What `name` means: a name, or a domain's name, a backslash and a name.
+/// The account of `name`: a name, or a domain's name, a backslash and a name.
 pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
     let (domain, name) = match name.split_once('\\') {
         Some((domain, name)) => (Some(domain), name),
@@ -114,7 +116,7 @@ fn group(host: &dyn PipeHost, name: &str) -> Option<Account> {
     Some(account(NameUse::Group, name, Unix::Group(gid).sid(), UNIX_GROUP))
 }
 
-/// The domains that can be asked for themselves.
+/// The domains that clients can look up by name.
 fn domains(host: &dyn PipeHost) -> [Domain; 4] {
     let server = host.server();
     let domain = |name: &str, sid| Domain { name: name.into(), sid };

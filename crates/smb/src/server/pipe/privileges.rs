@@ -1,6 +1,7 @@
 use crate::wire::rpc::lsarpc::Luid;
 
-/// The number of a privilege by its name, MS-LSAD 3.1.1.2.1. Nobody has any here, but clients ask how to print them.
+/// The number of a privilege by its name, MS-LSAD 3.1.1.2.1. No user has any here, but clients ask
+/// for the names to print.
 pub(super) fn luid(name: &str) -> Option<Luid> {
     const NAMES: &[(u32, &str)] = &[
         (2, "SeCreateTokenPrivilege"),

@@ -70,7 +70,8 @@ fn share(share: super::Share) -> Share {
     }
 }
 
-/// `NetrShareEnum`, MS-SRVS 3.1.4.8. Where shares are is nothing for strangers, nor are the flags of all at once.
+/// `NetrShareEnum`, MS-SRVS 3.1.4.8. Users without an account get only levels 0 and 1: neither the
+/// paths of shares, nor the flags of all shares.
 fn share_enum(host: &dyn PipeHost, list: &ListRequest) -> Vec<u8> {
     let allowed = if list.level > 1 { at_least(host, Rank::User) } else { Ok(()) };
     lists::answer(list, allowed.map(|()| shares(host)))
@@ -100,7 +101,7 @@ fn share_get_info(host: &dyn PipeHost, name: &str, level: u32) -> Vec<u8> {
     InfoResponse { level, info: found.as_ref().map_err(|status| *status) }.encode()
 }
 
-/// `NetrShareCheck`, MS-SRVS 3.1.4.13: the type of what is shared at a path.
+/// `NetrShareCheck`, MS-SRVS 3.1.4.13: the type of the share with this path.
 fn share_check(host: &dyn PipeHost, device: &str) -> Vec<u8> {
     if let Err(status) = at_least(host, Rank::User) {
         return number_response(0, status);
@@ -124,7 +125,7 @@ fn server_get_info(host: &dyn PipeHost, level: u32) -> Vec<u8> {
     InfoResponse { level, info: info.map(|()| &server) }.encode()
 }
 
-/// `NetrServerDiskEnum`, MS-SRVS 3.1.4.19: the one drive on which all paths are that clients are told.
+/// `NetrServerDiskEnum`, MS-SRVS 3.1.4.19: the one drive that all paths shown to clients are on.
 fn disk_enum(level: u32, resume: Option<u32>) -> Vec<u8> {
     let status = if level == 0 { WinError::OK } else { WinError::INVALID_LEVEL };
     let disks: &[&str] = if level == 0 { &["C:"] } else { &[] };
@@ -151,7 +152,7 @@ fn sessions(
     Ok(sessions)
 }
 
-/// Whether a filter lets `value` through. An empty one is none.
+/// Whether a filter matches `value`. An empty filter matches everything.
 fn matches(filter: Option<&str>, value: &str) -> bool {
     filter.is_none_or(|filter| filter.is_empty() || filter.to_lowercase() == value.to_lowercase())
 }

@@ -31,7 +31,8 @@ fn get_info(host: &dyn PipeHost, level: u32) -> Vec<u8> {
     InfoResponse { level, info: allowed.map(|()| &computer) }.encode()
 }
 
-/// `NetrWkstaUserEnum`, MS-WKST 3.2.4.3: who is logged on at the computer itself. Nobody is, and only administrators learn it.
+/// `NetrWkstaUserEnum`, MS-WKST 3.2.4.3: the users logged on at the computer itself. There are
+/// none, and only administrators may ask.
 fn users(host: &dyn PipeHost) -> Result<Vec<User>, WinError> {
     if host.caller().rank == Rank::Administrator { Ok(Vec::new()) } else { Err(WinError::ACCESS_DENIED) }
 }

@@ -19,7 +19,8 @@ const MAX_NAME: usize = 15;
 /// MS-SRVS 2.2.2.3: a guest's session.
 const GUEST_SESSION: u32 = 1;
 
-/// The server, and whose session it is. A pipe must not keep its own session, or nobody would ever end it.
+/// The server and the pipe's session. The reference is weak: a pipe that kept its own session alive
+/// would keep it from ending.
 pub(super) struct Host {
     service: Arc<Service>,
     session: Weak<session::Session>,
@@ -45,12 +46,12 @@ impl Host {
     }
 }
 
-/// Where clients are told that a share is: what it is to the host is the host's affair.
+/// The path of a share that clients are shown. The path on the host is not shown.
 fn path_of(share: &str) -> String {
     format!("C:\\{share}")
 }
 
-/// The name of the server as NetBIOS has it.
+/// The server's NetBIOS name.
 fn short_name(config: &Config) -> String {
     let first = config.name.split('.').next().unwrap_or_default();
     first.to_uppercase().chars().take(MAX_NAME).collect()
@@ -95,7 +96,7 @@ impl PipeHost for Host {
     fn shares(&self) -> Vec<Share> {
         let Some(session) = self.session.upgrade() else { return Vec::new() };
         let (user, config) = (session.user(), self.service.config());
-        // Names that end so are hidden by clients, who may ask for them all the same.
+        // Clients hide names that end with `$`, but may ask for them, so these are always listed.
         let shown = |share: &config::Share| !share.options.hidden || share.name.ends_with('$');
         let Some(address) = session.connections().first().map(|first| first.peer.address.ip()) else {
             return Vec::new();

@@ -44,7 +44,7 @@ fn no_prefix_of_arguments_is_taken_for_all_of_them() {
             let mut pipe = bound(bind, Rank::Administrator);
             for len in 0..stub.len() {
                 let answer = call(&mut pipe, operation, &stub[..len]);
-                // Calls that are refused, and what is not looked at, need no arguments.
+                // Refused calls, and calls whose arguments are ignored, need no arguments.
                 if !matches!(what, "share_del" | "share_add" | "file_security" | "remote_tod" | "open_policy")
                     && len < 16
                 {

@@ -1,4 +1,4 @@
-//! One pipe, and a server behind it that is always the same.
+//! One pipe with a fixed server behind it.
 
 mod calls;
 mod messages;

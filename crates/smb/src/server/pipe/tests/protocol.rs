@@ -25,7 +25,7 @@ fn a_bind_is_acknowledged_with_the_name_of_the_pipe() {
     assert_eq!(ack.escape_ascii().to_string(), expected.escape_ascii().to_string());
 }
 
-/// As Windows asks, MS-RPCE 2.2.2.14: NDR, NDR64, its features; and an interface that nobody has here.
+/// The request of Windows, MS-RPCE 2.2.2.14: NDR, NDR64, its features; and an unknown interface.
 #[test]
 fn each_presentation_context_gets_its_own_verdict() {
     let bind = "05000b0310000000cc00000002000000d016d016000000000400000000000100c84f324b7016d30112785a47bf6ee18803000000\
@@ -35,7 +35,8 @@ fn each_presentation_context_gets_its_own_verdict() {
     let ack = exchange(&mut unbound(Rank::User), &hex(bind));
     let results = ack.last_chunk::<96>().unwrap();
     let verdicts: Vec<_> = results.chunks(24).map(|result| (result[0], result[2], result[4])).collect();
-    // Accepted; rejected for its transfer syntax; features: those that both have; rejected for its interface.
+    // Accepted; rejected for its transfer syntax; features that both sides have; rejected for its
+    // interface.
     assert_eq!(verdicts, [(0, 0, 0x04), (2, 2, 0), (3, 2, 0), (2, 1, 0)]);
     assert_eq!(ack[ack.len() - 100], 4);
 }
@@ -122,7 +123,7 @@ fn what_breaks_the_protocol_ends_the_pipe() {
     assert_eq!(pipe.read(100), Err(Status::PIPE_DISCONNECTED));
 }
 
-/// MS-RPCE 2.2.2.9: the client may try again without.
+/// MS-RPCE 2.2.2.9: the client may try again without authentication.
 #[test]
 fn authentication_inside_the_pipe_is_refused() {
     let mut bind = hex(BIND_SRVSVC);

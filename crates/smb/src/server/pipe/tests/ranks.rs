@@ -1,4 +1,4 @@
-//! Who may ask what.
+//! Which user may ask what.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn status(bind: &str, rank: Rank, operation: u16, stub: &[u8]) -> u32 {
     u32::from_le_bytes(*results.last_chunk().unwrap())
 }
 
-/// Arguments of a list: no server's name, `filters` times nothing, an empty container, all of it.
+/// Arguments of a list: no server's name, `filters` null filters, an empty container, no limit.
 fn list(filters: usize, level: u8) -> Vec<u8> {
     let mut stub = vec![0; 4 + 4 * filters];
     stub.extend([level, 0, 0, 0, level, 0, 0, 0, 1, 0, 0, 0]); // level, arm, pointer to the container
@@ -18,7 +18,8 @@ fn list(filters: usize, level: u8) -> Vec<u8> {
     stub
 }
 
-/// As smbtorture 4.17's rpc.srvsvc asks it: strangers see names and remarks, others where shares are.
+/// The requests of smbtorture 4.17's rpc.srvsvc: users without an account see names and remarks,
+/// other users also paths.
 #[test]
 fn strangers_are_told_which_shares_there_are_and_no_more() {
     for rank in [Rank::Anonymous, Rank::Guest] {
