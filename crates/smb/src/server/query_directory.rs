@@ -22,17 +22,17 @@ use crate::wire::fscc::{FileAttributes, FileClass};
 use crate::wire::query_directory::{Flags, Request, Response};
 use crate::wire::security::AccessMask;
 
-/// How far a client has come with a folder.
+/// A client's position in a folder's listing.
 #[derive(Default)]
 pub(super) struct Scan {
-    /// Asked for in the first request of the scan, kept for the others.
+    /// The pattern of the scan's first request, which also applies to the later ones.
     pattern: Option<Pattern>,
-    /// `.` and `..` are entries 0 and 1; then the tree's own come.
+    /// `.` and `..` are entries 0 and 1. The tree's own entries follow.
     dots: u8,
     cookie: u64,
-    /// Something has been found.
+    /// An entry has matched.
     found: bool,
-    /// Everything has been looked at.
+    /// All entries have been read.
     over: bool,
 }
 
@@ -84,19 +84,19 @@ pub(super) async fn run(context: &Context) -> Outcome {
     Ok(Reply { file: Some(open.key), reserved, ..Reply::encoded(|w| response.encode(w)) })
 }
 
-/// Room for entries that is made at once.
+/// How much room is allocated for entries at once.
 const LIKELY: usize = 64 * 1024;
 
-/// One request's way through a folder.
+/// The state of one request's scan of a folder.
 struct Walk<'a> {
     tree: &'a Tree,
     file: &'a File,
     mac: Option<MacView>,
-    /// Files have numbers, which Macs must not see: see [`facts::Facts::number`].
+    /// Whether entries show file numbers. Macs must not see them: see [`facts::Facts::number`].
     has_numbers: bool,
     single: bool,
     listing: Listing,
-    /// There was no room for the next entry.
+    /// The next entry did not fit.
     full: bool,
 }
 
@@ -139,7 +139,8 @@ impl Walk<'_> {
         self.full || (self.single && !self.listing.is_empty())
     }
 
-    /// The folder itself and the one above it. Above the share's folder there is nothing to be seen: it stands for itself.
+    /// The folder itself and its parent. The share's folder has no parent that clients may see, so
+    /// it stands in for it.
     fn dots(&mut self, scan: &mut Scan, folder: &Found, w: &mut Writer) -> Result<(), Status> {
         for (at, name) in [(0, "."), (1, "..")] {
             if scan.dots > at || self.done() {
@@ -169,7 +170,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Adds an entry that matches. True when there was no room for it.
+    /// Adds an entry that matches. True if it did not fit.
     fn entry(
         &mut self,
         scan: &Scan,
@@ -220,7 +221,8 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Whether a link leads to a folder of the share. One that cannot be read any more is listed as it was.
+    /// Whether a link leads to a folder of the share. A link that can no longer be read is listed
+    /// as before.
     fn leads_to_folder(&self, folder: &Found, name: &[u8]) -> bool {
         let link = folder.object.lookup(&self.file.open.actor().caller, name);
         link.is_ok_and(|link| facts::link_leads_to_folder(self.file, folder, &link).unwrap_or(false))
@@ -249,16 +251,16 @@ impl Walk<'_> {
     }
 }
 
-/// What a Mac is shown in the places of what it does not want to know.
+/// Metadata that Macs get in the fields of an entry that they do not need.
 struct MacView {
-    /// It knows the second form.
+    /// The Mac knows the second form.
     second: bool,
-    /// What the caller may do to the folder.
+    /// The caller's rights on the folder.
     above: Rights,
 }
 
 impl MacView {
-    /// For clients that are Macs, and one class.
+    /// The view for a Mac that asks for the one class with such fields; else `None`.
     fn new(context: &Context, form: Form) -> Result<Option<Self>, Status> {
         if form != Form::IdBoth || !context.is_mac() {
             return Ok(None);
@@ -285,12 +287,13 @@ impl MacView {
             version: self.version(rich.plain),
             resource_fork_len: rich.fork_len,
             finder_info: ShortFinderInfo::new(info, is_folder, time::to_2000(Some(added))),
-            // A Mac judges by the mode what it may do. Of a file with an ACL that is not the whole truth.
+            // A Mac derives its rights from the mode. For a file with an ACL the mode does not show
+            // all rights.
             mode: if rich.has_acl { 0 } else { mac::posix_mode(attributes) },
         })
     }
 
-    /// Of the folder itself and the one above it, of which a Mac asks nothing here.
+    /// For the folder itself and its parent. A Mac needs no metadata of these here.
     fn of_dots(&self) -> MacAttributes {
         MacAttributes {
             maximal_access: AccessMask(self.above.0),
@@ -310,7 +313,7 @@ fn matches(scan: &Scan, name: EntryName<'_>) -> bool {
     scan.pattern.as_ref().is_none_or(|pattern| pattern.matches(name))
 }
 
-/// The name, when clients see it as it is stored. Most are such.
+/// The name, if clients see it as it is stored. That holds for most names.
 fn plain_name(stored: &[u8]) -> Option<&str> {
     let plain = |byte: &u8| matches!(byte, 0x20..=0x7E) && !br#""*:<>?\|"#.contains(byte);
     match stored.last() {

@@ -15,21 +15,21 @@ use crate::wire::query_info::{Request, Response};
 use crate::wire::values::InfoType;
 use crate::wire::{Status, error};
 
-/// An answer before it is fitted to what the client has room for.
+/// An answer before it is cut to the client's room.
 pub(super) struct Answer {
     bytes: Vec<u8>,
-    /// What there must be room for; the rest may be cut off, with a warning.
+    /// The bytes that must fit. The rest may be cut off, with a warning.
     least: usize,
 }
 
 impl Answer {
-    /// One that is of use only as a whole.
+    /// An answer that must fit as a whole.
     fn whole(bytes: Vec<u8>) -> Self {
         Self { least: bytes.len(), bytes }
     }
 
-    /// One with something at its end that may be cut off. Windows wants room for its structure of `least` bytes, with the
-    /// structure's own padding.
+    /// An answer whose end may be cut off. Windows requires room for its structure of `least`
+    /// bytes, with the structure's own padding.
     fn open_ended(bytes: Vec<u8>, least: usize) -> Self {
         Self { least: least.min(bytes.len()), bytes }
     }
@@ -59,7 +59,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     fit(&open, answer, room)
 }
 
-/// Cuts an answer off where the client has no room for more, MS-SMB2 3.3.5.20.1.
+/// Cuts an answer to the client's room, MS-SMB2 3.3.5.20.1.
 fn fit(open: &Open, answer: Answer, room: usize) -> Outcome {
     if room < answer.least {
         return Err(Status::INFO_LENGTH_MISMATCH.into());
@@ -75,7 +75,7 @@ fn reply(open: &Open, status: Status, data: Vec<u8>) -> Reply {
     Reply { status, file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) }
 }
 
-/// Too little room, and how much is needed.
+/// The failure of a request with too little room: it says how much is needed.
 fn too_small(context: &Context, needed: usize) -> Failure {
     let contexts = context.connection.negotiated().is_some_and(|agreed| agreed.dialect.has_error_contexts());
     Failure {

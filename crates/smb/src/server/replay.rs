@@ -1,4 +1,4 @@
-//! CREATEs that are sent again because their answer was lost: MS-SMB2 3.3.5.9.10.
+//! CREATEs that clients repeat because the answer was lost: MS-SMB2 3.3.5.9.10.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,21 +13,21 @@ use crate::wire::create::Action;
 /// The most numbered CREATEs of a client that are remembered at a time.
 const MOST: usize = 65_536;
 
-/// What a client's CREATEs have come to that carry a number of the client's own (a create GUID).
+/// The outcomes of a client's CREATEs that carry a number chosen by the client (a create GUID).
 #[derive(Default)]
 pub(super) struct Creations {
     table: Mutex<HashMap<[u8; 16], Creation>, rank::SmbReplays>,
 }
 
 enum Creation {
-    /// It waits for something.
+    /// The CREATE waits for something.
     UnderWay,
     Done(Weak<Open>),
 }
 
-/// A numbered CREATE at its beginning.
+/// The start of a numbered CREATE.
 pub(super) enum Begun<'a> {
-    /// It is new.
+    /// The CREATE is new.
     New(Numbered<'a>),
     /// It was answered already with this open.
     Again(Arc<Open>),
@@ -39,23 +39,23 @@ pub(super) struct Numbered<'a> {
     guid: [u8; 16],
 }
 
-/// What an open remembers of the numbered CREATE that made it.
+/// The numbered CREATE that made an open.
 pub(super) struct Number {
     client: Weak<Client>,
     guid: [u8; 16],
-    /// What was answered.
+    /// The action in the answer.
     pub(super) action: Action,
 }
 
 impl Number {
-    /// The client has used the open, so it has had the answer: it will not ask again.
+    /// The client has used the open, so it has received the answer and will not repeat the CREATE.
     pub(super) fn is_known(&self) {
         if let Some(client) = self.client.upgrade() {
             client.creations.table.lock().remove(&self.guid);
         }
     }
 
-    /// The open has another address since its client came back.
+    /// The open is a new object since its client reconnected.
     pub(super) fn moved(&self, open: &Arc<Open>) {
         if let Some(client) = self.client.upgrade()
             && let Some(creation) = client.creations.table.lock().get_mut(&self.guid)
@@ -76,7 +76,7 @@ impl Drop for Number {
 }
 
 impl<'a> Begun<'a> {
-    /// A CREATE with this number, perhaps sent again.
+    /// Begins a CREATE with this number, which may be repeated.
     pub(super) fn new(client: &'a Arc<Client>, guid: [u8; 16], replay: bool) -> Result<Self, Status> {
         let mut table = client.creations.table.lock();
         let before = match table.get(&guid) {
@@ -96,7 +96,7 @@ impl<'a> Begun<'a> {
 }
 
 impl Numbered<'_> {
-    /// It came to this open.
+    /// Records that the CREATE made this open.
     pub(super) fn done(self, open: &Arc<Open>, action: Action) {
         let number = Number { client: Arc::downgrade(self.client), guid: self.guid, action };
         let _ = open.number.set(number); // a new open has none

@@ -1,4 +1,4 @@
-//! Requests that wait for something, and can be told to stop waiting.
+//! Requests that wait for something and can be cancelled.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 use lock::{Mutex, rank};
 use tokio::sync::Notify;
 
-/// The most requests of one connection that wait for other clients, as in other servers. A client that lets everything wait
-/// could otherwise not say any more that it waits no longer.
+/// The most requests of one connection that wait for other clients, as in other servers. Without
+/// this limit a client could let all its requests wait, and could then send no CANCEL.
 const MOST: usize = 512;
 
-/// Requests of one connection that wait: each has been told so, with its number.
+/// The waiting requests of one connection. The client has an interim response with an async id for
+/// each.
 #[derive(Default)]
 pub(super) struct Requests {
     table: Mutex<Table, rank::SmbRequests>,
@@ -29,7 +30,7 @@ struct Waiting {
     cancelled: Arc<Notify>,
 }
 
-/// One that waits. Dropping it forgets it.
+/// A waiting request. Dropping the ticket removes it.
 pub(super) struct Ticket {
     requests: Arc<Requests>,
     /// Its async id.
@@ -38,13 +39,14 @@ pub(super) struct Ticket {
 }
 
 impl Requests {
-    /// Another one that waits for other clients. `None` when too many do.
+    /// Registers a request that waits for other clients. `None` if too many requests wait.
     pub(super) fn wait_for_others(self: &Arc<Self>, message_id: u64, session_id: u64) -> Option<Ticket> {
         let is_full = self.table.lock().waiting.len() >= MOST;
         (!is_full).then(|| self.wait(message_id, session_id))
     }
 
-    /// Another one that waits, for the disk: there can be no more of them than a connection has messages in flight.
+    /// Registers a request that waits for the disk. A connection cannot have more of these than
+    /// messages in flight.
     pub(super) fn wait(self: &Arc<Self>, message_id: u64, session_id: u64) -> Ticket {
         let mut table = self.table.lock();
         table.next += 1;
@@ -56,7 +58,7 @@ impl Requests {
         Ticket { requests: self.clone(), id, cancelled }
     }
 
-    /// Cancels the one with this async id, or with this message id.
+    /// Cancels the request with this async id, or with this message id.
     pub(super) fn cancel(&self, async_id: Option<u64>, message_id: u64) {
         let table = self.table.lock();
         let found = match async_id {
@@ -68,7 +70,7 @@ impl Requests {
         }
     }
 
-    /// Cancels all those of a session.
+    /// Cancels all requests of a session.
     pub(super) fn cancel_session(&self, session_id: u64) {
         let table = self.table.lock();
         table.waiting.values().filter(|waiting| waiting.session_id == session_id).for_each(|waiting| {
@@ -76,7 +78,7 @@ impl Requests {
         });
     }
 
-    /// The connection is over: nobody waits for anything any more.
+    /// The connection is over: cancels all its requests.
     pub(super) fn end(&self) {
         let mut table = self.table.lock();
         table.over = true;
@@ -85,7 +87,7 @@ impl Requests {
 }
 
 impl Ticket {
-    /// Whether its connection is over, so that nobody can have cancelled it.
+    /// Whether its connection is over, so that the client cannot have cancelled it.
     pub(super) fn is_orphaned(&self) -> bool {
         self.requests.table.lock().over
     }

@@ -1,4 +1,4 @@
-//! Who may do what, in the words of Windows: SIDs, masks and descriptors on one side, the tree's ACLs on the other.
+//! Access rights in the form of Windows: SIDs, masks and descriptors on the wire, ACLs in the tree.
 //!
 //! | the tree | the wire |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | owner, owning group, in an entry to be inherited | CREATOR OWNER, CREATOR GROUP |
 //! | owner, owning group, in any other | the SID of the file's owner, group |
 //! | everyone, signed in, the owner's own rights | Everyone, Authenticated Users, OWNER RIGHTS |
-//! | somebody of another system | the SID's bytes, as they came |
+//! | an identity of another system | the SID's bytes, as they came |
 
 use vfs::acl::{Acl, AclChange, Entries, Entry, EntryKind, Inherit, Rights, Who};
 use wire::{Reader, Writer};
@@ -18,12 +18,13 @@ use crate::wire::security::{
     SecurityInformation, Sid,
 };
 
-/// What becomes of entries inside.
+/// Entries with these flags are inherited by files or folders inside.
 const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
-/// Flags of an entry that say so: the two models have the same numbers for them.
+/// The inheritance flags of an entry. The two models have the same numbers for them.
 const INHERIT_FLAGS: u8 = 0x1F;
 
-/// The SID that clients see for somebody. `entry` is whether, and how, the entry that names him is inherited.
+/// The SID that clients see for an identity. `entry` says whether and how the entry that names it
+/// is inherited.
 fn sid_of(who: &Who, entry: Inherit, acl: &Acl) -> Sid {
     let is_passed_on = entry.intersects(PASSED_ON);
     match who {
@@ -36,14 +37,15 @@ fn sid_of(who: &Who, entry: Inherit, acl: &Acl) -> Sid {
         Who::Everyone => well_known::EVERYONE,
         Who::SignedIn => well_known::AUTHENTICATED_USERS,
         Who::OwnerRights => well_known::OWNER_RIGHTS,
-        // Foreign identities came from this protocol, or another one with SIDs.
+        // Foreign identities came from this protocol, or from another one with SIDs.
         Who::Foreign(bytes) => Sid::decode(&mut Reader::new(bytes)).unwrap_or(well_known::NOBODY),
     }
 }
 
 fn owner_sid(acl: &Acl) -> Sid {
     match &acl.owner {
-        Who::Owner | Who::OwningGroup => well_known::NOBODY, // an owner is always somebody by name
+        // The tree names an owner by its uid or SID.
+        Who::Owner | Who::OwningGroup => well_known::NOBODY,
         other => sid_of(other, Inherit::NONE, acl),
     }
 }
@@ -55,7 +57,8 @@ fn group_sid(acl: &Acl) -> Sid {
     }
 }
 
-/// Who a SID is to the tree. A creator in an entry that nothing inherits is nobody: no token has that SID.
+/// The identity of a SID in the tree. CREATOR OWNER in an entry that is not inherited matches no
+/// user: no token has that SID.
 fn who_of(sid: &Sid, entry: Inherit) -> Who {
     if let Some(unix) = Unix::of(sid) {
         return match unix {
@@ -81,7 +84,8 @@ fn foreign(sid: &Sid) -> Who {
     Who::Foreign(w.into_bytes().into())
 }
 
-/// What a NULL list is kept as: an entry for everybody, with a bit that no list has, to tell it by.
+/// The stored form of a NULL list: an entry for everyone with a bit that no real entry has, which
+/// identifies it.
 fn null_entry() -> Entry {
     Entry::allow(Who::Everyone, Rights(AccessMask::FILE_ALL.0 | AccessMask::MAXIMUM_ALLOWED.0))
 }
@@ -120,7 +124,8 @@ fn ace_of(entry: &Entry, acl: &Acl) -> Ace {
     }
 }
 
-/// The entries that a descriptor gives a file, if it says anything of them. A NULL list lets everybody do everything.
+/// The entries that a descriptor gives a file, if it has any. A NULL list lets every user do
+/// everything.
 pub(super) fn entries(descriptor: &SecurityDescriptor) -> Result<Option<Entries>, Status> {
     let control = descriptor.control;
     if !control.contains(Control::DACL_PRESENT) {
@@ -135,7 +140,8 @@ pub(super) fn entries(descriptor: &SecurityDescriptor) -> Result<Option<Entries>
     Ok(Some(Entries { list, protected: control.contains(Control::DACL_PROTECTED), auto_inherited }))
 }
 
-/// An entry of other kinds than these two (conditions, object types, audits) is refused: it would not be enforced.
+/// Only entries that allow or deny are accepted. Others (conditions, object types, audits) are
+/// refused, because the server would not enforce them.
 fn entry_of(ace: &Ace) -> Result<Entry, Status> {
     let kind = match ace.kind {
         AceType::ALLOWED => EntryKind::Allow,
@@ -148,8 +154,8 @@ fn entry_of(ace: &Ace) -> Result<Entry, Status> {
     Ok(Entry { kind, inherit, rights, who: who_of(sid, inherit) })
 }
 
-/// What a client sets of a descriptor, MS-FSA 2.1.5.17. An owner or group that this host does not know is
-/// kept with the file, and has no say.
+/// The change that a client makes with a descriptor, MS-FSA 2.1.5.17. An owner or group that this
+/// host does not know is kept with the file, and has no effect.
 pub(super) fn change(
     descriptor: &SecurityDescriptor,
     parts: SecurityInformation,

@@ -1,7 +1,7 @@
 //! Which requests were sent before a client lost one of its channels: MS-SMB2 3.3.5.2.10.
 //!
-//! A client that moves to another channel counts up its channel sequence. A change that was sent before that, and comes
-//! only now, would undo what was sent after it: it is refused.
+//! A client that moves to another channel counts up its channel sequence. A change that was sent
+//! before that and arrives later would undo newer changes: it is refused.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::wire::header::{Command, Flags, Header};
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     current: u16,
-    /// Under way, of this number.
+    /// Requests under way with the current number.
     now: u32,
-    /// Under way, of earlier numbers.
+    /// Requests under way with earlier numbers.
     earlier: u32,
-    /// The request that made the open is still to be answered.
+    /// The request that made the open has not been answered yet.
     unborn: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Counted {
 }
 
 impl Sequence {
-    /// That of an open which a request with this header makes.
+    /// The sequence of an open that a request with this number makes.
     pub(super) fn beginning(number: u16) -> Arc<Mutex<Self, rank::SmbSequence>> {
         Arc::new(Mutex::new(Self { current: number, ..Self::default() }))
     }
@@ -43,7 +43,7 @@ impl Sequence {
         Counted { sequence: sequence.clone(), number: this.current, birth: true }
     }
 
-    /// Whether the client has yet to hear of the open.
+    /// Whether the client has not yet received the open's id.
     pub(super) fn is_unborn(&self) -> bool {
         self.unborn
     }

@@ -25,14 +25,14 @@ pub struct Service {
     sessions: Mutex<HashMap<u64, Arc<Session>>, rank::SmbSessions>,
     /// Clients that have a session.
     clients: Mutex<HashMap<[u8; 16], Weak<Client>>, rank::SmbClients>,
-    /// Opens that wait for their clients to come back.
+    /// Opens that wait for their clients to reconnect.
     pub(super) durables: Arc<Durables>,
     /// Short names that clients have asked for.
     pub(super) short_names: ShortNames,
     /// Opens of applications that may move to other clients.
     pub(super) instances: Instances,
     next_file: AtomicU64,
-    /// Tells the keys of opens without a lease from the keys that clients make up.
+    /// Distinguishes the keys of opens without a lease from the keys that clients choose.
     salt: u64,
 }
 
@@ -66,12 +66,12 @@ impl Service {
         })
     }
 
-    /// What counts now.
+    /// The present settings.
     pub fn config(&self) -> Arc<Config> {
         self.config.read().clone()
     }
 
-    /// Takes over new settings, and answers the old and the new ones.
+    /// Applies new settings. Returns the old and the new ones.
     pub(super) fn replace_config(&self, config: Config) -> (Arc<Config>, Arc<Config>) {
         let now = Arc::new(config);
         (std::mem::replace(&mut *self.config.write(), now.clone()), now)
@@ -90,12 +90,12 @@ impl Service {
         &self.pipes
     }
 
-    /// A number for an open that no other open of this process has.
+    /// A number for an open that is unique in this process.
     pub(super) fn file_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The key of a cache that only one open has.
+    /// The key of a cache that belongs to only one open.
     pub(super) fn party_key(&self, file_number: u64) -> [u8; 16] {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.salt.to_be_bytes());
@@ -103,7 +103,8 @@ impl Service {
         key
     }
 
-    /// The client at the other end of a connection. Before 2.1 each connection is one of its own.
+    /// The client at the other end of a connection. Before 2.1 each connection is a client of its
+    /// own.
     pub(super) fn client(&self, connection: &Connection) -> Arc<Client> {
         let guid = connection.negotiated().map_or([0; 16], |negotiated| negotiated.client_guid);
         if guid == [0; 16] {
@@ -119,14 +120,14 @@ impl Service {
         client
     }
 
-    /// Tells clients what they have to give back by now.
+    /// Tells all clients which of their caches must be given back.
     pub(super) fn tell_clients(&self) {
         let clients: Vec<_> = self.clients.lock().values().filter_map(Weak::upgrade).collect();
         clients.iter().for_each(Client::deliver);
     }
 
-    /// A number for a session that no other has, and that nobody guesses. Of 32 bits, as there are clients that keep
-    /// no more of it.
+    /// A number for a session that is unique and that attackers cannot guess. It has 32 bits,
+    /// because some clients keep only these.
     pub(super) fn unused_session_id(&self) -> u64 {
         let sessions = self.sessions.lock();
         loop {
@@ -137,7 +138,7 @@ impl Service {
         }
     }
 
-    /// The client of a session has begun another one in its place.
+    /// Ends a session whose client has begun another one in its place.
     pub(super) fn replace_session(&self, session: &Arc<Session>) {
         self.end_session(session);
     }
@@ -147,7 +148,7 @@ impl Service {
         self.sessions.lock().get(&id).cloned()
     }
 
-    /// Lets a session be found. False when there are too many.
+    /// Adds a session to the table. False if there are too many.
     pub(super) fn add_session(&self, session: Arc<Session>) -> bool {
         let mut sessions = self.sessions.lock();
         if sessions.len() >= MAX_SESSIONS {
@@ -158,40 +159,42 @@ impl Service {
         true
     }
 
-    /// Ends a session, whoever still refers to it.
+    /// Removes a session from the table. References to it may remain.
     pub(super) fn remove_session(&self, id: u64) -> Option<Arc<Session>> {
         self.sessions.lock().remove(&id)
     }
 
-    /// The session's last connection is gone.
+    /// Ends a session whose last connection is gone. Durable opens are kept.
     pub(super) fn session_lost(&self, session: &Arc<Session>) {
         self.remove_session(session.id);
         self.durables.keep(session, |_| true);
         session.end();
     }
 
-    /// The session is over, by its user's wish or because it has been replaced. Opens may come back.
+    /// Ends a session that its user has logged off, or that was replaced. Durable opens are kept.
     pub(super) fn end_session(&self, session: &Arc<Session>) {
         self.durables.keep(session, |_| true);
         self.end_session_for_good(session);
     }
 
-    /// The session is over, with all that it has open.
+    /// Ends a session and closes all its opens.
     pub(super) fn end_session_for_good(&self, session: &Arc<Session>) {
         self.remove_session(session.id);
         let connections = session.connections();
         connections.iter().for_each(|connection| connection.remove_channel(session.id));
-        // First what ends with its open: a lock that is waited for, or news of a folder, is answered by that.
+        // Closes the opens first: that answers their requests that wait for a lock or for changes
+        // of a folder.
         session.end();
         connections.iter().for_each(|connection| connection.requests.cancel_session(session.id));
     }
 
-    /// Closes opens of clients that are away.
+    /// Closes opens of clients that are not connected.
     pub(super) fn drop_durables(&self, which: impl Fn(&Open, &User) -> bool) {
         self.durables.drop_where(which);
     }
 
-    /// Ends sessions by the administrator's wish, with all that they have open. Answers how many.
+    /// Ends sessions at the administrator's request and closes their opens. Returns how many
+    /// sessions.
     pub fn disconnect(&self, which: impl Fn(&SessionInfo) -> bool) -> usize {
         let mut meant = self.all_sessions();
         meant.retain(|session| which(&session.info()));
@@ -199,7 +202,7 @@ impl Service {
         meant.len()
     }
 
-    /// Closes what sessions have open of a file, by the administrator's wish. Answers how many opens that were.
+    /// Closes the sessions' opens of a file at the administrator's request. Returns how many opens.
     pub fn close_file(
         &self,
         volume: &Arc<Volume>,
@@ -215,13 +218,13 @@ impl Service {
         meant.iter().map(|session| session.opens.take(is_it).len()).sum()
     }
 
-    /// Who is there.
+    /// All sessions, as `status` shows them.
     pub fn sessions(&self) -> Vec<SessionInfo> {
         let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();
         sessions.iter().map(|session| session.info()).collect()
     }
 
-    /// All sessions, for those who look for one by what it is.
+    /// All sessions, for callers that search them.
     pub(super) fn all_sessions(&self) -> Vec<Arc<Session>> {
         self.sessions.lock().values().cloned().collect()
     }

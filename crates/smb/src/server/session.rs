@@ -1,4 +1,4 @@
-//! Who is logged in, MS-SMB2 3.3.1.8 and 3.3.1.9.
+//! Sessions and their users, MS-SMB2 3.3.1.8 and 3.3.1.9.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -27,47 +27,48 @@ pub(super) const MAX_TREES: usize = 1024;
 /// The most connections of one session.
 pub(super) const MAX_CHANNELS: usize = 32;
 
-/// Who somebody is.
+/// The user of a session.
 #[derive(Debug, Clone)]
 pub(super) struct User {
-    /// The account's name; of a guest what was said.
+    /// The account's name, or the name that a guest gave.
     pub(super) name: String,
-    /// As whom requests act.
+    /// The identity that requests act as.
     pub(super) caller: Caller,
-    /// Came in without an account, by a name that nobody has.
+    /// The user logged in without an account, with a name that no account has.
     pub(super) guest: bool,
-    /// Said no name at all.
+    /// The user logged in without a name.
     pub(super) anonymous: bool,
 }
 
 impl User {
-    /// Whether there is an account, and so a key that only its owner knows.
+    /// Whether the user has an account, and so a key that only client and server know.
     pub(super) fn has_account(&self) -> bool {
         !self.guest && !self.anonymous
     }
 
-    /// Whether there is a key that both sides know, if not only they: of a guest's password we know nothing.
+    /// Whether both sides know the session's key. An anonymous user's key is known to everyone. A
+    /// guest has none: the server does not know its password.
     pub(super) fn can_sign(&self) -> bool {
         !self.guest
     }
 }
 
-/// A login, with what it has: trees and opens.
+/// A login with its trees and opens.
 pub(super) struct Session {
     pub(super) id: u64,
     pub(super) dialect: Dialect,
-    /// Whose client it is: other connections of the session say the same.
+    /// The GUID of its client. Other connections of the session have the same.
     pub(super) client_guid: [u8; 16],
     pub(super) signing: SigningAlgorithm,
     pub(super) cipher: Option<Cipher>,
     user: RwLock<Arc<User>, rank::SmbUser>,
-    /// When the login is over, until it is renewed.
+    /// When the login expires, unless the client renews it.
     expires: Mutex<Option<SystemTime>, rank::SmbExpiry>,
     /// Requests that are neither signed nor sealed are refused.
     pub(super) require_signing: bool,
     /// Requests that are not sealed are refused.
     pub(super) require_encryption: AtomicBool,
-    /// The key that every later channel's keys are derived from, and what seals.
+    /// The keys: the one that later channels derive their keys from, and those that seal.
     pub(super) keys: SessionKeys,
     pub(super) sealer: Option<Sealer>,
     pub(super) trees: Trees,
@@ -78,11 +79,11 @@ pub(super) struct Session {
     pub(super) started: Instant,
     client: Arc<Client>,
     channels: Mutex<Vec<Weak<Connection>>, rank::SmbSessionChannels>,
-    /// Writes its end into the log.
+    /// Writes the session's end into the log.
     record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
 }
 
-/// What is known of a session when it begins.
+/// The properties of a new session.
 pub(super) struct NewSession {
     pub(super) id: u64,
     pub(super) dialect: Dialect,
@@ -122,18 +123,18 @@ impl Session {
         })
     }
 
-    /// Who it is.
+    /// The user of the session.
     pub(super) fn user(&self) -> Arc<User> {
         self.user.read().clone()
     }
 
-    /// The login was renewed, perhaps by somebody else.
+    /// Renews the login, perhaps for another user.
     pub(super) fn renew(&self, user: User, expires: Option<SystemTime>) {
         *self.user.write() = Arc::new(user);
         *self.expires.lock() = expires;
     }
 
-    /// Whether the login is over.
+    /// Whether the login has expired.
     pub(super) fn has_expired(&self, now: SystemTime) -> bool {
         self.expires.lock().is_some_and(|expires| now >= expires)
     }
@@ -153,7 +154,7 @@ impl Session {
         &self.client
     }
 
-    /// Another connection that it is used over. False when there are too many.
+    /// Adds a connection of the session. False if there are too many.
     pub(super) fn add_channel(&self, connection: &Arc<Connection>) -> bool {
         let mut channels = self.channels.lock();
         channels.retain(|channel| channel.strong_count() > 0);
@@ -164,7 +165,7 @@ impl Session {
         true
     }
 
-    /// One connection less. Answers how many are left.
+    /// Removes a connection. Returns how many are left.
     pub(super) fn remove_channel(&self, connection: &Connection) -> usize {
         let mut channels = self.channels.lock();
         channels.retain(|channel| channel.strong_count() > 0 && !std::ptr::eq(channel.as_ptr(), connection));
@@ -176,12 +177,12 @@ impl Session {
         self.channels.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Whether its client can be told anything.
+    /// Whether the server can send the client a message.
     pub(super) fn is_connected(&self) -> bool {
         self.connections().iter().any(|connection| connection.channel(self.id).is_some())
     }
 
-    /// It is in the log from now on.
+    /// Keeps the log's record until the session ends.
     pub(super) fn record(&self, record: LoginRecord) {
         *self.record.lock() = Some(record);
     }
@@ -192,7 +193,7 @@ impl Session {
         drop(self.opens.take(|open| Arc::ptr_eq(&open.tree, tree)));
     }
 
-    /// Lets go of everything it has.
+    /// Closes all opens and trees.
     pub(super) fn end(&self) {
         let record = self.record.lock().take();
         drop(record);
@@ -227,7 +228,7 @@ impl Trees {
         self.table.read().get(&id).cloned()
     }
 
-    /// One more, made with its number. Refused when there are too many.
+    /// Adds a tree, which `make` builds with its number. Refused if there are too many.
     pub(super) fn add(&self, make: impl FnOnce(u32) -> Tree) -> Result<Arc<Tree>, Status> {
         let mut table = self.table.write();
         if table.len() >= MAX_TREES {
@@ -244,12 +245,11 @@ impl Trees {
         Ok(tree)
     }
 
-    /// One less.
+    /// Removes a tree.
     pub(super) fn remove(&self, id: u32) -> Option<Arc<Tree>> {
         self.table.write().remove(&id)
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> Vec<Arc<Tree>> {
         self.table.read().values().cloned().collect()
     }
@@ -259,7 +259,7 @@ impl Trees {
         self.table.read().values().filter(|tree| Arc::ptr_eq(&tree.share, share)).count()
     }
 
-    /// None left.
+    /// Removes all trees.
     pub(super) fn clear(&self) {
         self.table.write().clear();
     }
@@ -277,7 +277,7 @@ impl Channel {
         self.signer.sign(message);
     }
 
-    /// Seals what follows the room for a transform header, and fills that in.
+    /// Seals the message after the room for a transform header, and fills in that header.
     pub(super) fn seal(&self, message: &mut [u8]) -> Result<(), Status> {
         let sealer = self.session.sealer.as_ref().ok_or(Status::INTERNAL_ERROR)?;
         sealer.seal(self.session.id, message);

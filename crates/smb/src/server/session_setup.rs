@@ -26,8 +26,9 @@ use crate::wire::values::SecurityMode;
 
 /// The most logins under way on one connection.
 const MAX_LOGINS: usize = 16;
-/// A login that is refused unheard, as too many wait. Windows shows "no more connections can be made to this remote
-/// computer at this time"; LOGON_FAILURE would be "the user name or password is incorrect".
+/// The status of a login that the rate limit refuses unchecked. Windows shows "no more connections
+/// can be made to this remote computer at this time". For LOGON_FAILURE it would show "the user
+/// name or password is incorrect".
 const TOO_MANY: Status = Status::REQUEST_NOT_ACCEPTED;
 /// The longest name that a NetBIOS client can show.
 const NETBIOS_NAME: usize = 15;
@@ -38,7 +39,7 @@ pub(super) struct Logins {
     table: Mutex<HashMap<u64, Arc<Mutex<Entry, rank::SmbSetup>>>, rank::SmbSetups>,
 }
 
-/// One of them.
+/// A login under way.
 struct Entry {
     exchange: Exchange,
     preauth: Preauth,
@@ -48,7 +49,7 @@ struct Entry {
 enum Purpose {
     /// A session that does not exist yet.
     New,
-    /// The same session, for longer or for somebody else.
+    /// The same session: extends the login, or changes its user.
     Renewal(Arc<Channel>),
     /// Another connection of a session.
     Binding(Arc<Session>),
@@ -75,13 +76,14 @@ pub(super) async fn run(context: &Context) -> Outcome {
         connection.logins.forget(id);
     }
     if let (Err(_), Purpose::Renewal(channel)) = (&result, &purpose) {
-        // The session's user is not, or is no longer, the one that began it: it ends, 3.3.5.5.3.
+        // The renewal failed, so the session's user is not proven any more: the session ends,
+        // 3.3.5.5.3.
         context.service().end_session(&channel.session);
     }
     result
 }
 
-/// A step after which it is known whether somebody is who they say. Repeated wrong passwords are delayed.
+/// Runs the step that decides whether the user is let in. Repeated wrong passwords are delayed.
 async fn decide(
     context: &Context,
     request: &Request<'_>,
@@ -113,7 +115,7 @@ async fn pause(time: Duration) {
     }
 }
 
-/// What is asked for, if it may be asked for: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
+/// The purpose of the request, if the request is allowed: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
 fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) -> Result<Purpose, Status> {
     let id = context.header.session_id;
     if request.flags.contains(RequestFlags::BINDING) {
@@ -126,7 +128,8 @@ fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) ->
     }
 }
 
-/// The session that a connection shall be another one of, 3.3.5.5 and 3.3.5.5.2. Windows looks at the algorithms first.
+/// The session that a connection joins, 3.3.5.5 and 3.3.5.5.2. As Windows does, it checks the
+/// algorithms first.
 fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, Status> {
     let id = context.header.session_id;
     if id == 0 {
@@ -150,7 +153,8 @@ fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, S
     {
         return Err(Status::INVALID_PARAMETER);
     }
-    // Another GUID may be refused (3.3.5.5); Windows does not, and the signature says who it is.
+    // Another GUID may be refused (3.3.5.5). Windows does not refuse it, and the signature proves
+    // the client's identity.
     if session.has_expired(SystemTime::now()) {
         return Err(Status::NETWORK_SESSION_EXPIRED);
     }
@@ -158,7 +162,7 @@ fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, S
         return Err(Status::NOT_SUPPORTED);
     }
     if context.signer.is_none() {
-        return Err(Status::ACCESS_DENIED); // not with the session's key
+        return Err(Status::ACCESS_DENIED); // the request is not signed with the session's key
     }
     Ok(session)
 }
@@ -180,7 +184,7 @@ fn step(
         accounts: &*config.accounts,
         names: &names(&config),
         policy: Policy {
-            anonymous: true, // for lists of shares; no folder is opened to nobody
+            anonymous: true, // for lists of shares; anonymous users can open no folder
             guest: config.guests.identity.is_some(),
             unknown_users: config.guests.unknown_users,
         },
@@ -212,7 +216,7 @@ fn step(
     Ok(welcome(&channel, step.token))
 }
 
-/// A new session, known from now on.
+/// Begins a new session. Other requests can find it from now on.
 fn begin(
     context: &Context,
     config: &Config,
@@ -261,7 +265,7 @@ fn begin(
     Ok(channel)
 }
 
-/// The client has lost its connection and comes again: its old session ends, MS-SMB2 3.3.5.5.3.
+/// The client has lost its connection and logs in again: its old session ends, MS-SMB2 3.3.5.5.3.
 fn replace(context: &Context, previous: u64, by: &Session) {
     let service = context.service();
     if let Some(old) = service.session(previous)
@@ -330,7 +334,7 @@ fn names(config: &Config) -> Names {
     Names { netbios: short.to_uppercase(), dns: config.name.clone() }
 }
 
-/// As whom somebody acts.
+/// The user that a login acts as.
 fn user(config: &Config, login: &Login) -> Result<User, Status> {
     let nobody = config.guests.identity.clone();
     let (identity, name, guest, anonymous) = match &login.who {
@@ -351,7 +355,7 @@ impl Logins {
         self.table.lock().contains_key(&id)
     }
 
-    /// The login of this number; a new one when there is none.
+    /// The login of this number. Makes one if there is none.
     fn entry(
         &self,
         id: u64,

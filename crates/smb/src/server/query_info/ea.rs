@@ -14,7 +14,8 @@ use crate::wire::fscc::ea::{self, EaFlags, FullEa};
 use crate::wire::query_info::{Flags, Request, ea_names};
 use crate::wire::security::AccessMask;
 
-/// Those that are named, or those from an index, the beginning, or the last answer on.
+/// The named attributes; or those from an index on, from the beginning, or from the end of the last
+/// answer.
 pub(super) fn answer(open: &Open, file: &File, request: &Request<'_>) -> Outcome {
     open.require(AccessMask::READ_EA)?;
     let all = extended_attributes::of(file.open.volume(), &file.open.found()?)?;
@@ -75,7 +76,7 @@ fn full(ea: &Xattr) -> FullEa {
     FullEa { flags: EaFlags::NONE, name: ea.name.clone(), value: ea.value.clone() }
 }
 
-/// As many as there is room for, and how many these are.
+/// Writes as many attributes as fit. Returns their bytes and their number.
 fn fill(eas: impl Iterator<Item = FullEa>, room: usize, single: bool) -> (Vec<u8>, usize) {
     let (mut fits, mut length) = (Vec::new(), 0usize);
     for ea in eas {

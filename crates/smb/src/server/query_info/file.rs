@@ -20,12 +20,13 @@ use crate::wire::fscc::reparse::Tag;
 use crate::wire::fscc::stream::{self, Stream};
 use crate::wire::security::AccessMask;
 
-/// What Windows wants room for before an answer that ends with a name: its structure with the padding.
+/// The room that Windows requires for an answer that ends with a name: its structure with the
+/// padding.
 const NAME_LEN: usize = 8;
 const STREAM_LEN: usize = 32;
 const ALL_LEN: usize = 104;
 
-/// What one class says.
+/// The answer of one class.
 pub(super) async fn answer(context: &Context, open: &Open, class: FileClass) -> Result<Answer, Failure> {
     let file = open.file()?;
     if needs_attributes(class) {
@@ -221,7 +222,7 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
     }
     for other in volume.streams(file.open.actor(), &found, place).await? {
         if other.len == 0 && context.is_mac() {
-            continue; // to a Mac it is none, see `create/stream.rs`
+            continue; // not shown to a Mac, see `create/stream.rs`
         }
         add(&other.name, other.len, other.allocated);
     }

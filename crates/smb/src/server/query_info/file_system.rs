@@ -15,20 +15,22 @@ use crate::wire::fscc::fs_info::{
 };
 use crate::wire::text;
 
-/// What clients count space in.
+/// The sector size that clients see.
 const SECTOR: u32 = 512;
-/// What the file system calls itself: Windows and others know what NTFS can do, and everything it can do is here.
+/// The file system's name. Windows and other clients know the features of NTFS, and this server has
+/// all of them.
 const NAME: &str = "NTFS";
 /// Longest name, in characters.
 const LONGEST_NAME: u32 = 255;
-/// What space is counted in where the site has limited it.
+/// The unit of space when the site has limited the share's size.
 const LIMITED_UNIT: u32 = 1024;
 
-/// What Windows wants room for before an answer that ends with a name: its structure with the padding.
+/// The room that Windows requires for an answer that ends with a name: its structure with the
+/// padding.
 const VOLUME_LEN: usize = 24;
 const ATTRIBUTE_LEN: usize = 16;
 
-/// What one class says.
+/// The answer of one class.
 pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<Answer, Failure> {
     let tree = context.tree()?;
     let share = &tree.share;
@@ -36,7 +38,7 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
         return Err(Status::INVALID_DEVICE_REQUEST.into());
     };
     let root = volume.root()?.object;
-    // The space is that of the file system that the open is on.
+    // The space of the file system that the open is on.
     let at = open.file().map_or(&root, |file| file.open.node());
     let mut w = Writer::new();
     match class {
@@ -107,7 +109,8 @@ fn size(total: u64, free: u64, unit: u32) -> Size {
     }
 }
 
-/// Total and available space in units of so many bytes. A share for backups may have less than its file system.
+/// Total and available space, and the number of bytes in one unit. A share for backups may have
+/// less than its file system.
 fn units(share: &Share, volume: &vfs::Volume, at: &vfs::Node) -> Result<(u64, u64, u32), Status> {
     let (space, unit) = match share.options.size_limit.filter(|_| share.options.time_machine) {
         Some(limit) => (volume.backup_space(at, limit)?, LIMITED_UNIT),
@@ -127,11 +130,11 @@ fn attributes(tree: &Tree) -> FsAttributes {
         | FsAttributes::SUPPORTS_REPARSE_POINTS
         | FsAttributes::SUPPORTS_HARD_LINKS
         | FsAttributes::SUPPORTS_EXTENDED_ATTRIBUTES;
-    // Without them Macs keep what they have beside a file in files of their own.
+    // Without named streams Macs keep metadata in separate files.
     if matches!(&tree.share.kind, ShareKind::Disk { volume, .. } if volume.keeps_streams()) {
         all |= FsAttributes::NAMED_STREAMS;
     }
-    // Windows takes it to mean that names can be told apart by case, which NTFS can.
+    // For Windows this flag means that names can differ only in case, which NTFS supports.
     all |= FsAttributes::CASE_SENSITIVE_SEARCH;
     if tree.read_only {
         all |= FsAttributes::READ_ONLY_VOLUME;

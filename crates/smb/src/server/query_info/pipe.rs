@@ -18,7 +18,7 @@ const BOTH_WAYS: u32 = 2;
 /// FILE_PIPE_CONNECTED_STATE.
 const CONNECTED: u32 = 3;
 
-/// What one class says.
+/// The answer of one class.
 pub(super) fn answer(open: &Open, end: &PipeEnd, class: FileClass) -> Result<Answer, Failure> {
     let mut w = Writer::new();
     match class {

@@ -1,4 +1,4 @@
-//! Who may do what with a file, MS-SMB2 3.3.5.20.3 and MS-FSA 2.1.5.13.
+//! Access rights on a file, MS-SMB2 3.3.5.20.3 and MS-FSA 2.1.5.13.
 
 use wire::Writer;
 
@@ -11,12 +11,12 @@ use crate::wire::Status;
 use crate::wire::query_info::Request;
 use crate::wire::security::{AccessMask, SecurityInformation};
 
-/// The parts that are asked for. A client that has no room for them is told how much it needs.
+/// The requested parts. A client without enough room is told how much is needed.
 pub(super) fn answer(context: &Context, open: &Open, request: &Request<'_>) -> Outcome {
     let file = open.file()?;
     let parts = SecurityInformation(request.additional_information);
     if parts != SecurityInformation::NONE {
-        open.require(AccessMask::READ_CONTROL)?; // nothing at all is told to everybody
+        open.require(AccessMask::READ_CONTROL)?; // a request for no part needs no right
     }
     if parts.contains(SecurityInformation::SACL) {
         return Err(Status::ACCESS_DENIED.into()); // no open has ACCESS_SYSTEM_SECURITY
