@@ -1,6 +1,6 @@
-//! What tests in several modules lean on.
+//! Helpers for tests in several modules.
 
-/// Bytes of a hexadecimal string; all that is no digit is passed over.
+/// The bytes of a hexadecimal string. Characters that are no digits are ignored.
 pub(crate) fn hex(digits: &str) -> Vec<u8> {
     let digits: Vec<u32> = digits.chars().filter_map(|c| c.to_digit(16)).collect();
     assert_eq!(digits.len() % 2, 0);

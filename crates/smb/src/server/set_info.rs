@@ -40,7 +40,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| Response.encode(w)) })
 }
 
-/// One class of MS-FSA 2.1.5.15.
+/// Sets one class of MS-FSA 2.1.5.15.
 async fn set_file(
     context: &Context,
     open: &Open,
@@ -84,7 +84,7 @@ async fn set_file(
         }
         FileClass::MODE => set_mode(file, whole(data, info::Mode::decode)?.mode)?,
         FileClass::FULL_EA => set_eas(open, file, data).await?,
-        // Both need a privilege of the system that no user of a file server has.
+        // Both need a system privilege that no user of a file server has.
         FileClass::VALID_DATA_LENGTH => return Err(Status::PRIVILEGE_NOT_HELD.into()),
         FileClass::SHORT_NAME => return Err(Status::NOT_SUPPORTED.into()),
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
@@ -92,7 +92,7 @@ async fn set_file(
     Ok(())
 }
 
-/// What is too short is told from what is wrong otherwise, MS-FSA 2.1.5.15.
+/// Decodes all of `data`. Data that is too short has its own status, MS-FSA 2.1.5.15.
 fn whole<T>(data: &[u8], decode: fn(&mut Reader<'_>) -> Result<T, Malformed>) -> Result<T, Status> {
     decode(&mut Reader::new(data)).map_err(|malformed| {
         tracing::debug!(%malformed, "information that is too short");
@@ -100,7 +100,8 @@ fn whole<T>(data: &[u8], decode: fn(&mut Reader<'_>) -> Result<T, Malformed>) ->
     })
 }
 
-/// FileModeInformation, MS-FSA 2.1.5.15.8: whether somebody waits for each request is no concern of ours.
+/// FileModeInformation, MS-FSA 2.1.5.15.8. Whether the client's program waits for each request does
+/// not concern the server.
 fn set_mode(file: &File, mode: ModeFlags) -> Result<(), Status> {
     const SETTABLE: u32 = 0x3E;
     const BOTH: ModeFlags =
@@ -119,7 +120,8 @@ async fn set_eas(open: &Open, file: &File, data: &[u8]) -> Result<(), Status> {
     extended_attributes::set(&file.open, &eas).await
 }
 
-/// FilePipeInformation: messages are read as such or as bytes, which is the same to us. Waiting is the client's.
+/// FilePipeInformation. The server handles reading as messages and as bytes alike. Waiting is up to
+/// the client.
 fn set_pipe(class: FileClass, data: &[u8]) -> Result<(), Status> {
     match class {
         FileClass::PIPE => {
@@ -134,7 +136,8 @@ fn set_pipe(class: FileClass, data: &[u8]) -> Result<(), Status> {
     }
 }
 
-/// Why nothing of the file system can be set, MS-SMB2 3.3.5.21.2: it takes an administrator of the server, and quotas.
+/// No information of a file system can be set, MS-SMB2 3.3.5.21.2: that takes an administrator of
+/// the server, and quotas.
 fn file_system(class: FsClass) -> Status {
     match class {
         FsClass::LABEL | FsClass::OBJECT_ID => Status::ACCESS_DENIED,

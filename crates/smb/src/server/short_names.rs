@@ -10,18 +10,20 @@ use std::collections::HashMap;
 use lock::{Mutex, rank};
 use vfs::names::{FoldedKey, Folding};
 
-/// The most names remembered. Then all are forgotten, and told anew when they are asked for.
+/// The most names that are remembered. At the limit all are forgotten, and made again when clients
+/// ask for them.
 const MOST: usize = 16_384;
 const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// The short names told lately, with what they stand for.
+/// The short names given to clients lately, with the long names.
 #[derive(Default)]
 pub(super) struct ShortNames(Mutex<HashMap<Name, Name>, rank::SmbShortNames>);
 
 type Name = Box<[u8]>;
 
 impl ShortNames {
-    /// The short name of a file of this stored name: itself in capitals when it has the form already.
+    /// The short name of a file with this stored name. A name that already has the form 8.3 is only
+    /// converted to capitals.
     pub(super) fn of(&self, name: &[u8]) -> Vec<u8> {
         if is_short(name) {
             return name.to_ascii_uppercase();
@@ -35,7 +37,7 @@ impl ShortNames {
         short
     }
 
-    /// What a short name stands for that was told.
+    /// The long name of a short name that a client was told.
     pub(super) fn long(&self, short: &[u8]) -> Option<Name> {
         if !short.contains(&b'~') || !is_short(short) {
             return None;
@@ -78,7 +80,7 @@ fn shortened(name: &[u8]) -> Vec<u8> {
     short
 }
 
-/// FNV-1a in 64 bits: the same in every process, and nothing depends on it being hard to guess.
+/// FNV-1a in 64 bits: the same in every process. It need not be hard to guess.
 fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -31,10 +31,10 @@ use crate::wire::create_context::RawContext;
 use crate::wire::security::AccessMask;
 use crate::wire::{Command, FileKey, Status, close, read, tree_connect, write};
 
-/// How long a test waits for what should be there at once.
+/// How long a test waits for an answer that should come at once.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The accounts of [`service`], with their passwords; everybody has another uid.
+/// The accounts of [`service`] with their passwords. Each has its own uid.
 pub(crate) const ADA: (&str, &str) = ("ada", "Passwort");
 pub(crate) const BOB: (&str, &str) = ("bob", "hidden");
 /// Disabled.
@@ -61,13 +61,13 @@ fn account((name, password): (&str, &str), uid: u32) -> Account {
     }
 }
 
-/// These accounts, each with another uid.
+/// These accounts. Each has its own uid.
 pub(crate) fn people(all: &[(&str, &str)]) -> Arc<dyn Accounts> {
     let uid = |name: &str| [ADA, BOB, GONE].iter().position(|known| known.0 == name).unwrap() as u32 + 1000;
     Arc::new(People(all.iter().map(|who| account(*who, uid(who.0))).collect()))
 }
 
-/// An empty share in memory, which everybody may write to.
+/// An empty share in memory that all users may write to.
 pub(crate) fn share(name: &str, options: ShareOptions) -> Arc<Share> {
     let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
     let kind =
@@ -99,7 +99,7 @@ pub(crate) fn service_with(change: impl FnOnce(&mut Config)) -> Arc<Service> {
     Service::new(config)
 }
 
-/// The volume of a share, to look at or change what clients see.
+/// The volume of a share. Tests use it to look at or change files directly.
 pub(crate) fn volume(service: &Service, share: &str) -> Arc<Volume> {
     match &service.share(share).unwrap().kind {
         ShareKind::Disk { volume, .. } => volume.clone(),
@@ -107,13 +107,13 @@ pub(crate) fn volume(service: &Service, share: &str) -> Arc<Volume> {
     }
 }
 
-/// A connection to a server in the same process. Dropped, it is lost.
+/// A connection to a server in the same process. Dropping it loses the connection.
 pub(crate) struct Loop {
     pub(super) connection: Arc<Connection>,
     is_over: Arc<AtomicBool>,
     sender: UnboundedSender<Vec<u8>>,
     inbox: UnboundedReceiver<Vec<u8>>,
-    /// Is done to every frame that is sent.
+    /// Changes every frame that is sent.
     pub(crate) damage: Option<Damage>,
     /// How long to wait for an answer.
     pub(crate) patience: Duration,
@@ -147,7 +147,7 @@ impl Loop {
     }
 }
 
-/// A frame without its prefix, which must be right.
+/// A frame without its prefix. Checks the prefix.
 fn message(reply: conn::Reply) -> Vec<u8> {
     let mut frame = reply.into_bytes().expect("data in memory");
     let message = frame.split_off(4);
@@ -210,19 +210,19 @@ impl Drop for Loop {
     }
 }
 
-/// A connection over which this much has been agreed on.
+/// A connection after NEGOTIATE with this offer.
 pub(crate) async fn connect(service: &Arc<Service>, offer: &Offer) -> Client<Loop> {
     let mut client = Client::new(Loop::new(service));
     client.negotiate(offer).await.unwrap();
     client
 }
 
-/// Somebody who has logged in and entered a share.
+/// A user that has logged in and connected to a share.
 pub(crate) struct User {
     pub(crate) client: Client<Loop>,
     pub(crate) session: Arc<Session>,
     pub(crate) tree: u32,
-    /// Requests are sealed; else they are signed.
+    /// Requests are sealed if set; otherwise they are signed.
     pub(crate) seals: bool,
 }
 
@@ -237,7 +237,7 @@ impl User {
         Self::with(service, &Offer::of(dialect), ADA, "share").await
     }
 
-    /// Anybody in any share. Another guid in the offer is another machine.
+    /// Any user in any share. Another guid in the offer is another machine.
     pub(crate) async fn with(
         service: &Arc<Service>,
         offer: &Offer,
@@ -268,7 +268,7 @@ impl User {
         }
     }
 
-    /// Sends a request, and answers its message id.
+    /// Sends a request. Returns its message id.
     pub(crate) async fn start(&mut self, command: Command, encode: impl FnOnce(&mut Writer)) -> u64 {
         let request = Request::new(command, encode).on(self.session.id, self.tree);
         self.start_chain(vec![request]).await[0]
@@ -285,7 +285,8 @@ impl User {
         self.client.answer(message_id).await.unwrap()
     }
 
-    /// What the server has sent by itself, such as a break of an oplock: the next message that no request asked for.
+    /// A message that the server sends on its own, such as a break of an oplock: the next message
+    /// that no request asked for.
     pub(crate) async fn notified(&mut self) -> Answer {
         self.client.wait_for(|answer| answer.header.message_id == u64::MAX).await.unwrap()
     }
@@ -318,7 +319,8 @@ impl User {
         Request::new(command, encode).on(self.session.id, self.tree)
     }
 
-    /// Opens or makes a file, as `change` says: by default to read, write and delete, and so may others.
+    /// Opens or makes a file, as `change` says. By default it reads, writes and deletes, and shares
+    /// all of these.
     pub(crate) async fn open(
         &mut self,
         name: &str,

@@ -11,11 +11,11 @@ use crate::wire::Status;
 pub(super) struct Tree {
     /// Its number, of its session.
     pub(super) id: u32,
-    /// What it leads to.
+    /// Its share.
     pub(super) share: Arc<Share>,
-    /// What its user may do at most: `FILE_ALL_ACCESS`, or without writing.
+    /// Whether its user may only read. Otherwise its maximal access is `FILE_ALL_ACCESS`.
     pub(super) read_only: bool,
-    /// Names that its listings leave out.
+    /// Names that its listings hide.
     pub(super) hiding: Arc<Hiding>,
     /// Requests must be encrypted.
     pub(super) require_encryption: bool,
@@ -36,7 +36,7 @@ impl Tree {
         Folding { case_sensitive: self.share.options.case_sensitive, ..Folding::default() }
     }
 
-    /// The volume, if it is a folder.
+    /// The volume. An error for `IPC$`.
     pub(super) fn volume(&self) -> Result<&Arc<Volume>, Status> {
         match &self.share.kind {
             ShareKind::Disk { volume, .. } => Ok(volume),

@@ -13,7 +13,7 @@ use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
 use crate::wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
 
-/// Everything that changes nothing.
+/// All rights that change nothing.
 const READ_ONLY: AccessMask = AccessMask(AccessMask::FILE_READ.0 | AccessMask::FILE_EXECUTE.0);
 /// The longest name of a share, in UTF-16 units.
 const MAX_NAME: usize = 80;
@@ -31,11 +31,12 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let share = context.service().share(&share_name(&request.path)?).ok_or(Status::BAD_NETWORK_NAME)?;
     let grant = grant(&share, &user, context.connection.peer.address.ip()).ok_or(Status::ACCESS_DENIED)?;
     if let ShareKind::Disk { volume, .. } = &share.kind {
-        volume.root().map_err(|_| Status::BAD_NETWORK_NAME)?; // its folder has vanished
+        // The share's folder does not exist any more.
+        volume.root().map_err(|_| Status::BAD_NETWORK_NAME)?;
     }
     let require_encryption = share.options.require_encryption;
     if require_encryption && session.sealer.is_none() {
-        return Err(Status::ACCESS_DENIED.into()); // its dialect cannot
+        return Err(Status::ACCESS_DENIED.into()); // the client's dialect has no encryption
     }
     let tree = session.trees.add(|id| Tree::new(id, share.clone(), grant))?;
     let response = describe(&tree);
@@ -55,7 +56,7 @@ fn share_name(path: &[u16]) -> Result<String, Status> {
     }
 }
 
-/// What a user may do in a share; `None`: not connect to it.
+/// A user's access to a share. `None`: the user may not connect.
 pub(super) fn grant(share: &Share, user: &User, address: IpAddr) -> Option<Grant> {
     if matches!(share.kind, ShareKind::Pipes) {
         return Some(Grant::ReadWrite);

@@ -8,8 +8,8 @@ use crate::wire::Status;
 use crate::wire::security::AccessMask;
 use crate::wire::write::{Flags, Request, Response};
 
-/// Offsets are signed where files are written, MS-FSA 2.1.5.4. Its MAXFILESIZE is that of one file system, 16 TiB; ours are the
-/// host's to say.
+/// Offsets are signed where files are written, MS-FSA 2.1.5.4. Its MAXFILESIZE is that of one file
+/// system, 16 TiB. Here the host decides.
 const MAX_END: u64 = i64::MAX as u64;
 
 pub(super) async fn run(context: &Context) -> Outcome {

@@ -11,15 +11,15 @@ use crate::wire::fscc::file_info::Basic;
 use crate::wire::security::AccessMask;
 use crate::wire::time::NtTime;
 
-/// Sets what is given. Times of 0 and attributes of 0 stay. The time of the last change of attributes cannot be set: the
-/// host keeps it.
+/// Sets the given values. Times of 0 and attributes of 0 mean no change. The host keeps the time of
+/// the last change of attributes, so that one cannot be set.
 pub(super) async fn set(open: &Open, file: &File, basic: Basic) -> Result<(), Status> {
     open.require(AccessMask::WRITE_ATTRIBUTES)?;
     check(file.open.node().kind(), &basic)?;
     let is_link = file.open.node().kind() == Kind::Link;
     let dos = Some(basic.attributes).filter(|asked| *asked != FileAttributes::NONE);
-    // No host keeps extended attributes of a symbolic link. Some clients set "normal" before they remove a file, which is
-    // what a link is anyway.
+    // No host keeps extended attributes of a symbolic link. Some clients set "normal" before they
+    // remove a file. A link is "normal" anyway.
     let dos = dos.filter(|asked| !is_link || facts::is_more_than_normal(*asked));
     let created = basic.creation_time.time().filter(|_| !is_link);
     if dos.is_some() || created.is_some() {
@@ -51,8 +51,8 @@ pub(super) async fn set(open: &Open, file: &File, basic: Basic) -> Result<(), St
     Ok(())
 }
 
-/// The host sets the time of the last change of attributes itself, so it is only shown. Who has set it, or frozen it, sees
-/// it stay whatever he does.
+/// The host sets the time of the last change of attributes itself, so the server only shows another
+/// time. A client that has set or frozen this time sees it unchanged, whatever it does to the file.
 fn show_changed(file: &File, time: NtTime) -> Result<(), Status> {
     let now = || Ok::<_, Status>(file.changed_at(&file.open.attributes()?));
     match time {

@@ -18,15 +18,15 @@ const COLON: u16 = b':' as u16;
 /// Names that differ in their normal form only are the same.
 const EXACT_CASE: Folding = Folding { case_sensitive: true, normalisation_sensitive: false };
 
-/// Where a file is to go, and how.
+/// The target of a move, and how to move.
 pub(super) struct Wanted {
     name: Vec<u16>,
     root: u64,
-    /// What is there goes.
+    /// An existing file at the target is replaced.
     replaces: bool,
-    /// Also while others have it open.
+    /// The target is replaced also while other clients have it open.
     posix: bool,
-    /// Also when it is read-only.
+    /// The target is replaced also if it is read-only.
     even_read_only: bool,
 }
 
@@ -49,7 +49,7 @@ impl From<TargetEx> for Wanted {
     }
 }
 
-/// Another name for the file, or another place.
+/// Moves the file to another name or folder.
 pub(super) async fn rename(
     context: &Context,
     open: &Open,
@@ -62,7 +62,7 @@ pub(super) async fn rename(
     }
     let named = file.named();
     if named.place().is_none() {
-        return Err(Status::ACCESS_DENIED.into()); // the share's own folder
+        return Err(Status::ACCESS_DENIED.into()); // it is the share's own folder
     }
     let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
     let (caller, folder) = (context.caller()?, place.folder(context)?);
@@ -72,12 +72,12 @@ pub(super) async fn rename(
     if let Some(there) = &place.0.found {
         if there.object.key() == named.node().key() {
             if is_same_entry(named, &folder, &place.0.name) && place.1 == place.0.name {
-                return Ok(()); // it is called so
+                return Ok(()); // the file already has this name
             }
         } else {
             context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
             if !folds_alike(name, &place.0.name, EXACT_CASE) {
-                name = &place.0.name; // which differs in case, and is to be replaced in one step
+                name = &place.0.name; // the name differs in case only, and is replaced in one step
             }
         }
         mode = RenameMode::Replace;
@@ -88,7 +88,7 @@ pub(super) async fn rename(
     Ok(())
 }
 
-/// Another name besides those that the file has.
+/// Adds another name to the file.
 pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wanted) -> Result<(), Failure> {
     if open.tree.read_only {
         return Err(Status::MEDIA_WRITE_PROTECTED.into());
@@ -105,7 +105,8 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
     let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
     let (caller, folder) = (context.caller()?, place.folder(context)?);
     may_add(volume, &caller, &folder, Kind::File)?;
-    // A client need not have opened it for that, but a file that is not his to change gets no names from anybody.
+    // The open needs no access for that, but a user that may not change the file may not add names
+    // to it.
     if !volume.rights(&caller, &file.open.found()?, None)?.contains(Rights::WRITE_ATTRIBUTES) {
         return Err(Status::ACCESS_DENIED.into());
     }
@@ -119,13 +120,13 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
     Ok(context.wait(file.open.link_to(&folder, &place.1)).await??)
 }
 
-/// The stream that a stream is to be called from now on: a name that begins with a colon.
+/// The new name of a stream: it begins with a colon.
 fn stream_of(context: &Context, file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
     if wanted.root != 0 || wanted.name.is_empty() {
         return Err(Status::INVALID_PARAMETER);
     }
     let Some((&COLON, name)) = wanted.name.split_first() else {
-        // Windows takes it for a rename of the file below, which is open.
+        // For Windows this renames the file that the stream belongs to, which is open.
         return if file.open.is_data() { Ok(None) } else { Err(Status::SHARING_VIOLATION) };
     };
     if file.open.is_data() {
@@ -138,15 +139,16 @@ fn stream_of(context: &Context, file: &File, wanted: &Wanted) -> Result<Option<S
         return Err(Status::OBJECT_NAME_INVALID);
     }
     match stream.is_empty() {
-        true => Err(Status::INVALID_PARAMETER), // the data of the file itself: only by copying
+        true => Err(Status::INVALID_PARAMETER), // the file's data can only be copied into a stream
         false => match stream_named(&stream_name(context.is_mac(), stream)?)? {
             Stream::Named(name) => Ok(Some(name.to_string())),
-            _ => Err(Status::ACCESS_DENIED), // a fork, or Finder info: no ordinary stream becomes that
+            // A fork or the Finder info cannot become an ordinary stream.
+            _ => Err(Status::ACCESS_DENIED),
         },
     }
 }
 
-/// Where a name leads, and the stored form of its last part as the client gave it.
+/// The target of a name, and the stored form of its last part as the client gave it.
 struct Place(Resolved, Vec<u8>);
 
 impl Place {
@@ -155,7 +157,8 @@ impl Place {
     }
 }
 
-/// Some clients begin the name with a backslash (Samba's, for links), and Windows does not mind.
+/// Removes a leading backslash. Some clients begin the name with one (Samba's, for links), and
+/// Windows accepts it.
 fn without_root(name: &[u16]) -> &[u16] {
     name.strip_prefix(&[u16::from(b'\\')]).unwrap_or(name)
 }
@@ -182,8 +185,9 @@ fn may_add(volume: &Volume, caller: &vfs::Caller, folder: &Found, kind: Kind) ->
     }
 }
 
-/// Whether the file may leave where it is. Windows does not move a folder in which something is open, and opens the
-/// folder to which a file goes, to write to it, which those who have it open may deny; Macs expect to be let.
+/// Whether the file may leave its folder. Windows does not move a folder in which a file is open.
+/// Windows also opens the target folder for writing, which other opens of it may deny. Macs expect
+/// that the move is allowed.
 async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<(), Status> {
     let volume = context.tree()?.volume()?;
     let node = named.node();
@@ -206,9 +210,10 @@ async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<()
     if held { Err(Status::SHARING_VIOLATION) } else { Ok(()) }
 }
 
-/// Whether what is there may be replaced. Others who have it open keep it, without a name, unless they deny removal.
-/// Windows would refuse a client that does not ask for POSIX semantics even then; but Linux, which does not ask, would remove
-/// the file before it renames the other one, and for that time there would be none.
+/// Whether the target may be replaced. Its other opens keep the file without a name, unless they
+/// deny removal. Windows refuses this to a client that does not ask for POSIX semantics. Linux does
+/// not ask for them: if refused, it would remove the target before it renames the file, and in
+/// between the name would not exist.
 async fn may_replace(
     context: &Context,
     (folder, place): (&Found, &Place),
@@ -232,7 +237,8 @@ async fn may_replace(
         return Err(Status::ACCESS_DENIED);
     }
     if like_posix {
-        return Ok(()); // the move itself asks for others' caches, and fails where an open denies removal
+        // The move recalls other clients' caches itself, and fails if an open denies removal.
+        return Ok(());
     }
     volume.recall_handles(&context.actor()?, &there.object).await;
     let opens = volume.state().opens(Some(there.object.id()), usize::MAX);

@@ -44,7 +44,8 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
     }
 }
 
-/// A Mac sends the whole list with the mode that it changes.
+/// Whether the list is the one that the client was told. A Mac that changes the mode sends the
+/// whole list with it.
 fn is_as_told(file: &File, descriptor: &SecurityDescriptor) -> Result<bool, Status> {
     Ok(aces::says_nothing_new(descriptor, &file.open.volume().acl(&file.open.found()?)?))
 }
@@ -63,7 +64,8 @@ async fn give(context: &Context, file: &File, change: &AclChange) -> Result<(), 
     Ok(())
 }
 
-/// Nobody gives a file away but the superuser: one takes it oneself. A group is one's own, or another system's.
+/// Only the superuser may give a file to another user. A user may take a file for itself, and may
+/// set a group that it is in, or an owner or group of another system.
 fn may_give(caller: &Caller, file: &File, change: &AclChange) -> Result<(), Status> {
     let now = file.open.attributes()?;
     let owner = match change.owner {

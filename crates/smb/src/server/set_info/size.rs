@@ -7,23 +7,24 @@ use crate::server::open::{File, Open};
 use crate::wire::Status;
 use crate::wire::security::AccessMask;
 
-/// Where the file, or the stream, ends.
+/// Sets where the file or the stream ends.
 pub(super) async fn set_end(open: &Open, file: &File, end: u64) -> Result<(), Status> {
     may_resize(open, file, end)?;
     if file.is_info() && end > info_stream::LEN as u64 {
-        return Err(Status::ALLOTTED_SPACE_EXCEEDED); // macOS's server says so
+        return Err(Status::ALLOTTED_SPACE_EXCEEDED); // as macOS's server does
     }
     file.changing(file.open.truncate(end)).await
 }
 
-/// Space for so many bytes. What a file has beyond that is cut off.
+/// Allocates space for `length` bytes. The file is cut off there if it is longer.
 pub(super) async fn set_allocation(open: &Open, file: &File, length: u64) -> Result<(), Status> {
     may_resize(open, file, length)?;
     if length < file.open.size().await? {
         return file.changing(file.open.truncate(length)).await;
     }
     match file.open.allocate(length).await {
-        Err(Error::NotSupported) => Ok(()), // a promise that this file system cannot keep, and Windows does not need
+        // The file system cannot reserve space, and Windows does not need it.
+        Err(Error::NotSupported) => Ok(()),
         other => Ok(other?),
     }
 }

@@ -1,4 +1,4 @@
-//! What SET_INFO does, and what QUERY_INFO says of it then.
+//! SET_INFO, and its effect on QUERY_INFO.
 
 use wire::{Reader, Writer};
 
@@ -203,7 +203,7 @@ async fn what_a_mac_has_locked_is_neither_written_nor_moved_nor_removed() {
     let place = Some(vfs::Beside { folder: &root.object, name: b"file" });
     tree.change_metadata(&actor, &found, place, |metadata| metadata.set_locked(true)).unwrap();
     assert_eq!(move_to(&mut ada, file, "moved", false).await, Status::ACCESS_DENIED);
-    // Not even by who says that read-only is no matter: FILE_DISPOSITION_IGNORE_READONLY_ATTRIBUTE.
+    // FILE_DISPOSITION_IGNORE_READONLY_ATTRIBUTE does not help either.
     assert_eq!(set(&mut ada, file, FileClass::DISPOSITION_EX, &[0x11, 0, 0, 0]).await, Status::ACCESS_DENIED);
     assert_eq!(set(&mut ada, file, FileClass::DISPOSITION, &[1]).await, Status::CANNOT_DELETE);
     ada.close(file).await;
@@ -223,10 +223,10 @@ async fn a_move_replaces_only_what_may_be_replaced() {
     let denies = |create: &mut crate::wire::create::Request<'_>| create.share_access = ShareAccess::READ;
     let there = ada.open("there", denies).await.unwrap().file;
     let folder = folder(&mut ada, "folder").await;
-    ada.close(folder).await; // who may remove it as it is open would be in the way
+    ada.close(folder).await; // an open that may remove the folder would be in the way
     assert_eq!(move_to(&mut ada, file, "there", false).await, Status::OBJECT_NAME_COLLISION);
     assert_eq!(move_to(&mut ada, file, "folder", true).await, Status::ACCESS_DENIED);
-    assert_eq!(move_to(&mut ada, file, "there", true).await, Status::ACCESS_DENIED, "it is denied");
+    assert_eq!(move_to(&mut ada, file, "there", true).await, Status::ACCESS_DENIED, "the open denies it");
     let read_only = Basic { attributes: FileAttributes::READONLY, ..Basic::default() };
     assert_eq!(set_basic(&mut ada, there, read_only).await, Status::SUCCESS);
     ada.close(there).await;
@@ -354,7 +354,7 @@ async fn a_list_that_was_set_comes_back_and_tells_how_much_room_it_needs() {
     assert_eq!(set_any(&mut ada, file, audit.0, audit.1, audit.2, &bytes).await, Status::PRIVILEGE_NOT_HELD);
 }
 
-/// MS-FSA 2.1.5.1.2.1: what a list takes from somebody he cannot open the file for; MS-DTYP 2.5.3.2 for the owner.
+/// MS-FSA 2.1.5.1.2.1: a list decides which rights a user has. MS-DTYP 2.5.3.2: the owner's rights.
 #[tokio::test]
 async fn a_list_counts_for_whoever_opens_the_file() {
     let service = service();
@@ -384,7 +384,7 @@ async fn a_list_counts_for_whoever_opens_the_file() {
     assert!(ada.open("notes", owns).await.is_ok());
 }
 
-/// MS-SMB2 3.3.5.21: what is no file's to set.
+/// MS-SMB2 3.3.5.21: values that cannot be set on a file.
 #[tokio::test]
 async fn file_systems_and_quotas_are_not_for_clients_to_set() {
     let mut ada = User::new(&service()).await;

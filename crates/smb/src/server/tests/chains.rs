@@ -85,7 +85,7 @@ async fn a_client_gets_the_credits_it_asks_for_and_never_none() {
     let mut request = echo().on(ada.session.id, 0);
     request.header.credits = u16::MAX;
     let granted = ada.call_chain(vec![request]).await[0].header.credits;
-    assert!(granted < 8192, "the limit counts what it has already: {granted}");
+    assert!(granted < 8192, "the limit includes the credits that the client has: {granted}");
 }
 
 #[tokio::test]

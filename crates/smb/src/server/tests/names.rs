@@ -1,5 +1,6 @@
-//! Names of entries: MS-FSCC 2.1.5 says nothing of normal forms, and Windows tells them apart. Here they are
-//! one name, because the same tree has clients that compose and clients that decompose what was typed.
+//! Names of entries. MS-FSCC 2.1.5 says nothing about normal forms, and Windows treats them as
+//! different names. Here they are one name, because the same tree has clients that compose and
+//! clients that decompose what the user typed.
 
 use vfs::backend::NewKind;
 use vfs::{Caller, Volume};
@@ -57,7 +58,7 @@ async fn named(user: &mut User, file: FileKey, class: FileClass, name: &str) -> 
     user.call(Command::SET_INFO, |w| request.encode(w)).await.status()
 }
 
-/// Says what a Mac says first.
+/// Sends the AAPL request of a Mac.
 async fn become_mac(user: &mut User) {
     let mut w = wire::Writer::new();
     Aapl::ServerQuery { fields: Fields(7), client_caps: Caps(0x3F) }.encode(&mut w);
@@ -90,7 +91,7 @@ async fn a_name_keeps_its_normal_form_and_another_form_of_it_is_the_same_file() 
     let same = ada.open(NFC, opens).await.unwrap().file;
     assert_eq!(ada.read(same, 0, 10).await.unwrap(), b"abc");
     ada.close(same).await;
-    // Its own name in another form, and back.
+    // The file's own name in the other form, and back.
     for name in [NFC, NFD] {
         assert_eq!(named(&mut ada, made, FileClass::RENAME, name).await, Status::SUCCESS);
         assert_eq!(listed(&mut ada, "*").await, [name]);
@@ -126,7 +127,7 @@ async fn what_a_mac_sends_is_stored_composed() {
     assert_eq!(mac.close(stream).await, Status::SUCCESS);
     let same = ada.open("note:caf\u{e9}", opens).await.unwrap().file;
     assert_eq!(ada.close(same).await, Status::SUCCESS);
-    // A name that another client stored decomposed stays so.
+    // A name that another client stored decomposed stays decomposed.
     let made = ada.make(NFD, b"abc").await;
     ada.close(made).await;
     let same = mac.open(NFD, |create| create.disposition = Disposition::OPEN_IF).await.unwrap().file;

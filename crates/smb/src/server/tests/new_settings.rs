@@ -56,7 +56,7 @@ async fn a_share_that_becomes_read_only_is_entered_again_to_read() {
     assert_eq!(ada.write(file, 0, b"x").await, Status::NETWORK_NAME_DELETED);
     ada.tree = ada.enter("share").await.unwrap();
     assert_eq!(ada.open("notes", |_| ()).await.unwrap_err(), Status::ACCESS_DENIED);
-    // And what changes nothing for them disturbs nobody.
+    // A change that does not affect these sessions does not interrupt them.
     change(&service, |config| reoffer(config, "share", |options| options.hide = vec!["*.bak".into()]));
     assert_eq!(echoes(&mut ada).await, Status::SUCCESS);
     ada.enter("share").await.unwrap();

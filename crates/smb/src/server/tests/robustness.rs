@@ -1,4 +1,5 @@
-//! Whatever comes, the server answers or ends the connection that it came over, and goes on serving the others.
+//! Whatever a client sends, the server answers or ends its connection, and goes on serving the
+//! other clients.
 
 use super::*;
 use crate::server::Service;
@@ -7,7 +8,7 @@ use crate::wire::{FileKey, InfoType, cancel, close, flush, lock, logoff, query_d
 use std::sync::Arc;
 use wire::Writer;
 
-/// A stream of numbers that is the same every time (xorshift64*).
+/// A fixed sequence of pseudo-random numbers (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -44,7 +45,7 @@ async fn random_bytes_before_and_after_a_login() {
         let mut link = Loop::new(&service);
         let length = random.below(300);
         let mut message = random.bytes(length);
-        // Mostly something that looks like a message.
+        // Mostly bytes that look like a message.
         if length > 64 && random.below(4) > 0 {
             message[..6].copy_from_slice(b"\xfeSMB\x40\0");
             message[12..14].copy_from_slice(&[random.below(0x14) as u8, 0]);
@@ -110,13 +111,14 @@ fn specimens(ada: &User, file: FileKey) -> Vec<Request> {
     ]
 }
 
-/// Sends a request that is not quite right, and starts anew when that has ended something.
+/// Sends a damaged request. Logs in again if that has ended the connection, session or tree.
 async fn provoke(service: &Arc<Service>, ada: &mut User, file: &mut FileKey, frame: &[u8]) {
     let _ = ada.client.link.send(frame).await;
     let open = ada.request(Command::CREATE, |w| open_request("notes").encode(w));
     if status(&mut ada.client, open, How::Signed(&ada.session)).await != Some(Status::SUCCESS) {
         *ada = User::new(service).await;
-        // What waited over the lost connection lets go when it hears of that.
+        // Requests that waited over the lost connection release their opens once they learn of its
+        // end.
         let state = volume(service, "share").state().clone();
         for _ in 0..1000 {
             if state.opens(None, 1).is_empty() {

@@ -107,7 +107,8 @@ async fn a_key_opens_nothing_by_the_number_of_another_session() {
     let service = service();
     let mut ada = User::new(&service).await;
     let bob = ada.client.log_in(&who(BOB), NEW).await.unwrap();
-    // Sealed by Ada, in a frame that says so, about Bob's session: not executed.
+    // Ada seals a frame with her session and names Bob's session in the request: it is not
+    // executed.
     let request = tree_connect("share").on(bob.id, 0);
     let answer = ada.client.call(request, How::Sealed(&ada.session)).await.unwrap();
     assert_eq!((answer.status(), answer.proof), (Status::ACCESS_DENIED, Proof::Sealed));
@@ -140,5 +141,5 @@ async fn without_a_session_nothing_can_be_unsealed() {
     let mut stranger = connect(&service, &Offer::default()).await;
     let request = echo().on(ada.session.id, 0);
     let _ = stranger.send(vec![request], How::Sealed(&ada.session)).await;
-    assert!(stranger.link.is_over(), "the session is another connection's");
+    assert!(stranger.link.is_over(), "the session belongs to another connection");
 }

@@ -155,7 +155,7 @@ async fn a_guest_enters_where_guests_may() {
         assert_eq!(status(&mut client, enter, How::Plain).await, Some(expected), "{share}");
     }
     let wrong = client.log_in(&Credentials::new(ADA.0, "wrong"), NEW).await;
-    assert_eq!(refusal(wrong), Some(Status::LOGON_FAILURE), "an account is no guest");
+    assert_eq!(refusal(wrong), Some(Status::LOGON_FAILURE), "the name of an account makes no guest");
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_number_that_is_no_session_here_is_deleted() {
         assert_eq!(status(&mut client, request, How::Plain).await, Some(Status::USER_SESSION_DELETED));
     }
     assert_eq!(status(&mut client, echo(), How::Plain).await, Some(Status::SUCCESS), "needs no session");
-    // A login that goes on with a number that was never begun.
+    // A login that continues with a number that was never begun.
     let setup = crate::wire::session_setup::Request {
         flags: crate::wire::session_setup::RequestFlags::NONE,
         security_mode: crate::wire::SecurityMode::NONE,
@@ -267,5 +267,5 @@ async fn a_connection_has_so_many_sessions_and_no_more() {
     let refused = client.log_in(&who(ADA), NEW).await;
     assert_eq!(refusal(refused), Some(Status::INSUFFICIENT_RESOURCES));
     drop(client);
-    assert_eq!(service.sessions().len(), 0, "a lost connection leaves nothing behind");
+    assert_eq!(service.sessions().len(), 0, "a lost connection leaves no session");
 }

@@ -63,7 +63,7 @@ async fn in_3_1_1_a_tree_connect_in_the_clear_without_a_signature_ends_the_conne
     assert!(ada.client.link.is_over());
     let mut ada = User::new(&service).await;
     ada.seals = true;
-    assert!(ada.enter("share").await.is_ok(), "sealed is as good as signed");
+    assert!(ada.enter("share").await.is_ok(), "a sealed request needs no signature");
 }
 
 #[tokio::test]
@@ -73,7 +73,8 @@ async fn a_refusal_of_a_signed_request_is_signed_whoever_it_comes_from() {
     let mut elsewhere = connect(&service, &Offer::default()).await;
     let request = echo().on(ada.session.id, ada.tree);
     let answer = elsewhere.call(request, How::Signed(&ada.session)).await.unwrap();
-    // This client does not know the session at that connection; the server has signed with its key.
+    // This client does not know the session on that connection. The server has signed with the
+    // session's key.
     assert_eq!((answer.status(), answer.proof), (Status::USER_SESSION_DELETED, Proof::Unknown));
     let answer = elsewhere.call(echo().on(ada.session.id, ada.tree), How::Plain).await.unwrap();
     assert_eq!((answer.status(), answer.proof), (Status::USER_SESSION_DELETED, Proof::None));

@@ -1,4 +1,5 @@
-//! MS-SMB2 3.3.4.2, 3.3.5.16 and 3.3.5.19: requests that wait, are told so, and are cancelled.
+//! MS-SMB2 3.3.4.2, 3.3.5.16 and 3.3.5.19: requests that wait get interim responses and can be
+//! cancelled.
 
 use super::*;
 use crate::client::Proof;
@@ -15,7 +16,7 @@ fn watch(file: FileKey) -> change_notify::Request {
     }
 }
 
-/// A folder, and a request for what changes in it, which waits.
+/// A folder, and a waiting request for its changes.
 async fn waiting(ada: &mut User) -> (u64, Answer) {
     let folder = |request: &mut create::Request<'_>| request.options = create::Options::DIRECTORY_FILE;
     let file = ada.open("folder", folder).await.unwrap().file;
@@ -78,7 +79,7 @@ async fn a_cancel_has_no_answer_takes_no_id_and_concerns_nobody_else() {
     let forged = ada.session.with_wrong_keys();
     let request = cancel(&ada, id, interim.header.id);
     ada.client.send(vec![request], How::Signed(&forged)).await.unwrap();
-    // It still waits: what it waits for comes.
+    // The request still waits. It is answered once a file is made.
     ada.make(r"folder\new", &[]).await;
     assert_eq!(ada.answer(id).await.status(), Status::SUCCESS);
     assert_eq!(
@@ -103,7 +104,7 @@ async fn what_waits_ends_with_its_session_and_its_connection() {
     for _ in 0..16 {
         tokio::task::yield_now().await;
     }
-    assert!(connection.upgrade().is_none(), "nothing keeps a lost connection");
+    assert!(connection.upgrade().is_none(), "no reference keeps a lost connection");
     drop(who(ADA));
 }
 
@@ -122,7 +123,7 @@ async fn in_a_chain_the_last_may_wait_and_what_came_before_is_answered_at_once()
     assert!(interim.header.flags.contains(Flags::ASYNC));
     ada.make(r"folder\new", &[]).await;
     assert_eq!(ada.answer(ids[1]).await.status(), Status::SUCCESS);
-    // As Windows does: nothing waits where something follows.
+    // As Windows does: a request that others follow in its chain does not wait.
     let answers = ada.call_chain(vec![create, notify, echo().on(ada.session.id, 0)]).await;
     let statuses: Vec<_> = answers.iter().map(Answer::status).collect();
     assert_eq!(statuses, [Status::SUCCESS, Status::INTERNAL_ERROR, Status::SUCCESS]);

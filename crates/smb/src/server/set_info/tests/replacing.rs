@@ -1,4 +1,4 @@
-//! A rename over a file that others have open.
+//! A rename over a file that other clients have open.
 
 use super::*;
 use crate::server::testing::ADA;
@@ -9,7 +9,7 @@ use crate::wire::fscc::file_name::{RenameFlags, TargetEx};
 use crate::wire::oplock_break::{self, Notification};
 use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
 
-/// Somebody on another machine, which is Linux if `posix`.
+/// A user on another machine, which is Linux if `posix` is set.
 async fn machine(service: &std::sync::Arc<crate::server::Service>, number: u8, posix: bool) -> User {
     User::with(service, &Offer { guid: [number; 16], posix, ..Offer::default() }, ADA, "share").await
 }
@@ -40,14 +40,14 @@ async fn a_file_that_others_have_open_is_replaced_if_they_share_deleting() {
         let old = reader.open("there", to_read).await.unwrap().file;
         let file = mover.make("from", b"new").await;
         assert_eq!(move_to(&mut mover, file, "there", true).await, Status::SUCCESS, "{posix}");
-        assert_eq!(reader.read(old, 0, 10).await.unwrap(), b"old", "what is open goes on without a name");
+        assert_eq!(reader.read(old, 0, 10).await.unwrap(), b"old", "the open file needs no name");
         assert_eq!(read_now(&mut reader, "there").await, b"new");
         assert_eq!(reader.close(old).await, Status::SUCCESS);
         assert_eq!(read_now(&mut reader, "there").await, b"new", "closing the old one leaves the new one");
     }
 }
 
-/// MS-FSA 2.1.5.15.11; a move that asks for POSIX semantics is told of the sharing violation.
+/// MS-FSA 2.1.5.15.11; a move with POSIX semantics gets the sharing violation.
 #[tokio::test]
 async fn a_file_stays_that_somebody_has_open_and_does_not_share_deleting() {
     for posix in [false, true] {
