@@ -7,7 +7,7 @@ use super::Status;
 use super::buffers::{pad8, put_utf16, utf16};
 
 bits! {
-    /// Which parts of the answer are wanted, or given.
+    /// Which parts of the answer the client wants or the server gives.
     Fields: u64 {
         SERVER_CAPS = 1,
         VOLUME_CAPS = 2,
@@ -16,7 +16,7 @@ bits! {
 }
 
 bits! {
-    /// What a server, or a client, can do.
+    /// Capabilities of a server or a client.
     Caps: u64 {
         /// Listings carry Finder info and access.
         READ_DIR_ATTR = 0x01,
@@ -31,7 +31,7 @@ bits! {
 }
 
 bits! {
-    /// What a volume can do.
+    /// Capabilities of a volume.
     VolumeCaps: u64 {
         RESOLVE_ID = 0x01,
         CASE_SENSITIVE = 0x02,
@@ -97,7 +97,7 @@ pub enum Response {
     },
 }
 
-/// The parts that a server gives; they are there or not as the bitmap says.
+/// The parts that a server gives. The bitmap says which are present.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerQuery {
     pub server_caps: Option<Caps>,

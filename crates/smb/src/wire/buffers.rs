@@ -18,8 +18,8 @@ pub(super) fn body(message: &[u8], size: u16) -> Result<Reader<'_>, Malformed> {
     Ok(r)
 }
 
-/// The buffer that `offset` and `length` name. It lies behind the header and the `fixed` bytes of the body, unless it
-/// is empty: then its offset means nothing.
+/// The buffer that `offset` and `length` name. It lies behind the header and the `fixed` bytes of
+/// the body. The offset of an empty buffer is ignored.
 pub(super) fn range(
     message: &[u8],
     fixed: usize,
@@ -56,7 +56,7 @@ pub(super) fn pad8(w: &mut Writer, start: usize) {
     w.zeros((start.wrapping_sub(w.len())) % 8);
 }
 
-/// The body of the commands that say nothing but their structure size of 4.
+/// The body of commands that have only their structure size of 4.
 pub(super) fn decode_empty(message: &[u8]) -> Result<(), Malformed> {
     body(message, 4)?.skip(2)
 }
@@ -90,7 +90,7 @@ impl Output {
         w.put(&self.data);
     }
 
-    /// Appends what stands before `length` bytes that come from elsewhere.
+    /// Appends the fields before `length` bytes that come from elsewhere.
     pub fn encode_head(length: u32, w: &mut Writer) {
         w.u16_le(9);
         w.u16_le(Self::DATA_OFFSET as u16);
@@ -98,7 +98,7 @@ impl Output {
     }
 }
 
-/// A message of which `body` comes after an empty header, for tests of the layouts.
+/// A message with `body` after an empty header, for tests of the layouts.
 #[cfg(test)]
 pub(super) fn after_header(body: &[u8]) -> Vec<u8> {
     [&[0; Header::LEN][..], body].concat()

@@ -4,7 +4,7 @@ use wire::{Malformed, Writer};
 
 use super::buffers::{decode_empty, encode_empty};
 
-/// CANCEL request, MS-SMB2 2.2.30: the header says what is cancelled.
+/// CANCEL request, MS-SMB2 2.2.30. The header says which request is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request;
 

@@ -13,7 +13,7 @@ bits! {
 }
 
 bits! {
-    /// Which changes are told, MS-SMB2 2.2.35.
+    /// Which changes the client is told, MS-SMB2 2.2.35.
     CompletionFilter: u32 {
         FILE_NAME = 0x001,
         DIR_NAME = 0x002,

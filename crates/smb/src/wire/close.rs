@@ -7,7 +7,7 @@ use super::{FileKey, NetworkOpen, buffers};
 bits! {
     /// MS-SMB2 2.2.15.
     Flags: u16 {
-        /// The response says what the file is like after the close.
+        /// The response has the file's attributes after the close.
         POSTQUERY_ATTRIB = 1,
     }
 }

@@ -1,4 +1,5 @@
-//! The header of a compressed message, MS-SMB2 2.2.42. Compression is not offered, so this says only what is refused.
+//! The header of a compressed message, MS-SMB2 2.2.42. Compression is not offered: the server
+//! decodes the header only to refuse the message.
 
 use wire::{Malformed, Reader, Writer};
 

@@ -19,7 +19,7 @@ number! {
 }
 
 bits! {
-    /// What others may do meanwhile, MS-SMB2 2.2.13.
+    /// What other opens may do at the same time, MS-SMB2 2.2.13.
     ShareAccess: u32 {
         READ = 1,
         WRITE = 2,

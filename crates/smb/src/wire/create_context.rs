@@ -1,7 +1,7 @@
 //! Create contexts, MS-SMB2 2.2.13.2 and 2.2.14.2: the list of them here, what they say in the files below.
 //!
-//! A request keeps them raw, because some are ignored when they are malformed and some are not; the server decodes the ones
-//! that it looks at with [`request::Context::decode`].
+//! A request keeps them raw, because some are ignored when they are malformed and some are not. The
+//! server decodes those that it uses with [`request::Context::decode`].
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! What stands before a message: the length in front of it on TCP (MS-SMB2 2.1), and the protocol id that it begins with.
+//! The bytes before a message: the length in front of it on TCP (MS-SMB2 2.1), and the protocol id
+//! that it begins with.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -35,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// None of what begins with something else.
+    /// The kind of a message; `None` if its first bytes are unknown.
     pub fn of(message: &[u8]) -> Option<Self> {
         match *message.first_chunk()? {
             smb1::PROTOCOL_ID => Some(Self::Smb1),

@@ -69,7 +69,7 @@ bits! {
     Flags: u32 {
         RESPONSE = 0x0000_0001,
         ASYNC = 0x0000_0002,
-        /// This request goes on with the session, tree and file of the one before in the chain.
+        /// This request uses the session, tree and file of the one before in the chain.
         RELATED = 0x0000_0004,
         SIGNED = 0x0000_0008,
         /// The three bits of the priority, 3.1.1.
@@ -79,7 +79,7 @@ bits! {
     }
 }
 
-/// What stands where the header has two forms, MS-SMB2 2.2.1.1 and 2.2.1.2.
+/// The field that has two forms, MS-SMB2 2.2.1.1 and 2.2.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Id {
     /// Of a request that is answered later, when [`Flags::ASYNC`] is set.
@@ -109,7 +109,7 @@ pub struct Header {
 impl Header {
     /// How long it is.
     pub const LEN: usize = 64;
-    /// Where it has the status, for who patches it.
+    /// Where it has the status. Callers patch it in place.
     pub const STATUS: usize = 8;
     /// Where it has the credits.
     pub const CREDITS: usize = 14;

@@ -1,4 +1,4 @@
-//! IOCTL, MS-SMB2 2.2.31 and 2.2.32: the envelope. What is inside is the control code's affair.
+//! IOCTL, MS-SMB2 2.2.31 and 2.2.32: the envelope. The control code defines its content.
 
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ impl Request {
         Ok(Self { control_code, file, input, max_input_response, max_output_response, flags })
     }
 
-    /// With `input`, at [`Self::INPUT_OFFSET`]; the range is not looked at.
+    /// With `input`, at [`Self::INPUT_OFFSET`]. The range field is ignored.
     pub fn encode(&self, input: &[u8], w: &mut Writer) {
         w.u16_le(57);
         w.u16_le(0); // reserved

@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// What a field of a structure of fixed length may be.
+/// The types of fields in a structure of fixed length.
 pub(super) trait Field: Sized {
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed>;
     fn write(&self, w: &mut Writer);

@@ -30,7 +30,7 @@ const ELEMENT_LEN: usize = 24;
 pub struct Request {
     /// Counts the requests of one sequence, 4 bits.
     pub sequence_number: u8,
-    /// Which sequence of the open it belongs to, 28 bits; 0: to none.
+    /// Which sequence of the open it belongs to, 28 bits. 0: no sequence.
     pub sequence_index: u32,
     pub file: FileKey,
     pub locks: Vec<Element>,

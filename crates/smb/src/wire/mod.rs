@@ -1,15 +1,17 @@
-//! Bytes to values and back. No I/O, clock or session here.
+//! Converts bytes to values and back. There is no I/O, clock or session here.
 //!
-//! One file for each command (its request and its response), MS-SMB2 2.2; `fscc` for what travels inside them. The doc of
-//! a type cites its section; its fields are in layout order and mean what they mean there.
+//! One file for each command (its request and its response), MS-SMB2 2.2; `fscc` for the data
+//! inside them. The doc of a type cites its section. Its fields are in the specification's order
+//! and have the specification's meaning.
 //!
-//! Requests and responses `decode(message)`: one message of a chain, from the first byte of its header, because the
-//! specification counts offsets from there. They `encode(w)` what comes after the header, which stands in the 64 bytes
-//! before. Bytes after what a message speaks of are let pass: the messages of a chain are padded, and some clients
-//! pad the last one too. Requests borrow from the message; responses own what they carry.
+//! Requests and responses `decode(message)`: one message of a chain, from the first byte of its
+//! header, because the specification counts offsets from there. They `encode(w)` the bytes after
+//! the header, which is in the 64 bytes before. Bytes after a message's own fields are ignored: the
+//! messages of a chain are padded, and some clients pad the last one too. Requests borrow from the
+//! message. Responses own their data.
 #![allow(missing_docs)]
 
-/// A number with names. Others decode too; the server judges them.
+/// A number with names. Values without a name decode too; the server checks them.
 macro_rules! number {
     ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$item:meta])* $constant:ident = $value:expr,)* }) => {
         $(#[$meta])*
@@ -32,7 +34,7 @@ macro_rules! number {
     };
 }
 
-/// A number whose bits have names. Others decode too; the server judges them.
+/// A number whose bits have names. Bits without a name decode too; the server checks them.
 macro_rules! bits {
     ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$($item:tt)*])* $constant:ident = $value:expr,)* }) => {
         number! { $(#[$meta])* $name: $type { NONE = 0, } }
@@ -43,8 +45,9 @@ macro_rules! bits {
     };
 }
 
-/// Checks that `$body`, laid out by hand from the specification, is what `$value` looks like behind a header; that none of
-/// it can be left out (but `$spare` bytes at its end); and that another structure size is refused.
+/// Checks that `$body`, laid out by hand from the specification, is the encoding of `$value` behind
+/// a header, that none of its bytes can be left out (except `$spare` bytes at its end), and that
+/// another structure size is refused.
 #[cfg(test)]
 macro_rules! laid_out {
     ($type:ty, $body:expr, $value:expr) => {

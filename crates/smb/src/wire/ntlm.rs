@@ -51,7 +51,7 @@ pub mod av {
     }
 }
 
-/// VERSION, MS-NLMP 2.2.2.10: for people who debug.
+/// VERSION, MS-NLMP 2.2.2.10: for debugging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     pub major: u8,
@@ -91,7 +91,7 @@ pub struct Authenticate<'a> {
     pub workstation: &'a [u8],
     pub session_key: &'a [u8],
     pub flags: u32,
-    /// What stands there when there is room before the names: a MIC if the AV pairs of the response say so.
+    /// The bytes before the names: a MIC if the AV pairs of the response say so.
     pub mic: Option<[u8; 16]>,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Authenticate<'a> {
         for field in &mut fields {
             *field = Fields::decode(&mut r)?;
         }
-        // Very old clients end here; NTLMv2 needs what follows.
+        // Very old clients end here. NTLMv2 needs the following fields.
         let flags = r.u32_le()?;
         let has_room = fields.iter().all(|field| field.length == 0 || field.offset >= Self::HEAD);
         let mic = message.get(Self::MIC_AT..Self::HEAD).filter(|_| has_room);
@@ -215,7 +215,7 @@ impl<'a> Authenticate<'a> {
         })
     }
 
-    /// With zeros for the version, as nobody looks at it.
+    /// With zeros for the version, as no server evaluates it.
     pub fn encode(&self, w: &mut Writer) {
         let mut at = if self.mic.is_some() { Self::HEAD } else { Self::MIC_AT };
         start(w, AUTHENTICATE);
@@ -293,7 +293,7 @@ impl Fields {
         Ok(Self { length, offset: r.u32_le()? as usize })
     }
 
-    /// The value; of no length wherever it is said to be.
+    /// The value. The offset of an empty value is ignored.
     fn of(self, message: &[u8]) -> Result<&[u8], Malformed> {
         if self.length == 0 {
             return Ok(&[]);

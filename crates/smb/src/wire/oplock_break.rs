@@ -1,5 +1,6 @@
-//! OPLOCK_BREAK, MS-SMB2 2.2.23 to 2.2.25: of oplocks and of leases. The server tells, the client acknowledges, the
-//! server answers. The structure size says which of the two a message is about.
+//! OPLOCK_BREAK, MS-SMB2 2.2.23 to 2.2.25: of oplocks and of leases. The server notifies, the
+//! client acknowledges, the server answers. The structure size says whether a message is about an
+//! oplock or a lease.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -105,7 +106,7 @@ fn structure_size(message: &[u8]) -> Result<u16, Malformed> {
     r.u16_le()
 }
 
-/// What a client acknowledges, MS-SMB2 2.2.24.
+/// The acknowledgment of a client, MS-SMB2 2.2.24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     Oplock(Oplock),
@@ -129,10 +130,10 @@ impl Request {
     }
 }
 
-/// What the server answers, MS-SMB2 2.2.25: the same.
+/// The server's response, MS-SMB2 2.2.25: it repeats the acknowledgment.
 pub type Response = Request;
 
-/// What the server tells without having been asked, MS-SMB2 2.2.23.
+/// The server's notification, which no request asked for, MS-SMB2 2.2.23.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
     Oplock(Oplock),

@@ -24,7 +24,7 @@ pub struct Request {
     pub file_index: u32,
     pub file: FileKey,
     pub output_buffer_length: u32,
-    /// What names are wanted, in UTF-16.
+    /// The pattern of the wanted names, in UTF-16.
     pub pattern: Vec<u16>,
 }
 

@@ -107,9 +107,10 @@ pub fn put_ea_names(names: &[&[u8]], w: &mut Writer) {
 pub struct Quota<'a> {
     pub return_single: bool,
     pub restart_scan: bool,
-    /// Whose quotas are asked for: a list of FILE_GET_QUOTA_INFORMATION (MS-FSCC 2.4.41.1). Empty: all.
+    /// The users whose quotas are asked for: a list of FILE_GET_QUOTA_INFORMATION (MS-FSCC
+    /// 2.4.41.1). Empty: all.
     pub sid_list: &'a [u8],
-    /// Where there is no list, the SID that comes before the first that is wanted. Empty: from the beginning.
+    /// Without a list: the SID before the first wanted one. Empty: from the beginning.
     pub start_sid: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! Security descriptors and what they are made of, MS-DTYP 2.4.
+//! Security descriptors and their parts, MS-DTYP 2.4.
 
 mod access;
 mod ace;

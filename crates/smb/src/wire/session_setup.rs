@@ -5,7 +5,7 @@ use wire::{Malformed, Writer};
 use super::{Capabilities, Header, SecurityMode, buffers};
 
 bits! {
-    /// What a client asks beside a session, MS-SMB2 2.2.5.
+    /// The client's request flags, MS-SMB2 2.2.5.
     RequestFlags: u8 {
         /// The session exists; this is another channel of it.
         BINDING = 1,
@@ -13,7 +13,7 @@ bits! {
 }
 
 bits! {
-    /// What a session is, MS-SMB2 2.2.6.
+    /// The properties of a session, MS-SMB2 2.2.6.
     SessionFlags: u16 {
         IS_GUEST = 1,
         IS_NULL = 2,

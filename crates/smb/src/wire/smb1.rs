@@ -1,4 +1,5 @@
-//! The one message of SMB1 that is understood: a NEGOTIATE that may ask for SMB2, MS-SMB 2.2.4.5.1 and MS-CIFS 2.2.4.52.1.
+//! The one SMB1 message that the server understands: a NEGOTIATE that may ask for SMB2, MS-SMB
+//! 2.2.4.5.1 and MS-CIFS 2.2.4.52.1.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -7,7 +8,7 @@ pub const PROTOCOL_ID: [u8; 4] = [0xFF, b'S', b'M', b'B'];
 
 /// SMB_COM_NEGOTIATE, MS-CIFS 2.2.2.1.
 const NEGOTIATE: u8 = 0x72;
-/// What stands before each dialect, MS-CIFS 2.2.4.52.1.
+/// The byte before each dialect, MS-CIFS 2.2.4.52.1.
 const BUFFER_FORMAT: u8 = 2;
 
 /// The dialects of an SMB1 NEGOTIATE, in the client's order.
@@ -27,7 +28,7 @@ impl<'a> Negotiate<'a> {
         self.dialects.contains(&dialect)
     }
 
-    /// From the whole message. Any other SMB1 message is malformed here.
+    /// Decodes the whole message. Any other SMB1 message is malformed here.
     pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(message);
         if r.array()? != PROTOCOL_ID || r.u8()? != NEGOTIATE {
@@ -49,7 +50,7 @@ impl<'a> Negotiate<'a> {
         Ok(Self { dialects })
     }
 
-    /// The whole message, its header as plain as can be.
+    /// Encodes the whole message, with a minimal header.
     pub fn encode(&self, w: &mut Writer) {
         w.put(&PROTOCOL_ID);
         w.u8(NEGOTIATE);
@@ -69,7 +70,7 @@ impl<'a> Negotiate<'a> {
 mod tests {
     use super::*;
 
-    /// What macOS sends first.
+    /// The first message of macOS.
     const MESSAGE: &[u8] = b"\xffSMBr\0\0\0\0\x08\x01\xc8\0\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\0\0\0\0\
         \0\x22\0\x02NT LM 0.12\0\x02SMB 2.002\0\x02SMB 2.???\0";
 

@@ -1,6 +1,7 @@
 //! SPNEGO, RFC 4178 4.2, as far as SMB uses it: which mechanism, its tokens, and a checksum over the list of mechanisms.
 //!
-//! Only the DER that these messages are made of: definite lengths, tags of one byte, a fixed depth.
+//! It handles only the DER that these messages use: definite lengths, tags of one byte, a fixed
+//! depth.
 
 use wire::Malformed;
 
@@ -10,7 +11,7 @@ pub const NTLMSSP: &[u8] = &[0x2B, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 0x0A];
 pub const KERBEROS: &[u8] = &[0x2A, 0x86, 0x48, 0x86, 0xF7, 0x12, 1, 2, 2];
 pub const MS_KERBEROS: &[u8] = &[0x2A, 0x86, 0x48, 0x82, 0xF7, 0x12, 1, 2, 2];
 
-/// What Windows says in its hint, MS-SPNG 3.2.5.2.
+/// The hint of Windows, MS-SPNG 3.2.5.2.
 pub const HINT: &[u8] = b"not_defined_in_RFC4178@please_ignore";
 
 const RAW_NTLM: &[u8] = b"NTLMSSP\0";
@@ -24,16 +25,17 @@ const APPLICATION: u8 = 0x60;
 /// A field `[0]`; the others follow.
 const FIELD: u8 = 0xA0;
 
-/// What a security buffer holds.
+/// The content of a security buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'a> {
     Init(NegTokenInit<'a>),
     Resp(NegTokenResp<'a>),
-    /// A message of NTLM with nothing around it (MS-SMB2 3.3.5.5.3 leaves the mechanism open).
+    /// A message of NTLM without SPNEGO around it (MS-SMB2 3.3.5.5.3 leaves the mechanism open).
     Ntlm(&'a [u8]),
 }
 
-/// RFC 4178 4.2.1, and MS-SPNG 2.2.1 (NegTokenInit2) where it has a hint. Flags are not kept: nobody may rely on them.
+/// RFC 4178 4.2.1, and MS-SPNG 2.2.1 (NegTokenInit2) where it has a hint. Flags are not kept:
+/// neither side may rely on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NegTokenInit<'a> {
     pub mech_types: MechTypes<'a>,

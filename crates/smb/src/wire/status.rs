@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a response says of its request.
+/// The status in a response.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Status(pub u32);
 

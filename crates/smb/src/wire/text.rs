@@ -39,7 +39,7 @@ pub fn put_counted(w: &mut Writer, units: &[u16]) {
     put(w, units);
 }
 
-/// How many bytes the units take. What does not fit in 32 bits cannot be sent anyway.
+/// How many bytes the units take, at most u32::MAX. Longer text cannot be sent anyway.
 pub fn byte_len(units: &[u16]) -> u32 {
     u32::try_from(units.len() * 2).unwrap_or(u32::MAX)
 }

@@ -16,12 +16,12 @@ pub struct NtTime(pub u64);
 impl NtTime {
     /// Leave this time as it is.
     pub const UNCHANGED: Self = Self(0);
-    /// Leave it, and do not change it for what is done through this open from now on.
+    /// Leave this time as it is, and do not change it for operations through this open from now on.
     pub const FROZEN: Self = Self(u64::MAX);
-    /// What is done through this open changes it again.
+    /// Operations through this open change it again.
     pub const THAWED: Self = Self(u64::MAX - 1);
 
-    /// The time; none of a special value, and none of what is negative as a signed number.
+    /// The time. `None` for a special value and for a value that is negative as a signed number.
     pub fn time(self) -> Option<Time> {
         let ticks = i64::try_from(self.0).ok().filter(|ticks| *ticks != 0)?;
         let nanos = (ticks % TICKS_PER_SEC) as u32 * 100;
@@ -34,7 +34,8 @@ impl NtTime {
     }
 }
 
-/// Times before 1601 are its beginning, which clients show as no time; those after the year 30828 are the last one.
+/// Times before 1601 become its beginning, which clients show as no time. Times after the year
+/// 30828 become the last one.
 impl From<Time> for NtTime {
     fn from(time: Time) -> Self {
         let ticks = time

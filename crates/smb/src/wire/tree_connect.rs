@@ -57,7 +57,8 @@ bits! {
     }
 }
 
-/// TREE_CONNECT request, MS-SMB2 2.2.9. An extension is passed over: its contexts say nothing that a server must hear.
+/// TREE_CONNECT request, MS-SMB2 2.2.9. An extension is ignored: its contexts have nothing that a
+/// server needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub flags: RequestFlags,

@@ -10,13 +10,14 @@ number! {
         SMB_3_0 = 0x0300,
         SMB_3_0_2 = 0x0302,
         SMB_3_1_1 = 0x0311,
-        /// In the answer to an SMB1 NEGOTIATE that offers "SMB 2.???": choose again.
+        /// In the answer to an SMB1 NEGOTIATE that offers "SMB 2.???": the client must choose
+        /// again.
         WILDCARD = 0x02FF,
     }
 }
 
 bits! {
-    /// What both sides can do, MS-SMB2 2.2.3 and 2.2.4.
+    /// Capabilities of both sides, MS-SMB2 2.2.3 and 2.2.4.
     Capabilities: u32 {
         DFS = 0x01,
         LEASING = 0x02,
@@ -30,7 +31,7 @@ bits! {
 }
 
 bits! {
-    /// Who wants messages signed, MS-SMB2 2.2.3.
+    /// Whether a side enables or requires signatures, MS-SMB2 2.2.3.
     SecurityMode: u16 {
         SIGNING_ENABLED = 1,
         SIGNING_REQUIRED = 2,
@@ -58,7 +59,7 @@ bits! {
 }
 
 number! {
-    /// What a QUERY_INFO or SET_INFO is about, MS-SMB2 2.2.37.
+    /// The kind of information of a QUERY_INFO or SET_INFO, MS-SMB2 2.2.37.
     InfoType: u8 {
         FILE = 1,
         FILE_SYSTEM = 2,
@@ -67,7 +68,7 @@ number! {
     }
 }
 
-/// A lease's key, which its client has made up, MS-SMB2 2.2.13.2.8.
+/// A lease's key, which its client has chosen, MS-SMB2 2.2.13.2.8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct LeaseKey(pub [u8; 16]);
 
@@ -92,7 +93,8 @@ impl FileKey {
     }
 }
 
-/// What the responses of CREATE and CLOSE say about the file, MS-SMB2 2.2.14 and 2.2.16. Times are FILETIMEs.
+/// The file's properties in the responses of CREATE and CLOSE, MS-SMB2 2.2.14 and 2.2.16. Times are
+/// FILETIMEs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NetworkOpen {
     pub creation_time: u64,

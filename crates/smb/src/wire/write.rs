@@ -17,7 +17,7 @@ bits! {
 /// WRITE request, MS-SMB2 2.2.21.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Where the data are in the message, so that they can be passed on without a copy.
+    /// Where the data are in the message, so that the server can pass them on without a copy.
     pub data: Range<usize>,
     pub offset: u64,
     pub file: FileKey,
@@ -44,7 +44,7 @@ impl Request {
         Ok(Self { data, offset, file, channel, remaining_bytes, flags })
     }
 
-    /// With `data`, at [`Self::DATA_OFFSET`]; the range is not looked at.
+    /// With `data`, at [`Self::DATA_OFFSET`]. The range field is ignored.
     pub fn encode(&self, data: &[u8], w: &mut Writer) {
         w.u16_le(49);
         w.u16_le(Self::DATA_OFFSET as u16);

@@ -33,7 +33,8 @@ pub enum Context<'a> {
     },
     /// MS-SMB2 2.2.13.2.6.
     AllocationSize(u64),
-    /// MS-SMB2 2.2.13.2.5: when the file changed, as the client knows it (a FILETIME): not then, no answer is wanted.
+    /// MS-SMB2 2.2.13.2.5: the time (a FILETIME) of the file's last change that the client knows.
+    /// If it is still the same, the client wants no answer.
     MaximalAccess(Option<u64>),
     /// The snapshot of this time (a FILETIME), 2.2.13.2.7.
     Timewarp(u64),
@@ -51,7 +52,7 @@ pub enum Context<'a> {
     Apple(&'a [u8]),
     /// The mode of a file to be made.
     Posix(u32),
-    /// SVHDX_OPEN_DEVICE_CONTEXT (2.2.13.2.14), and whatever else there may be.
+    /// SVHDX_OPEN_DEVICE_CONTEXT (2.2.13.2.14), and unknown contexts.
     Unknown {
         tag: &'a [u8],
         data: &'a [u8],

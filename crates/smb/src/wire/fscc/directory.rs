@@ -33,7 +33,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form of a class; none of what is no listing.
+    /// The form of a class. `None` if the class is no listing.
     pub fn of(class: FileClass) -> Option<Self> {
         Some(match class {
             FileClass::DIRECTORY => Self::Directory,
@@ -91,7 +91,7 @@ impl Form {
     }
 }
 
-/// What an entry says of a file besides its names. Not every form shows all of it.
+/// The properties of a file in an entry, besides its names. Not every form shows all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facts {
     pub creation_time: NtTime,
@@ -102,16 +102,16 @@ pub struct Facts {
     pub allocation_size: u64,
     pub attributes: FileAttributes,
     pub ea_size: u32,
-    /// Only of what has [`FileAttributes::REPARSE_POINT`].
+    /// Only if the file has [`FileAttributes::REPARSE_POINT`].
     pub reparse_tag: u32,
-    /// 0 when there is none. The 128 bits of the extended forms begin with it.
+    /// 0 if there is none. It is also the first part of the 128 bits of the extended forms.
     pub file_id: u64,
 }
 
 /// A name as clients see it: characters that Windows forbids have been mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryName<'a> {
-    /// As the disk has it, where that is the same text.
+    /// The stored name, where it is the same text.
     Utf8(&'a str),
     /// UTF-16, perhaps with unpaired surrogates.
     Units(&'a [u16]),
@@ -175,7 +175,8 @@ impl Listing {
         self.last.is_none()
     }
 
-    /// Adds an entry, at a multiple of 8 bytes. When there is no room for it, says so and leaves all as it is.
+    /// Adds an entry, at a multiple of 8 bytes. Returns false and changes nothing if it does not
+    /// fit.
     #[must_use]
     pub fn push(&mut self, w: &mut Writer, entry: &Entry<'_>) -> bool {
         let padding = (w.len() - self.start).next_multiple_of(8) - (w.len() - self.start);

@@ -6,7 +6,7 @@ use super::chain::{self, Chain};
 use crate::wire::security::Sid;
 use crate::wire::time::NtTime;
 
-/// What somebody uses and may use, in bytes.
+/// The space that a user uses and may use, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     pub change_time: NtTime,
@@ -50,7 +50,7 @@ pub fn encode(quotas: &[Quota], w: &mut Writer) {
     }
 }
 
-/// Whose quotas are asked for: the SidList of a QUERY_INFO.
+/// The users whose quotas are asked for: the SidList of a QUERY_INFO.
 pub fn decode_sids(r: &mut Reader<'_>) -> Result<Vec<Sid>, Malformed> {
     let one = |mut r: Reader<'_>| {
         let len = r.u32_le()? as usize;

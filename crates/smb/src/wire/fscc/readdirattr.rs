@@ -1,29 +1,32 @@
-//! What a Mac wants to know of each entry of a listing (create context AAPL, server capability READ_DIR_ATTR), in the
-//! places of EaSize, ShortName and Reserved2 of FileIdBothDirectoryInformation. Apple's smbfs, `smb_2.h`.
+//! The metadata that a Mac wants of each entry of a listing (create context AAPL, server capability
+//! READ_DIR_ATTR). They take the places of EaSize, ShortName and Reserved2 of
+//! FileIdBothDirectoryInformation. Apple's smbfs, `smb_2.h`.
 
 use wire::{Malformed, Reader};
 
 use super::directory::put;
 use crate::wire::security::AccessMask;
 
-/// Which of the two forms was negotiated.
+/// The negotiated form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// READ_DIR_ATTR.
     V1,
-    /// READ_DIR_ATTR_V2: it also says whether a look for extended attributes can be spared.
+    /// READ_DIR_ATTR_V2. It also says whether the client can skip the query for extended
+    /// attributes.
     V2 { has_no_xattrs: bool },
 }
 
 /// Bit 0 of the second version's flags.
 const NO_XATTRS: u16 = 1;
-/// What the first version has where the second has flags: the length that ShortName always had.
+/// The value of the first version in the place of the second's flags: the length that ShortName
+/// always had.
 const V1_LENGTH: u16 = 24;
 
 /// A Mac's view of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacAttributes {
-    /// What the caller may do. A reparse point has its tag in this place.
+    /// The caller's rights. A reparse point has its tag in this place.
     pub maximal_access: AccessMask,
     pub version: Version,
     pub resource_fork_len: u64,
@@ -63,7 +66,7 @@ impl MacAttributes {
         Ok(Self { maximal_access, version, resource_fork_len, finder_info, mode: r.u16_le()? })
     }
 
-    /// As a reparse point has it.
+    /// The form of a reparse point.
     pub fn without_access(self) -> Self {
         Self { maximal_access: AccessMask(0), ..self }
     }

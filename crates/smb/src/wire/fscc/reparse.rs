@@ -19,7 +19,7 @@ number! {
 }
 
 impl Tag {
-    /// Tags of others than Microsoft are followed by whose they are.
+    /// A GUID follows the tags of vendors other than Microsoft.
     pub fn has_guid(self) -> bool {
         self.0 & 0x8000_0000 == 0
     }
@@ -45,7 +45,7 @@ pub enum Reparse {
     Other { tag: Tag, data: Vec<u8> },
 }
 
-/// What Windows' NFS server and Linux's SMB client make of special files.
+/// Special files as Windows' NFS server and Linux's SMB client store them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nfs {
     Symlink(Vec<u16>),

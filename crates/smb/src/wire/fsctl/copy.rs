@@ -13,7 +13,7 @@ impl ResumeKey {
     /// take the whole to be 32 bytes.
     pub const RESPONSE_LEN: usize = 32;
 
-    /// What follows the key is for nobody.
+    /// The bytes after the key are unused.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let key = Self(r.array()?);
         let context_len = r.u32_le()?;
@@ -32,7 +32,8 @@ impl ResumeKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyChunk {
     pub source: ResumeKey,
-    /// None at all: a Mac that negotiated OSX_COPYFILE wants the whole file, its metadata included.
+    /// Empty: a Mac that negotiated OSX_COPYFILE wants the whole file copied, its metadata
+    /// included.
     pub chunks: Vec<Chunk>,
 }
 
@@ -62,8 +63,8 @@ impl CopyChunk {
 }
 
 layout! {
-    /// SRV_COPYCHUNK_RESPONSE, MS-SMB2 2.2.32.1. With INVALID_PARAMETER it says the most that the server takes: chunks, bytes
-    /// in one, bytes in all.
+    /// SRV_COPYCHUNK_RESPONSE, MS-SMB2 2.2.32.1. With INVALID_PARAMETER it says the server's
+    /// limits: chunks, bytes of one chunk, bytes in all.
     pub struct CopyChunkResponse {
         pub chunks_written: u32,
         pub chunk_bytes_written: u32,
@@ -85,7 +86,7 @@ layout! {
 bits! {
     /// Flags of SMB2_DUPLICATE_EXTENTS_DATA_EX.
     DuplicateFlags: u32 {
-        /// All or nothing.
+        /// The copy is atomic.
         SOURCE_ATOMIC = 1,
     }
 }
@@ -98,7 +99,7 @@ pub struct DuplicateExtentsEx {
 }
 
 impl DuplicateExtentsEx {
-    /// What StructureSize says, though it is not the length here.
+    /// The value of StructureSize, which is not the length here.
     const STRUCTURE_SIZE: u64 = 0x30;
 
     /// Four reserved bytes may follow.

@@ -13,7 +13,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What follows the NUL is passed over.
+    /// Bytes after the NUL are ignored.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let max_referral_level = r.u16_le()?;
         let mut path = Vec::new();

@@ -4,7 +4,7 @@ use wire::{Malformed, Reader, Writer};
 
 use crate::wire::layout::layout;
 
-/// What the client said in its NEGOTIATE.
+/// The values that the client sent in its NEGOTIATE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidateRequest {
     pub capabilities: u32,
@@ -31,7 +31,7 @@ impl ValidateRequest {
 }
 
 layout! {
-    /// What the server answered to it.
+    /// The values that the server answered.
     pub struct ValidateResponse {
         pub capabilities: u32,
         pub server_guid: [u8; 16],

@@ -35,7 +35,7 @@ impl Interface {
     pub const LEN: usize = 152;
 }
 
-/// The addresses of a response. Those of other families are left out.
+/// The addresses of a response. Addresses of other families are left out.
 pub fn decode(r: &mut Reader<'_>) -> Result<Vec<Interface>, Malformed> {
     let all = chain::entries(r.rest()).map(|entry| interface(&mut entry?));
     all.filter_map(Result::transpose).collect()

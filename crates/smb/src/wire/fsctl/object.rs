@@ -1,4 +1,4 @@
-//! What a file has besides data: object ids, integrity, compression; MS-FSCC 2.1.3 and 2.3.
+//! Properties of files besides data: object ids, integrity, compression; MS-FSCC 2.1.3 and 2.3.
 
 use crate::wire::layout::layout;
 

@@ -8,7 +8,7 @@ use crate::wire::text;
 /// FSCTL_PIPE_WAIT request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// In units of 100 ns. None: as long as the pipe's own time.
+    /// In units of 100 ns. `None`: the pipe's default timeout.
     pub timeout: Option<u64>,
     pub name: Vec<u16>,
 }

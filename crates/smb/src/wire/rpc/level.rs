@@ -1,20 +1,23 @@
-//! What the server and the workstation service share: information in levels, one at a time or in lists.
+//! The common part of the server and the workstation service: information in levels, as single
+//! items or in lists.
 
 use wire::Malformed;
 
 use super::WinError;
 use super::ndr::{Decoder, Encoder};
 
-/// A thing about which clients ask in levels.
+/// A kind of item that clients ask for in levels.
 pub trait Levels {
-    /// The levels in which it is listed.
+    /// The levels of lists.
     const LISTED: &'static [u32];
-    /// The levels in which one is shown.
+    /// The levels of single items.
     const SHOWN: &'static [u32];
-    /// Other levels that the specification has: their answers have a place for a structure, which stays empty.
+    /// Other levels of the specification. Their answers have a place for a structure, which stays
+    /// empty.
     const UNKNOWN: &'static [u32] = &[];
 
-    /// The structure of `level`, one of those above. Strings wait for [`Encoder::flush`].
+    /// Writes the structure of `level`, one of those above. Strings are written by
+    /// [`Encoder::flush`].
     fn encode(&self, level: u32, e: &mut Encoder);
 
     /// How many bytes the structure and its strings take.
@@ -26,13 +29,13 @@ pub trait Levels {
     }
 }
 
-/// What a client says of the list it wants, from its `InfoStruct` on (MS-SRVS 2.2.4, all `..._ENUM_STRUCT`).
+/// The client's wishes for a list, from its `InfoStruct` on (MS-SRVS 2.2.4, all `..._ENUM_STRUCT`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListRequest {
     pub level: u32,
     /// How many bytes of list the client takes, u32::MAX for all.
     pub preferred_length: u32,
-    /// Where the list goes on, when the client can go on.
+    /// Where the list continues, if the client can continue it.
     pub resume: Option<u32>,
 }
 
@@ -51,7 +54,7 @@ impl ListRequest {
     }
 }
 
-/// A container as clients send it: the list in it is for the answer.
+/// A container as clients send it. Its list is filled in by the answer.
 fn empty_container(d: &mut Decoder<'_>) -> Result<(), Malformed> {
     let (_count, buffer) = (d.u32()?, d.pointer()?);
     if buffer && d.u32()? != 0 { Err(Malformed("a request with a list in it")) } else { Ok(()) }
@@ -62,7 +65,7 @@ fn empty_container(d: &mut Decoder<'_>) -> Result<(), Malformed> {
 pub struct ListResponse<'a, T> {
     pub level: u32,
     pub entries: &'a [T],
-    /// How many there are from where the client asked on.
+    /// How many items there are from the requested position on.
     pub total: usize,
     pub resume: Option<u32>,
     pub status: WinError,
@@ -95,7 +98,7 @@ impl<T: Levels> ListResponse<'_, T> {
     }
 }
 
-/// One thing in one level, all `Netr...GetInfo`.
+/// One item in one level, all `Netr...GetInfo`.
 #[derive(Debug)]
 pub struct InfoResponse<'a, T> {
     pub level: u32,

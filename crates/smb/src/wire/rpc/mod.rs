@@ -37,7 +37,7 @@ pub struct Syntax {
 }
 
 impl Syntax {
-    /// NDR, C706 appendix I: the one transfer syntax that everybody has.
+    /// NDR, C706 appendix I: the transfer syntax that all clients support.
     pub const NDR: Self = Self::new(0x8a885d04_1ceb_11c9_9fe8_08002b104860, 2);
     /// NDR64, MS-RPCE 2.2.5.
     pub const NDR64: Self = Self::new(0x71710533_beba_4937_8319_b5dbef9ccc36, 1);
@@ -48,7 +48,7 @@ impl Syntax {
     /// The local security authority, MS-LSAD 1.9 and MS-LSAT 1.9.
     pub const LSARPC: Self = Self::new(0x12345778_1234_abcd_ef00_0123456789ab, 0);
 
-    /// Version `major`.0 of what has these digits.
+    /// Version `major`.0 of the interface with these digits.
     pub const fn new(digits: u128, major: u16) -> Self {
         Self { uuid: Uuid::new(digits), major, minor: 0 }
     }

@@ -1,5 +1,6 @@
-//! NDR, C706 chapter 14: arguments as bytes. Every value stands at a multiple of its own size, counted from the start of
-//! the arguments. What a pointer inside a structure points to follows the structure, in the order of the pointers.
+//! NDR, C706 chapter 14: arguments as bytes. Every value begins at a multiple of its own size,
+//! counted from the start of the arguments. The target of a pointer inside a structure follows the
+//! structure, in the order of the pointers.
 
 mod decoder;
 mod encoder;

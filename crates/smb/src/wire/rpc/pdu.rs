@@ -12,7 +12,7 @@ use wire::{Malformed, Reader, Writer};
 /// The length of a [`Header`].
 pub const HEADER: usize = 16;
 
-/// What every peer takes, `MustRecvFragSize` of C706 12.6.3.1.
+/// The fragment size that every peer accepts, `MustRecvFragSize` of C706 12.6.3.1.
 pub const LEAST_FRAGMENT: u16 = 1432;
 
 /// Kinds of message, `PTYPE` in C706 12.6.4.1.
@@ -75,7 +75,8 @@ impl Header {
     /// The message of this header and `body`, with its length.
     ///
     /// # Panics
-    /// When the body is 64 KiB or longer: a mistake of the caller, who cuts what it sends into fragments.
+    /// When the body is 64 KiB or longer: a mistake of the caller, which cuts messages into
+    /// fragments.
     pub fn message(self, body: impl FnOnce(&mut Writer)) -> Vec<u8> {
         let mut w = Writer::new();
         w.put(&[5, self.minor, self.kind, self.flags, 0x10, 0, 0, 0]);

@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// What a call of the server or workstation service returns: a Win32 error code, MS-ERREF 2.2, or one of the network
-/// management's, MS-ERREF 2.2 from 2100 up.
+/// The result of a call of the server or workstation service: a Win32 error code, MS-ERREF 2.2, or
+/// one of the network management's, MS-ERREF 2.2 from 2100 up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct WinError(pub u32);
 

@@ -64,7 +64,7 @@ impl Levels for Workstation {
     }
 }
 
-/// Who is logged on, `WKSTA_USER_INFO_0` and `WKSTA_USER_INFO_1`, MS-WKST 2.2.5.9 and 2.2.5.10.
+/// A logged-on user, `WKSTA_USER_INFO_0` and `WKSTA_USER_INFO_1`, MS-WKST 2.2.5.9 and 2.2.5.10.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub name: String,

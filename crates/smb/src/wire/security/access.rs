@@ -1,7 +1,7 @@
 //! ACCESS_MASK, MS-DTYP 2.4.3, with the file's and the folder's bits of MS-SMB2 2.2.13.1.
 
 bits! {
-    /// What is asked for, granted or denied.
+    /// Requested, granted or denied rights.
     AccessMask: u32 {
         READ_DATA = 0x0000_0001,
         LIST_DIRECTORY = 0x0000_0001,
@@ -27,20 +27,20 @@ bits! {
         GENERIC_EXECUTE = 0x2000_0000,
         GENERIC_WRITE = 0x4000_0000,
         GENERIC_READ = 0x8000_0000,
-        /// Every right of a file: what GENERIC_ALL means.
+        /// Every right of a file: the meaning of GENERIC_ALL.
         FILE_ALL = 0x001F_01FF,
-        /// What GENERIC_READ means.
+        /// The meaning of GENERIC_READ.
         FILE_READ = 0x0012_0089,
-        /// What GENERIC_WRITE means.
+        /// The meaning of GENERIC_WRITE.
         FILE_WRITE = 0x0012_0116,
-        /// What GENERIC_EXECUTE means.
+        /// The meaning of GENERIC_EXECUTE.
         FILE_EXECUTE = 0x0012_00A0,
         /// The four generic rights.
         GENERIC = 0xF000_0000,
     }
 }
 
-/// What the generic rights stand for, MS-DTYP 2.4.3 and 2.5.1.2.
+/// The meanings of the generic rights, MS-DTYP 2.4.3 and 2.5.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GenericMapping {
     pub read: AccessMask,
@@ -50,7 +50,7 @@ pub struct GenericMapping {
 }
 
 impl GenericMapping {
-    /// Files and folders have the same.
+    /// The mapping for files and folders.
     pub const FILE: Self = Self {
         read: AccessMask::FILE_READ,
         write: AccessMask::FILE_WRITE,
@@ -60,7 +60,7 @@ impl GenericMapping {
 }
 
 impl AccessMask {
-    /// With the generic rights replaced by those they stand for.
+    /// Replaces the generic rights by their meanings.
     pub fn mapped(self, mapping: &GenericMapping) -> Self {
         let rights = [
             (Self::GENERIC_READ, mapping.read),

@@ -27,7 +27,7 @@ number! {
 }
 
 impl AceType {
-    /// Whether it is a mask, a SID, and what belongs to the type.
+    /// Whether it consists of a mask, a SID and data that depend on the type.
     fn is_plain(self) -> bool {
         matches!(self.0, 0x00..=0x03 | 0x09 | 0x0A | 0x0D | 0x11..=0x13)
     }
@@ -54,12 +54,13 @@ pub struct Ace {
     pub body: AceBody,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AceBody {
-    /// Who may, or may not, do what. `rest` is a callback's condition or a resource's attribute; empty for most.
+    /// Rights and the SID that gets or loses them. `rest` is a callback's condition or a resource's
+    /// attribute, and mostly empty.
     Plain { mask: AccessMask, sid: Sid, rest: Vec<u8> },
-    /// Of object types, and unknown ones: kept.
+    /// Entries with object types, and unknown ones: kept as bytes.
     Other(Vec<u8>),
 }
 
@@ -142,7 +143,7 @@ impl Acl {
         8 + self.aces.iter().map(Ace::byte_len).sum::<usize>()
     }
 
-    /// Space left in the list after its entries is passed over.
+    /// Unused space after the entries of the list is ignored.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let revision = r.u8()?;
         r.skip(1)?;

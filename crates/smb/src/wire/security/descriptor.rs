@@ -41,9 +41,10 @@ bits! {
     }
 }
 
-/// Whose a file is, and who may do what.
+/// The owner of a file and the access rights on it.
 ///
-/// `DACL_PRESENT` without a `dacl` is a NULL one: everybody may do everything. A `dacl` without entries lets nobody in.
+/// `DACL_PRESENT` without a `dacl` is a NULL list: every user may do everything. A `dacl` without
+/// entries lets no user in.
 /// Writing sets `SELF_RELATIVE`, and the present bit of each list there is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SecurityDescriptor {
@@ -65,7 +66,8 @@ impl SecurityDescriptor {
         HEADER_LEN + sids + acls
     }
 
-    /// Offsets count from the first byte of `bytes`. A list whose present bit is not set is not looked at.
+    /// Offsets count from the first byte of `bytes`. A list is ignored if its present bit is not
+    /// set.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(bytes);
         if r.u8()? != REVISION {
@@ -119,7 +121,7 @@ impl SecurityDescriptor {
     }
 }
 
-/// What stands at an offset; nothing at 0.
+/// The value at an offset. `None` at 0.
 fn part(bytes: &[u8], offset: u32) -> Result<Option<Reader<'_>>, Malformed> {
     let mut r = Reader::new(bytes);
     match offset as usize {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use wire::{Malformed, Reader, Writer};
 
-/// Who: an authority and up to 15 numbers below it.
+/// An identity: an authority and up to 15 numbers below it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sid {
     /// 48 bits.
@@ -54,7 +54,8 @@ impl Sid {
         Some(sid)
     }
 
-    /// What is left of it after `prefix` and the same authority; none when it does not begin so.
+    /// The numbers after `prefix` and the same authority. `None` if the SID does not begin with
+    /// these.
     pub fn below(&self, prefix: &Sid) -> Option<&[u32]> {
         match self.authority == prefix.authority {
             true => self.subs().strip_prefix(prefix.subs()),
@@ -138,7 +139,7 @@ fn digits(text: &str) -> Option<&str> {
     text.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(text)
 }
 
-/// SIDs that mean the same everywhere, MS-DTYP 2.4.2.4, and those that stand for UNIX's numbers.
+/// SIDs that mean the same everywhere, MS-DTYP 2.4.2.4, and SIDs that contain UNIX numbers.
 pub mod well_known {
     use super::Sid;
 
@@ -162,7 +163,7 @@ pub mod well_known {
     const NFS_GROUPS: Sid = Sid::new(5, &[88, 2]);
     const NFS_MODES: Sid = Sid::new(5, &[88, 3]);
 
-    /// A SID that stands for one of UNIX's numbers.
+    /// A SID that contains a UNIX number.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Unix {
         /// S-1-22-1-uid, as Samba has it.
@@ -178,7 +179,8 @@ pub mod well_known {
     }
 
     impl Unix {
-        /// What a SID stands for; none of one that is shorter or longer than these, or another.
+        /// The UNIX number of a SID. `None` if it is shorter or longer than these, or begins
+        /// differently.
         pub fn of(sid: &Sid) -> Option<Self> {
             let one = |prefix: &Sid| match sid.below(prefix) {
                 Some([number]) => Some(*number),

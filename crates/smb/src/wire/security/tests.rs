@@ -115,7 +115,8 @@ fn generic_rights_stand_for_those_of_files() {
     }
 }
 
-/// Owner Administrators, group Everyone, Everyone may do everything: MS-DTYP 2.4.6, 2.4.5 and 2.4.4.2, byte by byte.
+/// Owner Administrators, group Everyone, all rights for Everyone: MS-DTYP 2.4.6, 2.4.5 and 2.4.4.2,
+/// byte by byte.
 const DESCRIPTOR: &[u8] = b"\x01\0\x04\x80\x14\0\0\0\x24\0\0\0\0\0\0\0\x30\0\0\0\
     \x01\x02\0\0\0\0\0\x05\x20\0\0\0\x20\x02\0\0\
     \x01\x01\0\0\0\0\0\x01\0\0\0\0\

@@ -2,7 +2,7 @@ use super::super::readdirattr::{ShortFinderInfo, Version};
 use super::*;
 use crate::wire::security::AccessMask;
 
-/// Each field another number, so that a swap shows.
+/// Each field has a different number, so that the test finds swapped fields.
 fn facts() -> Facts {
     Facts {
         creation_time: NtTime(0x0101_0101_0101_0101),
@@ -31,7 +31,7 @@ fn encoded(form: Form, entries: &[Entry<'_>]) -> Vec<u8> {
     w.into_bytes()
 }
 
-/// What the forms share, MS-FSCC FileDirectoryInformation.
+/// Fields that all forms have, MS-FSCC FileDirectoryInformation.
 fn common(name_len: u8) -> Vec<u8> {
     let mut bytes = vec![0; 8];
     for byte in 1..=6 {

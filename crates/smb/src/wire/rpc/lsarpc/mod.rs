@@ -9,7 +9,7 @@ pub use response::{
     handle_response, luid_response, policy_response, user_name_response,
 };
 
-/// What kind of thing a SID names, `SID_NAME_USE`, MS-LSAT 2.2.13.
+/// The kind of account that a SID names, `SID_NAME_USE`, MS-LSAT 2.2.13.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameUse {
     User = 1,

@@ -23,13 +23,13 @@ pub enum Request {
         handle: Handle,
         name: String,
     },
-    /// Whether it wants to know the domain too.
+    /// Whether the client also wants the domain.
     GetUserName {
         domain: bool,
     },
 }
 
-/// Which of the calls that do the same: they differ in what surrounds a name or a SID.
+/// The variant of a call. The variants differ in the fields around a name or a SID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// `LsarLookupNames`, `LsarLookupSids`.
@@ -80,7 +80,7 @@ impl Request {
 }
 
 impl LookUpNames {
-    /// What follows the names says how far to look: there is only here.
+    /// The fields after the names say how far to search. The server searches only its own accounts.
     fn decode(dialect: Dialect, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         let handle = if with_handle { Some(d.handle()?) } else { None };
         let (count, maximum) = (d.u32()?, d.u32()?);

@@ -3,7 +3,8 @@ use wire::Writer;
 use super::Handle;
 use crate::wire::security::Sid;
 
-/// Writes arguments. What pointers point to waits until [`Encoder::flush`], which ends the outermost structure.
+/// Writes arguments. Targets of pointers wait until [`Encoder::flush`], which ends the outermost
+/// structure.
 #[derive(Debug, Default)]
 pub struct Encoder {
     w: Writer,
@@ -15,7 +16,7 @@ pub struct Encoder {
 enum Pointee {
     /// With the NUL at its end.
     Wide(Vec<u16>),
-    /// As many characters as its structure said, no NUL.
+    /// As many characters as its structure says, without NUL.
     Counted(Vec<u16>),
     Sid(Sid),
 }
@@ -64,7 +65,7 @@ impl Encoder {
         self.w.put(handle);
     }
 
-    /// A unique pointer that points to something, which the caller writes where it belongs.
+    /// A unique pointer with a target, which the caller writes in its place.
     pub fn pointer(&mut self) {
         let referent = 0x0002_0000 + 4 * self.pointers; // any number but 0 that is not used twice
         self.pointers += 1;
@@ -101,7 +102,8 @@ impl Encoder {
         }
     }
 
-    /// An `RPC_UNICODE_STRING`, MS-DTYP 2.3.10. Its length is 16 bits of bytes: what is longer is cut there.
+    /// An `RPC_UNICODE_STRING`, MS-DTYP 2.3.10. Its length is 16 bits of bytes: a longer string is
+    /// cut there.
     pub fn counted(&mut self, text: &str) {
         let text: Vec<u16> = text.encode_utf16().take(usize::from(u16::MAX / 2)).collect();
         let bytes = 2 * text.len() as u16;
@@ -121,7 +123,7 @@ impl Encoder {
         self.waiting.push(Pointee::Sid(*sid));
     }
 
-    /// Writes what the pointers so far point to.
+    /// Writes the targets of all pointers so far.
     pub fn flush(&mut self) {
         for pointee in std::mem::take(&mut self.waiting) {
             match pointee {

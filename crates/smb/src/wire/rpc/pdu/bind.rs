@@ -11,7 +11,8 @@ pub struct Bind {
     pub contexts: Vec<PresentationContext>,
 }
 
-/// What the client wants to call, and in which forms it can write arguments, C706 12.6.3.1 `p_cont_elem_t`.
+/// The interface that the client wants to call, and the forms in which it can write arguments, C706
+/// 12.6.3.1 `p_cont_elem_t`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresentationContext {
     pub id: u16,
@@ -83,9 +84,10 @@ pub struct BindAck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextResult {
     pub verdict: Verdict,
-    /// Why not, C706 `p_provider_reason_t`; the features that the server has, after a negotiation of features.
+    /// The reason of a rejection, C706 `p_provider_reason_t`. After a negotiation of features: the
+    /// server's features.
     pub reason: u16,
-    /// The form of arguments that was chosen; zeros where none was.
+    /// The chosen form of arguments. Zeros if none was chosen.
     pub transfer: Option<Syntax>,
 }
 

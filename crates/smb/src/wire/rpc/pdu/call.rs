@@ -15,7 +15,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// What follows `header`, which has no authentication at its end.
+    /// The call after `header`, which has no authentication at its end.
     pub fn decode(header: &Header, r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (allocation_hint, context, operation) = (r.u32_le()?, r.u16_le()?, r.u16_le()?);
         let object = if header.flags & flags::OBJECT_UUID != 0 { Some(Uuid(r.array()?)) } else { None };
@@ -43,7 +43,7 @@ pub struct Response<'a> {
 }
 
 impl Response<'_> {
-    /// The header and what is here before the stub.
+    /// The header and the fields before the stub.
     pub const OVERHEAD: usize = super::HEADER + 8;
 
     pub fn encode(&self, w: &mut Writer) {
@@ -74,7 +74,7 @@ impl Fault {
     /// `nca_s_fault_remote_no_memory`.
     pub const NO_MEMORY: Self = Self(0x1c00_001b);
 
-    /// What follows the header, C706 12.6.4.7.
+    /// The fault after the header, C706 12.6.4.7.
     pub fn encode(self, context: u16, w: &mut Writer) {
         w.u32_le(32); // allocation hint: the whole message
         w.u16_le(context);

@@ -4,7 +4,8 @@ use super::{Connection, OpenFile, Session, Share, Transport};
 use crate::wire::rpc::level::ListRequest;
 use crate::wire::rpc::ndr::Decoder;
 
-/// A call, MS-SRVS 3.1.4. The name of the server, which starts nearly every one, is that of this server whatever it says.
+/// A call, MS-SRVS 3.1.4. Nearly every call starts with the server's name, which is ignored: it is
+/// always this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// `NetrConnectionEnum`: of a share or of a client.
@@ -57,11 +58,11 @@ pub enum Request {
         list: ListRequest,
     },
     GetFileSecurity,
-    /// A call that would change the server; its arguments are not looked at.
+    /// A call that would change the server. Its arguments are ignored.
     Change(Change),
 }
 
-/// What answers a call that would change the server has before its status.
+/// The fields before the status in the answer to a call that would change the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Nothing: `NetrFileClose`, `NetrSessionDel`, `NetrShareDel` and others.

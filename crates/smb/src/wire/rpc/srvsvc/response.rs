@@ -40,7 +40,7 @@ pub struct DiskListResponse<'a> {
 }
 
 impl DiskListResponse<'_> {
-    /// The list ends with an empty name that its count has but its total has not.
+    /// The list ends with an empty name, which is included in its count but not in its total.
     pub fn encode(&self) -> Vec<u8> {
         let mut e = Encoder::new();
         let listed = self.disks.iter().chain([&""]);
@@ -63,7 +63,7 @@ impl DiskListResponse<'_> {
 pub struct TimeOfDay {
     /// Seconds since 1970.
     pub elapsed: u32,
-    /// Milliseconds of a clock that nobody sets.
+    /// Milliseconds of a monotonic clock.
     pub milliseconds: u32,
     pub hours: u32,
     pub minutes: u32,

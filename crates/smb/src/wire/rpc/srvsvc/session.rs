@@ -1,4 +1,4 @@
-//! Who uses the server: sessions, files they have open, shares they are connected to. And over what.
+//! The use of the server: sessions, their open files, their connections to shares, and transports.
 
 use crate::wire::rpc::level::Levels;
 use crate::wire::rpc::ndr::Encoder;
@@ -80,7 +80,7 @@ pub struct Connection {
     pub users: u32,
     pub active_secs: u32,
     pub user: String,
-    /// The share, where a client was asked for; the client, where a share was.
+    /// The share if the client asked about a client, or the client if it asked about a share.
     pub other: String,
 }
 
@@ -101,7 +101,8 @@ impl Levels for Connection {
     }
 }
 
-/// What the server is reached over, MS-SRVS 2.2.4.93 and following. Nothing is told of it, so that there is no value.
+/// The server's transports, MS-SRVS 2.2.4.93 and following. The server reports none, so that the
+/// type has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {}
 

@@ -8,10 +8,10 @@ pub struct Share {
     /// [`super::share_type`].
     pub kind: u32,
     pub remark: String,
-    /// How many may be connected, u32::MAX for any number.
+    /// The most sessions that may be connected. u32::MAX: no limit.
     pub max_uses: u32,
     pub uses: u32,
-    /// Where it is on the server, as far as a client is told.
+    /// The path on the server that clients are shown.
     pub path: String,
     /// MS-SRVS 2.2.4.29 and [2.2.2.5]: caching of files offline, DFS.
     pub flags: u32,
