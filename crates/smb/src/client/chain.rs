@@ -84,7 +84,7 @@ pub struct Answer {
     pub header: Header,
     /// All of it, from its header on.
     pub message: Vec<u8>,
-    /// What proves who made it.
+    /// The proof of its sender.
     pub proof: Proof,
     /// How many messages precede it in its frame.
     pub position: usize,

@@ -50,7 +50,7 @@ impl<'a> RawContext<'a> {
     /// The context that `bytes` begins with, which may have more than it.
     fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(bytes);
-        r.skip(4)?; // where the next one is
+        r.skip(4)?; // the offset of the next context
         let (tag_offset, tag_length) = (r.u16_le()?.into(), r.u16_le()?.into());
         r.skip(2)?; // reserved
         let (data_offset, data_length) = (r.u16_le()?.into(), r.u32_le()?);

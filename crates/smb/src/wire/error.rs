@@ -69,7 +69,7 @@ impl Response {
         w.u32_le(0);
         let start = w.len();
         match self {
-            Self::Empty => return w.u8(0), // one byte, which does not count
+            Self::Empty => return w.u8(0), // one byte, which the length does not include
             Self::Data(data) => w.put(data),
             Self::Contexts(_) => put_contexts(contexts, w),
         }

@@ -34,7 +34,7 @@ impl Request {
         let dialects: Vec<_> = dialects.into_iter().map(Dialect).collect();
         let contexts = match dialects.contains(&Dialect::SMB_3_1_1) {
             true => contexts(message, REQUEST_FIXED + dialects.len() * 2, context_offset, context_count)?,
-            false => Vec::new(), // the fields are a start time that nobody sends
+            false => Vec::new(), // the fields are a start time that no client sends
         };
         Ok(Self { security_mode, capabilities, client_guid, dialects, contexts })
     }

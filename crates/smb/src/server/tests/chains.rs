@@ -31,7 +31,7 @@ async fn a_message_id_is_used_once_and_only_when_granted() {
         assert!(ada.client.link.is_over());
     }
     let mut ada = User::new(&service).await;
-    ada.client.next_id += 1; // one may be left out
+    ada.client.next_id += 1; // a client may skip one message id
     let answer = ada.call(Command::ECHO, |w| crate::wire::echo::Request.encode(w)).await;
     assert_eq!(answer.status(), Status::SUCCESS);
 }

@@ -51,7 +51,7 @@ fn interface(r: &mut Reader<'_>) -> Result<Option<Interface>, Malformed> {
 
 fn address(r: &mut Reader<'_>) -> Result<Option<IpAddr>, Malformed> {
     let family = r.u16_le()?;
-    r.skip(2)?; // the port, which nobody uses
+    r.skip(2)?; // the port, which clients ignore
     match family {
         INTERNETWORK => Ok(Some(Ipv4Addr::from(r.array::<4>()?).into())),
         INTERNETWORK_V6 => {

@@ -62,7 +62,8 @@ impl Request {
         let d = &mut Decoder::new(stub);
         Ok(Some(match operation {
             0 => Self::Close { handle: d.handle()? },
-            6 | 44 => Self::OpenPolicy, // for whom and to do what does not matter: each call is judged by itself
+            // The access asked for is ignored: each call is checked by itself.
+            6 | 44 => Self::OpenPolicy,
             7 | 46 => Self::QueryInformationPolicy { handle: d.handle()?, class: d.u16()? },
             11 => Self::EnumerateAccounts { handle: d.handle()? },
             14 => Self::LookupNames(LookUpNames::decode(Dialect::First, true, d)?),

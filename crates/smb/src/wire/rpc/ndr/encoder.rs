@@ -67,7 +67,8 @@ impl Encoder {
 
     /// A unique pointer with a target, which the caller writes in its place.
     pub fn pointer(&mut self) {
-        let referent = 0x0002_0000 + 4 * self.pointers; // any number but 0 that is not used twice
+        // Any number except 0 that is used only once.
+        let referent = 0x0002_0000 + 4 * self.pointers;
         self.pointers += 1;
         self.u32(referent);
     }

@@ -118,7 +118,8 @@ impl BindAck {
             w.put(self.address.as_bytes());
             w.u8(0);
         }
-        let written = w.len() - start; // the header before it is 16 bytes, so that this alignment is the message's
+        // The header before it is 16 bytes, so the message has the same alignment.
+        let written = w.len() - start;
         w.zeros(written.next_multiple_of(4) - written);
         w.u8(self.results.len() as u8);
         w.zeros(3);

@@ -48,7 +48,7 @@ impl Share {
     }
 
     fn encode_use(&self, level: u32, e: &mut Encoder) {
-        e.u32(0); // permissions: only of servers whose shares have passwords
+        e.u32(0); // permissions: only servers with passwords on shares use them
         e.u32(self.max_uses);
         e.u32(self.uses);
         e.string(&self.path);
