@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use lock::{RwLock, rank};
 use vfs::state::ClientId;
 
-/// Clients remembered at a time. They come with an address that they cannot forge on a connection.
+/// The most clients that are remembered. On a connection a client cannot forge its address.
 const REMEMBERED: usize = 65_536;
 
-/// Each client machine as the tree knows it, by its address: version 3 has no other name for a client.
+/// The id of each client in the tree, by its address: version 3 has no other name for a client.
 #[derive(Default)]
 pub(crate) struct Clients {
     known: RwLock<HashMap<IpAddr, ClientId>, rank::NfsClients>,
@@ -21,7 +21,9 @@ impl Clients {
         }
         let mut known = self.known.write();
         if known.len() >= REMEMBERED {
-            known.clear(); // whoever holds locks is known to them by number and gets a new one: a full table is an attack
+            // A client that holds locks keeps its old id in them and gets a new id: a full table is
+            // an attack.
+            known.clear();
         }
         *known.entry(address).or_insert_with(ClientId::unused)
     }

@@ -16,11 +16,12 @@ use super::{Origin, Service, rpc};
 
 /// The longest datagram that UDP carries over IPv4.
 pub const MAX_DATAGRAM: usize = 65_507;
-/// Calls of one socket that may be in flight at once. A call that finds no room is dropped: it comes again.
+/// The most calls of one socket in flight. The server drops further calls, and the client repeats
+/// them.
 const IN_THE_MAKING: usize = 256;
-/// Calls of one socket that have a thread at a time.
+/// The most threads that calls of one socket use at a time.
 const THREADS: usize = 16;
-/// A socket that fails is asked again after this.
+/// The pause before a failed socket is read again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves one UDP socket with every program, until `shutdown` becomes true.
@@ -47,8 +48,8 @@ pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutd
     }
 }
 
-/// Answers one call, on a thread that may wait for a disk: nothing watches over datagrams as over connections, and they
-/// are for old clients, not for speed.
+/// Answers one call on a thread that may wait for a disk. Datagrams have no watchdog as connections
+/// have: only old clients use them, and not for speed.
 fn serve(
     service: &Arc<Service>,
     socket: &Arc<UdpSocket>,
@@ -71,7 +72,7 @@ fn serve(
     });
 }
 
-/// Sends a reply, if there is one. A caller that does not hear it asks again.
+/// Sends a reply, if there is one. A client that does not receive it repeats the call.
 async fn send(socket: &UdpSocket, to: SocketAddr, xid: u32, reply: Option<Reply>) {
     let Some(reply) = reply else { return };
     let bytes = match reply.into_bytes() {

@@ -1,4 +1,5 @@
-//! Which folders are offered to whom, and as whom a caller acts there.
+//! The exported folders, the clients that may use each of them, and the user that a caller acts as
+//! there.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,40 +13,40 @@ use super::Origin;
 /// A port that only the superuser of a UNIX client may use.
 const RESERVED_PORTS: std::ops::Range<u16> = 1..1024;
 
-/// `(uid_t)-1`. The kernel takes it for "leave the id as it is", so a thread that switched to it would go on with the
-/// ids of the call before.
+/// `(uid_t)-1`. The kernel treats it as "leave the id as it is". A thread that switched to it would
+/// keep the ids of the previous call.
 const INVALID_ID: u32 = u32::MAX;
 
-/// Whose ids are replaced by the anonymous ones.
+/// The users whose ids are replaced by the anonymous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Squash {
-    /// Nobody's.
+    /// No user.
     None,
-    /// The superuser's.
+    /// The superuser.
     Root,
-    /// Everybody's.
+    /// All users.
     All,
 }
 
-/// What clients of one address range may do. The first rule that fits a client counts.
+/// What clients of one address range may do. The first rule that matches a client applies.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Which clients; `None` is everybody.
+    /// The clients of the rule. `None`: all clients.
     pub clients: Option<IpNet>,
-    /// May connect at all.
+    /// The clients may connect.
     pub allowed: bool,
-    /// May change something.
+    /// The clients may change files.
     pub writable: bool,
-    /// Whose ids are replaced.
+    /// The users whose ids are replaced.
     pub squash: Squash,
     /// The ids they are replaced by.
     pub anonymous: (u32, u32),
-    /// Must call from a port below 1024.
+    /// The clients must call from a port below 1024.
     pub reserved_port: bool,
 }
 
 impl Rule {
-    /// Everybody reads and writes; the superuser of a client is nobody here.
+    /// All clients may read and write. The superuser of a client acts as the anonymous user.
     pub fn everybody() -> Self {
         Self {
             clients: None,
@@ -61,7 +62,8 @@ impl Rule {
         self.clients.is_none_or(|clients| clients.contains(&address.to_canonical()))
     }
 
-    /// As whom a caller with these ids acts. [`INVALID_ID`] is no id: its owner is the anonymous user under every rule.
+    /// The user that a caller with these ids acts as. [`INVALID_ID`] is no id: a caller with it
+    /// acts as the anonymous user under every rule.
     pub(crate) fn caller(&self, uid: u32, gid: u32, groups: &[u32]) -> Caller {
         let (anonymous_uid, anonymous_gid) = self.anonymous;
         if self.squash == Squash::All || uid == INVALID_ID {
@@ -75,10 +77,10 @@ impl Rule {
     }
 }
 
-/// How an export is offered.
+/// The options of an export.
 #[derive(Debug, Clone)]
 pub struct ExportOptions {
-    /// Client rules, the first that fits counts; a client that none fits is refused.
+    /// The client rules. The first that matches applies. A client that no rule matches is refused.
     pub rules: Vec<Rule>,
     /// MKNOD may make devices.
     pub device_nodes: bool,
@@ -92,15 +94,15 @@ impl Default for ExportOptions {
     }
 }
 
-/// One share as NFS offers it, at the path `/name`.
+/// A share that NFS exports at the path `/name`.
 pub struct Export {
     /// The share's name.
     pub name: String,
-    /// The share's number in file handles: the same for ever, another for each share.
+    /// The share's number in file handles. It never changes, and each share has its own.
     pub tag: u32,
     /// Its files.
     pub volume: Arc<Volume>,
-    /// To whom, and how.
+    /// The clients and their rights.
     pub options: ExportOptions,
 }
 

@@ -1,4 +1,4 @@
-//! File handles: which share, which file, and a code that only this server can make.
+//! File handles: the share, the file, and a code that only this server can compute.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -30,14 +30,14 @@ impl HandleSecret {
     }
 }
 
-/// Which view of a file a handle is of.
+/// The view of a file that a handle refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     File,
     Sidecar,
 }
 
-/// What a handle says.
+/// The content of a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Named {
     pub(crate) tag: u32,
@@ -73,12 +73,12 @@ impl Named {
         Sealed { bytes, len }
     }
 
-    /// What a client's handle says: BADHANDLE for anything this server did not make.
+    /// The content of a client's handle. BADHANDLE for a handle that this server did not make.
     pub(crate) fn open(secret: &HandleSecret, handle: &[u8]) -> Result<Self, Status> {
         if handle.len() <= HEAD || handle[0] != VERSION || handle[1] > 1 || handle[2..4] != [0, 0] {
             return Err(Status::BADHANDLE);
         }
-        // The time this comparison takes tells nothing: one wrong guess in 2^64 is as good as another.
+        // The time of this comparison reveals nothing: all wrong guesses of the 64 bits are alike.
         if code(secret, handle).to_be_bytes() != handle[CODE] {
             return Err(Status::BADHANDLE);
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! stream.rs, datagram.rs ─► rpc.rs ─► replies.rs ─► v3/ · mount.rs · nlm/ · nsm.rs · portmap.rs ─► vfs
-//!                                      handle.rs and export.rs say which file, and who asks
+//!                                      handle.rs and export.rs find the file and the caller's user
 //! ```
 
 mod clients;
@@ -44,24 +44,25 @@ pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{MAX_RECORD, serve_stream};
 
-/// What the lock manager and the status monitor need beside files.
+/// What the lock manager and the status monitor need besides files.
 pub struct Company {
-    /// How other hosts are called.
+    /// How the server calls other hosts.
     pub network: Arc<dyn Network>,
-    /// Where the hosts that hold locks are kept for the next life of the server.
+    /// The table of hosts that hold locks. The server reads it after a restart.
     pub hosts: Arc<dyn HostTable>,
-    /// Which life of the server this is, counted up at each start.
+    /// The number of this run of the server, counted up at each start.
     pub epoch: u64,
-    /// How long clients may take back their locks after a restart before others may have them.
+    /// The grace period: how long after a restart clients may reclaim their locks before new locks
+    /// are granted.
     pub grace: Duration,
-    /// What clients call this host.
+    /// The name by which clients know this host.
     pub name: String,
     /// Logs mounts. The same for all protocols.
     pub login_guard: Arc<LoginGuard>,
 }
 
 impl Default for Company {
-    /// The host's network, and nothing remembered.
+    /// The host's network, and an empty table of hosts.
     fn default() -> Self {
         let hosts = Arc::new(InMemory::default());
         let grace = Duration::from_secs(45);
@@ -80,7 +81,7 @@ impl Default for Company {
 pub struct Service {
     exports: RwLock<Arc<Vec<Arc<Export>>>, rank::NfsExports>,
     secret: HandleSecret,
-    /// Differs at each start: a client that sees it change sends its uncommitted writes again.
+    /// Changes at each start. A client that sees a new value repeats its uncommitted writes.
     verifier: [u8; 8],
     replies: Replies,
     mounts: mount::Mounts,
@@ -93,13 +94,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these exports. `secret` makes file handles unforgeable and must be the same after a restart;
-    /// `started` must not be.
+    /// A service with these exports. `secret` makes file handles unforgeable and must be the same
+    /// after a restart. `started` must be different.
     pub fn new(exports: Vec<Export>, secret: HandleSecret, started: SystemTime) -> Arc<Self> {
         Self::in_company(exports, secret, started, Company::default())
     }
 
-    /// The same with locks that clients take back after a restart.
+    /// The same with locks that clients can reclaim after a restart.
     pub fn in_company(
         exports: Vec<Export>,
         secret: HandleSecret,
@@ -122,7 +123,7 @@ impl Service {
         })
     }
 
-    /// The exports now.
+    /// The present exports.
     pub fn exports(&self) -> Arc<Vec<Arc<Export>>> {
         self.exports.read().clone()
     }
@@ -136,12 +137,12 @@ impl Service {
         before.iter().filter(|export| !stays(export)).for_each(|export| self.locks.leave(export));
     }
 
-    /// Where the programs are served, as portmap tells it.
+    /// The addresses of the programs, as portmap reports them.
     pub fn places(&self) -> Places {
         *self.places.lock()
     }
 
-    /// Says where the programs are served, once the ports are known.
+    /// Sets the addresses of the programs, once the ports are known.
     pub fn set_places(&self, places: Places) {
         *self.places.lock() = places;
     }
@@ -150,7 +151,7 @@ impl Service {
         self.network.as_ref()
     }
 
-    /// The export of this name in any normal form, as a client that mounts `/name` gives it.
+    /// The export of this name, in any normal form. Clients mount it as `/name`.
     pub(crate) fn export_named(&self, name: &[u8]) -> Option<Arc<Export>> {
         let any_form = Folding { case_sensitive: true, normalisation_sensitive: false };
         let is_it = |export: &&Arc<Export>| folds_alike(export.name.as_bytes(), name, any_form);
@@ -162,7 +163,7 @@ impl Service {
     }
 }
 
-/// Where a call came from.
+/// The origin of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The client's address.

@@ -1,4 +1,4 @@
-//! MOUNT versions 1 to 3, RFC 1813 5 and RFC 1094 Appendix A: from a path to a first file handle.
+//! MOUNT versions 1 to 3, RFC 1813 5 and RFC 1094 Appendix A: the first file handle for a path.
 
 mod table;
 #[cfg(test)]
@@ -21,10 +21,11 @@ use crate::wire::xdr::{Encode, Opaque, Words, arguments, opaque_size};
 
 pub(super) use table::Mounts;
 
-/// The longest path that is decoded: far above MNTPATHLEN, so that a longer one is answered NAMETOOLONG.
+/// The longest path that is decoded. It is far above MNTPATHLEN, so that a longer path is answered
+/// NAMETOOLONG.
 type AnyPath<'a> = Opaque<'a, 0x1_0000>;
 
-/// Both of the flavours that are understood here, the better one first.
+/// The authentication flavours that the server supports, the better one first.
 const FLAVORS: [u32; 2] = [AuthFlavor::AUTH_SYS.0, AuthFlavor::AUTH_NONE.0];
 
 /// The most bytes of a list in a reply.
@@ -68,7 +69,8 @@ fn mnt(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// Writes who mounts what. NFS has no login: what a client says of its user is believed.
+/// Logs the client and the share of a mount. NFS has no login: the server trusts the client's user
+/// ids.
 fn log(call: &Call<'_>, event: Event<'_>) {
     let peer = SocketAddr::new(call.origin.address, call.origin.port);
     let (user, method) = match &call.identity {
@@ -79,14 +81,15 @@ fn log(call: &Call<'_>, event: Event<'_>) {
     call.service.login_guard.log.tell(&line, event, Instant::now());
 }
 
-/// MNT of versions 1 and 2 asks for a handle of NFSv2, which is not served.
+/// MNT of versions 1 and 2 asks for an NFSv2 handle, and the server has no NFSv2.
 fn refuse_old(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     call.arguments::<Request<'_>>()?;
     MountRes::<[u8; protocol::FHSIZE]>(Err(Status::ACCES)).encode(w);
     Ok(())
 }
 
-/// DUMP, RFC 1813 5.2.2: who has mounted what, as far as we were told.
+/// DUMP, RFC 1813 5.2.2: the clients and the paths that they mounted, as far as clients have
+/// reported it.
 fn dump(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     call.no_arguments()?;
     let mounts = call.service.mounts.all();
@@ -100,7 +103,7 @@ fn dump(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// UMNT, RFC 1813 5.2.3. Takes a line out of DUMP's list, no more: handles go on working.
+/// UMNT, RFC 1813 5.2.3. It only removes a line from DUMP's list. Handles stay valid.
 fn umnt(call: &Call<'_>, request: Request<'_>) {
     let path = walk::tidied(&request.path);
     log(call, Event::Ended { to: &path, after: None });
@@ -132,7 +135,7 @@ fn export(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// Who may mount it: address ranges, or nothing when everybody may.
+/// The clients that may mount it, as address ranges. Empty if all may.
 fn clients(export: &Arc<Export>) -> Vec<String> {
     let allowed: Vec<_> = export.options.rules.iter().filter(|rule| rule.allowed).collect();
     if allowed.iter().any(|rule| rule.clients.is_none()) {
@@ -141,7 +144,7 @@ fn clients(export: &Arc<Export>) -> Vec<String> {
     allowed.iter().filter_map(|rule| rule.clients).map(|clients| clients.to_string()).collect()
 }
 
-/// The first items, as many as a reply to this call can hold.
+/// The first items that fit in a reply to this call.
 fn fitting<T>(
     call: &Call<'_>,
     items: impl Iterator<Item = T>,

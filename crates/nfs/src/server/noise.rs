@@ -1,4 +1,5 @@
-//! Random bytes to every program: each call gets an answer of RPC, and none makes the server panic.
+//! Random bytes for every program: each call gets an RPC answer, and no call makes the server
+//! panic.
 
 use proptest::prelude::*;
 use wire::Reader;
@@ -18,7 +19,8 @@ const PROGRAMS: [(u32, u32); 8] = [
     (portmap::PROGRAM, 4),
 ];
 
-/// Arguments that look like some: words that are often small, so that lengths and enumerations make sense.
+/// Arguments that look real: words that are often small, so that lengths and enumerations are
+/// plausible.
 fn words() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![4 => 0u32..9, 1 => any::<u32>(), 1 => Just(u32::MAX)];
     prop::collection::vec(word, 0..40)
@@ -46,7 +48,7 @@ proptest! {
             let mut client = Client::new(&service());
             client.origin.datagram = datagram;
             if handle {
-                // A good handle first, as most procedures want it.
+                // A valid handle comes first, as most procedures expect one.
                 let root = client.mount("/share").await.unwrap();
                 let length = root.len() as u32;
                 arguments.splice(0..0, [&length.to_be_bytes()[..], &root].concat());

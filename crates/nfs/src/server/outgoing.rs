@@ -17,7 +17,7 @@ use crate::wire::xdr::{Decode, Encode, Opaque, Words, arguments as decoded};
 
 pub use sockets::Sockets;
 
-/// Where a program is called.
+/// The address at which a program is called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// By datagrams.
@@ -28,27 +28,27 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
-/// What comes back, in time.
+/// The reply, or an error after the timeout.
 pub type Exchanged<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
 
-/// How calls leave this host. [`Sockets`] is the real one.
+/// How calls leave this host. [`Sockets`] uses the network.
 pub trait Network: Send + Sync + 'static {
-    /// Sends a message, without a record mark, and gives the reply that begins with the same four bytes. It repeats a
-    /// datagram as it sees fit, and gives up after a few seconds.
+    /// Sends a message, without a record mark, and returns the reply that begins with the same four
+    /// bytes. The implementation repeats datagrams, and gives up after a few seconds.
     fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a>;
 
-    /// The address of this host that `peer` would see it by.
+    /// The address of this host that `peer` sees.
     fn address_towards(&self, peer: IpAddr) -> Option<IpAddr>;
 }
 
 /// Why a call has no result.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// Nobody answered.
+    /// There was no answer.
     Unanswered(io::Error),
     /// The call was not accepted.
     Refused(Outcome),
-    /// The answer makes no sense.
+    /// The answer cannot be decoded.
     Malformed,
 }
 
@@ -66,12 +66,12 @@ impl fmt::Display for Failed {
 pub(super) struct Results(Vec<u8>);
 
 impl Results {
-    /// They as one value.
+    /// The results as one value.
     pub(super) fn value<'a, T: Decode<'a>>(&'a self) -> Result<T, Failed> {
         decoded(&mut Reader::new(&self.0)).map_err(|_| Failed::Malformed)
     }
 
-    /// They as `read` has it.
+    /// The results as decoded by `read`.
     pub(super) fn read<'a, T>(
         &'a self,
         read: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
@@ -107,7 +107,7 @@ fn ourselves() -> AuthSys<'static> {
     AuthSys { stamp: 0, machine_name: Opaque::new(b"fourfold"), uid: 0, gid: 0, gids: Words::new(&[]) }
 }
 
-/// Begins anywhere, so that the calls of one life of the server do not look like those of the last.
+/// Begins at a random number, so that calls of this run do not look like calls of the previous one.
 fn next_xid() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut next = NEXT.load(Ordering::Relaxed);
@@ -115,7 +115,8 @@ fn next_xid() -> u32 {
         let mut bytes = [0; 4];
         getrandom::fill(&mut bytes).unwrap_or_default();
         next = u32::from_ne_bytes(bytes) | 1;
-        let _ = NEXT.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed); // somebody else's start is as good
+        // The start of another thread is as good.
+        let _ = NEXT.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
     }
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

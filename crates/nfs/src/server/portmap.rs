@@ -1,5 +1,5 @@
-//! Portmap version 2 and rpcbind versions 3 and 4, RFC 1833: where our own programs are. Nobody else's are registered
-//! here, and no calls are forwarded.
+//! Portmap version 2 and rpcbind versions 3 and 4, RFC 1833. They report only the programs of this
+//! server. Other servers cannot register here, and calls are not forwarded.
 
 mod register;
 #[cfg(test)]
@@ -20,15 +20,15 @@ use crate::wire::{mount, nlm, nsm, portmap, v3};
 pub(super) use register::port_of;
 pub use register::{Other, Portmap, announce, withdraw};
 
-/// Where every portmapper is.
+/// The port of every portmapper.
 pub(super) const PORT: u16 = portmap::PORT;
-/// Whom rpcbind names as the owner of our registrations.
+/// The owner of our registrations that rpcbind shows.
 const OWNER: &[u8] = b"fourfold";
 
-/// A program that others can find: number, lowest and highest version.
+/// A program in the list: number, lowest and highest version.
 type Program = (u32, u32, u32);
 
-/// All that are served beside portmap itself.
+/// All served programs besides portmap itself.
 const PROGRAMS: [Program; 4] = [
     (v3::PROGRAM, 3, 3),
     (mount::PROGRAM, mount::VERSIONS.0, mount::VERSIONS.1),
@@ -37,14 +37,14 @@ const PROGRAMS: [Program; 4] = [
 ];
 const PORTMAP: Program = (portmap::PROGRAM, portmap::VERSIONS.0, portmap::VERSIONS.1);
 
-/// Where the programs are served, as portmap tells it.
+/// The addresses of the programs, as portmap reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Places {
-    /// The port of every program; 0 while there is none.
+    /// The port of every program. 0 while there is none.
     pub programs: u16,
-    /// The port of portmap, if it is served by us.
+    /// The port of portmap, if this server serves it.
     pub portmap: Option<u16>,
-    /// Datagrams are served there too.
+    /// Datagrams are served on these ports, too.
     pub udp: bool,
     /// IPv4 is served.
     pub ipv4: bool,
@@ -120,7 +120,8 @@ fn portmap_v2(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
         Procedure::GETPORT => {
             let asked: Mapping = call.arguments()?;
             let served = places.netids().any(|netid| !netid.ipv6 && netid.protocol == asked.protocol);
-            // Of any version: whoever asks for one that is not spoken learns from the program which ones are.
+            // The version is ignored: a client that asks for an unsupported one learns from the
+            // program which ones it has.
             let port = if served { places.port(asked.program) } else { None };
             u32::from(port.unwrap_or(0)).encode(w);
         }
@@ -189,7 +190,7 @@ fn dump(places: Places, w: &mut Writer) {
     );
 }
 
-/// The universal address of a program as this caller reaches it; empty when there is none.
+/// The universal address of a program for this caller. Empty if there is none.
 fn put_address(call: &Call<'_>, asked: &Rpcb<'_>, w: &mut Writer) {
     let address = address(call, asked).map(|address| UniversalAddress(address).to_string());
     Text::new(address.unwrap_or_default().as_bytes()).encode(w);
@@ -198,7 +199,8 @@ fn put_address(call: &Call<'_>, asked: &Rpcb<'_>, w: &mut Writer) {
 fn address(call: &Call<'_>, asked: &Rpcb<'_>) -> Option<SocketAddr> {
     let (places, peer) = (call.service.places(), call.origin.address);
     let netid = match &*asked.netid {
-        // Version 4 infers it from the transport of the call; a caller that says something else means that.
+        // Version 4 infers it from the transport of the call. An explicit transport takes
+        // precedence.
         b"" => transport(call),
         name => NETIDS.into_iter().find(|netid| netid.name.as_bytes() == name)?,
     };

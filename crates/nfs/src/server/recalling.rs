@@ -1,4 +1,4 @@
-//! Waiting for leases that other clients give back.
+//! Waits until other clients give back leases.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! The reply cache. A client that hears nothing sends its call again; one that must not be done twice (a REMOVE that
-//! would now fail) gets the first reply again. Juszczak, "Improving the Performance and Correctness of an NFS Server".
+//! The reply cache. A client that gets no answer repeats its call. If a call must not be executed
+//! twice (a second REMOVE would fail), the client gets the first reply again. Juszczak, "Improving
+//! the Performance and Correctness of an NFS Server".
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,20 +12,20 @@ use super::rpc::Call;
 use crate::wire::nlm;
 use crate::wire::v3::{self, Procedure};
 
-/// Replies kept, over all clients.
+/// The most replies that are kept, for all clients.
 const KEPT: usize = 16_384;
-/// A reply longer than this is not kept (none of the procedures concerned has one).
+/// A longer reply is not kept. None of these procedures has one.
 const LONGEST: usize = 4_096;
 const SHARDS: usize = 16;
 
-/// What makes two calls the same call.
+/// Two calls with the same key are the same call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     client: IpAddr,
     xid: u32,
     program: u32,
     procedure: u32,
-    /// Of the arguments and the credential: an xid alone may come round again.
+    /// A hash of the arguments and the credential, because clients reuse an xid.
     digest: u64,
 }
 
@@ -34,23 +35,23 @@ struct Shard {
     order: VecDeque<Key>,
 }
 
-/// Replies of calls that must not be done twice.
+/// Replies to calls that must not be executed twice.
 #[derive(Default)]
 pub(crate) struct Replies {
     shards: [Mutex<Shard, rank::NfsReplies>; SHARDS],
 }
 
-/// What is known of a call.
+/// The state of a call.
 pub(crate) enum Begun<'a> {
-    /// Never seen: do it, then [`Entry::finish`].
+    /// It is new. The caller executes it, then calls [`Entry::finish`].
     New(Entry<'a>),
-    /// Done: this was the reply.
+    /// It was executed. This was the reply.
     Known(Vec<u8>),
-    /// Being done.
+    /// It is being executed.
     Running,
 }
 
-/// A call being done. Dropped unfinished, it is forgotten.
+/// A call that is being executed. Dropping it unfinished forgets the call.
 pub(crate) struct Entry<'a> {
     shard: &'a Mutex<Shard, rank::NfsReplies>,
     key: Key,
@@ -58,7 +59,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Replies {
-    /// The key of a call that must not be done twice; `None` for any other.
+    /// The key of a call that must not be executed twice. `None` for any other.
     pub(crate) fn key_of(&self, call: &Call<'_>) -> Option<Key> {
         let header = &call.header;
         must_not_repeat(header.program, header.procedure).then(|| {
@@ -122,7 +123,7 @@ fn must_not_repeat(program: u32, procedure: u32) -> bool {
     }
 }
 
-/// A LOCK that comes again after its UNLOCK would lock for ever.
+/// A LOCK that is repeated after its UNLOCK would lock for ever.
 fn locks(procedure: nlm::Procedure) -> bool {
     use nlm::Procedure;
     matches!(

@@ -1,4 +1,4 @@
-//! One call, RFC 5531: which program, who asks, what is answered when it is no call that we know.
+//! One call, RFC 5531: its program, its caller, and the answer to an invalid call.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use crate::wire::rpc::{
 };
 use crate::wire::xdr::{Decode, Encode, arguments, padding};
 
-/// Who calls, as the call says.
+/// The caller's ids, as the call states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) uid: u32,
@@ -25,13 +25,13 @@ pub(crate) struct Identity {
     pub(crate) nobody: bool,
 }
 
-/// A call on its way through a program.
+/// A call that a program executes.
 pub(crate) struct Call<'a> {
     pub(crate) service: &'a Arc<Service>,
     pub(crate) origin: Origin,
-    /// What the client may make the server hold.
+    /// The memory that the client's requests may use.
     pub(crate) memory: &'a Arc<Allowance>,
-    /// The most bytes of a listing, by the memory that was reserved for it.
+    /// The most bytes of a listing, limited by the reserved memory.
     pub(crate) room: usize,
     pub(crate) identity: Identity,
     pub(crate) header: CallHeader<'a>,
@@ -44,7 +44,7 @@ pub(crate) struct Call<'a> {
     pub(crate) concerns: OnceLock<Arc<Export>>,
 }
 
-/// What a program made of a call: results in the writer, and perhaps data after them.
+/// A program's results: bytes in the writer, and optionally data after them.
 pub(crate) type Answered = Result<Option<Payload>, Outcome>;
 
 impl<'a> Call<'a> {
@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
         arguments(&mut Reader::new(self.arguments)).map_err(|_| Outcome::GarbageArgs)
     }
 
-    /// As whom the caller acts on an export with this rule.
+    /// The user that the caller acts as on an export with this rule.
     pub(crate) fn caller(&self, rule: &Rule) -> Caller {
         let who = &self.identity;
         if who.nobody {
@@ -76,7 +76,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Answers one message. `None`: it gets no answer (it is a reply, or nothing that has a transaction id).
+/// Answers one message. `None` if the message gets no answer: it is a reply, or has no transaction
+/// id.
 pub(crate) async fn answer(
     service: Arc<Service>,
     origin: Origin,
@@ -112,8 +113,8 @@ pub(crate) async fn answer(
     Some(Reply { reserved, ..finish(writer, payload, origin) })
 }
 
-/// Memory for the reply. `None` when the connection has ended meanwhile. Replies that go by datagram leave at once, and few of
-/// them are made at a time.
+/// Reserves memory for the reply. `None` if the connection has ended in the meantime. Replies by
+/// datagram need none: they leave at once, and only few are made at a time.
 async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
     match call.header.program {
         crate::wire::v3::PROGRAM if !call.origin.datagram => v3::reserved(call).await,
@@ -121,7 +122,7 @@ async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
     }
 }
 
-/// The reply kept from the first time this call came, or a new one.
+/// The reply kept from the first time that this call came, or a new one.
 async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
     let Some(key) = call.service.replies.key_of(call) else { return Some(run(call).await) };
     match call.service.replies.begin(key) {
@@ -131,7 +132,7 @@ async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
             Some((writer, payload))
         }
         super::replies::Begun::Known(reply) => Some((Writer::onto(reply), None)),
-        // The first one is still being worked on: its reply answers both.
+        // The first call is still being executed: its reply answers both.
         super::replies::Begun::Running => None,
     }
 }
@@ -194,7 +195,7 @@ fn identify(header: &CallHeader<'_>) -> Result<Identity, AuthStat> {
     }
 }
 
-/// A reply that has a head and no results yet, behind room for a record mark.
+/// A reply with a head but no results yet, after room for a record mark.
 fn empty(xid: u32) -> Writer {
     let mut writer = Writer::onto(Vec::with_capacity(256));
     writer.zeros(RecordMark::SIZE);
@@ -202,7 +203,7 @@ fn empty(xid: u32) -> Writer {
     writer
 }
 
-/// The reply, without a record mark, to a call whose real one cannot be sent.
+/// The reply, without a record mark, to a call whose real reply cannot be sent.
 pub(super) fn failure(xid: u32) -> Vec<u8> {
     refusal(xid, Outcome::SystemErr).into_bytes().split_off(RecordMark::SIZE)
 }

@@ -2,7 +2,7 @@ use vfs::Error;
 
 use crate::wire::v3::types::Status;
 
-/// A fact of the tree as the status of RFC 1813 2.6 that says it best.
+/// The status of RFC 1813 2.6 that describes a tree error best.
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
         match error {
@@ -13,7 +13,7 @@ impl From<Error> for Status {
             Error::IsLink => Self::INVAL,
             Error::NotLink => Self::INVAL,
             Error::NotEmpty => Self::NOTEMPTY,
-            // As UNIX says it of a file with such a flag.
+            // UNIX has this status for a file with such a flag.
             Error::NotPermitted | Error::Locked => Self::PERM,
             Error::AccessDenied => Self::ACCES,
             Error::ReadOnly => Self::ROFS,
@@ -26,13 +26,13 @@ impl From<Error> for Status {
             Error::CrossVolume => Self::XDEV,
             Error::TooManyLinks => Self::MLINK,
             Error::Stale => Self::STALE,
-            // The client waits and asks again: what stands in the way is expected to go.
+            // The client waits and repeats the call: the obstacle is expected to go.
             Error::Busy => Self::JUKEBOX,
             Error::NotSupported => Self::NOTSUPP,
             Error::WouldBlock => Self::JUKEBOX,
             Error::RangeLocked => Self::JUKEBOX,
             Error::ShareConflict => Self::ACCES,
-            // It may take long, so waiting is no answer; and it is not gone yet.
+            // The removal may take long, so the client should not wait, and the file still exists.
             Error::BeingRemoved => Self::ACCES,
             Error::LeaseRecall(_) => Self::JUKEBOX,
             Error::NoSuchAttribute => Self::NOENT,

@@ -1,4 +1,5 @@
-//! Clients for session tests: they encode calls, hand them to [`rpc::answer`], and take the reply apart. No sockets.
+//! Clients for session tests. They encode calls, pass them to [`rpc::answer`], and decode the
+//! reply. There are no sockets.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(crate) const SHARE: &str = "share";
 /// Its tag.
 pub(crate) const TAG: u32 = 1;
 
-/// A service with one empty share in memory, whose root everybody may write to.
+/// A service with one empty share in memory. All users may write to its root.
 pub(crate) fn service() -> Arc<Service> {
     service_with(vec![export(SHARE, TAG, ExportOptions::default())])
 }
@@ -42,12 +43,12 @@ pub(crate) fn export(name: &str, tag: u32, options: ExportOptions) -> Export {
     Export { name: name.into(), tag, volume, options }
 }
 
-/// Somebody who acts on the tree without a protocol.
+/// An actor that uses the tree without a protocol.
 pub(crate) fn actor(caller: &Caller) -> Actor {
     Actor::new(caller.clone(), Party::client(ClientId::unused()))
 }
 
-/// Somebody who calls.
+/// A caller.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) service: Arc<Service>,
@@ -64,7 +65,7 @@ pub(crate) struct Answered {
 }
 
 impl Answered {
-    /// The results as one value, nothing left over.
+    /// The results as one value, without bytes left over.
     pub(crate) fn value<'a, T: Decode<'a>>(&'a self) -> T {
         assert_eq!(self.outcome, Outcome::Success);
         arguments(&mut Reader::new(&self.results)).expect("results of this type")
@@ -155,7 +156,7 @@ impl Client {
         Some(Answered { outcome: head.outcome, results: reader.rest().to_vec() })
     }
 
-    /// Hands over one message; gives the reply without its record mark.
+    /// Passes one message to the server. Returns the reply without its record mark.
     pub(crate) async fn send(&self, message: Bytes) -> Option<Vec<u8>> {
         let reply =
             rpc::answer(self.service.clone(), self.origin, Arc::default(), message, InFlight::default())
@@ -188,10 +189,10 @@ pub(crate) struct Outgoing {
     pub(crate) arguments: Vec<u8>,
 }
 
-/// What answers the server's own calls: the results, or nobody.
+/// The results of the server's own calls. `None`: no answer.
 type Answers = Box<dyn Fn(&Outgoing) -> Option<Vec<u8>> + Send + Sync>;
 
-/// A network that is a function. Nobody answering takes no time.
+/// A network that is a function. A missing answer takes no time.
 pub(crate) struct Fake {
     answers: Answers,
     calls: Mutex<Vec<Outgoing>>,
@@ -202,7 +203,7 @@ impl Fake {
         Arc::new(Self { answers: Box::new(answers), calls: Mutex::default() })
     }
 
-    /// Nobody is there.
+    /// A network on which no host answers.
     pub(crate) fn silent() -> Arc<Self> {
         Self::new(|_| None)
     }
@@ -236,7 +237,7 @@ impl Network for Fake {
     }
 }
 
-/// What a value is on the wire.
+/// The encoding of a value.
 pub(crate) fn encoded(value: &impl Encode) -> Vec<u8> {
     let mut w = Writer::new();
     value.encode(&mut w);

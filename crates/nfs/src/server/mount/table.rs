@@ -3,10 +3,11 @@ use std::net::IpAddr;
 
 use lock::{Mutex, rank};
 
-/// The most mounts remembered; the oldest is forgotten first.
+/// The most mounts remembered. The oldest is forgotten first.
 const REMEMBERED: usize = 1024;
 
-/// Who has mounted what: for people to look at. RFC 1813 5.2.2 says why it can never be exact: clients crash.
+/// The mounts of clients, for users to look at. The table is never exact, because clients crash:
+/// RFC 1813 5.2.2.
 #[derive(Default)]
 pub(in crate::server) struct Mounts {
     mounts: Mutex<VecDeque<(IpAddr, String)>, rank::Mounts>,

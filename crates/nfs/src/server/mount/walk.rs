@@ -1,4 +1,5 @@
-//! From a path to the folder it names: the share, then down, never through a link and never up.
+//! Finds the folder that a path names: the share, then downwards. It follows no links and never
+//! goes up.
 
 use vfs::{Error, Kind};
 
@@ -30,14 +31,16 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed), Sta
     Ok((tidied(path), named.seal(&call.service.secret)))
 }
 
-/// A path as DUMP shows it: one slash before each name. What is no UTF-8 is shown as a replacement character.
+/// A path as DUMP shows it: one slash before each name. Bytes that are not UTF-8 become replacement
+/// characters.
 pub(super) fn tidied(path: &[u8]) -> String {
     let mut tidied = String::new();
     for name in components(path) {
         tidied.push('/');
         tidied.push_str(&String::from_utf8_lossy(name));
     }
-    tidied.truncate(tidied.floor_char_boundary(protocol::PATH_LIMIT)); // replacements are longer than what they replace
+    // Replacement characters are longer than the bytes that they replace.
+    tidied.truncate(tidied.floor_char_boundary(protocol::PATH_LIMIT));
     tidied
 }
 
@@ -55,7 +58,7 @@ fn checked(name: &[u8]) -> Result<&[u8], Status> {
     }
 }
 
-/// A fact of the tree as the status of RFC 1813 5.1.5 that says it best.
+/// The status of RFC 1813 5.1.5 that describes a tree error best.
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
         match error {
@@ -68,7 +71,7 @@ impl From<Error> for Status {
             Error::InvalidName | Error::Invalid => Self::INVAL,
             Error::NotSupported => Self::NOTSUPP,
             Error::Io => Self::IO,
-            // Looking up a folder meets none of these.
+            // Looking up a folder causes none of these.
             Error::Exists
             | Error::IsFolder
             | Error::NotLink

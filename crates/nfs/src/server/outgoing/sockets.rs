@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use super::{Endpoint, Exchanged, Network};
 use crate::wire::rpc::RecordMark;
 
-/// How long each datagram waits for its reply before the next is sent.
+/// How long each datagram waits for its reply before it is sent again.
 const PATIENCE: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
-/// How long a connection takes at most, for all of connecting, asking and answering.
+/// The longest time of a connection, including connecting, asking and answering.
 const WHOLE: Duration = Duration::from_secs(5);
-/// No reply that we ask for is longer.
+/// The longest reply that is accepted.
 const LONGEST: usize = 64 * 1024;
-/// rpcbind and some lock managers believe only calls from ports that need privilege.
+/// rpcbind and some lock managers trust only calls from privileged ports.
 const RESERVED: std::ops::RangeInclusive<u16> = 900..=1023;
 const RESERVED_TRIES: usize = 8;
 
@@ -36,7 +36,7 @@ impl Network for Sockets {
         })
     }
 
-    /// Asks the routing table, by a socket that sends nothing.
+    /// Asks the routing table with a socket that sends nothing.
     fn address_towards(&self, peer: IpAddr) -> Option<IpAddr> {
         let socket = std::net::UdpSocket::bind(SocketAddr::new(any(peer), 0)).ok()?;
         socket.connect(SocketAddr::new(peer, super::super::portmap::PORT)).ok()?;
@@ -50,7 +50,7 @@ async fn in_time(exchange: impl Future<Output = io::Result<Vec<u8>>>) -> io::Res
 
 async fn by_datagram(to: SocketAddr, message: &[u8]) -> io::Result<Vec<u8>> {
     let socket = datagrams(to.ip()).await?;
-    socket.connect(to).await?; // from here on, only what comes from there is received
+    socket.connect(to).await?; // from here on the socket receives only from that address
     for patience in PATIENCE {
         socket.send(message).await?;
         if let Ok(reply) = timeout(patience, reply_to(message, &socket)).await {
@@ -73,7 +73,8 @@ async fn reply_to(message: &[u8], socket: &UdpSocket) -> io::Result<Vec<u8>> {
 
 /// One record out, one record in.
 async fn over(mut stream: impl AsyncRead + AsyncWrite + Unpin, message: &[u8]) -> io::Result<Vec<u8>> {
-    let mark = RecordMark { last: true, len: message.len() as u32 }; // what we send is short
+    // Messages of this server are short.
+    let mark = RecordMark { last: true, len: message.len() as u32 };
     stream.write_all(&[&mark.to_bytes()[..], message].concat()).await?;
     let mut reply = Vec::new();
     loop {
@@ -112,7 +113,8 @@ async fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     TcpStream::connect(to).await
 }
 
-/// A few reserved ports, not always the same. Who may not use them is told so at the first.
+/// A few reserved ports, in varying order. A process without the privilege gets an error for the
+/// first one.
 fn reserved_ports() -> impl Iterator<Item = u16> {
     let mut bytes = [0; 2 * RESERVED_TRIES];
     getrandom::fill(&mut bytes).unwrap_or_default();

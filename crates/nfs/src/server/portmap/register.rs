@@ -1,4 +1,4 @@
-//! Being found through the rpcbind that already runs on this host.
+//! Registers the programs with the rpcbind that runs on this host.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,41 +11,42 @@ use crate::server::outgoing::{self, Endpoint, Failed, Network};
 use crate::wire::portmap::{self, Mapping, Procedure, Rpcb, RpcbProcedure};
 use crate::wire::{mount, nlm, nsm, v3};
 
-/// Where rpcbind takes registrations from users without privilege, too.
+/// The sockets at which rpcbind accepts registrations from users without privilege.
 const SOCKETS: [&str; 2] = ["/run/rpcbind.sock", "/var/run/rpcbind.sock"];
 
 /// How clients find the programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Portmap {
-    /// Through the rpcbind of this host, which knows them now, but for those that another server has there.
+    /// Through this host's rpcbind. It has all our programs, except those that another server has
+    /// registered.
     Registered {
-        /// What another server has.
+        /// Programs that another server has registered.
         others: Vec<Other>,
     },
-    /// Through ours.
+    /// Through this server's own portmap.
     Served(SocketAddr),
-    /// Not at all, and why: they must be told the port.
+    /// Not at all, with the reason. Clients must be given the port.
     Off(String),
 }
 
-/// A program of another server that this host's rpcbind names, and that answers.
+/// A program of another server. This host's rpcbind reports it, and it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Other {
     /// The program's number.
     pub program: u32,
     /// Its version.
     pub version: u32,
-    /// Where it answers.
+    /// The port at which it answers.
     pub port: u16,
 }
 
 impl Portmap {
-    /// Whether kernels find our lock service: they ask port 111 and no other.
+    /// Whether kernels find our lock service: they ask port 111 only.
     pub fn finds_locks(&self) -> bool {
         self.finds(&[nlm::PROGRAM])
     }
 
-    /// Whether clients that are told no port find our files: they ask port 111, too.
+    /// Whether clients that are given no port find our files: they ask port 111, too.
     pub fn finds_files(&self) -> bool {
         self.finds(&[v3::PROGRAM, mount::PROGRAM])
     }
@@ -74,7 +75,8 @@ impl fmt::Display for Other {
     }
 }
 
-/// Registers the programs with a running rpcbind; when there is none, asks `serve` to open ours.
+/// Registers the programs with a running rpcbind. If there is none, asks `serve` to open our own
+/// portmap.
 pub async fn announce(service: &Arc<Service>, serve: impl FnOnce() -> Result<SocketAddr, String>) -> Portmap {
     match running(service.network()).await {
         Some(rpcbind) => match rpcbind.register(service).await {
@@ -92,7 +94,7 @@ pub async fn announce(service: &Arc<Service>, serve: impl FnOnce() -> Result<Soc
     }
 }
 
-/// Takes back what [`announce`] registered.
+/// Removes the registrations of [`announce`].
 pub async fn withdraw(service: &Arc<Service>) {
     if service.places().portmap.is_none()
         && let Some(rpcbind) = running(service.network()).await
@@ -107,11 +109,11 @@ struct Rpcbind<'a> {
     at: Endpoint,
 }
 
-/// The first way to rpcbind that answers.
+/// The first address at which rpcbind answers.
 async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
     let here = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT);
     let sockets = SOCKETS.map(|path| Endpoint::Unix(PathBuf::from(path)));
-    // TCP, for UDP would wait long to be sure that nobody is there.
+    // TCP: over UDP it would take long to find out that no rpcbind runs.
     for at in sockets.into_iter().chain([Endpoint::Tcp(here)]) {
         let null = (portmap::PROGRAM, 2, Procedure::NULL.0);
         let rpcbind4 = (portmap::PROGRAM, 4, RpcbProcedure::NULL.0);
@@ -124,7 +126,8 @@ async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
 }
 
 impl Rpcbind<'_> {
-    /// Registers every program; gives what another server has. Fails when not one could be registered.
+    /// Registers every program. Returns the programs that another server has. Fails if no program
+    /// could be registered.
     async fn register(&self, service: &Arc<Service>) -> Result<Vec<Other>, Failed> {
         let (places, mut any, mut others) = (service.places(), Err(Failed::Malformed), Vec::<Other>::new());
         for (program, low, high) in PROGRAMS {
@@ -160,7 +163,8 @@ impl Rpcbind<'_> {
         }
     }
 
-    /// Registers one; takes the place of a server that is gone, not of one that answers. Gives the port of that one.
+    /// Registers one program. It replaces the entry of a server that does not answer any more. If
+    /// the server answers, its port is returned.
     async fn set(&self, program: u32, version: u32, netid: Netid, port: u16) -> Result<Option<u16>, Failed> {
         if self.change(true, program, version, netid, port).await? {
             return Ok(None);
@@ -185,7 +189,7 @@ impl Rpcbind<'_> {
         outgoing::call(self.network, &at, (program, version, 0), &()).await.is_ok()
     }
 
-    /// SET or UNSET, in the version that the way to rpcbind suits.
+    /// SET or UNSET, in the version that this address of rpcbind supports.
     async fn change(
         &self,
         set: bool,
@@ -202,7 +206,7 @@ impl Rpcbind<'_> {
             return self.call(4, procedure.0, &rpcb).await?.value();
         }
         if netid.ipv6 {
-            return Ok(true); // version 2 knows no IPv6
+            return Ok(true); // version 2 does not support IPv6
         }
         let mapping = Mapping { program, version, protocol: netid.protocol, port: port.into() };
         let procedure = if set { Procedure::SET } else { Procedure::UNSET };
@@ -239,7 +243,7 @@ impl Rpcbind<'_> {
     }
 }
 
-/// Finds the port of a program at another host, by version 2 (what every portmapper speaks).
+/// The port of a program at another host, by version 2, which every portmapper supports.
 pub(in crate::server) async fn port_of(
     network: &dyn Network,
     host: std::net::IpAddr,

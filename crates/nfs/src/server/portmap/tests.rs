@@ -172,7 +172,8 @@ impl FakeRpcbind {
     }
 }
 
-/// A service whose host has this rpcbind. At `old`, nobody answers any more; everything else answers.
+/// A service on a host with this rpcbind. At port `dead` no server answers any more. All other
+/// ports answer.
 fn beside(rpcbind: &Arc<FakeRpcbind>, dead: u16) -> Arc<Service> {
     let rpcbind = rpcbind.clone();
     let network = Fake::new(move |call| match &call.to {
@@ -211,7 +212,7 @@ async fn replaces_who_is_gone_and_leaves_who_answers() {
     assert_eq!(rpcbind.registered.lock()[&gone], 2049);
     assert_eq!(rpcbind.registered.lock()[&there], 888);
     withdraw(&service).await;
-    assert_eq!(rpcbind.registered.lock().len(), 1); // not ours to take back
+    assert_eq!(rpcbind.registered.lock().len(), 1); // not a registration of this server
 }
 
 /// The kernel's lock service has a port for each transport, and answers on that transport alone.
