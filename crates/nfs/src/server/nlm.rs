@@ -8,8 +8,8 @@
 //!    └──────────── CANCEL ────────────┴──────────────┴─────────────────────────────┴─ UNLOCK ─┘
 //! ```
 //!
-//! A client is the address that it calls from. What it holds goes when it says that it has restarted (SM_NOTIFY,
-//! FREE_ALL). Locks are advisory: the owner's newest word on each byte counts.
+//! A client is the address that it calls from. Its locks are released when it reports a restart
+//! (SM_NOTIFY, FREE_ALL). Locks are advisory: an owner's last request decides on each byte.
 
 mod asked;
 mod blocked;
@@ -35,7 +35,8 @@ use crate::wire::nlm::{
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
 
-/// What the lock manager keeps: who locks, which files are kept alive by it, who waits, and share reservations.
+/// The lock manager's state: hosts that hold locks, files that it keeps alive, waiting requests,
+/// and share reservations.
 #[derive(Default)]
 pub(super) struct Locks {
     hosts: hosts::Hosts,
@@ -46,8 +47,8 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Releases all that a host held, because it has restarted; not twice for the same state of it. Answers whether
-    /// anything was known of the host.
+    /// Releases all that a host holds, because the host has restarted. A second notice of the same
+    /// state releases nothing. Returns whether the host was known.
     pub(super) fn restarted(&self, service: &Service, host: IpAddr, state: i32) -> bool {
         if !self.hosts.changed(host, state) {
             return false;
@@ -56,7 +57,7 @@ impl Locks {
         true
     }
 
-    /// Releases all that anybody holds.
+    /// Releases all that any host holds.
     pub(super) fn release_all(&self, service: &Service) {
         for host in self.hosts.all() {
             self.release(service, host);
@@ -90,13 +91,13 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
         Procedure::NULL => call.no_arguments()?,
         Procedure::FREE_ALL => free_all(call, &call.arguments()?),
         Procedure::GRANTED => {
-            // We wait for nobody's lock.
+            // This server waits for no lock of another server.
             let request: TestRequest<'_> = call.arguments()?;
             Res { cookie: request.cookie, stat: Stat::DENIED }.encode(w);
         }
         Procedure::GRANTED_RES => granted::answered(call, &call.arguments()?),
         Procedure::GRANTED_MSG => drop(call.arguments::<TestRequest<'_>>()?),
-        // Answers to messages that a server does not send.
+        // Answers to messages that this server never sends.
         Procedure::TEST_RES | Procedure::LOCK_RES | Procedure::CANCEL_RES | Procedure::UNLOCK_RES => {}
         procedure => match message::Pair::of(procedure) {
             Some(pair) => {
@@ -109,7 +110,7 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
     Ok(None)
 }
 
-/// The results of a procedure that comes both ways, or only as a call.
+/// The results of a procedure that exists as a call and as a message, or only as a call.
 async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<Vec<u8>, Outcome> {
     match procedure {
         Procedure::TEST => {

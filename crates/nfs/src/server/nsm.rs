@@ -1,5 +1,6 @@
-//! NSM version 1, X/Open XNFS "Network Status Monitor Protocol": who must be told when this server restarts, and whose
-//! locks go when a client does. It is the private monitor of our own lock manager: others' are not served.
+//! NSM version 1, X/Open XNFS "Network Status Monitor Protocol". It tells clients that this server
+//! has restarted, and releases the locks of clients that have restarted. It is the private monitor
+//! of this server's lock manager and serves no other lock manager.
 
 mod hosts;
 mod kept;
@@ -30,7 +31,7 @@ pub use recovery::notify_hosts;
 /// The status monitor of this server.
 pub(super) struct Monitor {
     watched: Watched,
-    /// The hosts that held locks when the last life of this server ended.
+    /// The hosts that held locks when the previous run of this server ended.
     former: Mutex<Vec<Host>, rank::NsmFormer>,
     grace: Mutex<Grace, rank::NsmGrace>,
     period: Duration,
@@ -39,7 +40,7 @@ pub(super) struct Monitor {
     name: Vec<u8>,
 }
 
-/// Until when only locks from before the restart are granted, and to whom.
+/// The end of the grace period, and the hosts that may reclaim locks in it.
 #[derive(Default)]
 struct Grace {
     until: Option<Instant>,
@@ -47,7 +48,7 @@ struct Grace {
 }
 
 impl Monitor {
-    /// Reads the table of hosts. The grace period begins now; without former hosts there is none.
+    /// Reads the table of hosts. The grace period begins now. Without former hosts there is none.
     pub(super) fn new(company: &Company) -> Self {
         let watched = Watched::new(company.hosts.clone());
         let former = watched.kept();
@@ -71,22 +72,24 @@ impl Monitor {
         *self.former.lock() = former;
     }
 
-    /// Whether the grace period lasts still.
+    /// Whether the grace period is still running.
     pub(super) fn in_grace(&self) -> bool {
         self.grace.lock().until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Whether this host may take back now what it held before the restart.
+    /// Whether this host may now reclaim the locks that it held before the restart.
     pub(super) fn may_reclaim(&self, host: IpAddr) -> bool {
         self.in_grace() && self.grace.lock().reclaimers.contains(&host)
     }
 
-    /// Sees to it that the host will be told when this server restarts; on the disk on return. Quick when it is already.
+    /// Makes sure that the host will be told when this server restarts. The entry is on the disk on
+    /// return. Quick if the entry exists already.
     pub(super) async fn watch(&self, host: IpAddr, name: &[u8]) -> Result<(), ()> {
         self.watched.watch(host, name).await
     }
 
-    /// This server's state: odd while it is up, another one in each life and after each simulated crash.
+    /// This server's state number. It is odd while the server is up. It changes with each run and
+    /// after each simulated crash.
     pub(super) fn state(&self) -> i32 {
         let (epoch, crashes) = (self.epoch % (1 << 22), self.crashes.load(Ordering::Relaxed) % (1 << 8));
         (epoch as i32) << 9 | (crashes as i32) << 1 | 1 // 31 bits
@@ -100,7 +103,7 @@ pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
         Procedure::NULL => call.no_arguments()?,
         Procedure::STAT => stat(call, &call.arguments()?).encode(w),
         Procedure::MON => {
-            // It would have to call back a lock manager of this host, and there is none but ours.
+            // The monitor would have to call another lock manager on this host. There is none.
             call.arguments::<MonRequest<'_>>()?;
             StatRes { res: Res::STAT_FAIL, state: call.service.monitor.state() }.encode(w);
         }
@@ -126,7 +129,7 @@ fn stat(call: &Call<'_>, request: &StatRequest<'_>) -> StatRes {
     StatRes { res: if known { Res::STAT_SUCC } else { Res::STAT_FAIL }, state: monitor.state() }
 }
 
-/// NOTIFY: the caller has restarted, and with it went all that held its locks.
+/// NOTIFY: the caller has restarted, so its processes and their locks are gone.
 fn notify(call: &Call<'_>, request: &NotifyRequest<'_>) {
     let host = call.origin.address;
     if call.service.locks.restarted(call.service, host, request.state) {
@@ -135,7 +138,8 @@ fn notify(call: &Call<'_>, request: &NotifyRequest<'_>) {
     }
 }
 
-/// SIMU_CRASH: releases every lock as a restart would, and lets clients take back theirs. For this host alone.
+/// SIMU_CRASH: releases every lock as a restart would, and lets clients reclaim their locks. Only
+/// this host may call it.
 fn simu_crash(call: &Call<'_>) -> Result<(), Outcome> {
     call.no_arguments()?;
     if !call.origin.address.is_loopback() {
@@ -153,7 +157,8 @@ fn simu_crash(call: &Call<'_>) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// Takes a host out of the table, in the background: until then it is only told once too often.
+/// Removes a host from the table in the background. If the server restarts before that, the host
+/// gets one unnecessary notice.
 fn forget(service: &Arc<Service>, host: IpAddr) {
     service.monitor.watched.let_go(host);
     let service = service.clone();

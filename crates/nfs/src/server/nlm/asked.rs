@@ -1,4 +1,4 @@
-//! What a request of NLM is about, in the tree's words.
+//! The file and the range of an NLM request, in the tree's types.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::server::recalling::LIMIT;
 use crate::wire::nlm;
 use crate::wire::v3::types::Status;
 
-/// What a handle names, and as whom the caller acts on it.
+/// The file of a handle, and the user that the caller acts as.
 pub(super) struct Subject {
     pub(super) export: Arc<Export>,
-    /// The file; of a Mac sidecar the file it belongs to.
+    /// The file. For a Mac sidecar: the file that the sidecar belongs to.
     pub(super) found: Found,
-    /// Which bytes of it.
+    /// The stream that the locks are on.
     pub(super) stream: Stream,
     pub(super) actor: Actor,
     writable: bool,
 }
 
 impl Subject {
-    /// The file of a handle. One that has lost its last name while somebody held it is still found. The client counts
-    /// as known from here on.
+    /// The file of a handle. A file that has lost its last name is still found while a client holds
+    /// locks in it. From here on the client counts as known.
     pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Stat> {
         let (service, origin) = (call.service, call.origin);
         let named = Named::open(&service.secret, handle)?;
@@ -44,7 +44,8 @@ impl Subject {
         Ok(Self { found, stream: stream(named.view), actor, writable, export })
     }
 
-    /// Whether the caller may do this to the file. An owner may have opened it before its mode changed.
+    /// Whether the caller has this access. The mode does not limit an owner: it may have opened the
+    /// file before its mode changed.
     pub(super) fn permit(&self, want: Access) -> Result<(), Stat> {
         if want.contains(Access::WRITE) && !self.writable {
             return Err(Stat::ROFS);
@@ -54,7 +55,7 @@ impl Subject {
         }
         match self.export.volume.access(&self.actor.caller, &self.found, want) {
             Ok(granted) if granted.contains(want) => Ok(()),
-            Ok(_) => Err(Stat::FAILED), // the protocol has no better word
+            Ok(_) => Err(Stat::FAILED), // the protocol has no more precise status
             Err(error) => Err(Status::from(error).into()),
         }
     }
@@ -83,12 +84,12 @@ impl Subject {
         recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)
     }
 
-    /// Keeps the file for as long as the client holds something in it: undone by [`Subject::settle`].
+    /// Keeps the file as long as the client holds a lock in it. Undone by [`Subject::settle`].
     pub(super) fn hold(&self, call: &Call<'_>) {
         call.service.locks.files.hold(self.export.tag, &self.found, self.client());
     }
 
-    /// Lets go of the file if its client holds nothing in it.
+    /// Releases the file if its client holds no lock in it.
     pub(super) fn settle(&self, call: &Call<'_>) {
         self.state().note_view(self.file(), self.export.volume.view());
         let holds = || self.state().concerns(self.file(), self.client());
@@ -107,8 +108,8 @@ fn found(call: &Call<'_>, export: &Export, named: &Named) -> Result<Found, Stat>
     }
 }
 
-/// A sidecar is locked beside its file, whether or not it is on the disk: macOS locks it whenever it looks at an
-/// attribute.
+/// A sidecar has locks of its own, whether or not it is on the disk: macOS locks it whenever it
+/// reads an attribute.
 fn stream(view: View) -> Stream {
     match view {
         View::File => Stream::Data,
@@ -116,7 +117,7 @@ fn stream(view: View) -> Stream {
     }
 }
 
-/// A range of a file, and who asks for it.
+/// A range of a file, and the owner of the requested lock.
 pub(super) struct Asked {
     pub(super) subject: Subject,
     pub(super) lock: Lock,
@@ -150,7 +151,7 @@ pub(super) fn owner(client: ClientId, svid: i32, owner: &[u8]) -> LockOwner {
     LockOwner::named(client, &[&svid.to_be_bytes()[..], owner].concat())
 }
 
-/// What [`owner`] was made of. An owner of another protocol has no such parts.
+/// The parts that [`owner`] joined. An owner of another protocol has no such parts.
 pub(super) fn svid_and_owner(owner: &LockOwner) -> (i32, &[u8]) {
     match owner.opaque.split_first_chunk() {
         Some((svid, name)) if owner.open.is_none() && name.len() <= nlm::NETOBJ_LIMIT => {
@@ -160,14 +161,14 @@ pub(super) fn svid_and_owner(owner: &LockOwner) -> (i32, &[u8]) {
     }
 }
 
-/// What NFSv3 says of a file, in the few words of nlm4_stats.
+/// The status of nlm4_stats for a status of NFSv3.
 impl From<Status> for Stat {
     fn from(status: Status) -> Self {
         match status {
             Status::STALE | Status::BADHANDLE => Self::STALE_FH,
             Status::ROFS => Self::ROFS,
             Status::FBIG => Self::FBIG,
-            // The client asks again after a while.
+            // The client repeats the request later.
             Status::JUKEBOX => Self::DENIED_GRACE_PERIOD,
             _ => Self::FAILED,
         }

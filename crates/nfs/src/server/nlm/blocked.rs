@@ -1,4 +1,4 @@
-//! Requests that wait: each once, however often its client asks for it again.
+//! Lock requests that wait. Each is there once, however often its client repeats it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::{Call, Stat};
 use crate::server::Service;
 use crate::wire::nlm::LockRequest;
 
-/// What makes two requests the same one.
+/// Two requests with the same key are the same request.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     tag: u32,
@@ -27,24 +27,24 @@ struct Key {
     kind: LockKind,
 }
 
-/// A request that waits, or was granted and its client has not said yet that it knows.
+/// A request that waits, or whose lock was granted but not yet accepted by the client.
 pub(super) struct Blocked {
-    /// By this the client's answer finds it.
+    /// The client's answer has the same cookie.
     pub(super) cookie: u64,
     pub(super) callback: Callback,
     /// The lock is held.
     held: AtomicBool,
-    /// What the client said to the grant, or what it did instead.
+    /// The client's answer to the grant, or the result of a later request of the client.
     said: watch::Sender<Option<bool>>,
 }
 
 impl Blocked {
-    /// The client has the lock (true), or does not want it.
+    /// The client has accepted the lock (true), or does not want it.
     pub(super) fn settle(&self, has: bool) {
         self.said.send_if_modified(|said| said.is_none() && said.replace(has).is_none());
     }
 
-    /// Waits for that.
+    /// Waits for the client's decision.
     pub(super) async fn settled(&self) -> bool {
         let mut said = self.said.subscribe();
         let settled = said.wait_for(Option::is_some).await.map(|said| *said);
@@ -52,7 +52,6 @@ impl Blocked {
     }
 }
 
-/// All of them.
 #[derive(Default)]
 pub(super) struct BlockedTable {
     all: Mutex<HashMap<Key, Arc<Blocked>>, rank::NlmBlocked>,
@@ -84,7 +83,8 @@ impl BlockedTable {
     }
 }
 
-/// Takes a lock, or waits for it in the background: then the client hears of it by GRANTED.
+/// Takes a lock, or waits for it in the background. In that case the client learns of it by
+/// GRANTED.
 pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, back: Back) -> Stat {
     let (table, key) = (&call.service.locks.blocked, key(asked));
     let mut all = table.all.lock();
@@ -92,8 +92,10 @@ pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, ba
         if !blocked.held.load(Ordering::Acquire) {
             return Stat::BLOCKED;
         }
-        blocked.settle(true); // this answer says it
-        all.remove(&key); // and should it come after all attempts to say it, the lock stays
+        blocked.settle(true); // this answer tells the client
+        // Without the entry the lock stays, also if all attempts to send GRANTED have failed by
+        // now.
+        all.remove(&key);
         return Stat::GRANTED;
     }
     let waiter = match asked.subject.state().wait_lock(key.file, &key.stream, asked.lock.clone()) {
@@ -113,14 +115,16 @@ pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, ba
     Stat::BLOCKED
 }
 
-/// Calls off a request, or gives back what it got while its client does not know of it. Answers whether there was one.
+/// Cancels a request. If its lock was granted but the client does not know it yet, releases the
+/// lock. Returns whether there was a request.
 pub(super) fn cancel(call: &Call<'_>, asked: &Asked) -> bool {
     let key = key(asked);
     let Some(blocked) = call.service.locks.blocked.all.lock().remove(&key) else { return false };
     blocked.settle(false);
     let state = asked.subject.state();
     if !state.cancel_wait(key.file, &key.stream, &key.owner, key.range) {
-        // Granted a moment ago. It can only fail by cutting a merged lock in two, and then more stays than should.
+        // The lock was granted a moment ago. The unlock fails only if it would split a merged lock.
+        // Then too much stays locked.
         let _ = state.unlock(key.file, &key.stream, &key.owner, key.range, Flavour::Advisory);
     }
     true
@@ -138,7 +142,7 @@ fn key(asked: &Asked) -> Key {
     }
 }
 
-/// A request on its way from the queue to its client.
+/// The background task of a waiting request.
 struct Waiting {
     service: Arc<Service>,
     key: Key,
@@ -152,13 +156,13 @@ impl Waiting {
         if granted {
             self.blocked.held.store(true, Ordering::Release);
             let has = deliver(&self.service, &self.blocked).await;
-            self.blocked.settle(has); // unless the client has said otherwise meanwhile
+            self.blocked.settle(has); // keeps the client's own decision if there is one
         }
         let has = granted && self.blocked.settled_as() == Some(true);
         self.end(granted && !has);
     }
 
-    /// Takes the request out of the table, and gives the lock back if its client does not want it.
+    /// Removes the request from the table. Releases the lock if its client does not want it.
     fn end(self, give_back: bool) {
         let Key { tag, file, ref stream, ref owner, range, .. } = self.key;
         let locks = &self.service.locks;

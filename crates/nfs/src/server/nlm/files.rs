@@ -5,8 +5,8 @@ use vfs::backend::Found;
 use vfs::state::ClientId;
 use vfs::{FileId, HostKey, Node};
 
-/// The files that somebody has locked, kept alive: a file that has lost its last name must not leave its number, and so
-/// its locks, to another.
+/// Files with locks, kept open. If a file without a name were closed, the host could give its
+/// number, and so its locks, to another file.
 #[derive(Default)]
 pub(super) struct Files {
     held: Mutex<HashMap<(u32, HostKey), Held>, rank::NlmFiles>,
@@ -29,7 +29,7 @@ impl Files {
         }
     }
 
-    /// Lets a file go, unless `holds` says that the client has still locked something in it.
+    /// Releases a file, unless `holds` says that the client still has a lock in it.
     pub(super) fn let_go(&self, tag: u32, key: HostKey, client: ClientId, holds: impl FnOnce() -> bool) {
         let mut held = self.held.lock();
         let Some(file) = held.get_mut(&(tag, key)) else { return };
@@ -41,7 +41,7 @@ impl Files {
         }
     }
 
-    /// A file that is held, even when it has no name any more.
+    /// A file that is kept, even if it has no name any more.
     pub(super) fn node(&self, tag: u32, key: HostKey) -> Option<Node> {
         self.held.lock().get(&(tag, key)).map(|file| file.node.clone())
     }

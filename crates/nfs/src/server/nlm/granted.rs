@@ -1,4 +1,4 @@
-//! GRANTED and GRANTED_MSG: the client hears that it has the lock it waited for.
+//! GRANTED and GRANTED_MSG tell a client that it has the lock it waited for.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::wire::nlm::{self, LockRequest, NetObj, Procedure, Res, Stat, TestRequ
 use crate::wire::portmap::Protocol;
 use crate::wire::xdr::Opaque;
 
-/// Pauses before each attempt to tell a client. One that cannot be told in all that time does not get the lock: others
-/// wait for it.
+/// Pauses before each attempt to reach a client. A client that cannot be reached in all that time
+/// does not get the lock, because other clients wait for it.
 const PAUSES: [Duration; 6] = [
     Duration::ZERO,
     Duration::from_secs(1),
@@ -27,10 +27,10 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(10),
     Duration::from_secs(15),
 ];
-/// How long a client may take to answer a message by one of its own.
+/// How long the server waits for a client's answer to a message.
 const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whom to tell of what.
+/// The client to call, and the lock to report.
 pub(super) struct Callback {
     pub(super) host: IpAddr,
     back: Back,
@@ -74,7 +74,8 @@ impl Callback {
     }
 }
 
-/// Tells the client until it has said whether it takes the lock; false when it does not, or never says.
+/// Repeats GRANTED until the client has accepted or refused the lock. False if it refuses or never
+/// answers.
 pub(super) async fn deliver(service: &Arc<Service>, blocked: &Blocked) -> bool {
     let attempts = async {
         for pause in PAUSES {
@@ -107,7 +108,7 @@ async fn attempt(service: &Arc<Service>, blocked: &Blocked) -> Result<Option<boo
             Ok(taken(results.value::<Res<'_>>()?.stat))
         }
         Back::Message => {
-            // Some never answer the message itself, so what comes of it is not looked at.
+            // Some clients never answer the message itself, so its result is ignored.
             let sent = outgoing::call(service.network(), &to, procedure(Procedure::GRANTED_MSG), &request);
             let _ = timeout(MESSAGE_PATIENCE, async { tokio::join!(sent, blocked.settled()) }).await;
             Ok(None)
@@ -118,12 +119,12 @@ async fn attempt(service: &Arc<Service>, blocked: &Blocked) -> Result<Option<boo
 fn taken(stat: Stat) -> Option<bool> {
     match stat {
         Stat::GRANTED => Some(true),
-        Stat::DENIED_GRACE_PERIOD => None, // it has just restarted, and is about to say so
+        Stat::DENIED_GRACE_PERIOD => None, // it has just restarted, and will report that soon
         _ => Some(false),
     }
 }
 
-/// GRANTED_RES: the client answers a message.
+/// GRANTED_RES: the client's answer to a message.
 pub(super) fn answered(call: &Call<'_>, res: &Res<'_>) {
     let locks = &call.service.locks;
     let cookie = Reader::new(&res.cookie).u64_be().ok();
@@ -135,7 +136,8 @@ pub(super) fn answered(call: &Call<'_>, res: &Res<'_>) {
     }
 }
 
-/// Where a client's lock manager is: by the transport it called us by, else by the other.
+/// The address of a client's lock manager: for the transport of the client's call, else for the
+/// other transport.
 pub(super) async fn manager_of(
     service: &Arc<Service>,
     host: IpAddr,

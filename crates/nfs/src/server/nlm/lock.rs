@@ -8,7 +8,7 @@ use crate::wire::nlm::{
     CancelRequest, Holder, LockRequest, NetObj, TestReply, TestRequest, TestRes, UnlockRequest,
 };
 
-/// How a client hears of a lock that it has waited for: as it asked for it.
+/// How a client learns that it got a lock after a wait. It depends on the form of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Back {
     /// By GRANTED.
@@ -17,15 +17,15 @@ pub(super) enum Back {
     Message,
 }
 
-/// What differs between the procedures that lock.
+/// The differences between the procedures that lock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct How {
-    /// The host is to be told of our restart.
+    /// The host is told when this server restarts.
     pub(super) monitored: bool,
     pub(super) back: Back,
 }
 
-/// TEST: whether a lock could be had; if not, whose is in the way.
+/// TEST: whether the lock is available. If not, returns the conflicting lock and its owner.
 pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Vec<u8> {
     let cookie = request.cookie;
     match conflict(call, request).await {
@@ -86,14 +86,15 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
     Ok(stat)
 }
 
-/// In the grace period only what was held before the restart is granted, and nothing of that later.
+/// During the grace period only reclaims are granted, and after it no reclaims.
 pub(super) fn in_its_time(call: &Call<'_>, reclaim: bool) -> Result<(), Stat> {
     let monitor = &call.service.monitor;
     let in_time = if reclaim { monitor.may_reclaim(call.origin.address) } else { !monitor.in_grace() };
     if in_time { Ok(()) } else { Err(Stat::DENIED_GRACE_PERIOD) }
 }
 
-/// CANCEL: the client does not wait any more. DENIED when it did not, or has got the lock.
+/// CANCEL: the client does not wait any more. DENIED if it did not wait, or has already got the
+/// lock.
 pub(super) fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
     match Asked::of(call, &request.lock, request.exclusive) {
         Ok(asked) => {
@@ -105,7 +106,7 @@ pub(super) fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
     }
 }
 
-/// UNLOCK. To unlock what is not locked is no mistake.
+/// UNLOCK. Unlocking a range without locks is no error.
 pub(super) fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
     let (subject, lock) = match Asked::of(call, &request.lock, true) {
         Ok(Asked { subject, lock }) => (subject, lock),

@@ -1,4 +1,5 @@
-//! The procedures that come as messages: an empty reply at once, and the results by a message of ours.
+//! The procedures that come as messages. The reply is empty and sent at once. The results go to the
+//! client in a second message.
 
 use std::sync::Arc;
 
@@ -11,10 +12,11 @@ use crate::server::outgoing;
 use crate::wire::nlm::{self, Procedure};
 use crate::wire::xdr::Encode;
 
-/// Answers on their way at a time. One that finds no room is not sent, and the client asks again.
+/// The most answers in flight. The server drops further answers, and the client repeats its
+/// request.
 const AT_ONCE: usize = 256;
 
-/// Room for answers on their way.
+/// Permits for answers in flight.
 pub(super) struct Room(Arc<Semaphore>);
 
 impl Default for Room {
@@ -42,7 +44,7 @@ impl Pair {
     }
 }
 
-/// Bytes that are encoded already.
+/// Bytes that are already encoded.
 struct Encoded(Vec<u8>);
 
 impl Encode for Encoded {

@@ -1,4 +1,4 @@
-//! SHARE and UNSHARE: what DOS and Windows clients reserve when they open a file.
+//! SHARE and UNSHARE: reservations that DOS and Windows clients make when they open a file.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ impl Shares {
     }
 }
 
-/// SHARE. Another one by the same owner takes the place of the first.
+/// SHARE. A second reservation by the same owner replaces the first.
 pub(super) async fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
     let stat = reserve(call, request).await.map_or_else(|stat| stat, |()| Stat::GRANTED);
     answer(request.cookie, stat)
@@ -63,7 +63,7 @@ fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Mo
     Ok(())
 }
 
-/// UNSHARE. To give back what is not held is no mistake.
+/// UNSHARE. Releasing a reservation that does not exist is no error.
 pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
     let stat = match Subject::of(call, &request.share.handle) {
         Ok(subject) => {

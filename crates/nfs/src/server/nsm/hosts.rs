@@ -7,7 +7,8 @@ use lock::{Mutex, RwLock, rank};
 
 use super::kept::MAX;
 
-/// Where the hosts that hold locks are kept for the next life of the server. Each method may wait for the disk.
+/// The table of hosts that hold locks, which outlives the server. Each method may wait for the
+/// disk.
 pub trait HostTable: Send + Sync + 'static {
     /// Adds the host or replaces its note; on the disk on return.
     fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()>;
@@ -43,15 +44,15 @@ impl HostTable for InMemory {
     }
 }
 
-/// A host that is to be told of a restart.
+/// A host that must be told of a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Host {
     pub(super) address: IpAddr,
-    /// What it calls itself. Kept as the note.
+    /// The host's own name. The table keeps it as the note.
     pub(super) name: Vec<u8>,
 }
 
-/// The hosts that hold locks now, and the table that they are kept in.
+/// The hosts that hold locks now, and the table that stores them.
 #[derive(Clone)]
 pub(super) struct Watched {
     inner: Arc<Inner>,
@@ -59,9 +60,9 @@ pub(super) struct Watched {
 
 struct Inner {
     table: Arc<dyn HostTable>,
-    /// Those that were put into the table in this life.
+    /// The hosts added to the table in this run.
     now: RwLock<HashMap<IpAddr, Vec<u8>>, rank::NsmHosts>,
-    /// Held while the table and `now` change together. Only on threads that may wait.
+    /// Held while the table and `now` change together. Only threads that may wait take it.
     changing: Mutex<(), rank::NsmChanging>,
 }
 
@@ -89,7 +90,7 @@ impl Watched {
         now.iter().any(|(address, own)| own == name || address.to_string().as_bytes() == name)
     }
 
-    /// Puts a host into the table unless it was, in this life.
+    /// Adds a host to the table, unless it was added in this run.
     pub(super) async fn watch(&self, address: IpAddr, name: &[u8]) -> Result<(), ()> {
         if self.inner.now.read().contains_key(&address) {
             return Ok(());
@@ -108,12 +109,12 @@ impl Watched {
         .await
     }
 
-    /// Treats a host as of a former life.
+    /// Treats a host as one of an earlier run.
     pub(super) fn let_go(&self, address: IpAddr) {
         self.inner.now.write().remove(&address);
     }
 
-    /// Takes a host of a former life out of the table, unless it has locked something in this one.
+    /// Removes a host of an earlier run from the table, unless it has locked something in this run.
     pub(super) async fn forget_former(&self, address: IpAddr) {
         let _ = self
             .in_pool(move |inner| {
@@ -125,7 +126,7 @@ impl Watched {
             .await;
     }
 
-    /// Treats all hosts as of a former life.
+    /// Treats all hosts as ones of an earlier run.
     pub(super) fn forget_all(&self) {
         self.inner.now.write().clear();
     }

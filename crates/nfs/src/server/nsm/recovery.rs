@@ -1,4 +1,5 @@
-//! After a restart: every host that held locks is told, so that it takes them back within the grace period.
+//! After a restart every host that held locks is told, so that it reclaims them within the grace
+//! period.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::wire::nsm::{self, NotifyRequest, Procedure};
 use crate::wire::portmap::Protocol;
 use crate::wire::xdr::Opaque;
 
-/// Pauses before each attempt to tell a host. A host that is down then has lost its locks anyway.
+/// Pauses before each attempt to reach a host. A host that is down for so long has lost its locks
+/// anyway.
 const PAUSES: [Duration; 6] = [
     Duration::ZERO,
     Duration::from_secs(2),
@@ -25,11 +27,12 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(20),
     Duration::from_secs(40),
 ];
-/// Hosts that are told at a time.
+/// The most hosts that are told at a time.
 const AT_ONCE: usize = 32;
 
-/// Tells every host that held locks when the last life of this server ended, and returns when the grace period is over
-/// too. Run it in the background, once, when the programs are served.
+/// Tells every host that held locks when the previous run of this server ended. Returns when the
+/// grace period is over, too. The caller runs it once in the background, when the programs are
+/// served.
 pub async fn notify_hosts(service: &Arc<Service>) {
     let former = std::mem::take(&mut *service.monitor.former.lock());
     let (mut telling, room) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
@@ -64,7 +67,8 @@ async fn tell(service: &Arc<Service>, host: &Host) {
     tracing::warn!(host = %host.address, "never heard of our restart: it does not know that its locks are gone");
 }
 
-/// Says it by our name, and by our address as the host sees it: it may know us by either.
+/// Sends the notice with the server's name, and with its address as the host sees it. The host may
+/// know the server by either.
 async fn try_to_tell(service: &Arc<Service>, host: &Host) -> Result<(), Failed> {
     let (network, monitor) = (service.network(), &service.monitor);
     let program = (nsm::PROGRAM, nsm::VERSION);

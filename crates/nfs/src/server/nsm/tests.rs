@@ -82,7 +82,7 @@ async fn only_this_host_may_simulate_a_crash() {
     assert!(after != before && after % 2 == 1);
 }
 
-/// 192.0.2.1 is up; 192.0.2.2 comes up when told to.
+/// Whether 192.0.2.1 answers, and 192.0.2.2 once `two_is_up` is set.
 fn up(call: &Outgoing, two_is_up: &AtomicBool) -> Option<Vec<u8>> {
     let (Endpoint::Udp(to) | Endpoint::Tcp(to)) = &call.to else { return None };
     let there = to.ip().to_string() == "192.0.2.1" || two_is_up.load(Ordering::Relaxed);
@@ -126,7 +126,7 @@ async fn after_a_restart_each_former_host_is_told_until_it_hears() {
     assert_eq!(told("192.0.2.1").len(), 2); // once is enough
     assert_eq!(told("192.0.2.2"), both_names);
     telling.await.unwrap();
-    // Who has not locked anything since has nothing to be told of next time.
+    // A host that has locked nothing since then gets no notice after the next restart.
     assert!(!service.monitor.in_grace());
     let kept: Vec<_> = hosts.all().unwrap().into_iter().map(|(host, _)| host).collect();
     assert_eq!(kept, [&b"192.0.2.1"[..], b"not an address"]);
@@ -167,7 +167,7 @@ async fn a_host_that_cannot_be_remembered_is_not_watched() {
     let service = service(Fake::silent(), table.clone(), 5);
     let host = [192, 0, 2, 7].into();
     assert_eq!(service.monitor.watch(host, b"seven").await, Err(()));
-    assert_eq!(service.monitor.watch(host, b"seven").await, Err(())); // asked again, not taken for granted
+    assert_eq!(service.monitor.watch(host, b"seven").await, Err(())); // a second call tries again
     assert_eq!(*table.0.lock(), 2);
 }
 

@@ -17,7 +17,7 @@ use crate::wire::rpc::Outcome;
 use crate::wire::xdr::{Encode, Opaque};
 use crate::wire::{nlm, portmap, v3};
 
-/// What a client's lock manager says to GRANTED; `None` is nothing.
+/// The answer of a client's lock manager to GRANTED. `None`: no answer.
 pub(super) type Says = Arc<Mutex<Option<Stat>>>;
 
 pub(super) struct Bench {
@@ -26,12 +26,12 @@ pub(super) struct Bench {
     pub(super) hosts: Arc<InMemory>,
     pub(super) says: Says,
     pub(super) handle: Vec<u8>,
-    /// Of user 1000.
+    /// A client with user 1000.
     pub(super) one: Client,
     pub(super) two: Client,
 }
 
-/// A range and who locks it.
+/// A range and the owner that locks it.
 #[derive(Clone, Copy)]
 pub(super) struct Ask {
     pub(super) svid: i32,
@@ -43,7 +43,7 @@ pub(super) struct Ask {
     pub(super) state: i32,
 }
 
-/// Everything, alone, by process 1.
+/// The whole file, exclusively, by process 1.
 pub(super) const ALL: Ask =
     Ask { svid: 1, exclusive: true, offset: 0, len: 0, block: false, reclaim: false, state: 0 };
 
@@ -95,12 +95,12 @@ pub(super) fn v4(procedure: Procedure) -> (u32, u32, u32) {
     (nlm::PROGRAM, 4, procedure.0)
 }
 
-/// A bench without a past.
+/// A bench without locks from an earlier run.
 pub(super) async fn bench() -> Bench {
     bench_after(&[]).await
 }
 
-/// A bench in whose last life these hosts held locks. The grace period is 45 s.
+/// A bench after a restart. These hosts held locks before it. The grace period is 45 s.
 pub(super) async fn bench_after(hosts: &[&str]) -> Bench {
     let says: Says = Arc::new(Mutex::new(Some(Stat::GRANTED)));
     let answer = says.clone();
@@ -124,7 +124,8 @@ pub(super) async fn bench_after(hosts: &[&str]) -> Bench {
     Bench { service, network, hosts: table, says, handle, one, two }
 }
 
-/// Portmap at 111 says 4045 for TCP alone; the lock manager there says what it is told to.
+/// The client's portmap at 111 reports port 4045 for TCP only. The lock manager there gives the
+/// answer that the test sets.
 fn answers(call: &Outgoing, says: Option<Stat>) -> Option<Vec<u8>> {
     let (program, _, procedure) = call.procedure;
     match (&call.to, program) {
@@ -211,7 +212,7 @@ impl Bench {
     }
 }
 
-/// Lets everything happen that happens within this time.
+/// Lets the given time pass, with all events in it.
 pub(super) async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }

@@ -20,7 +20,7 @@ async fn who_waits_is_told_when_the_lock_is_his() {
     pass(1).await;
     let told = bench.told(Procedure::GRANTED);
     assert_eq!(told.len(), 1);
-    // The port comes from the client's portmapper, the lock as the client has named it.
+    // The port comes from the client's portmapper. The lock is named as the client named it.
     assert_eq!(told[0].to, Endpoint::Tcp("192.0.2.2:4045".parse().unwrap()));
     assert_eq!(told[0].procedure, v4(Procedure::GRANTED));
     let request = granted(&told[0]);
@@ -52,7 +52,7 @@ async fn the_first_to_wait_is_the_first_to_get() {
     let bench = bench().await;
     bench.lock(&bench.one, ALL.shared()).await;
     assert_eq!(bench.lock(&bench.two, ALL.waiting()).await, Stat::BLOCKED);
-    // Sharers who keep coming do not starve him.
+    // Later requests for shared locks do not starve this client.
     assert_eq!(bench.lock(&bench.one, ALL.by(2).shared().waiting()).await, Stat::BLOCKED);
     bench.unlock(&bench.one, ALL).await;
     pass(1).await;
@@ -86,7 +86,7 @@ async fn a_lock_cancelled_before_its_client_heard_of_it_is_given_back() {
     bench.lock(&bench.two, ALL.waiting()).await;
     bench.unlock(&bench.one, ALL).await;
     pass(2).await;
-    assert_eq!(bench.totals(), (1, 0)); // granted, and nobody answers
+    assert_eq!(bench.totals(), (1, 0)); // granted, and the client does not answer
     assert_eq!(bench.cancel(&bench.two, ALL).await, Stat::GRANTED);
     assert_eq!(bench.totals(), (0, 0));
     let calls = bench.told(Procedure::GRANTED).len();

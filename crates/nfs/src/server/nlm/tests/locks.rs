@@ -16,7 +16,8 @@ async fn an_exclusive_lock_keeps_everybody_else_out_and_shared_ones_go_together(
         assert_eq!(bench.lock(client, ask.range(10, 1)).await, Stat::GRANTED);
         assert_eq!(bench.unlock(client, ask.range(10, 1)).await, Stat::GRANTED);
     }
-    assert_eq!(bench.lock(&bench.one, ALL.shared().range(0, 10)).await, Stat::GRANTED); // its newest word
+    // The owner's last request.
+    assert_eq!(bench.lock(&bench.one, ALL.shared().range(0, 10)).await, Stat::GRANTED);
     assert_eq!(bench.lock(&bench.two, ALL.shared().range(0, 10)).await, Stat::GRANTED);
     assert_eq!(bench.lock(&bench.one, ALL.range(0, 10)).await, Stat::DENIED);
 }

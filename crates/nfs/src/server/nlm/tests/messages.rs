@@ -38,7 +38,7 @@ async fn who_waits_by_message_is_told_by_message_until_he_answers() {
     let request: TestRequest<'_> = decoded(&told[0]);
     assert_eq!(request.lock, ALL.lock(&bench.handle));
     let res = Res { cookie: request.cookie, stat: Stat::GRANTED };
-    let answer = bench.one.call(v4(Procedure::GRANTED_RES), &res).await; // not from him
+    let answer = bench.one.call(v4(Procedure::GRANTED_RES), &res).await; // another client's answer
     assert_eq!(answer.outcome, Outcome::Success);
     assert_eq!(bench.service.locks.blocked.len(), 1);
     bench.two.call(v4(Procedure::GRANTED_RES), &res).await;

@@ -1,4 +1,5 @@
-//! A client of another protocol holds a lease: calls wait for it in the server, as Linux repeats them only after 5 s.
+//! A client of another protocol holds a lease. Calls wait for it inside the server, because Linux
+//! repeats a call only after 5 s.
 
 use std::time::Duration;
 
@@ -49,7 +50,8 @@ impl Holder {
         Self { state, _open: open, lease, notices }
     }
 
-    /// When told, it makes known a lock that it has kept to itself, and gives the lease back.
+    /// After the recall the holder takes a lock that the server did not know of, and gives the
+    /// lease back.
     async fn gives_back(mut self, after: Duration) -> Self {
         let notice = self.notices.recv().await.unwrap();
         tokio::time::sleep(after).await;
@@ -163,7 +165,7 @@ async fn attributes_wait_until_what_is_cached_elsewhere_is_written() {
     };
     let before = attributes().await.unwrap();
     let holder = Holder::new(&bench);
-    // A reply of another call does not tell what is too old.
+    // The reply to another call must not have outdated attributes.
     let request = v3::access::Request { object: Opaque::new(&bench.handle), access: 1 };
     let answer = bench.one.call((v3::PROGRAM, 3, v3::Procedure::ACCESS.0), &request).await;
     assert_eq!(answer.value::<v3::access::Res>().unwrap().attributes, None);

@@ -59,7 +59,7 @@ async fn a_notice_of_the_state_in_which_a_client_locked_is_late() {
     assert_eq!(bench.totals().0, 1);
     notify(&bench.one, 9).await;
     assert_eq!(bench.totals().0, 0);
-    notify(&bench.two, 9).await; // a stranger
+    notify(&bench.two, 9).await; // a host without locks
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,7 +41,7 @@ async fn what_one_denies_another_cannot_have() {
     assert_eq!(take(two, b"a", (WRITE, ShareMode::DENY_NONE)).await, Stat::DENIED);
     assert_eq!(take(two, b"a", (READ, ShareMode::DENY_READ)).await, Stat::DENIED);
     assert_eq!(take(two, b"a", (READ, ShareMode::DENY_NONE)).await, Stat::GRANTED);
-    // Another of the same owner takes the place of the first.
+    // A second reservation of the same owner replaces the first.
     assert_eq!(take(one, b"a", (READ, ShareMode::DENY_NONE)).await, Stat::GRANTED);
     assert_eq!(take(two, b"b", (WRITE, ShareMode::DENY_NONE)).await, Stat::GRANTED);
     assert_eq!(volume(&bench.service).state().totals().opens, 3);
@@ -72,7 +72,7 @@ async fn a_reservation_needs_the_permission_that_its_access_needs() {
     let take = async |modes| share(&bench, &other, Procedure::SHARE, b"a", modes).await;
     assert_eq!(take((WRITE, ShareMode::DENY_NONE)).await, Stat::FAILED);
     assert_eq!(take((READ, ShareMode::DENY_WRITE)).await, Stat::GRANTED);
-    // It keeps neither locks nor their owner from the file.
+    // The reservation prevents neither locks nor the owner's access to the file.
     assert_eq!(bench.lock(&bench.two, ALL).await, Stat::GRANTED);
 }
 
