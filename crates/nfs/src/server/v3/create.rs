@@ -8,7 +8,7 @@ use crate::server::rpc::Call;
 use crate::wire::v3::create::{CreateHow, Request, ResFail, ResOk};
 use crate::wire::v3::types::{FileHandle, Sattr3, Status, Verifier};
 
-/// What a new file is for when the client does not say.
+/// The mode of a new file if the client gives none.
 const FILE_MODE: u32 = 0o644;
 
 /// CREATE, RFC 1813 3.3.8.
@@ -26,10 +26,11 @@ pub(super) fn create(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     });
 }
 
-/// Something made, and what happened to its folder.
+/// A new object, and the change of its folder.
 pub(super) type Made = (Found, Change);
 
-/// Runs the part of CREATE, MKDIR, SYMLINK and MKNOD that differs, and encodes the results that they share.
+/// Runs the part in which CREATE, MKDIR, SYMLINK and MKNOD differ, and encodes their common
+/// results.
 pub(super) fn answer(
     call: &Call<'_>,
     folder: &[u8],
@@ -54,7 +55,8 @@ pub(super) fn answer(
     }
 }
 
-/// Makes an entry and sets what the client wants of it beyond its mode. What cannot be set leaves no entry behind.
+/// Makes an entry and sets the attributes that the client wants besides its mode. If that fails,
+/// the entry is removed.
 pub(super) fn make(
     folder: &Target,
     name: &[u8],
@@ -82,7 +84,7 @@ pub(super) fn make(
     Ok((made.found, made.folder))
 }
 
-/// UNCHECKED on an existing file: it is taken as it is, and only its size is set.
+/// UNCHECKED on an existing file: the file stays, and only its size is set.
 fn take_existing(folder: &Target, name: &[u8], wanted: &Sattr3) -> Result<Made, Status> {
     let volume = &folder.export.volume;
     let mut found = volume.lookup(&folder.actor.caller, &folder.found.object, name)?;
@@ -96,12 +98,13 @@ fn take_existing(folder: &Target, name: &[u8], wanted: &Sattr3) -> Result<Made, 
     Ok((found, unchanged(folder)))
 }
 
-/// EXCLUSIVE: the verifier is kept in the new file's times, where it survives a restart; the client sets them next.
+/// EXCLUSIVE: the new file's times store the verifier, so that it survives a restart. The client
+/// sets the times next.
 fn make_once(folder: &Target, name: &[u8], verifier: Verifier) -> Result<Made, Status> {
     let volume = &folder.export.volume;
     let word = |at: usize| {
         let bytes = [verifier[at], verifier[at + 1], verifier[at + 2], verifier[at + 3]];
-        // Without the top bit: every host can keep such a time.
+        // Without the top bit: every host can store such a time.
         Time { secs: i64::from(u32::from_be_bytes(bytes) & 0x7fff_ffff), nanos: 0 }
     };
     let mark = SetAttributes {

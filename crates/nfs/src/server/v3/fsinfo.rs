@@ -3,7 +3,7 @@ use crate::server::rpc::Call;
 use crate::wire::v3::fsinfo::{self as bits, Request, Res, ResOk};
 use crate::wire::v3::types::NfsTime;
 
-/// What suits most clients' page caches.
+/// A size that suits most clients' page caches.
 const PREFERRED_LISTING: u32 = 64 * 1024;
 const _: () = assert!(PREFERRED_LISTING <= MAX_LISTING);
 

@@ -40,28 +40,30 @@ pub(crate) const MAX_DATA: u32 = 1 << 20;
 /// The most bytes of one READDIR or READDIRPLUS.
 pub(crate) const MAX_LISTING: u32 = 1 << 20;
 
-/// The most data, and the most of a listing, where all of a reply must fit one datagram.
+/// The most data, and the longest listing, if the whole reply must fit one datagram.
 const IN_A_DATAGRAM: u32 = 32 * 1024;
 
 impl Call<'_> {
-    /// The most data of one READ or WRITE, by how the call came.
+    /// The most data of one READ or WRITE over the call's transport.
     fn max_data(&self) -> u32 {
         if self.origin.datagram { IN_A_DATAGRAM } else { MAX_DATA }
     }
 
-    /// The most bytes of one READDIR or READDIRPLUS, by how the call came and what memory there is for it.
+    /// The longest READDIR or READDIRPLUS over the call's transport and with the memory reserved
+    /// for it.
     fn max_listing(&self) -> u32 {
         let most = if self.origin.datagram { IN_A_DATAGRAM } else { MAX_LISTING };
         most.min(u32::try_from(self.room).unwrap_or(most))
     }
 }
 
-/// Reserves memory for the reply to a call, as much as it may take at most. `None` when the connection has ended meanwhile.
+/// Reserves memory for the longest possible reply to a call. `None` if the connection has ended in
+/// the meantime.
 pub(crate) async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
     let listing = match Procedure(call.header.procedure) {
         Procedure::READ => match call.arguments() {
             Ok(request) => return read::reserved(call, &request).await,
-            Err(_) => 0, // which the procedure will say
+            Err(_) => 0, // the procedure will report the error
         },
         Procedure::READDIR => call.arguments::<v3::readdir::Request<'_>>().map_or(0, |request| request.count),
         Procedure::READDIRPLUS => {
@@ -74,7 +76,8 @@ pub(crate) async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
     Some(reserved)
 }
 
-/// Runs the procedure that a call names; again, when another client has given back the lease that stood in the way.
+/// Runs the procedure that a call names. Repeats it after another client has given back a
+/// conflicting lease.
 pub(crate) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
     let (start, mut attempts) = (w.len(), Attempts::default());
     loop {

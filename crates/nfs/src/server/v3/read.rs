@@ -8,7 +8,7 @@ use crate::server::rpc::{Answered, Call};
 use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Status};
 
-/// READ, RFC 1813 3.3.6. The data follows the results, straight from the page cache where it can.
+/// READ, RFC 1813 3.3.6. The data follow the results, straight from the page cache if possible.
 pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
     let request: Request<'_> = call.arguments()?;
     let target = match call.target(&request.file) {
@@ -32,7 +32,7 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
     }
 }
 
-/// Memory for the data. Data that are in the page cache leave from there, so that they do not wait for any.
+/// Memory for the data. Data in the page cache are sent from there, so they need no memory.
 pub(super) async fn reserved(call: &Call<'_>, request: &Request<'_>) -> Option<Reservation> {
     let length = request.count.min(call.max_data()) as usize;
     let is_resident = |target: Target| {
@@ -50,7 +50,8 @@ async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadD
     Ok(target.export.volume.read(&target.actor, &target.found, request.offset, length).await?)
 }
 
-/// A sidecar that is not on the disk, which whoever may read its file may read.
+/// The data of a sidecar that is not on the disk. A caller that may read its file may read the
+/// sidecar.
 fn sidecar_data(target: &Target, sidecar: &[u8], offset: u64, length: usize) -> Result<ReadData, Status> {
     let (actor, attributes) = (&target.actor, target.found.attributes);
     let granted = target.export.volume.access(&actor.caller, &target.found, Access::READ)?;

@@ -7,7 +7,8 @@ use crate::server::rpc::Call;
 use crate::wire::v3::readdir::{self, Entry, Request, ResFail};
 use crate::wire::v3::types::{Fail, Name, Status};
 
-/// Cookies stay right while entries come and go, so nothing needs to be verified: the verifier is always zero.
+/// Cookies stay valid while entries come and go, so no verification is needed: the verifier is
+/// always zero.
 pub(super) const VERIFIER: [u8; 8] = [0; 8];
 
 /// READDIR, RFC 1813 3.3.16.

@@ -29,7 +29,8 @@ pub(super) fn readdirplus(call: &Call<'_>, request: Request<'_>, w: &mut Writer)
     entries.finish(all && page.complete);
 }
 
-/// Adds an entry; what cannot be known of it (it has just gone, or may not be seen) is left out.
+/// Adds an entry. Attributes that are not available are left out: the entry has just been removed,
+/// or the caller may not see them.
 fn push(
     call: &Call<'_>,
     folder: &Target,

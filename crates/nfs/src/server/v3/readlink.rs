@@ -5,7 +5,7 @@ use crate::server::rpc::Call;
 use crate::wire::v3::readlink::{Request, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Path};
 
-/// READLINK, RFC 1813 3.3.5. The client follows the link, never the server.
+/// READLINK, RFC 1813 3.3.5. Clients follow links. The server never does.
 pub(super) fn readlink(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     let target = match call.target(&request.symlink) {
         Ok(target) => target,

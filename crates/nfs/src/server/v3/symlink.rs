@@ -10,7 +10,8 @@ use crate::wire::v3::types::{Sattr3, Status};
 /// The longest target of a link (PATH_MAX of Linux less its NUL).
 const LONGEST_TARGET: usize = 4095;
 
-/// SYMLINK, RFC 1813 3.3.10. A link has no mode of its own on this host: the one sent is not used.
+/// SYMLINK, RFC 1813 3.3.10. Links have no mode of their own on this host: the mode in the call is
+/// ignored.
 pub(super) fn symlink(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     answer(call, &request.place.dir, w, |folder| {
         let target: &[u8] = &request.data;

@@ -1,4 +1,4 @@
-//! What a call is about: the file of its handle, and as whom the caller acts on it.
+//! The file of a call's handle, and the user that the caller acts as.
 
 use std::sync::Arc;
 
@@ -29,7 +29,9 @@ impl Call<'_> {
         let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
         self.note(&export);
         let rule = export.rule(self.origin).ok_or(Status::ACCES)?;
-        self.memory.logged_in(true); // NFSv3 has no login: a handle of ours from an address that may use the export is what it has
+        // NFSv3 has no login: a valid handle from an address that may use the export takes its
+        // place.
+        self.memory.logged_in(true);
         let caller = self.caller(rule);
         let writable = rule.writable && !export.volume.is_read_only();
         let mut found = export.volume.node(&named.key)?;
@@ -85,19 +87,20 @@ impl Target {
         self.current(self.found.object.id(), &self.found.attributes)
     }
 
-    /// Attributes of a file of the same export that go along with a reply. There are none while another client may have
-    /// data in its cache: this client then asks by GETATTR, for which that client must write them.
+    /// The attributes of a file of the same export that go with a reply. There are none while
+    /// another client may have data in its cache. This client then sends GETATTR, which makes the
+    /// other client write its data.
     pub(super) fn current(&self, file: FileId, attributes: &Attributes) -> Option<Fattr3> {
         let is_current = !self.export.volume.is_written_behind(&self.actor, file);
         is_current.then(|| self.fattr(attributes))
     }
 
-    /// Before and after a change.
+    /// The attributes before and after a change.
     pub(super) fn wcc(&self, change: &Change) -> Wcc {
         Wcc { before: Some(self.fattr(&change.before).wcc()), after: Some(self.fattr(&change.after)) }
     }
 
-    /// Before a change that failed, and now.
+    /// The attributes before a failed change, and now.
     pub(super) fn wcc_now(&self) -> Wcc {
         Wcc {
             before: Some(self.fattr(&self.found.attributes).wcc()),
@@ -122,7 +125,7 @@ pub(super) fn entry_name(name: &[u8]) -> Result<&[u8], Status> {
     }
 }
 
-/// A name to make something by: the aliases of folders are taken, RFC 1813 3.3.9.
+/// A name for a new entry. The names `.` and `..` exist in every folder, RFC 1813 3.3.9.
 pub(super) fn new_name(name: &[u8]) -> Result<&[u8], Status> {
     match name {
         b"." | b".." => Err(Status::EXIST),
@@ -156,7 +159,8 @@ pub(super) fn fattr(attributes: &Attributes, fsid: u64) -> Fattr3 {
     }
 }
 
-/// A time on the wire, where it is unsigned: what lies before 1970 or after 2106 is shown as the nearest end.
+/// A time on the wire, where it is unsigned. Times before 1970 or after 2106 are shown as the
+/// nearest limit.
 pub(super) fn nfs_time(time: Time) -> NfsTime {
     match u32::try_from(time.secs) {
         Ok(seconds) => NfsTime { seconds, nanoseconds: time.nanos },
@@ -165,7 +169,7 @@ pub(super) fn nfs_time(time: Time) -> NfsTime {
     }
 }
 
-/// What a sattr3 asks for.
+/// The changes that a sattr3 asks for.
 pub(super) fn changes(wanted: &Sattr3) -> Result<SetAttributes, Status> {
     Ok(SetAttributes {
         mode: wanted.mode.map(|mode| mode & 0o7777),
@@ -177,7 +181,7 @@ pub(super) fn changes(wanted: &Sattr3) -> Result<SetAttributes, Status> {
     })
 }
 
-/// A size or end of a range that a file can have.
+/// Checks a size or the end of a range: FBIG if no file can have it.
 pub(super) fn size(wanted: u64) -> Result<u64, Status> {
     if wanted > i64::MAX as u64 { Err(Status::FBIG) } else { Ok(wanted) }
 }

@@ -1,4 +1,4 @@
-//! What is no proper call of this program: RFC 5531 8 and 9.
+//! Invalid calls of this program: RFC 5531 8 and 9.
 
 use bytes::Bytes;
 use wire::{Reader, Writer};

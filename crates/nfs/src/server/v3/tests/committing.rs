@@ -1,4 +1,5 @@
-//! What survives a power cut, RFC 1813 3.3.7 and 3.3.21: what was written DATA_SYNC or FILE_SYNC, or committed.
+//! Data that survive a power cut, RFC 1813 3.3.7 and 3.3.21: data written with DATA_SYNC or
+//! FILE_SYNC, or committed.
 
 use vfs::backend::faulty::{Call, Faulty};
 
@@ -16,7 +17,7 @@ fn unstable_data_is_read_back_before_and_may_be_gone_after() {
     s.write(&file, 0, b"abc", StableHow::UNSTABLE).unwrap();
     assert_eq!(s.content(&file), b"abc");
     disk.crash();
-    // It was not put on the disk behind the client's back: UNSTABLE costs no sync.
+    // UNSTABLE data are not put on the disk: an UNSTABLE write costs no sync.
     assert_eq!(s.content(&file), b"");
 }
 

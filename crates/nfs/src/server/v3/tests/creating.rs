@@ -71,7 +71,8 @@ fn exclusive_sent_again_with_its_verifier_is_the_same_success() {
     let first = s.create(&s.root, b"lock", CreateHow::Exclusive(*b"verifier")).unwrap();
     let again = s.create(&s.root, b"lock", CreateHow::Exclusive(*b"verifier")).unwrap();
     assert_eq!(first.handle, again.handle);
-    // RFC 1813 3.3.8: the verifier survives what the reply cache does not; another port has no cached reply.
+    // RFC 1813 3.3.8: the verifier also works without the reply cache. Another port has no cached
+    // reply.
     let elsewhere = s.at_port(701);
     assert_eq!(
         elsewhere.create(&s.root, b"lock", CreateHow::Exclusive(*b"verifier")).unwrap().handle,
@@ -114,7 +115,7 @@ fn after_an_exclusive_create_a_setattr_gives_the_file_its_attributes() {
     s.setattr(&file, wanted, None).unwrap();
     let now = s.attributes(&file);
     assert_eq!(now.mode, 0o600);
-    // The verifier was in the times: it no longer fits.
+    // The verifier was in the times, which have changed: it does not match any more.
     let fail = s.create(&s.root, b"lock", CreateHow::Exclusive(*b"verifier")).unwrap_err();
     assert_eq!(fail.status, Status::EXIST);
 }

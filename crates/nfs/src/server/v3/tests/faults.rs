@@ -1,11 +1,11 @@
-//! What the host refuses, as the status of RFC 1813 2.6 that says so, whichever call of it fails.
+//! The host's errors and the status of RFC 1813 2.6 for each, whichever call to the host fails.
 
 use vfs::Error;
 use vfs::backend::faulty::{Call, Faulty};
 
 use super::*;
 
-/// Facts of a host and their statuses.
+/// Errors of a host and their statuses.
 const FACTS: [(Error, Status); 12] = [
     (Error::NoSpace, Status::NOSPC),
     (Error::QuotaExceeded, Status::DQUOT),
@@ -21,7 +21,7 @@ const FACTS: [(Error, Status); 12] = [
     (Error::Busy, Status::JUKEBOX),
 ];
 
-/// Something to do, and its status.
+/// An operation that returns its status.
 type Action = fn(&Session) -> Status;
 
 fn status<T, B>(result: Result<T, Fail<B>>) -> Status {

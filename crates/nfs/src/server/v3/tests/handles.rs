@@ -1,4 +1,5 @@
-//! File handles, RFC 1813 2.6 (STALE, BADHANDLE) and 3.3: which file, and whether this server made it.
+//! File handles, RFC 1813 2.6 (STALE, BADHANDLE) and 3.3: the file of a handle, and handles that
+//! this server did not make.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,7 +7,7 @@ use super::*;
 use crate::server::{HandleSecret, Service};
 use crate::wire::rpc::Outcome;
 
-/// The status of every procedure for this handle in its first place.
+/// The status of every procedure with this handle as its first argument.
 fn statuses(s: &Session, handle: &[u8]) -> Vec<(&'static str, Status)> {
     let all = vec![
         ("getattr", s.getattr(handle).err()),

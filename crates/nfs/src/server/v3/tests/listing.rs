@@ -6,7 +6,7 @@ use vfs::names::Hiding;
 
 use super::*;
 
-/// How to list: READDIR or READDIRPLUS, with this many bytes at most.
+/// A listing procedure: READDIR or READDIRPLUS, with this many bytes at most.
 type List = fn(&Session, &[u8], u64, u32) -> Result<Listed, Fail<PostOpAttr>>;
 
 const BOTH: [(&str, List); 2] = [
@@ -22,7 +22,7 @@ fn with_files(count: usize) -> Session {
     s
 }
 
-/// Every entry, asked for page by page, with something done between pages.
+/// Every entry, read page by page. `between` runs between pages.
 fn walk(s: &Session, list: List, count: u32, mut between: impl FnMut(usize)) -> Vec<Entry> {
     let (mut all, mut cookie) = (Vec::new(), 0);
     for page in 0..10_000 {
@@ -66,7 +66,7 @@ fn entries_that_stay_come_once_while_others_come_and_go() {
             }
         }));
         let unique: BTreeSet<&String> = entries.iter().collect();
-        assert_eq!(unique.len(), entries.len(), "{kind}: nothing comes twice");
+        assert_eq!(unique.len(), entries.len(), "{kind}: no entry comes twice");
         for number in (0..100).step_by(2) {
             assert!(unique.contains(&format!("file{number:04}")), "{kind}: file{number:04} stayed");
         }
@@ -183,7 +183,7 @@ fn dircount_limits_names_and_maxcount_all() {
     assert!(!few.eof && !few.entries.is_empty() && names <= 512, "{names}");
     let small = s.readdirplus(&s.root, 0, 65_536, 1024).unwrap();
     assert!(!small.eof && small.size <= 1024 && small.entries.len() < few.entries.len() + 20);
-    // A dircount too low for a single name must not stop a client for ever.
+    // A dircount too low for a single name must not block a client for ever.
     assert!(!s.readdirplus(&s.root, 0, 1, 65_536).unwrap().entries.is_empty());
 }
 

@@ -1,4 +1,5 @@
-//! What a Mac or Windows has locked is refused as UNIX refuses what has such a flag: EPERM (chflags(2), ioctl_iflags(2)).
+//! A file that a Mac or Windows has locked is refused with EPERM, as UNIX refuses a file with such
+//! a flag (chflags(2), ioctl_iflags(2)).
 
 use vfs::mac::Metadata;
 use vfs::{Beside, Caller};

@@ -58,7 +58,7 @@ struct Found {
     dir: PostOpAttr,
 }
 
-/// What CREATE, MKDIR, SYMLINK and MKNOD answer.
+/// The results of CREATE, MKDIR, SYMLINK and MKNOD.
 #[derive(Debug)]
 struct Made {
     handle: Handle,
@@ -80,7 +80,7 @@ struct Listed {
     dir: PostOpAttr,
     entries: Vec<Entry>,
     eof: bool,
-    /// How long the results are, without the status.
+    /// The length of the results without the status.
     size: usize,
 }
 
@@ -93,13 +93,13 @@ struct Entry {
     handle: Option<Handle>,
 }
 
-/// An export of this backend with everybody's default rights.
+/// An export of this backend with the default rights of all clients.
 fn export(name: &str, tag: u32, backend: Arc<dyn Backend>) -> Export {
     let volume = Arc::new(Volume::new(backend, VolumeOptions::default()));
     Export { name: name.into(), tag, volume, options: ExportOptions::default() }
 }
 
-/// The value of a future that waits for nothing.
+/// The value of a future that never waits.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -120,7 +120,7 @@ fn size(size: u64) -> Sattr3 {
 }
 
 impl Session {
-    /// User 1000 on an empty share in memory whose root everybody may write to.
+    /// User 1000 on an empty share in memory. All users may write to its root.
     fn new() -> Self {
         Self::over(Arc::new(Memory::ticking()))
     }
@@ -323,7 +323,7 @@ fn made(answer: &Answered) -> Result<Made, Fail<Wcc>> {
     })
 }
 
-/// The state before is there, and the state after is what the object has now.
+/// Checks that the state before is present, and that the state after is the object's present state.
 fn assert_wcc(wcc: &Wcc, before: &Fattr3, now: &Fattr3) {
     assert_eq!(wcc.before, Some(before.wcc()));
     assert_eq!(wcc.after.as_ref(), Some(now));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The status of every procedure that names an entry of the root, with its own name.
+/// The status of every procedure on this name in the root.
 fn statuses(s: &Session, name: &[u8]) -> Vec<(&'static str, Status)> {
     let root = &s.root;
     let source = s.file("source", b"");
@@ -29,7 +29,7 @@ fn refused(name: &[u8], expected: Status) {
         assert_eq!(status, expected, "{procedure} {}", name.escape_ascii());
     }
     let left = s.readdir(&s.root, 0, 4096).unwrap().entries;
-    assert_eq!(left.len(), 3, "nothing was made but the source: {left:?}");
+    assert_eq!(left.len(), 3, "only the source was made: {left:?}");
     assert_eq!(s.attributes(&s.root).nlink, before.nlink);
 }
 
@@ -68,7 +68,7 @@ fn dots_are_no_names_to_make_remove_or_move() {
         for (procedure, status) in statuses(&s, name) {
             let expected = match procedure {
                 "lookup" => Status::OK,
-                // RFC 1813 3.3.9 of MKDIR; both are there in every folder.
+                // RFC 1813 3.3.9 for MKDIR. Both names exist in every folder.
                 "mkdir" | "create" | "exclusive" | "symlink" | "mknod" => Status::EXIST,
                 // RFC 1813 3.3.13.
                 "rmdir" if name == b".." => Status::EXIST,
@@ -132,8 +132,8 @@ fn a_name_keeps_its_normal_form_and_another_form_of_it_is_the_same_file() {
     }
 }
 
-/// What rsync --delete-after does: a temporary file is renamed to its name, and in the end everything is
-/// removed that lists under a name that the source does not have.
+/// The requests of rsync --delete-after: it renames a temporary file to its final name. At the end
+/// it removes all listed names that the source does not have.
 #[test]
 fn a_mirror_that_removes_what_its_source_does_not_have_keeps_decomposed_names() {
     let s = Session::new();
@@ -159,7 +159,7 @@ fn a_mirror_that_removes_what_its_source_does_not_have_keeps_decomposed_names() 
     }
 }
 
-/// The server's own folders, at any depth and in any case; and their sidecars.
+/// The server's own folders, at any depth and in any case, and their sidecars.
 #[test]
 fn the_names_of_the_servers_own_folders_are_acces() {
     for name in [&b".fourfold-streams"[..], b".fourfold-luns", b".FOURFOLD-streams", b"._.fourfold-streams"] {

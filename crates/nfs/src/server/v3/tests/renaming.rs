@@ -35,7 +35,8 @@ fn two_names_of_one_file_stay() {
     assert_eq!(s.attributes(&file).nlink, 2);
 }
 
-/// The text names EXIST for all of these; its list of errors has what rename(2) says, which tells the user more.
+/// The text names EXIST for all of these. The list of errors has the errors of rename(2), which are
+/// more precise.
 #[test]
 fn incompatible_kinds_and_full_folders_are_refused() {
     let s = Session::new();

@@ -1,4 +1,4 @@
-//! Calls that arrive twice (RFC 1813 4.3): done once, answered twice with the same bytes.
+//! Calls that arrive twice (RFC 1813 4.3): executed once, answered twice with the same bytes.
 
 use bytes::Bytes;
 use wire::Writer;

@@ -1,4 +1,4 @@
-//! Who may do what: client rules, read-only exports, squashed users. RFC 1813 4.4 and 4.5.
+//! Access rights: client rules, read-only exports, squashed users. RFC 1813 4.4 and 4.5.
 
 use super::*;
 use crate::server::{Rule, Squash};
@@ -9,7 +9,7 @@ fn with_rule(rule: Rule) -> Session {
     Session::with(vec![export])
 }
 
-/// The failures of everything that changes something.
+/// The failure of every procedure that changes something.
 fn changes(s: &Session, file: &[u8]) -> Vec<(&'static str, Status, Wcc)> {
     let root = &s.root;
     let fail = |name, fail: Fail<Wcc>| (name, fail.status, fail.body);
