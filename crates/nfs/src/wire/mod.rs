@@ -1,8 +1,9 @@
-//! Bytes to values and back, XDR (RFC 4506). No I/O, clock or session here.
+//! Converts bytes to values and back, XDR (RFC 4506). There is no I/O, clock or session here.
 //!
-//! Every type that travels implements [`xdr::Decode`] and [`xdr::Encode`]; most are declared by `record!`, their fields
-//! in layout order. [`xdr::arguments`] decodes a whole request and refuses what is left over. The doc of a type
-//! cites the specification's name for it; its fields mean what they mean there.
+//! Every type on the wire implements [`xdr::Decode`] and [`xdr::Encode`]. Most are declared by
+//! `record!`, with their fields in layout order. [`xdr::arguments`] decodes a whole request and
+//! refuses bytes left over. The doc of a type cites the specification's name for it. Its fields
+//! have the specification's meaning.
 #![allow(missing_docs)]
 
 pub mod mount;

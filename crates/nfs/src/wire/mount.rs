@@ -1,7 +1,7 @@
 //! MOUNT versions 1, 2 (RFC 1094 Appendix A) and 3 (RFC 1813 Appendix I).
 //!
-//! The versions differ in what MNT answers: a handle of fixed size in 1 and 2, which serve NFSv2, and one of variable
-//! size with the authentication flavours in 3. The rest is the same in all.
+//! The versions differ in the answer to MNT: a handle of fixed size in 1 and 2, which serve NFSv2,
+//! and one of variable size with the authentication flavours in 3. The rest is the same in all.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -70,7 +70,7 @@ record! {
 }
 
 record! {
-    /// mountres3_ok, what MNT answers in version 3.
+    /// mountres3_ok, the answer to MNT in version 3.
     pub struct MountOk<'a> {
         pub handle: FileHandle<'a>,
         pub flavors: Words<FLAVORS_LIMIT>,
@@ -100,7 +100,7 @@ impl<T: Encode> Encode for MountRes<T> {
 }
 
 record! {
-    /// mountbody: who mounted what, an item of DUMP's list.
+    /// mountbody: a client and the path that it mounted, an item of DUMP's list.
     pub struct Mounted<'a> {
         pub host: Name<'a>,
         pub path: DirPath<'a>,
@@ -117,7 +117,8 @@ pub fn mounted<'a>(r: &mut Reader<'a>) -> Result<Vec<Mounted<'a>>, Malformed> {
     list(r)
 }
 
-/// exportnode: a path, and who may mount it (everybody when it names none), an item of EXPORT's list.
+/// exportnode: a path and the clients that may mount it, an item of EXPORT's list. Without clients:
+/// all clients may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export<'a> {
     pub path: DirPath<'a>,

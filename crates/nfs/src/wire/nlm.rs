@@ -1,8 +1,8 @@
 //! NLM version 4, the lock manager of NFSv3: RFC 1813 Appendix II and X/Open XNFS, "Network Lock Manager".
 //!
-//! Versions 1 to 3 serve NFSv2 with ranges of 32 bits and are not spoken. Every procedure of locking comes twice: as
-//! a call with a reply, and as a pair of messages (`_MSG`, `_RES`) that have empty replies and find each other by
-//! their cookie. The arguments and results are the same both ways.
+//! Versions 1 to 3 serve NFSv2 with ranges of 32 bits and are not supported. Every locking
+//! procedure exists twice: as a call with a reply, and as a pair of messages (`_MSG`, `_RES`) with
+//! empty replies and the same cookie. The arguments and results are the same in both forms.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -23,7 +23,8 @@ pub type Name<'a> = Opaque<'a, NAME_LIMIT>;
 pub type NetObj<'a> = Opaque<'a, NETOBJ_LIMIT>;
 
 enumeration! {
-    /// The procedures, RFC 1813 6.2 and XNFS. GRANTED and GRANTED_MSG are called by the server, at the client.
+    /// The procedures, RFC 1813 6.2 and XNFS. The server calls GRANTED and GRANTED_MSG at the
+    /// client.
     pub struct Procedure;
     NULL = 0,
     TEST = 1,
@@ -94,7 +95,7 @@ record! {
 }
 
 record! {
-    /// nlm4_holder: who holds the lock that stands in the way.
+    /// nlm4_holder: the owner of the conflicting lock.
     pub struct Holder<'a> {
         pub exclusive: bool,
         pub svid: i32,
@@ -105,7 +106,7 @@ record! {
 }
 
 record! {
-    /// nlm4_testargs, of TEST and, for the lock that was waited for, GRANTED.
+    /// nlm4_testargs, of TEST. GRANTED has it for the lock that the client waited for.
     pub struct TestRequest<'a> {
         pub cookie: NetObj<'a>,
         pub exclusive: bool,
@@ -117,7 +118,8 @@ record! {
     /// nlm4_lockargs, of LOCK and NM_LOCK (the non-monitored lock of clients without NSM).
     pub struct LockRequest<'a> {
         pub cookie: NetObj<'a>,
-        /// Wait for the lock: the answer is BLOCKED, and GRANTED comes when it is free.
+        /// The client waits for the lock: the answer is BLOCKED, and GRANTED follows when the lock
+        /// is free.
         pub block: bool,
         pub exclusive: bool,
         pub lock: Lock<'a>,
@@ -154,7 +156,7 @@ record! {
     }
 }
 
-/// nlm4_testrply. Only DENIED says who stands in the way.
+/// nlm4_testrply. Only DENIED has the owner of the conflicting lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestReply<'a> {
     Denied(Holder<'a>),
@@ -195,7 +197,7 @@ record! {
 }
 
 enumeration! {
-    /// fsh4_mode: what a share denies to others.
+    /// fsh4_mode: the access that a share denies to others.
     pub struct ShareMode;
     DENY_NONE = 0,
     DENY_READ = 1,
@@ -204,7 +206,7 @@ enumeration! {
 }
 
 enumeration! {
-    /// fsh4_access: what a share wants for itself.
+    /// fsh4_access: the access that a share asks for.
     pub struct ShareAccess;
     NONE = 0,
     READ = 1,

@@ -1,5 +1,6 @@
-//! NSM version 1, the status monitor, X/Open XNFS "Network Status Monitor Protocol": who must be told when this host
-//! restarts, and who tells us. A host's state number is odd while it is up, and grows with each restart.
+//! NSM version 1, the status monitor, X/Open XNFS "Network Status Monitor Protocol". It tells other
+//! hosts that this host has restarted, and learns of their restarts. A host's state number is odd
+//! while it is up, and grows with each restart.
 
 use super::xdr::{Opaque, enumeration, record};
 
@@ -12,7 +13,7 @@ pub const NAME_LIMIT: usize = 1024;
 
 /// The name of a host.
 pub type Name<'a> = Opaque<'a, NAME_LIMIT>;
-/// What whoever monitors a host wants back when it restarts.
+/// Data that a monitor gets back when the host restarts.
 pub type Private = [u8; 16];
 
 enumeration! {
@@ -50,7 +51,7 @@ record! {
 }
 
 record! {
-    /// my_id, of UNMON_ALL: whom to call back, and by which procedure.
+    /// my_id, of UNMON_ALL: the program to call back, and its procedure.
     pub struct MyId<'a> {
         pub my_name: Name<'a>,
         pub my_prog: u32,
@@ -60,7 +61,7 @@ record! {
 }
 
 record! {
-    /// mon_id, of UNMON: the host to forget, and for whom.
+    /// mon_id, of UNMON: the host to forget, and the program that no longer watches it.
     pub struct MonId<'a> {
         pub mon_name: Name<'a>,
         pub my_id: MyId<'a>,
@@ -91,7 +92,7 @@ record! {
 }
 
 record! {
-    /// status: what a monitor calls back with when a host it watches has restarted.
+    /// status: the call of a monitor to its client after a watched host has restarted.
     pub struct Status<'a> {
         pub mon_name: Name<'a>,
         pub state: i32,

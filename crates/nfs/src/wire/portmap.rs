@@ -9,13 +9,13 @@ use super::xdr::{Opaque, enumeration, list, put_list, record};
 
 /// The program's number, the same for all versions.
 pub const PROGRAM: u32 = 100_000;
-/// Where it listens.
+/// The port on which it listens.
 pub const PORT: u16 = 111;
 /// The lowest and the highest version.
 pub const VERSIONS: (u32, u32) = (2, 4);
 /// The longest network identifier, address and owner that is decoded; RFC 1833 sets no limit.
 pub const STRING_LIMIT: usize = 256;
-/// The most bytes of arguments for a forwarded call that are decoded: what a UDP datagram can bring.
+/// The most bytes of arguments for a forwarded call that are decoded: the length of a UDP datagram.
 pub const CALL_ARGUMENTS_LIMIT: usize = 0x1_0000;
 
 /// A string of rpcbind's.
@@ -33,8 +33,8 @@ enumeration! {
 }
 
 enumeration! {
-    /// The procedures of versions 3 and 4, RFC 1833 2.2.1. CALLIT is named BCAST in version 4, and what comes after
-    /// TADDR2UADDR is of version 4 only.
+    /// The procedures of versions 3 and 4, RFC 1833 2.2.1. CALLIT is named BCAST in version 4. The
+    /// procedures after TADDR2UADDR exist in version 4 only.
     pub struct RpcbProcedure;
     NULL = 0,
     SET = 1,
@@ -118,7 +118,7 @@ pub fn rpcbs<'a>(r: &mut Reader<'a>) -> Result<Vec<Rpcb<'a>>, Malformed> {
 pub struct UniversalAddress(pub SocketAddr);
 
 impl UniversalAddress {
-    /// Reads a universal address; `None` when it is none.
+    /// Reads a universal address. `None` if the text is not one.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = str::from_utf8(text).ok()?;
         let (rest, low) = text.rsplit_once('.')?;

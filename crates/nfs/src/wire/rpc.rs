@@ -48,7 +48,7 @@ impl RecordMark {
         Self { last: word & Self::LAST != 0, len: word & Self::LEN_LIMIT }
     }
 
-    /// The record mark as it travels.
+    /// The record mark on the wire.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         self.word().to_be_bytes()
     }
@@ -92,16 +92,16 @@ record! {
     }
 }
 
-/// opaque_auth: who calls, or the verifier that belongs to it, RFC 5531 8.2.
+/// opaque_auth: the caller's credential, or its verifier, RFC 5531 8.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credential<'a> {
-    /// Nobody in particular.
+    /// An anonymous caller.
     None,
-    /// A Unix user, as the client says.
+    /// A Unix user, as the client states.
     Sys(AuthSys<'a>),
-    /// AUTH_SYS whose body breaks its layout or limits: to be answered AUTH_BADCRED.
+    /// AUTH_SYS with a body that breaks its layout or limits. The answer is AUTH_BADCRED.
     Malformed,
-    /// A flavour that is not understood here: to be answered AUTH_TOOWEAK or AUTH_BADCRED.
+    /// An unsupported flavour. The answer is AUTH_TOOWEAK or AUTH_BADCRED.
     Unknown(AuthFlavor),
 }
 
@@ -110,7 +110,8 @@ impl<'a> Decode<'a> for Credential<'a> {
         let flavor = AuthFlavor::decode(r)?;
         let body = opaque(r, AUTH_BODY_LIMIT)?;
         Ok(match flavor {
-            AuthFlavor::AUTH_NONE => Self::None, // its body should be empty, but means nothing when it is not
+            // Its body should be empty, and is ignored if it is not.
+            AuthFlavor::AUTH_NONE => Self::None,
             AuthFlavor::AUTH_SYS => arguments(&mut Reader::new(body)).map_or(Self::Malformed, Self::Sys),
             other => Self::Unknown(other),
         })
@@ -173,7 +174,7 @@ impl Encode for CallHeader<'_> {
     }
 }
 
-/// What became of a call: reply_body, RFC 5531 9, accepted and denied alike.
+/// The outcome of a call: reply_body, RFC 5531 9, accepted and denied alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Accepted; the procedure's results follow.
@@ -186,12 +187,12 @@ pub enum Outcome {
     ProcUnavail,
     GarbageArgs,
     SystemErr,
-    /// Denied: the caller's RPC version is not spoken.
+    /// Denied: the server does not support the caller's RPC version.
     RpcMismatch {
         low: u32,
         high: u32,
     },
-    /// Denied: who calls was not accepted.
+    /// Denied: the server did not accept the caller's credential.
     AuthError(AuthStat),
 }
 
@@ -288,7 +289,8 @@ impl Encode for ReplyHeader {
 pub enum Message<'a> {
     /// A call of RPC version 2.
     Call(CallHeader<'a>),
-    /// A call of another RPC version, whose layout is unknown: to be answered [`Outcome::RpcMismatch`].
+    /// A call of another RPC version with an unknown layout. The answer is
+    /// [`Outcome::RpcMismatch`].
     OtherVersion { xid: u32, version: u32 },
     /// A reply.
     Reply(ReplyHeader),

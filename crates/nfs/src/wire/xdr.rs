@@ -1,6 +1,7 @@
-//! XDR, RFC 4506: the few forms all the protocols here are made of.
+//! XDR, RFC 4506: the basic forms of all protocols here.
 //!
-//! Values borrow from the message they were read from. Padding is passed over whatever it holds, and written as zeros.
+//! Values borrow from the message that they were read from. Padding is ignored when read, and
+//! written as zeros.
 
 mod declare;
 
@@ -62,8 +63,9 @@ pub fn put_words(w: &mut Writer, words: &[u32]) {
     words.iter().for_each(|&word| w.u32_be(word));
 }
 
-/// Reads a linked list, RFC 4506 4.19: each item after a TRUE, the end marked by FALSE. It grows as items are found,
-/// so that nothing a peer claims is believed before it is there.
+/// Reads a linked list, RFC 4506 4.19: each item after a TRUE, the end marked by FALSE. The list
+/// grows as items are found, so the server never allocates memory for items that a peer only
+/// announces.
 pub fn list<'a, T: Decode<'a>>(r: &mut Reader<'a>) -> Result<Vec<T>, Malformed> {
     let mut items = Vec::new();
     while bool::decode(r)? {
@@ -81,8 +83,8 @@ pub fn put_list<T: Encode>(w: &mut Writer, items: impl IntoIterator<Item = T>) {
     false.encode(w);
 }
 
-/// A variable-length opaque or string of at most `LIMIT` bytes, any bytes. A longer one is not decoded; encoding one
-/// is a mistake of ours.
+/// A variable-length opaque or string of at most `LIMIT` bytes, any bytes. A longer one is not
+/// decoded. Encoding a longer one is a bug of the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Opaque<'a, const LIMIT: usize>(pub &'a [u8]);
 
@@ -217,7 +219,7 @@ impl Encode for u64 {
     }
 }
 
-/// A boolean, RFC 4506 4.4: 0 or 1, nothing else.
+/// A boolean, RFC 4506 4.4: only 0 or 1.
 impl Decode<'_> for bool {
     fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         match r.u32_be()? {

@@ -8,11 +8,12 @@ use crate::wire::xdr::{Decode, Encode, record};
 /// createhow3: what to do when the name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateHow {
-    /// Take the file that is there.
+    /// Use the existing file.
     Unchecked(Sattr3),
     /// NFS3ERR_EXIST.
     Guarded(Sattr3),
-    /// NFS3ERR_EXIST, unless it was made by this same request sent before: it kept the verifier.
+    /// NFS3ERR_EXIST, unless the same request made the file before: the file has stored the
+    /// verifier.
     Exclusive(Verifier),
 }
 

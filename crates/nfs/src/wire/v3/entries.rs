@@ -1,14 +1,15 @@
-//! The list both READDIR and READDIRPLUS answer: written entry by entry, it ends before it breaks a limit.
+//! The list in the answers to READDIR and READDIRPLUS. It is written entry by entry, and ends
+//! before it exceeds a limit.
 
 use wire::{Malformed, Reader, Writer};
 
 use super::types::{PostOpAttr, Status, Verifier};
 use crate::wire::xdr::{Decode, Encode, list};
 
-/// What ends the list: "no more entries follow" and `eof`.
+/// The end of the list: "no more entries follow" and `eof`.
 const TAIL: usize = 8;
 
-/// An entry that knows its size.
+/// An entry with a known size.
 pub trait Entry: Encode {
     /// How many bytes it takes.
     fn size(&self) -> usize;
@@ -46,8 +47,9 @@ impl<'w> Entries<'w> {
         Self { w, start, end, dir_left: dir_count, empty: true }
     }
 
-    /// Appends an entry if the limits allow it. The directory information of the first is not counted: a client that
-    /// set `dircount` too low for a single name would else never get past it.
+    /// Appends an entry if the limits allow it. The directory information of the first entry is not
+    /// counted: a client that set `dircount` too low for a single name could otherwise never
+    /// continue.
     pub fn push(&mut self, entry: &impl Entry) -> bool {
         let dir_left = self.dir_left.checked_sub(4 + entry.dir_size());
         let fits = self.w.len() + 4 + entry.size() <= self.end;
@@ -61,19 +63,19 @@ impl<'w> Entries<'w> {
         true
     }
 
-    /// Whether no entry has been appended. With entries to tell but none that fits, the answer is
+    /// Whether no entry has been appended. If there are entries but none fits, the answer is
     /// NFS3ERR_TOOSMALL: [`Entries::discard`].
     pub fn is_empty(&self) -> bool {
         self.empty
     }
 
-    /// Ends the list; `eof` says that the directory has no more.
+    /// Ends the list. `eof` means that the directory has no more entries.
     pub fn finish(self, eof: bool) {
         false.encode(self.w);
         eof.encode(self.w);
     }
 
-    /// Takes back all that was written.
+    /// Removes all that was written.
     pub fn discard(self) {
         self.w.truncate(self.start);
     }

@@ -7,9 +7,9 @@ use crate::wire::xdr::record;
 pub const FSF3_LINK: u32 = 0x01;
 /// Symbolic links are supported.
 pub const FSF3_SYMLINK: u32 = 0x02;
-/// PATHCONF answers the same for every object.
+/// PATHCONF has the same answer for every object.
 pub const FSF3_HOMOGENEOUS: u32 = 0x08;
-/// SETATTR can set times to what the client says.
+/// SETATTR can set times to the client's values.
 pub const FSF3_CANSETTIME: u32 = 0x10;
 
 record! {

@@ -20,7 +20,7 @@ record! {
         pub total_files: u64,
         pub free_files: u64,
         pub available_files: u64,
-        /// For how many seconds this is expected not to change; 0 when it may at any time.
+        /// For how many seconds this is expected not to change. 0: it may change at any time.
         pub invarsec: u32,
     }
 }

@@ -12,7 +12,7 @@ record! {
 }
 
 record! {
-    /// LINK3resok, and what LINK3resfail has after the status.
+    /// LINK3resok, and the fields of LINK3resfail after the status.
     #[derive(Default)]
     pub struct ResOk {
         pub attributes: PostOpAttr,

@@ -6,14 +6,14 @@ pub use super::create::{Res, ResFail, ResOk};
 use super::types::{DirOpArgs, FileType, Sattr3, SpecData};
 use crate::wire::xdr::{Decode, Encode, record};
 
-/// mknoddata3: what to make.
+/// mknoddata3: the object to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MknodData {
     Chr(Sattr3, SpecData),
     Blk(Sattr3, SpecData),
     Sock(Sattr3),
     Fifo(Sattr3),
-    /// A type MKNOD does not make, NFS3ERR_BADTYPE.
+    /// A type that MKNOD does not make, NFS3ERR_BADTYPE.
     Other(FileType),
 }
 

@@ -14,8 +14,8 @@ record! {
     }
 }
 
-/// READ3resok up to and including the length of the data. Whoever sends it appends `count` bytes of data and
-/// [`padding`](crate::wire::xdr::padding), from a buffer or straight from the file.
+/// READ3resok up to and including the length of the data. The sender appends `count` bytes of data
+/// and [`padding`](crate::wire::xdr::padding), from a buffer or straight from the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
     pub attributes: PostOpAttr,

@@ -23,7 +23,7 @@ record! {
     pub struct Entry<'a> {
         pub fileid: u64,
         pub name: Name<'a>,
-        /// Where the next request goes on after this entry.
+        /// The position from which the next request continues after this entry.
         pub cookie: u64,
         pub attributes: PostOpAttr,
         pub handle: Option<FileHandle<'a>>,

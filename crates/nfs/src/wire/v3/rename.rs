@@ -12,7 +12,7 @@ record! {
 }
 
 record! {
-    /// RENAME3resok, and what RENAME3resfail has after the status.
+    /// RENAME3resok, and the fields of RENAME3resfail after the status.
     #[derive(Default)]
     pub struct ResOk {
         pub from_dir_wcc: Wcc,

@@ -1,4 +1,4 @@
-//! What several procedures share, RFC 1813 2.5, 2.6 and 3.3.
+//! Types that several procedures share, RFC 1813 2.5, 2.6 and 3.3.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -6,25 +6,25 @@ use crate::wire::xdr::{Decode, Encode, Opaque, enumeration, record};
 
 /// The longest file handle, NFS3_FHSIZE of RFC 1813 2.4.
 pub const FILE_HANDLE_LIMIT: usize = 64;
-/// The longest name that is decoded. No server's limit, but far above it, so that a long name is answered
-/// NFS3ERR_NAMETOOLONG and not GARBAGE_ARGS.
+/// The longest name that is decoded. It is far above the limit of any server, so that a long name
+/// is answered NFS3ERR_NAMETOOLONG and not GARBAGE_ARGS.
 pub const NAME_LIMIT: usize = 0x1_0000;
 /// The longest path in a symbolic link that is decoded; see [`NAME_LIMIT`].
 pub const PATH_LIMIT: usize = 0x1_0000;
 /// The most data of one READ or WRITE that is decoded.
 pub const DATA_LIMIT: usize = 0x100_0000;
 
-/// nfs_fh3: what the server named the object, opaque to everybody else.
+/// nfs_fh3: the server's name of the object, opaque to clients.
 pub type FileHandle<'a> = Opaque<'a, FILE_HANDLE_LIMIT>;
-/// filename3: any bytes, the server judges them.
+/// filename3: any bytes, which the server checks.
 pub type Name<'a> = Opaque<'a, NAME_LIMIT>;
 /// nfspath3: any bytes.
 pub type Path<'a> = Opaque<'a, PATH_LIMIT>;
 /// The data of READ and WRITE.
 pub type Data<'a> = Opaque<'a, DATA_LIMIT>;
-/// cookieverf3, createverf3 and writeverf3: eight bytes that mean something to who made them.
+/// cookieverf3, createverf3 and writeverf3: eight bytes with a meaning only for their maker.
 pub type Verifier = [u8; 8];
-/// post_op_attr: the attributes after the operation, if they could be had.
+/// post_op_attr: the attributes after the operation, if they are available.
 pub type PostOpAttr = Option<Fattr3>;
 
 enumeration! {
@@ -113,7 +113,7 @@ impl Fattr3 {
     /// How many bytes it takes.
     pub const SIZE: usize = 84;
 
-    /// What a later [`Wcc`] has of it as the state before.
+    /// The part that a later [`Wcc`] has as the state before.
     pub fn wcc(&self) -> WccAttr {
         WccAttr { size: self.size, mtime: self.mtime, ctime: self.ctime }
     }
@@ -159,7 +159,7 @@ impl Encode for Fattr3 {
 }
 
 record! {
-    /// wcc_attr: what a client compares to find out whether its cache was right.
+    /// wcc_attr: the attributes that a client compares to check its cache.
     pub struct WccAttr {
         pub size: u64,
         pub mtime: NfsTime,
@@ -210,7 +210,7 @@ impl Encode for SetTime {
 }
 
 record! {
-    /// sattr3: the attributes to set; what is `None` stays.
+    /// sattr3: the attributes to set. `None` means no change.
     #[derive(Default)]
     pub struct Sattr3 {
         pub mode: Option<u32>,
@@ -230,7 +230,8 @@ record! {
     }
 }
 
-/// A failed procedure: why, and the attributes `B` that the specification wants in that procedure's failure.
+/// A failed procedure: the status, and the attributes `B` that the specification requires in that
+/// procedure's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fail<B> {
     pub status: Status,
@@ -245,7 +246,7 @@ impl<B> Fail<B> {
     }
 }
 
-/// A failure of which nothing more is known.
+/// A failure without attributes.
 impl<B: Default> From<Status> for Fail<B> {
     fn from(status: Status) -> Self {
         Self::new(status, B::default())

@@ -4,7 +4,7 @@ use super::types::{Data, Fail, FileHandle, Verifier, Wcc};
 use crate::wire::xdr::{enumeration, record};
 
 enumeration! {
-    /// stable_how: what must be on stable storage before the reply, or is.
+    /// stable_how: the data that must be on stable storage before the reply, or that are.
     pub struct StableHow;
     UNSTABLE = 0,
     DATA_SYNC = 1,

@@ -1,6 +1,6 @@
 //! `record!` and `enumeration!`: a type and both directions of its codec from one list of its fields or values.
 
-/// Declares a structure whose layout is its fields in order, and reads and writes it so.
+/// Declares a structure with its fields in layout order, and its codec.
 macro_rules! record {
     (
         $(#[$meta:meta])*
@@ -34,7 +34,8 @@ macro_rules! record {
     };
 }
 
-/// Declares an enumeration of the specification: any number decodes, those with a name have a constant.
+/// Declares an enumeration of the specification. Any number decodes. Those with a name have a
+/// constant.
 macro_rules! enumeration {
     ($(#[$meta:meta])* pub struct $name:ident; $($(#[$const_meta:meta])* $constant:ident = $value:expr,)*) => {
         $(#[$meta])*

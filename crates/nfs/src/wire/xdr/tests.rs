@@ -1,13 +1,13 @@
 use super::*;
 
-/// What `value` is on the wire.
+/// The encoding of `value`.
 pub(crate) fn bytes_of(value: &impl Encode) -> Vec<u8> {
     let mut w = Writer::new();
     value.encode(&mut w);
     w.into_bytes()
 }
 
-/// The one value that `bytes` are.
+/// The value that `bytes` encode, without bytes left over.
 pub(crate) fn value_of<'a, T: Decode<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
     arguments(&mut Reader::new(bytes))
 }

@@ -67,7 +67,7 @@ fn count_is_the_size_of_the_whole_readdir3resok() {
     // RFC 1813 3.3.16: post_op_attr 4, cookieverf 8, each entry 4 + 8 + (4 + 4) + 8 = 28, the end 4, eof 4.
     let two = 4 + 8 + 2 * 28 + 4 + 4;
     for (count, fit) in [(two + 28, 3), (two, 2), (two - 1, 1), (two - 28, 1), (two - 29, 0), (0, 0)] {
-        let mut w = Writer::onto(vec![0xee; 100]); // what the reply is appended to does not count
+        let mut w = Writer::onto(vec![0xee; 100]); // bytes before the reply do not count
         let mut entries = readdir::begin(&mut w, &None, &VERIFIER, count);
         let pushed = (0..3).take_while(|_| entries.push(&entry(b"abcd"))).count();
         assert_eq!(pushed, fit, "count {count}");
@@ -93,7 +93,7 @@ fn maxcount_counts_attributes_and_handles_and_dircount_does_not() {
     assert_eq!(pushed(10_000, around + 3 * whole - 1), 2);
     assert_eq!(pushed(2 * dir, 10_000), 2);
     assert_eq!(pushed(2 * dir - 1, 10_000), 1);
-    assert_eq!(pushed(0, 10_000), 1); // the first always, or the client would never come further
+    assert_eq!(pushed(0, 10_000), 1); // the first always, or the client could never continue
     assert_eq!(pushed(10_000, around + whole - 1), 0);
     assert_eq!(pushed(u32::MAX, u32::MAX), 4);
 }

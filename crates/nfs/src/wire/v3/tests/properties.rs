@@ -1,4 +1,4 @@
-//! What must hold of all values and all bytes.
+//! Properties of all values and all bytes.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Whatever of these bytes is a message, is the same message when written and read again.
+/// If these bytes are a message, it stays the same when it is written and read again.
 macro_rules! stable {
     ($bytes:expr, $($type:ty),* $(,)?) => {$(
         if let Ok(value) = value_of::<$type>($bytes) {
@@ -107,7 +107,8 @@ proptest! {
         let listing = value_of::<readdirplus::Res<'_>>(w.as_bytes()).unwrap().unwrap();
         prop_assert_eq!(&listing.entries, &entries[..taken]);
         if let Some(next) = entries.get(taken) {
-            prop_assert!(w.len() + bytes_of(next).len() + 4 > 4 + maxcount as usize); // it would not have fitted
+            // It would not have fitted.
+            prop_assert!(w.len() + bytes_of(next).len() + 4 > 4 + maxcount as usize);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Results, by hand; above all what a failure of each procedure carries.
+//! Results, by hand; above all the fields of each procedure's failure.
 
 use super::*;
 use crate::wire::xdr::{Decode, Encode};
