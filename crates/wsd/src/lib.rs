@@ -14,7 +14,7 @@
 //!     │ ◄──────────── GetResponse: NAME/Workgroup:GROUP │
 //! ```
 //!
-//! A server says Hello when it begins and Bye when it ends.
+//! The server sends Hello when it starts and Bye when it ends.
 
 pub mod wire;
 

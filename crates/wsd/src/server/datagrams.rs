@@ -19,16 +19,16 @@ use crate::wire::request::{Ask, MOST_BYTES, Request, Type as Kind};
 pub(super) const PORT: u16 = 3702;
 const GROUP_V4: Ipv4Addr = Ipv4Addr::new(239, 255, 255, 250);
 const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 0xC);
-/// Answers of one link that wait for their time.
+/// The most answers of one link that wait for their delay.
 const MOST_WAITING: usize = 64;
 
-/// What a link's datagrams come and go through.
+/// The sockets of a link.
 pub(super) struct Sockets {
     pub(super) link: Link,
     group: SocketAddr,
-    /// Bound to the group: gets what is sent to all.
+    /// Bound to the multicast group. It receives messages to all devices.
     all: UdpSocket,
-    /// Bound to the host's address: gets what is sent to it, and sends.
+    /// Bound to the host's address. It receives messages to this host, and sends.
     own: UdpSocket,
 }
 
@@ -45,7 +45,8 @@ impl Sockets {
         let (all, own) = (bound(group)?, bound(link.at(PORT))?);
         match link.ip {
             IpAddr::V4(ip) => {
-                // Only what comes in on this link, not what other sockets have joined.
+                // Only messages that arrive on this link, not those of groups that other sockets
+                // have joined.
                 all.set_multicast_all_v4(false)?;
                 all.join_multicast_v4(&GROUP_V4, &ip)?;
                 own.set_multicast_if_v4(&ip)?;
@@ -67,12 +68,13 @@ impl Sockets {
 
     async fn send(&self, message: &str, to: SocketAddr) {
         if let Err(error) = self.own.send_to(message.as_bytes(), to).await {
-            tracing::debug!(%error, %to, "WS-Discovery"); // a datagram may always be lost
+            tracing::debug!(%error, %to, "WS-Discovery"); // any datagram may be lost
         }
     }
 }
 
-/// Shared with other programs that answer to the group: a computer may be several devices.
+/// The port is shared with other programs that answer to the group: a computer may be several
+/// devices.
 fn bound(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(true)?;
@@ -84,7 +86,7 @@ fn bound(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Answers what arrives.
+/// Answers the datagrams that arrive.
 pub(super) async fn serve(announced: Arc<Announced>, sockets: Arc<Sockets>) {
     let (mut to_all, mut to_us) = (vec![0; MOST_BYTES + 1], vec![0; MOST_BYTES + 1]);
     let mut waiting = JoinSet::new();
@@ -95,7 +97,8 @@ pub(super) async fn serve(announced: Arc<Announced>, sockets: Arc<Sockets>) {
             Some(_) = waiting.join_next() => continue,
         };
         let Ok((message, from)) = received else {
-            tokio::time::sleep(Duration::from_millis(100)).await; // an error that an earlier answer has caused
+            // An earlier answer may have caused the error.
+            tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         if !sockets.link.has(from) || waiting.len() == MOST_WAITING {
@@ -112,7 +115,8 @@ pub(super) async fn serve(announced: Arc<Announced>, sockets: Arc<Sockets>) {
     }
 }
 
-/// The answer to a datagram, and when to send it. `None` to what is no question, or about others.
+/// The answer to a datagram, and the delay before it. `None` if the datagram is no question, or
+/// concerns other devices.
 fn answer_to(announced: &Announced, link: &Link, message: &[u8], from: IpAddr) -> Option<(String, Duration)> {
     let request = Request::decode(message).ok()?;
     let (is_probe, is_about_us) = match &request.ask {
@@ -127,7 +131,7 @@ fn answer_to(announced: &Announced, link: &Link, message: &[u8], from: IpAddr) -
     let (place, sequence) = (announced.place(link), announced.sequence());
     let about = announced.about(&place);
     Some(match is_probe {
-        // All devices are asked at once: they answer one after another, WS-Discovery 3.1.3.
+        // A Probe reaches all devices at once. They answer at random times, WS-Discovery 3.1.3.
         true => (answer::probe_matches(&message_id(), sequence, id, about), random_delay()),
         false => (answer::resolve_matches(&message_id(), sequence, id, about), Duration::ZERO),
     })
@@ -155,7 +159,8 @@ mod tests {
         format!("<d:Resolve>{reference}</d:Resolve>")
     }
 
-    /// WS-Discovery 5.2: all of a Probe's types must be the device's; 6.2: only the device itself answers a Resolve.
+    /// WS-Discovery 5.2: the device must have all types of a Probe. 6.2: only the device itself
+    /// answers a Resolve.
     #[test]
     fn only_questions_about_this_device_are_answered() {
         for types in ["", "p:Device", "c:Computer", "p:Device c:Computer"] {

@@ -1,19 +1,20 @@
-//! How often a client is answered: once for each message, and not without end.
+//! The rate limit of answers: one answer for each message, and a limited number for each client.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Answers that a client may get at once.
+/// The answers that a client may get at once.
 const BURST: u32 = 16;
-/// How long it then waits for one more.
+/// The wait for each further answer.
 const ONE_EVERY: Duration = Duration::from_millis(500);
-/// Clients that are remembered. Above that the one that has been silent longest is forgotten.
+/// The most clients that are remembered. Beyond that the client with the oldest entry is forgotten.
 const MOST_CLIENTS: usize = 1024;
-/// Message ids that are remembered: clients send each message several times (SOAP-over-UDP 2.2).
+/// The most message ids that are remembered: clients send each message several times (SOAP-over-UDP
+/// 2.2).
 const MOST_IDS: usize = 64;
 
-/// What is remembered of clients.
+/// The state of all clients.
 #[derive(Default)]
 pub(super) struct Limiter {
     clients: HashMap<IpAddr, Client>,
@@ -22,12 +23,12 @@ pub(super) struct Limiter {
 
 struct Client {
     left: u32,
-    /// When `left` was right.
+    /// The time at which `left` was computed.
     at: Instant,
 }
 
 impl Limiter {
-    /// Whether a message with this id is answered, if it can be.
+    /// Whether a message with this id may be answered.
     pub(super) fn admits(&mut self, from: IpAddr, id: &str, now: Instant) -> bool {
         if self.ids.iter().any(|(client, known)| *client == from && known == id) {
             return false;
@@ -42,7 +43,7 @@ impl Limiter {
         true
     }
 
-    /// Whether the client may have one more answer.
+    /// Whether the client may get one more answer.
     pub(super) fn takes(&mut self, from: IpAddr, now: Instant) -> bool {
         if self.clients.len() == MOST_CLIENTS && !self.clients.contains_key(&from) {
             let oldest = self.clients.iter().min_by_key(|(_, client)| client.at).map(|(ip, _)| *ip);

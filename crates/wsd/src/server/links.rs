@@ -4,9 +4,10 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use if_addrs::{IfAddr, Interface};
 
-/// Where descriptions are served, DPWS 1.0, appendix: the port that Windows uses, too.
+/// The port of descriptions, DPWS 1.0, appendix. Windows uses the same.
 pub(super) const HTTP_PORT: u16 = 5357;
-/// Networks that are announced on. Hosts of containers have hundreds of addresses.
+/// The most networks that the device is announced on. Hosts of containers have hundreds of
+/// addresses.
 const MOST_LINKS: usize = 32;
 
 /// An address of the host, with the network around it.
@@ -18,7 +19,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Whether a client is on this network: only those are answered.
+    /// Whether a client is on this network. Other clients get no answer.
     pub(super) fn has(&self, client: SocketAddr) -> bool {
         match (self.ip, client) {
             (IpAddr::V4(own), SocketAddr::V4(other)) => {
@@ -40,13 +41,13 @@ impl Link {
         }
     }
 
-    /// Where descriptions are, for clients: they add the interface themselves.
+    /// The address of descriptions for clients. Clients add the interface themselves.
     pub(super) fn http_address(&self) -> SocketAddr {
         SocketAddr::new(self.ip, HTTP_PORT)
     }
 }
 
-/// The networks that can reach a server that listens on these addresses, in order.
+/// The networks from which clients can reach a server that listens on these addresses, in order.
 pub(super) fn of(listen: &[IpAddr]) -> Vec<Link> {
     let mut links: Vec<Link> =
         if_addrs::get_if_addrs().unwrap_or_default().iter().filter_map(|one| link(one, listen)).collect();
@@ -55,7 +56,7 @@ pub(super) fn of(listen: &[IpAddr]) -> Vec<Link> {
     links
 }
 
-/// Of IPv6 only addresses of the link itself: multicast reaches no others.
+/// For IPv6 only link-local addresses: multicast reaches no others.
 fn link(interface: &Interface, listen: &[IpAddr]) -> Option<Link> {
     let (ip, prefix) = match &interface.addr {
         IfAddr::V4(address) => (IpAddr::V4(address.ip), address.prefixlen),

@@ -19,7 +19,7 @@ use crate::wire::request::{Ask, MOST_BYTES, Request};
 const MOST_CONNECTIONS: usize = 16;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 16;
-/// How long a client may take for its request and the answer.
+/// How long a client may take for its request and for receiving the answer.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Listens on the link's address.
@@ -51,7 +51,7 @@ pub(super) async fn serve(announced: Arc<Announced>, link: Link, listener: TcpLi
                     let _ = tokio::time::timeout(LIMIT, converse(&announced, stream, from)).await;
                 });
             }
-            Ok(_) => {} // of another network: hang up
+            Ok(_) => {} // a client of another network: close the connection
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
@@ -98,7 +98,8 @@ async fn answer_to(announced: &Announced, stream: &mut TcpStream) -> io::Result<
     })
 }
 
-/// Receives more; false at the end, or of more than any request has.
+/// Receives more bytes. False at the end of the stream, or if there are more bytes than any request
+/// has.
 async fn more(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<bool> {
     let mut piece = [0; 4096];
     let length = stream.read(&mut piece).await?;
@@ -114,7 +115,7 @@ mod tests {
 
     const PATH: &str = "/00000000-0000-0000-0000-000000000007";
 
-    /// The response to these bytes, after which the client says no more.
+    /// The response to these bytes. The client sends nothing after them.
     async fn answered(request: &[u8]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -125,7 +126,8 @@ mod tests {
             client.write_all(request).await.unwrap();
             client.shutdown().await.unwrap();
             let mut response = String::new();
-            let _ = client.read_to_string(&mut response).await; // a server that hangs up early resets
+            // A server that closes early resets the connection.
+            let _ = client.read_to_string(&mut response).await;
             response
         };
         tokio::join!(serve, ask).1

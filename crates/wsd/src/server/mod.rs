@@ -1,4 +1,4 @@
-//! The server's side: says Hello and Bye, and answers. One [`Responder`] for one [`Device`].
+//! The server's side: sends Hello and Bye, and answers. One [`Responder`] for one [`Device`].
 
 mod datagrams;
 mod limiter;
@@ -20,26 +20,26 @@ use crate::wire::answer::{self, About, Description, Sequence};
 use limiter::Limiter;
 use links::Link;
 
-/// How often the host's addresses are looked at.
+/// How often the host's addresses are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// When Hello is said, after a beginning (SOAP-over-UDP 2.2 repeats it).
+/// When Hello is sent after the start (SOAP-over-UDP 2.2 repeats it).
 const HELLO_AFTER: [Duration; 3] =
     [Duration::from_millis(0), Duration::from_millis(150), Duration::from_millis(400)];
-/// When Bye is said, after the end.
+/// When Bye is sent after the end.
 const BYE_AFTER: [Duration; 2] = [Duration::from_millis(0), Duration::from_millis(100)];
 
-/// What is announced.
+/// The announced device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// The same for ever: by it Windows remembers the device.
+    /// It never changes. Windows recognises the device by it.
     pub uuid: [u8; 16],
     /// The computer's name, by which Windows connects.
     pub computer: String,
     /// Its workgroup.
     pub workgroup: String,
-    /// What people read.
+    /// The name shown to users.
     pub friendly_name: String,
-    /// Which program announces it.
+    /// The program that announces it.
     pub program: String,
     /// Its version.
     pub version: String,
@@ -47,7 +47,7 @@ pub struct Device {
     pub listen: Vec<IpAddr>,
 }
 
-/// A device that is announced until it says goodbye.
+/// A device that is announced until [`Self::goodbye`].
 pub struct Responder {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
@@ -56,35 +56,36 @@ pub struct Responder {
 /// The addresses at which a device answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// Datagrams: what is looked for.
+    /// Datagrams: Probe and Resolve.
     pub udp: Vec<SocketAddr>,
     /// HTTP: descriptions.
     pub tcp: Vec<SocketAddr>,
 }
 
 impl Responder {
-    /// Begins to announce the device, and keeps `sockets` current. What cannot be done is logged. Needs a tokio runtime.
+    /// Begins to announce the device, and keeps `sockets` current. Errors are logged. Needs a tokio
+    /// runtime.
     #[must_use]
     pub fn start(device: Device, sockets: watch::Sender<Sockets>) -> Self {
         let (stop, stopping) = watch::channel(false);
         Self { stop, task: tokio::spawn(announce(device, stopping, sockets)) }
     }
 
-    /// Says Bye.
+    /// Sends Bye.
     pub async fn goodbye(self) {
         self.stop.send_replace(true);
-        let _ = self.task.await; // a panic there was logged
+        let _ = self.task.await; // a panic there has been logged
     }
 }
 
-/// A device with what its messages need.
+/// A device with the state that its messages need.
 struct Announced {
     device: Device,
     endpoint: String,
-    /// Of HTTP: `/uuid`.
+    /// The path in HTTP: `/uuid`.
     path: String,
     instance: u64,
-    /// Of the metadata: the time of this beginning.
+    /// The version of the metadata: the time of this start.
     version: u64,
     numbers: AtomicU64,
     limiter: Mutex<Limiter, rank::WsdClients>,
@@ -113,7 +114,7 @@ impl Announced {
         About { endpoint: &self.endpoint, places, version: self.version }
     }
 
-    /// Where the description is, for clients on this link.
+    /// The address of the description, for clients on this link.
     fn place(&self, link: &Link) -> String {
         format!("http://{}{}", link.http_address(), self.path)
     }
@@ -132,7 +133,7 @@ impl Announced {
     }
 }
 
-/// Announces the device on the links that there are. When these change, it begins anew.
+/// Announces the device on the present links. Starts again when they change.
 async fn announce(device: Device, mut stopping: watch::Receiver<bool>, sockets: watch::Sender<Sockets>) {
     let mut announced = Announced::new(device);
     loop {
@@ -145,7 +146,7 @@ async fn announce(device: Device, mut stopping: watch::Receiver<bool>, sockets: 
             () = stay(&shared, &open, &links) => false,
             _ = stopping.wait_for(|stop| *stop) => true,
         };
-        drop(tasks); // ends them
+        drop(tasks); // ends the tasks
         sockets.send_replace(Sockets::default());
         if is_over {
             let bye = || answer::bye(&message_id(), shared.sequence(), &shared.endpoint);
@@ -155,7 +156,7 @@ async fn announce(device: Device, mut stopping: watch::Receiver<bool>, sockets: 
     }
 }
 
-/// Says Hello, and returns when the host's addresses have changed.
+/// Sends Hello. Returns when the host's addresses have changed.
 async fn stay(announced: &Announced, open: &[Arc<datagrams::Sockets>], links: &[Link]) {
     tokio::time::sleep(random_delay()).await;
     repeat(&HELLO_AFTER, open, |link| {
@@ -172,7 +173,7 @@ async fn stay(announced: &Announced, open: &[Arc<datagrams::Sockets>], links: &[
     }
 }
 
-/// Begins to answer on each link where that can be done.
+/// Begins to answer on each link where that is possible.
 fn begin(announced: &Arc<Announced>, links: &[Link]) -> (Vec<Arc<datagrams::Sockets>>, JoinSet<()>) {
     let (mut open, mut tasks, mut refused) = (Vec::new(), JoinSet::new(), None);
     for link in links {
@@ -187,7 +188,7 @@ fn begin(announced: &Arc<Announced>, links: &[Link]) -> (Vec<Arc<datagrams::Sock
             Err(taken) => refused = refused.or(Some((link.ip, taken))),
         }
     }
-    // One line, however many addresses the host has: the reason is most often the same.
+    // One line, however many addresses the host has: the cause is mostly the same.
     if let Some((address, Taken { port, error })) = refused {
         tracing::warn!(%address, port, %error, "Windows does not list the server: the port cannot be used");
     }
@@ -229,7 +230,7 @@ fn message_id() -> String {
     format!("urn:uuid:{}", uuid(bytes))
 }
 
-/// Zeros when there is no randomness: nothing secret is made of it.
+/// Zeros if there is no randomness: it is not used for secrets.
 fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let _ = getrandom::fill(&mut bytes);

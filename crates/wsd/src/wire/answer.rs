@@ -1,20 +1,20 @@
-//! What the server sends: Hello, Bye, and answers to Probe, Resolve and Get.
+//! The server's messages: Hello, Bye, and answers to Probe, Resolve and Get.
 
 use quick_xml::escape::escape;
 
 use super::namespace::{ADDRESSING, DEVICE_PROFILE, DISCOVERY, METADATA, PNPX, PUBLICATION, SOAP, TRANSFER};
 
-/// To whom a message goes that is for all, WS-Discovery 4.1.
+/// The recipient of a message to all devices, WS-Discovery 4.1.
 const EVERYONE: &str = "urn:schemas-xmlsoap-org:ws:2005:04:discovery";
-/// To whom an answer goes: back to where the request came from, WS-Addressing 3.2.
+/// The recipient of an answer: the sender of the request, WS-Addressing 3.2.
 const ANONYMOUS: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous";
-/// What this server is: a device, and a computer for Windows.
+/// The types of this server: a device, and a computer for Windows.
 const TYPES: &str = "wsdp:Device pub:Computer";
 
-/// What a message says about its place among all of its sender, WS-Discovery, Appendix I.
+/// The position of a message among all messages of its sender, WS-Discovery, Appendix I.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sequence {
-    /// Grows with every start of the sender.
+    /// Grows with every start of the server.
     pub instance: u64,
     /// Grows with every message.
     pub number: u64,
@@ -23,28 +23,29 @@ pub struct Sequence {
 /// A device as messages describe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About<'a> {
-    /// Its address, `urn:uuid:…`: the same for ever.
+    /// Its address, `urn:uuid:…`, which never changes.
     pub endpoint: &'a str,
-    /// Where its description is, reachable for who gets the message: HTTP URLs with spaces between them.
+    /// The URLs of its description that the recipient can reach: HTTP URLs with spaces between
+    /// them.
     pub places: &'a str,
     /// Grows when the description changes.
     pub version: u64,
 }
 
-/// What a device says of itself on request.
+/// The description that a device sends on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description<'a> {
     /// Its address.
     pub endpoint: &'a str,
-    /// What people read.
+    /// The name shown to users.
     pub friendly_name: &'a str,
     /// `NAME/Workgroup:GROUP`, by which Windows connects.
     pub computer: &'a str,
-    /// Who makes it.
+    /// The manufacturer.
     pub manufacturer: &'a str,
-    /// What it is.
+    /// The model.
     pub model: &'a str,
-    /// Which version.
+    /// The firmware's version.
     pub firmware: &'a str,
 }
 

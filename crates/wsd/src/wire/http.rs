@@ -1,23 +1,24 @@
-//! HTTP/1.1 as far as a Get needs it: one POST with a body of known length (RFC 9112).
+//! The part of HTTP/1.1 that a Get needs: one POST with a body of known length (RFC 9112).
 
 use wire::Malformed;
 
 /// The longest request line and header.
 pub const MOST_HEAD: usize = 4 * 1024;
 
-/// What stands before the body of a request.
+/// The head of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The method.
     pub method: String,
     /// The path.
     pub target: String,
-    /// The bytes of the body; `None` when the request does not say.
+    /// The length of the body. `None` if the request does not state it.
     pub length: Option<usize>,
 }
 
 impl Head {
-    /// The head that `bytes` begin with, and how long it is. `None` while its end has not arrived.
+    /// Decodes the head at the start of `bytes`. Also returns its length. `None` while its end has
+    /// not arrived.
     ///
     /// # Errors
     /// It is too long, or no head of HTTP.
@@ -51,7 +52,7 @@ impl Head {
     }
 }
 
-/// A whole response, after which the connection ends.
+/// A whole response. The connection ends after it.
 pub fn response(status: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let kind = "Content-Type: application/soap+xml; charset=utf-8";

@@ -20,6 +20,6 @@ pub mod namespace {
     pub const TRANSFER: &str = "http://schemas.xmlsoap.org/ws/2004/09/transfer";
     /// PnP-X.
     pub const PNPX: &str = "http://schemas.microsoft.com/windows/pnpx/2005/10";
-    /// What Windows computers publish of themselves.
+    /// The properties that Windows computers publish.
     pub const PUBLICATION: &str = "http://schemas.microsoft.com/windows/pub/2005/07";
 }

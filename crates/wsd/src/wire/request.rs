@@ -1,4 +1,4 @@
-//! What clients send: Probe, Resolve and Get.
+//! The messages of clients: Probe, Resolve and Get.
 
 use quick_xml::events::Event;
 use quick_xml::name::{QName, ResolveResult};
@@ -7,44 +7,44 @@ use wire::Malformed;
 
 use super::namespace::{ADDRESSING, DISCOVERY, SOAP, TRANSFER};
 
-/// The longest message that is looked at.
+/// The longest message that is decoded.
 pub const MOST_BYTES: usize = 8 * 1024;
-/// Elements inside each other.
+/// The most nested elements.
 const MOST_DEPTH: usize = 16;
-/// Elements in a message.
+/// The most elements in a message.
 const MOST_ELEMENTS: usize = 128;
-/// Types that a Probe may name.
+/// The most types in a Probe.
 const MOST_TYPES: usize = 16;
 /// The longest message id, an address of the form `urn:uuid:…`.
 const MOST_ID: usize = 256;
 
-/// A message that can be answered.
+/// A message that the server can answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What the answer relates to.
+    /// The message id that the answer refers to.
     pub message_id: String,
-    /// What it asks for.
+    /// The question.
     pub ask: Ask,
 }
 
-/// What is asked for.
+/// The question of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
-    /// WS-Discovery 5.2: which devices are there?
+    /// WS-Discovery 5.2: finds devices.
     Probe {
-        /// Each is wanted. None: any device.
+        /// The device must have all of these types. Empty: any device.
         types: Vec<Type>,
-        /// Only devices in a scope: this server has none.
+        /// The client wants only devices in a scope. This server has none.
         scoped: bool,
     },
-    /// WS-Discovery 6.2: where is this device?
+    /// WS-Discovery 6.2: finds the address of one device.
     Resolve {
         /// Its address.
         address: String,
     },
     /// WS-Transfer 3.1: the description of a device.
     Get,
-    /// Something else: another device's Hello, Bye or matches.
+    /// Another message: another device's Hello, Bye or matches.
     Other,
 }
 
@@ -57,7 +57,7 @@ pub struct Type {
     pub name: String,
 }
 
-/// The namespaces of elements that mean something here.
+/// The namespaces that the server understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Space {
     Soap,
@@ -66,14 +66,14 @@ enum Space {
     Other,
 }
 
-/// An element that has begun.
+/// An element whose end has not been read.
 struct Element {
     space: Space,
     name: String,
     text: String,
 }
 
-/// What has been read of a message.
+/// The parts of a message that have been read.
 #[derive(Default)]
 struct Found {
     action: String,
@@ -143,7 +143,7 @@ impl Found {
         }
     }
 
-    /// An element has ended: the last of `open`.
+    /// Handles the end of an element, the last one of `open`.
     fn take(&mut self, open: &[Element], reader: &NsReader<&[u8]>) -> Result<(), Malformed> {
         let path: Vec<(Space, &str)> = open.iter().map(|one| (one.space, one.name.as_str())).collect();
         let text = open.last().map_or("", |last| last.text.trim()).to_owned();
@@ -203,7 +203,7 @@ fn append(open: &mut [Element], more: &str) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// The five entities that XML itself has. Others would have to be declared.
+/// The five predefined entities of XML. Others would have to be declared.
 fn predefined(name: &str) -> Result<&'static str, Malformed> {
     match name {
         "amp" => Ok("&"),
@@ -241,7 +241,8 @@ mod tests {
         Type { namespace: namespace.into(), name: name.into() }
     }
 
-    /// WS-Discovery 5.2; the prefixes of types are declared where the types are, as Windows does, or above.
+    /// WS-Discovery 5.2. The prefixes of types are declared in the element itself, as Windows does,
+    /// or in an outer one.
     #[test]
     fn a_probe_names_types_by_any_prefix() {
         let body = r#"<d:Probe><d:Types xmlns:b="http://schemas.microsoft.com/windows/pub/2005/07"> p:Device
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(discovery("Hello", "<d:Hello/>"), Ok(Ask::Other));
     }
 
-    /// Elements of these names in other namespaces, or elsewhere, mean nothing.
+    /// Elements with these names in other namespaces or other places are ignored.
     #[test]
     fn names_count_in_their_namespace_and_place_only() {
         let body = "<Probe><Types>p:Device</Types></Probe><d:Types>p:Device</d:Types>";
