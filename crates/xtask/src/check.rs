@@ -1,4 +1,4 @@
-//! `cargo xtask check`: what a change must pass, each step timed.
+//! `cargo xtask check`: all steps that a change must pass, each timed.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use anyhow::{Result, bail};
 
 use crate::{process, tidy};
 
-/// One step and how it went.
+/// One step and its result.
 pub struct Step {
     name: &'static str,
     took: Duration,
     result: Result<()>,
 }
 
-/// Steps done so far; a failure does not stop those after it.
+/// The steps so far. A failure does not stop the steps after it.
 #[derive(Default)]
 pub struct Steps(Vec<Step>);
 
@@ -31,7 +31,7 @@ impl Steps {
         self.0.push(Step { name, took, result });
     }
 
-    /// Prints the summary; fails when a step did.
+    /// Prints the summary. Fails if a step has failed.
     pub fn finish(self) -> Result<()> {
         println!();
         let mut failed = 0;
@@ -59,7 +59,7 @@ pub fn run() -> Result<()> {
     steps.finish()
 }
 
-/// The steps `check` and `test` share.
+/// The steps that `check` and `test` have in common.
 pub fn add_steps(steps: &mut Steps) {
     steps.run("fmt", || process::run("cargo", &["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);

@@ -1,10 +1,10 @@
-//! The third-party programs the tests need, and Debian's packages they come in.
+//! The third-party programs that the tests need, and the Debian packages that have them.
 
 use anyhow::Result;
 
 use crate::process;
 
-/// A package and a file that shows that it is installed.
+/// A package, and a file that exists when it is installed.
 pub struct Package {
     pub name: &'static str,
     pub shows: &'static str,
@@ -42,7 +42,7 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
-/// Beside Netatalk's test programs (`interop/afp/suite.rs`).
+/// In addition to Netatalk's test programs (`interop/afp/suite.rs`).
 pub const AFP_CLIENTS: &[Package] = &[
     Package { name: "gvfs-backends", shows: "/usr/share/doc/gvfs-backends/copyright" },
     Package { name: "libglib2.0-bin", shows: "/usr/bin/gio" },
@@ -103,7 +103,7 @@ pub const LINUX_FILES: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
-/// What that machine has on its disk; these are not installed here.
+/// The packages on that machine's disk. They are not installed here.
 pub const LINUX_FILES_GUEST: &[&str] = &[
     "attr",
     "bash",
@@ -126,7 +126,7 @@ pub const LINUX_FILES_GUEST: &[&str] = &[
     "mount",
 ];
 
-/// For the load program, beside libsmb2.
+/// For the load program, in addition to libsmb2.
 pub const SMB_LOAD: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "gcc", shows: "/usr/bin/cc" },
@@ -163,7 +163,8 @@ fn has_qemu_nfs() -> bool {
     folders.flatten().any(|folder| folder.path().join("qemu/block-nfs.so").exists())
 }
 
-/// The packages still missing after trying to install them (which root may do where there is apt-get).
+/// The packages that are still missing after trying to install them. Only root can do that, and
+/// only with apt-get.
 pub fn ensure(packages: &[Package], with_qemu: bool) -> Result<Vec<&'static str>> {
     let missing = missing(packages, with_qemu);
     if missing.is_empty() || !process::is_root() || process::find("apt-get").is_none() {
@@ -173,7 +174,7 @@ pub fn ensure(packages: &[Package], with_qemu: bool) -> Result<Vec<&'static str>
     let env = [("DEBIAN_FRONTEND", "noninteractive")];
     let mut args = vec!["install", "-y", "-q", "--no-install-recommends"];
     args.extend(&missing);
-    // The lists may be absent or old: fetch them first, and let the install decide whether that mattered.
+    // The lists may be missing or old: fetch them first. The install shows whether it worked.
     let _ = process::run_with("apt-get", &["update", "-q"], &env);
     if let Err(error) = process::run_with("apt-get", &args, &env) {
         println!("{error:#}");

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use crate::process::{self, Running};
 use crate::server::{Address, Server};
 
-/// Starts it over `folder`; its files go to `place` below the root. It insists on a portmapper, so one is started too
-/// when none answers (Ganesha outlives it: it registers at its start only).
+/// Starts it over `folder`. Its files go to `place` below the root. It requires a portmapper, so
+/// one is started if none answers. (Ganesha outlives it: it registers only at its start.)
 pub fn start(folder: &Path, place: &Path) -> Result<Server> {
     let place = process::root().join(place);
     std::fs::create_dir_all(&place)?;

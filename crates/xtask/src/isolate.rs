@@ -1,5 +1,6 @@
-//! A network of our own: as root, run again inside a fresh network and mount namespace, where ports 111 and 2049 are
-//! free, nothing reaches the outside, and `/run` is private (rpcbind is found through a socket there).
+//! A network of our own. As root, the command runs again inside a fresh network and mount
+//! namespace. There ports 111 and 2049 are free, no packet reaches the outside, and `/run` is
+//! private (rpcbind is found through a socket there).
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -10,12 +11,13 @@ use crate::process;
 
 const MARK: &str = "FOURFOLD_ISOLATED";
 
-/// Whether we run in such a namespace already.
+/// Whether this process already runs in such a namespace.
 pub fn is_isolated() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
-/// Starts this very command again inside one, when that is possible; returns when it is not, or not needed.
+/// Starts this command again inside a namespace, if that is possible. Returns if it is not possible
+/// or not needed.
 pub fn enter() -> Result<()> {
     if is_isolated()
         || !process::is_root()
@@ -29,7 +31,7 @@ pub fn enter() -> Result<()> {
         .status()
         .is_ok_and(|status| status.success())
     {
-        return Ok(()); // a container that may not
+        return Ok(()); // a container without the right to do so
     }
     let script = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$0\" \"$@\"";
     let error = Command::new("unshare")

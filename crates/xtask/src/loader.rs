@@ -1,4 +1,4 @@
-//! Compiles our C programs, some against libnfs, libsmb2 and libiscsi, and runs them.
+//! Compiles our C programs, some with libnfs, libsmb2 and libiscsi, and runs them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::process;
 use crate::server::Address;
 
-/// The program `interop/nfs/<name>.c`, compiled into `target/interop/` when it changed.
+/// The program `interop/nfs/<name>.c`, compiled into `target/interop/` if it has changed.
 pub fn compile(name: &str) -> Result<PathBuf> {
     let (from, program) =
         (process::root().join("interop/nfs").join(name).with_extension("c"), program(name)?);
@@ -19,12 +19,12 @@ pub fn compile(name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// What to do where there is no libsmb2.
+/// The instructions for a machine without libsmb2.
 pub const NO_LIBSMB2: &str = "libsmb2 is missing, with which the load program speaks SMB. Debian 13 has it: apt-get install \
 libsmb2-dev. Before that, build it by hand from its source (cmake, with BUILD_SHARED_LIBS off) and say where its headers and \
 libsmb2.a are: --libsmb2 DIR";
 
-/// The program `interop/smb/load.c`; nothing where libsmb2 is not found. `given` is a folder of it.
+/// The program `interop/smb/load.c`. `None` if libsmb2 is not found. `given` is a folder with it.
 pub fn compile_smb(given: Option<&Path>) -> Result<Option<PathBuf>> {
     let (from, program) = (process::root().join("interop/smb/load.c"), program("smb-load")?);
     let options = match given {
@@ -36,7 +36,7 @@ pub fn compile_smb(given: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(Some(program))
 }
 
-/// The program `interop/afp/load.c`, which needs nobody's library.
+/// The program `interop/afp/load.c`, which needs no library.
 pub fn compile_afp() -> Result<PathBuf> {
     let (from, program) = (process::root().join("interop/afp/load.c"), program("afp-load")?);
     cc(&from, &program, &[])?;
@@ -69,7 +69,7 @@ pub fn compile_preload() -> Result<PathBuf> {
     Ok(library)
 }
 
-/// The compiler's options for a folder as `make install` or a build leaves it.
+/// The compiler's options for a folder that `make install` or a build has filled.
 fn libsmb2_in(folder: &Path) -> Result<Vec<String>> {
     let archives = ["libsmb2.a", "lib/libsmb2.a", "build/lib/libsmb2.a"].map(|name| folder.join(name));
     let Some(archive) = archives.into_iter().find(|path| path.exists()) else {
@@ -99,7 +99,7 @@ fn cc(source: &Path, program: &Path, options: &[String]) -> Result<()> {
     process::run("cc", &args).with_context(|| format!("cannot compile {from}"))
 }
 
-/// Whether the program is newer than its source, the protocol's own header and the headers all share.
+/// Whether the program is newer than its source, the protocol's own header and the common headers.
 fn is_current(program: &Path, source: &Path, header: &str) -> bool {
     let headers = [header, "common.h", "load.h"].map(|header| process::root().join("interop").join(header));
     is_newer(program, source) && headers.iter().all(|header| is_newer(program, header))
@@ -110,7 +110,7 @@ fn is_newer(program: &Path, source: &Path) -> bool {
     matches!((time(program), time(source)), (Some(made), Some(written)) if made > written)
 }
 
-/// What one run of the load program says.
+/// The result of one run of the load program.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub struct Measured {
     pub workload: String,
@@ -118,20 +118,20 @@ pub struct Measured {
     pub bytes: i64,
     pub errors: u64,
     pub seconds: f64,
-    /// The server's.
+    /// The server's CPU time.
     pub cpu: f64,
     /// The load program's own, its start included.
     pub client_cpu: f64,
-    /// What everything else on the machine used meanwhile.
+    /// The CPU time of all other programs in the same time.
     pub others_cpu: f64,
     pub p50_us: f64,
     pub p99_us: f64,
     #[serde(default)]
     pub max_us: f64,
-    /// Bytes that others moved meanwhile, to disturb.
+    /// Bytes that disturbing clients moved in the same time.
     #[serde(default)]
     pub beside: u64,
-    /// Of streams on a clock: how often nothing came for more than 100 ms.
+    /// For paced streams: how often no data came for more than 100 ms.
     #[serde(default)]
     pub gaps: u64,
     #[serde(default)]

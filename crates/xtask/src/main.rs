@@ -1,8 +1,8 @@
-//! What developers and CI run: `cargo xtask check | tidy | test | interop | compare | fuzz`.
+//! The commands of developers and CI: `cargo xtask check | tidy | test | interop | compare | fuzz`.
 //!
 //! Every subcommand is one file (or folder) here; `process` starts and ends other programs for all of them.
 #![allow(clippy::print_stdout)] // a command-line tool: standard output is its product
-#![allow(unreachable_pub)] // a program: nothing in it is reachable from elsewhere
+#![allow(unreachable_pub)] // a program: no other crate can reach its items
 
 mod check;
 mod compare;

@@ -1,4 +1,4 @@
-//! Starting other programs, waiting for them, and ending exactly those that were started.
+//! Starts other programs, waits for them, and ends exactly the ones that it started.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,18 +10,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A program that is ended, by its process id, when this is dropped.
+/// A program. Dropping it ends the program by its process id.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     name: String,
-    /// Whether it is asked to end before it is made to.
+    /// Whether it first gets SIGTERM and only then SIGKILL.
     gently: bool,
 }
 
 impl Running {
-    /// Starts `program`. When it exists, `setpriv` asks the kernel to end it should we die without dropping this
-    /// (interrupted, killed); it replaces itself by the program, so the process id is the program's.
+    /// Starts `program`. If `setpriv` exists, it asks the kernel to end the program should this
+    /// process die without dropping it (interrupted, killed). `setpriv` replaces itself by the
+    /// program, so the process id is the program's.
     pub fn start(program: impl AsRef<OsStr>, args: &[&str], out: Stdio, err: Stdio) -> Result<Self> {
         let name = program.as_ref().to_string_lossy().into_owned();
         let mut command = match find("setpriv") {
@@ -36,7 +37,7 @@ impl Running {
         Ok(Self { child: child.with_context(|| format!("cannot start {name}"))?, name, gently: true })
     }
 
-    /// For a program that does not heed SIGTERM (`unshare --fork`): its end is SIGKILL.
+    /// For a program that ignores SIGTERM (`unshare --fork`): it gets SIGKILL at once.
     pub fn kill_at_end(&mut self) {
         self.gently = false;
     }
@@ -45,7 +46,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Memory that it has in use (RSS), in KiB; 0 when that cannot be told.
+    /// The memory that it uses (RSS), in KiB. 0 if that is unknown.
     pub fn memory_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -56,7 +57,7 @@ impl Running {
         self.child.stdout.take()
     }
 
-    /// Fails when the program has ended already.
+    /// Fails if the program has already ended.
     pub fn still_up(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             Some(status) => bail!("{} ended early ({status})", self.name),
@@ -88,14 +89,14 @@ impl Drop for Running {
     }
 }
 
-/// Where `program` is, looking also where Debian keeps the administrator's programs.
+/// The path of `program`. Also looks where Debian keeps the administrator's programs.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default();
     let folders = path.split(':').chain(["/usr/sbin", "/sbin", "/usr/local/sbin"]);
     folders.map(|folder| Path::new(folder).join(program)).find(|candidate| candidate.is_file())
 }
 
-/// Runs to the end with our own standard streams.
+/// Runs a program to its end with our own standard streams.
 pub fn run(program: &str, args: &[&str]) -> Result<()> {
     run_with(program, args, &[])
 }
@@ -110,7 +111,7 @@ pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<()
     Ok(())
 }
 
-/// Runs to the end, at most `limit`, and gives what it wrote.
+/// Runs a program to its end, at most `limit`, and returns its output.
 pub fn output(program: impl AsRef<OsStr>, args: &[&str], limit: Duration) -> Result<Output> {
     let name = program.as_ref().to_string_lossy().into_owned();
     let found = find(&name).unwrap_or_else(|| PathBuf::from(program.as_ref()));
@@ -129,7 +130,7 @@ pub fn output(program: impl AsRef<OsStr>, args: &[&str], limit: Duration) -> Res
     Ok(output)
 }
 
-/// What a program wrote, when it succeeded.
+/// The output of a program, if it succeeded.
 pub fn stdout_of(program: impl AsRef<OsStr>, args: &[&str], limit: Duration) -> Result<String> {
     let name = program.as_ref().to_string_lossy().into_owned();
     let output = output(program, args, limit)?;
@@ -144,7 +145,8 @@ pub fn stdout_of(program: impl AsRef<OsStr>, args: &[&str], limit: Duration) -> 
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a program writes until it ends or its time is over, both streams in the order in which they were written.
+/// The output of a program until it ends or its time limit is over. Both streams are in the order
+/// in which they were written.
 pub fn both_streams(command: &[impl AsRef<str>], limit: Duration) -> Result<String> {
     let seconds = limit.as_secs().to_string();
     let script = "timeout -k 5 \"$0\" \"$@\" 2>&1; [ $? != 124 ] || echo \"ended after $0 s\"";
@@ -170,12 +172,12 @@ pub fn fresh_folder(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A port nobody listens on now.
+/// A port on which no program listens now.
 pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Waits until somebody accepts connections on `port`, or `program` has ended.
+/// Waits until a server accepts connections on `port`, or `program` has ended.
 pub fn wait_for_port(program: &mut Running, port: u16, limit: Duration) -> Result<()> {
     let deadline = Instant::now() + limit;
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
@@ -193,7 +195,7 @@ pub fn log_file(path: &Path) -> Result<Stdio> {
     Ok(Stdio::from(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
 }
 
-/// Whether a continuous-integration service runs us: then a missing client is a failure.
+/// Whether a continuous-integration service runs this command. Then a missing client is a failure.
 pub fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }

@@ -1,4 +1,5 @@
-//! Samba's smbd, as the tests demand it: `vfs objects = catia fruit streams_xattr`, durable handles, no printers.
+//! Samba's smbd with the settings that the tests need: `vfs objects = catia fruit streams_xattr`,
+//! durable handles, no printers.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Running};
 
-/// A share and what is particular about it, in the words of smb.conf.
+/// A share and its settings, in the form of smb.conf.
 #[derive(Debug)]
 pub struct Share {
     pub name: String,
@@ -17,14 +18,15 @@ pub struct Share {
     pub settings: &'static str,
 }
 
-/// An account that exists as a Unix user, too.
+/// An account that is also a Unix user.
 #[derive(Clone, Copy, Debug)]
 pub struct User {
     pub name: &'static str,
     pub password: &'static str,
 }
 
-/// Starts it; its own files go to `place`, which is made anew. `global` is added to the global section.
+/// Starts it. Its own files go to `place`, which is made anew. `global` is added to the global
+/// section.
 pub fn start(place: &Path, port: u16, users: &[User], shares: &[Share], global: &str) -> Result<Running> {
     let place = process::root().join(place);
     let _ = std::fs::remove_dir_all(&place); // there may be none
@@ -40,7 +42,8 @@ pub fn start(place: &Path, port: u16, users: &[User], shares: &[Share], global: 
         process::find("smbd").context("smbd is missing: apt-get install samba samba-vfs-modules")?;
     let (program, config) = (program.to_string_lossy(), config.to_string_lossy());
     let smbd = [&*program, "-F", "--no-process-group", "-s", &*config];
-    // It leaves helpers behind (samba-dcerpcd): in a process namespace of their own they end with it.
+    // smbd leaves helpers behind (samba-dcerpcd). In a process namespace of their own they end with
+    // it.
     let alone = ["--pid", "--fork", "--kill-child", "--mount-proc"];
     let log = process::log_file(&place.join("smbd.out"))?;
     let mut running = if process::is_root() {
@@ -54,7 +57,7 @@ pub fn start(place: &Path, port: u16, users: &[User], shares: &[Share], global: 
     Ok(running)
 }
 
-/// What smb.conf calls its folders, and what we do.
+/// Settings of smb.conf for folders, and our folders for them.
 const FOLDERS: &[(&str, &str)] = &[
     ("private dir", "private"),
     ("lock directory", "lock"),
@@ -117,7 +120,8 @@ fn add(config: &Path, user: User) -> Result<()> {
     Ok(())
 }
 
-/// Gives this mount namespace the accounts as Unix users; the files it then has for `/etc` are in `folder`.
+/// Adds the accounts to this mount namespace as Unix users. `folder` has the files that replace
+/// those in `/etc`.
 pub fn unix_users(folder: &Path, users: &[(User, u32)]) -> Result<()> {
     for (file, rest) in [("passwd", "::/nonexistent:/usr/sbin/nologin"), ("group", "")] {
         let real = Path::new("/etc").join(file);
@@ -133,7 +137,8 @@ pub fn unix_users(folder: &Path, users: &[(User, u32)]) -> Result<()> {
     Ok(())
 }
 
-/// A configuration for Samba's client programs, which would else use the host's and write to its folders.
+/// A configuration for Samba's client programs. Without it they would use the host's and write to
+/// its folders.
 pub fn client_configuration(place: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(place)?;
     let (file, at) = (place.join("client.conf"), place.display());

@@ -1,4 +1,4 @@
-//! Servers to test: ours, and the peer's, started on free ports over a given folder.
+//! The servers under test, ours and the peer's. They are started on free ports over a given folder.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{self, Running};
 
-/// Whom the load programs claim to be: an ordinary user, since root may be squashed.
+/// The uid that the load programs send: that of an ordinary user, since root may be squashed.
 pub const UID: u32 = 1000;
 /// The same for a command line.
 pub const UID_TEXT: &str = "1000";
 
-/// Where a server's share is found.
+/// The address of a server's share.
 #[derive(Clone, Debug)]
 pub struct Address {
     pub export: String,
@@ -24,23 +24,23 @@ pub struct Address {
 }
 
 impl Address {
-    /// The address of `path` in the share as libnfs's programs want it.
+    /// The address of `path` in the share, in the form for libnfs's programs.
     pub fn url(&self, path: &str) -> String {
         let (export, nfs, mount) = (&self.export, self.nfs_port, self.mount_port);
         format!("nfs://127.0.0.1{export}{path}?nfsport={nfs}&mountport={mount}&version=3")
     }
 }
 
-/// A server that is ended when this is dropped.
+/// A server. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Server {
     pub running: Running,
     pub address: Address,
-    /// What it printed before it was ready (ours only).
+    /// Its output before it was ready (our server only).
     pub greeting: Vec<String>,
 }
 
-/// How ours is started.
+/// The options of our server.
 pub struct Options<'a> {
     pub share: &'a Path,
     pub state: &'a Path,
@@ -49,7 +49,7 @@ pub struct Options<'a> {
     pub nfs_port: u16,
 }
 
-/// The release binary, where cargo puts it.
+/// The release binary at cargo's place.
 pub fn binary() -> PathBuf {
     process::root().join("target/release/fourfold")
 }
@@ -78,8 +78,8 @@ pub fn ours(options: &Options<'_>) -> Result<Server> {
     Ok(Server { running, address, greeting })
 }
 
-/// Starts `fourfold serve` with a settings file; no protocol but those in `ports` has a port. It listens
-/// on the loopback device unless `ports` says where.
+/// Starts `fourfold serve` with a settings file. Only the protocols in `ports` have a port. It
+/// listens on the loopback device unless `ports` has addresses.
 pub fn ours_with_settings(settings: &Path, state: &Path, ports: &[&str]) -> Result<Running> {
     let (settings, state_text) = (settings.to_string_lossy(), state.to_string_lossy());
     let mut args = vec!["serve", "--config", &settings, "--state", &state_text];
@@ -95,7 +95,7 @@ pub fn ours_with_settings(settings: &Path, state: &Path, ports: &[&str]) -> Resu
     Ok(serve(&args, state)?.0)
 }
 
-/// Starts the program and waits until it is ready; gives what it printed.
+/// Starts the program and waits until it is ready. Returns its output.
 fn serve(args: &[&str], state: &Path) -> Result<(Running, Vec<String>)> {
     std::fs::create_dir_all(state)?;
     let log = process::log_file(&state.with_extension("log"))?;
@@ -127,7 +127,8 @@ pub fn add_user_with(state: &Path, name: &str, password: &str, uid: u32, more: &
     Ok(())
 }
 
-/// Reads standard output to the line `ready`; a thread keeps reading, so that the server never waits for us.
+/// Reads standard output up to the line `ready`. A thread reads on, so that the server never blocks
+/// on its output.
 fn greeting(running: &mut Running) -> Result<Vec<String>> {
     let stdout = running.stdout().context("no standard output")?;
     let (lines, arriving) = mpsc::channel();

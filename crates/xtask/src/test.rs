@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test there is. This is what CI runs.
+//! `cargo xtask test`: all tests. CI runs this command.
 
 use anyhow::{Result, bail};
 
@@ -28,14 +28,15 @@ pub fn run() -> Result<()> {
     outcome
 }
 
-/// In a process of its own, since that may move itself to a network of its own.
+/// Runs in a process of its own, since it may move itself to a network of its own.
 fn interop(protocol: &str, more: &[&str]) -> Result<()> {
     let xtask = std::env::current_exe()?;
     let args = [&["interop", protocol, "--no-build"], more].concat();
     process::run(&xtask.to_string_lossy(), &args)
 }
 
-/// Others' clients must be there under CI; elsewhere their tests are skipped, and said to be.
+/// Under CI other projects' clients must be installed. Elsewhere their tests are skipped, and that
+/// is printed.
 fn clients(missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());

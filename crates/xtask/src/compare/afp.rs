@@ -16,7 +16,8 @@ const ADA: User = User { name: "ada", password: "secret" };
 /// A Unix user that no other account of this machine has.
 const UID: u32 = 61002;
 
-/// afpd as its makers leave it, but for the size of requests: its default, 1 MiB with the header, takes no write of 1 MiB.
+/// afpd with its defaults, except for the size of requests: its default, 1 MiB with the header,
+/// allows no write of 1 MiB.
 const NETATALK: &[&str] = &["netatalk"];
 
 /// Makes the files that all rows use.
@@ -39,8 +40,8 @@ pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
     Ok(Place { load, folder, peer })
 }
 
-/// Starts a server whose own files are apart from those of others of its kind. Ada logs in to ours; afpd, which knows Unix
-/// users' passwords only, has her as its guest.
+/// Starts a server with its own files apart from those of other servers of its kind. Ada logs in to
+/// our server. afpd knows only the passwords of Unix users, so there she is a guest.
 pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
     let port = process::free_port()?;
     let (running, user) = match who {

@@ -1,4 +1,4 @@
-//! The folder all servers share.
+//! The folder that all servers share.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read, Write};
@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 use crate::{isolate, process};
 
 const MIB: usize = 1 << 20;
-/// The files of a folder that is listed.
+/// The number of files in a folder that is listed.
 const ENTRIES: usize = 10_000;
 
-/// Makes the files all rows read and write, where they are not there yet; they belong to `owner`.
+/// Makes the files that all rows read and write, unless they exist. They belong to `owner`.
 pub fn prepare(owner: u32) -> Result<PathBuf> {
     let folder = process::root().join("target/compare/share");
     fs::create_dir_all(&folder)?;
@@ -30,12 +30,12 @@ pub fn prepare(owner: u32) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The folder without any.
+/// The folder without files.
 pub fn prepare_empty() -> Result<PathBuf> {
     prepare_with(&[])
 }
 
-/// The folder without any, on a file system that takes 2,000,000.
+/// The folder without files, on a file system that has room for 2,000,000.
 pub fn prepare_for_many() -> Result<PathBuf> {
     prepare_with(&["-N", "2000000"])
 }
@@ -61,7 +61,7 @@ fn entries(folder: &Path, owner: u32) -> Result<()> {
     Ok(())
 }
 
-/// The folder `mac`, where every second file has Finder info as Netatalk and Samba keep it.
+/// The folder `mac`. Every second file has Finder info in the form of Netatalk and Samba.
 pub fn prepare_mac(folder: &Path, owner: u32) -> Result<()> {
     let folder = folder.join("mac");
     entries(&folder, owner)?;
@@ -74,10 +74,12 @@ pub fn prepare_mac(folder: &Path, owner: u32) -> Result<()> {
     Ok(())
 }
 
-/// An AppleDouble header of version 2 with Netatalk's eight entries, of which only the Finder info says something.
+/// An AppleDouble header of version 2 with Netatalk's eight entries. Only the Finder info has
+/// content.
 fn netatalk_metadata(type_and_creator: [u8; 8]) -> [u8; 402] {
     const FINDER_INFO: usize = 122;
-    // Id, offset, length: comment, dates, Finder info, attributes, and where the file was (device, inode, stamp, id).
+    // Id, offset, length: comment, dates, Finder info, attributes, and the file's former place
+    // (device, inode, stamp, id).
     const PARTS: [[u32; 3]; 8] = [
         [4, 154, 0],
         [8, 354, 16],
@@ -98,8 +100,8 @@ fn netatalk_metadata(type_and_creator: [u8; 8]) -> [u8; 402] {
     bytes
 }
 
-/// A new file system for the folder, in a file beside it: the age of the host's own would be measured, too. It goes with
-/// our mount namespace.
+/// Mounts a new file system over the folder, in a file beside it. On the host's own file system its
+/// age would be measured, too. The mount ends with our mount namespace.
 fn mount_fresh(folder: &Path, options: &[&str]) -> Result<()> {
     const BYTES: u64 = 12 << 30;
     let image = folder.with_file_name("share.img");
@@ -113,7 +115,7 @@ fn mount_fresh(folder: &Path, options: &[&str]) -> Result<()> {
     process::run("mount", &["-o", "loop", &image, &folder])
 }
 
-/// A file of so many MiB that no layer can shorten.
+/// A file of `mib` MiB with data that no layer can compress.
 fn file(path: &Path, mib: usize, owner: u32) -> Result<()> {
     if path.metadata().is_ok_and(|m| m.len() == (mib * MIB) as u64) {
         return Ok(());
@@ -133,7 +135,7 @@ fn file(path: &Path, mib: usize, owner: u32) -> Result<()> {
     own(path, owner)
 }
 
-/// Gives it to the user the load programs claim to be, where we may.
+/// Gives the file to the user of the load programs, if that is allowed.
 fn own(path: &Path, owner: u32) -> Result<()> {
     if process::is_root() {
         chown(path, Some(owner), Some(owner))
@@ -142,7 +144,7 @@ fn own(path: &Path, owner: u32) -> Result<()> {
     Ok(())
 }
 
-/// Removes what runs before have left.
+/// Removes the files of earlier runs.
 fn clean(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
         if entry.file_name().to_string_lossy().starts_with("new-")
@@ -154,7 +156,8 @@ fn clean(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes back what earlier runs left dirty, so that no run pays for another, and has the row's files in the page cache.
+/// Writes back dirty data of earlier runs, so that no run pays for another, and reads the row's
+/// files into the page cache.
 pub fn warm(folder: &Path, prefix: &str) -> Result<()> {
     rustix::fs::sync();
     for client in 0..10 {

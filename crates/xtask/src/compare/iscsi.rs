@@ -13,9 +13,10 @@ use crate::{debian, isolate, loader, process, server};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::ISCSI_LOAD, debian::ISCSI_PEER];
 
-/// tgt as its makers leave it.
+/// tgt with its defaults.
 const DEFAULT: &[&str] = &["default"];
-/// Also with the sizes and the rules that libiscsi offers: tgt's own ask for writes in PDUs of 8 KiB.
+/// Also with the sizes and the rules that libiscsi offers: with tgt's own, writes come in PDUs of 8
+/// KiB.
 const WRITERS: &[&str] = &["default", "tuned"];
 const TUNED: &[(&str, &str)] = &[
     ("MaxRecvDataSegmentLength", "262144"),
@@ -26,7 +27,7 @@ const TUNED: &[(&str, &str)] = &[
     ("MaxOutstandingR2T", "4"),
 ];
 
-/// What the load program lays out: the size of each logical unit.
+/// The size of each logical unit that the load program lays out.
 const LUN_BYTES: u64 = 3 << 30;
 const PEER_TARGET: &str = "iqn.2026-01.invalid:peer";
 
@@ -37,7 +38,8 @@ pub fn place() -> Result<Place> {
     Ok(Place { load: loader::compile_iscsi()?, folder: folder::prepare_empty()?, peer: None })
 }
 
-/// Starts a server whose own files are apart from those of others of its kind, and fills its logical unit.
+/// Starts a server with its own files apart from those of other servers of its kind, and fills its
+/// logical unit.
 pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
     let port = process::free_port()?;
     let (running, target, lun) = match who {
@@ -77,19 +79,19 @@ fn tgtd(folder: &Path, configuration: &str, port: u16, apart: &str) -> Result<Ru
     std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&image)?.set_len(LUN_BYTES)?;
     let state = process::fresh_folder(&format!("compare/tgt-{configuration}{apart}"))?;
     std::fs::create_dir_all("/run/tgtd")?;
-    // It takes no higher number than 32767 for its control socket.
+    // tgtd takes no number above 32767 for its control socket.
     let (control, portal) = ((port & 0x7FFF).to_string(), format!("portal=127.0.0.1:{port}"));
     let log = process::log_file(&state.join("tgtd.log"))?;
     let mut running =
         Running::start(program, &["-f", "-C", &control, "--iscsi", &portal], Stdio::null(), log)?;
-    running.kill_at_end(); // with a target it goes on after SIGTERM
+    running.kill_at_end(); // with a target it does not end on SIGTERM
     process::wait_for_port(&mut running, port, Duration::from_secs(20))
         .with_context(|| format!("tgtd does not start; see {}", state.display()))?;
     describe_to_tgtd(&control, &image, configuration)?;
     Ok(running)
 }
 
-/// One target with one thin logical unit, for everybody.
+/// One target with one thin logical unit, for all initiators.
 fn describe_to_tgtd(control: &str, image: &Path, configuration: &str) -> Result<()> {
     let admin = |args: &[&str]| {
         let all = [&["-C", control, "--lld", "iscsi"], args].concat();
@@ -106,7 +108,8 @@ fn describe_to_tgtd(control: &str, image: &Path, configuration: &str) -> Result<
     Ok(())
 }
 
-/// Writes back what is dirty and has the part of the logical unit in memory that the load program calls `part`.
+/// Writes back dirty data, and reads the part of the logical unit that the load program calls
+/// `part` into memory.
 pub fn warm(folder: &Path, part: &str, who: Who) -> Result<()> {
     let image = match who {
         Who::Ours => "ours/.fourfold-luns/video.img",
@@ -189,7 +192,7 @@ const SMALL: &[Row] = &[
     small("random write 4 KiB q32", "scatter --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
 ];
 
-/// The disk decides most of it: told, not judged.
+/// The disk decides most of it: the result is shown but not judged.
 const STABLE: &[Row] = &[
     row(
         "write 4 KiB FUA q1",
@@ -205,7 +208,7 @@ const STABLE: &[Row] = &[
     ),
 ];
 
-/// Each round finds the holes that the one before has left.
+/// Each round writes into the holes that the one before has left.
 const THIN: &[Row] = &[
     row("write 256 MiB of holes q4", Unit::Bytes, ("free", "write --size 268435456 --depth 4"), None),
     row("UNMAP 1 MiB each", Unit::Ops, ("free", "unmap --block 1048576 --size 268435456"), None),
@@ -221,7 +224,7 @@ const OTHERS: &[Row] = &[
     row("login and logout", Unit::Ops, ("all", "login --seconds 1.5"), None),
 ];
 
-/// The bar is what cutting 4 streams of video needs, whatever the peer does.
+/// The bar is the need of cutting 4 streams of video, whatever the peer achieves.
 const VIDEO: Row = row(
     "sustained video, 4 streams of 30 MB/s, one writer",
     Unit::Gap,

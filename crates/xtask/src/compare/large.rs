@@ -1,7 +1,8 @@
-//! `cargo xtask compare large`: what an operation costs in a folder of 1,000,000 files, beside one of 10,000.
+//! `cargo xtask compare large`: the cost of an operation in a folder of 1,000,000 files, compared
+//! with a folder of 10,000.
 //!
-//! Both folders are shares of one server. NFS looks for exact names; AFP ignores case, as SMB does, so that each new name
-//! is first looked for among all names of the folder.
+//! Both folders are shares of one server. NFS looks up exact names. AFP ignores case, as SMB does,
+//! so each new name is first compared with all names of the folder.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,13 @@ pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS];
 
 /// A share and how many files it has.
 const FOLDERS: [(&str, usize); 2] = [("small", 10_000), ("large", 1_000_000)];
-/// The most that an operation in the large folder may cost, as a multiple of the same in the small one.
+/// The highest cost of an operation in the large folder, as a multiple of its cost in the small
+/// one.
 const BAR: f64 = 3.0;
 const ADA: User = User { name: "ada", password: "secret" };
 
-/// What is measured, in this order: later rows need the files of earlier ones. Lists are of entries, the others of files.
+/// The measured rows, in this order: later rows need the files of earlier ones. Lists count
+/// entries, the other rows count files.
 const ROWS: &[(&str, Speaks, &str)] = &[
     ("NFS create, write 4 KiB", Speaks::Nfs, "create --block 4096 --file new"),
     ("NFS look-up", Speaks::Nfs, "stat --file new"),
@@ -64,7 +67,8 @@ pub fn run(quick: bool) -> Result<()> {
     let mut short = 0;
     println!("| an operation | 10,000 files | 1,000,000 files | times |\n|---|---|---|---|");
     for (name, speaks, args) in ROWS {
-        // The first run of each reads the folder; what a client waits for that once is not what is measured.
+        // The first run of each row reads the folder. The time that a client waits for that once is
+        // not measured.
         let [small, large] = FOLDERS.map(|(share, files)| {
             bench.measure(*speaks, share, files, args, false)?;
             bench.measure(*speaks, share, files, args, true)
@@ -103,7 +107,8 @@ impl Bench {
         Ok(Self { running, nfs_port, afp_port, nfs, afp, count })
     }
 
-    /// Microseconds of one operation. The first of two runs of a row that makes or removes files does it with other files.
+    /// Microseconds per operation. A row that makes or removes files runs twice, each time with
+    /// other files.
     fn measure(&self, speaks: Speaks, share: &str, files: usize, args: &str, second: bool) -> Result<f64> {
         let is_list = args.starts_with("list");
         let count = if is_list { files } else { self.count }.to_string();

@@ -1,6 +1,6 @@
-//! `cargo xtask compare nfs | smb | afp | iscsi`: ours beside the peer, on the same folder and file system, driven by
-//! the same load program in alternating runs with a warm cache. `compare large`: a folder of 1,000,000 files beside one
-//! of 10,000, on ours.
+//! `cargo xtask compare nfs | smb | afp | iscsi`: our server and the peer on the same folder and
+//! file system. The same load program drives both in alternating runs with a warm cache. `compare
+//! large`: a folder of 1,000,000 files and one of 10,000, on our server.
 
 pub mod afp;
 mod folder;
@@ -64,7 +64,7 @@ enum Protocol {
     Large,
 }
 
-/// Who is measured.
+/// The measured server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Ours,
@@ -91,14 +91,14 @@ impl serde::Serialize for Who {
 pub struct Place {
     pub load: PathBuf,
     pub folder: PathBuf,
-    /// The peer's program, where that is not simply installed.
+    /// The peer's program, if it is not installed in the system.
     pub peer: Option<PathBuf>,
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Contestant {
     pub running: Running,
-    /// Where the load program finds it, as its options.
+    /// The server's address, as options of the load program.
     pub reach: Vec<String>,
 }
 
@@ -142,7 +142,7 @@ impl Protocol {
         }
     }
 
-    /// Writes back what is dirty and has what the row reads in memory.
+    /// Writes back dirty data, and reads the data of the row into memory.
     fn warm(self, place: &Place, row: &Row, who: Who) -> Result<()> {
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
@@ -177,7 +177,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut samples = Vec::new();
     let outcome =
         bench.measure(&groups, if args.quick { args.rounds.min(2) } else { args.rounds }, &mut samples);
-    // What was measured before a failure is worth seeing too.
+    // Results from before a failure are useful, too.
     print!("\n{}", report::table(&groups, &samples));
     if let Some(path) = &args.json {
         let text = serde_json::to_string_pretty(&report::json(&groups, &samples))?;
@@ -186,7 +186,7 @@ pub fn run(args: &Args) -> Result<()> {
     outcome
 }
 
-/// Installs and builds, which needs the outside network, before that is left behind.
+/// Installs and builds the programs. That needs the outside network, which is left afterwards.
 fn prepare(args: &Args) -> Result<()> {
     if isolate::is_isolated() {
         return Ok(());
@@ -202,7 +202,7 @@ fn prepare(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Whether only ours (`true`) or only the peer is measured.
+/// Whether only our server (`true`) or only the peer is measured.
 fn only(args: &Args) -> Result<Option<bool>> {
     Ok(match args.only.as_deref() {
         None => None,
@@ -212,7 +212,7 @@ fn only(args: &Args) -> Result<Option<bool>> {
     })
 }
 
-/// What stays the same through a comparison.
+/// The fixed parts of a comparison.
 struct Bench {
     protocol: Protocol,
     place: Place,
@@ -222,8 +222,8 @@ struct Bench {
 }
 
 impl Bench {
-    /// All servers run throughout; they take turns at each group of rows, and who begins changes with the round.
-    /// Round 0 warms them up and is not kept.
+    /// All servers run throughout. They take turns at each group of rows, and the server that
+    /// begins changes with the round. Round 0 warms them up and is not kept.
     fn measure(&self, groups: &[Group], rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
         let servers = self.start_all(groups)?;
         for (last, round) in [false, true].into_iter().flat_map(|last| (0..=rounds).map(move |r| (last, r))) {
@@ -270,7 +270,7 @@ impl Bench {
             if round == 0 {
                 return Ok(Vec::new());
             }
-            // Memory that earlier runs left behind would hide what connections take.
+            // Memory left by earlier runs would hide the memory that connections take.
             let server = self.start(who, "-fresh")?;
             return group.rows.iter().map(|row| self.run_row(row, who, &server, round)).collect();
         }

@@ -18,7 +18,7 @@ pub fn place() -> Result<Place> {
     Ok(Place { load: loader::compile("load")?, folder: folder::prepare(UID)?, peer: None })
 }
 
-/// Starts a server whose own files are apart from those of others of its kind.
+/// Starts a server with its own files apart from those of other servers of its kind.
 pub fn start(folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
     let server = match who {
         Who::Peer(_) => ganesha::start(folder, &PathBuf::from(format!("target/compare/ganesha{apart}")))?,
@@ -140,7 +140,7 @@ const LISTS: &[Row] = &[
         "list --block 8192 --count 10000 --passes 10",
         Bar::speed(3.0),
     ),
-    // Pages of this size leave libnfs itself most of the time: told, not judged.
+    // With pages of this size libnfs itself takes most of the time: shown but not judged.
     Row {
         name: "READDIRPLUS 10000 by 64 KiB",
         unit: Unit::Ops,

@@ -8,7 +8,8 @@ use super::rows::{Bar, Group, Row, Unit};
 use super::{Sample, Who};
 use crate::loader::Measured;
 
-/// Past this part of one CPU used by others a run is disturbed. (The kernel writing back counts as others too.)
+/// A run is disturbed if other programs use more than this part of one CPU. (The kernel's writing
+/// back counts as such a program.)
 pub const DISTURBED: f64 = 0.25;
 
 /// Speed and server CPU of one run, in the row's units.
@@ -30,7 +31,7 @@ fn cpu(row: &Row, m: &Measured) -> f64 {
     }
 }
 
-/// Median, least and most.
+/// Median, smallest and largest value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     median: f64,
@@ -61,7 +62,7 @@ struct Column {
     p50: Spread,
     p99: Spread,
     pss_kib: i64,
-    /// What a row of streams on a clock says beside.
+    /// The additional results of a row of paced streams.
     streams: String,
 }
 
@@ -115,7 +116,7 @@ impl Column {
     }
 }
 
-/// A row's medians: ours, and the peer's in each configuration.
+/// A row's medians: those of our server, and those of the peer in each configuration.
 struct Columns {
     ours: Option<Column>,
     peers: Vec<Column>,
@@ -127,7 +128,7 @@ impl Columns {
         Self { ours: column(row, Who::Ours, samples), peers: peers.collect() }
     }
 
-    /// The peer in its best configuration: the fastest, or that which takes the least memory.
+    /// The peer in its best configuration: the fastest, or the one with the least memory.
     fn best(&self, row: &Row) -> Option<&Column> {
         let by_speed = |a: &&Column, b: &&Column| a.speed.median.total_cmp(&b.speed.median);
         match row.unit {
@@ -136,18 +137,19 @@ impl Columns {
         }
     }
 
-    /// The one that takes the least CPU, where that is not the fastest.
+    /// The peer's configuration with the least CPU, if that is not the fastest.
     fn thriftiest(&self, row: &Row) -> Option<&Column> {
         let least = self.peers.iter().min_by(|a, b| a.cpu.median.total_cmp(&b.cpu.median))?;
         (matches!(row.unit, Unit::Bytes | Unit::Ops) && self.best(row)?.who != least.who).then_some(least)
     }
 }
 
-/// What ours reaches.
+/// Whether our server reaches the bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Met {
     Yes,
-    /// Against the fastest configuration, but another takes less CPU than the bar allows.
+    /// It does so against the fastest configuration, but another configuration takes less CPU than
+    /// the bar allows.
     ByTheFastest,
     No,
 }
@@ -162,7 +164,7 @@ impl Met {
     }
 }
 
-/// Whether ours reaches the row's bar, and the bar in words.
+/// Whether our server reaches the row's bar, and the bar as text.
 fn verdict(row: &Row, columns: &Columns) -> Option<(Met, String)> {
     let ours = columns.ours.as_ref()?;
     let (speed, cpu) = match row.bar? {
@@ -206,7 +208,8 @@ fn ratios(row: &Row, columns: &Columns) -> Option<String> {
     Some(format!("speed {speed}, cpu {}{also}", part(ours.cpu, best.cpu)))
 }
 
-/// The table as Markdown: medians (least-most) of the kept rounds; of the peer, its best configuration.
+/// The table as Markdown: medians (smallest to largest) of the kept rounds. For the peer, its best
+/// configuration.
 pub fn table(groups: &[Group], samples: &[Sample]) -> String {
     let mut text =
         String::from("| row | ours | peer | ratio | bar | met |\n| --- | --- | --- | --- | --- | --- |\n");
@@ -223,7 +226,7 @@ pub fn table(groups: &[Group], samples: &[Sample]) -> String {
     text
 }
 
-/// The peer's configurations that are not the best of their rows.
+/// The peer's configurations that are not the best in their rows.
 fn others(groups: &[Group], samples: &[Sample]) -> String {
     let mut text = String::new();
     for row in groups.iter().flat_map(|group| &group.rows) {
@@ -236,7 +239,7 @@ fn others(groups: &[Group], samples: &[Sample]) -> String {
     if text.is_empty() { text } else { format!("| row | the peer otherwise |\n| --- | --- |\n{text}\n") }
 }
 
-/// How much of the machine others had: such runs say less.
+/// How much of the machine other programs used: such runs are less reliable.
 fn disturbance(samples: &[Sample]) -> String {
     let share = |sample: &Sample| sample.measured.others_cpu / sample.measured.seconds * 100.0;
     let Some(spread) = Spread::of(samples.iter().map(share).collect()) else {
@@ -283,7 +286,7 @@ fn unit(unit: Unit) -> &'static str {
     }
 }
 
-/// One run, for who watches.
+/// One run, for a user who watches.
 pub fn one(row: &Row, m: &Measured) -> String {
     match row.unit {
         Unit::Bytes => format!("{:.0} MB/s, cpu {:.2} s/GB", speed(row, m), cpu(row, m)),

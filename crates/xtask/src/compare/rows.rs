@@ -1,6 +1,6 @@
-//! What a comparison measures, and the bars ours must reach.
+//! The rows that a comparison measures, and the bars that our server must reach.
 
-/// How a row's speed is told.
+/// The unit of a row's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// MB/s, and server CPU per GB.
@@ -9,23 +9,23 @@ pub enum Unit {
     Ops,
     /// Server memory per connection.
     Memory,
-    /// How long a stream on a clock had to wait, in milliseconds, and server CPU per second.
+    /// The longest wait of a paced stream in milliseconds, and server CPU per second.
     Gap,
 }
 
-/// What ours must reach.
+/// The bar that our server must reach.
 #[derive(Clone, Copy, Debug)]
 pub enum Bar {
-    /// Against the medians of the peer in its best configuration.
+    /// Relative to the medians of the peer in its best configuration.
     Times {
         /// Speed at least this many times the peer's.
         speed: f64,
         /// Server CPU at most this part of the peer's.
         cpu: Option<f64>,
     },
-    /// So many bytes, whatever the peer takes.
+    /// At most so many bytes, whatever the peer takes.
     AtMost(f64),
-    /// In no run a gap of more than so many milliseconds.
+    /// No run may have a gap of more than so many milliseconds.
     NoGap(f64),
 }
 
@@ -43,21 +43,22 @@ pub struct Row {
     /// The load program's file or file prefix.
     pub file: &'static str,
     pub args: &'static str,
-    /// The peer's configurations that are measured; the best counts.
+    /// The peer's configurations that are measured. The best one counts.
     pub peers: &'static [&'static str],
     pub bar: Option<Bar>,
 }
 
-/// Rows that one server runs one after the other, since one needs what the one before left.
+/// Rows that one server runs in order, because a row needs the files of the one before.
 #[derive(Debug)]
 pub struct Group {
     pub rows: Vec<Row>,
-    /// Measured on a server just started.
+    /// Measured on a freshly started server.
     pub fresh: bool,
-    /// Measured after all rounds of the others: ext4 is slow to make files for minutes after many were deleted, as it
-    /// passes over their inodes one by one, and all servers would mostly measure that.
+    /// Measured after all rounds of the others. After many files were deleted, ext4 is slow to make
+    /// files for minutes, as it skips their inodes one by one. All servers would mostly measure
+    /// that.
     pub last: bool,
-    /// Measured in one round only, as it takes long.
+    /// Measured in one round only, because it takes long.
     pub once: bool,
 }
 
@@ -91,7 +92,7 @@ impl Group {
     /// Whether it has a row whose name contains one of `wanted`, or makes the files of one that does.
     fn is_wanted(&self, wanted: &[String], all: &[Self]) -> bool {
         let matches = |row: &Row| wanted.iter().any(|word| row.name.contains(word.as_str()));
-        // Nothing can be deleted that was not made.
+        // Files must be made before they can be deleted.
         let deletes = || all.iter().filter(|group| group.last).flat_map(|group| &group.rows);
         let made_for = |row: &Row| row.file == "new" && deletes().any(matches);
         wanted.is_empty() || self.rows.iter().any(|row| matches(row) || made_for(row))
@@ -99,12 +100,12 @@ impl Group {
 }
 
 impl Row {
-    /// Whether a run finds what it needs a second time too.
+    /// Whether a second run finds the files that it needs.
     pub fn may_repeat(&self) -> bool {
         !self.makes_files()
     }
 
-    /// Whether it makes or removes files of its own, other ones in each run.
+    /// Whether it makes or removes files of its own. Each run then uses other files.
     pub fn makes_files(&self) -> bool {
         matches!(self.file, "new" | "kept")
     }
@@ -131,7 +132,7 @@ impl Row {
     }
 }
 
-/// The groups that have a row whose name contains one of `wanted`; all when that is empty.
+/// The groups that have a row whose name contains one of `wanted`. All groups if `wanted` is empty.
 pub fn chosen(all: Vec<Group>, wanted: &[String]) -> Vec<Group> {
     let keep: Vec<bool> = all.iter().map(|group| group.is_wanted(wanted, &all)).collect();
     all.into_iter().zip(keep).filter_map(|(group, keep)| keep.then_some(group)).collect()

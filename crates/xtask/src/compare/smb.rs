@@ -1,4 +1,5 @@
-//! SMB: the rows and bars of issue 3, beside Samba's smbd in the configurations that are best at something.
+//! SMB: the rows and bars of issue 3, compared with Samba's smbd in the configurations that are
+//! best at something.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,8 @@ const ADA: User = User { name: "ada", password: "secret" };
 /// A Unix user that no other account of this machine has: Samba maps users both ways.
 const UID: u32 = 61001;
 
-/// smbd's configurations: what is added to the global section. All but the first answer what is in memory without
-/// handing it to another thread.
+/// smbd's configurations: the lines added to the global section. All but the first answer requests
+/// for data in memory without another thread.
 const CONFIGURATIONS: &[(&str, &str)] = &[
     ("default", ""),
     ("sendfile", INLINE),
@@ -37,7 +38,7 @@ const ANY: &[&str] = &["default", "sendfile"];
 const DEFAULT: &[&str] = &["default"];
 const MAC: &[&str] = &["fruit"];
 
-/// Makes the files that all rows use, and smbd's user known here.
+/// Makes the files that all rows use, and the Unix user for smbd.
 pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: smbd needs its accounts as Unix users");
@@ -52,7 +53,7 @@ pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
     Ok(Place { load, folder, peer: None })
 }
 
-/// Starts a server whose own files are apart from those of others of its kind.
+/// Starts a server with its own files apart from those of other servers of its kind.
 pub fn start(folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
     let port = process::free_port()?;
     let running = match who {
@@ -186,7 +187,8 @@ const WRITES: &[Row] = &[
     ),
 ];
 
-/// 1 GiB through smbclient, as libsmb2 can neither of the two: it signs with AES-CMAC and seals with AES-CCM, slowly.
+/// 1 GiB through smbclient. libsmb2 supports neither of the two: it signs with AES-CMAC and seals
+/// with AES-CCM, slowly.
 const COPIES: &[Row] = &[
     row("get 1 GiB signed AES-GMAC", Unit::Bytes, ("one", "get --protection sign"), ANY, Bar::speed(1.0)),
     row("put 1 GiB signed AES-GMAC", Unit::Bytes, ("put", "put --protection sign"), ANY, Bar::speed(1.0)),
