@@ -1,4 +1,4 @@
-//! Another machine, for what only works from one machine to another: a network namespace at the end of a cable.
+//! Another machine, for tests that need two machines: a network namespace at the end of a cable.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Network {
         };
         std::fs::create_dir_all("/run/netns")?;
         ip(&format!("netns add {CLIENT}"))?;
-        let network = Self; // from here on it is taken down
+        let network = Self; // from here on dropping it removes the network
         ip(&format!("link add fourfold0 type veth peer name fourfold1 netns {CLIENT}"))?;
         ip(&format!("addr add {ADDRESS}/24 dev fourfold0"))?;
         ip("link set fourfold0 up")?;
@@ -34,7 +34,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Its end of the cable goes with it, and so does ours.
+        // Its end of the cable is removed with it, and so is ours.
         let _ = process::output("ip", &["netns", "del", CLIENT], LIMIT);
     }
 }

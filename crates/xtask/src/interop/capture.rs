@@ -1,4 +1,5 @@
-//! Wireshark listens to what is said on a port, and tells whether anything that the server says is malformed.
+//! Wireshark records the packets on a port, and reports whether a message of the server is
+//! malformed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,21 +14,22 @@ use crate::process::{self, Running};
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// A protocol, as Wireshark knows it.
+/// A protocol with Wireshark's names for it.
 #[derive(Debug)]
 pub struct Protocol {
-    /// What is above TCP.
+    /// The layer above TCP.
     pub layer: &'static str,
-    /// What replies of the server are found by.
+    /// The filter that finds the server's replies.
     pub replies: &'static str,
-    /// Packets that Wireshark is wrong about, by a word in their summaries.
+    /// Packets that Wireshark decodes wrongly, by a word in their summaries.
     pub mistaken: &'static [&'static str],
-    /// Fields that say the number of a frame, that of its request, how long a reply is, and how long the request lets it be: a
-    /// reply of that length may have been cut, as the client wanted it.
+    /// Fields with the number of a frame, the number of its request, the length of a reply, and the
+    /// length that the request allows. A reply of that length may have been cut at the client's
+    /// request.
     pub lengths: &'static [&'static str],
 }
 
-/// What tshark records on the loopback device.
+/// The packets that tshark records on the loopback device.
 #[derive(Debug)]
 pub struct Capture {
     tshark: Running,
@@ -41,7 +43,7 @@ impl Capture {
         let file = folder.join("session.pcapng");
         let (path, filter) = (file.to_string_lossy().into_owned(), format!("tcp port {port}"));
         let log = process::log_file(&folder.join("tshark.log"))?;
-        // A large buffer, since what is dropped would look malformed.
+        // A large buffer, since dropped packets would look malformed.
         let args = ["-i", "lo", "-q", "-B", "64", "-w", &path, "-f", &filter];
         let tshark = Running::start(process::find("tshark").context("tshark")?, &args, Stdio::null(), log)?;
         for _ in 0..100 {
@@ -54,7 +56,7 @@ impl Capture {
         bail!("tshark does not record");
     }
 
-    /// Wireshark calls nothing of what the server said malformed.
+    /// Checks that Wireshark reports no message of the server as malformed.
     pub fn judge(self, outcomes: &mut Outcomes, port: u16, protocol: &Protocol) {
         std::thread::sleep(Duration::from_secs(1)); // the last packets are on their way
         drop(self.tshark);

@@ -20,14 +20,14 @@ enum Expectation {
 #[derive(Debug)]
 pub struct Expected {
     listed: Vec<(String, Expectation)>,
-    /// Whether a test that is not listed is to pass; else it is an error.
+    /// Whether an unlisted test is expected to pass. Otherwise an unlisted test is an error.
     else_pass: bool,
 }
 
-/// How the outcomes compare.
+/// The comparison of the outcomes.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// What is worth telling: differences, known failures, what was skipped.
+    /// Lines to print: differences, known failures, skipped tests.
     pub lines: Vec<String>,
     pub passed: usize,
     pub failed: usize,
@@ -46,7 +46,7 @@ impl Verdict {
         Some(Self { lines: Vec::new(), passed, failed, skipped })
     }
 
-    /// Adds another list's.
+    /// Adds the counts of another list.
     pub fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
         self.passed += other.passed;
@@ -88,18 +88,18 @@ impl Expected {
         Ok(Self { listed: entries.collect::<Result<_>>()?, else_pass: false })
     }
 
-    /// Tests that are not listed are to pass.
+    /// Expects tests that are not listed to pass.
     pub fn else_pass(self) -> Self {
         Self { else_pass: true, ..self }
     }
 
-    /// Forgets the tests that are not meant.
+    /// Removes the tests that the filters exclude.
     pub fn retain(mut self, is_meant: impl Fn(&str) -> bool) -> Self {
         self.listed.retain(|(name, _)| is_meant(name));
         self
     }
 
-    /// Whether the list has a line for it.
+    /// Whether the list has a line for this test.
     pub fn lists(&self, name: &str) -> bool {
         self.listed.iter().any(|(listed, _)| listed == name)
     }
@@ -110,8 +110,9 @@ impl Expected {
         listed.or(self.else_pass.then_some(&Expectation::Pass))
     }
 
-    /// Any difference is a failure: a test that fails, one that was to fail and passes, one nobody listed, one that did not
-    /// run. Elsewhere than under CI, what cannot run here may be skipped.
+    /// Any difference is a failure: a test that fails, one that passes although the list expects a
+    /// failure, one that is not listed, one that did not run. Outside CI tests that cannot run may
+    /// be skipped.
     pub fn compare(&self, outcomes: &Outcomes, is_ci: bool) -> Verdict {
         let mut verdict = Verdict::default();
         for (name, outcome) in &outcomes.0 {
@@ -137,7 +138,8 @@ impl Expected {
             (Outcome::Pass, Some(Expectation::Pass | Expectation::PassOrSkip | Expectation::PassOrFail)) => {
                 verdict.passed += 1
             }
-            // Of hundreds of tests, some that fail here pass elsewhere: worth telling, and no reason to stop.
+            // With hundreds of tests, some that fail here pass elsewhere: that is printed, but is
+            // no failure.
             (Outcome::Pass, Some(Expectation::Fail | Expectation::Skip)) if self.else_pass => {
                 verdict.passed += 1;
                 verdict.lines.push(format!("better  {name}: passes, but the list says otherwise"));

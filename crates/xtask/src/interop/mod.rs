@@ -1,5 +1,5 @@
-//! `cargo xtask interop`: other people's clients against a freshly started server. Each named outcome is compared with the
-//! committed list `interop/<protocol>/expected.toml`.
+//! `cargo xtask interop`: other projects' clients against a freshly started server. Each named
+//! outcome is compared with the committed list `interop/<protocol>/expected.toml`.
 
 mod afp;
 mod cable;
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Installs and builds, which needs the outside network, and leaves that behind.
+/// Installs and builds the programs. That needs the outside network, which is left afterwards.
 fn prepare(args: &Args, packages: &[Package], with_qemu: bool) -> Result<()> {
     install_and_build(args, packages, with_qemu)?;
     isolate::enter()
@@ -133,7 +133,7 @@ fn summary_file(protocol: &str) -> PathBuf {
     process::root().join("target/interop-summaries").join(protocol)
 }
 
-/// Before a run of all protocols.
+/// Removes the results of all protocols before a new run.
 pub fn forget_summaries() {
     for protocol in PROTOCOLS {
         let _ = std::fs::remove_file(summary_file(protocol));
@@ -144,7 +144,8 @@ pub fn forget_summaries() {
 pub fn last_summaries() -> String {
     let mut sum = Verdict::default();
     for protocol in PROTOCOLS {
-        // A run that did not get that far counts as one failure, so that nobody takes silence for success.
+        // A run that did not get that far counts as one failure, so that a missing result is not
+        // mistaken for success.
         let text = std::fs::read_to_string(summary_file(protocol)).unwrap_or_default();
         sum.add(Verdict::of_summary(&text).unwrap_or(Verdict { failed: 1, ..Verdict::default() }));
     }

@@ -1,4 +1,5 @@
-//! NFS clients: libnfs's tools and our programs on it, the crate nfs3_client, qemu, showmount, rpcinfo, the kernel's.
+//! NFS clients: libnfs's tools and our programs with it, the crate nfs3_client, qemu, showmount,
+//! rpcinfo, the kernel's.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -27,7 +28,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     beside_rpcbind(outcomes, &place)
 }
 
-/// The part that any server passes through, for the peer.
+/// The part that any server passes. It is used for the peer.
 pub fn run_on_peer(outcomes: &mut Outcomes) -> Result<()> {
     let place = Place::new()?;
     let _rpcbind = if isolate::is_isolated() { Some(rpcbind()?) } else { None };
@@ -39,7 +40,7 @@ pub fn run_on_peer(outcomes: &mut Outcomes) -> Result<()> {
     Ok(())
 }
 
-/// Clients that can be told the ports.
+/// Clients that accept the ports as options.
 fn any_ports(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     libnfs_utils(outcomes, place, server);
     program(outcomes, "files", "files", server, &[]);
@@ -55,7 +56,7 @@ fn any_ports(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     kernel(outcomes, place, server);
 }
 
-/// What a user copies from the terminal: the mount command for Linux and for macOS, with this port.
+/// The mount commands for Linux and macOS that users copy from the terminal, with this port.
 fn greeting(server: &Server) -> Result<()> {
     let lines: Vec<&String> = server.greeting.iter().filter(|line| line.contains("mount")).collect();
     let port = server.address.nfs_port.to_string();
@@ -67,7 +68,7 @@ fn greeting(server: &Server) -> Result<()> {
     Ok(())
 }
 
-/// Whom URLs claim to be.
+/// The uid in URLs.
 fn uid() -> u32 {
     if process::is_root() { UID } else { rustix::process::getuid().as_raw() }
 }
@@ -97,7 +98,7 @@ impl Place {
         server::ours(&Options { share: &self.share, state: &self.state, portmap_port, nfs_port })
     }
 
-    /// A file of the share with that content, which the clients may change.
+    /// A file of the share with that content. The clients may change it.
     fn file(&self, name: &str, content: &[u8]) -> Result<PathBuf> {
         let path = self.share.join(name);
         fs::write(&path, content)?;
@@ -106,12 +107,12 @@ impl Place {
     }
 }
 
-/// Bytes that differ from place to place.
+/// Bytes that depend on the position.
 fn content(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
 }
 
-/// The server's address as libnfs's tools want it.
+/// The server's address in the form for libnfs's tools.
 fn url(server: &Server, path: &str) -> String {
     format!("{}&uid={}&gid={}", server.address.url(path), uid(), uid())
 }
@@ -163,7 +164,8 @@ fn libnfs_utils(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     });
 }
 
-/// One of our programs; its lines are outcomes of their own, its name says whether it came to its end.
+/// One of our programs. Its lines are outcomes of their own. An outcome with its name tells whether
+/// it came to its end.
 fn program(outcomes: &mut Outcomes, name: &str, source: &str, server: &Server, more: &[&str]) {
     let mut text = String::new();
     outcomes.run(name, &["cc"], || {
@@ -185,7 +187,7 @@ fn program(outcomes: &mut Outcomes, name: &str, source: &str, server: &Server, m
     outcomes.add_lines(name, &text);
 }
 
-/// The load program for what it says about correctness: every byte counted and compared on the disk.
+/// Runs the load program as a test of correctness: every byte is counted and compared on the disk.
 fn many_clients(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     let run = |args: &str| {
         let mut args: Vec<String> = args.split(' ').map(str::to_owned).collect();
@@ -225,7 +227,7 @@ fn many_clients(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     outcomes.run("load: 1,000 idle connections", &["cc"], || run("idle --count 1000").map(drop));
 }
 
-/// The Linux client, where this kernel has it.
+/// The Linux client, if this kernel has it.
 fn kernel(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     let name = "linux: mounts, writes, renames, lists";
     let has_nfs = || fs::read_to_string("/proc/filesystems").is_ok_and(|text| text.contains("\tnfs\n"));
@@ -332,7 +334,7 @@ fn programs(nfs_port: u16) -> Result<()> {
 }
 
 fn qemu(outcomes: &mut Outcomes, place: &Place) {
-    // qemu finds the ports through the portmapper; its URLs take uid and gid too.
+    // qemu finds the ports through the portmapper. Its URLs accept uid and gid, too.
     let of = |name: &str| format!("nfs://127.0.0.1/share/{name}?uid={}&gid={}", uid(), uid());
     let disk = of("disk.qcow2");
     outcomes.run("qemu-img: create", &["qemu-img"], || {
@@ -375,7 +377,7 @@ fn rpcbind() -> Result<Running> {
     Ok(running)
 }
 
-/// Beside a running rpcbind the server registers there.
+/// With a running rpcbind the server registers there.
 fn beside_rpcbind(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
     let names =
         ["rpcbind: our programs are registered", "rpcbind: showmount -e", "rpcbind: they leave when we stop"];

@@ -1,4 +1,5 @@
-//! The crate `nfs3_client`: someone else's reading of RFC 1813 in Rust. Each test is one rule of the RFC.
+//! The crate `nfs3_client`: an independent implementation of RFC 1813 in Rust. Each test checks one
+//! rule of the RFC.
 
 use std::future::Future;
 use std::time::Duration;
@@ -47,13 +48,13 @@ fn within(seconds: u64, address: &Address, test: fn(Client) -> Test) -> Result<(
     })
 }
 
-/// A mounted connection, and the few calls most tests make.
+/// A mounted connection, and calls that most tests make.
 struct Client {
     connection: Connection,
     root: nfs_fh3,
 }
 
-/// The RPC's own success; the status inside is the test's business.
+/// The result of a successful RPC. The test checks the status in it.
 fn answered<T>(answer: Result<T, nfs3_client::RpcError>) -> Result<T> {
     answer.map_err(|error| anyhow!("{error:?}"))
 }
@@ -302,7 +303,7 @@ async fn bad_names(mut c: Client) -> Result<()> {
     Ok(())
 }
 
-/// RFC 1813 3.3.17: what is there all the time is listed exactly once.
+/// RFC 1813 3.3.17: an entry that exists all the time is listed exactly once.
 async fn paging(mut c: Client) -> Result<()> {
     const KEPT: usize = 150;
     let args = nfs3::MKDIR3args {

@@ -26,7 +26,7 @@ impl Outcomes {
         self.0.iter().any(|(found, _)| found == name)
     }
 
-    /// Runs a test when the programs it needs are here.
+    /// Runs a test if the programs that it needs are installed.
     pub fn run(&mut self, name: &str, needs: &[&str], test: impl FnOnce() -> Result<()>) {
         let outcome = match needs.iter().find(|program| process::find(program).is_none()) {
             Some(program) => Outcome::Skip(format!("{program} is not installed")),
@@ -39,7 +39,8 @@ impl Outcomes {
         self.add(name, Outcome::Skip(reason.to_owned()));
     }
 
-    /// The lines `pass NAME` and `fail NAME: WHY` of one of our C programs, each name with the program's before it.
+    /// Adds the lines `pass NAME` and `fail NAME: WHY` of one of our C programs. The program's name
+    /// precedes each name.
     pub fn add_lines(&mut self, program: &str, text: &str) {
         for line in text.lines() {
             if let Some(name) = line.strip_prefix("pass ") {
@@ -52,7 +53,8 @@ impl Outcomes {
         }
     }
 
-    /// Those that did not pass, as a list of expectations; the reasons are the programs' own and want to be replaced.
+    /// The outcomes that did not pass, as a list of expectations. The reasons are the programs' own
+    /// and should be replaced.
     pub fn exceptions_as_toml(&self) -> String {
         let line = |name: &str, what: &str, why: &str| {
             let short: String =
@@ -69,7 +71,7 @@ impl Outcomes {
         lines.collect()
     }
 
-    /// All of them as a list of expectations.
+    /// All outcomes as a list of expectations.
     pub fn as_toml(&self) -> String {
         let mut text = String::new();
         for (name, outcome) in &self.0 {

@@ -1,5 +1,5 @@
-//! `interop/afp/netatalk.toml`: how Netatalk's own server fares in its test programs, measured by
-//! `cargo xtask interop afp --peer --afpd PATH`.
+//! `interop/afp/netatalk.toml`: the results of Netatalk's own server in its test programs, measured
+//! by `cargo xtask interop afp --peer --afpd PATH`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,17 +11,17 @@ use toml_edit::DocumentMut;
 use super::spectest::Said;
 use crate::interop::outcome::Outcome;
 
-/// What stands in front of the table.
+/// The text before the table.
 const HEAD: &str = "# How Netatalk's afpd 4.5.1 (built with AppleTalk, without which it refuses AFP 2.1; sqlite, ea = sys) fares in Netatalk's test
 # programs: written by `cargo xtask interop afp --peer --afpd PATH`, not by hand. One table for each version of the programs and each set; in it,
 # for each version of AFP, how many tests passed, failed and were skipped, and which did not pass.
 ";
 
-/// By the version of the programs and the set's name.
+/// The results, by the version of the programs and the set's name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Baseline(BTreeMap<String, Set>);
 
-/// What is known of a set, by the version of AFP.
+/// The results of a set, by the version of AFP.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Set {
     counts: BTreeMap<String, [usize; 3]>,
@@ -29,7 +29,7 @@ pub struct Set {
     skipped: BTreeMap<String, Vec<String>>,
 }
 
-/// How many tests passed, failed and were skipped.
+/// The numbers of tests that passed, failed and were skipped.
 pub fn counts(tests: &[(String, Outcome)]) -> [usize; 3] {
     let count = |is: fn(&Outcome) -> bool| tests.iter().filter(|(_, outcome)| is(outcome)).count();
     [
@@ -48,7 +48,7 @@ impl Set {
         table.get(version).is_some_and(|tests| tests.iter().any(|listed| listed == test))
     }
 
-    /// Whether Netatalk skips it, too.
+    /// Whether Netatalk skips this test, too.
     pub fn skips(&self, version: &str, test: &str) -> bool {
         self.lists(&self.skipped, version, test)
     }
@@ -100,7 +100,7 @@ impl Baseline {
         Ok(found)
     }
 
-    /// Replaces what was run.
+    /// Replaces the results of the sets that were run.
     pub fn take(&mut self, suite: &str, said: &[Said]) {
         for one in said {
             let (set, version) =

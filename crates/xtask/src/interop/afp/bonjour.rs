@@ -1,4 +1,5 @@
-//! What avahi, on another machine, hears of the server by multicast DNS. The other machine is a network namespace.
+//! What avahi on another machine receives from the server by multicast DNS. The other machine is a
+//! network namespace.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -23,7 +24,7 @@ const ALL: [&str; 5] = [TOGETHER, RELOAD, CONFLICT, GOODBYE, BESIDE];
 
 /// The id that the manual page of `afp_voluuid.conf` has as its example.
 const ID: &str = "1573974F-0ABD-69CC-C40A-8519B681A0E1";
-/// How long something may take to be heard.
+/// How long an announcement may take.
 const HEARD_WITHIN: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -77,8 +78,9 @@ fn in_a_network(outcomes: &mut Outcomes) -> Result<()> {
     Ok(())
 }
 
-/// All five services under this name, at the server's address, with the TXT records that Macs expect (the Time Machine over
-/// SMB specification has those of `_adisk._tcp`).
+/// Checks that all five services are announced under this name, at the server's address, with the
+/// TXT records that Macs expect (the Time Machine over SMB specification has those of
+/// `_adisk._tcp`).
 fn heard(client: &Avahi, name: &str) -> Result<()> {
     let disk = format!("dk0=adVN=Backups,adVF=0x83,adVU={ID}");
     let expected = [
@@ -105,7 +107,7 @@ struct Found {
     kind: String,
     address: String,
     port: u16,
-    /// The strings of its TXT record, sorted: avahi shows them in an order of its own.
+    /// The strings of its TXT record, sorted: avahi's order varies.
     text: Vec<String>,
 }
 
@@ -130,7 +132,8 @@ impl Found {
     }
 }
 
-/// avahi writes what is not a letter or digit as `\` and the byte in three decimal digits, and a dot as `\.`.
+/// avahi writes a byte that is no letter or digit as `\` and three decimal digits, and a dot as
+/// `\.`.
 fn unescaped(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((first, more)) = rest.split_first() {
@@ -169,7 +172,8 @@ impl Place {
         Ok(std::fs::write(self.settings(), text)?)
     }
 
-    /// It listens on the machine's own address, which is not announced, and on the cable, which is.
+    /// It listens on the machine's own address, which is not announced, and on the cable's, which
+    /// is.
     fn server(&self) -> Result<Running> {
         let ports =
             ["--listen", ADDRESS, "--nfs-port", "12049", "--smb-port", "10445", "--afp-port", "10548"];
@@ -177,7 +181,7 @@ impl Place {
     }
 }
 
-/// An avahi, with the message bus over which it is asked.
+/// An avahi, with the message bus for requests to it.
 struct Avahi {
     namespace: Option<&'static str>,
     _daemon: Running,
@@ -185,7 +189,7 @@ struct Avahi {
 }
 
 impl Avahi {
-    /// In that network namespace, or in ours.
+    /// Starts it in that network namespace, or in ours.
     fn start(place: &Place, namespace: Option<&'static str>) -> Result<Self> {
         std::fs::create_dir_all("/run/dbus")?;
         let bus = ["--system", "--nofork", "--nopidfile"];
@@ -207,7 +211,7 @@ impl Avahi {
         Ok(avahi)
     }
 
-    /// Everything that it can resolve now, over IPv4.
+    /// All services that it can resolve now, over IPv4.
     fn browse(&self) -> Result<Vec<Found>> {
         let words = ["avahi-browse", "--all", "--resolve", "--terminate", "--parsable", "--no-db-lookup"];
         let words = inside(self.namespace, &words);

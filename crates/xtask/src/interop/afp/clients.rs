@@ -1,5 +1,5 @@
-//! Programs that people use: GNOME's gvfs, nmap's scripts, Netatalk's client, avahi; and Wireshark, which
-//! reads what was said.
+//! Common client programs: GNOME's gvfs, nmap's scripts, Netatalk's client, avahi. Wireshark checks
+//! the packets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// The share that these programs use.
 const SHARE: &str = "files";
 
-/// The names by which they can be chosen.
+/// The names that choose them.
 pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark", "bonjour"];
 
-/// Wireshark 4.0 takes a name in FPMapID's reply for longer than it is, Netatalk's, too.
+/// Wireshark 4.0 reads a name in FPMapID's reply beyond its end, also in Netatalk's replies.
 const DSI: Protocol = Protocol { layer: "dsi", replies: "afp", mistaken: &["FPMapID reply"], lengths: &[] };
 
-/// Runs the chosen ones against the server on that port.
+/// Runs the chosen programs against the server on that port.
 pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Place, port: u16) -> Result<()> {
     let capture = is_meant("wireshark").then(|| Capture::start(&place.folder, port));
     if is_meant("gvfs") {
@@ -46,7 +46,8 @@ pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Pla
     Ok(())
 }
 
-/// gvfs's daemon for AFP ends or hangs in one of six runs, Netatalk's server or ours: what fails counts when it fails thrice.
+/// gvfs's daemon for AFP ends or hangs in one of six runs, with Netatalk's server and ours. So a
+/// test fails only if it fails three times.
 const ATTEMPTS: usize = 3;
 
 fn steady(mut run: impl FnMut() -> Result<Outcomes>) -> Result<Outcomes> {
@@ -60,7 +61,8 @@ fn steady(mut run: impl FnMut() -> Result<Outcomes>) -> Result<Outcomes> {
     Ok(outcomes)
 }
 
-/// One of our shell scripts; its lines are outcomes of their own, its name says whether it came to its end.
+/// One of our shell scripts. Its lines are outcomes of their own. An outcome with its name tells
+/// whether it came to its end.
 fn script(outcomes: &mut Outcomes, name: &str, around: &[&str], args: &[&str]) {
     let mut text = String::new();
     outcomes.run(name, &[around[0]], || {
@@ -88,7 +90,7 @@ fn fresh(place: &Place, name: &str) -> Result<(PathBuf, PathBuf)> {
     Ok((share, work))
 }
 
-/// gvfs goes to port 548 whatever the address says.
+/// gvfs uses port 548, whatever port the address has.
 fn gvfs(place: &Place) -> Result<Outcomes> {
     let mut outcomes = Outcomes::default();
     if !isolate::is_isolated() {
@@ -128,7 +130,7 @@ fn afpcmd(outcomes: &mut Outcomes, place: &Place, port: u16) -> Result<()> {
         return Ok(());
     }
     let (share, work) = fresh(place, "afpcmd")?;
-    // The daemon is found by a socket in /tmp, where another's may be.
+    // The daemon is found by a socket in /tmp, where another daemon's may be.
     let private = "mount -t tmpfs tmpfs /tmp && exec \"$0\" \"$@\"";
     let alone =
         ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", private];
@@ -138,7 +140,7 @@ fn afpcmd(outcomes: &mut Outcomes, place: &Place, port: u16) -> Result<()> {
     Ok(())
 }
 
-/// Scripts, and lines that each must print.
+/// Scripts, and the lines that each must print.
 const SCRIPTS: &[(&str, &[&str])] = &[
     ("afp-serverinfo", &["Server Signature: ", "UTF8 Server Name: ", "AFP3.4", "DHX2", "UUIDs: true"]),
     ("afp-showmount", &["files", "readonly", "Options: IsOwner"]),

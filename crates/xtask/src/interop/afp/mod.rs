@@ -1,4 +1,4 @@
-//! AFP clients: Netatalk's test programs, and programs that people use.
+//! AFP clients: Netatalk's test programs, and common client programs.
 
 mod baseline;
 mod bonjour;
@@ -24,7 +24,7 @@ use version::{VERSIONS, Version};
 
 const EXPECTED: &str = "interop/afp/expected.toml";
 const BASELINE: &str = "interop/afp/netatalk.toml";
-/// The outcome that stands for all of Netatalk's test programs where they cannot be run.
+/// The outcome for all of Netatalk's test programs when they cannot be run.
 const SUITE: &str = "spectest";
 
 pub fn run(args: &Args) -> Result<()> {
@@ -68,7 +68,8 @@ pub fn run(args: &Args) -> Result<()> {
     conclude(args, &verdict)
 }
 
-/// The suite, where it can be run: some tests want two users, whose files are not each other's.
+/// The suite, if it can be run. Some tests need two users, neither of which may access the other's
+/// files.
 fn target<'a>(
     suite: Option<&'a Suite>,
     place: &'a Place,
@@ -87,7 +88,7 @@ fn why_not(is_installed: bool) -> &'static str {
     }
 }
 
-/// What does not pass; the rest does.
+/// The tests that do not pass. All others do.
 fn expected() -> Result<Expected> {
     Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
 }
@@ -96,7 +97,8 @@ fn logs() -> PathBuf {
     process::root().join("target/interop-afp-logs")
 }
 
-/// What the filters mean: versions, sets, clients; all of a kind that none is of.
+/// The meaning of the filters: versions, sets, clients. A kind without a filter means all of that
+/// kind.
 #[derive(Debug)]
 struct Wanted {
     versions: Vec<Version>,
@@ -139,7 +141,7 @@ impl Wanted {
     }
 }
 
-/// Runs afpd and writes down how it fares.
+/// Runs afpd and records its results.
 fn measure_peer(args: &Args, place: &Place, wanted: &Wanted, suite: Option<&Suite>) -> Result<()> {
     let afpd = args.afpd.clone().or_else(|| process::find("afpd"));
     let (_afpd, port) = place.peer(&afpd.context("afpd is missing: --afpd PREFIX/sbin/afpd")?)?;
@@ -159,7 +161,7 @@ fn measure_peer(args: &Args, place: &Place, wanted: &Wanted, suite: Option<&Suit
     Ok(())
 }
 
-/// What is not as it was when the peer was measured last: such tests are not steady.
+/// Prints the differences from the last measurement of the peer: such tests are not steady.
 fn tell_changes(baseline: &Baseline, suite: &Suite, said: &[Said]) {
     for one in said {
         let Some(set) = baseline.set(&suite.version, &one.set) else { continue };
@@ -173,7 +175,8 @@ fn tell_changes(baseline: &Baseline, suite: &Suite, said: &[Said]) {
 /// More sets than this with differences are no accident.
 const ACCIDENTS: usize = 30;
 
-/// Runs the sets with something unexpected once more: tests beside each other on a busy machine may wait too long.
+/// Runs the sets with unexpected results once more: parallel tests on a busy machine may wait too
+/// long.
 fn try_again(target: Target<'_>, said: &mut [Said]) -> Result<()> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
     let differs = |one: &Said| {
@@ -192,8 +195,8 @@ fn try_again(target: Target<'_>, said: &mut [Said]) -> Result<()> {
     Ok(())
 }
 
-/// The outcomes that one set in one version amounts to. What Netatalk skips, too, is none. An exception is listed for
-/// all versions, as `FPRead:test46`, or for one, as `FPRead:test46 AFP 2.1`.
+/// The outcomes of one set in one version. Tests that Netatalk skips, too, have none. An exception
+/// is listed for all versions, as `FPRead:test46`, or for one, as `FPRead:test46 AFP 2.1`.
 fn outcomes_of(suite: &Suite, baseline: &Baseline, expected: &Expected, one: &Said) -> Outcomes {
     let (version, mut outcomes) = (one.version.name, Outcomes::default());
     let known = baseline.set(&suite.version, &one.set);
@@ -215,7 +218,7 @@ fn outcomes_of(suite: &Suite, baseline: &Baseline, expected: &Expected, one: &Sa
     outcomes
 }
 
-/// Compares what the programs say about ours with what is expected, and prints it beside Netatalk's.
+/// Compares our server's results with the expected ones, and prints them beside Netatalk's.
 fn judge(args: &Args, suite: &Suite, said: &[Said]) -> Result<Verdict> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
     let mut outcomes = Outcomes::default();

@@ -12,12 +12,12 @@ use super::version::VERSIONS;
 use crate::process::{self, Running};
 use crate::{isolate, server};
 
-/// What all of them have; the test programs know one password for both users.
+/// The password of all accounts: the test programs know one password for both users.
 pub const PASSWORD: &str = "secret";
-/// It as `crypt` keeps it, for afpd, which asks the host.
+/// The password as `crypt` stores it, for afpd, which asks the host.
 const CRYPTED: &str =
     "$6$fourfold$Q2ESwTqXTPHo3wlHoM/OSyKWP25G.XkX47tPoEN67ULukuXKI2g0sQokAvwGj/QWrkrfQi4CL1Vjxa5QrNm9f.";
-/// The users of the programs that people use.
+/// The user of the common client programs.
 pub const PERSON: &str = "ada";
 /// Unix users that no other account of this machine has.
 const FIRST_UID: u32 = 61101;
@@ -40,7 +40,7 @@ impl Place {
         for (name, _) in place.shares() {
             fs::create_dir_all(place.folder.join(&name))?;
         }
-        // What the set Readonly wants to find.
+        // The files that the set Readonly expects.
         fs::write(place.folder.join("readonly/first.txt"), "one\n")?;
         fs::write(place.folder.join("readonly/second.txt"), "two\n")?;
         fs::create_dir_all(place.folder.join("readonly/third"))?;
@@ -50,13 +50,13 @@ impl Place {
         Ok(place)
     }
 
-    /// Names of shares, and whether nobody may write there.
+    /// The names of shares, and whether they are read-only.
     fn shares(&self) -> Vec<(String, bool)> {
         let volumes = VERSIONS.iter().flat_map(|version| version.volumes()).map(|name| (name, false));
         volumes.chain([("files".to_owned(), false), ("readonly".to_owned(), true)]).collect()
     }
 
-    /// The group may write, and what is made inside belongs to it, as the tests' manual says.
+    /// Lets the group write. New files belong to the group, as the tests' manual requires.
     fn give_away(&self, folder: &Path, read_only: bool) -> Result<()> {
         if process::is_root() && !read_only {
             let version = VERSIONS
@@ -70,7 +70,8 @@ impl Place {
         Ok(())
     }
 
-    /// Gives this mount namespace the accounts as Unix users: members of one group, with passwords.
+    /// Adds the accounts to this mount namespace as Unix users: members of one group, with
+    /// passwords.
     fn unix_users(&self) -> Result<()> {
         let line = |file: &str, name: &str, id: u32| match file {
             "passwd" => format!("{name}:x:{id}:{}::/nonexistent:/bin/sh\n", GROUP.1),
@@ -91,12 +92,12 @@ impl Place {
         Ok(())
     }
 
-    /// gvfs knows no other port than AFP's own, which is free in a network of our own.
+    /// gvfs uses only AFP's own port, which is free in a network of our own.
     fn port() -> Result<u16> {
         if isolate::is_isolated() { Ok(548) } else { process::free_port() }
     }
 
-    /// `fourfold serve`, with all ways to log in.
+    /// `fourfold serve` with all login methods.
     pub fn ours(&self) -> Result<(Running, u16)> {
         let (port, state) = (Self::port()?, self.folder.join("fourfold"));
         let settings = state.with_extension("toml");

@@ -1,4 +1,5 @@
-//! Netatalk's `afp_spectest` and `afp_logintest`: each of their tests is an outcome of its own, for every version of AFP.
+//! Netatalk's `afp_spectest` and `afp_logintest`. Each of their tests is an outcome of its own, for
+//! every version of AFP.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,25 +14,26 @@ use super::version::Version;
 use crate::interop::outcome::Outcome;
 use crate::process;
 
-/// The name under which logintest's tests are listed beside spectest's sets.
+/// The name that logintest's tests are listed under, beside spectest's sets.
 pub const LOGINTEST: &str = "Logintest";
 /// Waits for 12 minutes.
 pub const SLEEPING: &str = "FPzzz";
-/// The longest set takes half a minute, and much longer with a debug build on a busy machine.
+/// The time limit of a set. The longest takes half a minute, and much longer with a debug build on
+/// a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
 const SLEEPING_LIMIT: Duration = Duration::from_secs(1200);
 
-/// A server, and where its volumes' folders are.
+/// A server and the folders of its volumes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     pub suite: &'a Suite,
     pub port: u16,
     pub folder: &'a Path,
-    /// What the programs write goes there.
+    /// The folder for the programs' output.
     pub logs: &'a Path,
 }
 
-/// What one set said in one version.
+/// The results of one set in one version.
 #[derive(Debug)]
 pub struct Said {
     pub version: Version,
@@ -40,7 +42,8 @@ pub struct Said {
     pub seconds: f64,
 }
 
-/// Runs all sets in all versions: the versions beside each other, with users and volumes of their own, since the tests mostly wait.
+/// Runs all sets in all versions. The versions run in parallel, with users and volumes of their
+/// own, since the tests mostly wait.
 pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<Vec<Said>> {
     fs::create_dir_all(target.logs)?;
     let said = Mutex::new(Vec::new());
@@ -62,7 +65,7 @@ pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<
     })?;
     let mut said = said.into_inner().unwrap_or_default();
     if sets.iter().any(|set| set == LOGINTEST) {
-        // One of its tests takes all the connections that a server gives.
+        // One of its tests uses all the connections that a server accepts.
         for &version in versions {
             said.push(run_set(target, version, LOGINTEST)?);
         }
@@ -84,7 +87,7 @@ fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<Said> {
     Ok(Said { version, set: set.to_owned(), tests: parse(&text), seconds: start.elapsed().as_secs_f64() })
 }
 
-/// Where the output of a set is kept.
+/// The file with the output of a set.
 pub fn log(logs: &Path, version: Version, set: &str) -> PathBuf {
     logs.join(format!("{set}-{}.log", version.name))
 }
@@ -97,7 +100,7 @@ fn arguments(target: Target<'_>, version: Version, set: &str) -> Vec<String> {
     let (program, more) = match set {
         LOGINTEST => ("afp_logintest", vec!["-u", PERSON]),
         "Readonly" => ("afp_spectest", vec!["-u", PERSON, "-s", "readonly", "-f", set]),
-        // It wants to be alone.
+        // This set must run alone.
         SLEEPING => ("afp_spectest", vec!["-u", &user, "-s", &volume, "-f", set]),
         _ => {
             let volumes = ["-u", &user, "-d", &second_user, "-s", &volume, "-S", &second_volume];
@@ -117,7 +120,8 @@ fn empty(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The results: lines `FPRead:test46: what it is about - PASSED`. Those of Netatalk 4.5 say before it where a test failed.
+/// The results: lines `FPRead:test46: what it is about - PASSED`. Lines of Netatalk 4.5 also begin
+/// with the place of the failure.
 fn parse(text: &str) -> Vec<(String, Outcome)> {
     let (mut tests, mut said) = (Vec::new(), Vec::new());
     for line in text.lines() {

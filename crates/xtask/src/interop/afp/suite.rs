@@ -1,5 +1,6 @@
-//! Netatalk's test programs (`afp_spectest`, `afp_logintest`): Debian 13 has them as a package. On the release before, as
-//! root, that package and the libraries it wants are unpacked into a folder below `target/`, and run by their own loader.
+//! Netatalk's test programs (`afp_spectest`, `afp_logintest`). Debian 13 has them as a package. On
+//! the release before, root unpacks that package and its libraries into a folder below `target/`,
+//! and runs the programs with their own loader.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,12 @@ const BRIEFLY: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
 pub struct Suite {
-    /// Where the programs are.
+    /// The folder of the programs.
     folder: PathBuf,
-    /// What starts them, if not the system: another release's loader, and the folder of its libraries.
+    /// The loader of another release and the folder of its libraries, if the system cannot start
+    /// the programs.
     loader: Option<(PathBuf, PathBuf)>,
-    /// Netatalk's: tests come and go with it.
+    /// Netatalk's version. The tests depend on it.
     pub version: String,
 }
 
@@ -59,7 +61,7 @@ impl Suite {
     pub fn sets(&self) -> Result<Vec<String>> {
         let command = [self.command("afp_spectest"), vec!["-l".into()]].concat();
         let args: Vec<&str> = command.iter().skip(1).map(String::as_str).collect();
-        let output = process::output(&command[0], &args, BRIEFLY)?; // it ends with 2
+        let output = process::output(&command[0], &args, BRIEFLY)?; // its exit status is 2
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let names: Vec<String> = text.lines().filter(|line| !line.contains(' ')).map(str::to_owned).collect();
         ensure!(!names.is_empty(), "afp_spectest -l lists nothing: {text}");
@@ -75,7 +77,7 @@ pub fn install() -> Result<()> {
     if !process::is_root() || process::find("apt-get").is_none() {
         bail!("as root, and with apt-get, they are installed");
     }
-    let _ = process::run("apt-get", &["update", "-q"]); // the install decides whether that mattered
+    let _ = process::run("apt-get", &["update", "-q"]); // the install shows whether it worked
     if has_package() {
         let env = [("DEBIAN_FRONTEND", "noninteractive")];
         return process::run_with(
@@ -102,9 +104,10 @@ fn plain_version(text: &str) -> String {
     text.trim().chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect()
 }
 
-/// What a Netatalk of which the programs are a part says of itself.
+/// The version that Netatalk reports in the folder of these programs.
 fn version_beside(folder: &Path) -> Option<String> {
-    let output = process::output(folder.join("nad"), &["--version"], BRIEFLY).ok()?; // it ends with 1
+    // Its exit status is 1.
+    let output = process::output(folder.join("nad"), &["--version"], BRIEFLY).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Some(plain_version(text.split("Netatalk ").nth(1)?))
 }
@@ -129,8 +132,8 @@ fn is_loader(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-linux"))
 }
 
-/// Fetches the package and all that it depends on, as if nothing were installed, with lists and a cache of its own; apt
-/// verifies all of it with Debian's keys.
+/// Fetches the package and all its dependencies, as if no package were installed, with lists and a
+/// cache of its own. apt verifies all of it with Debian's keys.
 fn unpack_next_release() -> Result<()> {
     let (root, place) = (unpacked(), process::fresh_folder("interop-netatalk-apt")?);
     ensure!(Path::new(KEYRING).exists(), "{KEYRING} is missing: apt-get install debian-archive-keyring");
@@ -178,7 +181,7 @@ fn options(place: &Path) -> Vec<String> {
     ]
 }
 
-/// The mirror that this machine's apt uses for the release it runs.
+/// The mirror that this machine's apt uses for its release.
 fn mirror() -> Result<String> {
     let format = "$(ORIGIN)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)";
     let targets = process::stdout_of(

@@ -1,6 +1,6 @@
-//! The versions of AFP that the test programs can speak.
+//! The versions of AFP that the test programs support.
 
-/// A version, by the option that chooses it.
+/// A version and the option that chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     pub name: &'static str,
@@ -18,7 +18,7 @@ pub const VERSIONS: &[Version] = &[
 ];
 
 impl Version {
-    /// The two users of the tests of this version, which run beside those of others.
+    /// The two users of this version's tests, which run in parallel with those of other versions.
     pub fn users(self) -> [String; 2] {
         let digits = self.name.replace('.', "");
         [format!("ada{digits}"), format!("bob{digits}")]

@@ -13,7 +13,7 @@ impl Archive {
     const FOLDER: u32 = 0o040_755;
     const FILE: u32 = 0o100_000;
 
-    /// A file, and the folders above it; what is there already stays.
+    /// Adds a file and the folders above it. Existing entries stay.
     pub fn file(&mut self, name: &str, mode: u32, contents: &[u8]) {
         for (at, _) in name.match_indices('/') {
             self.entry(&name[..at], Self::FOLDER, &[]);

@@ -14,17 +14,17 @@ fn folder() -> PathBuf {
     process::root().join("target/linux-guest-disk")
 }
 
-/// The disk's image, once it was made.
+/// The disk's image, which [`fetch`] makes.
 pub fn image() -> PathBuf {
     folder().join("disk.img")
 }
 
-/// The list of packages that the image was made of.
+/// The list of packages in the image.
 fn list() -> PathBuf {
     folder().join("packages")
 }
 
-/// Fetches the packages and all that they depend on, and makes the disk, unless it is here.
+/// Fetches the packages and all their dependencies, and makes the disk, unless it exists.
 pub fn fetch(packages: &[&str]) -> Result<()> {
     if fs::read_to_string(list()).is_ok_and(|made_of| made_of == packages.join(" ")) {
         return Ok(());

@@ -1,4 +1,5 @@
-//! The kernel of the virtual machine, taken out of Debian's package, and its first file system, made of this machine's programs.
+//! The kernel of the virtual machine, from Debian's package, and its first file system, made of
+//! this machine's programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,12 +18,12 @@ const LIMIT: Duration = Duration::from_secs(120);
 const INIT: &str = "interop/guest/init.sh";
 const WORDS: &str = "interop/guest/words.sh";
 
-/// Where the kernel's package is unpacked.
+/// The folder of the unpacked kernel package.
 fn folder() -> PathBuf {
     process::root().join("target/linux-guest")
 }
 
-/// Fetches the kernel, which needs the outside network, unless it is here.
+/// Fetches the kernel, unless it exists. That needs the outside network.
 pub fn fetch_kernel() -> Result<()> {
     if cfg!(not(target_arch = "x86_64")) || kernel().is_ok() {
         return Ok(());
@@ -69,7 +70,7 @@ pub fn make(guest: &Guest<'_>, work: &Path) -> Result<(PathBuf, PathBuf)> {
     Ok((image, initial))
 }
 
-/// The modules and those that they depend on; what is not listed is built in.
+/// Adds the modules and those that they depend on. Modules that are not listed are built in.
 fn add_modules(archive: &mut Archive, modules: &Path, names: &[&str]) -> Result<()> {
     let version = modules.file_name().context("no version")?.to_string_lossy().into_owned();
     said("depmod", &["-b", &folder().to_string_lossy(), &version])?;

@@ -1,6 +1,7 @@
-//! A small virtual machine with a Linux kernel, whose clients talk with a server on this machine: qemu without KVM. It runs
-//! `interop/guest/init.sh` and then a script of checks, which says `pass NAME` and `fail NAME: why` over a serial line, and asks for
-//! what only this side can do.
+//! A small virtual machine with a Linux kernel. Its clients connect to a server on this machine:
+//! qemu without KVM. It runs `interop/guest/init.sh` and then a script of checks. The script prints
+//! `pass NAME` and `fail NAME: why` on a serial line, and sends requests for what only this side
+//! can do.
 
 mod archive;
 mod disk;
@@ -19,14 +20,14 @@ pub use disk::fetch as fetch_disk;
 pub use disk::image as disk_image;
 pub use initial::fetch_kernel;
 
-/// What a machine is made of.
+/// The parts of a machine.
 #[derive(Debug)]
 pub struct Guest<'a> {
-    /// Modules of the kernel; what is no module is built in.
+    /// Modules of the kernel. Names that are no module are built in.
     pub modules: &'a [&'a str],
     /// Programs of this machine.
     pub programs: &'a [&'a str],
-    /// A disk whose programs run the checks; it is not changed.
+    /// A disk with the programs that run the checks. It is not changed.
     pub disk: Option<PathBuf>,
     /// Variables of the script.
     pub settings: String,
@@ -38,7 +39,7 @@ pub struct Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// Why no such machine can be started here.
+    /// The reason if no such machine can be started here.
     pub fn why_not(&self) -> Result<()> {
         if cfg!(not(target_arch = "x86_64")) {
             bail!("the virtual machine is for x86-64 only");
@@ -52,7 +53,8 @@ impl Guest<'_> {
         initial::kernel().map(drop)
     }
 
-    /// Starts the machine and talks with it until it says that it is done. What it says of its checks is added to `heard`.
+    /// Starts the machine and answers its requests until it reports its end. Adds the results of
+    /// its checks to `heard`.
     pub fn run(
         &self,
         work: &Path,
@@ -103,7 +105,7 @@ impl Guest<'_> {
     }
 }
 
-/// The machine's connection, which it makes before it starts.
+/// Accepts the machine's connection, which it makes before it starts.
 fn accept(listener: &TcpListener, machine: &mut Running) -> Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let deadline = Instant::now() + Duration::from_secs(20);

@@ -1,5 +1,6 @@
-//! The file clients of Linux's kernel, for NFS and SMB, in a virtual machine (`guest`): `interop/linux/main.sh` mounts one share in every
-//! way and works in the same folders through all of these mounts.
+//! The file clients of Linux's kernel, for NFS and SMB, in a virtual machine (`guest`).
+//! `interop/linux/main.sh` mounts one share in every way and works in the same folders through all
+//! of these mounts.
 
 mod place;
 
@@ -18,7 +19,8 @@ use place::{PASSWORD, Place, USER};
 
 const EXPECTED: &str = "interop/linux/expected.toml";
 const CHECKS: &str = "interop/linux";
-/// For the whole machine. Its processors are emulated, so everything takes some ten times as long as it should.
+/// The time limit of the whole machine. Its processors are emulated, so everything takes some ten
+/// times as long.
 const LIMIT: Duration = Duration::from_secs(360);
 const CLIENT: &str = "linux";
 const MODULES: &[&str] = &[
@@ -48,7 +50,7 @@ const MODULES: &[&str] = &[
 
 /// Two ways to the server, so that SMB has a reason for several connections.
 fn network(capture: Option<&Path>) -> Vec<String> {
-    // What goes along with packets to offload work to the host would be captured, too, and Wireshark does not expect it.
+    // Offload data of packets would be captured, too, and Wireshark does not expect them.
     let offload = if capture.is_some() { ",vnet_hdr=off" } else { "" };
     let device = |number: u32| {
         let mut args = vec![
@@ -98,7 +100,7 @@ fn fetch() -> Result<()> {
     guest::fetch_disk(debian::LINUX_FILES_GUEST)
 }
 
-/// What the machine says. Where it cannot be started, all checks are skipped.
+/// Runs the machine's checks. If the machine cannot be started, all checks are skipped.
 fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     let programs = process::root().join(CHECKS);
     let folder = process::root().join("target").join(place::FOLDER);
@@ -136,7 +138,7 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     Ok(())
 }
 
-/// The machine is reached through network devices of our own.
+/// Checks that we can create network devices: the machine is reached through them.
 fn can_connect() -> Result<()> {
     ensure!(isolate::is_isolated(), "only root has a network of its own");
     ensure!(Path::new("/dev/net/tun").exists(), "there is no /dev/net/tun");

@@ -1,4 +1,4 @@
-//! The share and its server on this side, and what the machine asks of them.
+//! The share and its server on this side, and the machine's requests.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,14 +14,14 @@ use crate::server;
 
 pub const USER: &str = "ada";
 pub const PASSWORD: &str = "correct-horse-12";
-/// Of one run, below `target/`.
+/// The folder of one run, below `target/`.
 pub const FOLDER: &str = "interop-linux";
 const LIMIT: Duration = Duration::from_secs(60);
 const ADA: User = User { name: USER, password: PASSWORD };
 const SMBD: &str = "  interfaces = lo tap0 tap1\n  vfs objects = streams_xattr\n";
-/// How long the server is away when it is killed.
+/// How long the server is down after it is killed.
 const AWAY: Duration = Duration::from_secs(2);
-/// In which clients may take back their locks after a restart: the machine has a processor that is emulated.
+/// How long clients may reclaim their locks after a restart: the machine has an emulated processor.
 const GRACE_S: u32 = 10;
 
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Place {
         Ok(())
     }
 
-    /// What only this side can do or see.
+    /// Answers a request of the machine for what only this side can do or see.
     pub fn answer(&mut self, what: &str) -> Result<String> {
         let (verb, path) = what.split_once(' ').unwrap_or((what, ""));
         let path = self.share().join(path);
@@ -114,7 +114,8 @@ fn ip(args: &[&str]) -> Result<()> {
     process::stdout_of("ip", args, LIMIT).map(drop)
 }
 
-/// The names in a folder, in order, each as hexadecimal digits; `nothing` when it is not there.
+/// The names in a folder, in order, each as hexadecimal digits. `nothing` if the folder does not
+/// exist.
 fn names(path: &Path) -> Result<String> {
     let Ok(entries) = fs::read_dir(path) else { return Ok("nothing".into()) };
     let hex =
