@@ -1,4 +1,4 @@
-//! Which crate may use which, read from the manifests.
+//! Which crate may use which crate, read from the manifests.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use super::Finding;
 
 const PROTOCOLS: &[&str] = &["afp", "smb", "nfs", "iscsi"];
 
-/// The drawing of ARCHITECTURE.md: each crate and what it may use. A protocol never sees another protocol.
+/// The drawing of ARCHITECTURE.md: each crate and the crates that it may use. A protocol never uses
+/// another protocol.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("lock", &[]),
@@ -39,7 +40,7 @@ pub fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The forbidden arrows of one crate, tests' included.
+/// The forbidden arrows of one crate, including those of its tests.
 fn manifest(name: &str, text: &str) -> Result<Vec<Finding>> {
     let file = format!("crates/{name}/Cargo.toml");
     let finding = |line, what| Finding { file: file.clone(), line, what };

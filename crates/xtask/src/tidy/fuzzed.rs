@@ -1,8 +1,9 @@
 //! Every decoder has a fuzz target.
 //!
-//! A file `crates/nfs/src/wire/v3/read.rs` is `nfs/wire/v3/read`. A target covers it when a line `//! covers:` in
-//! `fuzz/fuzz_targets/*.rs` lists that or a folder above it (`nfs/wire/v3`), separated by commas, or when the target is named
-//! after it: `nfs_v3_read`, `nfs_v3`; `_requests` and `_replies` at its end say only which half it feeds.
+//! A file `crates/nfs/src/wire/v3/read.rs` is `nfs/wire/v3/read`. A target covers it when a line
+//! `//! covers:` in `fuzz/fuzz_targets/*.rs` lists it or a folder above it (`nfs/wire/v3`),
+//! separated by commas, or when the target has its name: `nfs_v3_read`, `nfs_v3`. `_requests` and
+//! `_replies` at the end of a name say only which half the target feeds.
 
 use std::path::Path;
 
@@ -32,7 +33,7 @@ fn check_file(file: &str, covered: &[String]) -> Option<Finding> {
     Some(Finding { file: file.to_owned(), line: 1, what })
 }
 
-/// `nfs/wire/v3/read` of such a file's path; none of a file without a decoder.
+/// `nfs/wire/v3/read` for such a file's path. `None` for a file without a decoder.
 fn decoder(file: &str) -> Option<String> {
     let path = file.strip_prefix("crates/")?.strip_suffix(".rs")?;
     let (name, inside) = path.split_once("/src/wire/")?;
@@ -41,7 +42,7 @@ fn decoder(file: &str) -> Option<String> {
     (!is_glue && !is_test).then(|| format!("{name}/wire/{inside}"))
 }
 
-/// What a target covers: by its name, and by its lines `//! covers:`.
+/// The files that a target covers: by its name, and by its lines `//! covers:`.
 fn covers(stem: &str, text: &str) -> Vec<String> {
     let half = stem.strip_suffix("_requests").or_else(|| stem.strip_suffix("_replies")).unwrap_or(stem);
     let by_name = half.split_once('_').map(|(name, rest)| format!("{name}/wire/{}", rest.replace('_', "/")));

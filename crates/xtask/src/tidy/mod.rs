@@ -1,4 +1,4 @@
-//! The rules of the code that can be measured. Each finding names file, line and the rule.
+//! The measurable rules of the code. Each finding names file, line and rule.
 
 mod arrows;
 mod fuzzed;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process;
 
-/// A place where a rule is broken.
+/// A place that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub file: String,

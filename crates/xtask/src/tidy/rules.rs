@@ -6,7 +6,7 @@ use super::source::{Source, Token, is_word};
 const MAX_FUNCTION: usize = 70;
 const MAX_FILE: usize = 500;
 
-/// What a `wire` module may not name: I/O, clocks, tasks, sockets, randomness, locks.
+/// Names that a `wire` module must not use: I/O, clocks, tasks, sockets, randomness, locks.
 const NOT_IN_WIRE: &[&str] = &[
     "Instant",
     "SystemTime",
@@ -24,10 +24,12 @@ const NOT_IN_WIRE: &[&str] = &[
     "socket2",
     "tokio",
 ];
-/// Modules of `std` that a `wire` module may not name (`std::net` is there for its address types).
+/// Modules of `std` that a `wire` module must not use (`std::net` is allowed for its address
+/// types).
 const STD_NOT_IN_WIRE: &[&str] = &["env", "fs", "io", "os", "process", "sync", "thread", "time"];
 
-/// Words that belong to a protocol. Names of formats on the disk (netatalk, appledouble, samba) do not.
+/// Words that belong to a protocol. Names of formats on the disk (netatalk, appledouble, samba) are
+/// allowed.
 const PROTOCOL_WORDS: &[&str] = &[
     "afp", "cifs", "dsi", "filetime", "iscsi", "nfs", "nfs3", "nfs4", "nlm", "nlm4", "nsm", "ntstatus",
     "rpc", "scsi", "smb", "smb1", "smb2", "smb3",
@@ -92,7 +94,7 @@ pub fn is_wire(path: &str) -> bool {
     path.starts_with("crates/wire/src/") || path.contains("/src/wire/") || path.ends_with("/src/wire.rs")
 }
 
-/// The index in the state folder is one file of its own, no part of a tree.
+/// The index in the state folder is a file of its own and not part of a tree.
 fn is_index_file(path: &str) -> bool {
     path.starts_with("crates/vfs/src/index/")
 }
@@ -125,8 +127,8 @@ fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether the file is part of a program that serves. What fails on demand, and the clients and scenes of session tests, are
-/// not; nor is `lock` itself.
+/// Whether the file is part of a program that serves. The backend that fails on demand, and the
+/// clients and scenes of session tests, are not. The crate `lock` is not, either.
 fn is_product(source: &Source) -> bool {
     const NOT: &[&str] = &[
         "crates/lock/",
@@ -139,7 +141,7 @@ fn is_product(source: &Source) -> bool {
     source.path.contains("/src/") && !source.is_test() && !NOT.iter().any(|part| source.path.contains(part))
 }
 
-/// Locks of threads come from the crate `lock`, which gives each its place in the order.
+/// Threads use the locks of the crate `lock`, which gives each lock its rank.
 fn ranked_locks(source: &Source, findings: &mut Vec<Finding>) {
     for token in source.tokens.iter().filter(|token| token.text == "parking_lot") {
         findings.push(finding(source, token.line, "`parking_lot`: use `lock`, which has ranks".into()));
@@ -237,7 +239,7 @@ fn one_door_to_the_disk(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What follows `name::`, directly or as one of `name::{a, b::c}`.
+/// The tokens after `name::`, directly or as one of `name::{a, b::c}`.
 fn modules_of<'a>(source: &'a Source, name: &'a str) -> impl Iterator<Item = &'a Token> {
     let tokens = &source.tokens;
     let after = move |at: usize| {

@@ -1,16 +1,16 @@
-//! A Rust file as the rules see it: its code tokens without tests, and the size of its functions.
+//! A Rust file as the rules read it: its code tokens without tests, and the size of its functions.
 
 use anyhow::{Result, anyhow};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A token of the code; comments are gone, literals are there only as a place.
+/// A token of the code. Comments are left out, and literals have no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub text: String,
     pub line: usize,
 }
 
-/// A function and how many lines it takes, signature included.
+/// A function and its number of lines, signature included.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function {
     pub name: String,
@@ -18,7 +18,7 @@ pub struct Function {
     pub lines: usize,
 }
 
-/// One file, its `#[cfg(test)]` items left out.
+/// One file without its `#[cfg(test)]` items.
 #[derive(Debug)]
 pub struct Source {
     /// Relative to the repository's root, with `/`.
@@ -37,7 +37,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), tokens: flat.tokens, lines })
     }
 
-    /// Code that only tests use may be as long as it likes.
+    /// Whether the file is for tests only. Such a file may have any length.
     pub fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs") || self.path.ends_with("_tests.rs")
     }
@@ -46,7 +46,8 @@ impl Source {
         (0..self.tokens.len()).filter_map(|at| self.function_at(at)).collect()
     }
 
-    /// The function whose `fn` is token `at`; none for a function type or a declaration without a body.
+    /// The function whose `fn` is token `at`. `None` for a function type or a declaration without a
+    /// body.
     fn function_at(&self, at: usize) -> Option<Function> {
         let [keyword, name] = self.tokens.get(at..at + 2)? else { return None };
         if keyword.text != "fn" || !is_word(&name.text) {
@@ -77,7 +78,7 @@ pub fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// A token tree laid out flat.
+/// A token tree as a flat list.
 #[derive(Default)]
 struct Flat {
     tokens: Vec<Token>,
@@ -121,7 +122,7 @@ impl Flat {
         self.tokens.push(Token { text: text.to_owned(), line });
     }
 
-    /// Leaves out an item up to its body or its semicolon.
+    /// Skips an item up to its body or its semicolon.
     fn skip_item(&mut self, first: usize, trees: &mut impl Iterator<Item = TokenTree>) {
         for tree in trees {
             let is_end = match &tree {

@@ -1,4 +1,4 @@
-//! A LUN as a file of the host: qemu's storage daemon logs in, and shows by FUSE what it reads and writes there.
+//! A LUN as a file of the host. qemu's storage daemon logs in, and offers the LUN by FUSE.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::place::{Lun, said, text};
 use crate::process::{self, Running};
 
-/// The daemon flushes and logs out when this is dropped.
+/// Dropping it makes the daemon flush and log out.
 #[derive(Debug)]
 pub struct Disk {
     daemon: Running,
@@ -20,7 +20,7 @@ pub struct Disk {
 
 const DAEMON: &str = "qemu-storage-daemon";
 
-/// Why there can be no such file here, if so.
+/// The reason if this machine cannot have such a file.
 pub fn why_not() -> Option<&'static str> {
     if process::find(DAEMON).is_none() {
         Some("qemu-storage-daemon is not installed")
@@ -34,9 +34,9 @@ pub fn why_not() -> Option<&'static str> {
 }
 
 impl Disk {
-    /// Logs in anew.
+    /// Logs in with a new daemon.
     pub fn attach(lun: &Lun, work: &Path) -> Result<Self> {
-        // A daemon that ended badly leaves its file unusable.
+        // A daemon that crashed leaves its file unusable.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let file = work.join(format!("lun{}", NUMBER.fetch_add(1, Relaxed)));
         File::create(&file)?;
@@ -77,7 +77,7 @@ pub struct Mounted {
     device: Option<String>,
 }
 
-/// Why the kernel cannot mount such a file system here, if so.
+/// The reason if the kernel cannot mount such a file system here.
 pub fn why_not_mounted(kind: &str) -> Option<String> {
     let kinds = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if !process::is_root() {

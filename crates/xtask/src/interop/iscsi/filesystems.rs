@@ -1,7 +1,7 @@
-//! File systems that live on a LUN: made, filled and checked by their own programs, in sessions of their own.
+//! File systems on a LUN. Their own programs make, fill and check them, in separate sessions.
 //!
-//! Where there is FUSE, the programs work on the LUN itself. Everywhere, images that they made elsewhere are copied onto the LUN
-//! and back.
+//! With FUSE the programs work on the LUN itself. In any case images that they made elsewhere are
+//! copied onto the LUN and back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::interop::outcome::Outcomes;
 use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(120);
-/// How large the images are that are copied; XFS wants 300 MB.
+/// The size of the copied images. XFS needs 300 MB.
 const COPIED: u64 = 384 << 20;
 
 pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> {
@@ -129,14 +129,16 @@ const KINDS: &[Kind] = &[
             let script = process::root().join("interop/iscsi/hfsplus.py");
             tool("python3", &["-B", &text(&script), &text(disk), &text(&bench.flat)])
         },
-        // No package of Debian 12 has Apple's fsck: two programs that read the structures by themselves stand in for it.
+        // Debian 12 has no package of Apple's fsck. Two programs that read the structures
+        // themselves replace it.
         check: |disk, bench| {
             let found = said("fsstat", &["-f", "hfs", &text(disk)])?;
             ensure!(found.contains("File System Type: HFS+"), "it says {found}");
             let out = bench.out()?;
             tool("tsk_recover", &["-a", "-f", "hfs", &text(disk), &text(&out)])?;
             for name in names(&bench.flat)? {
-                let wanted = fs::read(bench.flat.join(&name))?; // it does not give out what is empty
+                // The program does not extract empty files.
+                let wanted = fs::read(bench.flat.join(&name))?;
                 ensure!(wanted.is_empty() || fs::read(out.join(&name))? == wanted, "{name} differs");
             }
             let out = bench.out()?;
@@ -173,7 +175,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
 }
 
-/// What the file systems are filled with, and where.
+/// The files that the file systems are filled with, and working folders.
 struct Bench<'a> {
     served: &'a Served,
     work: PathBuf,
@@ -207,7 +209,7 @@ impl<'a> Bench<'a> {
         self.served.lun(kind.lun)
     }
 
-    /// An empty folder for what is read back.
+    /// An empty folder for the files that are read back.
     fn out(&self) -> Result<PathBuf> {
         let out = self.work.join("out");
         let _ = fs::remove_dir_all(&out); // there may be none
@@ -215,7 +217,7 @@ impl<'a> Bench<'a> {
         Ok(out)
     }
 
-    /// mkfs.xfs's description of what to fill the file system with.
+    /// mkfs.xfs's description of the files to fill the file system with.
     fn prototype(&self) -> Result<PathBuf> {
         let mut lines = vec!["/".to_owned(), "0 0".into(), "d--755 0 0".into()];
         for name in names(&self.flat)? {
@@ -230,7 +232,7 @@ impl<'a> Bench<'a> {
         Ok(file)
     }
 
-    /// Made in a file, which is copied onto the LUN and back to be checked.
+    /// Makes the file system in a file, copies that onto the LUN and back, and checks it.
     fn copied(&self, kind: &Kind) -> Result<()> {
         let (image, back, url) = (self.work.join("image"), self.work.join("back"), self.lun(kind)?.url());
         fs::File::create(&image)?.set_len(COPIED)?;
@@ -245,7 +247,7 @@ impl<'a> Bench<'a> {
         Ok(fs::remove_file(back)?)
     }
 
-    /// Made on the LUN, and checked in another session.
+    /// Makes the file system on the LUN, and checks it in another session.
     fn made(&self, kind: &Kind) -> Result<()> {
         let disk = self.empty_disk(kind)?;
         (kind.make)(&disk.file, self)?;
@@ -260,7 +262,8 @@ impl<'a> Bench<'a> {
         Disk::attach(&lun, &self.work)
     }
 
-    /// Mounted on the LUN: written, renamed, removed, trimmed; read and checked in another session.
+    /// Mounts the file system on the LUN: writes, renames, removes and trims files. Reads and
+    /// checks it in another session.
     fn used(&self, kind: &Kind, mount: &str) -> Result<()> {
         let (disk, at) = (self.empty_disk(kind)?, self.work.join("mounted"));
         (kind.make)(&disk.file, self)?;
@@ -309,7 +312,7 @@ fn mount_at(disk: &Disk, mount: &str, at: &Path) -> Result<Mounted> {
     if mount == "ntfs-3g" { Mounted::by_ntfs_3g(disk, at) } else { Mounted::by_kernel(disk, mount, at) }
 }
 
-/// Bytes that differ from place to place and from file to file.
+/// Bytes that depend on the position and on the file.
 fn bytes(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at ^ (at >> 8) ^ (at >> 16) ^ seed.wrapping_mul(0x9D)) as u8).collect()
 }

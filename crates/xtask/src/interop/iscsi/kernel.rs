@@ -1,4 +1,4 @@
-//! Linux's own initiator, open-iscsi, where the kernel has it.
+//! Linux's own initiator, open-iscsi, if the kernel has it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     }
 }
 
-/// The kernel's part talks to its daemon in the network that the machine started with, and nowhere else: named alone, this is
-/// run there.
+/// The reason if it cannot run. The kernel's part communicates with its daemon only in the
+/// machine's first network namespace. If only this client is chosen, it runs there.
 fn why_not() -> Option<&'static str> {
     if !process::is_root() {
         return Some("only root logs in");

@@ -1,5 +1,5 @@
-//! Linux's own initiator in a virtual machine (`guest`), which `interop/iscsi/linux.sh` runs. It reaches a server of its own at
-//! this machine's loopback address.
+//! Linux's own initiator in a virtual machine (`guest`), which `interop/iscsi/linux.sh` runs. It
+//! connects to a server of its own at this machine's loopback address.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,7 @@ use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process::{self, Running};
 use crate::server;
 
-/// For the whole machine: an emulated processor is slow, and CI's are.
+/// The time limit of the whole machine: its emulated processor is slow, and so are CI's.
 const LIMIT: Duration = Duration::from_secs(240);
 const CLIENT: &str = "Linux";
 const SCRIPT: &str = "interop/iscsi/linux.sh";
@@ -77,7 +77,7 @@ fn checks(script: &str) -> impl Iterator<Item = &str> {
     script.lines().filter_map(|line| line.strip_prefix("check \"")?.split('"').next())
 }
 
-/// The server, and the folder of everything.
+/// The server and the folder of all files.
 struct Host {
     folder: PathBuf,
     port: u16,
@@ -95,7 +95,7 @@ impl Host {
             server::add_user_with(&host.state(), user, secret, server::UID, &["--chap-secret"])?;
         }
         host.start()?;
-        // Not in the settings, where its size would stand.
+        // Not in the settings, which would contain its size.
         host.lun(&["create", "open/large", "256M", "--block-size", "4096"])?;
         Ok(host)
     }

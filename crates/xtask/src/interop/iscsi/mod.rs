@@ -1,4 +1,4 @@
-//! iSCSI initiators: libiscsi's test suite and tools, qemu, and file systems that live on a LUN.
+//! iSCSI initiators: libiscsi's test suite and tools, qemu, and file systems on a LUN.
 
 mod disk;
 mod filesystems;
@@ -77,13 +77,14 @@ pub fn run(args: &Args) -> Result<()> {
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 
-/// What the virtual machine needs.
+/// Fetches the programs for the virtual machine.
 fn fetch_linux() -> Result<()> {
     debian::ensure(debian::LINUX_GUEST, false)?;
     guest::fetch_kernel()
 }
 
-/// What the filters mean: suites and tests of libiscsi's, runs of them, and other clients. All, when there is none.
+/// The meaning of the filters: libiscsi's suites and tests, runs of them, and other clients.
+/// Without filters: all.
 #[derive(Debug)]
 struct Wanted {
     is_all: bool,
@@ -178,7 +179,7 @@ const ISCSI: Protocol = Protocol {
     ],
 };
 
-/// Wireshark reads what is said in the tests that do not move much.
+/// Wireshark checks the packets of tests that move little data.
 fn watch(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> {
     match Capture::start(&place.folder, served.port) {
         Err(error) => outcomes.skip("wireshark", &format!("{error:#}")),
@@ -193,12 +194,12 @@ fn watch(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> 
     Ok(())
 }
 
-/// An expectation is listed for all runs, or for one.
+/// The name of an expectation: it is listed for all runs, or for one.
 fn name_of(expected: &Expected, said: &Said) -> String {
     if expected.lists(&said.exact()) { said.exact() } else { said.general() }
 }
 
-/// What differs is run once more: a busy machine may have taken too long.
+/// Runs tests with differences once more: a busy machine may have taken too long.
 fn try_again(served: &Served, expected: &Expected, said: &mut [Said]) -> Result<()> {
     let differs = |one: &Said| !expected.is_met(&name_of(expected, one), &one.outcome);
     let again: Vec<usize> = (0..said.len()).filter(|&at| differs(&said[at])).collect();

@@ -10,17 +10,17 @@ use super::tgt;
 use crate::process::{self, Running};
 use crate::{isolate, server};
 
-/// Who may use the LUNs of the share `closed`, and with which CHAP secret.
+/// The user that may use the LUNs of the share `closed`, with its CHAP secret.
 pub const USER: &str = "ada";
 pub const SECRET: &str = "correct-horse-12";
-/// The account as which the target proves itself.
+/// The account with which the target authenticates itself.
 pub const TARGET_USER: &str = "fourfold";
 pub const TARGET_SECRET: &str = "battery-staple-34";
-/// What the names of targets begin with.
+/// The prefix of the targets' names.
 pub const PREFIX: &str = "iqn.2026-11.org.example.interop";
-/// The initiator that may use the LUN `mine`, and write on `readers`.
+/// The initiator that may use the LUN `mine`, and write to `readers`.
 pub const INITIATOR: &str = "iqn.2026-11.org.example.client:interop";
-/// The initiator that may only read there.
+/// The initiator that may only read `readers`.
 pub const GUEST: &str = "iqn.2026-11.org.example.guest:interop";
 
 /// A LUN that a run uses.
@@ -30,9 +30,9 @@ pub struct Wanted {
     pub size: &'static str,
     pub block_size: u32,
     pub read_only: bool,
-    /// CHAP is asked for.
+    /// The target asks for CHAP.
     pub is_closed: bool,
-    /// Other settings of it.
+    /// Other settings of the LUN.
     pub more: &'static str,
 }
 
@@ -56,7 +56,7 @@ pub const LUNS: &[Wanted] = &[
     Wanted { name: "readers", more: "readers = [\"iqn.2026-11.org.example.guest:*\"]", ..PLAIN },
 ];
 
-/// Where a LUN is found.
+/// The address of a LUN.
 #[derive(Clone, Debug)]
 pub struct Lun {
     pub port: u16,
@@ -66,7 +66,7 @@ pub struct Lun {
 }
 
 impl Lun {
-    /// The address as libiscsi's programs and qemu want it.
+    /// The address in the form for libiscsi's programs and qemu.
     pub fn url(&self) -> String {
         let login = if self.is_closed { format!("{USER}%{}@", SECRET) } else { String::new() };
         self.url_as(&login)
@@ -77,21 +77,21 @@ impl Lun {
         format!("iscsi://{login}127.0.0.1:{}/{}/{}", self.port, self.target, self.number)
     }
 
-    /// The same as qemu's options, with more of them.
+    /// The address as options for qemu, with additional ones.
     pub fn qemu(&self, more: &str) -> String {
         let Self { port, target, number, .. } = self;
         format!("driver=iscsi,transport=tcp,portal=127.0.0.1:{port},target={target},lun={number}{more}")
     }
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct Served {
     _running: Running,
     pub port: u16,
     /// The number of each target's only LUN.
     number: u32,
-    /// The folder of its state, if it is ours.
+    /// The folder of its state, if it is our server.
     pub state: Option<PathBuf>,
 }
 
@@ -180,13 +180,13 @@ impl Place {
         Ok(Served { _running: running, port, number: 1, state: None })
     }
 
-    /// The file that a LUN of ours is kept in.
+    /// The file of a LUN of our server.
     pub fn image_of(&self, lun: &str) -> PathBuf {
         self.folder.join("open/.fourfold-luns").join(lun).with_extension("img")
     }
 }
 
-/// A program that did as it was told gives what it wrote.
+/// The output of a program. Fails if the program fails.
 pub fn said(program: &str, args: &[&str]) -> Result<String> {
     process::stdout_of(program, args, Duration::from_secs(60))
 }

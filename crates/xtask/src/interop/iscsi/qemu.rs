@@ -23,7 +23,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()
     Ok(())
 }
 
-/// An image of the host: 64 MiB in which every block of 4 KiB is another's.
+/// An image on the host: 64 MiB in which every block of 4 KiB is different.
 struct Local {
     path: String,
     size: u64,
@@ -38,7 +38,8 @@ impl Local {
     }
 }
 
-/// Runs commands of qemu-io, which says on standard output what went wrong, and succeeds.
+/// Runs commands of qemu-io. It prints errors on standard output, and exits with success
+/// nevertheless.
 fn io(options: &[&str], image: &str, commands: &[&str]) -> Result<String> {
     let commands: Vec<&str> = commands.iter().flat_map(|command| ["-c", *command]).collect();
     let options = [options, &commands, &[image]].concat();
@@ -52,7 +53,7 @@ fn io(options: &[&str], image: &str, commands: &[&str]) -> Result<String> {
     Ok(text)
 }
 
-/// The same on a LUN as it is, with all blocks that are given up or set to zero unmapped.
+/// The same on the LUN itself. Blocks that are discarded or set to zero are unmapped.
 fn on_lun(lun: &Lun, commands: &[&str]) -> Result<String> {
     io(&["-f", "raw", "-d", "unmap"], &lun.url(), commands)
 }
@@ -129,7 +130,7 @@ fn patterns(outcomes: &mut Outcomes, served: &Served) {
     });
 }
 
-/// The parts that `qemu-img map` says are data, as (start, length); it asks by GET LBA STATUS.
+/// The parts that `qemu-img map` reports as data, as (start, length). It asks by GET LBA STATUS.
 fn data(lun: &Lun) -> Result<Vec<(u64, u64)>> {
     let text = said("qemu-img", &["map", "--output=json", "-f", "raw", &lun.url()])?;
     let parts: Vec<serde_json::Value> = serde_json::from_str(&text)?;
@@ -221,7 +222,7 @@ fn digests(outcomes: &mut Outcomes, served: &Served) {
     }
 }
 
-/// Beyond 2 TiB, which 32 bits of 512-byte blocks cannot address.
+/// Offsets beyond 2 TiB, which 32 bits of 512-byte blocks cannot address.
 fn large(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     outcomes.run("qemu-io: beyond 2 TiB", &["qemu-io"], || {
         use std::os::unix::fs::MetadataExt;

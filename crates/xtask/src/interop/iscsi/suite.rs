@@ -1,4 +1,5 @@
-//! libiscsi's test suite, `iscsi-test-cu`: every test by itself, with a time limit of its own, in several arrangements.
+//! libiscsi's test suite, `iscsi-test-cu`: every test in a process of its own, with its own time
+//! limit, in several arrangements.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,20 +14,21 @@ use crate::interop::outcome::Outcome;
 use crate::{loader, process};
 
 pub const PROGRAM: &str = "iscsi-test-cu";
-/// The longest test waits for some seconds; one that hangs is one failure.
+/// The longest test waits for some seconds. A test that hangs is one failure.
 const LIMIT: Duration = Duration::from_secs(40);
-/// How many runs are under way at a time: each has a LUN and a target of its own, so that resets do not meet.
+/// The most runs in parallel. Each has a LUN and a target of its own, so that resets do not affect
+/// other runs.
 const WORKERS: usize = 3;
 
 /// One arrangement of the tests.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Run {
-    /// What its outcomes are called by; the first has no name.
+    /// The name in its outcomes. The first has none.
     pub name: &'static str,
     pub lun: &'static str,
-    /// The suites and tests that are run; all, when none is named.
+    /// The suites and tests of the run. Empty: all.
     suites: &'static [&'static str],
-    /// Each test gets two addresses, so that its second session is another initiator's.
+    /// Each test gets two addresses, so that its second session comes from another initiator.
     has_two_paths: bool,
     has_digests: bool,
 }
@@ -42,7 +44,7 @@ pub const RUNS: &[Run] = &[
     Run { name: "CHAP", lun: "vault", suites: LOGGING_IN, ..ALL },
 ];
 
-/// What Wireshark looks at: every kind of command, without those that move much.
+/// The tests that Wireshark checks: every kind of command, except those that move much data.
 pub static WATCHED: Run = Run { name: "watched", lun: "watched", suites: SMALL, ..ALL };
 
 const TWO_PATHS: &[&str] = &[
@@ -60,7 +62,7 @@ const TWO_PATHS: &[&str] = &[
     "Sanitize",
 ];
 
-/// What does not write by itself, and what sees that nobody can.
+/// Tests that do not write, and tests that check that no initiator can write.
 const READING: &[&str] = &[
     "GetLBAStatus.BeyondEol",
     "GetLBAStatus.Simple",
@@ -126,7 +128,7 @@ const SMALL: &[&str] = &[
 ];
 
 impl Run {
-    /// Whether a test, `Read10.Simple`, belongs to it.
+    /// Whether a test such as `Read10.Simple` belongs to it.
     fn has(&self, test: &str) -> bool {
         self.suites.is_empty() || self.suites.iter().any(|filter| is_in(test, filter))
     }
@@ -137,12 +139,12 @@ impl Run {
     }
 }
 
-/// Whether `Read10.Simple` is, or is in, what is named.
+/// Whether the filter names `Read10.Simple` or its suite.
 pub fn is_in(test: &str, filter: &str) -> bool {
     test == filter || test.split('.').next() == Some(filter)
 }
 
-/// A test in a run, and how it went.
+/// A test in a run, and its result.
 #[derive(Debug)]
 pub struct Said {
     pub run: &'static Run,
@@ -151,12 +153,12 @@ pub struct Said {
 }
 
 impl Said {
-    /// The name of the outcome, whatever the run.
+    /// The name of the outcome for all runs.
     pub fn general(&self) -> String {
         format!("{PROGRAM}: {}", self.test)
     }
 
-    /// The name with the run's.
+    /// The name of the outcome for this run.
     pub fn exact(&self) -> String {
         let run = self.run.name;
         if run.is_empty() { self.general() } else { format!("{} ({run})", self.general()) }
@@ -171,12 +173,12 @@ pub fn tests() -> Result<Vec<String>> {
     Ok(tests)
 }
 
-/// The test that a line of the list names, in the family that has all of them.
+/// The test in a line of the list. The list has a family that contains all tests.
 fn of_all(line: &str) -> Option<&str> {
     line.strip_prefix("ALL.").filter(|rest| rest.contains('.'))
 }
 
-/// Runs what is meant, and keeps what was said in `logs`.
+/// Runs the chosen tests, and keeps their output in `logs`.
 pub fn run(
     served: &Served,
     runs: &[&'static Run],
@@ -207,7 +209,7 @@ pub fn run(
     })
 }
 
-/// The very same test again.
+/// Runs the same test again.
 pub fn again(served: &Served, said: &Said, logs: &Path) -> Result<Said> {
     one(&served.lun(said.run.lun)?, said.run, &said.test, &loader::compile_preload()?, logs)
 }
@@ -229,7 +231,7 @@ fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) ->
     Ok(Said { run, test: test.to_owned(), outcome: judge(&text) })
 }
 
-/// What `preload.c` makes good in a test.
+/// The defect of a test that `preload.c` repairs.
 fn mend(run: &Run, test: &str) -> Option<&'static str> {
     match test {
         "iSCSITMF.LUNResetSimpleAsync" => Some("FOURFOLD_WAIT=1"),
@@ -243,7 +245,7 @@ fn log(logs: &Path, run: &Run, test: &str) -> PathBuf {
     logs.join(format!("{test} {run}.log"))
 }
 
-/// How one test went, by what CUnit wrote.
+/// The result of one test, from CUnit's output.
 fn judge(text: &str) -> Outcome {
     let Some([_, ran, passed, failed]) = counts(text) else {
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -265,9 +267,9 @@ fn counts(text: &str) -> Option<[u32; 4]> {
     numbers.get(..4)?.try_into().ok()
 }
 
-/// What the test found, and where in its source it says so.
+/// The test's error message, and its place in the source.
 fn reason(text: &str) -> String {
-    // What is asked after the last test follows a line without a new one between them.
+    // A question after the last test follows the line without a line break.
     let lines = || text.lines().map(|line| line.split(")    Send ").next().unwrap_or(line).trim());
     let said = lines().filter(|line| !line.contains("CU_"));
     let found = said.filter_map(|line| line.split_once("[FAILED] ").or(line.split_once("[FAILURE] "))).next();

@@ -11,7 +11,7 @@ use super::place::{LUNS, SECRET, TARGET_SECRET, TARGET_USER, USER, target_name};
 use crate::process::{self, Running};
 
 const BRIEFLY: Duration = Duration::from_secs(20);
-/// The name of the socket over which tgtadm talks to this tgtd, beside another one's.
+/// The name of the socket between tgtadm and this tgtd. Another tgtd uses another name.
 const CONTROL: &str = "3261";
 
 /// Starts it with all the LUNs.
@@ -23,7 +23,7 @@ pub fn start(folder: &Path, port: u16) -> Result<Running> {
     let portal = format!("portal=127.0.0.1:{port}");
     let args = ["-f", "--iscsi", &portal, "--control-port", CONTROL];
     let mut running = Running::start(program, &args, Stdio::null(), log)?;
-    running.kill_at_end(); // with targets it goes on after SIGTERM
+    running.kill_at_end(); // with targets it does not end on SIGTERM
     process::wait_for_port(&mut running, port, BRIEFLY)?;
     for (user, secret) in [(USER, SECRET), (TARGET_USER, TARGET_SECRET)] {
         admin("--mode account --op new", &["--user", user, "--password", secret])?;

@@ -1,4 +1,4 @@
-//! libiscsi's tools: discovery, logging in with CHAP, what LUNs say of themselves, copying.
+//! libiscsi's tools: discovery, login with CHAP, inquiries, copying.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     newer(outcomes, place, served);
 }
 
-/// The program must fail, and within the time limit.
+/// Checks that the program fails within the time limit.
 fn refused(program: &str, args: &[&str]) -> Result<()> {
     let output = process::output(program, args, LIMIT)?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -107,7 +107,7 @@ fn login(outcomes: &mut Outcomes, served: &Served) {
     });
 }
 
-/// What `initiators` and `readers` say.
+/// The effects of the settings `initiators` and `readers`.
 fn access(outcomes: &mut Outcomes, served: &Served) {
     outcomes.run("initiators: a stranger is refused", &["iscsi-inq"], || {
         refused("iscsi-inq", &[&served.lun("mine")?.url()])
@@ -149,7 +149,8 @@ fn inquiry(outcomes: &mut Outcomes, served: &Served) {
         }
         Ok(())
     });
-    // The pages that SPC-4 and SBC-3 want, and those of thin disks, with a word that each must say.
+    // The pages that SPC-4 and SBC-3 require, and those of thin disks, with a word that each must
+    // contain.
     for (page, word) in [
         ("0", "Page:0x83 DEVICE_IDENTIFICATION"),
         ("128", "Unit Serial Number:["),
@@ -223,7 +224,7 @@ pub fn speed(outcomes: &mut Outcomes, served: &Served) {
     }
 }
 
-/// Tools that a newer libiscsi-bin than Debian 12's has.
+/// Tools that Debian 12's libiscsi-bin does not have yet.
 fn newer(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     outcomes.run("iscsi-md5sum: the sum of a LUN", &["iscsi-md5sum", "md5sum"], || {
         let sum = said("iscsi-md5sum", &[&served.lun("suite")?.url()])?;

@@ -1,4 +1,5 @@
-//! `interop/smb/smbd.toml`: how Samba's own server fares in smbtorture, measured by `cargo xtask interop smb --peer`.
+//! `interop/smb/smbd.toml`: the results of Samba's own server in smbtorture, measured by `cargo
+//! xtask interop smb --peer`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +11,7 @@ use toml_edit::{DocumentMut, Item};
 use super::torture::Said;
 use crate::interop::outcome::Outcome;
 
-/// What stands in front of the table.
+/// The text before the table.
 const HEAD: &str = "# How Debian's smbd fares in smbtorture, both 4.17.12: written by `cargo xtask interop smb --peer`, not by hand.
 # `passed-otherwise` are tests that it passes only with `acl_xattr` beside `catia fruit streams_xattr` and `fruit:encoding = private`.
 ";
@@ -41,7 +42,7 @@ impl Tests {
         found
     }
 
-    /// Takes over what passes in the other configuration.
+    /// Adds the tests that pass in the other configuration.
     fn add_otherwise(&mut self, tests: &Self) {
         for name in &tests.passed {
             for list in [&mut self.failed, &mut self.skipped] {
@@ -60,7 +61,7 @@ impl Tests {
         self.passed.iter().chain(&self.otherwise).chain(&self.failed).chain(&self.skipped)
     }
 
-    /// Passed, failed and skipped.
+    /// The numbers of tests that passed, failed and were skipped.
     pub fn counts(&self) -> String {
         format!("{}/{}/{}", self.passed.len() + self.otherwise.len(), self.failed.len(), self.skipped.len())
     }
@@ -98,7 +99,7 @@ impl Baseline {
         tests
     }
 
-    /// Replaces the suites that were run.
+    /// Replaces the results of the suites that were run.
     pub fn take(&mut self, said: &[Said], otherwise: &[Said]) {
         for one in said {
             let mut tests = Tests::of(&one.tests);

@@ -1,5 +1,5 @@
-//! Libraries in other languages with which programs reach SMB servers. Each has a program in `interop/smb/` that does with a
-//! share what a person does.
+//! Libraries in other languages that reach SMB servers. Each has a program in `interop/smb/` that
+//! uses a share as a user does.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,21 +11,22 @@ use super::place::{ADA, Place};
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
-/// For fetching and building one of them for the first time.
+/// The time limit for fetching and building one of them for the first time.
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
-/// For one program.
+/// The time limit of one program.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Where one of the programs comes from.
+/// The source of one of the programs.
 pub struct Library {
     pub name: &'static str,
     /// Its folder in `interop/smb/`.
     source: &'static str,
-    /// The programs without which it is skipped: they are too large to be installed for this alone.
+    /// The programs that it needs. Without them it is skipped: they are too large to be installed
+    /// only for this.
     needs: &'static [&'static str],
-    /// How to fetch and build it, in a folder with a copy of the source.
+    /// The commands to fetch and build it, in a folder with a copy of the source.
     install: &'static [&'static str],
-    /// How to start it in that folder.
+    /// The command to start it in that folder.
     start: &'static [&'static str],
 }
 
@@ -67,7 +68,7 @@ pub const LIBRARIES: &[Library] = &[
     },
 ];
 
-/// Fetches what `pom.xml` names.
+/// Fetches the packages in `pom.xml`.
 const JARS: &[&str] = &[
     "mvn",
     "-q",
@@ -85,7 +86,8 @@ impl Library {
         fs::read_to_string(self.folder().join("installed")).is_ok_and(|installed| installed == sources)
     }
 
-    /// Fetches and builds it, unless it is there as wanted; that needs the outside network. What cannot be had is skipped.
+    /// Fetches and builds it, unless the wanted version is there. That needs the outside network.
+    /// If it fails, the program is skipped.
     pub fn install(&self) {
         if self.missing().is_none()
             && let Err(error) = self.try_install()
@@ -118,7 +120,7 @@ impl Library {
         process::output("env", &args.collect::<Vec<_>>(), limit)
     }
 
-    /// What a person does, check by check.
+    /// Runs the program's checks.
     pub fn run(&self, outcomes: &mut Outcomes, place: &Place, port: u16) {
         if let Some(missing) = self.missing() {
             return outcomes.skip(self.name, &format!("{missing} is not installed"));
@@ -130,7 +132,7 @@ impl Library {
     }
 }
 
-/// Copies a folder of sources, all of which it returns.
+/// Copies a folder of sources. Returns all of their text.
 fn copy(from: &Path, to: &Path) -> Result<String> {
     fs::create_dir_all(to)?;
     let mut sources = String::new();
@@ -154,7 +156,8 @@ fn copy(from: &Path, to: &Path) -> Result<String> {
     Ok(sources)
 }
 
-/// Runs a program with these arguments: its lines are outcomes of their own, its name says whether it came to its end.
+/// Runs a program with these arguments. Its lines are outcomes of their own. An outcome with its
+/// name tells whether it came to its end.
 pub fn session(
     outcomes: &mut Outcomes,
     name: &str,

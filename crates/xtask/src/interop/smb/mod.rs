@@ -1,4 +1,4 @@
-//! SMB clients: Samba's smbtorture, and programs that people use.
+//! SMB clients: Samba's smbtorture, and common client programs.
 
 mod baseline;
 mod libraries;
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<()> {
     conclude(args, &verdict)
 }
 
-/// Fetches the clients besides Debian's that the filters mean: later there is no network.
+/// Installs the chosen clients that Debian does not have: later there is no network.
 fn install(args: &Args) {
     if python::SCRIPTS.iter().any(|script| is_meant(args, script))
         && let Err(error) = python::install()
@@ -75,17 +75,17 @@ fn install(args: &Args) {
     LIBRARIES.iter().filter(|library| is_meant(args, library.name)).for_each(Library::install);
 }
 
-/// Whether the filters mean this client.
+/// Whether the filters include this client.
 fn is_meant(args: &Args, client: &str) -> bool {
     args.only.is_empty() || args.only.iter().any(|filter| filter == client)
 }
 
-/// What does not pass; the rest does.
+/// The tests that do not pass. All others do.
 fn expected() -> Result<Expected> {
     Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
 }
 
-/// The clients besides smbtorture that the filters mean.
+/// Runs the chosen clients other than smbtorture.
 fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
     let is_meant = |name: &str| is_meant(args, name);
     let mut outcomes = Outcomes::default();
@@ -108,7 +108,7 @@ fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
     Ok(outcomes)
 }
 
-/// The suites that the filters mean, all when there are none.
+/// The chosen suites. Without filters: all.
 fn wanted(args: &Args) -> Vec<Wanted> {
     let filters = &args.only;
     let suites = SUITES
@@ -128,7 +128,7 @@ fn logs() -> PathBuf {
     process::root().join("target/interop-smb-logs")
 }
 
-/// Prints how a suite went, and why its tests failed.
+/// Prints the result of a suite, and the causes of its failures.
 fn tell(said: &Said, whole: bool) {
     let counts = Tests::of(&said.tests).counts();
     println!("{}: {counts} in {:.0} s; {}", said.suite.name, said.seconds, said.log.display());
@@ -143,7 +143,7 @@ fn tell(said: &Said, whole: bool) {
     }
 }
 
-/// Runs smbd, some suites in two configurations, and writes down how it fares.
+/// Runs smbd, some suites in two configurations, and records its results.
 fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
     let again: Vec<Wanted> = wanted
         .iter()
@@ -164,7 +164,7 @@ fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
     let said = run(wanted, "main")?;
     let otherwise = run(again, "other")?;
     if !is_whole {
-        return Ok(()); // part of a suite says nothing about the rest of it
+        return Ok(()); // part of a suite has no results for the rest of it
     }
     let path = process::root().join(BASELINE);
     let mut baseline = if path.exists() { Baseline::read(&path)? } else { Baseline::default() };
@@ -177,8 +177,8 @@ fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
 /// More differences than this are no accident.
 const ACCIDENTS: usize = 40;
 
-/// Runs what is not as expected once more, alone: on a busy machine a test may have waited too long, and those after one
-/// that smbtorture ended in did not run.
+/// Runs tests with unexpected results once more, alone. On a busy machine a test may have waited
+/// too long, and the tests after one in which smbtorture ended did not run.
 fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
     let mut wanted = Vec::new();
@@ -204,7 +204,8 @@ fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
     Ok(())
 }
 
-/// Compares what smbtorture says about ours with what is expected, and prints it beside smbd's.
+/// Compares our server's results in smbtorture with the expected ones, and prints them beside
+/// smbd's.
 fn judge(args: &Args, said: &[Said]) -> Result<Verdict> {
     let baseline = Baseline::read(&process::root().join(BASELINE))?;
     let mut outcomes = Outcomes::default();

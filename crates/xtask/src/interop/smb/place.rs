@@ -17,7 +17,7 @@ pub const BOB: User = User { name: "bob", password: "geheim" };
 /// Unix users that no other account of this machine has: Samba maps users both ways.
 const UIDS: &[(User, u32)] = &[(ADA, 61001), (BOB, 61002)];
 
-/// How many suites run at the same time: the long ones mostly wait.
+/// The most suites that run in parallel: the long ones mostly wait.
 const SLOTS: usize = 3;
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Place {
         Ok((running, port))
     }
 
-    /// smbd for clients other than smbtorture, with guests and a share that wants encryption.
+    /// smbd for clients other than smbtorture, with guests and a share that requires encryption.
     pub fn peer_for_clients(&self) -> Result<(Running, u16)> {
         let port = process::free_port()?;
         let share =
@@ -83,12 +83,12 @@ impl Place {
         Ok((running, port))
     }
 
-    /// `fourfold serve` for smbtorture, without guests: strangers are to be refused.
+    /// `fourfold serve` for smbtorture, without guests: it must refuse users without an account.
     pub fn ours(&self) -> Result<(Running, u16)> {
         self.serve("fourfold", &self.shares_for_smbtorture())
     }
 
-    /// `fourfold serve` for other clients, with guests and a share that wants encryption.
+    /// `fourfold serve` for other clients, with guests and a share that requires encryption.
     pub fn ours_for_clients(&self) -> Result<(Running, u16)> {
         let shares = [
             self.share("files", "files", ""),
@@ -109,7 +109,7 @@ impl Place {
         Ok((running, port))
     }
 
-    /// A share as settings.
+    /// The settings of a share.
     fn share(&self, name: &str, folder: &str, more: &str) -> String {
         let path = self.folder.join(folder);
         format!(
@@ -133,14 +133,15 @@ impl Place {
         (1..=SLOTS).map(slot).collect()
     }
 
-    /// Where smbtorture finds smbd; `main` is the name of the ordinary shares, without the slot's number.
+    /// smbd's address for smbtorture. `main` is the name of the ordinary shares, without the slot's
+    /// number.
     pub fn peers_target(&self, port: u16, main: &str) -> Result<Target> {
         let named =
             [(Kind::Netatalk, "netatalk"), (Kind::Conversion, "convert"), (Kind::NonCanonical, "canon")];
         self.target(port, main, &named)
     }
 
-    /// Where smbtorture finds ours.
+    /// Our server's address for smbtorture.
     pub fn our_target(&self, port: u16) -> Result<Target> {
         self.target(port, "main", &[])
     }
@@ -167,7 +168,7 @@ impl Place {
 }
 
 impl Place {
-    /// In a network of our own, iptables with names of chains that are this slot's alone.
+    /// In a network of our own: iptables with names of chains that only this slot uses.
     fn iptables(&self, slot: usize) -> Result<Option<PathBuf>> {
         if !isolate::is_isolated() || process::find("iptables").is_none() {
             return Ok(None);
@@ -178,12 +179,14 @@ impl Place {
     }
 }
 
-/// The peer's other configuration: security descriptors are kept as they were set, names of streams as Samba's own.
+/// The peer's other configuration: it keeps security descriptors as they were set, and names of
+/// streams in Samba's own form.
 const OTHER: &str = "  vfs objects = catia fruit streams_xattr acl_xattr\n  fruit:encoding = private";
 const NON_CANONICAL: &str =
     "  vfs objects = catia fruit streams_xattr acl_xattr\n  acl flag inherited canonicalization = no";
 
-/// What smbtorture's tests demand: those of vfs.fruit, smb2.dosmode (the file's name is in it), smb2.secleak.
+/// The settings that smbtorture's tests require: vfs.fruit, smb2.dosmode (the file's name is in
+/// it), smb2.secleak.
 const FRUIT: &str = "
   map to guest = never
   hide files = /hidefile/

@@ -1,4 +1,5 @@
-//! Clients in Python: packages of its own registry, in an environment below `target/`, and Debian's binding of libsmbclient.
+//! Clients in Python: packages of Python's registry, in an environment below `target/`, and
+//! Debian's binding of libsmbclient.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,9 @@ const LIMIT: Duration = Duration::from_secs(90);
 
 /// The scripts `interop/smb/with_<name>.py`.
 pub const SCRIPTS: &[&str] = &["smbprotocol", "impacket", "pysmb", LIBSMBCLIENT];
-/// The one that needs no environment.
+/// The script that needs no environment.
 const LIBSMBCLIENT: &str = "libsmbclient";
-/// The system's own: the first one on the path may be a wrapper that is only right elsewhere.
+/// The system's Python: the first one on the path may be a wrapper that works only elsewhere.
 const PYTHON: &str = "/usr/bin/python3";
 
 fn environment() -> PathBuf {
@@ -28,7 +29,7 @@ fn requirements() -> PathBuf {
     process::root().join("interop/smb/requirements.txt")
 }
 
-/// Makes the environment, where it is not there yet as wanted; that needs the outside network.
+/// Makes the environment, unless the wanted one is there. That needs the outside network.
 pub fn install() -> Result<()> {
     let (folder, wanted) = (environment(), fs::read_to_string(requirements())?);
     if fs::read_to_string(folder.join("installed")).is_ok_and(|installed| installed == wanted) {

@@ -11,7 +11,7 @@ use super::torture::login;
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
-/// Links and where they lead.
+/// Links and their targets.
 const LINKS: &[(&str, &str)] = &[
     ("link-file", "linked/file"),
     ("link-folder", "linked"),
@@ -22,7 +22,7 @@ const LINKS: &[(&str, &str)] = &[
 ];
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How these programs reach the server.
+/// The options with which these programs reach the server.
 struct Clients<'a> {
     place: &'a Place,
     port: String,
@@ -31,7 +31,7 @@ struct Clients<'a> {
     local: PathBuf,
 }
 
-/// The server has the shares `files`, for accounts, and `guests`, for everyone.
+/// The server has the share `files` for accounts, and `guests` for all users.
 pub fn run(outcomes: &mut Outcomes, place: &Place, port: u16, configuration: &Path) -> Result<()> {
     let local = place.folder.join("local");
     fs::create_dir_all(&local)?;
@@ -48,13 +48,13 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, port: u16, configuration: &Pa
     Ok(())
 }
 
-/// Bytes that differ from place to place.
+/// Bytes that depend on the position.
 pub fn content(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
 }
 
 impl Clients<'_> {
-    /// smbclient with these options; the command's answer, if it succeeds.
+    /// Runs smbclient with these options. Returns the command's answer if it succeeds.
     fn smbclient(&self, share: &str, login: &str, more: &[&str], command: &str) -> Result<String> {
         let unc = format!("//127.0.0.1/{share}");
         let mut args = vec![&*unc, "-s", &self.configuration, "-p", &self.port, "-U", login];
@@ -71,12 +71,12 @@ impl Clients<'_> {
         self.smbclient("files", &self.login, &[], command)
     }
 
-    /// On the share's disk.
+    /// The file's path on the share's disk.
     fn stored(&self, name: &str) -> PathBuf {
         self.place.folder.join("files").join(name)
     }
 
-    /// A local file of ours, and its name for a command.
+    /// Makes a local file. Returns its name for a command.
     fn file(&self, name: &str, content: &[u8]) -> Result<String> {
         let path = self.local.join(name);
         fs::write(&path, content)?;
@@ -184,7 +184,8 @@ impl Clients<'_> {
         outcomes.run("smbclient: rm of links", &["smbclient"], || {
             self.make_links()?;
             for (name, _) in LINKS {
-                // What is listed as a folder smbclient removes with rmdir only, as it does over smbd.
+                // smbclient removes a file that is listed as a folder only with rmdir. It does the
+                // same with smbd.
                 let command = if *name == "link-folder" { "rmdir" } else { "rm" };
                 self.files(&format!("{command} {name}"))?;
                 ensure!(fs::symlink_metadata(self.stored(name)).is_err(), "{name} is still there");
@@ -193,7 +194,7 @@ impl Clients<'_> {
         });
     }
 
-    /// Links of every kind, and what two of them lead to.
+    /// Links of every kind, and the targets of two of them.
     fn make_links(&self) -> Result<()> {
         let folder = self.stored("linked");
         fs::create_dir_all(&folder)?;
@@ -245,7 +246,7 @@ impl Clients<'_> {
         });
     }
 
-    /// A stream of that size goes to the server and back, and leaves the file alone.
+    /// Copies a stream of that size to the server and back, and checks that the file is unchanged.
     fn stream(&self, name: &str, size: usize) -> Result<()> {
         let (small, stream) = (self.file("small", b"12345")?, self.file("stream", &content(size))?);
         let back = self.local.join("stream back");
@@ -319,7 +320,7 @@ impl Clients<'_> {
         outcomes.run("smbget: a file", &["smbget"], || {
             let (to, wanted) = (self.local.join("smbget"), content(7 << 20 | 99));
             fs::write(self.stored("smbget"), &wanted)?;
-            let _ = fs::remove_file(&to); // smbget goes on where a file ends
+            let _ = fs::remove_file(&to); // smbget continues at the end of an existing file
             let (url, to_text) =
                 (format!("smb://127.0.0.1:{}/files/smbget", self.port), to.to_string_lossy());
             let file = format!("--rcfile={}", self.smbget_settings()?.display());
@@ -329,7 +330,7 @@ impl Clients<'_> {
         });
     }
 
-    /// smbget takes a file of settings, which may be empty, before it looks for the user's own.
+    /// A file of settings for smbget, which may be empty. Without it smbget reads the user's own.
     fn smbget_settings(&self) -> Result<PathBuf> {
         let file = self.local.join("smbgetrc");
         fs::write(&file, "")?;
@@ -348,7 +349,7 @@ impl Clients<'_> {
             ("netsharegetinfo files", "netname: files"),
             ("lsaquery", "Domain Sid"),
             ("lookupnames ada", "(User: 1)"),
-            ("wkssvc_wkstagetinfo", ""), // which prints nothing when it works
+            ("wkssvc_wkstagetinfo", ""), // it prints nothing when it succeeds
         ] {
             outcomes.run(&format!("rpcclient: {command}"), &["rpcclient"], || {
                 let text = ask(command)?;

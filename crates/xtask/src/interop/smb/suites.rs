@@ -1,9 +1,9 @@
-//! Which of smbtorture's suites are run, on which kind of share, and for how long at most.
+//! The suites of smbtorture that are run, with the kind of their share and their time limits.
 
-/// What a suite wants of its share.
+/// The kind of share that a suite needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// As any share.
+    /// Any share.
     Main,
     /// Files are locked against Netatalk, too (`fruit:locking = netatalk`).
     Netatalk,
@@ -11,7 +11,7 @@ pub enum Kind {
     TimeMachine,
     /// A share without Mac metadata, with one that has it as the second.
     Conversion,
-    /// Security twice whose entries are in any order.
+    /// Security twice; the entries of lists are in any order.
     NonCanonical,
 }
 
@@ -20,11 +20,12 @@ pub struct Suite {
     pub name: &'static str,
     pub seconds: u64,
     pub kind: Kind,
-    /// The peer runs it in its other configuration, too, and passes what it passes in one of them.
+    /// The peer runs it also in its other configuration. A test passes if it passes in one of them.
     pub twice: bool,
-    /// Whether `--ci` runs it: not those that wait for minutes, or judge by times that a busy machine cannot keep.
+    /// Whether `--ci` runs it. Left out are suites that wait for minutes, or judge by times that a
+    /// busy machine cannot keep.
     pub ci: bool,
-    /// What it wants to be told, as `torture:` options. One that is told a file name finds that file.
+    /// Its `torture:` options. A suite with an option that names a file finds that file.
     pub options: &'static [&'static str],
 }
 
@@ -63,12 +64,13 @@ impl Suite {
     }
 }
 
-/// The long ones first, so that those that run at the same time end together.
+/// The long suites come first, so that parallel suites end at about the same time.
 ///
-/// Left out are load generators and endless ones (`bench`, `scan`, `maxfid`, `hold-*`, `check-sharemode`), what needs another server
-/// configuration (`change_notify_disabled`, `session-require-signing`, `create_no_streams`), what looks at a kernel (`kernel-oplocks`,
-/// `notify-inotify`) or at Samba's own book-keeping (`samba3misc`, `aio_delay`, `vfs.streams_xattr`, `vfs.acl_xattr`), and
-/// `vfs.unfruit`, which wants a server without Mac metadata.
+/// Left out are load generators and endless ones (`bench`, `scan`, `maxfid`, `hold-*`,
+/// `check-sharemode`), suites that need another server configuration (`change_notify_disabled`,
+/// `session-require-signing`, `create_no_streams`), suites that examine a kernel (`kernel-oplocks`,
+/// `notify-inotify`) or Samba's own book-keeping (`samba3misc`, `aio_delay`, `vfs.streams_xattr`,
+/// `vfs.acl_xattr`), and `vfs.unfruit`, which needs a server without Mac metadata.
 pub const SUITES: &[Suite] = &[
     Suite::long("smb2.multichannel"),
     Suite::long("smb2.lease"),

@@ -1,4 +1,4 @@
-//! Samba's `smbtorture`: each of its tests is an outcome of its own.
+//! Samba's `smbtorture`. Each of its tests is an outcome of its own.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -14,12 +14,12 @@ use super::suites::{Kind, Suite};
 use crate::interop::outcome::Outcome;
 use crate::process;
 
-/// A server as smbtorture sees it.
+/// A server as smbtorture uses it.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub host: String,
     pub port: u16,
-    /// One for each suite that may run at the same time: suites use the same names for their files.
+    /// One slot for each suite that may run in parallel: suites use the same names for their files.
     pub slots: Vec<Slot>,
     pub login: String,
     /// smb.conf for the client.
@@ -29,15 +29,15 @@ pub struct Target {
 /// Shares over one folder.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// What a suite that wants nothing particular gets.
+    /// The share of a suite without special needs.
     pub main: String,
     /// The same folder without Mac metadata.
     pub plain: String,
-    /// Those for suites that want something particular.
+    /// The shares of suites with special needs.
     pub shares: Vec<(Kind, String)>,
-    /// Where the shares' files are, if they are on this machine: emptied before each suite.
+    /// The folder of the shares' files, if it is on this machine. It is emptied before each suite.
     pub folder: Option<PathBuf>,
-    /// Tests of lost connections drop packets with this program, in place of iptables.
+    /// Tests of lost connections drop packets with this program instead of iptables.
     pub iptables: Option<PathBuf>,
 }
 
@@ -50,24 +50,24 @@ impl Slot {
     }
 }
 
-/// A suite, and the tests of it that are wanted: all when there is none.
+/// A suite, and the chosen tests of it. Empty: all.
 #[derive(Debug)]
 pub struct Wanted {
     pub suite: &'static Suite,
     pub tests: Vec<String>,
 }
 
-/// What one suite said.
+/// The results of one suite.
 #[derive(Debug)]
 pub struct Said {
     pub suite: &'static Suite,
     pub tests: Vec<(String, Outcome)>,
     pub seconds: f64,
-    /// Where the whole output is.
+    /// The file with the whole output.
     pub log: PathBuf,
 }
 
-/// Runs the suites, as many at a time as there are slots; each is told as soon as it ends.
+/// Runs the suites in parallel, one in each slot. Prints the results of each as soon as it ends.
 pub fn run(
     target: &Target,
     wanted: Vec<Wanted>,
@@ -149,7 +149,7 @@ pub fn login() -> String {
     format!("{}%{}", ADA.name, ADA.password)
 }
 
-/// What smbtorture writes until it ends or its time is over. (It flushes each line.)
+/// The output of smbtorture until it ends or its time limit is over. (It flushes each line.)
 fn until(args: &[&str], limit: Duration) -> Result<String> {
     let smbtorture = process::find("smbtorture").context("smbtorture is not installed")?;
     let seconds = limit.as_secs().to_string();
@@ -176,8 +176,8 @@ fn empty(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The results in smbtorture's output: `success: NAME`, or `failure: NAME [`, lines that say why, and `]`. A test that
-/// was begun and has no result failed: the program ended in it.
+/// The results in smbtorture's output: `success: NAME`, or `failure: NAME [`, lines with the cause,
+/// and `]`. A test that was begun and has no result failed: the program ended in it.
 fn parse(text: &str) -> Vec<(String, Outcome)> {
     let (mut tests, mut lines, mut begun) = (Vec::new(), text.lines(), None);
     while let Some(line) = lines.next() {

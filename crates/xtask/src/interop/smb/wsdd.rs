@@ -1,4 +1,5 @@
-//! What wsdd, on another machine, finds by WS-Discovery. The other machine is a network namespace.
+//! The devices that wsdd on another machine finds by WS-Discovery. The other machine is a network
+//! namespace.
 
 use std::fs;
 use std::net::TcpListener;
@@ -22,7 +23,7 @@ const BYE: &str = "wsdd: a server that stops says Bye";
 const TAKEN: &str = "wsdd: beside another program that has the port the server runs and says so";
 const ALL: [&str; 5] = [HELLO, PROBE, RELOAD, BYE, TAKEN];
 
-/// How long something may take to be heard.
+/// How long an announcement may take.
 const HEARD_WITHIN: Duration = Duration::from_secs(20);
 
 pub fn run(outcomes: &mut Outcomes) -> Result<()> {
@@ -67,7 +68,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     Ok(())
 }
 
-/// What wsdd writes when it has read the description.
+/// The line that wsdd prints when it has read the description.
 fn found() -> Result<String> {
     let host = fs::read_to_string("/proc/sys/kernel/hostname")?;
     let name = host.trim().split('.').next().unwrap_or_default().to_uppercase();
@@ -105,7 +106,7 @@ impl Place {
     }
 }
 
-/// A wsdd that looks for others, and writes down what it hears.
+/// A wsdd that searches for devices, and logs the messages that it receives.
 struct Client {
     log: PathBuf,
     _running: Running,
