@@ -74,7 +74,7 @@ pub struct Config {
     pub comment: String,
     /// The shares, without `IPC$`.
     pub shares: Vec<Arc<Share>>,
-    /// Who may log in.
+    /// The accounts that may log in.
     pub accounts: Arc<dyn Accounts>,
     /// The names of the host's uids and gids.
     pub unix: Arc<UnixAccounts>,

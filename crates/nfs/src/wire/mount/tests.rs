@@ -53,7 +53,7 @@ fn export_lists_paths_and_their_groups() {
         &[0, 0, 0, 0], // no more groups
         &[0, 0, 0, 1],
         b"\0\0\0\x02/b\0\0",
-        &[0, 0, 0, 0], // everybody
+        &[0, 0, 0, 0], // no groups: all clients
         &[0, 0, 0, 0], // no more exports
     ]
     .concat();
