@@ -65,7 +65,7 @@ impl From<Error> for Status {
             Error::NotFound | Error::Stale => Self::NOENT,
             Error::NotFolder | Error::IsLink => Self::NOTDIR,
             Error::NotPermitted => Self::PERM,
-            // Another file system mounted inside a share is not part of it.
+            // With `cross-mounts = false`, a file system that is mounted inside the share.
             Error::AccessDenied | Error::CrossVolume => Self::ACCES,
             Error::NameTooLong => Self::NAMETOOLONG,
             Error::InvalidName | Error::Invalid => Self::INVAL,
