@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lock::{Mutex, rank};
 
 use crate::acl::server;
-use crate::backend::{Backend, Found, Object, RenameMode, XattrMode};
+use crate::backend::{Backend, FileKey, Found, Object, RenameMode, XattrMode, file_key};
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
-use crate::{Caller, Error, HostKey, Kind, Result, Volume, streams};
+use crate::{Caller, Error, Kind, Result, Volume, streams};
 
 /// On a share's folder: there may be such files.
 const NOTE: &[u8] = b"user.fourfold.inhibits";
@@ -28,7 +28,7 @@ const REMEMBERED: usize = 1_024;
 pub(crate) struct Inhibited {
     any: AtomicBool,
     to_note: AtomicBool,
-    known: [Mutex<HashMap<(u32, HostKey), FileBits>, rank::InhibitedFiles>; SHARDS],
+    known: [Mutex<HashMap<FileKey, FileBits>, rank::InhibitedFiles>; SHARDS],
     /// Raised whenever something is forgotten, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
@@ -77,10 +77,7 @@ impl Inhibited {
         }
     }
 
-    fn shard(
-        &self,
-        file: &(u32, HostKey),
-    ) -> &Mutex<HashMap<(u32, HostKey), FileBits>, rank::InhibitedFiles> {
+    fn shard(&self, file: &FileKey) -> &Mutex<HashMap<FileKey, FileBits>, rank::InhibitedFiles> {
         let bytes = file.1.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }
@@ -98,7 +95,7 @@ impl Volume {
         if !matches!(kind, Kind::File | Kind::Folder) || !self.has_inhibited(object)? {
             return Ok(FileBits::default());
         }
-        let key = (object.id().device, object.key().local());
+        let key = file_key(object);
         if let Some(known) = self.site.inhibited.shard(&key).lock().get(&key) {
             return Ok(*known);
         }

@@ -8,9 +8,9 @@ use lock::{Mutex, rank};
 
 use super::Acl;
 use super::stored::{ATTRIBUTE, SealKey, Stored};
-use crate::backend::{Backend, Found, NewKind, Object, Stability, Wait};
+use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::streams::{STORE, find_or_make};
-use crate::{Access, Attributes, Caller, Error, HostKey, Result, Time};
+use crate::{Access, Attributes, Caller, Error, Result, Time};
 
 /// The file with the key, in the server's own folder at the root of a share or mount. If it is there, files of the file
 /// system may have stored ACLs.
@@ -33,13 +33,10 @@ pub(crate) struct Known {
     any: AtomicBool,
     /// The keys of all file systems. An ACL counts if one of them has sealed it.
     keys: Mutex<Vec<SealKey>, rank::AclKey>,
-    read: [Mutex<HashMap<File, Read>, rank::KnownAcls>; SHARDS],
+    read: [Mutex<HashMap<FileKey, Read>, rank::KnownAcls>; SHARDS],
     /// Raised with every ACL that is stored, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
-
-/// A file, however it is reached.
-type File = (u32, HostKey);
 
 impl Known {
     /// Whether any file may have a stored ACL.
@@ -65,7 +62,7 @@ impl Known {
 
     /// The stored ACL that counts for a file with these fresh attributes.
     pub(super) fn of(&self, object: &dyn Object, attributes: &Attributes) -> Result<Option<Arc<Acl>>> {
-        let file = file_of(object);
+        let file = file_key(object);
         let remembered = self.shard(&file).lock().get(&file).cloned();
         let read = match remembered {
             Some((changed, read)) if changed == attributes.changed => read,
@@ -74,7 +71,7 @@ impl Known {
         Ok(read.filter(|read| read.stored.is_fresh(attributes)).map(|read| read.acl.clone()))
     }
 
-    fn read(&self, object: &dyn Object, file: File, changed: Time) -> Result<Option<Arc<ReadAcl>>> {
+    fn read(&self, object: &dyn Object, file: FileKey, changed: Time) -> Result<Option<Arc<ReadAcl>>> {
         let epoch = self.epoch.load(Ordering::Acquire);
         let stored = match object.xattr(ATTRIBUTE) {
             Ok(bytes) => self.keys.lock().iter().find_map(|key| Stored::open(key, &bytes)),
@@ -108,18 +105,14 @@ impl Known {
     /// After an ACL was stored or removed.
     pub(super) fn forget(&self, object: &dyn Object) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        let file = file_of(object);
+        let file = file_key(object);
         self.shard(&file).lock().remove(&file);
     }
 
-    fn shard(&self, file: &File) -> &Mutex<HashMap<File, Read>, rank::KnownAcls> {
+    fn shard(&self, file: &FileKey) -> &Mutex<HashMap<FileKey, Read>, rank::KnownAcls> {
         let bytes = file.1.as_bytes().iter();
         &self.read[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }
-}
-
-fn file_of(object: &dyn Object) -> File {
-    (object.id().device, object.key().local())
 }
 
 fn read_key(backend: &dyn Backend, home: &dyn Object) -> Result<Option<SealKey>> {

@@ -340,6 +340,13 @@ pub(crate) fn same_file(a: &dyn Object, b: &dyn Object) -> bool {
     a.id() == b.id() && a.key().local() == b.key().local()
 }
 
+/// A file, through whichever mount or volume it is reached: its device, and its key there. It is never used twice.
+pub(crate) type FileKey = (u32, HostKey);
+
+pub(crate) fn file_key(object: &dyn Object) -> FileKey {
+    (object.id().device, object.key().local())
+}
+
 /// One volume's store.
 pub trait Backend: Send + Sync {
     /// The share's folder.
