@@ -58,11 +58,8 @@ pub fn model(data: &[u8]) {
     metadata.to_kept();
 }
 
-/// Single values: Netatalk's attribute lists, Samba's attributes and streams, resource forks, names of attributes.
+/// Single values: Samba's attributes and streams, resource forks, names of attributes.
 pub fn values(data: &[u8]) {
-    if let Ok(list) = netatalk::parse_ea(data) {
-        assert!(list.len() <= data.len() / 6);
-    }
     if let Ok(value) = DosAttrib::parse(data) {
         value.build();
     }
@@ -70,9 +67,7 @@ pub fn values(data: &[u8]) {
         assert_eq!(InfoStream::parse(&stream.build()), Ok(stream));
     }
     samba::stream_value(data, true);
-    if let Some(name) = samba::stream_name(data) {
-        samba::stream_xattr(name);
-    }
+    samba::stream_name(data);
     resource::look(data, data.len() as u64);
     resource::is_blank(data);
     layout::classify_xattr(data);

@@ -41,7 +41,6 @@ fn read_everything(bytes: &[u8], total: u64) {
         file.build().unwrap();
         file.comment_range();
     }
-    let _ = netatalk::parse_ea(bytes).map(|list| assert!(list.len() <= bytes.len() / 6));
     let _ = BinHex::decode(bytes, 4096).map(|file| assert!(file.data.len() + file.resource.len() <= 4096));
     let _ = DosAttrib::parse(bytes).map(|value| value.build());
     resource::look(bytes, total);

@@ -169,19 +169,6 @@ async fn what_those_who_are_away_have_open_below_a_folder_is_closed_when_asked_f
 }
 
 #[tokio::test]
-async fn an_open_knows_of_others() {
-    for scene in scenes() {
-        let file = scene.file("a");
-        let open = scene.open(1, "a").await.unwrap();
-        assert!(!open.others_have(Modes::ALL));
-        let reader = scene.volume.open(&client(1), &file, OpenOptions::data(Modes::READ)).await.unwrap();
-        assert!(open.others_have(Modes::READ) && !open.others_have(Modes::WRITE));
-        drop(reader);
-        assert!(!open.others_have(Modes::READ));
-    }
-}
-
-#[tokio::test]
 async fn an_open_file_gets_another_name() {
     for scene in scenes() {
         let file = scene.file("a");

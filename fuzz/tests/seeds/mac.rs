@@ -3,7 +3,7 @@
 use vfs::mac::binary::{MacBinary, Variant};
 use vfs::mac::binhex::BinHex;
 use vfs::mac::samba::DosAttrib;
-use vfs::mac::{DosAttributes, FinderInfo, Metadata, Time, Times, netatalk, resource, sidecar};
+use vfs::mac::{DosAttributes, FinderInfo, Metadata, Time, Times, resource, sidecar};
 
 use super::Seed;
 
@@ -62,9 +62,7 @@ fn models() -> Vec<Seed> {
 fn values() -> Vec<Seed> {
     let created = Some(Time { secs: 900_000_000, nanos: 0 });
     let dos = DosAttrib { attributes: DosAttributes(0x22), created, itime: None };
-    let list = [netatalk::Ea { name: b"one", size: 3 }, netatalk::Ea { name: b"two", size: 70_000 }];
     vec![
-        seed("mac_values", "ea-list", netatalk::build_ea(&list)),
         seed("mac_values", "dosattrib", dos.build()),
         seed("mac_values", "info-stream", metadata().to_info_stream()),
         seed("mac_values", "blank-fork", resource::blank()),

@@ -81,41 +81,6 @@ impl FinderInfo {
         self.0[9] = self.0[9] & !0x0E | (label & 7) << 1;
     }
 
-    /// Where the icon is: vertical, horizontal.
-    pub fn location(&self) -> (i16, i16) {
-        (i16::from_be_bytes(self.array(10)), i16::from_be_bytes(self.array(12)))
-    }
-
-    /// A folder's window: top, left, bottom, right. It lies where a file has type and creator.
-    pub fn folder_window(&self) -> [i16; 4] {
-        [0, 2, 4, 6].map(|at| i16::from_be_bytes(self.array(at)))
-    }
-
-    /// A folder's view.
-    pub fn folder_view(&self) -> u16 {
-        u16::from_be_bytes(self.array(14))
-    }
-
-    /// A folder's scroll position: vertical, horizontal.
-    pub fn folder_scroll(&self) -> (i16, i16) {
-        (i16::from_be_bytes(self.array(16)), i16::from_be_bytes(self.array(18)))
-    }
-
-    /// The extended Finder flags.
-    pub fn extended_flags(&self) -> u16 {
-        u16::from_be_bytes(self.array(24))
-    }
-
-    /// Sets the extended Finder flags.
-    pub fn set_extended_flags(&mut self, flags: u16) {
-        self.put(24, flags.to_be_bytes());
-    }
-
-    /// The folder it goes back to when put away (old systems).
-    pub fn put_away_folder(&self) -> u32 {
-        u32::from_be_bytes(self.array(28))
-    }
-
     /// When it came into its folder; files and folders keep it at the same place. Zero is "unknown".
     pub fn date_added(&self) -> Option<Time> {
         match i32::from_be_bytes(self.array(20)) {
@@ -168,15 +133,10 @@ mod tests {
     fn fields_lie_where_inside_macintosh_puts_them() {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(b"TEXTttxt");
-        bytes[10..14].copy_from_slice(&[0xFF, 0xFF, 0, 7]);
         bytes[20..24].copy_from_slice(&1_i32.to_be_bytes());
-        bytes[24..26].copy_from_slice(&[0x80, 0]);
-        bytes[28..32].copy_from_slice(&[0, 0, 0, 9]);
         let info = FinderInfo::new(bytes);
         assert_eq!((&info.file_type(), &info.creator()), (b"TEXT", b"ttxt"));
-        assert_eq!((info.location(), info.extended_flags(), info.put_away_folder()), ((-1, 7), 0x8000, 9));
         assert_eq!(info.date_added(), Some(Time { secs: 946_684_801, nanos: 0 }));
-        assert_eq!(info.folder_window(), [0x5445, 0x5854, 0x7474, 0x7874]);
     }
 
     #[test]

@@ -43,65 +43,6 @@ pub const NETATALK2_FOLDER: &[u8] = b".AppleDouble";
 /// Netatalk 2's header file of a folder, inside that folder's [`NETATALK2_FOLDER`].
 pub const NETATALK2_PARENT: &[u8] = b".Parent";
 
-/// The Netatalk 2 header file of a file, relative to its folder.
-pub fn netatalk2_header(name: &[u8]) -> Vec<u8> {
-    [NETATALK2_FOLDER, b"/", name].concat()
-}
-
-/// Netatalk's list of a file's extended attributes (`ea = ad`), relative to its folder.
-pub fn netatalk_ea_list(name: &[u8]) -> Vec<u8> {
-    [NETATALK2_FOLDER, b"/", name, b"::EA"].concat()
-}
-
-/// The value of one attribute in such a list.
-pub fn netatalk_ea_value(name: &[u8], attribute: &[u8]) -> Vec<u8> {
-    [&netatalk_ea_list(name)[..], b"::", attribute].concat()
-}
-
-/// Synology's file with Finder info and resource fork, relative to the folder.
-pub fn synology_resource(name: &[u8]) -> Vec<u8> {
-    [b"@eaDir/", name, b"@SynoResource"].concat()
-}
-
-/// Synology's file with extended attributes, relative to the folder.
-pub fn synology_attributes(name: &[u8]) -> Vec<u8> {
-    [b"@eaDir/", name, b"@SynoEAStream"].concat()
-}
-
-/// Whether an entry is some server's or emulator's store beside the files, never a user's: not listed.
-pub fn is_server_store(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b".AppleDouble"
-            | b".AppleDB"
-            | b".AppleDesktop"
-            | b"@eaDir"
-            | b".finf"
-            | b".rsrc"
-            | b".resource"
-            | b".streams"
-    )
-}
-
-/// Whether an entry is a Mac's own housekeeping: shown to Macs, of no use to others.
-pub fn is_mac_housekeeping(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b".DS_Store"
-            | b"Icon\r"
-            | b".VolumeIcon.icns"
-            | b"Network Trash Folder"
-            | b"TheVolumeSettingsFolder"
-            | b"TheFindByContentFolder"
-            | b"Temporary Items"
-            | b".TemporaryItems"
-            | b".Trashes"
-            | b".Spotlight-V100"
-            | b".fseventsd"
-            | b".apdisk"
-    )
-}
-
 /// What an extended attribute of the host is to clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored<'a> {
@@ -173,15 +114,6 @@ mod tests {
         for name in [&b"foo"[..], b".foo", b"._", b"._.", b"._.."] {
             assert!(!is_sidecar_name(name));
         }
-    }
-
-    #[test]
-    fn other_layouts_are_paths_beside_the_file() {
-        assert_eq!(netatalk2_header(b"foo"), b".AppleDouble/foo");
-        assert_eq!(netatalk2_header(NETATALK2_PARENT), b".AppleDouble/.Parent");
-        assert_eq!(netatalk_ea_value(b"foo", b"bar"), b".AppleDouble/foo::EA::bar");
-        assert_eq!(synology_resource(b"foo"), b"@eaDir/foo@SynoResource");
-        assert_eq!(synology_attributes(b"foo"), b"@eaDir/foo@SynoEAStream");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Netatalk's own AppleDouble layouts: the extended attribute of Netatalk 3 and 4, which Samba's `fruit` shares, the
 //! header file of Netatalk 2, and the extended attribute files of both.
 
-use wire::{Malformed, Reader, Writer};
+use wire::Malformed;
 
 use super::apple_double::{self, AppleDouble, Container, EntryId, Slot};
 use super::fields::{Dates, Fields, IdHint};
@@ -97,61 +97,6 @@ impl<'a> Parts<'a> {
     fn hint<const N: usize>(&self, entry: impl Fn(&IdHint) -> &[u8; N]) -> &'a [u8] {
         self.id_hint.map_or(&[], |hint| entry(hint))
     }
-}
-
-const EA_MAGIC: [u8; 4] = *b"adEA";
-const EA_VERSION: u16 = 1;
-
-/// How many attributes a file's list may have.
-pub const MAX_EA: usize = 1024;
-
-/// An attribute in a Netatalk `::EA` list: its name, and the length of its value, which is the file
-/// `<list>::<name>` (see [`super::layout`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as above")]
-pub struct Ea<'a> {
-    pub name: &'a [u8],
-    pub size: u32,
-}
-
-/// Reads a `.AppleDouble/<name>::EA` file.
-pub fn parse_ea(bytes: &[u8]) -> Result<Vec<Ea<'_>>, Malformed> {
-    let mut r = Reader::new(bytes);
-    if r.array()? != EA_MAGIC || r.u16_be()? != EA_VERSION {
-        return Err(Malformed("not a list of attributes"));
-    }
-    let count = usize::from(r.u16_be()?);
-    if count > MAX_EA {
-        return Err(Malformed("more attributes than are ever read"));
-    }
-    let mut list = Vec::with_capacity(count.min(r.remaining() / 6));
-    for _ in 0..count {
-        let size = r.u32_be()?;
-        let rest = r.clone().rest();
-        let end = rest.iter().position(|&byte| byte == 0).ok_or(Malformed("name without an end"))?;
-        let name = r.take(end)?;
-        r.skip(1)?;
-        // The name becomes part of a file's name.
-        if name.is_empty() || name.contains(&b'/') {
-            return Err(Malformed("name of a forbidden form"));
-        }
-        list.push(Ea { name, size });
-    }
-    Ok(list)
-}
-
-/// Writes a `::EA` file.
-pub fn build_ea(list: &[Ea<'_>]) -> Vec<u8> {
-    let mut w = Writer::new();
-    w.put(&EA_MAGIC);
-    w.u16_be(EA_VERSION);
-    w.u16_be(u16::try_from(list.len()).unwrap_or(u16::MAX));
-    for ea in list {
-        w.u32_be(ea.size);
-        w.put(ea.name);
-        w.u8(0);
-    }
-    w.into_bytes()
 }
 
 #[cfg(test)]

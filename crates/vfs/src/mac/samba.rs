@@ -123,11 +123,6 @@ pub fn stream_name(xattr: &[u8]) -> Option<&[u8]> {
     Some(name.strip_suffix(STREAM_SUFFIX).unwrap_or(name)).filter(|name| !name.is_empty())
 }
 
-/// The attribute that holds a stream.
-pub fn stream_xattr(name: &[u8]) -> Vec<u8> {
-    [STREAM_PREFIX, name, STREAM_SUFFIX].concat()
-}
-
 /// A stream attribute's value without the byte Samba appends: zero, or how many further attributes continue the stream.
 /// ksmbd appends none, so the caller says who wrote it.
 pub fn stream_value(value: &[u8], appended_byte: bool) -> (&[u8], u8) {
@@ -211,8 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn stream_names_go_both_ways() {
-        assert_eq!(stream_xattr(b"Zone.Identifier"), b"user.DosStream.Zone.Identifier:$DATA");
+    fn a_stream_has_its_name_in_that_of_the_attribute() {
         assert_eq!(stream_name(b"user.DosStream.a:b:$DATA"), Some(&b"a:b"[..]));
         assert_eq!(stream_name(b"user.DosStream.plain"), Some(&b"plain"[..]));
         assert_eq!((stream_name(b"user.DosStream.:$DATA"), stream_name(b"user.other")), (None, None));

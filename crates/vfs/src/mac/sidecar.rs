@@ -106,11 +106,6 @@ fn header(filler: [u8; 16], info: &FinderInfo, xattrs: &[NewAttr<'_>], resource_
     w.into_bytes()
 }
 
-/// Whether a fork's bytes are macOS's "This resource fork intentionally left blank".
-pub fn is_blank_resource_fork(fork: &[u8]) -> bool {
-    resource::is_blank(fork)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Open;
 use crate::backend::{Found, RenameMode};
 use crate::coherence::RECALL_DEADLINE;
-use crate::state::{Cause, Modes, Stream};
+use crate::state::{Cause, Stream};
 use crate::volume::Node;
 use crate::{Actor, Caller, Error, FileId, Kind, Result, Volume};
 
@@ -57,12 +57,6 @@ impl Open {
                 other => return other.map(drop),
             }
         }
-    }
-
-    /// Whether anybody else has the file, whichever stream of it, open with any of these modes.
-    pub fn others_have(&self, modes: Modes) -> bool {
-        let opens = self.volume.state().opens(Some(self.node.id()), usize::MAX);
-        opens.iter().any(|open| open.open != self.guard.id() && open.access.intersects(modes))
     }
 }
 

@@ -64,19 +64,3 @@ fn an_entry_of_the_wrong_length_is_named_and_kept() {
     assert_eq!(problems, [Problem::EntryLength { id: 8, length: 5 }]);
     assert_eq!(fields.kept, [KeptEntry { id: EntryId::FILE_DATES, bytes: b"short".to_vec() }]);
 }
-
-#[test]
-fn an_attribute_list_is_magic_version_count_then_sizes_and_names() {
-    let list = [Ea { name: b"com.apple.quarantine", size: 21 }, Ea { name: b"b", size: 0 }];
-    let bytes = b"adEA\0\x01\0\x02\0\0\0\x15com.apple.quarantine\0\0\0\0\0b\0";
-    assert_eq!(build_ea(&list), bytes);
-    assert_eq!(parse_ea(bytes), Ok(list.to_vec()));
-}
-
-#[test]
-fn a_damaged_attribute_list_is_refused() {
-    for bytes in [&b"adEA\0\x01\0\x01\0\0\0\x15name"[..], b"adEA\0\x02\0\0", b"adEA\0\x01\xFF\xFF", b"adE"] {
-        assert!(parse_ea(bytes).is_err());
-    }
-    assert!(parse_ea(b"adEA\0\x01\0\x01\0\0\0\x01../x\0").is_err(), "a name that leaves the folder");
-}
