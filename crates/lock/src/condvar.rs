@@ -8,7 +8,7 @@ use crate::rank::Rank;
 pub struct Condvar(parking_lot::Condvar);
 
 impl Condvar {
-    /// No thread waits.
+    /// Makes a condition that no thread waits for.
     pub const fn new() -> Self {
         Self(parking_lot::Condvar::new())
     }
@@ -30,7 +30,7 @@ impl Condvar {
         self.0.wait(&mut guard.inner);
     }
 
-    /// The same for at most this time.
+    /// Like [`Self::wait`], but for at most this time.
     #[track_caller]
     pub fn wait_for<T: ?Sized, R: Rank>(&self, guard: &mut MutexGuard<'_, T, R>, time: Duration) {
         guard.assert_alone();

@@ -11,7 +11,7 @@ mod unchecked {
 
     use crate::rank::Rank;
 
-    /// One lock that a thread holds. Release builds do not keep books.
+    /// One lock that a thread holds. Release builds record nothing.
     pub(crate) struct Held<R>(PhantomData<R>);
 
     impl<R: Rank> Held<R> {
@@ -50,11 +50,13 @@ mod checked {
     pub(crate) struct Held<R: Rank>(PhantomData<R>);
 
     impl<R: Rank> Held<R> {
-        /// Of a lock that the thread is about to wait for. Panics when it holds one of the same or a higher rank.
+        /// Registers a lock that the thread is about to wait for. Panics when the thread holds a
+        /// lock of the same or a higher rank.
         #[track_caller]
         pub(crate) fn in_order() -> Self {
             let place = Location::caller();
-            // A thread that ends may have no such variable any more. A panic while unwinding would end the process.
+            // The variable may be gone in a thread that ends. A panic during unwinding would end
+            // the process.
             let highest = HELD.try_with(|held| held.borrow().iter().max_by_key(|(rank, _)| *rank).copied());
             if let Ok(Some((held, taken))) = highest
                 && held >= R::NUMBER
@@ -66,7 +68,7 @@ mod checked {
             Self::push(place)
         }
 
-        /// Of a lock that the thread does not wait for.
+        /// Registers a lock that the thread does not wait for.
         #[track_caller]
         pub(crate) fn in_any_order() -> Self {
             Self::push(Location::caller())

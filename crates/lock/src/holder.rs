@@ -1,4 +1,4 @@
-//! Which thread holds a lock.
+//! The thread that holds a lock.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,7 +7,7 @@ thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The number that the kernel knows this thread by.
+/// The kernel's number of this thread.
 #[inline]
 pub(crate) fn this_thread() -> u32 {
     match THREAD.get() {
@@ -25,9 +25,9 @@ fn first_asked() -> u32 {
 
 /// What a lock remembers of the thread that has it.
 pub trait Holder: Send + Sync {
-    /// No thread has had it.
+    /// No thread has had the lock.
     const NEW: Self;
-    /// This thread has it now.
+    /// Records that this thread has the lock now.
     fn set(&self);
     /// The thread that has it, or had it last.
     fn get(&self) -> Option<u32>;
@@ -49,7 +49,7 @@ impl Holder for Known {
     }
 }
 
-/// The holder of locks of which there are too many to have it take memory.
+/// The holder of locks that are so numerous that a field for the thread would take too much memory.
 pub struct Unknown;
 
 impl Holder for Unknown {

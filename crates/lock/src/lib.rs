@@ -1,10 +1,12 @@
 //! Locks for threads, each with a rank.
 //!
-//! A thread takes locks in the order of [`rank::TABLE`] only: while it holds a lock, it may wait for locks of higher
-//! ranks, and for no other. So threads cannot wait for each other in a circle. Debug builds verify each acquisition and
-//! panic with the names of both locks. A release build pays for one relaxed store per lock, which names the holder.
+//! A thread takes locks in the order of [`rank::TABLE`] only: while it holds a lock, it may wait
+//! for locks of higher ranks, and for no other. So threads cannot wait for each other in a circle.
+//! Debug builds verify each acquisition and panic with the names of both locks. A release build
+//! pays for one relaxed store per lock, which records the thread that holds it.
 //!
-//! A thread that has to wait registers what it waits for: [`waiting::list`] tells why a server does not go on.
+//! A thread that has to wait registers the lock that it waits for. [`waiting::list`] gives the
+//! waiting threads, for the report of a stalled server.
 
 mod condvar;
 mod held;

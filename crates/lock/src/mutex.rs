@@ -19,19 +19,19 @@ pub struct MutexGuard<'a, T: ?Sized, R: Rank> {
 }
 
 impl<T, R: Rank> Mutex<T, R> {
-    /// Not locked.
+    /// Makes a lock that no thread holds.
     pub const fn new(value: T) -> Self {
         Self { holder: R::Holder::NEW, inner: parking_lot::Mutex::new(value) }
     }
 
-    /// What it protects.
+    /// The protected value.
     pub fn into_inner(self) -> T {
         self.inner.into_inner()
     }
 }
 
 impl<T: ?Sized, R: Rank> Mutex<T, R> {
-    /// Waits until no other thread has it.
+    /// Waits until no other thread has the lock.
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T, R> {
@@ -44,7 +44,7 @@ impl<T: ?Sized, R: Rank> Mutex<T, R> {
         MutexGuard { inner, held }
     }
 
-    /// Takes it if no thread has it. Does not wait, so it may come in any order.
+    /// Takes the lock if no thread has it. This call does not wait, so it may come in any order.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
         let inner = self.inner.try_lock()?;
@@ -52,7 +52,7 @@ impl<T: ?Sized, R: Rank> Mutex<T, R> {
         Some(MutexGuard { inner, held: Held::in_any_order() })
     }
 
-    /// Without locking: no other thread can have it.
+    /// Access without locking: no other thread can have the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }

@@ -6,9 +6,9 @@ use crate::holder::{Holder, Known, Unknown};
 pub trait Rank {
     /// The index in [`TABLE`].
     const NUMBER: usize;
-    /// What people call it.
+    /// The name in messages.
     const NAME: &'static str;
-    /// Whether the lock remembers which thread has it.
+    /// How the lock records the thread that has it.
     type Holder: Holder;
 }
 
@@ -21,7 +21,7 @@ pub struct Row {
     pub doc: &'static str,
 }
 
-/// Makes the ranks and their table, in this order.
+/// Makes the types of the ranks, and their table in the same order.
 macro_rules! ranks {
     ($($(#[doc = $doc:literal])+ $name:ident $holder:ident,)+) => {
         #[allow(clippy::upper_case_acronyms, reason = "numbers of the ranks")]
@@ -45,13 +45,13 @@ macro_rules! ranks {
 
 ranks! {
     // The program.
-    /// One reload of the settings at a time.
+    /// Held during a reload of the settings: one reload runs at a time.
     Reloading Known,
     /// The volumes of the shared folders.
     SharedVolumes Known,
-    /// The units of the shares' LUNs.
+    /// The logical units of the shares' LUNs.
     LunUnits Known,
-    /// The settings that count now.
+    /// The settings in force.
     CurrentSettings Known,
     /// The task that announces services.
     BonjourSpeaker Known,
@@ -59,58 +59,58 @@ ranks! {
     WsdSpeaker Known,
     /// How often each client of WS-Discovery was answered.
     WsdClients Known,
-    // Connections: what watches them.
+    // Connections: their supervision.
     /// The watchdogs of all protocols.
     Watchdogs Known,
-    /// The connections that the watchdog looks at.
+    /// The connections that the watchdog watches.
     BusyConnections Known,
-    /// Connections that became busy since its last look.
+    /// Connections that became busy since the watchdog's last check.
     ArrivedConnections Known,
     /// The reading side of a connection while its reader answers a message.
     ReadingSide Known,
     /// The connections of a protocol.
     Peers Known,
     // AFP.
-    /// How far a connection's client has come: fresh, logged in, over.
+    /// The state of a connection: fresh, logged in, over.
     AfpStage Known,
     /// A login that is not finished.
     AfpLogin Known,
-    /// The volumes whose changes clients are told of.
+    /// The volumes with sessions that are notified of changes.
     AfpWatched Known,
     /// The sessions of AFP.
     AfpSessions Known,
-    /// What an absent client holds for others to take.
+    /// What a disconnected client holds until another client needs it.
     AfpAbsences Known,
-    /// The connection that a session has now.
+    /// The current connection of a session.
     AfpConnection Known,
     /// The volumes that a session has open.
     AfpVolumes Known,
     /// The forks that a session has open.
     AfpForks Known,
-    /// The searches that a session can go on with.
+    /// The searches that a session can continue.
     AfpSearches Known,
-    /// Where listings go on.
+    /// The positions at which a session's listings continue.
     AfpBookmarks Known,
-    /// Answers that are given again after a reconnection.
+    /// Replies that are repeated after a reconnection.
     AfpReplies Known,
-    /// When a session was last heard of.
+    /// The time of a client's last message.
     AfpPulse Known,
-    /// What a client calls itself.
+    /// The identifier that a client gives to its session.
     AfpName Known,
-    /// What a session has to be told.
+    /// When a session was last notified of changes, and when it made one.
     AfpNotices Known,
-    /// When ids were last changed.
+    /// The time of the last change in a share that clients made.
     AfpIdsChanged Known,
-    /// How folders were last reached.
+    /// The folders above a folder, remembered for a short time.
     AfpReach Known,
-    /// The message of the server to its users.
+    /// The server's message to its users.
     AfpMessage Known,
     /// The settings of AFP.
     AfpConfig Known,
     // SMB.
     /// The logins of a connection that are not finished.
     SmbSetups Known,
-    /// One login: it ends earlier sessions and binds channels.
+    /// Held during one login, which ends earlier sessions and binds channels.
     SmbSetup Known,
     /// The sessions of SMB.
     SmbSessions Known,
@@ -126,29 +126,29 @@ ranks! {
     SmbEndedChannels Known,
     /// The opens of application instances.
     SmbAppInstances Known,
-    /// Opens that can be asked for again.
+    /// Opens that a client can request again (replay).
     SmbReplays Known,
-    /// Opens whose connections are lost.
+    /// Durable opens whose connections are lost.
     SmbDurable Known,
     /// The shares that a session is connected to.
     SmbTrees Known,
     /// The opens of a session.
     SmbOpens Known,
-    /// What a folder's open is told of.
+    /// The changes that an open folder's client is notified of.
     SmbWatch Known,
-    /// Where the listing of an open goes on.
+    /// The position at which the listing of an open continues.
     SmbScan Known,
     /// The caches of a client by their keys.
     SmbCaches Known,
-    /// What one cache is granted, and by which opens.
+    /// The caching rights of one key, and the opens that have them.
     SmbCache Known,
-    /// What the tree tells a client.
+    /// The breaks that a client is still to receive.
     SmbNotices Known,
-    /// A pipe's messages.
+    /// The messages of a pipe.
     SmbPipe Known,
     /// The interim response of a request.
     SmbTicket Known,
-    /// Where a request is counted in its channel sequence.
+    /// The count of a request in the channel sequence of its open.
     SmbCounted Known,
     /// The channel sequence of an open.
     SmbSequence Known,
@@ -156,7 +156,7 @@ ranks! {
     SmbLockSequences Known,
     /// The path of an open.
     SmbOpenPath Known,
-    /// The change time that an open keeps.
+    /// The change time that an open keeps unchanged.
     SmbOpenChanged Known,
     /// The short names of a folder.
     SmbShortNames Known,
@@ -175,36 +175,36 @@ ranks! {
     /// The preauthentication hash of a connection or login.
     SmbPreauth Known,
     // NFS.
-    /// One change of the monitored hosts at a time.
+    /// Held during a change of the monitored hosts: one change runs at a time.
     NsmChanging Known,
-    /// The hosts that are told of a restart.
+    /// The hosts that are notified of a restart.
     NsmFormer Known,
-    /// Which hosts have reclaimed their locks.
+    /// The hosts that have reclaimed their locks.
     NsmGrace Known,
-    /// The monitored hosts as they are stored.
+    /// The stored table of monitored hosts.
     NsmTable Known,
     /// The monitored hosts.
     NsmHosts Known,
-    /// The clients that lock.
+    /// The clients that use NLM locks.
     NlmHosts Known,
     /// The locks that clients wait for.
     NlmBlocked Known,
     /// The share reservations of NLM.
     NlmShares Known,
-    /// The files that NLM clients hold something of.
+    /// The files on which NLM clients have locks or shares.
     NlmFiles Known,
     /// The clients of NFS by their addresses.
     NfsClients Known,
-    /// Answers to calls that must not be done twice.
+    /// Replies to calls that must not be executed twice.
     NfsReplies Known,
-    /// Where handles were last seen.
+    /// The places where handles were last seen.
     NfsPlaces Known,
-    /// What is exported.
+    /// The exports.
     NfsExports Known,
-    /// Who has mounted what.
+    /// The mounts of each client.
     Mounts Known,
     // iSCSI.
-    /// One connection of a session begins at a time.
+    /// Held while a connection joins a session: one connection joins at a time.
     IscsiBeginning Known,
     /// A login that is not finished.
     IscsiLogin Known,
@@ -218,83 +218,83 @@ ranks! {
     IscsiWindow Known,
     /// The tasks of a connection.
     IscsiTasks Known,
-    /// What one task has and waits for.
+    /// The state of one task: its data, and what it waits for.
     IscsiTask Known,
     /// Text exchanges that are not finished.
     IscsiTexts Known,
     /// The units that an initiator has seen.
     IscsiSeenUnits Known,
-    /// How much data is asked for.
+    /// How much data a connection has solicited.
     IscsiSolicited Known,
-    /// One change of reservations at a time.
+    /// Held during a change of reservations: one change runs at a time.
     ReservationsChanging Known,
     /// The reservations of a unit.
     Reservations Known,
-    /// Who uses a unit.
+    /// The sessions that use a unit.
     UnitHolders Known,
-    /// What initiators are told about a unit.
+    /// The unit attentions that initiators are still to receive.
     UnitAttentions Known,
-    /// Initiators that are told of a failed flush.
+    /// Initiators that are to learn of a failed flush.
     SyncFailures Known,
     /// The mode pages of a unit.
     ModePages Known,
     /// The results of copies.
     ExtendedCopies Known,
-    /// What a target shows.
+    /// The share policy and the LUNs of a target.
     TargetOffer Known,
     /// The settings of a target.
     TargetConfig Known,
     /// The settings of iSCSI.
     IscsiConfig Known,
     // Accounts.
-    /// The record of a session in the log.
+    /// The login record of a session, for the log.
     LoginRecords Known,
     /// Failed logins, by address and name.
     LoginAttempts Known,
-    /// How many lines about logins were written.
+    /// How many lines about logins were logged.
     LoginLines Known,
     /// The lines of a log that is kept in memory.
     KeptLines Known,
-    // The tree: what a client's operation holds while it asks for more.
-    /// The names that are being changed with their sidecars.
+    // The tree: locks that an operation holds while it takes further ones.
+    /// The names that are being changed together with their sidecars.
     BusyNames Known,
-    /// The volumes that clients are told of changes of.
+    /// The volumes with subscriptions to changes.
     WatchedVolumes Known,
-    /// Whether the thread that hears of local changes runs.
+    /// Whether the thread that receives local changes runs.
     Listening Known,
-    /// One thread empties the host's queue of changes at a time.
+    /// Held while a thread empties the host's queue of changes: one thread at a time.
     Hearing Known,
     /// The subscriptions to changes.
     EventListeners Known,
-    /// The folders whose changes clients are told of.
+    /// The folders of a volume that the host watches.
     WatchedTree Known,
-    /// Changes of our own whose echo is to come.
+    /// The server's own changes that the host has not reported back yet.
     OwnChanges Known,
-    /// Changes that were heard and not told yet.
+    /// Changes that were received and not delivered yet.
     HeardChanges Known,
     /// The kept listings of a volume.
     KeptListings Known,
     /// The listing of one folder.
     FolderListing Known,
-    /// Folders that are too large to be kept.
+    /// Folders whose listings are too large to keep.
     RefusedListings Known,
-    /// The folders that are being read to be kept.
+    /// The folders whose listings are being built.
     ListingsBeingRead Known,
-    /// What was heard of a folder while it was being read.
+    /// The changes of a folder while its listing is built.
     ListingEvents Known,
-    /// What is known of one entry of a listing.
+    /// The known details of one entry of a listing.
     EntryDetails Unknown,
-    /// The entries of a listing that changed.
+    /// The changed entries of a listing.
     ListingChanges Known,
-    /// The resource fork of an open, once it is used.
+    /// The resource fork of an open, from its first use on.
     OpenFork Known,
     /// The places of the open files.
     OpenPlaces Known,
-    /// Where one open file lies.
+    /// The place of one open file.
     OpenPlace Known,
-    /// The last search for a file by its id.
+    /// The result of the last search for a file by its id.
     SearchedPlaces Known,
-    /// Where files were last seen.
+    /// The places where files were last seen.
     SeenPlaces Known,
     /// The files that clients have locked.
     InhibitedFiles Known,
@@ -317,7 +317,7 @@ ranks! {
     /// The stored ACLs that were read.
     KnownAcls Known,
     // Opens, ranges and leases.
-    /// Clients that are away.
+    /// Clients that are not connected.
     AbsentClients Known,
     /// The opens, ranges and leases of files.
     StateFiles Known,
@@ -326,7 +326,7 @@ ranks! {
     /// How much each client holds.
     StateLedger Known,
     // Change events.
-    /// The changes that one subscriber is to be told.
+    /// The changes that one subscriber is still to receive.
     EventQueue Known,
     // The index.
     /// One batch of the index is written at a time.
@@ -346,7 +346,7 @@ ranks! {
     /// What wakes the writer of the index.
     IndexAlarm Known,
     // Backends.
-    /// The last search for a file by its key.
+    /// The time of the last search for a file by its key.
     LostSearched Known,
     /// The file systems that are mounted inside a share.
     HostMounts Known,
@@ -358,22 +358,22 @@ ranks! {
     HostFile Known,
     /// Whether a file of the host has an ACL.
     HostFileAcl Known,
-    /// Where files without handles were last seen.
+    /// The places where files without handles were last seen.
     LostSeen Known,
-    /// Where files without handles were found, noted while a folder is listed.
+    /// The places where listings found files without handles.
     LostFound Known,
-    /// How many use each watch of the host.
+    /// How many subscriptions use each watch of the host.
     WatchUsers Known,
     /// A tree in memory.
     MemoryTree Known,
-    // Sending: below everything that may answer.
+    // Sending: below everything that can send a reply.
     /// The replies that wait for a client.
     Outbox Known,
     /// The requests that wait for memory.
     MemoryQueue Known,
-    /// The clients that may make the server hold memory.
+    /// The memory allowances of clients.
     MemoryClients Known,
-    /// The files that threads are stuck with.
+    /// The files whose access blocks a thread.
     StuckSubjects Known,
     /// Reply buffers that can be used again.
     FreeReplies Known,

@@ -26,19 +26,20 @@ pub struct RwLockWriteGuard<'a, T: ?Sized, R: Rank> {
 }
 
 impl<T, R: Rank> RwLock<T, R> {
-    /// Not locked.
+    /// Makes a lock that no thread holds.
     pub const fn new(value: T) -> Self {
         Self { holder: R::Holder::NEW, inner: parking_lot::RwLock::new(value) }
     }
 
-    /// What it protects.
+    /// The protected value.
     pub fn into_inner(self) -> T {
         self.inner.into_inner()
     }
 }
 
 impl<T: ?Sized, R: Rank> RwLock<T, R> {
-    /// Waits until no thread writes. A thread must not read twice at a time: a writer that waits between would stop it.
+    /// Waits until no thread writes. A thread must not hold two read locks at a time: a writer that
+    /// waits between the two would block it.
     #[inline]
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T, R> {
@@ -63,7 +64,7 @@ impl<T: ?Sized, R: Rank> RwLock<T, R> {
         RwLockWriteGuard { inner, _held: held }
     }
 
-    /// Without locking: no other thread can have it.
+    /// Access without locking: no other thread can have the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }

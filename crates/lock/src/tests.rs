@@ -9,7 +9,7 @@ use crate::rank::{AbsentClients, EventQueue, IndexAlarm, Outbox, StateFiles, TAB
 use crate::waiting::{self, Waiting};
 use crate::{Condvar, Mutex, Rank, RwLock};
 
-/// What the thread says that panics.
+/// The message of the panic of a thread.
 fn panics(act: impl FnOnce() + Send + 'static) -> String {
     let panic = thread::spawn(act).join().expect_err("a panic");
     *panic.downcast::<String>().expect("a message")
@@ -21,7 +21,7 @@ fn locks_are_taken_in_the_order_of_the_table() {
     let (middle, inner) = (RwLock::<_, StateFiles>::new(2), Mutex::<_, EventQueue>::new(3));
     let (one, two, three) = (outer.lock(), middle.read(), inner.lock());
     assert_eq!((*one, *two, *three), (1, 2, 3));
-    drop(one); // not the last that was taken
+    drop(one); // drop(one); // not the last lock that was taken
     drop((two, three));
     assert_eq!((*outer.lock(), *middle.write()), (1, 2));
 }

@@ -1,4 +1,4 @@
-//! Which threads wait for which locks, for the report of a server that does not go on.
+//! The threads that wait for locks, for the report of a stalled server.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::holder::{self, Holder};
 use crate::rank::{Rank, TABLE};
 
-/// How long a thread waits before it looks who holds the lock by then.
+/// A waiting thread reads the lock's holder again after this time.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// A thread that waits for a lock.
@@ -18,19 +18,21 @@ pub struct Waiting {
     pub thread: u32,
     /// The name of the lock's rank.
     pub lock: &'static str,
-    /// The thread that has it, or had it a second ago at most. Not known of locks that are read, and of the smallest.
+    /// The thread that has the lock, or had it a second ago at most. Unknown for locks that are
+    /// held for reading, and for the smallest locks.
     pub holder: Option<u32>,
 }
 
 /// What one thread waits for.
 struct Slot {
     thread: u32,
-    /// The rank's number and one, or 0 while it does not wait.
+    /// The rank's number plus one, or 0 while the thread does not wait.
     lock: AtomicUsize,
     holder: AtomicU32,
 }
 
-/// The slots of all threads that have waited. Below all ranks: held for no call of another module.
+/// The slots of all threads that have waited. Its rank would be below all others: no call to
+/// another module is made while it is held.
 static SLOTS: parking_lot::Mutex<Vec<Weak<Slot>>> = parking_lot::Mutex::new(Vec::new());
 
 thread_local! {
@@ -43,7 +45,8 @@ pub fn list() -> Vec<Waiting> {
     slots.iter().filter_map(|slot| slot.waiting()).collect()
 }
 
-/// Registers what this thread waits for, until `attempt`, which waits for [`RETRY`] at most, has it.
+/// Registers that this thread waits for the lock, until `attempt` has it. One `attempt` waits for
+/// [`RETRY`] at most.
 pub(crate) fn wait<R: Rank, G>(holder: &R::Holder, mut attempt: impl FnMut() -> Option<G>) -> G {
     let slot = SLOT.try_with(|slot| slot.get_or_init(Slot::register).clone()).ok();
     loop {
