@@ -1,17 +1,17 @@
-//! Commands that every disk knows, SPC-4 and SBC-3.
+//! Commands that every disk supports, SPC-4 and SBC-3.
 
 use wire::{Malformed, Reader, Writer};
 
 use super::{Client, Data, Error, Link, Result};
 use crate::wire::scsi::Key;
 
-/// Bytes of a block where nothing else is said.
+/// Bytes of a block, by default.
 pub(super) const BLOCK: u32 = 512;
-/// Unit attentions that a unit may have to tell of.
+/// The most unit attentions that a unit may report.
 const MAX_ATTENTIONS: usize = 32;
 
 impl<L: Link> Client<L> {
-    /// TEST UNIT READY until it has told of everything that it has to tell of.
+    /// Sends TEST UNIT READY until the unit has reported all unit attentions.
     pub fn until_ready(&mut self, lun: u16) -> Result<()> {
         for _ in 0..MAX_ATTENTIONS {
             match self.execute(lun, &[0; 6], Data::None)?.well() {
@@ -28,19 +28,19 @@ impl<L: Link> Client<L> {
         self.execute(lun, &command_16(0x88, 0, lba, count), Data::In(count * BLOCK))?.well()
     }
 
-    /// WRITE (16) of blocks of 512 bytes; `force`: to the disk (FUA).
+    /// WRITE (16) of blocks of 512 bytes. `force` sets FUA: the data go to the disk.
     pub fn write(&mut self, lun: u16, lba: u64, data: &[u8], force: bool) -> Result<()> {
         let flags = if force { 0x08 } else { 0 };
         let cdb = command_16(0x8a, flags, lba, data.len() as u32 / BLOCK);
         self.execute(lun, &cdb, Data::Out(data))?.well().map(drop)
     }
 
-    /// SYNCHRONIZE CACHE (16) of everything.
+    /// SYNCHRONIZE CACHE (16) of the whole unit.
     pub fn synchronize(&mut self, lun: u16) -> Result<()> {
         self.execute(lun, &command_16(0x91, 0, 0, 0), Data::None)?.well().map(drop)
     }
 
-    /// READ CAPACITY (16): how many blocks, of how many bytes.
+    /// READ CAPACITY (16): the number of blocks, and the bytes of one block.
     pub fn capacity(&mut self, lun: u16) -> Result<(u64, u32)> {
         let mut w = Writer::new();
         w.put(&[0x9e, 0x10]);

@@ -8,7 +8,7 @@ use super::{Client, Error, Link, Result};
 use crate::wire::keys::{self, Pair};
 use crate::wire::pdu::Stage;
 
-/// What is made of the secret, RFC 7143 12.1.3 and IANA's list of algorithms.
+/// The hash algorithm, RFC 7143 12.1.3 and IANA's list of algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named in full")]
 pub enum Algorithm {
@@ -18,7 +18,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// What proves that one knows the secret.
+    /// The response that proves knowledge of the secret.
     #[must_use]
     pub fn response(self, id: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
         let message = [&[id][..], secret, challenge].concat();
@@ -30,27 +30,28 @@ impl Algorithm {
     }
 }
 
-/// How the initiator proves who it is.
+/// How the initiator proves its identity.
 #[derive(Debug, Clone, Copy)]
 pub struct Chap<'a> {
     /// Its account.
     pub name: &'a str,
     /// The account's secret.
     pub secret: &'a [u8],
-    /// The one algorithm that it knows.
+    /// The only algorithm that it offers.
     pub algorithm: Algorithm,
-    /// The secret that the target is to prove that it knows, too, and what it is asked: a number and some bytes.
+    /// For mutual CHAP: the target's secret, and the challenge to the target (a number and some
+    /// bytes).
     pub mutual: Option<(&'a [u8], u8, &'a [u8])>,
 }
 
-/// What the target asks.
+/// The target's challenge.
 struct Challenge {
     id: u8,
     bytes: Vec<u8>,
 }
 
 impl<L: Link> Client<L> {
-    /// The security stage's second half, after AuthMethod was settled.
+    /// The second half of the security stage, after AuthMethod was settled.
     pub(super) fn prove(&mut self, login: &super::Login<'_>, chap: &Chap<'_>) -> Result<()> {
         let algorithm = (chap.algorithm as u8).to_string();
         let asked = self.exchange(login, (false, Stage::SECURITY_NEGOTIATION), &[("CHAP_A", algorithm)])?.1;
@@ -78,7 +79,7 @@ fn challenge(text: &[u8]) -> Result<Challenge> {
     Ok(Challenge { id: id as u8, bytes })
 }
 
-/// What a text says of a key.
+/// The value of a key in a text.
 pub(super) fn value(text: &[u8], key: &str) -> Option<String> {
     let pairs: Vec<Pair<'_>> = keys::decode(text).ok()?;
     pairs.iter().find(|pair| pair.key == key).map(|pair| pair.value.to_owned())

@@ -7,19 +7,19 @@ use super::{Client, Error, Link, Result, encoded};
 use crate::wire::keys;
 use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Opcode, Stage};
 
-/// The most responses of a login that say nothing new.
+/// The most responses of a login that bring nothing new.
 const MAX_ROUNDS: usize = 8;
 
-/// Who logs in to what, and what it asks for.
+/// The identity of the initiator, the target, and the parameters to negotiate.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
     /// The initiator's name.
     pub initiator: &'a str,
     /// The initiator's port, together with its name.
     pub isid: [u8; 6],
-    /// The target; none: a discovery session.
+    /// The target; `None` makes a discovery session.
     pub target: Option<&'a str>,
-    /// How it proves who it is, if it does.
+    /// The proof of the initiator's identity; `None` logs in without authentication.
     pub chap: Option<Chap<'a>>,
     /// Asks for both digests.
     pub digests: bool,
@@ -28,7 +28,7 @@ pub struct Login<'a> {
 }
 
 impl<'a> Login<'a> {
-    /// To this target, as nobody in particular, with sizes that hold up nothing.
+    /// A login to this target, without authentication, with sizes that cause no delay.
     #[must_use]
     pub fn to(target: &'a str) -> Self {
         Self {
@@ -47,14 +47,14 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// To find out what targets there are.
+    /// A login to a discovery session.
     #[must_use]
     pub fn discovery() -> Self {
         Self { target: None, keys: &[], ..Self::to("") }
     }
 }
 
-/// What the login has settled.
+/// The negotiated parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreed {
     /// The session's number.
@@ -63,16 +63,16 @@ pub struct Agreed {
     pub header_digest: bool,
     /// CRC32C behind data.
     pub data_digest: bool,
-    /// The most data that the target takes in one PDU.
+    /// The most data that the target accepts in one PDU.
     pub max_segment: usize,
-    /// The most data of a command that are sent unasked.
+    /// The most data of a command that the initiator sends unsolicited.
     pub first_burst: usize,
     /// Data may travel with a command.
     pub immediate_data: bool,
 }
 
 impl Default for Agreed {
-    /// As RFC 7143 section 13 has it where nothing is said.
+    /// The defaults of RFC 7143 section 13.
     fn default() -> Self {
         Self {
             tsih: 0,
@@ -127,7 +127,8 @@ impl<L: Link> Client<L> {
         Err(wire::Malformed("a login without an end").into())
     }
 
-    /// A request and its response, with the text of the latter: `transit`, and the stage that is next.
+    /// Sends a request and receives its response; returns the response's text. `transit` is the
+    /// next stage.
     pub(super) fn exchange(
         &mut self,
         login: &Login<'_>,
@@ -154,7 +155,7 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// A request of a new session.
+    /// Sends a login request of a new session.
     pub fn login_request(
         &self,
         isid: [u8; 6],
@@ -176,10 +177,10 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// The answer to a login request, and its text.
+    /// Receives the response to a login request; returns it with its text.
     ///
     /// # Errors
-    /// See [`Error`]: also when the login is refused.
+    /// See [`Error`]: also when the target refuses the login.
     pub fn login_response(&mut self) -> Result<(LoginResponse, Vec<u8>)> {
         let pdu = self.expect(Opcode::LOGIN_RESPONSE)?;
         let (response, _) = LoginResponse::decode(&mut Reader::new(&pdu.header))?;

@@ -1,6 +1,7 @@
-//! An initiator for session tests and for whoever wants to know how the server holds up: blocking, over any stream of bytes,
-//! with several commands under way where a caller begins them before it waits. It shares its codecs with the server: it
-//! drives, and proves nothing about bytes.
+//! An initiator for session tests and load tests of the server. It blocks, and works over any
+//! stream of bytes. Several commands are in flight if the caller begins them before it waits. It
+//! shares its codecs with the server: it exercises the server, and proves nothing about the
+//! encoding.
 //!
 //! ```no_run
 //! use iscsi::client::{Client, Login};
@@ -42,28 +43,28 @@ impl<T: Read + Write> Link for T {}
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The connection.
+    /// The connection failed.
     #[error("the connection: {0}")]
     Io(#[from] io::Error),
-    /// The login was refused.
+    /// The target refused the login.
     #[error("the login is refused: {0:?}")]
     Login(LoginStatus),
-    /// The target does not know the secret.
+    /// The target does not prove that it knows the secret.
     #[error("the target does not prove that it knows the secret")]
     Impostor,
-    /// A PDU was not taken.
+    /// The target rejected a PDU.
     #[error("rejected: {0:?}")]
     Rejected(RejectReason),
-    /// The command did not end well.
+    /// The command failed.
     #[error("{0:?}, {1:?}")]
     Command(Status, Option<(Key, Asc)>),
-    /// The target answers something that is not of the protocol.
+    /// The target's answer violates the protocol.
     #[error("not an answer: {0}")]
     Malformed(#[from] wire::Malformed),
 }
 
 impl Error {
-    /// Why the command did not end well, if that is it.
+    /// The sense of a command that failed with sense data.
     #[must_use]
     pub fn sense(&self) -> Option<(Key, Asc)> {
         match self {
@@ -72,7 +73,7 @@ impl Error {
         }
     }
 
-    /// The command's status, if it is that.
+    /// The status of a command that failed.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         match self {
@@ -82,33 +83,33 @@ impl Error {
     }
 }
 
-/// What a call gives.
+/// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The most PDUs that the target sends unasked and that are kept.
+/// The most unsolicited PDUs of the target that are kept.
 const MAX_UNASKED: usize = 1024;
 
-/// A connection of an initiator, which is its session, too.
+/// A connection of an initiator. It is also its session.
 pub struct Client<L> {
     link: L,
     next_tag: u32,
     /// The number of the next command.
     pub cmd_sn: u32,
-    /// The number that the next response is to have.
+    /// The number that the next response must have.
     pub exp_stat_sn: u32,
-    /// The last command that the target takes, as it last said.
+    /// The last command that the target accepts, as it last said.
     pub max_cmd_sn: u32,
-    /// What the login has settled.
+    /// The negotiated parameters.
     pub agreed: Agreed,
-    /// What the target has sent unasked: NOPs and asynchronous messages.
+    /// Unsolicited PDUs of the target: NOPs and asynchronous messages.
     pub unasked: VecDeque<Pdu>,
-    /// Whether NOPs of the target are answered.
+    /// Whether the client answers NOPs of the target.
     pub answers_nops: bool,
     tasks: BTreeMap<u32, task::Task>,
 }
 
 impl<L: Link> Client<L> {
-    /// A client that has said nothing yet.
+    /// A client that has sent nothing yet.
     pub fn new(link: L) -> Self {
         Self {
             link,
@@ -123,7 +124,7 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// The stream, to do what no client should.
+    /// The stream, for tests that violate the protocol.
     pub fn link(&mut self) -> &mut L {
         &mut self.link
     }
@@ -135,23 +136,23 @@ impl<L: Link> Client<L> {
         tag
     }
 
-    /// The number of the next command, which it has then.
+    /// Takes the number of the next command.
     pub fn take_cmd_sn(&mut self) -> u32 {
         let number = self.cmd_sn;
         self.cmd_sn = self.cmd_sn.wrapping_add(1);
         number
     }
 
-    /// Sends a header of 48 bytes, with data behind it and the digests that were agreed on.
+    /// Sends a header of 48 bytes, the data, and the negotiated digests.
     ///
     /// # Errors
-    /// See [`Error`], as for all below.
+    /// See [`Error`], also for all functions below.
     pub fn send(&mut self, header: Writer, data: &[u8]) -> Result<()> {
         let bytes = pdu::frame(header.into_bytes(), data, self.agreed.header_digest, self.agreed.data_digest);
         Ok(self.link.write_all(&bytes)?)
     }
 
-    /// The next PDU of any kind, as it is.
+    /// Receives the next PDU of any kind.
     pub fn receive_any(&mut self) -> Result<Pdu> {
         let pdu = Pdu::read(&mut self.link, self.agreed.header_digest, self.agreed.data_digest)?;
         if let Some(numbers) = pdu.numbers() {
@@ -163,7 +164,8 @@ impl<L: Link> Client<L> {
         Ok(pdu)
     }
 
-    /// The next PDU that was asked for. Answers NOPs of the target, and keeps what it sends unasked.
+    /// Receives the next PDU that answers a request. Answers NOPs of the target, and keeps other
+    /// unsolicited PDUs.
     pub fn receive(&mut self) -> Result<Pdu> {
         loop {
             let pdu = self.receive_any()?;
@@ -195,7 +197,7 @@ impl<L: Link> Client<L> {
         self.send(encoded(|w| answer.encode(0, w)), &[])
     }
 
-    /// The next PDU that was asked for, which must be this one.
+    /// Receives the next PDU that answers a request, which must have this opcode.
     fn expect(&mut self, opcode: Opcode) -> Result<Pdu> {
         let pdu = self.receive()?;
         match pdu.opcode() {
@@ -205,7 +207,7 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// NOP-Out and its answer: these bytes back.
+    /// Sends NOP-Out and returns the data of its answer.
     pub fn ping(&mut self, data: &[u8]) -> Result<Vec<u8>> {
         let (task_tag, cmd_sn) = (self.new_tag(), self.take_cmd_sn());
         let lun = Lun::default();
@@ -215,7 +217,7 @@ impl<L: Link> Client<L> {
         Ok(self.expect(Opcode::NOP_IN)?.data)
     }
 
-    /// A Text Request of one PDU and the whole answer to it.
+    /// Sends a Text Request of one PDU and returns the whole answer.
     pub fn text(&mut self, text: &[u8]) -> Result<Vec<u8>> {
         let (task_tag, cmd_sn) = (self.new_tag(), self.take_cmd_sn());
         let mut request = TextRequest {
@@ -243,7 +245,7 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// Task management, at once; `task` is the tag of the one that it is about.
+    /// Sends an immediate task management request; `task` is the tag of the task that it concerns.
     pub fn manage(&mut self, function: Function, lun: u16, task: u32) -> Result<FunctionResult> {
         let request = TaskRequest {
             immediate: true,
@@ -285,7 +287,6 @@ impl<L: Link> Client<L> {
     }
 }
 
-/// A header.
 fn encoded(encode: impl FnOnce(&mut Writer)) -> Writer {
     let mut w = Writer::new();
     encode(&mut w);

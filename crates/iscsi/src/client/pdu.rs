@@ -1,4 +1,4 @@
-//! PDUs as a whole, with their digests.
+//! Whole PDUs, with their digests.
 
 use std::io::{self, Read};
 
@@ -13,12 +13,12 @@ use crate::wire::pdu::{BHS, Head, Lun, NO_TAG, Numbers, Opcode, Reject, RejectRe
 pub struct Pdu {
     /// Its basic header.
     pub header: [u8; BHS],
-    /// Its data, without what fills them up.
+    /// Its data without the padding.
     pub data: Vec<u8>,
 }
 
 impl Pdu {
-    /// Reads one, whose digests must be right.
+    /// Reads a PDU and verifies its digests.
     pub(super) fn read(link: &mut impl Read, header_digest: bool, data_digest: bool) -> Result<Self> {
         let mut header = [0; BHS];
         link.read_exact(&mut header)?;
@@ -35,19 +35,19 @@ impl Pdu {
         Ok(Self { header, data })
     }
 
-    /// What it is.
+    /// The opcode.
     #[must_use]
     pub fn opcode(&self) -> Opcode {
         Opcode(self.header[0] & 0x3f)
     }
 
-    /// The task that it is about.
+    /// The tag of the task that it concerns.
     #[must_use]
     pub fn task_tag(&self) -> u32 {
         self.word(16)
     }
 
-    /// The unit that it names, where it names one.
+    /// The unit that it names, if any.
     #[must_use]
     pub fn lun(&self) -> Lun {
         let mut lun = [0; 8];
@@ -55,7 +55,7 @@ impl Pdu {
         Lun(lun)
     }
 
-    /// Its numbers, which all PDUs of targets have in one place.
+    /// Its sequence numbers, which all PDUs of targets have in the same place.
     pub(super) fn numbers(&self) -> Option<Numbers> {
         Numbers::decode(&mut Reader::new(&self.header[24..36])).ok()
     }
@@ -70,7 +70,7 @@ impl Pdu {
         }
     }
 
-    /// Why it is a Reject.
+    /// The reason of a Reject.
     pub(super) fn reject_reason(&self) -> Result<RejectReason> {
         Ok(Reject::decode(&mut Reader::new(&self.header))?.0.reason)
     }
@@ -82,7 +82,7 @@ impl Pdu {
     }
 }
 
-/// A header and data as they travel.
+/// The bytes of a PDU on the connection: header, data, digests.
 pub(super) fn frame(mut bytes: Vec<u8>, data: &[u8], header_digest: bool, data_digest: bool) -> Vec<u8> {
     if header_digest {
         let digest = crc32c(&bytes);

@@ -1,4 +1,4 @@
-//! SCSI commands: sent, their data moved, answered.
+//! SCSI commands: their sending, data transfer and responses.
 
 use wire::{Malformed, Reader};
 
@@ -11,35 +11,35 @@ use crate::wire::scsi::{Asc, Key, Sense, Status};
 /// The most data of a command.
 const MAX_DATA: usize = 64 << 20;
 
-/// What a command moves.
+/// The data transfer of a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Data<'a> {
-    /// Nothing.
+    /// No data.
     None,
-    /// At most so many bytes to the initiator.
+    /// At most this many bytes to the initiator.
     In(u32),
     /// These bytes to the target.
     Out(&'a [u8]),
 }
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// How.
+    /// The status.
     pub status: Status,
-    /// What the target has sent.
+    /// The data from the target.
     pub data: Vec<u8>,
-    /// Why it did not end well.
+    /// The reason if the command failed.
     pub sense: Option<(Key, Asc)>,
-    /// How much the target had less or more than was expected.
+    /// How much less or more data the target had than was expected.
     pub residual: Residual,
 }
 
 impl Answer {
-    /// The data of what went well.
+    /// The data of a successful command.
     ///
     /// # Errors
-    /// The status is another than GOOD.
+    /// The status is not GOOD.
     pub fn well(self) -> Result<Vec<u8>> {
         match self.status {
             Status::GOOD => Ok(self.data),
@@ -48,7 +48,7 @@ impl Answer {
     }
 }
 
-/// A command that is under way.
+/// A command in flight.
 pub(super) struct Task {
     pub(super) cmd_sn: u32,
     lun: Lun,
@@ -58,13 +58,13 @@ pub(super) struct Task {
 }
 
 impl<L: Link> Client<L> {
-    /// A command from its beginning to its end.
+    /// Executes a whole command.
     pub fn execute(&mut self, lun: u16, cdb: &[u8], data: Data<'_>) -> Result<Answer> {
         let tag = self.begin(lun, cdb, data)?;
         self.end(tag)
     }
 
-    /// Sends a command, and what may travel with it; its tag.
+    /// Sends a command and its immediate data; returns its tag.
     pub fn begin(&mut self, lun: u16, cdb: &[u8], data: Data<'_>) -> Result<u32> {
         let (task_tag, cmd_sn) = (self.new_tag(), self.take_cmd_sn());
         let (reads, writes, expected, out) = match data {
@@ -95,7 +95,7 @@ impl<L: Link> Client<L> {
         Ok(task_tag)
     }
 
-    /// Waits for the end of a command; meanwhile others may go on and end, too.
+    /// Waits for the end of a command. Meanwhile, other commands may progress and end.
     pub fn end(&mut self, tag: u32) -> Result<Answer> {
         loop {
             let task = self.tasks.get_mut(&tag).ok_or(Malformed("a command that was not begun"))?;
@@ -108,12 +108,12 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// Forgets a command that will not be answered: one that was aborted.
+    /// Forgets an aborted command, which gets no response.
     pub fn forget(&mut self, tag: u32) {
         self.tasks.remove(&tag);
     }
 
-    /// What the target says about a command under way.
+    /// Processes a PDU that concerns a command in flight.
     pub(super) fn take_in(&mut self, pdu: &Pdu) -> Result<()> {
         let mut r = Reader::new(&pdu.header);
         match pdu.opcode() {
@@ -153,7 +153,7 @@ impl<L: Link> Client<L> {
         Ok(())
     }
 
-    /// Sends what an R2T asks for.
+    /// Sends the data that an R2T solicits.
     fn data_out(&mut self, asked: R2t) -> Result<()> {
         let task = self.task(asked.task_tag)?;
         let (lun, begin) = (task.lun, asked.offset as usize);
@@ -176,7 +176,7 @@ impl<L: Link> Client<L> {
         Ok(())
     }
 
-    /// Data that nobody has asked for: `head` as it is.
+    /// Sends data that the target has not solicited, with this header.
     pub fn send_data(&mut self, head: &DataOut, bytes: &[u8]) -> Result<()> {
         self.send(encoded(|w| head.encode(bytes.len(), w)), bytes)
     }

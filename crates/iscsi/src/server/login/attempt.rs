@@ -1,4 +1,4 @@
-//! One connection's login, from its first request to its last.
+//! The login of one connection, from its first request to its last.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,87 +15,91 @@ use crate::wire::Writer;
 use crate::wire::keys::{self, MAX_TEXT, Pair};
 use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Stage, VERSION};
 
-/// Requests of one login. Text may come in small pieces.
+/// The most requests of one login. The text may arrive in small pieces.
 const MAX_REQUESTS: usize = 256;
-/// Keys of one login. What is answered to so many fits into one response of 8192 bytes, whatever they are.
+/// The most keys of one login. The answers to this many keys always fit into one response of 8192
+/// bytes.
 const MAX_KEYS: usize = 96;
 
-/// A login on its way.
+/// A login in progress.
 pub(crate) struct Attempt {
     gate: Arc<dyn Gate>,
     peer: Peer,
-    /// The first request, which the others must be like.
+    /// The first request. Certain fields of the others must be equal.
     first: Option<LoginRequest>,
     requests: usize,
     stage: Stage,
-    /// Text that goes on in the next request.
+    /// Text that continues in the next request.
     text: Vec<u8>,
-    /// Keys that have been said; none may be said again.
+    /// The keys that the initiator has sent; it must not send a key again.
     said: HashSet<String>,
     keys: usize,
     wanted: Option<Wanted>,
     security: Security,
     claim: Claim,
-    /// Our own keys of the operational stage have been declared.
+    /// The server has declared its own keys of the operational stage.
     has_declared: bool,
     parameters: Parameters,
-    /// There is nothing more to say.
+    /// The login has ended.
     over: bool,
 }
 
-/// What the first text has told.
+/// The declarations of the first text.
 struct Wanted {
     declared: Declared,
     target: Option<Arc<Target>>,
-    /// Nobody need prove anything.
+    /// The login needs no authentication.
     guests: bool,
 }
 
-/// What is to be answered, and how much later: whoever guesses secrets waits.
+/// The answer, and its delay: a client that guesses secrets waits.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) after: Duration,
     pub(crate) step: Step,
 }
 
-/// How a login goes on.
+/// The result of a login request.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The initiator is to say more.
+    /// The login continues with the initiator's next request.
     Answer(LoginResponse, Vec<u8>),
-    /// The login has failed: the connection is closed when this has been said.
+    /// The login has failed. The connection is closed after this response.
     Refused(LoginResponse),
-    /// All is agreed. The session's number is still to be put into the response; or it is turned into a refusal.
+    /// The login is complete. The caller adds the session's number to the response, or turns it
+    /// into a refusal.
     Done(LoginResponse, Vec<u8>, Box<LoggedIn>),
 }
 
-/// Who has logged in, to what, and what was agreed on.
+/// The result of a login: initiator, target and negotiated parameters.
 #[derive(Debug)]
 pub(crate) struct LoggedIn {
     /// InitiatorName and ISID.
     pub(crate) initiator: InitiatorPort,
     /// InitiatorAlias.
     pub(crate) alias: Option<String>,
-    /// 0: a new session, in place of another one of the same initiator and target; else the one to be joined.
+    /// 0: a new session, which replaces another one of the same initiator and target. Otherwise the
+    /// session to join.
     pub(crate) tsih_asked: u16,
-    /// The connection; in place of another one of the same number in the session.
+    /// The connection. It replaces another connection with the same number in the session.
     pub(crate) cid: u16,
-    /// CmdSN of the last request: what the first command has.
+    /// CmdSN of the last request, which is also the number of the first command.
     pub(crate) cmd_sn: u32,
-    /// What the session is for.
+    /// The type of the session.
     pub(crate) kind: SessionKind,
-    /// The account that it has proved to be; nothing of guests. Who joins a session must be the same.
+    /// The authenticated account; `None` for guests. A connection that joins a session must have
+    /// the same account.
     pub(crate) account: Option<String>,
-    /// Of who joins a session, those of the connection count.
+    /// When a connection joins a session, only the connection's own parameters count.
     pub(crate) parameters: Parameters,
 }
 
-/// What a session is for.
+/// The type of a session.
 #[derive(Clone)]
 pub(crate) enum SessionKind {
-    /// To ask for targets.
+    /// For SendTargets.
     Discovery,
-    /// Commands for one of them.
+    /// For commands to a target.
     Normal(Arc<Target>),
 }
 
@@ -108,11 +112,11 @@ impl std::fmt::Debug for SessionKind {
     }
 }
 
-/// Why a login ends, and how much later that is said.
+/// The status that ends a login, and the delay of the response.
 type Refusal = (LoginStatus, Duration);
 
 impl Attempt {
-    /// Of a connection that has just been made.
+    /// The login of a new connection.
     pub(crate) fn new(gate: Arc<dyn Gate>, peer: Peer) -> Self {
         Self {
             gate,
@@ -132,12 +136,13 @@ impl Attempt {
         }
     }
 
-    /// Who it says it is, for the log.
+    /// The claimed identity, for the log.
     pub(crate) fn claim(&self) -> &Claim {
         &self.claim
     }
 
-    /// Answers the next request. After a step that is no answer all others are refused.
+    /// Answers the next request. After a step that ends the login, all further requests are
+    /// refused.
     pub(crate) fn next(&mut self, request: &LoginRequest, text: &[u8], now: Instant) -> Reply {
         let advanced = if self.over {
             Err(at_once(LoginStatus::INITIATOR_ERROR))
@@ -182,7 +187,7 @@ impl Attempt {
         self.conclude(request, w).map(|step| (step, after)).map_err(|status| (status, after))
     }
 
-    /// The header, against what may be said now: RFC 7143 6.3 and 11.12.
+    /// Checks the header against the current state: RFC 7143 6.3 and 11.12.
     fn check(&mut self, request: &LoginRequest) -> Result<(), LoginStatus> {
         self.requests += 1;
         let is_stage = match &self.first {
@@ -200,7 +205,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Who asks, and for what: RFC 7143 6.3.1.
+    /// Reads the declarations of the first request: RFC 7143 6.3.1.
     fn begin(&mut self, said: &[Pair<'_>], w: &mut Writer) -> Result<(), LoginStatus> {
         let declared = Declared::of(said)?;
         let target = self.target(&declared, None)?;
@@ -216,7 +221,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Whom it is for, as far as it is known who asks.
+    /// Finds the target, with the identity that is known so far.
     fn target(&self, declared: &Declared, account: Option<&str>) -> Result<Option<Arc<Target>>, LoginStatus> {
         let Some(name) = &declared.target else { return Ok(None) };
         let who = Initiator { name: &declared.initiator, account, host: self.peer.address.ip() };
@@ -227,7 +232,8 @@ impl Attempt {
         }
     }
 
-    /// One pair. Those of the security stage are put aside: they count together.
+    /// Takes one pair. Pairs of the security stage are collected, because they are evaluated
+    /// together.
     fn take<'a>(
         &mut self,
         pair: Pair<'a>,
@@ -240,7 +246,7 @@ impl Attempt {
             return Err(LoginStatus::OUT_OF_RESOURCES);
         }
         if pair.is_refusal() && (OF_TARGETS.contains(&pair.key) || pair.key == "MaxRecvDataSegmentLength") {
-            return Ok(()); // of what we have said
+            return Ok(()); // an answer to a key of the server
         }
         let in_security = self.stage == Stage::SECURITY_NEGOTIATION;
         let in_stage = match Key::named(pair.key) {
@@ -254,7 +260,7 @@ impl Attempt {
         }
         let is_late = FIRST.contains(&pair.key) && !is_first;
         if is_late || !self.said.insert(pair.key.to_owned()) {
-            return Err(LoginStatus::INITIATOR_ERROR); // RFC 7143 6.2: nothing is said twice
+            return Err(LoginStatus::INITIATOR_ERROR); // RFC 7143 6.2: a key may be sent once only
         }
         if security::KEYS.contains(&pair.key) {
             for_security.push(pair);
@@ -274,7 +280,7 @@ impl Attempt {
         Place { leading, discovery }
     }
 
-    /// What is said about who it is.
+    /// Evaluates the keys of the security stage.
     fn secure(&mut self, said: &[Pair<'_>], now: Instant, w: &mut Writer) -> Result<Duration, Refusal> {
         if self.stage != Stage::SECURITY_NEGOTIATION {
             return Ok(Duration::ZERO);
@@ -286,10 +292,10 @@ impl Attempt {
         Ok(told.after)
     }
 
-    /// Goes to the next stage if the initiator wants to and nothing is left to do in this one.
+    /// Goes to the next stage if the initiator asks for it and the current stage is complete.
     fn conclude(&mut self, request: &LoginRequest, mut w: Writer) -> Result<Step, LoginStatus> {
         if self.stage == Stage::OPERATIONAL_NEGOTIATION {
-            self.admit()?; // who begins here has left out the other stage
+            self.admit()?; // a login that begins here has skipped the security stage
             if !std::mem::replace(&mut self.has_declared, true) {
                 keys::encode("MaxRecvDataSegmentLength", &OUR_MAX_DATA.to_string(), &mut w);
                 self.parameters.our_max_data = OUR_MAX_DATA;
@@ -309,7 +315,8 @@ impl Attempt {
         Ok(Step::Done(response, text, Box::new(logged_in)))
     }
 
-    /// Nobody leaves the security stage unknown, but where guests are welcome; nor somebody who may not be there.
+    /// Leaving the security stage needs an account, unless guests are allowed, and permission for
+    /// the target.
     fn admit(&self) -> Result<(), LoginStatus> {
         let wanted = self.wanted.as_ref().ok_or(LoginStatus::MISSING_PARAMETER)?;
         match self.security.account() {
@@ -348,7 +355,7 @@ impl LoginRequest {
 }
 
 impl LoginResponse {
-    /// The answer to a request when all is well.
+    /// The response to a request without an error.
     fn to(request: &LoginRequest, next: Option<Stage>) -> Self {
         Self {
             transit: next.is_some(),
@@ -364,7 +371,7 @@ impl LoginResponse {
         }
     }
 
-    /// The answer when it is not.
+    /// The response to a refused request.
     pub(crate) fn refused(request: &LoginRequest, status: LoginStatus) -> Self {
         Self { status, ..Self::to(request, None) }
     }

@@ -1,31 +1,30 @@
-//! What an initiator says of itself and of what it wants, in its first request.
+//! The declarations of an initiator in its first request.
 
 use super::name::iscsi_name;
 use crate::wire::keys::{MAX_SIMPLE, Pair};
 use crate::wire::pdu::LoginStatus;
 
-/// What it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Declared {
     /// InitiatorName, in lower case.
     pub(super) initiator: String,
     /// InitiatorAlias.
     pub(super) alias: Option<String>,
-    /// TargetName, in lower case. Nothing: a discovery session.
+    /// TargetName, in lower case. `None` in a discovery session.
     pub(super) target: Option<String>,
-    /// There was a TargetName, whatever the session is for.
+    /// The request has a TargetName, whatever the session's type is.
     pub(super) names_target: bool,
 }
 
-/// Keys that are declared by initiators in their first request, RFC 7143 6.2 and 13.4 to 13.6, 13.21.
+/// Keys that initiators declare in their first request, RFC 7143 6.2 and 13.4 to 13.6, 13.21.
 pub(super) const FIRST: [&str; 3] = ["InitiatorName", "SessionType", "TargetName"];
-/// One that may come later.
+/// A key that initiators may also declare later.
 pub(super) const ALIAS: &str = "InitiatorAlias";
 /// Keys that only targets declare.
 pub(super) const OF_TARGETS: [&str; 3] = ["TargetAddress", "TargetAlias", "TargetPortalGroupTag"];
 
 impl Declared {
-    /// Of all pairs of the first request.
+    /// Reads all pairs of the first request.
     pub(super) fn of(said: &[Pair<'_>]) -> Result<Self, LoginStatus> {
         let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);
         let initiator = find("InitiatorName").ok_or(LoginStatus::MISSING_PARAMETER)?;

@@ -1,4 +1,4 @@
-//! SendTargets, RFC 7143 appendix C: which targets there are, and where.
+//! SendTargets, RFC 7143 appendix C: the targets and their addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,7 +24,7 @@ pub(super) fn send_targets(wanted: &str, asker: &Asker<'_>, w: &mut Writer) {
             let names = all.iter().map(|target| target.name.clone());
             names.filter(|name| one.as_ref().is_none_or(|one| one == name)).collect()
         }
-        // There it is for the addresses of the session's own target alone.
+        // In a normal session, it gives the addresses of the session's own target only.
         SessionKind::Normal(target) => {
             if !wanted.is_empty() && iscsi_name(wanted).as_ref() != Some(&target.name) {
                 return keys::encode("SendTargets", keys::REJECT, w);

@@ -10,67 +10,69 @@ use crate::server::target::Target;
 pub(crate) struct Peer {
     /// The initiator's.
     pub(crate) address: SocketAddr,
-    /// Ours.
+    /// The server's.
     pub(crate) local: SocketAddr,
 }
 
-/// Who asks.
+/// The initiator that asks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Initiator<'a> {
-    /// Its iSCSI name, in lower case. It is only what it says.
+    /// Its iSCSI name, in lower case. The name is a claim without proof.
     pub(crate) name: &'a str,
-    /// The account that it has proved to be; nothing before that, and of guests.
+    /// The authenticated account; `None` before authentication and for guests.
     pub(crate) account: Option<&'a str>,
-    /// The host that it asks from.
+    /// The initiator's host.
     pub(crate) host: IpAddr,
 }
 
-/// Why an initiator does not get to a target.
+/// Why an initiator may not use a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoTarget {
-    /// There is none of that name.
+    /// There is no target with this name.
     NotFound,
-    /// It is not for this initiator or account.
+    /// This initiator or account may not use it.
     NotAllowed,
 }
 
-/// How we prove who we are to initiators that ask.
+/// How the server proves its identity to initiators that ask.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct OwnSecret {
-    /// As what.
+    /// The server's name.
     pub(crate) name: String,
-    /// The secret that initiators know of us.
+    /// The server's secret, which initiators know.
     pub(crate) secret: Vec<u8>,
 }
 
-/// What logins ask the rest of the server.
+/// What logins need from the rest of the server.
 pub(crate) trait Gate: Send + Sync {
-    /// The target of a name, in lower case, if this initiator may use it. Asked twice where there is an account: before it is
-    /// known, when only the initiator's name can be judged, and with it.
+    /// The target with this name, in lower case, if this initiator may use it. Called twice if
+    /// there is an account: before authentication, when only the initiator's name can be judged,
+    /// and after it.
     fn target(&self, name: &str, who: &Initiator<'_>) -> Result<Arc<Target>, NoTarget>;
 
-    /// All targets that this initiator may use. `who.account` is as proved, and nobody has been asked to prove anything where
-    /// `guests` says so.
+    /// All targets that this initiator may use. `who.account` is the authenticated account. No
+    /// authentication was requested where `guests` is true.
     fn targets(&self, who: &Initiator<'_>) -> Vec<Arc<Target>>;
 
-    /// Whether initiators that do not prove who they are get to a target; of none: whether they get the list of targets.
+    /// Whether initiators without authentication may use a target; for `None`: whether they get the
+    /// list of targets.
     fn guests(&self, target: Option<&Target>) -> bool;
 
-    /// Who there is.
+    /// The accounts.
     fn accounts(&self) -> Arc<dyn Accounts>;
 
-    /// How we prove who we are. Nothing: we cannot.
+    /// The server's name and secret. `None`: the server cannot authenticate itself.
     fn own_secret(&self) -> Option<OwnSecret>;
 
     /// Limits and logs logins.
     fn login_guard(&self) -> Arc<LoginGuard>;
 
-    /// Where initiators reach the targets that they see from this place of ours.
+    /// The addresses of the targets for initiators that connect to this local address.
     fn portals(&self, local: SocketAddr) -> Vec<SocketAddr> {
         vec![local]
     }
 
-    /// Fills with random bytes, if there are any.
+    /// Fills with random bytes. False if there are none.
     fn random(&self, bytes: &mut [u8]) -> bool {
         getrandom::fill(bytes).is_ok()
     }

@@ -1,7 +1,8 @@
-//! Logins and text negotiation, RFC 7143 sections 6, 12 and 13: machines without a socket or a clock.
+//! Logins and text negotiation, RFC 7143 sections 6, 12 and 13: state machines without a socket or
+//! a clock.
 //!
 //! ```text
-//! Attempt: first request ─► whom it is for, who asks ─► security: nothing, or CHAP ─► operational keys ─► Done
+//! Attempt: first request ─► target, initiator's name ─► security: nothing, or CHAP ─► operational keys ─► Done
 //!              │                     │                          │                            │
 //!              └─────────────────────┴──── a status ◄───────────┴────────────────────────────┘
 //! Texts: Text Requests of full feature phase ─► SendTargets (discovery.rs), the few keys that may be said again

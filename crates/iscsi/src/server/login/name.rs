@@ -1,9 +1,11 @@
 /// Bytes of a name, RFC 7143 4.2.7.1.
 const MAX_NAME: usize = 223;
 
-/// An iSCSI name as it is compared: in lower case, RFC 7143 4.2.7. `None`: it cannot be one.
+/// An iSCSI name in the form for comparison: in lower case, RFC 7143 4.2.7. `None`: the name is
+/// invalid.
 ///
-/// Underlines, which the specification does not have, are let through: virtual machines are named so.
+/// Underscores are accepted, although the specification does not have them: virtual machines have
+/// such names.
 #[must_use]
 pub fn iscsi_name(name: &str) -> Option<String> {
     let name: String = name.chars().flat_map(char::to_lowercase).collect();
@@ -19,7 +21,7 @@ pub fn iscsi_name(name: &str) -> Option<String> {
     (is_right && name.len() <= MAX_NAME).then_some(name)
 }
 
-/// Of ASCII, letters, digits and a few signs; of other characters, those that can be a part of a word.
+/// In ASCII: letters, digits and a few signs. Other characters: those that can be a part of a word.
 fn is_allowed(character: char) -> bool {
     match character.is_ascii() {
         true => character.is_ascii_alphanumeric() || "-.:_".contains(character),

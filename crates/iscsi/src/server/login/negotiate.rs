@@ -1,4 +1,5 @@
-//! The operational keys, RFC 7143 section 13: each is settled by what an initiator offers and what we have.
+//! The operational keys, RFC 7143 section 13: the offer of the initiator and the support of the
+//! server settle each key.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -8,24 +9,24 @@ use super::parameters::{
 };
 use crate::wire::keys;
 
-/// RFC 7144 7.1.1: 2 is what RFC 7144 itself adds.
+/// RFC 7144 7.1.1: 2 stands for RFC 7144 itself.
 const PROTOCOL_LEVEL: u8 = 2;
 
-/// What is answered to an offer.
+/// The answer to an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// This holds now.
+    /// The value that holds from now on.
     Value(Cow<'static, str>),
-    /// Nothing: it was said, not offered.
+    /// No answer: the key is declared, not offered.
     Nothing,
-    /// It cannot be; what held before holds.
+    /// The offer is not acceptable; the previous value holds.
     Reject,
-    /// It says nothing here.
+    /// The key has no meaning here.
     Irrelevant,
 }
 
 impl Answer {
-    /// As it is written, if it is.
+    /// The text of the answer, if there is one.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Value(value) => Some(value),
@@ -36,18 +37,18 @@ impl Answer {
     }
 }
 
-/// For what a key is settled.
+/// The scope of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// The connection, in sessions of both types.
     Connection,
-    /// The session: its first connection settles it.
+    /// The session: the first connection settles it.
     Session,
-    /// A session with commands; in discovery it says nothing.
+    /// A session with commands; the key has no meaning in discovery.
     Commands,
 }
 
-/// The session that is being made, as far as keys are concerned.
+/// The session that is being made, as far as it matters for keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// This is the session's first connection.
@@ -55,7 +56,7 @@ pub(super) struct Place {
     pub(super) discovery: bool,
 }
 
-/// A key that is talked about.
+/// A key of the negotiation.
 pub(super) struct Key {
     name: &'static str,
     scope: Scope,
@@ -66,7 +67,8 @@ const fn key(name: &'static str, scope: Scope, settle: fn(&mut Parameters, &str)
     Key { name, scope, settle }
 }
 
-/// All of them, RFC 7143 section 13 and RFC 7144 7.1. Markers are no more (13.25), and SendTargets is not for logins.
+/// All keys, RFC 7143 section 13 and RFC 7144 7.1. Markers are obsolete (13.25), and SendTargets is
+/// not for logins.
 const KEYS: [Key; 21] = [
     key("DataDigest", Scope::Connection, |p, value| digest(&mut p.data_digest, value)),
     key("DataPDUInOrder", Scope::Commands, |p, value| or(&mut p.pdu_in_order, value, true)),
@@ -96,13 +98,13 @@ const KEYS: [Key; 21] = [
 ];
 
 impl Key {
-    /// The key of a name, if there is one.
+    /// The key with this name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         static TABLE: [Key; KEYS.len()] = KEYS;
         TABLE.iter().find(|key| key.name == name)
     }
 
-    /// Takes what an initiator offers at a login, and says what holds then.
+    /// Takes an initiator's offer during the login, and returns the answer.
     pub(super) fn settle(&self, parameters: &mut Parameters, place: Place, offer: &str) -> Answer {
         match self.scope {
             Scope::Commands if place.discovery => Answer::Irrelevant,
@@ -111,7 +113,7 @@ impl Key {
         }
     }
 
-    /// The same in full feature phase, where little can be said again.
+    /// Like `settle`, for full feature phase, where few keys can be changed.
     pub(super) fn settle_later(&self, parameters: &mut Parameters, offer: &str) -> Answer {
         match self.name {
             "MaxRecvDataSegmentLength" => (self.settle)(parameters, offer),
@@ -120,12 +122,12 @@ impl Key {
     }
 }
 
-/// What must hold between keys when all has been said.
+/// Enforces the rules between keys at the end of the negotiation.
 pub(super) fn finish(parameters: &mut Parameters) {
     parameters.first_burst = parameters.first_burst.min(parameters.max_burst);
 }
 
-/// What is said of the length of bursts counts for what is said of their beginning, whichever comes first.
+/// FirstBurstLength depends on MaxBurstLength, whichever key comes first in the text.
 pub(super) fn order(key: &str) -> u8 {
     u8::from(key != "MaxBurstLength")
 }
@@ -134,7 +136,7 @@ fn number(offer: &str, allowed: &RangeInclusive<u64>) -> Option<u64> {
     keys::number(offer).filter(|number| allowed.contains(number))
 }
 
-/// The result function is Minimum.
+/// Settles a key whose result function is Minimum.
 fn lower<T: TryFrom<u64> + Into<u64> + Copy>(
     field: &mut T,
     offer: &str,
@@ -144,7 +146,7 @@ fn lower<T: TryFrom<u64> + Into<u64> + Copy>(
     settled(field, number(offer, &allowed).map(|offer| offer.min(ours.into())))
 }
 
-/// The result function is Maximum.
+/// Settles a key whose result function is Maximum.
 fn higher<T: TryFrom<u64> + Into<u64> + Copy>(
     field: &mut T,
     offer: &str,
@@ -176,7 +178,7 @@ fn decided(field: &mut bool, result: Option<bool>) -> Answer {
     Answer::Value(keys::yes_or_no(result).into())
 }
 
-/// The first of the list that we have: all that RFC 7143 13.1 has.
+/// The first supported digest of the list: all digests of RFC 7143 13.1 are supported.
 fn digest(field: &mut bool, offer: &str) -> Answer {
     let chosen = keys::list(offer).find(|digest| matches!(*digest, "CRC32C" | keys::NONE));
     let Some(chosen) = chosen else { return Answer::Reject };
@@ -189,7 +191,7 @@ fn first_burst(parameters: &mut Parameters, offer: &str) -> Answer {
     lower(&mut parameters.first_burst, offer, LENGTHS, ours)
 }
 
-/// Each side says its own.
+/// Each side declares its own value.
 fn max_data(parameters: &mut Parameters, said: &str) -> Answer {
     match settled(&mut parameters.their_max_data, number(said, &LENGTHS)) {
         Answer::Value(_) => Answer::Nothing,

@@ -1,37 +1,37 @@
 use std::ops::RangeInclusive;
 
-/// Most data in one PDU that we take.
+/// The most data in one PDU that the server accepts.
 pub(crate) const OUR_MAX_DATA: u32 = 1024 * 1024;
-/// Most data of one sequence of PDUs.
+/// The most data of one sequence of PDUs.
 pub(crate) const MAX_BURST: u32 = (1 << 24) - 1;
-/// Most data that initiators send without being asked.
+/// The most unsolicited data of a command.
 pub(crate) const MAX_FIRST_BURST: u32 = 256 * 1024;
-/// Most requests for data that wait for one command's.
+/// The most outstanding R2Ts of one command.
 pub(crate) const MAX_R2T: u16 = 16;
-/// Most connections of one session.
+/// The most connections of one session.
 pub(crate) const MAX_CONNECTIONS: u16 = 8;
-/// What RFC 7143 13.12 to 13.14 allow for lengths.
+/// The range that RFC 7143 13.12 to 13.14 allow for lengths.
 pub(crate) const LENGTHS: RangeInclusive<u64> = 512..=(1 << 24) - 1;
 
 /// When a task that is aborted together with others counts as ended, RFC 7143 13.23.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskReporting {
-    /// As RFC 3720 has it.
+    /// As in RFC 3720.
     Rfc3720,
 }
 
-/// What both sides have agreed on, RFC 7143 section 13. What has not been talked about has its default.
+/// The negotiated parameters, RFC 7143 section 13. A key that was not negotiated has its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameters {
-    /// HeaderDigest is CRC32C. Of one connection, as are the next three.
+    /// HeaderDigest is CRC32C. Belongs to the connection, like the next three.
     pub(crate) header_digest: bool,
     /// DataDigest is CRC32C.
     pub(crate) data_digest: bool,
-    /// The initiator's MaxRecvDataSegmentLength: most data in a PDU that we send.
+    /// The initiator's MaxRecvDataSegmentLength: the most data in a PDU that the server sends.
     pub(crate) their_max_data: u32,
-    /// Ours, if it has been declared: most data in a PDU that we take.
+    /// The server's, if it was declared: the most data in a PDU that the server accepts.
     pub(crate) our_max_data: u32,
-    /// MaxConnections. Of the session, as is everything below.
+    /// MaxConnections. Belongs to the session, like everything below.
     pub(crate) max_connections: u16,
     /// InitialR2T.
     pub(crate) initial_r2t: bool,

@@ -14,26 +14,26 @@ use crate::server::chap::{Algorithm, Challenge, is_same};
 use crate::wire::keys::{self, Pair};
 use crate::wire::pdu::LoginStatus;
 
-/// The keys of this stage, all of which may be said in it once.
+/// The keys of this stage. Each may be sent once.
 pub(super) const KEYS: [&str; 6] = ["AuthMethod", "CHAP_A", "CHAP_I", "CHAP_C", "CHAP_N", "CHAP_R"];
 
-/// How far an initiator is with proving who it is.
+/// The progress of the authentication.
 pub(super) enum Security {
-    /// Nothing has been said about it.
+    /// Not begun.
     Open,
-    /// It will be CHAP.
+    /// The method is CHAP.
     Chosen,
-    /// The answer is awaited.
+    /// The server waits for the response.
     Challenged(Challenge),
-    /// It has proved to be somebody, or need not.
+    /// The initiator has authenticated itself, or need not.
     Settled(Option<Box<Account>>),
 }
 
-/// What it is told.
+/// What the server answers.
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) pairs: Vec<(&'static str, String)>,
-    /// How much later: it comes from where guesses come from.
+    /// The delay of the answer: the initiator's address has made failed attempts.
     pub(super) after: Duration,
 }
 
@@ -43,33 +43,34 @@ impl Told {
     }
 }
 
-/// Who an initiator says it is, and what came of it: for the log.
+/// The claimed identity of an initiator, and the result: for the log.
 #[derive(Debug, Default)]
 pub(crate) struct Claim {
     pub(crate) user: String,
     pub(crate) method: &'static str,
-    /// Why it is not believed.
+    /// Why the authentication failed.
     pub(crate) reason: Option<&'static str>,
-    /// It was not looked at, as too many logins wait.
+    /// The attempt was not evaluated, because too many logins wait.
     pub(crate) is_unheard: bool,
 }
 
-/// What is asked, and by whom.
+/// The context of the decision.
 pub(super) struct Judge<'a> {
     pub(super) gate: &'a dyn Gate,
     pub(super) peer: Peer,
-    /// Nobody need prove anything.
+    /// The login needs no authentication.
     pub(super) guests: bool,
     pub(super) now: Instant,
 }
 
-/// Refused, and how much later that is said.
+/// A refusal, and the delay of the response.
 pub(super) type Outcome = Result<Told, (LoginStatus, Duration)>;
 
-/// Too many logins wait. Initiators try again after this; after a failed authentication they give up.
+/// Too many logins wait. Initiators retry after this status, but give up after a failed
+/// authentication.
 const TOO_MANY: (LoginStatus, Duration) = (LoginStatus::OUT_OF_RESOURCES, Duration::ZERO);
 
-/// The same whatever was wrong.
+/// The same status for every reason.
 const REFUSED: (LoginStatus, Duration) = (LoginStatus::AUTHENTICATION_FAILURE, Duration::ZERO);
 
 impl Security {
@@ -78,7 +79,7 @@ impl Security {
         matches!(self, Self::Open | Self::Settled(_))
     }
 
-    /// Who it has proved to be.
+    /// The authenticated account.
     pub(super) fn account(&self) -> Option<&Account> {
         match self {
             Self::Settled(account) => account.as_deref(),
@@ -86,11 +87,11 @@ impl Security {
         }
     }
 
-    /// The next of its texts, of which the keys of this stage count.
+    /// Takes the next text. Only the keys of this stage count.
     pub(super) fn step(&mut self, said: &[Pair<'_>], judge: &Judge<'_>, claim: &mut Claim) -> Outcome {
         let said: Vec<_> = said.iter().filter(|pair| KEYS.contains(&pair.key)).collect();
         let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);
-        // A challenge is taken out here: whatever the answer, it does not come back.
+        // The challenge is removed here: it cannot be used again, whatever the response is.
         let (next, told) = match (std::mem::replace(self, Self::Settled(None)), find("AuthMethod")) {
             (Self::Open, Some(methods)) if said.len() == 1 => choose(methods, judge)?,
             (Self::Chosen, None) if said.len() == 1 => challenge(find("CHAP_A").ok_or(REFUSED)?, judge)?,
@@ -114,7 +115,7 @@ impl Security {
     }
 }
 
-/// AuthMethod: the first one that will do.
+/// AuthMethod: the first acceptable method.
 fn choose(methods: &str, judge: &Judge<'_>) -> Result<(Security, Told), (LoginStatus, Duration)> {
     let next = keys::list(methods).find_map(|method| match method {
         "CHAP" => Some(("CHAP", Security::Chosen)),
@@ -138,7 +139,7 @@ fn challenge(algorithms: &str, judge: &Judge<'_>) -> Result<(Security, Told), (L
     Ok((Security::Challenged(challenge), told))
 }
 
-/// What an initiator says of itself, and what it wants to hear of us.
+/// The initiator's response, and its challenge to the server.
 struct Answer<'a> {
     name: &'a str,
     response: Vec<u8>,
@@ -187,8 +188,9 @@ fn reason(name: &str, judge: &Judge<'_>) -> &'static str {
     }
 }
 
-/// Whether a secret is the one by which we prove who we are. All who verify us know that, and one of them could have us answer
-/// our own challenge: RFC 7143 9.2.1 wants another secret for each direction.
+/// Whether a secret is the server's own. All initiators that verify the server know it, and one of
+/// them could make the server answer its own challenge: RFC 7143 9.2.1 wants another secret for
+/// each direction.
 fn is_ours(secret: &[u8], own: &Option<OwnSecret>, judge: &Judge<'_>) -> bool {
     let is_ours = own.as_ref().is_some_and(|own| is_same(secret, &own.secret));
     if is_ours {
@@ -197,7 +199,7 @@ fn is_ours(secret: &[u8], own: &Option<OwnSecret>, judge: &Judge<'_>) -> bool {
     is_ours
 }
 
-/// Answers the initiator's challenge, if it is not ours given back.
+/// Answers the initiator's challenge, unless it is the server's own challenge.
 fn prove(
     ours: &Challenge,
     theirs: &Challenge,

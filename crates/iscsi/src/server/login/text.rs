@@ -21,28 +21,28 @@ use crate::wire::pdu::{Lun, NO_TAG, RejectReason, TextRequest, TextResponse};
 #[derive(Default)]
 pub(crate) struct Texts {
     exchange: Option<Exchange>,
-    /// The last transfer tag that was given out.
+    /// The last transfer tag that the server gave out.
     last_tag: u32,
 }
 
-/// One that is not over.
+/// An exchange that is not finished.
 struct Exchange {
     task_tag: u32,
-    /// What the next request must say.
+    /// The tag that the next request must have.
     transfer_tag: u32,
-    /// What has been asked, if it goes on.
+    /// The request's text so far, if it continues.
     asked: Vec<u8>,
-    /// What is still to be answered.
+    /// The rest of the answer.
     answer: Vec<u8>,
 }
 
-/// Who asks, and from where.
+/// The initiator that asks, and its address.
 pub(crate) struct Asker<'a> {
     pub(crate) gate: &'a dyn Gate,
     pub(crate) peer: Peer,
     /// The initiator's name.
     pub(crate) name: &'a str,
-    /// The account it has proved to be.
+    /// The authenticated account.
     pub(crate) account: Option<&'a str>,
     pub(crate) kind: &'a SessionKind,
 }
@@ -54,8 +54,8 @@ impl Asker<'_> {
 }
 
 impl Texts {
-    /// Answers a request. What has been declared anew holds from the next response on. A request that is rejected ends the
-    /// exchange that it belongs to.
+    /// Answers a request. New declarations hold from the next response on. A rejected request ends
+    /// its exchange.
     pub(crate) fn answer(
         &mut self,
         request: &TextRequest,
@@ -69,7 +69,7 @@ impl Texts {
         let mut exchange = self.exchange(request)?;
         let room = parameters.their_max_data as usize;
         if !exchange.answer.is_empty() {
-            // RFC 7143 6.2: nothing is said in between.
+            // RFC 7143 6.2: the initiator sends no text until the answer is complete.
             return match text.is_empty() && !request.more {
                 true => Ok(self.respond(exchange, request, room)),
                 false => Err(RejectReason::PROTOCOL_ERROR),
@@ -86,7 +86,7 @@ impl Texts {
         Ok(self.respond(exchange, request, room))
     }
 
-    /// The one that a request begins or goes on with. One that begins ends any other.
+    /// The exchange that a request begins or continues. A new exchange ends the earlier one.
     fn exchange(&mut self, request: &TextRequest) -> Result<Exchange, RejectReason> {
         let begun = self.exchange.take();
         let task_tag = request.task_tag;
@@ -98,7 +98,7 @@ impl Texts {
         begun.filter(is_next).ok_or(RejectReason::PROTOCOL_ERROR)
     }
 
-    /// Says as much of the answer as fits.
+    /// Sends as much of the answer as fits.
     fn respond(
         &mut self,
         mut exchange: Exchange,
@@ -119,7 +119,7 @@ impl Texts {
     }
 }
 
-/// How much of a text to send where there is only so much room: whole pairs, if one fits.
+/// How many bytes of a text to send in this room: whole pairs, if one fits.
 fn fitting(text: &[u8], room: usize) -> usize {
     if text.len() <= room {
         return text.len();
@@ -127,12 +127,12 @@ fn fitting(text: &[u8], room: usize) -> usize {
     text[..room].iter().rposition(|byte| *byte == 0).map_or(room, |end| end + 1)
 }
 
-/// What is answered to a text.
+/// The answers to a text.
 fn answers(asked: &[u8], asker: &Asker<'_>, parameters: &mut Parameters) -> Result<Vec<u8>, RejectReason> {
     let said = keys::decode(asked).map_err(|_| RejectReason::PROTOCOL_ERROR)?;
     let mut seen = HashSet::new();
     if !said.iter().all(|pair| seen.insert(pair.key)) {
-        return Err(RejectReason::PROTOCOL_ERROR); // RFC 7143 6.2: nothing is said twice
+        return Err(RejectReason::PROTOCOL_ERROR); // RFC 7143 6.2: a key may be sent once only
     }
     let mut w = Writer::new();
     for pair in said {

@@ -1,11 +1,11 @@
-//! Whatever an initiator says, in whatever order.
+//! Arbitrary requests in arbitrary order.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::wire::pdu::{Lun, NO_TAG, TextRequest};
 
-/// Pairs that are right, that are wrong, and that are none.
+/// Valid pairs, invalid pairs, and texts that are not pairs.
 fn pair() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "InitiatorName=iqn.1993-08.org.debian:01:abc|",
@@ -34,7 +34,7 @@ fn said() -> impl Strategy<Value = String> {
     prop::collection::vec(pair(), 0..6).prop_map(|pairs| pairs.concat())
 }
 
-/// A beginning without which nothing goes on.
+/// The beginning that every login needs.
 fn begun() -> impl Strategy<Value = String> {
     said().prop_map(|said| hello(ADAS) + &said)
 }

@@ -1,15 +1,15 @@
-//! The operational keys, RFC 7143 section 13: what is offered, what is answered.
+//! The operational keys, RFC 7143 section 13: offers and their answers.
 
 use super::*;
 
-/// What is answered to operational keys, and what holds then.
+/// The answer to operational keys, and the parameters after it.
 fn offer(text: &str) -> (String, Parameters) {
     let (told, logged_in) = Client::new().say(OPERATIONAL, Some(FULL), &(hello(OPEN) + text)).logged_in();
     let told = told.strip_prefix("TargetPortalGroupTag=1|").unwrap();
     (told.strip_suffix("MaxRecvDataSegmentLength=1048576|").unwrap().into(), logged_in.parameters)
 }
 
-/// The answer to one.
+/// Checks the answer to one key.
 #[track_caller]
 fn check(offered: &str, answered: &str) {
     let key = offered.split('=').next().unwrap();

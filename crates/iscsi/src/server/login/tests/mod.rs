@@ -1,4 +1,4 @@
-//! Logins as initiators make them. Texts are written with `|` for the zero byte behind each pair.
+//! Logins from the initiator's side. In texts, `|` stands for the zero byte after each pair.
 
 mod anything;
 mod keys;
@@ -20,18 +20,18 @@ pub(super) const SECURITY: Stage = Stage::SECURITY_NEGOTIATION;
 pub(super) const OPERATIONAL: Stage = Stage::OPERATIONAL_NEGOTIATION;
 pub(super) const FULL: Stage = Stage::FULL_FEATURE;
 
-/// What guests may use, ada may use, only somebody with an account may use, and what is for one initiator.
+/// A target for guests, one for ada, one for all accounts, and one for a single initiator.
 pub(super) const OPEN: &str = "iqn.2026-11.test:open";
 pub(super) const ADAS: &str = "iqn.2026-11.test:adas";
 pub(super) const MEMBERS: &str = "iqn.2026-11.test:members";
 pub(super) const PRIVATE: &str = "iqn.2026-11.test:private";
 
-/// What the server is.
+/// The server of the tests.
 pub(super) struct House {
     pub(super) accounts: Arc<Directory>,
     pub(super) own: Option<OwnSecret>,
     pub(super) login_guard: Arc<LoginGuard>,
-    /// What random bytes are, all of them.
+    /// The value of all random bytes.
     pub(super) random: u8,
     pub(super) discovery_is_open: bool,
 }
@@ -44,7 +44,7 @@ impl House {
     }
 }
 
-/// Ada and eve have secrets of CHAP, bob has a password only; grace has a secret and is disabled.
+/// Ada and eve have CHAP secrets. Bob has a password only. Grace has a secret and is disabled.
 static ACCOUNTS: LazyLock<Arc<Directory>> = LazyLock::new(|| {
     let state = tempfile::tempdir().unwrap();
     let own = Identity { uid: 7, gid: 7, groups: Vec::new() };
@@ -104,17 +104,17 @@ pub(super) fn peer() -> Peer {
     Peer { address: at("192.0.2.7:49152"), local: at("192.0.2.1:3260") }
 }
 
-/// An initiator on its way in.
+/// An initiator during its login.
 pub(super) struct Client {
     attempt: Attempt,
     pub(super) header: LoginRequest,
     pub(super) now: Instant,
 }
 
-/// What it is told.
+/// The server's answer.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// With the stage that comes next, if it does.
+    /// With the next stage, if the login goes to it.
     Text(String, Option<Stage>),
     Refused(LoginStatus),
     In(String, Box<LoggedIn>),
@@ -147,7 +147,7 @@ impl Client {
         Self::of(Arc::new(House::new()))
     }
 
-    /// Says a text in a stage, and wants to go to the next one if there is one.
+    /// Sends a text in a stage, and asks for the next stage if it is given.
     pub(super) fn say(&mut self, current: Stage, next: Option<Stage>, text: &str) -> Told {
         let request =
             LoginRequest { transit: next.is_some(), current, next: next.unwrap_or(SECURITY), ..self.header };
@@ -213,7 +213,7 @@ impl Told {
     }
 }
 
-/// What an initiator begins with that asks for this target.
+/// The first text of an initiator that logs in to this target.
 pub(super) fn hello(target: &str) -> String {
     format!("InitiatorName=iqn.1993-08.org.debian:01:abc|TargetName={target}|SessionType=Normal|")
 }

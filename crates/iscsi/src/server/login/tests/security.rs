@@ -4,26 +4,26 @@ use super::*;
 use crate::server::chap::{Algorithm, Challenge};
 use crate::wire::keys::hexadecimal_of;
 
-/// The value of a key in what was told.
+/// The value of a key in the server's text.
 fn value<'a>(told: &'a str, key: &str) -> &'a str {
     told.split('|').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('=')).unwrap()
 }
 
-/// What is answered to a challenge by who knows a secret.
+/// The response to a challenge with this secret.
 fn answer(told: &str, name: &str, secret: &str) -> String {
     let algorithm = Algorithm::of(value(told, "CHAP_A")).unwrap();
     let challenge = Challenge::of(algorithm, value(told, "CHAP_I"), value(told, "CHAP_C")).unwrap();
     format!("CHAP_N={name}|CHAP_R={}|", hexadecimal_of(&challenge.answer(secret.as_bytes())))
 }
 
-/// Up to the challenge.
+/// Goes on until the challenge.
 fn challenged(client: &mut Client, target: &str, algorithms: &str) -> String {
     let told = client.say(SECURITY, Some(OPERATIONAL), &(hello(target) + "AuthMethod=CHAP,None|")).text(None);
     assert_eq!(value(&told, "AuthMethod"), "CHAP");
     client.say(SECURITY, None, &format!("CHAP_A={algorithms}|")).text(None)
 }
 
-/// The whole of it.
+/// A complete login.
 fn log_in(client: &mut Client, target: &str, name: &str, secret: &str) -> Told {
     let told = challenged(client, target, "5");
     let text = answer(&told, name, secret);
@@ -89,9 +89,9 @@ fn a_wrong_secret_and_a_name_that_nobody_can_be_are_answered_alike() {
         ("ada", ""),
         ("Ada", "secret of ada"),
         ("nobody", "secret of ada"),
-        ("nobody", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), // hashed in place of what there is not
+        ("nobody", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), // hashed although there is no secret
         ("grace", "secret of grace"),                   // disabled
-        ("bob", "bob"),                                 // has no secret of CHAP
+        ("bob", "bob"),                                 // has no CHAP secret
     ] {
         assert_eq!(log_in(&mut Client::new(), MEMBERS, name, secret).refused(), (2, 1), "{name} {secret}");
     }
@@ -164,7 +164,7 @@ fn an_answer_is_for_one_challenge() {
     challenged(&mut replaying, ADAS, "5");
     assert_eq!(replaying.say(SECURITY, Some(FULL), &heard).refused(), (2, 1));
 
-    // Nor may one that failed be answered again.
+    // A challenge cannot be answered again after a failure.
     let mut guessing = Client::new();
     let told = challenged(&mut guessing, ADAS, "5");
     guessing.say(SECURITY, Some(FULL), "CHAP_N=ada|CHAP_R=0x00|").refused();
@@ -183,7 +183,7 @@ fn who_asks_is_told_who_we_are() {
     assert_eq!(value(&told, "CHAP_R"), hexadecimal_of(&theirs.answer(b"secret of the studio")));
 }
 
-/// A login with a right answer, and a challenge of the initiator's.
+/// A login with a right response, and a challenge from the initiator.
 fn both_ways(house: House, challenge: &str) -> Told {
     let mut client = Client::of(Arc::new(house));
     let told = challenged(&mut client, ADAS, "5");
@@ -204,7 +204,7 @@ fn one_secret_is_not_for_both_directions() {
     let own = Some(OwnSecret { name: "studio".into(), secret: b"secret of ada".to_vec() });
     let house = || House { own: own.clone(), ..House::new() };
     assert_eq!(both_ways(house(), "CHAP_I=9|CHAP_C=0x0102|").refused(), (2, 1));
-    assert_eq!(both_ways(house(), "").refused(), (2, 1)); // who verifies us could be anybody with it
+    assert_eq!(both_ways(house(), "").refused(), (2, 1)); // a verifier knows this secret
 }
 
 #[test]

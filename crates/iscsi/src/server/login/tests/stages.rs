@@ -53,7 +53,7 @@ fn the_login_of_libiscsi_begins_with_operational_keys() {
 
 #[test]
 fn the_security_stage_may_lead_to_full_feature_phase_where_nothing_has_been_declared() {
-    // As open-iscsi does for discovery with keys at their defaults.
+    // The text that open-iscsi sends for discovery with default keys.
     let text = "InitiatorName=iqn.1993-08.org.debian:01:abc|SessionType=Discovery|AuthMethod=None|";
     let (told, logged_in) = Client::new().say(SECURITY, Some(FULL), text).logged_in();
     assert_eq!(told, "AuthMethod=None|");
@@ -83,7 +83,7 @@ fn what_must_be_said_first_is_missed() {
     let begin = |text: &str| Client::new().say(SECURITY, None, text).refused();
     let name = "InitiatorName=iqn.2026-11.test:i|";
     assert_eq!(begin("SessionType=Discovery|"), (2, 7));
-    assert_eq!(begin(name), (2, 7)); // of a normal session the target
+    assert_eq!(begin(name), (2, 7)); // a normal session needs a target
     assert_eq!(begin("InitiatorName=ada|SessionType=Discovery|"), (2, 0));
     assert_eq!(begin(&format!("{name}SessionType=Backup|")), (2, 9));
     assert_eq!(begin(&format!("{name}TargetName=iqn.2026-11.test:none|")), (2, 3));

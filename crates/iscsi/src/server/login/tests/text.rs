@@ -13,7 +13,7 @@ struct Talk {
     parameters: Parameters,
 }
 
-/// A request that says all at once.
+/// A request whose text is complete.
 fn request() -> TextRequest {
     let (immediate, last, more) = (true, true, false);
     let (task_tag, transfer_tag) = (9, NO_TAG);
@@ -46,7 +46,7 @@ impl Talk {
         })
     }
 
-    /// Asks and gets the whole answer.
+    /// Sends a text and returns the whole answer.
     #[track_caller]
     fn ask(&mut self, text: &str) -> String {
         let (response, text) = self.send(request(), text).unwrap();
@@ -114,9 +114,9 @@ fn while_an_answer_comes_nothing_else_is_said() {
     let (first, _) = talk.send(request(), "SendTargets=All|").unwrap();
     let next = TextRequest { transfer_tag: first.transfer_tag, ..request() };
     assert_eq!(talk.send(next, "X-a=1|"), Err(RejectReason::PROTOCOL_ERROR));
-    assert_eq!(talk.send(next, ""), Err(RejectReason::PROTOCOL_ERROR)); // it is over
+    assert_eq!(talk.send(next, ""), Err(RejectReason::PROTOCOL_ERROR)); // the exchange is over
     talk.send(request(), "SendTargets=All|").unwrap();
-    assert_eq!(talk.ask("X-a=1|"), "X-a=NotUnderstood|"); // who begins anew ends what was
+    assert_eq!(talk.ask("X-a=1|"), "X-a=NotUnderstood|"); // a new exchange ends the earlier one
 }
 
 #[test]
