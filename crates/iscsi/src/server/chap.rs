@@ -1,4 +1,5 @@
-//! CHAP as iSCSI uses it, RFC 7143 12.1 and RFC 1994: who knows a secret hashes a random number with it.
+//! CHAP as iSCSI uses it, RFC 7143 12.1 and RFC 1994: a peer proves that it knows a secret by a
+//! hash of the secret and a random number.
 
 use md5::Md5;
 use sha1::Sha1;
@@ -6,12 +7,12 @@ use sha2::{Digest, Sha256};
 
 use crate::wire::keys;
 
-/// Bytes of a challenge that we answer, RFC 7143 12.1.4.
+/// Bytes of a challenge that the server answers, RFC 7143 12.1.4.
 const MAX_CHALLENGE: usize = 1024;
-/// Bytes of what is hashed in place of a secret that nobody has: as long as secrets mostly are.
+/// Bytes that are hashed when an account has no secret: as many as secrets mostly have.
 const DECOY: usize = 16;
 
-/// What hashes, RFC 7143 12.1 and IANA's "PPP Authentication Algorithms".
+/// The hash algorithm, RFC 7143 12.1 and IANA's "PPP Authentication Algorithms".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Md5,
@@ -20,7 +21,7 @@ pub(crate) enum Algorithm {
 }
 
 impl Algorithm {
-    /// The first one of a list that we have.
+    /// The first algorithm of a list that the server supports.
     pub(crate) fn of(list: &str) -> Option<Self> {
         keys::list(list).find_map(|number| match keys::number(number)? {
             5 => Some(Self::Md5),
@@ -30,7 +31,7 @@ impl Algorithm {
         })
     }
 
-    /// What it is called.
+    /// The number in the key CHAP_A.
     pub(crate) fn number(self) -> &'static str {
         match self {
             Self::Md5 => "5",
@@ -48,7 +49,7 @@ impl Algorithm {
         }
     }
 
-    /// What who knows the secret answers, RFC 1994 4.1.
+    /// The response of a peer that knows the secret, RFC 1994 4.1.
     pub(crate) fn response(self, id: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
         match self {
             Self::Md5 => hash::<Md5>(id, secret, challenge),
@@ -62,7 +63,7 @@ fn hash<H: Digest>(id: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
     H::new().chain_update([id]).chain_update(secret).chain_update(challenge).finalize().to_vec()
 }
 
-/// A challenge. It is for one answer.
+/// A challenge. It is used for one response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Challenge {
     pub(crate) algorithm: Algorithm,
@@ -73,32 +74,33 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// One of our own. Nothing without random bytes.
+    /// A challenge of the server. `None` if there are no random bytes.
     pub(crate) fn new(algorithm: Algorithm, random: &dyn Fn(&mut [u8]) -> bool) -> Option<Self> {
         let (mut id, mut bytes) = ([0], vec![0; algorithm.length()]);
         (random(&mut id) && random(&mut bytes)).then_some(Self { algorithm, id: id[0], bytes })
     }
 
-    /// One of an initiator.
+    /// A challenge of an initiator.
     pub(crate) fn of(algorithm: Algorithm, id: &str, challenge: &str) -> Option<Self> {
         let id = keys::number(id).and_then(|id| u8::try_from(id).ok())?;
         let bytes = keys::binary(challenge).filter(|bytes| bytes.len() <= MAX_CHALLENGE)?;
         Some(Self { algorithm, id, bytes })
     }
 
-    /// Whether this is the answer of who knows the secret. Where nobody has one, it takes as long to say no.
+    /// Whether the response proves knowledge of the secret. If there is no secret, the refusal
+    /// takes equally long.
     pub(crate) fn is_answered_by(&self, secret: Option<&[u8]>, response: &[u8]) -> bool {
         let right = self.algorithm.response(self.id, secret.unwrap_or(&[0; DECOY]), &self.bytes);
         is_same(&right, response) && secret.is_some()
     }
 
-    /// The answer of who knows the secret.
+    /// The response to this challenge with the secret.
     pub(crate) fn answer(&self, secret: &[u8]) -> Vec<u8> {
         self.algorithm.response(self.id, secret, &self.bytes)
     }
 }
 
-/// Compares without telling by its time where they differ.
+/// Compares in a time that does not depend on where the bytes differ.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

@@ -1,4 +1,4 @@
-//! SCSI Command, RFC 7143 11.3: from its arrival to its turn.
+//! SCSI Command, RFC 7143 11.3: from its arrival until it begins.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -59,7 +59,7 @@ pub(super) fn take(
     }
 }
 
-/// What is refused here is refused as a PDU; a command that is refused as such becomes a task that fails.
+/// Errors here reject the PDU. A command that is refused as a command becomes a task that fails.
 fn enter(
     connection: &Arc<Connection>,
     joined: &Joined,
@@ -69,7 +69,7 @@ fn enter(
     let invalid = |_| RejectReason::INVALID_PDU_FIELD;
     let pdu = ScsiCommand::decode(&mut Reader::new(&message.header)).map_err(invalid)?;
     if session.target.is_none() {
-        return Err(RejectReason::COMMAND_NOT_SUPPORTED); // RFC 7143 4.3: of a discovery session
+        return Err(RejectReason::COMMAND_NOT_SUPPORTED); // RFC 7143 4.3: in a discovery session
     }
     if pdu.immediate && session.immediate.fetch_add(1, Ordering::AcqRel) >= MAX_IMMEDIATE {
         session.immediate.fetch_sub(1, Ordering::AcqRel);
@@ -94,7 +94,7 @@ fn enter(
     Ok((task, pdu.attribute, piece))
 }
 
-/// The command, judged as far as it can be without its data.
+/// The command, checked as far as is possible without its data.
 fn task(
     connection: &Connection,
     joined: &Joined,
@@ -124,7 +124,7 @@ fn task(
     )
 }
 
-/// The command descriptor block: 16 bytes of the header, and more where there are more.
+/// The command descriptor block: 16 bytes of the header, and more in the additional header segment.
 fn descriptor_block(message: &Message) -> Result<Bytes, Malformed> {
     let start = message.header.slice(32..48);
     if message.additional.is_empty() {
@@ -155,7 +155,7 @@ fn command(session: &Arc<Session>, pdu: &ScsiCommand, cdb: Bytes, aborted: Arc<A
 
 type Room = (&'static Supported, u64, Sink, usize);
 
-/// Where the data of a command go.
+/// Where the command's data are stored.
 fn room(
     connection: &Connection,
     supported: &'static Supported,
@@ -180,7 +180,7 @@ fn room(
     }
 }
 
-/// Waits for the command's turn among its session's, and begins.
+/// Waits for the command's turn in its session, and begins it.
 async fn begin(
     connection: &Arc<Connection>,
     task: &Arc<Task>,
@@ -201,15 +201,16 @@ async fn begin(
     None
 }
 
-/// A command's place among its session's.
+/// The place of a command in its session's order.
 enum Place {
     /// Its turn has come, or it need not wait for one.
     Here(Option<Turn>),
-    /// It stands in the queue.
+    /// It waits in the queue.
     Queued(Pin<Box<dyn Future<Output = Turn> + Send>>),
 }
 
-/// The place of a command that has just come. It is had at once: answers begin in any order.
+/// The place of a command that has just arrived. It is decided at once, because answers begin in
+/// any order.
 fn place(session: &Session, attribute: Attribute) -> Place {
     if attribute == Attribute::HEAD_OF_QUEUE {
         return Place::Here(None);
@@ -239,14 +240,14 @@ async fn turn(task: &Task, place: Place) -> Option<Turn> {
     }
 }
 
-/// Asks for data of commands that wait until as much may be asked for.
+/// Solicits data of commands that waited for the limit on solicited data.
 pub(super) fn ask_waiting(connection: &Connection) {
     while let Some(task) = connection.solicited.next() {
         ask(connection, &task);
     }
 }
 
-/// Asks for the data that are missing, as far as the limits go.
+/// Solicits the missing data, within the limits.
 pub(super) fn ask(connection: &Connection, task: &Arc<Task>) {
     let Some(joined) = connection.joined.get() else { return };
     loop {
@@ -279,11 +280,11 @@ pub(super) fn ask(connection: &Connection, task: &Arc<Task>) {
     }
 }
 
-/// Writes a piece of what the command brings.
+/// Writes a piece of the command's data.
 pub(super) async fn write(task: &Task, piece: Piece) {
     let written = match &task.unit {
         Some(unit) if !task.is_aborted() => unit.write(piece.offset, piece.data).await,
-        _ => Ok(()), // nobody is told how it went
+        _ => Ok(()), // no response reports the result
     };
     task.state.lock().transfer.written(written);
     if task.is_aborted() {
@@ -291,7 +292,7 @@ pub(super) async fn write(task: &Task, piece: Piece) {
     }
 }
 
-/// Does the command once all it needs is there, and answers.
+/// Executes the command once all its data are there, and answers.
 pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
     let (work, data) = {
         let mut state = task.state.lock();
@@ -320,12 +321,13 @@ async fn outcome(data: Result<Bytes, Refusal>, work: Option<Work>) -> Outcome {
             command.data = data;
             scsi::run(supported, &command).await
         }
-        (_, None) => Err(Sense::illegal(Asc::INVALID_OPERATION_CODE).into()), // refused before: not reached
+        (_, None) => Err(Sense::illegal(Asc::INVALID_OPERATION_CODE).into()), // refused before
     }
 }
 
-/// A long read waits until not too much else is read for this client, until it has taken most of what it has, and until there
-/// is memory for the data: or until it is called off.
+/// A long read waits for three conditions: the client's other reads are below the limit, the client
+/// has received most of the waiting responses, and there is memory for the data. An abort ends the
+/// wait.
 async fn turn_to_read<'a>(
     connection: &'a Connection,
     task: &Task,
@@ -341,7 +343,7 @@ async fn turn_to_read<'a>(
         let bytes = reads.min(MAX_READING_KIB << 10) as usize;
         let reserved = connection.peer.memory.reserve(bytes).await;
         if reserved.is_none() {
-            connection.sender.close(); // nothing became free for it, and no command may stay without a response
+            connection.sender.close(); // no memory; and a command must not stay without a response
         }
         Some((turn, reserved.unwrap_or_default()))
     };

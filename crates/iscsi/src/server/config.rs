@@ -4,14 +4,14 @@ use auth::{Accounts, LoginGuard};
 
 use super::target::Target;
 
-/// What the server is told. Replaced as a whole by a reload.
+/// The settings of the server. A reload replaces the whole value.
 pub struct Config {
-    /// What can be logged in to.
+    /// The targets that initiators can log in to.
     pub targets: Vec<Arc<Target>>,
-    /// Who may log in.
+    /// The accounts of the initiators.
     pub accounts: Arc<dyn Accounts>,
-    /// The name and the secret by which the server proves itself to initiators that ask.
+    /// The name and the secret by which the server authenticates itself to initiators that ask.
     pub own_secret: Option<(String, Vec<u8>)>,
-    /// Limits and logs logins secrets, over all protocols.
+    /// Limits and logs logins with secrets, over all protocols.
     pub login_guard: Arc<LoginGuard>,
 }

@@ -1,6 +1,7 @@
 //! One TCP connection: PDUs in and out, RFC 7143 section 7 and 11.
 //!
-//! What is numbered is taken in its order while the message is taken over from `conn`; what takes time is the answer.
+//! Numbered PDUs are ordered while `conn` hands the message over. Work that takes time happens in
+//! the answer.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -30,9 +31,10 @@ use crate::wire::digest::crc32c_of_two;
 use crate::wire::pdu::{BHS, Head, padding};
 use crate::wire::scsi::Status;
 
-/// How long a client may take to log in.
+/// How long the login of a client may take.
 const LOGIN_WITHIN: Duration = Duration::from_secs(30);
-/// Tags of commands called off lately, whose data may still be on their way: as many as may be called off at once.
+/// Tags of recently aborted commands whose data may still arrive: as many as can be aborted at
+/// once.
 const ABORTED_KEPT: usize = QUEUE_DEPTH as usize + MAX_IMMEDIATE;
 
 /// A connection.
@@ -41,52 +43,52 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     pub(super) local: SocketAddr,
     pub(super) sender: Sender,
-    /// The login under way.
+    /// The login in progress.
     pub(super) attempt: Mutex<Option<Attempt>, rank::IscsiLogin>,
-    /// Since the login is through: the session, and the connection's place in it.
+    /// Set by the login: the session, and the connection's place in it.
     pub(super) joined: OnceLock<Joined>,
     pub(super) tasks: Mutex<Tasks, rank::IscsiTasks>,
     pub(super) solicited: Solicited,
-    /// Turns of long reads, a KiB each.
+    /// Permits for long reads, one for each KiB.
     pub(super) reading: Semaphore,
-    /// When its client was last heard, in seconds of the service's clock.
+    /// The time of the client's last PDU, in seconds of the service's clock.
     heard_s: AtomicU64,
     pub(super) pinged_s: AtomicU64,
-    /// It ends by its initiator's wish.
+    /// The initiator has logged out.
     logged_out: AtomicBool,
 }
 
 /// A connection of a session.
 pub(super) struct Joined {
     pub(super) session: Arc<Session>,
-    /// Its number there.
+    /// Its number in the session (CID).
     pub(super) cid: u16,
-    /// What was agreed on for this connection.
+    /// The parameters of this connection, as negotiated.
     pub(super) parameters: Parameters,
-    /// Most data in a PDU that the initiator takes: it may say so anew.
+    /// The most data in a PDU that the initiator accepts. The initiator may declare it again.
     pub(super) their_max_data: AtomicU32,
     pub(super) texts: Mutex<Texts, rank::IscsiTexts>,
 }
 
 impl Joined {
-    /// A connection that has just come to its session.
+    /// A connection that has just joined its session.
     pub(super) fn new(session: Arc<Session>, cid: u16, parameters: Parameters) -> Self {
         let their_max_data = AtomicU32::new(parameters.their_max_data);
         Self { session, cid, parameters, their_max_data, texts: Mutex::default() }
     }
 
-    /// Most data in a PDU that the initiator takes.
+    /// The most data in a PDU that the initiator accepts.
     pub(super) fn their_max_data(&self) -> u32 {
         self.their_max_data.load(Ordering::Relaxed)
     }
 }
 
-/// Commands under way.
+/// The commands in flight.
 #[derive(Default)]
 pub(super) struct Tasks {
     by_tag: HashMap<u32, Arc<Task>>,
     aborted: VecDeque<u32>,
-    /// The connection is over, or its session: nothing begins any more.
+    /// The connection or its session has ended: no command begins any more.
     ended: bool,
 }
 
@@ -95,20 +97,20 @@ pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, 
     let Ok(local) = stream.local_addr() else { return };
     let local = SocketAddr::new(local.ip().to_canonical(), local.port());
     let connection = Connection::new(service, peer.clone(), local);
-    // A quarter to a half of the processor time of copies, at 1.4 to 3 times the speed, measured with libiscsi, whose reads are
-    // 256 KiB of each PDU.
+    // A quarter to a half of the processor time of copies, at 1.4 to 3 times the speed, measured
+    // with libiscsi, whose reads have PDUs of 256 KiB.
     let limits = Limits {
         acknowledges_at_once: true,
         begins_in_order: true,
         copies_for_local: false,
-        zeros_for_truncated: false, // a disk that has lost blocks has an error, no zeros
+        zeros_for_truncated: false, // a disk that has lost blocks reports an error, not zeros
         ..Limits::default()
     };
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
 }
 
 impl Connection {
-    /// A connection of which nothing is known.
+    /// A connection without a login.
     pub(super) fn new(service: Arc<Service>, peer: Peer, local: SocketAddr) -> Arc<Self> {
         let now = service.now_s();
         let gate: Arc<dyn super::login::Gate> = service.clone();
@@ -129,17 +131,17 @@ impl Connection {
         })
     }
 
-    /// When its client was last heard.
+    /// The time of the client's last PDU.
     pub(super) fn heard_s(&self) -> u64 {
         self.heard_s.load(Ordering::Relaxed)
     }
 
-    /// It ends by its initiator's wish.
+    /// Notes that the initiator has logged out.
     pub(super) fn set_logged_out(&self) {
         self.logged_out.store(true, Ordering::Release);
     }
 
-    /// Whether it does.
+    /// Whether the initiator has logged out.
     pub(super) fn is_logged_out(&self) -> bool {
         self.logged_out.load(Ordering::Acquire)
     }
@@ -148,7 +150,7 @@ impl Connection {
     fn take(self: &Arc<Self>, message: BytesMut, in_flight: InFlight) -> Answer {
         self.heard_s.store(self.service.now_s(), Ordering::Relaxed);
         if self.is_ended() {
-            return full_feature::nothing(); // sent before its initiator knew, or behind a logout
+            return full_feature::nothing(); // sent before its sender knew, or after a logout
         }
         let Some((message, intact)) = self.apart(message.freeze()) else {
             self.sender.close(); // RFC 7143 7.8: after a wrong header digest nothing can be trusted
@@ -161,12 +163,13 @@ impl Connection {
         }
     }
 
-    /// A PDU in its parts, and whether its data are what their digest says; nothing if its headers are not.
+    /// The parts of a PDU, and whether its data match their digest; `None` if the header does not
+    /// match.
     fn apart(&self, mut bytes: Bytes) -> Option<(Message, bool)> {
         let head = Head::decode(&mut Reader::new(&bytes)).ok()?;
         let (header_digest, data_digest) = self.sender.digests();
         if bytes.len() != head.length(header_digest, data_digest) {
-            return None; // it came before the digests counted
+            return None; // it arrived before the digests were in force
         }
         let header = bytes.split_to(BHS);
         let additional = bytes.split_to(head.additional);
@@ -180,22 +183,23 @@ impl Connection {
         Some((Message { head, header, additional, data, kept: Reservation::default() }, intact))
     }
 
-    /// The command of a tag.
+    /// The command with this tag.
     pub(super) fn task(&self, tag: u32) -> Option<Arc<Task>> {
         self.tasks.lock().by_tag.get(&tag).cloned()
     }
 
-    /// Whether a command of this tag was called off a short while ago.
+    /// Whether a command with this tag was aborted recently.
     pub(super) fn was_aborted(&self, tag: u32) -> bool {
         self.tasks.lock().aborted.contains(&tag)
     }
 
-    /// Whether the connection is over, or its session: what comes now is not looked at.
+    /// Whether the connection or its session has ended: further PDUs are ignored.
     pub(super) fn is_ended(&self) -> bool {
         self.tasks.lock().ended
     }
 
-    /// A command begins. False when another one of its tag is under way, or nothing begins any more.
+    /// Registers a command. False if another command with its tag is in flight, or no command may
+    /// begin any more.
     pub(super) fn enter(&self, task: &Arc<Task>) -> bool {
         let mut tasks = self.tasks.lock();
         if tasks.ended || tasks.by_tag.contains_key(&task.tag) {
@@ -205,11 +209,11 @@ impl Connection {
         true
     }
 
-    /// A command is over, but for its response. False when it has been called off, and is not answered.
+    /// Removes a command whose response is next. False if it was aborted and gets no response.
     pub(super) fn leave(&self, task: &Task) -> bool {
         {
             let mut tasks = self.tasks.lock();
-            // After it was called off another one may have its tag.
+            // After an abort, another command may have the tag.
             if !tasks.by_tag.get(&task.tag).is_some_and(|other| std::ptr::eq(&raw const **other, task)) {
                 return false;
             }
@@ -220,7 +224,7 @@ impl Connection {
         true
     }
 
-    /// Charges data that a command keeps. When there is no memory for them the connection ends.
+    /// Charges the memory of a command's data. If there is no memory, the connection ends.
     pub(super) fn keep(&self, state: &mut State, bytes: usize) {
         match self.peer.memory.try_keep(bytes) {
             Some(kept) => state.kept.join(kept),
@@ -231,7 +235,7 @@ impl Connection {
         }
     }
 
-    /// Calls off the commands that are meant, and gives them back.
+    /// Aborts the selected commands and returns them.
     pub(super) fn abort(&self, is_meant: impl Fn(&Task) -> bool) -> Vec<Arc<Task>> {
         let aborted: Vec<Arc<Task>> = {
             let mut tasks = self.tasks.lock();
@@ -252,18 +256,18 @@ impl Connection {
         aborted
     }
 
-    /// Whether there is a command that is meant.
+    /// Whether a selected command exists.
     pub(super) fn has(&self, is_meant: impl Fn(&Task) -> bool) -> bool {
         self.tasks.lock().by_tag.values().any(|task| is_meant(task))
     }
 
-    /// Calls off all of them. None begins any more.
+    /// Aborts all commands. No command begins any more.
     pub(super) fn end_tasks(&self) {
         self.tasks.lock().ended = true;
         self.abort(|_| true);
     }
 
-    /// Gives back what a command counted for.
+    /// Releases the limits that a command counted for.
     fn released(&self, task: &Task) {
         if let Some(joined) = self.joined.get() {
             if task.numbered {
@@ -282,7 +286,7 @@ impl Connection {
     }
 }
 
-/// The connection as `conn` sees it.
+/// The connection's interface to `conn`.
 pub(super) struct Served(pub(super) Arc<Connection>);
 
 impl Protocol for Served {

@@ -41,7 +41,7 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message, in_flight: I
     })
 }
 
-/// What of it is to be written now.
+/// The part of the data that is to be written now.
 fn accept(
     connection: &Connection,
     task: &Task,
@@ -65,13 +65,15 @@ fn accept(
     Ok(None)
 }
 
-/// Data that are not what their digest says: the command fails once the sequence has come, RFC 7143 7.8.
+/// Handles data that do not match their digest: the command fails once the sequence has arrived,
+/// RFC 7143 7.8.
 pub(super) fn damaged(connection: &Arc<Connection>, message: &Message) -> Answer {
     let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return nothing() };
     let Some(task) = connection.task(pdu.task_tag) else { return nothing() };
     let why = Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR);
     task.state.lock().transfer.fail(Refusal::Check(why));
-    // They count as come: the header, which says where the sequence ends, is right. Nothing of a failed command is written.
+    // The data count as received: the header, which says where the sequence ends, is right. No data
+    // of a failed command are written.
     let _ = accept(connection, &task, &pdu, message);
     let connection = connection.clone();
     Box::pin(async move {

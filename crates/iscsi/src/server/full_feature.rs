@@ -1,4 +1,4 @@
-//! Requests of full feature phase: in their order, each to who answers it.
+//! Requests of full feature phase: puts them in order and dispatches each one.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn take(
     match message.head.opcode {
         Opcode::DATA_OUT => data_out::take(connection, &message, in_flight),
         Opcode::SNACK => reject(connection, joined, &message, RejectReason::SNACK_REJECT),
-        Opcode::NOP_OUT if tag(&message) == NO_TAG => nothing(), // the answer to a ping of ours
+        Opcode::NOP_OUT if tag(&message) == NO_TAG => nothing(), // answers a ping of the server
         Opcode::NOP_OUT
         | Opcode::SCSI_COMMAND
         | Opcode::TASK_REQUEST
@@ -40,7 +40,7 @@ pub(super) fn take(
     }
 }
 
-/// A request whose data are not what their digest says, RFC 7143 7.8.
+/// Handles a request whose data do not match their digest, RFC 7143 7.8.
 pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &Message) -> Answer {
     let rejected = reject(connection, joined, message, RejectReason::DATA_DIGEST_ERROR);
     match message.head.opcode {
@@ -52,7 +52,7 @@ pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &M
 /// A request that has a place in the order of the session.
 fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message, in_flight: InFlight) -> Answer {
     let session = &joined.session;
-    // Commands begin in their order, whichever connections they come over.
+    // Commands begin in their order, also if they arrive over different connections.
     let _one_at_a_time = session.beginning.lock();
     if message.head.immediate {
         let answer = begin(connection, joined, message, in_flight);
@@ -65,11 +65,11 @@ fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message, in_
     answer
 }
 
-/// The request if it is the next one. If it is not it is kept, which is not for any amount of data.
+/// Returns the request if it is the next one. Other requests are kept, up to a limit of data.
 fn admitted(connection: &Arc<Connection>, session: &Session, message: Message) -> Option<Message> {
     let mut window = session.window.lock();
     if connection.is_ended() {
-        return None; // what it has sent has been called off
+        return None; // what its connection has sent is aborted
     }
     let number = cmd_sn(&message);
     let early: usize = window.early().map(|(_, early)| early.data.len()).sum();
@@ -91,7 +91,7 @@ fn admitted(connection: &Arc<Connection>, session: &Session, message: Message) -
     }
 }
 
-/// Requests that have come early and whose turn it is now.
+/// Begins early requests whose turn has come.
 fn begin_early(session: &Session) {
     loop {
         let Some((connection, message)) = session.window.lock().next() else { return };
@@ -125,7 +125,7 @@ fn begin(connection: &Arc<Connection>, joined: &Joined, message: Message, in_fli
     nothing()
 }
 
-/// Says that a PDU is not taken, RFC 7143 11.17.
+/// Rejects a PDU, RFC 7143 11.17.
 pub(super) fn reject(
     connection: &Arc<Connection>,
     joined: &Joined,
@@ -153,7 +153,7 @@ fn number_at(message: &Message, at: usize) -> u32 {
     message.header.get(at..at + 4).map_or(0, |bytes| Reader::new(bytes).u32_be().unwrap_or(0))
 }
 
-/// The unit that a request is for, if it is a SCSI command.
+/// The unit of a SCSI command; `None` for other requests.
 pub(super) fn command_for(message: &Message) -> Option<Lun> {
     let lun = message.header.get(8..16).and_then(|lun| lun.try_into().ok()).map(Lun);
     lun.filter(|_| message.head.opcode == Opcode::SCSI_COMMAND)

@@ -1,4 +1,4 @@
-//! PDUs of a connection that nobody has logged in over yet, RFC 7143 section 6.
+//! PDUs of a connection before its login is complete, RFC 7143 section 6.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Opcode};
 
 const PROTOCOL: &str = "iscsi";
 
-/// One request. Anything but a login ends the connection (RFC 7143 6.3).
+/// Takes one request. Any PDU but a login request ends the connection (RFC 7143 6.3).
 pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
     let request = LoginRequest::decode(&mut Reader::new(&message.header));
     let (Opcode::LOGIN_REQUEST, Ok(request)) = (message.head.opcode, request) else {
@@ -26,7 +26,7 @@ pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
         connection.sender.close();
         return nothing();
     };
-    // Taken out until it is answered: nobody goes on before that.
+    // Removed until the request is answered: no other request continues the login meanwhile.
     let Some(mut attempt) = connection.attempt.lock().take() else { return nothing() };
     let reply = attempt.next(&request, &message.data, Instant::now());
     let connection = connection.clone();
@@ -51,7 +51,7 @@ fn step(connection: &Arc<Connection>, request: &LoginRequest, step: Step) {
     }
 }
 
-/// The session begins, or has one connection more.
+/// Begins the session, or adds the connection to it.
 fn done(
     connection: &Arc<Connection>,
     request: &LoginRequest,
@@ -69,18 +69,18 @@ fn done(
     *connection.attempt.lock() = None;
     log(connection, &session, user.as_deref(), (&to, is_new));
     let tsih = session.tsih;
-    // Who asks for the names of targets only needs no more memory than before.
+    // A discovery session needs no more memory than before.
     connection.peer.memory.logged_in(session.target.is_some());
-    let _ = connection.joined.set(Joined::new(session.clone(), cid, parameters)); // once: the attempt is over
+    let _ = connection.joined.set(Joined::new(session.clone(), cid, parameters)); // set only here
     say(connection, request, LoginResponse { tsih, ..response }, text);
     connection.sender.set_digests(digests.0, digests.1);
-    session.seen(); // it hears of its units from now on
+    session.seen(); // from now on, it receives events of its units
     if connection.is_ended() {
-        connection.service.lost(&session, connection); // its client did not wait: nobody else would end the session
+        connection.service.lost(&session, connection); // the client has gone meanwhile
     }
 }
 
-/// Writes the login; the session's end is written when it ends.
+/// Logs the login; the session's end is logged when it ends.
 fn log(connection: &Connection, session: &Session, user: Option<&str>, (to, is_new): (&str, bool)) {
     let guard = connection.service.login_guard();
     let method = if user.is_some() { "CHAP" } else { "guest" };
@@ -94,7 +94,7 @@ fn log(connection: &Connection, session: &Session, user: Option<&str>, (to, is_n
     }
 }
 
-/// To what, and from which initiator. It is only what it says.
+/// The target and the initiator. The initiator's name is a claim without proof.
 fn described(logged_in: &LoggedIn) -> String {
     let initiator = &logged_in.initiator.name;
     match &logged_in.kind {

@@ -11,10 +11,10 @@ use crate::wire::pdu::{
     AsyncEvent, AsyncMessage, LogoutReason, LogoutRequest, LogoutResponse, LogoutResult, Lun,
 };
 
-/// How long initiators that are asked to log out have for it, in seconds.
+/// How many seconds initiators have for a requested logout.
 pub(super) const LOGOUT_WITHIN_S: u16 = 3;
 
-/// Closes the session, or one of its connections, and says so.
+/// Closes the session or one of its connections, and responds.
 pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Message) {
     let Ok(request) = LogoutRequest::decode(&mut Reader::new(&message.header)) else { return };
     let session = &joined.session;
@@ -22,7 +22,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
         LogoutReason::CLOSE_SESSION => LogoutResult::CLOSED,
         LogoutReason::CLOSE_CONNECTION if session.connection(request.cid).is_some() => LogoutResult::CLOSED,
         LogoutReason::CLOSE_CONNECTION => LogoutResult::CID_NOT_FOUND,
-        // RFC 7143 11.15.1: which needs error recovery level 2.
+        // RFC 7143 11.15.1: this needs error recovery level 2.
         _ => LogoutResult::RECOVERY_NOT_SUPPORTED,
     };
     if result == LogoutResult::CLOSED {
@@ -37,7 +37,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
         }
     }
     let mut w = header();
-    let (time2wait_s, time2retain_s) = (session.parameters.time2wait_s, 0); // nothing is retained
+    let (time2wait_s, time2retain_s) = (session.parameters.time2wait_s, 0); // no task is retained
     LogoutResponse { result, task_tag: request.task_tag, time2wait_s, time2retain_s }.encode(&mut w);
     let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data: None };
     connection.sender.queue(pdu, || session.numbers());
@@ -52,7 +52,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
     }
 }
 
-/// Asks the initiator to log out, as the server goes down (RFC 7143 11.9, event 1).
+/// Asks the initiator to log out, because the server shuts down (RFC 7143 11.9, event 1).
 pub(super) fn ask_for(connection: &Connection, joined: &Joined) {
     let parameters = [0, 0, LOGOUT_WITHIN_S];
     tell(
@@ -62,7 +62,7 @@ pub(super) fn ask_for(connection: &Connection, joined: &Joined) {
     );
 }
 
-/// Says that the target ends the session (event 3).
+/// Tells the initiator that the target ends the session (event 3).
 pub(super) fn say_dropped(connection: &Connection, joined: &Joined) {
     let parameters = [0, joined.session.parameters.time2wait_s, 0];
     tell(

@@ -1,15 +1,15 @@
-//! The target's side.
+//! The target.
 //!
 //! ```text
-//! conn ─► connection.rs ─► login_phase.rs ─► login/           who is there, and what both sides agree on
+//! conn ─► connection.rs ─► login_phase.rs ─► login/           authentication and negotiation
 //!         PDUs, digests └► full_feature.rs ─► command.rs ─► scsi/dispatch.rs ─► the commands' files ─► vfs
 //!                          in their order  ├► data_out.rs     transfer.rs: what the initiator sends, and is asked for
 //!                                          ├► task_management.rs, nop.rs, text.rs, logout.rs
 //!                                          └► respond.rs ─► sender.rs ─► conn
 //! ```
 //!
-//! What connections share is in [`Service`]: the sessions, the targets. A session has its initiator's place in the order of
-//! commands; logical units know the sessions that see them.
+//! [`Service`] has what connections share: the sessions and the targets. A session has the order of
+//! its initiator's commands. Logical units know the sessions that use them.
 
 mod chap;
 mod command;

@@ -1,4 +1,4 @@
-//! NOP-Out and NOP-In, RFC 7143 11.18 and 11.19: is anybody there?
+//! NOP-Out and NOP-In, RFC 7143 11.18 and 11.19: checks whether the peer answers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::connection::{Connection, Joined};
 use super::sender::{Pdu, StatSn, header};
 use crate::wire::pdu::{Lun, NO_TAG, NopIn, NopOut};
 
-/// Answers with what was sent, as far as the initiator takes it.
+/// Returns the initiator's data, up to the length that it accepts.
 pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, request: Bytes, data: &Bytes) {
     let Ok(request) = NopOut::decode(&mut Reader::new(&request)) else { return };
     let length = data.len().min(joined.their_max_data() as usize);
@@ -21,7 +21,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, request: Byt
     connection.sender.queue(pdu, || joined.session.numbers());
 }
 
-/// Asks whether the initiator is there.
+/// Asks the initiator for an answer.
 pub(super) fn ping(connection: &Connection, joined: &Joined) {
     let mut w = header();
     NopIn { lun: Lun::of(0), task_tag: NO_TAG, transfer_tag: 1 }.encode(0, &mut w);

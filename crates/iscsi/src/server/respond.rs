@@ -11,7 +11,7 @@ use super::task::Task;
 use crate::wire::pdu::{DataIn, Residual, ScsiResponse};
 use crate::wire::scsi::{Sense, Status};
 
-/// Answers a command, unless it has been called off.
+/// Answers a command, unless it was aborted.
 pub(super) fn respond(connection: &Connection, task: &Task, outcome: Outcome) {
     let Some(joined) = connection.joined.get() else { return };
     if !connection.leave(task) {
@@ -26,7 +26,7 @@ pub(super) fn respond(connection: &Connection, task: &Task, outcome: Outcome) {
     }
 }
 
-/// What the initiator expected and a command that is refused does not give it.
+/// The residual of a refused command: all data that the initiator expected.
 fn refused(task: &Task) -> Residual {
     if task.reads { Residual::of(u64::from(task.expects), 0) } else { written(task) }
 }
@@ -84,7 +84,7 @@ fn data_in(
     }
 }
 
-/// A part of the data; all of them without a copy.
+/// A part of the data; the whole is not copied.
 fn part(whole: &mut Option<Payload>, offset: usize, length: usize) -> Option<Payload> {
     match whole.as_mut()? {
         Payload::File { fd, offset: start, .. } => {
@@ -112,7 +112,7 @@ fn status(
     connection.sender.queue(pdu, || joined.session.numbers());
 }
 
-/// Sense data with their length in front, in the format that the initiator has chosen.
+/// Sense data after their length, in the format that the initiator has chosen.
 fn encoded(task: &Task, sense: &Sense) -> Vec<u8> {
     let mut w = Writer::new();
     w.u16_be(0);

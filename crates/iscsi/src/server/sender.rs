@@ -1,4 +1,4 @@
-//! PDUs on their way to an initiator: numbered, with digests, in the order of their numbers.
+//! The PDUs for an initiator: with sequence numbers and digests, in the order of the numbers.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ use vfs::Payload;
 use crate::wire::digest::{crc32c, crc32c_of_two};
 use crate::wire::pdu::{BHS, Numbers, padding};
 
-/// Which status number a PDU carries.
+/// The status number of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatSn {
-    /// One of its own: it is a response.
+    /// Its own number: it is a response.
     Own,
-    /// That of the next response.
+    /// The number of the next response.
     Next,
-    /// None.
+    /// No number.
     None,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Pdu {
     pub(super) data: Option<Payload>,
 }
 
-/// The way to one connection's initiator.
+/// The sending side of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Sender {
     to_client: OnceLock<ToClient>,
@@ -47,25 +47,26 @@ impl Sender {
         let _ = self.to_client.set(to_client); // a connection begins once
     }
 
-    /// What was agreed on counts from the next PDU on.
+    /// Uses the negotiated digests from the next PDU on.
     pub(super) fn set_digests(&self, header: bool, data: bool) {
         self.header_digest.store(header, Ordering::Release);
         self.data_digest.store(data, Ordering::Release);
     }
 
-    /// Bytes of the digests behind headers and data.
+    /// Bytes of the digests after headers and data.
     pub(super) fn digests(&self) -> (usize, usize) {
         let length = |on: &AtomicBool| if on.load(Ordering::Acquire) { 4 } else { 0 };
         (length(&self.header_digest), length(&self.data_digest))
     }
 
-    /// Sends a PDU with what else is being answered. `window` says ExpCmdSN and MaxCmdSN. False when the connection is over,
-    /// or a file cannot be read any more as far as a moment ago: the connection then ends.
+    /// Queues a PDU behind the other pending answers. `window` returns ExpCmdSN and MaxCmdSN. False
+    /// when the connection is over, or when a file has become shorter since its read: the
+    /// connection then ends.
     pub(super) fn queue(&self, pdu: Pdu, window: impl FnOnce() -> (u32, u32)) -> bool {
         self.put(pdu, window, ToClient::queue)
     }
 
-    /// Sends it now.
+    /// Sends a PDU now.
     pub(super) fn send(&self, pdu: Pdu, window: impl FnOnce() -> (u32, u32)) -> bool {
         self.put(pdu, window, ToClient::send)
     }
@@ -81,7 +82,7 @@ impl Sender {
             to_client.close();
             return false;
         };
-        // Held until the PDU is in the queue, so that numbers leave in their order.
+        // Held until the PDU is in the queue, so that numbers are sent in their order.
         let mut stat_sn = self.stat_sn.lock();
         let (exp_cmd_sn, max_cmd_sn) = window();
         let numbers = Numbers { stat_sn: *stat_sn, exp_cmd_sn, max_cmd_sn };
@@ -97,7 +98,7 @@ impl Sender {
         put(to_client, Reply { head, body, tail, ..Reply::default() })
     }
 
-    /// The data segment with what it is filled up with, and its digest.
+    /// The data segment with its padding and its digest.
     fn body(&self, data: Option<Payload>) -> vfs::Result<(Option<Payload>, usize)> {
         let Some(data) = data.filter(|data| !data.is_empty()) else { return Ok((None, 0)) };
         let padding = padding(data.len());
@@ -118,14 +119,14 @@ impl Sender {
         Ok((Some(Payload::Bytes(bytes)), 0))
     }
 
-    /// Waits until the client has taken what waits for it, but for so many bytes.
+    /// Waits until at most this many bytes wait for the client.
     pub(super) async fn room(&self, limit: usize) {
         if let Some(to_client) = self.to_client.get() {
             to_client.room(limit).await;
         }
     }
 
-    /// Charges what has been queued to the client, before what was reserved for it is given back.
+    /// Charges the queued bytes to the client, before their reservation is released.
     pub(super) fn charge(&self) {
         if let Some(to_client) = self.to_client.get() {
             to_client.charge();
@@ -139,14 +140,14 @@ impl Sender {
         }
     }
 
-    /// Ends it once everything has left.
+    /// Ends the connection once everything is sent.
     pub(super) fn finish(&self) {
         if let Some(to_client) = self.to_client.get() {
             to_client.finish();
         }
     }
 
-    /// Lets what is in the queue leave, outside of an answer.
+    /// Sends what is in the queue, outside of an answer.
     pub(super) fn flush(&self) {
         if let Some(to_client) = self.to_client.get() {
             to_client.flush();

@@ -1,4 +1,4 @@
-//! What all connections share: the targets, the sessions.
+//! The state that all connections share: the targets and the sessions.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -20,9 +20,9 @@ use super::target::Target;
 use super::{logout, nop};
 use crate::wire::pdu::LoginStatus;
 
-/// Seconds of silence after which a client is asked whether it is there.
+/// Seconds of silence after which the server pings a client.
 const PING_AFTER_S: u64 = 30;
-/// Seconds that it has for the answer.
+/// Seconds within which the client must answer.
 const PING_WITHIN_S: u64 = 30;
 
 /// The server.
@@ -38,20 +38,20 @@ struct Sessions {
     last: u16,
 }
 
-/// A session, for who looks.
+/// A session, for the administrator's list.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
     /// The initiator's name.
     pub initiator: String,
-    /// What people call the initiator, if it says so.
+    /// The initiator's displayed name, if it has sent one.
     pub alias: Option<String>,
-    /// The target's name; nothing of discovery sessions.
+    /// The target's name; `None` for discovery sessions.
     pub target: Option<String>,
-    /// The account it has proved to be.
+    /// The authenticated account.
     pub user: Option<String>,
-    /// Its connections.
+    /// The addresses of its connections.
     pub peers: Vec<SocketAddr>,
-    /// Since when.
+    /// The time of its login.
     pub since: SystemTime,
 }
 
@@ -64,21 +64,22 @@ impl Service {
         Arc::new(Self { config, sessions, started: Instant::now() })
     }
 
-    /// Takes other settings over. Sessions of targets that are there no more end.
+    /// Replaces the settings. Sessions of removed targets end.
     pub fn set_config(&self, config: Config) {
         let config = Arc::new(config);
         config.targets.iter().for_each(|target| target.join(&config));
         let before = std::mem::replace(&mut *self.config.write(), config.clone());
         for session in self.all() {
             if self.may_stay(&session, &before, &config) {
-                session.seen(); // tells its initiator of other units
+                session.seen(); // tells its initiator of changed units
             } else {
                 self.drop_session(&session);
             }
         }
     }
 
-    /// Whether a session may go on under new settings: its account has the same secret, and it may log in to its target.
+    /// Whether a session may continue under new settings: its account has the same secret, and may
+    /// use the target.
     fn may_stay(&self, session: &Session, before: &Config, now: &Config) -> bool {
         let account = session.user.as_deref();
         let secret = |config: &Config, name: &str| {
@@ -96,7 +97,7 @@ impl Service {
         is_there && (account.is_some() || target.policy().guests) && self.may_log_in(target, &who)
     }
 
-    /// Ends sessions by the administrator's wish. Answers how many.
+    /// Ends sessions for the administrator. Answers how many.
     pub fn disconnect(&self, which: impl Fn(&SessionInfo) -> bool) -> usize {
         let mut meant = self.all();
         meant.retain(|session| which(&info(session)));
@@ -104,12 +105,12 @@ impl Service {
         meant.len()
     }
 
-    /// Who has a session.
+    /// All sessions.
     pub fn sessions(&self) -> Vec<SessionInfo> {
         self.all().iter().map(|session| info(session)).collect()
     }
 
-    /// Looks after clients that have not been heard for long, and after the space of thin units. Called every few seconds.
+    /// Pings silent clients, and checks the space of thin units. Called every few seconds.
     pub fn tend(&self) {
         let config = self.config.read().clone();
         config.targets.iter().flat_map(|target| target.luns()).for_each(|lun| lun.unit.look_at_space());
@@ -127,7 +128,7 @@ impl Service {
         }
     }
 
-    /// Asks every initiator to log out, as the server goes down.
+    /// Asks every initiator to log out, because the server shuts down.
     pub fn stop(&self) {
         for connection in self.connections() {
             if let Some(joined) = connection.joined.get() {
@@ -150,8 +151,8 @@ impl Service {
         self.all().into_iter().flat_map(|session| session.connections()).collect()
     }
 
-    /// A login is through: begins its session, in place of the one that the same initiator port had (RFC 7143 6.3.5), or
-    /// puts the connection into the session that it names (6.3.4).
+    /// Completes a login: begins its session, which replaces the session of the same initiator port
+    /// (RFC 7143 6.3.5), or adds the connection to the session that it names (6.3.4).
     pub(super) fn attach(
         &self,
         connection: &Arc<Connection>,
@@ -182,7 +183,8 @@ impl Service {
             let sessions = self.sessions.lock();
             let Some(before) = sessions.by_tsih.values().find(is_same).cloned() else { break sessions };
             drop(sessions);
-            // Its name is only what an initiator says: somebody else does not end the session of an account.
+            // An initiator's name is a claim without proof: another client must not end the session
+            // of an account.
             if before.user.is_some() && before.user != logged_in.account {
                 return Err(LoginStatus::AUTHORIZATION_FAILURE);
             }
@@ -223,8 +225,9 @@ impl Service {
         Ok(session)
     }
 
-    /// A connection is over. Its session is, too, unless it was logged out and there are others: at error recovery level 0
-    /// nothing is retained, and what was lost with it is not sent again (RFC 7143 7.1.4).
+    /// A connection is over. Its session is over, too, unless the connection was logged out and
+    /// others exist: at error recovery level 0 nothing is retained, and lost PDUs are not sent
+    /// again (RFC 7143 7.1.4).
     pub(super) fn lost(&self, session: &Arc<Session>, connection: &Arc<Connection>) {
         if session.part(connection) {
             self.end(session);
@@ -243,7 +246,7 @@ impl Service {
         session.end();
     }
 
-    /// The same by the server's wish: its initiator is told.
+    /// Ends a session for a reason of the server: its initiator is told.
     fn drop_session(&self, session: &Arc<Session>) {
         for connection in session.connections() {
             if let Some(joined) = connection.joined.get() {
@@ -285,7 +288,7 @@ fn info(session: &Session) -> SessionInfo {
 }
 
 impl Sessions {
-    /// A number that no session has: there are fewer sessions than numbers.
+    /// A number that no session has. There are fewer sessions than numbers.
     fn free(&mut self) -> u16 {
         loop {
             self.last = self.last.wrapping_add(1);

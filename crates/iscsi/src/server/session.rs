@@ -19,7 +19,7 @@ use super::window::Window;
 use crate::wire::pdu::Head;
 use crate::wire::scsi::Asc;
 
-/// A request that has come, taken apart.
+/// A received request, decoded into its parts.
 pub(super) struct Message {
     pub(super) head: Head,
     /// The 48 bytes.
@@ -31,7 +31,8 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// In memory of its own, for one that is kept: it would keep all that was received with it.
+    /// Copies the bytes, for a message that is kept: it would keep all bytes that were received
+    /// with it.
     pub(super) fn apart(self) -> Self {
         let [header, additional, data] =
             [self.header, self.additional, self.data].map(|bytes| Bytes::copy_from_slice(&bytes));
@@ -39,42 +40,42 @@ impl Message {
     }
 }
 
-/// A request that has come before others, and over which connection.
+/// A request that arrived before its turn, and its connection.
 pub(super) type Early = (Arc<Connection>, Message);
 
 /// A session.
 pub(super) struct Session {
-    /// The target's number of it.
+    /// The target's number of the session.
     pub(super) tsih: u16,
     pub(super) nexus: Arc<Nexus>,
-    /// `None` of a discovery session.
+    /// `None` for discovery sessions.
     pub(super) target: Option<Arc<Target>>,
-    /// Who has proved to be there.
+    /// The authenticated account.
     pub(super) user: Option<String>,
-    /// What people call the initiator.
+    /// The initiator's displayed name.
     pub(super) alias: Option<String>,
-    /// What was agreed on.
+    /// The negotiated parameters.
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
     pub(super) window: Mutex<Window<Early>, rank::IscsiWindow>,
-    /// Taken by whoever begins commands, for as long as they begin.
+    /// Held by a thread while it begins commands.
     pub(super) beginning: Mutex<(), rank::IscsiBeginning>,
-    /// Ordered commands wait for those before them, and those after them wait for them. The control mode page says that a
-    /// session's commands are a task set of their own (TST).
+    /// Ordered commands wait for the commands before them, and the commands after them wait for
+    /// them. The control mode page says that each session's commands are a separate task set (TST).
     pub(super) order: Arc<tokio::sync::RwLock<()>>,
-    /// Commands outside of the numbering that are under way.
+    /// Immediate commands in flight.
     pub(super) immediate: AtomicUsize,
     connections: Mutex<Vec<(u16, Arc<Connection>)>, rank::IscsiConnections>,
-    /// The units that the initiator sees, and of which state of the target.
+    /// The units that the initiator sees, and the target's generation that they belong to.
     seen: RwLock<(Option<u64>, Arc<[Seen]>), rank::IscsiSeenUnits>,
     me: Weak<Self>,
     ended: AtomicBool,
-    /// Writes its end into the log.
+    /// Logs the session's end.
     record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
 }
 
 impl Session {
-    /// A session without connections. `first`: the number of its first command.
+    /// A session without connections. `first` is the number of its first command.
     pub(super) fn new(
         tsih: u16,
         nexus: Nexus,
@@ -103,7 +104,7 @@ impl Session {
         })
     }
 
-    /// What was agreed on about bursts.
+    /// The negotiated parameters of bursts.
     pub(super) fn bursts(&self) -> Bursts {
         let agreed = &self.parameters;
         Bursts {
@@ -120,7 +121,7 @@ impl Session {
         self.window.lock().numbers()
     }
 
-    /// The units that the initiator sees now. It begins to hear of those that are new to it.
+    /// The units that the initiator sees now. It begins to receive the events of new units.
     pub(super) fn seen(&self) -> Arc<[Seen]> {
         let Some(target) = &self.target else { return [].into() };
         let generation = target.generation();
@@ -148,7 +149,8 @@ impl Session {
         now
     }
 
-    /// Another connection. The one that had its number ends, and so does one too many (`None`).
+    /// Adds a connection. An existing connection with its number ends. `None`: too many
+    /// connections.
     pub(super) fn join(&self, cid: u16, connection: &Arc<Connection>) -> Option<()> {
         let mut connections = self.connections.lock();
         if self.ended.load(Ordering::Acquire) {
@@ -169,7 +171,7 @@ impl Session {
         Some(())
     }
 
-    /// A connection is over. True when it was the last one.
+    /// Removes a connection. True if it was the last one.
     pub(super) fn part(&self, connection: &Arc<Connection>) -> bool {
         self.window.lock().call_off(|(other, _)| Arc::ptr_eq(other, connection));
         let mut connections = self.connections.lock();
@@ -177,22 +179,23 @@ impl Session {
         connections.is_empty()
     }
 
-    /// All of them.
+    /// All connections.
     pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
         self.connections.lock().iter().map(|(_, connection)| connection.clone()).collect()
     }
 
-    /// The one of this number.
+    /// The connection with this number.
     pub(super) fn connection(&self, cid: u16) -> Option<Arc<Connection>> {
         self.connections.lock().iter().find(|(other, _)| *other == cid).map(|(_, it)| it.clone())
     }
 
-    /// It is in the log from now on.
+    /// Keeps the login record, which will log the end.
     pub(super) fn record(&self, record: LoginRecord) {
         *self.record.lock() = Some(record);
     }
 
-    /// The session is over: its commands are called off, and its units forget it. True when it was not over before.
+    /// Ends the session: its commands are aborted, and its units forget it. False if it was over
+    /// before.
     pub(super) fn end(&self) -> bool {
         if self.ended.swap(true, Ordering::AcqRel) {
             return false;

@@ -1,4 +1,5 @@
-//! How much of a connection's data is asked for, or kept until all of it is there: bounded, whatever its initiator does.
+//! The limits on a connection's solicited data, and on parameters that are kept until they are
+//! complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use lock::{Mutex, rank};
 use super::limits::{MAX_GATHERED, MAX_SOLICITED};
 use super::task::Task;
 
-/// What counts of one connection.
+/// The counts of one connection.
 #[derive(Default)]
 pub(super) struct Solicited(Mutex<Counts, rank::IscsiSolicited>);
 
@@ -16,19 +17,19 @@ pub(super) struct Solicited(Mutex<Counts, rank::IscsiSolicited>);
 struct Counts {
     solicited: u64,
     gathered: usize,
-    /// Commands that have more to ask for, and wait; and for how much.
+    /// Commands that wait to solicit more data; and how much.
     waiting: VecDeque<(Arc<Task>, u64)>,
 }
 
 impl Counts {
-    /// Whether so much more may be asked for.
+    /// Whether this much more may be solicited.
     fn fits(&self, length: u64) -> bool {
         self.solicited == 0 || self.solicited + length <= MAX_SOLICITED
     }
 }
 
 impl Solicited {
-    /// Whether so much more may be asked for now; if not, the command is remembered.
+    /// Whether this much more may be solicited now; if not, the command waits.
     pub(super) fn ask(&self, task: &Arc<Task>, length: u64) -> bool {
         let mut counts = self.0.lock();
         if !counts.fits(length) {
@@ -41,7 +42,7 @@ impl Solicited {
         true
     }
 
-    /// Whether a command may bring so many bytes of parameters.
+    /// Whether a command may have this many bytes of parameters.
     pub(super) fn gather(&self, length: usize) -> bool {
         let mut counts = self.0.lock();
         let fits = counts.gathered + length <= MAX_GATHERED;
@@ -51,7 +52,7 @@ impl Solicited {
         fits
     }
 
-    /// It has come, or is not wanted any more.
+    /// Releases what has arrived or is not needed any more.
     pub(super) fn give_back(&self, solicited: u64, gathered: usize) {
         if solicited > 0 || gathered > 0 {
             let mut counts = self.0.lock();
@@ -60,7 +61,7 @@ impl Solicited {
         }
     }
 
-    /// A command that waits, if it may ask now.
+    /// A waiting command that may solicit data now.
     pub(super) fn next(&self) -> Option<Arc<Task>> {
         let mut counts = self.0.lock();
         let fits = counts.waiting.front().is_some_and(|(_, length)| counts.fits(*length));

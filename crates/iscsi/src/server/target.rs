@@ -1,4 +1,4 @@
-//! Targets: what initiators log in to, and which of their logical units each initiator sees.
+//! Targets: initiators log in to them, and each initiator sees certain logical units of them.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use lock::{RwLock, rank};
 use super::config::Config;
 use super::scsi::LogicalUnit;
 
-/// The one portal group that every target has.
+/// The only portal group of every target.
 pub(crate) const PORTAL_GROUP: u16 = 1;
 
 /// A logical unit's place in a target.
@@ -20,9 +20,9 @@ pub struct Lun {
     pub number: u16,
     /// The disk.
     pub unit: Arc<LogicalUnit>,
-    /// Patterns of the names of initiators that see it; all of them when it is empty.
+    /// Patterns of the names of the initiators that see it; if it is empty, all initiators see it.
     pub initiators: Vec<String>,
-    /// Patterns of the names of those that may only read it.
+    /// Patterns of the names of the initiators that may only read it.
     pub readers: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Seen {
 pub struct Target {
     /// Its iSCSI name.
     pub name: String,
-    /// What people see, for initiators that show it.
+    /// The displayed name, for initiators that show it.
     pub alias: String,
     offer: RwLock<(SharePolicy, Vec<Lun>), rank::TargetOffer>,
     /// Counts the changes of its units.
@@ -51,14 +51,15 @@ pub struct Target {
 }
 
 impl Target {
-    /// A target without units, which nobody may log in to.
+    /// A target without units, which refuses all logins.
     pub fn new(name: &str, alias: &str) -> Arc<Self> {
         let (offer, generation) = (RwLock::default(), AtomicU64::new(0));
         let (name, alias, config) = (name.into(), alias.into(), RwLock::default());
         Arc::new(Self { name, alias, offer, generation, config })
     }
 
-    /// Gives it other units. Initiators that see others than before are told at their next command.
+    /// Replaces its units. Initiators that see other units than before are told at their next
+    /// command.
     pub fn set(&self, policy: SharePolicy, mut luns: Vec<Lun>) {
         luns.sort_by_key(|lun| lun.number);
         let before = std::mem::replace(&mut *self.offer.write(), (policy, luns.clone())).1;
@@ -70,7 +71,7 @@ impl Target {
         }
     }
 
-    /// It is part of these settings now.
+    /// It belongs to these settings now.
     pub(super) fn join(&self, config: &Arc<Config>) {
         *self.config.write() = Arc::downgrade(config);
     }
@@ -80,17 +81,17 @@ impl Target {
         self.config.read().upgrade().map(|config| config.targets.clone()).unwrap_or_default()
     }
 
-    /// Who may log in, and what for: what the site decided about the share that the disks are in.
+    /// The logins that it allows: the policy of the share that has the disks.
     pub fn policy(&self) -> SharePolicy {
         self.offer.read().0.clone()
     }
 
-    /// All of its units.
+    /// All units.
     pub fn luns(&self) -> Vec<Lun> {
         self.offer.read().1.clone()
     }
 
-    /// Those that the initiator of this name sees from this host, ascending.
+    /// The units that the initiator with this name sees from this host, ascending.
     pub(crate) fn seen_by(&self, initiator: &str, host: IpAddr) -> Vec<Seen> {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, initiator));
         let offer = self.offer.read();
@@ -103,13 +104,14 @@ impl Target {
         seen.map(as_seen).collect()
     }
 
-    /// Which of its states its units are in.
+    /// The number of the current set of units.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 }
 
-/// Whether a name is one that a pattern means, in which `*` is anything. Names are in lower case.
+/// Whether a name matches a pattern, in which `*` stands for any characters. Names are in lower
+/// case.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let pattern = pattern.to_lowercase();
     let mut parts = pattern.split('*');

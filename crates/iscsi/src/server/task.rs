@@ -1,4 +1,4 @@
-//! Commands under way.
+//! Commands in flight.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,9 +12,9 @@ use super::scsi::{Command, LogicalUnit, Supported};
 use super::transfer::{Piece, Transfer};
 use crate::wire::pdu::{Lun, ScsiCommand};
 
-/// A command's place among its session's: ordered ones are alone.
+/// A command's place in the order of its session: ordered commands run alone.
 pub(super) enum Turn {
-    /// Beside others.
+    /// Runs at the same time as others.
     Shared(#[allow(dead_code, reason = "held")] OwnedRwLockReadGuard<()>),
     /// Alone.
     Alone(#[allow(dead_code, reason = "held")] OwnedRwLockWriteGuard<()>),
@@ -25,11 +25,11 @@ pub(super) struct Task {
     pub(super) tag: u32,
     pub(super) lun: Lun,
     pub(super) unit: Option<Arc<LogicalUnit>>,
-    /// It counts for the command window.
+    /// It counts in the command window.
     pub(super) numbered: bool,
-    /// What the initiator expects to get (or to send), in bytes.
+    /// The data that the initiator expects to receive (or to send), in bytes.
     pub(super) expects: u32,
-    /// What the command needs of the initiator, in bytes.
+    /// The data that the command needs from the initiator, in bytes.
     pub(super) needs: u64,
     pub(super) reads: bool,
     pub(super) state: Mutex<State, rank::IscsiTask>,
@@ -37,39 +37,40 @@ pub(super) struct Task {
     pub(super) observed: OnceLock<Observed>,
     /// It has been called off, and is not answered.
     pub(super) aborted: Arc<AtomicBool>,
-    /// Rung when that happens.
+    /// Signalled by the abort.
     pub(super) called_off: Notify,
-    /// Rung when nothing is done for it any more.
+    /// Signalled when all its work has ended.
     over: Notify,
     is_over: AtomicBool,
 }
 
-/// What changes about a task.
+/// The changeable state of a task.
 pub(super) struct State {
     pub(super) transfer: Transfer,
-    /// What is to be done once its data are there.
+    /// The work that begins once its data are there.
     pub(super) work: Option<Work>,
-    /// It is being done.
+    /// The work runs.
     pub(super) running: bool,
     pub(super) turn: Option<Turn>,
-    /// Pieces that came before the command's turn.
+    /// Pieces that arrived before the command's turn.
     pub(super) early: Option<Vec<Piece>>,
-    /// Bytes that were asked for and count against the connection's limit.
+    /// Solicited bytes that count against the connection's limit.
     pub(super) solicited: u64,
     /// Bytes of parameters that count against the connection's limit.
     pub(super) gathered: usize,
-    /// Memory for parameters, and for pieces that came before the command's turn.
+    /// Memory for parameters, and for pieces that arrived before the command's turn.
     pub(super) kept: Reservation,
 }
 
-/// A command that is ready but for its data.
+/// A command that waits only for its data.
 pub(super) struct Work {
     pub(super) command: Command,
     pub(super) supported: &'static Supported,
 }
 
 impl Task {
-    /// A task of a command that has just come. `needs`: bytes; `gathered`: those that count against the limit of the connection.
+    /// The task of a new command. `needs` is in bytes; `gathered` are the bytes that count against
+    /// the connection's limit.
     pub(super) fn new(
         pdu: &ScsiCommand,
         unit: Option<Arc<LogicalUnit>>,
@@ -112,7 +113,7 @@ impl Task {
         self.end_if_idle();
     }
 
-    /// A task that has been called off is over when it waits for its initiator alone.
+    /// An aborted task is over if it only waits for its initiator.
     pub(super) fn end_if_idle(&self) {
         let mut state = self.state.lock();
         if !state.running && !state.transfer.is_writing() {
@@ -122,18 +123,18 @@ impl Task {
         }
     }
 
-    /// Whether it has been called off.
+    /// Whether it is aborted.
     pub(super) fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Acquire)
     }
 
-    /// Nothing is done for it any more.
+    /// All its work has ended.
     pub(super) fn set_over(&self) {
         self.is_over.store(true, Ordering::Release);
         self.over.notify_waiters();
     }
 
-    /// Waits for that.
+    /// Waits until all its work has ended.
     pub(super) async fn until_over(&self) {
         let over = self.over.notified();
         tokio::pin!(over);

@@ -1,4 +1,4 @@
-//! Task management, RFC 7143 11.5 and RFC 7144 4.2: calling commands off, resetting units.
+//! Task management, RFC 7143 11.5 and RFC 7144 4.2: aborts of commands, resets of units.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use super::task::Task;
 use crate::wire::pdu::{Function, FunctionResult, TaskRequest, TaskResponse};
 use crate::wire::scsi::Asc;
 
-/// How long commands that are called off have to end, where a disk does not answer.
+/// How long the server waits for the end of aborted commands if a disk does not answer.
 const ENDING_WITHIN: Duration = Duration::from_secs(10);
-/// RFC 7144 7.1.1: from this level on initiators may ask what tasks there are.
+/// RFC 7144 7.1.1: from this level on, initiators may query tasks.
 const LEVEL_WITH_QUERIES: u8 = 2;
 
-/// Does it, and answers once the commands that are meant have ended.
+/// Executes the request, and answers once the aborted commands have ended.
 pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
     let Ok(request) = TaskRequest::decode(&mut Reader::new(&message.header)) else { return nothing() };
     let Some(joined) = connection.joined.get() else { return nothing() };
-    // At once, as commands that come after it are not meant.
+    // At once, because the request does not apply to later commands.
     let (mut result, ending) = run(connection, joined, &request);
     let connection = connection.clone();
     Box::pin(async move {
@@ -36,7 +36,8 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
             }
         };
         if tokio::time::timeout(ENDING_WITHIN, all).await.is_err() {
-            // What they write may still come to the disk: the initiator must not take them for ended.
+            // Their writes may still reach the disk: the initiator must not believe that they have
+            // ended.
             tracing::warn!("commands that were called off have not ended: the disk does not answer");
             result = FunctionResult::REJECTED;
         }
@@ -83,7 +84,7 @@ fn run(connection: &Connection, joined: &Joined, request: &TaskRequest) -> Done 
     }
 }
 
-/// A session's commands are a task set of their own, so that to clear it and to abort it are the same.
+/// A session's commands are a separate task set, so clearing it and aborting it are the same.
 fn on_unit(
     connection: &Connection,
     session: &Session,
@@ -117,7 +118,7 @@ fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest)
         std::ptr::eq(&raw const **other, connection) && full_feature::tag(message) == tag
     };
     let mut window = session.window.lock();
-    // 11.6.1: what was lost, as its digest was wrong, is not waited for any more.
+    // 11.6.1: a command that was lost because of a wrong digest is not awaited any more.
     if !aborted.is_empty()
         || window.call_off(is_early)
         || is_before(request.ref_cmd_sn, request) && window.pass(request.ref_cmd_sn)
@@ -128,12 +129,12 @@ fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest)
     }
 }
 
-/// Whether a command of this number was sent before the request.
+/// Whether the command with this number was sent before the request.
 fn is_before(number: u32, request: &TaskRequest) -> bool {
     (1..1 << 31).contains(&request.cmd_sn.wrapping_sub(number))
 }
 
-/// SAM-5 6.3.3: everybody's commands end, and everybody is told.
+/// SAM-5 6.3.3: the commands of all initiators end, and all initiators get a unit attention.
 fn reset(connection: &Connection, unit: &Arc<LogicalUnit>) -> Vec<Arc<Task>> {
     let meant = |task: &Task| task.unit.as_ref().is_some_and(|of| Arc::ptr_eq(of, unit));
     let connections = connection.service.connections();
@@ -143,7 +144,7 @@ fn reset(connection: &Connection, unit: &Arc<LogicalUnit>) -> Vec<Arc<Task>> {
     aborted
 }
 
-/// RFC 7144 4.2: as if the session had been lost and come back.
+/// RFC 7144 4.2: as if the session had been lost and re-established.
 fn nexus_reset(session: &Session, seen: &[Seen]) -> Vec<Arc<Task>> {
     let aborted = session.connections().into_iter().flat_map(|other| other.abort(|_| true)).collect();
     for seen in seen {

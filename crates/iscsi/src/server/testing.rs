@@ -1,5 +1,5 @@
-//! Initiators for tests of sessions: a server with a disk in memory, without sockets. PDUs go to the connection as `conn`
-//! hands them over, and what comes back is taken apart.
+//! Initiators for tests of sessions: a server with a disk in memory, without sockets. The test
+//! passes PDUs to the connection as `conn` does, and decodes the answers.
 //!
 //! ```text
 //! let server = Server::new().await;
@@ -30,9 +30,9 @@ use crate::wire::pdu::{
 };
 use crate::wire::scsi::{Sense, Status};
 
-/// How long a test waits for what should be there at once.
+/// How long a test waits for an expected PDU.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a test waits for what should not come.
+/// How long a test waits to check that no PDU comes.
 const QUIET: Duration = Duration::from_millis(50);
 
 struct Nobody;
@@ -47,37 +47,37 @@ impl Accounts for Nobody {
     }
 }
 
-/// A server with one target, which has one disk, and which everybody may log in to.
+/// A server with one target, which has one disk and is open to all.
 pub(super) struct Server {
     pub(super) service: Arc<Service>,
-    /// What it serves.
+    /// The target.
     pub(super) target: Arc<Target>,
 }
 
 impl Server {
-    /// With a disk of 4096 blocks of 512 bytes.
+    /// A server with a disk of 4096 blocks of 512 bytes.
     pub(super) async fn new() -> Self {
         Self::on(Arc::new(Memory::ticking())).await
     }
 
-    /// The same on another store.
+    /// A server on another store.
     pub(super) async fn on(backend: Arc<dyn Backend>) -> Self {
         Self::on_with(backend, Arc::default()).await
     }
 
-    /// The same with another limiter and log of logins.
+    /// A server with another guard of logins.
     pub(super) async fn on_with(backend: Arc<dyn Backend>, login_guard: Arc<LoginGuard>) -> Self {
         let disk = Disk::on(backend, 4096, UnitOptions { block_size: 512, read_only: false }).await;
         let config = config(&disk.target, login_guard);
         Self { service: Service::new(config), target: disk.target }
     }
 
-    /// The settings are read again.
+    /// Reloads the settings.
     pub(super) fn reload(&self) {
         self.service.set_config(config(&self.target, Arc::default()));
     }
 
-    /// Somebody connects.
+    /// A new connection of an initiator.
     pub(super) fn connect(&self) -> Initiator {
         static PORTS: AtomicU16 = AtomicU16::new(40_000);
         let address = ([192, 0, 2, 1], PORTS.fetch_add(1, Ordering::Relaxed)).into();
@@ -101,12 +101,12 @@ impl Server {
         }
     }
 
-    /// Somebody connects and logs in, and takes note of having been away.
+    /// A new connection that logs in and reads the unit attention about the lost nexus.
     pub(super) async fn log_in(&self, name: &str) -> Initiator {
         self.log_in_with(name, "").await
     }
 
-    /// The same with more keys, each with `\0` behind it.
+    /// The same, with more keys, each followed by `\0`.
     pub(super) async fn log_in_with(&self, name: &str, keys: &str) -> Initiator {
         let mut initiator = self.connect();
         initiator.name = name.into();
@@ -122,16 +122,16 @@ fn config(target: &Arc<Target>, login_guard: Arc<LoginGuard>) -> Config {
     Config { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard }
 }
 
-/// Which way a command's data go.
+/// The direction of a command's data.
 pub(super) enum Way<'a> {
     Nothing,
-    /// So many are expected.
+    /// This many bytes are expected.
     In(u32),
-    /// These are sent, all with the command.
+    /// These bytes are sent, all with the command.
     Out(&'a [u8]),
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) status: Status,
@@ -149,7 +149,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// What decodes it.
+    /// A reader of its bytes.
     pub(super) fn reader(&self) -> Reader<'_> {
         Reader::new(&self.header)
     }
@@ -164,12 +164,12 @@ pub(super) struct Initiator {
     pub(super) cmd_sn: u32,
     next_tag: u32,
     digests: (bool, bool),
-    /// Of what came last.
+    /// The numbers of the last PDU.
     pub(super) last: Numbers,
 }
 
 impl Initiator {
-    /// Logs in, going straight to the operational stage; gives back status class and detail.
+    /// Logs in, directly in the operational stage; returns status class and detail.
     pub(super) async fn log_in(&mut self, keys: &str, tsih: u16, cid: u16) -> (u8, u8) {
         let (header, text) = self.login_request(keys, tsih, cid);
         self.send(header, text.as_bytes()).await;
@@ -180,7 +180,7 @@ impl Initiator {
         (response.header[36], response.header[37])
     }
 
-    /// What it sends for that: header and text.
+    /// The login request: header and text.
     pub(super) fn login_request(&self, keys: &str, tsih: u16, cid: u16) -> (Writer, String) {
         let name = &self.name;
         let text = format!(
@@ -223,7 +223,7 @@ impl Initiator {
         self.cmd_sn.wrapping_sub(1)
     }
 
-    /// The header of a command, to be changed.
+    /// The header of a command, which the test may change.
     pub(super) fn header(&mut self, cdb: &[u8], way: &Way<'_>) -> ScsiCommand {
         let mut padded = [0; 16];
         padded[..cdb.len()].copy_from_slice(cdb);
@@ -261,21 +261,21 @@ impl Initiator {
         self.send(w, data).await;
     }
 
-    /// Answers an R2T, or sends what nobody asked for.
+    /// Answers an R2T, or sends unsolicited data.
     pub(super) async fn send_data(&mut self, header: &DataOut, data: &[u8]) {
         let mut w = Writer::new();
         header.encode(data.len(), &mut w);
         self.send(w, data).await;
     }
 
-    /// The R2T that comes next.
+    /// Receives an R2T.
     pub(super) async fn r2t(&mut self) -> R2t {
         let received = self.receive().await;
         assert_eq!(received.head.opcode, Opcode::R2T, "{received:?}");
         R2t::decode(&mut received.reader()).unwrap().0
     }
 
-    /// What comes of a command.
+    /// Receives the result of a command.
     pub(super) async fn end_of(&mut self, tag: u32) -> Ended {
         let mut data = Vec::new();
         loop {
@@ -301,7 +301,7 @@ impl Initiator {
         }
     }
 
-    /// Sends a header and its data, with the digests that were agreed on.
+    /// Sends a header and its data, with the negotiated digests.
     pub(super) async fn send(&mut self, header: Writer, data: &[u8]) {
         let mut bytes = header.into_bytes();
         if self.digests.0 {
@@ -319,7 +319,7 @@ impl Initiator {
         self.send_bytes(&bytes).await;
     }
 
-    /// Sends a whole PDU as it is.
+    /// Sends a whole PDU unchanged.
     pub(super) async fn send_bytes(&mut self, bytes: &[u8]) {
         let length = self.served.message_length(bytes);
         assert_eq!(length, Ok(Some(bytes.len())));
@@ -349,7 +349,7 @@ impl Initiator {
     pub(super) async fn receive(&mut self) -> Received {
         let bytes = tokio::time::timeout(PATIENCE, self.from_server.recv()).await.expect("an answer");
         let bytes = bytes.expect("a connection");
-        assert!(!bytes.is_empty(), "the connection was ended");
+        assert!(!bytes.is_empty(), "the connection has ended");
         let head = Head::decode(&mut Reader::new(&bytes)).unwrap();
         let digest = if self.digests.0 { 4 } else { 0 };
         if digest > 0 {
@@ -369,12 +369,12 @@ impl Initiator {
         matches!(tokio::time::timeout(PATIENCE, self.from_server.recv()).await, Ok(Some(bytes)) if bytes.is_empty())
     }
 
-    /// Whether nothing comes.
+    /// Whether no PDU comes.
     pub(super) async fn hears_nothing(&mut self) -> bool {
         tokio::time::timeout(QUIET, self.from_server.recv()).await.is_err()
     }
 
-    /// The connection is lost.
+    /// Loses the connection.
     pub(super) fn hang_up(&self) {
         self.served.ended();
     }

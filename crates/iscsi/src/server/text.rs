@@ -13,7 +13,7 @@ use super::sender::{Pdu, StatSn, header};
 use super::session::Message;
 use crate::wire::pdu::{RejectReason, TextRequest};
 
-/// Answers what can be asked by text.
+/// Answers a Text Request.
 pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Message) {
     let Ok(request) = TextRequest::decode(&mut Reader::new(&message.header)) else { return };
     let session = &joined.session;
@@ -40,5 +40,5 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
 }
 
 fn refuse(connection: &Arc<Connection>, joined: &Joined, message: &Message, reason: RejectReason) {
-    drop(reject(connection, joined, message, reason)); // which is no future of its own
+    drop(reject(connection, joined, message, reason)); // the answer has no work left
 }

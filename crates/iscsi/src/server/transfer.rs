@@ -1,4 +1,5 @@
-//! What a command gets of its initiator: immediate, unsolicited and asked-for data, RFC 7143 4.2.5.2. Without I/O.
+//! The data that a command receives from its initiator: immediate, unsolicited and solicited data,
+//! RFC 7143 4.2.5.2. Without I/O.
 //!
 //! ```text
 //! command with data ─► unsolicited Data-Out, to the final one ─► R2T ─► Data-Out … final ─► R2T … ─► complete
@@ -14,18 +15,18 @@ use super::scsi::Refusal;
 use crate::wire::pdu::{DataOut, NO_TAG};
 use crate::wire::scsi::{Asc, Key, Sense};
 
-/// Where the bytes go.
+/// The destination of the bytes.
 #[derive(Debug)]
 pub(super) enum Sink {
-    /// To the command, all at once.
+    /// The command, as a whole.
     Parameters(Vec<u8>),
-    /// To this place of the unit.
+    /// This place of the unit.
     Blocks(u64),
-    /// Nowhere: the command fails anyway.
+    /// They are dropped: the command fails anyway.
     Nowhere,
 }
 
-/// What was agreed on for a session.
+/// The negotiated parameters of a session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bursts {
     pub(super) immediate: bool,
@@ -43,13 +44,14 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// In memory of its own, for one that is kept: it would keep all that was received with it.
+    /// Copies the bytes, for a piece that is kept: it would keep all bytes that were received with
+    /// it.
     pub(super) fn apart(self) -> Self {
         Self { offset: self.offset, data: Bytes::copy_from_slice(&self.data) }
     }
 }
 
-/// A sequence that was asked for and has not come as a whole.
+/// A solicited sequence that is not complete.
 #[derive(Debug)]
 struct Asked {
     tag: u32,
@@ -58,7 +60,7 @@ struct Asked {
     data_sn: u32,
 }
 
-/// What is asked for next.
+/// The next data to solicit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) tag: u32,
@@ -70,16 +72,17 @@ pub(super) struct Ask {
 /// The data of one command.
 #[derive(Debug)]
 pub(super) struct Transfer {
-    /// What the initiator is going to send, at most.
+    /// The most that the initiator will send.
     expects: u64,
-    /// As much of it as the command needs.
+    /// The part of it that the command needs.
     wanted: u64,
     sink: Sink,
     bursts: Bursts,
-    /// How far unsolicited data have come, and the number of the next such PDU, while more may come.
+    /// The end of the unsolicited data so far, and the number of the next such PDU, while more may
+    /// come.
     unsolicited: Option<(u64, u32)>,
     asked: VecDeque<Asked>,
-    /// Where the next R2T begins.
+    /// The offset of the next R2T.
     next: u64,
     r2t_sn: u32,
     /// Pieces that are being written.
@@ -88,7 +91,8 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// For a command that needs `needs` bytes of an initiator that has `expects`.
+    /// The transfer of a command that needs `needs` bytes from an initiator that announces
+    /// `expects`.
     pub(super) fn new(expects: u64, needs: u64, sink: Sink, bursts: Bursts) -> Self {
         Self {
             expects,
@@ -104,19 +108,19 @@ impl Transfer {
         }
     }
 
-    /// A transfer of a command that fails, whose initiator may still send.
+    /// The transfer of a command that fails, whose initiator may still send data.
     pub(super) fn failed(expects: u64, why: Refusal, bursts: Bursts) -> Self {
         let mut transfer = Self::new(expects, 0, Sink::Nowhere, bursts);
         transfer.failed = Some(why);
         transfer
     }
 
-    /// Something went wrong: what comes now goes nowhere.
+    /// An error: data that arrive from now on are dropped.
     pub(super) fn fail(&mut self, why: Refusal) {
         self.failed.get_or_insert(why);
     }
 
-    /// What came with the command itself. `more`: unsolicited PDUs follow.
+    /// Takes the immediate data. `more`: unsolicited PDUs follow.
     pub(super) fn immediate(&mut self, data: Bytes, more: bool) -> Option<Piece> {
         let length = data.len() as u64;
         let allowed = self.bursts.immediate && length <= self.bursts.first && length <= self.expects;
@@ -131,7 +135,7 @@ impl Transfer {
         self.take(0, data)
     }
 
-    /// A Data-Out PDU: what of it is to be written.
+    /// Takes a Data-Out PDU; returns the part that is to be written.
     pub(super) fn data_out(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, Unasked> {
         if pdu.transfer_tag == NO_TAG { self.unsolicited(pdu, data) } else { self.solicited(pdu, data) }
     }
@@ -154,11 +158,12 @@ impl Transfer {
         let index = self.asked.iter().position(|asked| asked.tag == pdu.transfer_tag).ok_or(Unasked)?;
         let asked = &mut self.asked[index];
         let (at, end) = (asked.next, asked.next + data.len() as u64);
-        // 13.19: sequences come in their order, too. Blocks find their places also if they do not.
+        // 13.19: sequences arrive in their order, too. Blocks also find their places if they do
+        // not.
         let in_turn = index == 0 || !matches!(self.sink, Sink::Parameters(_));
         let in_order =
             in_turn && u64::from(pdu.offset) == at && pdu.data_sn == asked.data_sn && end <= asked.end;
-        // 11.7.2: the final PDU is the one that completes what was asked for.
+        // 11.7.2: the final PDU is the one that completes the solicited sequence.
         let complete = pdu.is_final == (end == asked.end);
         (asked.next, asked.data_sn) = (end, asked.data_sn.wrapping_add(1));
         if pdu.is_final || end >= asked.end {
@@ -170,7 +175,7 @@ impl Transfer {
         Ok(self.take(at, data))
     }
 
-    /// Takes what came for `at`, as much of it as the command wants.
+    /// Takes the data for `at`, as far as the command needs them.
     fn take(&mut self, at: u64, mut data: Bytes) -> Option<Piece> {
         data.truncate(usize::try_from(self.wanted.saturating_sub(at)).unwrap_or(usize::MAX));
         if self.failed.is_some() || data.is_empty() {
@@ -189,7 +194,7 @@ impl Transfer {
         }
     }
 
-    /// How much to ask for now, if anything.
+    /// How much to solicit now, if anything.
     pub(super) fn would_ask(&self) -> Option<u64> {
         let may = self.unsolicited.is_none() && self.failed.is_none();
         if !may || self.next >= self.wanted || self.asked.len() >= self.bursts.outstanding {
@@ -198,14 +203,14 @@ impl Transfer {
         Some((self.wanted - self.next).min(u64::from(self.bursts.most.min(MAX_SOLICITED_AT_ONCE))))
     }
 
-    /// Asks for it.
+    /// Solicits it.
     pub(super) fn ask(&mut self) -> Option<Ask> {
         let length = self.would_ask()?;
         let (end, tag) = (self.next + length, self.r2t_sn.wrapping_add(1) & !(1 << 31));
         let ask = Ask {
             tag,
             r2t_sn: self.r2t_sn,
-            offset: self.next as u32, // wanted is no more than the 32 bits of expects
+            offset: self.next as u32, // `wanted` is at most `expects`, which has 32 bits
             length: length as u32,
         };
         self.asked.push_back(Asked { tag, end, next: self.next, data_sn: 0 });
@@ -214,7 +219,7 @@ impl Transfer {
         Some(ask)
     }
 
-    /// A piece has been written, or not.
+    /// A piece was written, or its write failed.
     pub(super) fn written(&mut self, result: Result<(), Refusal>) {
         self.writing -= 1;
         if let Err(why) = result {
@@ -227,13 +232,14 @@ impl Transfer {
         self.writing > 0
     }
 
-    /// Whether everything is there, and written; or whether it failed and nothing more comes.
+    /// Whether all data are there and written; or whether the command failed and nothing more will
+    /// come.
     pub(super) fn is_complete(&self) -> bool {
         let quiet = self.unsolicited.is_none() && self.asked.is_empty() && self.writing == 0;
         quiet && (self.failed.is_some() || self.next >= self.wanted)
     }
 
-    /// What came of it: parameters, if that is what they are.
+    /// The result: parameters, if the command has any.
     pub(super) fn end(&mut self) -> Result<Bytes, Refusal> {
         match (self.failed, std::mem::replace(&mut self.sink, Sink::Nowhere)) {
             (Some(why), _) => Err(why),
@@ -248,16 +254,16 @@ impl Transfer {
     }
 }
 
-/// A Data-Out PDU that belongs to nothing.
+/// A Data-Out PDU that belongs to no sequence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unasked;
 
-/// RFC 7143 11.4.7.2.
+/// The error of RFC 7143 11.4.7.2.
 fn unexpected() -> Refusal {
     Sense::new(Key::ABORTED_COMMAND, Asc::UNEXPECTED_UNSOLICITED_DATA).into()
 }
 
-/// RFC 7143 7.9: something before it was lost.
+/// RFC 7143 7.9: an earlier PDU was lost.
 fn out_of_order() -> Refusal {
     Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR).into()
 }

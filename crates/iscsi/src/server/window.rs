@@ -4,44 +4,44 @@ use std::collections::BTreeMap;
 
 use super::limits::QUEUE_DEPTH;
 
-/// Which commands have come, and which may.
+/// The window of command numbers: the commands that have arrived, and those that may arrive.
 #[derive(Debug)]
 pub(super) struct Window<T> {
-    /// The next one that is waited for.
+    /// The next expected number.
     expected: u32,
-    /// Commands that are under way.
+    /// Numbered commands in flight.
     under_way: u32,
-    /// The last one that the initiator has been told it may send.
+    /// The highest MaxCmdSN that the initiator was told.
     last: u32,
-    /// Those that have come before others that were sent before them, over other connections; nothing of those that were
-    /// called off since.
+    /// Commands that arrived early over another connection, before commands that were sent before
+    /// them; `None` for those that were aborted since.
     early: BTreeMap<u32, Option<T>>,
 }
 
-/// What becomes of a command that has come.
+/// The result for an arriving command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admitted<T> {
-    /// It is next.
+    /// Its turn has come.
     Now(T),
-    /// Others were sent before it.
+    /// Earlier commands have not arrived.
     Later,
-    /// It is out of the window or has come already: it is ignored.
+    /// It is out of the window or has arrived before: it is ignored.
     Ignored,
 }
 
-/// How far `b` is behind `a`, RFC 1982; less than 2^31 when it is not before it.
+/// The distance from `a` to `b`, RFC 1982; less than 2^31 if `b` is not before `a`.
 fn distance(a: u32, b: u32) -> u32 {
     b.wrapping_sub(a)
 }
 
 impl<T> Window<T> {
-    /// From this number on.
+    /// A window that begins with this number.
     pub(super) fn new(expected: u32) -> Self {
         let last = expected.wrapping_add(QUEUE_DEPTH - 1);
         Self { expected, under_way: 0, last, early: BTreeMap::new() }
     }
 
-    /// A numbered command has come.
+    /// Takes a numbered command.
     pub(super) fn admit(&mut self, number: u32, command: T) -> Admitted<T> {
         let room = distance(self.expected, self.last);
         if room >= 1 << 31 || distance(self.expected, number) > room {
@@ -58,7 +58,7 @@ impl<T> Window<T> {
         Admitted::Later
     }
 
-    /// The command that is next and has come early, if it is there.
+    /// The next command, if it has arrived early.
     pub(super) fn next(&mut self) -> Option<T> {
         loop {
             let command = self.early.remove(&self.expected)?;
@@ -75,12 +75,12 @@ impl<T> Window<T> {
         self.under_way += 1;
     }
 
-    /// A numbered command is over.
+    /// A numbered command has ended.
     pub(super) fn over(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
     }
 
-    /// ExpCmdSN and MaxCmdSN. What has been said once stays said: the window never closes behind a number.
+    /// ExpCmdSN and MaxCmdSN. MaxCmdSN never decreases.
     pub(super) fn numbers(&mut self) -> (u32, u32) {
         let free = QUEUE_DEPTH.saturating_sub(self.under_way);
         let last = self.expected.wrapping_add(free).wrapping_sub(1);
@@ -91,20 +91,21 @@ impl<T> Window<T> {
         (self.expected, self.last)
     }
 
-    /// Those that have come early.
+    /// The early commands.
     pub(super) fn early(&self) -> impl Iterator<Item = &T> {
         self.early.values().flatten()
     }
 
-    /// A command that has not come, and of which the initiator says that it will not come (RFC 7143 11.6.1), counts as done when
-    /// its turn comes. False when it is not awaited.
+    /// A command that has not arrived and, as the initiator says, will not arrive (RFC 7143
+    /// 11.6.1). It counts as done when its turn comes. False if the command is not awaited.
     pub(super) fn pass(&mut self, number: u32) -> bool {
         let room = distance(self.expected, self.last);
         let awaited = room < 1 << 31 && distance(self.expected, number) <= room;
         awaited && !self.early.contains_key(&number) && self.early.insert(number, None).is_none()
     }
 
-    /// Calls off those that wait and are meant: they count as done when their turn comes. Answers whether there were any.
+    /// Aborts the selected early commands: they count as done when their turn comes. Answers
+    /// whether there were any.
     pub(super) fn call_off(&mut self, is_meant: impl Fn(&T) -> bool) -> bool {
         let meant = self.early.values_mut().filter(|command| command.as_ref().is_some_and(&is_meant));
         meant.map(|command| *command = None).count() > 0

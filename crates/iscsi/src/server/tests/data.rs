@@ -1,4 +1,4 @@
-//! Data of commands: with them, unasked, asked for; residuals; digests.
+//! Data of commands: immediate, unsolicited, solicited; residuals; digests.
 
 use crate::server::testing::{Initiator, Server, Way};
 use crate::wire::pdu::{DataOut, Function, Lun, NO_TAG, Opcode, Reject, RejectReason, Residual, TaskRequest};
@@ -59,7 +59,7 @@ async fn digests_are_sent_and_looked_at() {
     let mut ada = server.log_in_with(ADA, "HeaderDigest=CRC32C\0DataDigest=CRC32C\0").await;
     let data = pattern(2 * 512);
     assert_eq!(ada.command(&cdb(0x2a, 0, 2), Way::Out(&data)).await.status, Status::GOOD);
-    assert_eq!(read(&mut ada, 2).await, data); // the harness looks at them
+    assert_eq!(read(&mut ada, 2).await, data); // the harness checks the numbers
     let odd = ada.command(&[0x12, 0, 0, 0, 5, 0], Way::In(5)).await;
     assert_eq!(odd.data.len(), 5);
 }
@@ -117,7 +117,7 @@ async fn a_refused_command_swallows_what_follows_it_unasked() {
     let server = Server::new().await;
     let mut ada = server.log_in_with(ADA, "InitialR2T=No\0").await;
     let mut header = ada.header(&cdb(0x2a, 255, 2), &Way::Out(&[0; 1024]));
-    header.cdb[2] = 0xff; // far behind the end
+    header.cdb[2] = 0xff; // far beyond the end
     header.is_final = false;
     ada.send_command(&header, &[0; 512]).await;
     assert!(ada.hears_nothing().await);
@@ -165,10 +165,10 @@ async fn commands_beyond_what_may_be_asked_for_wait_and_are_asked_for_once_there
         data_sn: 0,
         offset: 0,
     };
-    // Not as much as the next one needs.
+    // Less than the next command needs.
     ada.send_data(&out, &[7; 65_536]).await;
     assert!(ada.hears_nothing().await);
-    // What was called off does not count any more.
+    // Aborted commands do not count any more.
     assert_eq!(ada.connection().abort(|task| task.tag == asked[1].task_tag).len(), 1);
     assert_eq!(ada.r2t().await.task_tag, waiting);
     while out.offset < (1 << 20) - 65_536 {

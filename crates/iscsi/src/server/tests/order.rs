@@ -1,4 +1,4 @@
-//! The order of commands, and what waits for what.
+//! The order of commands, and their waits for each other.
 
 use crate::server::testing::{Server, Way};
 use crate::wire::pdu::{Attribute, Lun, NO_TAG, NopOut, Opcode, Reject, RejectReason};

@@ -1,4 +1,4 @@
-//! Reservations, over sessions that end and commands that are under way.
+//! Reservations, across the end of sessions and with commands in flight.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn told(ended: &Ended) -> Option<Asc> {
     ended.sense.map(|sense| sense.asc)
 }
 
-/// Both are registered, and Ada has reserved the unit for those who are.
+/// Both initiators are registered, and Ada has reserved the unit for registered initiators.
 async fn cluster(server: &Server) -> (Initiator, Initiator) {
     let (mut ada, mut bob) = (server.log_in(ADA).await, server.log_in(BOB).await);
     assert_eq!(out(&mut ada, 6, 0, 0, 1).await, Status::GOOD);
@@ -44,7 +44,7 @@ async fn reserve_ends_with_its_session_and_a_registration_does_not() {
     let (mut ada, mut bob) = (server.log_in(ADA).await, server.log_in(BOB).await);
     assert_eq!(ada.command(&RESERVE_6, Way::Nothing).await.status, Status::GOOD);
     assert_eq!(bob.command(&READY, Way::Nothing).await.status, Status::RESERVATION_CONFLICT);
-    let mut ada = server.log_in(ADA).await; // the same port again, whose session before has ended
+    let mut ada = server.log_in(ADA).await; // the same port: its earlier session has ended
     assert_eq!(bob.command(&RESERVE_6, Way::Nothing).await.status, Status::GOOD);
     let release = [0x17, 0, 0, 0, 0, 0];
     assert_eq!(bob.command(&release, Way::Nothing).await.status, Status::GOOD);

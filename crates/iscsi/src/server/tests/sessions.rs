@@ -1,4 +1,4 @@
-//! Sessions that begin, are begun again, have several connections, and end.
+//! Sessions: their beginning, reinstatement, further connections, and end.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ async fn the_log_has_a_line_for_each_login_failure_and_end() {
     assert_eq!(said, expected);
 }
 
-/// A line without what says from where, which must be there.
+/// A line without its part about the peer, which must exist.
 fn without_peer(line: &str) -> String {
     let (event, rest) = line.split_once(" protocol=\"iscsi\" address=192.0.2.1 port=").unwrap();
     let (_, rest) = rest.split_once(" user=").unwrap();
@@ -222,7 +222,7 @@ async fn what_was_sent_behind_the_end_of_a_session_is_not_done() {
     let server = Server::new().await;
     let mut before = server.log_in(ADA).await;
     let mut logged_out = server.log_in("iqn.2026-11.test:bob").await;
-    let mut after = server.log_in(ADA).await; // takes the place of the first
+    let mut after = server.log_in(ADA).await; // replaces the first
     assert_eq!(log_out(&mut logged_out, LogoutReason::CLOSE_SESSION, 0).await, LogoutResult::CLOSED);
     for gone in [&mut before, &mut logged_out] {
         let header = gone.header(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &Way::Out(&[7; 512]));
@@ -243,7 +243,7 @@ async fn who_hangs_up_before_the_login_is_through_leaves_no_session() {
     let header = bytes::Bytes::from(header.into_bytes());
     let head = Head::decode(&mut wire::Reader::new(&header)).unwrap();
     ada.hang_up();
-    // As of a request that was being looked at meanwhile.
+    // A request that was being processed meanwhile.
     let message = Message {
         head,
         header,
