@@ -1,8 +1,9 @@
-//! EXTENDED COPY(LID1), SPC-4 6.5: the server copies between its own disks, and nothing goes over the network.
+//! EXTENDED COPY(LID1), SPC-4 6.5: the server copies between its own disks, without data on the
+//! network.
 //!
 //! ```text
 //! parameter list ─► plan.rs: what is wrong with it as a whole ─► copies.rs: it is under way
-//!                   └► segment.rs, one after another: which disks, who may, which bytes ─► vfs::Open::copy_from
+//!                   └► segment.rs, one by one: disks, permissions, bytes ─► vfs::Open::copy_from
 //! ```
 
 mod plan;
@@ -18,7 +19,7 @@ use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, COPY_HEADER, CopyLimits, CopyTarget, Key, Segment, Sense, copy_list_length};
 
-/// What can be asked for.
+/// The limits that initiators can ask for.
 pub(crate) static LIMITS: CopyLimits = CopyLimits {
     targets: 8,
     segments: 32,
@@ -39,7 +40,7 @@ pub(super) static EXTENDED_COPY: Supported = Supported {
     run: |command| Box::pin(extended_copy(command)),
 };
 
-/// Nothing at all is no error.
+/// An empty parameter list is no error.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let length = copy_list_length(&mut Reader::new(&command.cdb))? as usize;
     if length == 0 {
@@ -71,7 +72,7 @@ async fn extended_copy(command: &Command) -> Outcome {
     }
 }
 
-/// One segment after another, until one fails, SPC-4 5.17.7.4.
+/// Copies segment by segment until one fails, SPC-4 5.17.7.4.
 async fn copy(command: &Command, plan: &Plan<'_>, copying: &Copying<'_>) -> Result<(), Sense> {
     for (number, segment) in plan.segments.iter().enumerate() {
         let number = number as u16; // LIMITS.segments at most

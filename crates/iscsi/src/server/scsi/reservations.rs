@@ -1,7 +1,8 @@
-//! Who has reserved a logical unit: RESERVE of SPC-2, persistent reservations of SPC-4, and what they mean for commands.
+//! The reservations of a logical unit: RESERVE of SPC-2, persistent reservations of SPC-4, and
+//! their effect on commands.
 //!
-//! Registrations and what they hold belong to initiator ports and outlast sessions, resets and, with APTPL, the server. What
-//! RESERVE has reserved belongs to a session.
+//! Registrations and persistent reservations belong to initiator ports. They survive sessions,
+//! resets and, with APTPL, a restart of the server. A reservation by RESERVE belongs to a session.
 //!
 //! ```text
 //! PERSISTENT RESERVE OUT ─► change: a copy of the state is changed ─► kept on the disk ─► it is the state ─► others are told
@@ -23,29 +24,30 @@ use crate::wire::Writer;
 use crate::wire::reservations::Kept;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
-/// What a command is refused with that others' reservations do not allow.
+/// The status of a command that another initiator's reservation does not allow.
 const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
 
-/// Those of one logical unit.
+/// The reservations of one logical unit.
 #[derive(Default)]
 pub(crate) struct Reservations {
-    /// Whether anything may be refused.
+    /// Whether any command may be refused.
     in_force: AtomicBool,
     now: RwLock<Now, rank::Reservations>,
-    /// Taken by whoever changes persistent reservations, for as long as that takes, on a thread that may wait for the disk.
+    /// Held during a change of persistent reservations, on a thread that may wait for the disk.
     changing: Mutex<(), rank::ReservationsChanging>,
 }
 
 #[derive(Default)]
 struct Now {
-    /// Who has sent RESERVE.
+    /// The initiator that has sent RESERVE.
     reserved: Option<InitiatorPort>,
     persistent: Arc<Persistent>,
 }
 
 impl Reservations {
-    /// Those that were kept of a unit. What cannot be read is lost, which initiators are told until one of them replaces it:
-    /// going on without would let in those whom a cluster has shut out.
+    /// Loads the stored reservations of a unit. If they cannot be read, initiators get an error
+    /// until one of them replaces them: without the reservations, initiators that a cluster has
+    /// excluded could write again.
     pub(crate) fn load(identity: &Identity, keeper: &dyn Keeper) -> Self {
         let persistent = match keeper.load(identity.naa) {
             Ok(None) => Persistent::default(),
@@ -61,7 +63,7 @@ impl Reservations {
         reservations
     }
 
-    /// Whether a command of this kind may be done now.
+    /// Whether a command of this kind is allowed now.
     pub(crate) fn check(&self, nexus: &Nexus, conflict: Conflict, cdb: &[u8]) -> Result<(), Refusal> {
         if !self.in_force.load(Ordering::Acquire) {
             return Ok(());
@@ -80,7 +82,7 @@ impl Reservations {
         if refused { Err(CONFLICT) } else { Ok(()) }
     }
 
-    /// RESERVE. Where somebody is registered, SPC-4 5.13.3 has the last word.
+    /// RESERVE. If an initiator is registered, SPC-4 5.13.3 decides.
     pub(super) fn reserve(&self, initiator: &InitiatorPort) -> Result<(), Refusal> {
         let mut now = self.now.write();
         if now.persistent.is_anybody_registered() {
@@ -94,7 +96,7 @@ impl Reservations {
         Ok(())
     }
 
-    /// RELEASE. It is no error if the sender has reserved nothing, SPC-2 7.21.
+    /// RELEASE. It is no error if the sender has no reservation, SPC-2 7.21.
     pub(super) fn release(&self, initiator: &InitiatorPort) -> Result<(), Refusal> {
         if self.now.read().persistent.is_anybody_registered() {
             return self.now.read().persistent.goes_with_reserve(initiator);
@@ -103,7 +105,7 @@ impl Reservations {
         Ok(())
     }
 
-    /// The session of this initiator port is over, and with it what RESERVE has reserved for it.
+    /// The session of this initiator port is over, and with it the port's reservation by RESERVE.
     pub(crate) fn nexus_lost(&self, initiator: &InitiatorPort) {
         let mut now = self.now.write();
         if now.reserved.as_ref() == Some(initiator) {
@@ -112,14 +114,14 @@ impl Reservations {
         }
     }
 
-    /// The unit or the target was reset, which ends what RESERVE has reserved, and nothing else.
+    /// The unit or the target was reset, which ends a reservation by RESERVE, and nothing else.
     pub(crate) fn reset(&self) {
         let mut now = self.now.write();
         now.reserved = None;
         self.now_in_force(&now);
     }
 
-    /// Persistent reservations as they are.
+    /// The current persistent reservations.
     pub(super) fn persistent(&self) -> Arc<Persistent> {
         self.now.read().persistent.clone()
     }
@@ -146,8 +148,9 @@ impl Now {
 }
 
 impl LogicalUnit {
-    /// Changes persistent reservations: all of it or nothing, and not before what is to be kept is on the disk, for which it waits.
-    /// Answers the commands that it has called off, of which that with the tag `mine` is none.
+    /// Changes persistent reservations, completely or not at all. It first waits until the data to
+    /// be stored are on the disk. Returns the ends of the commands that it has aborted, without the
+    /// one with the tag `mine`.
     pub(super) fn change_reservations(
         &self,
         mine: u32,
@@ -163,7 +166,7 @@ impl LogicalUnit {
         {
             let mut now = self.reservations.now.write();
             if now.reserved.is_some() {
-                return Err(CONFLICT); // somebody has sent RESERVE meanwhile, when nobody was registered
+                return Err(CONFLICT); // a RESERVE came first, when no initiator was registered
             }
             now.persistent = Arc::new(after);
             self.reservations.now_in_force(&now);
@@ -181,7 +184,8 @@ impl LogicalUnit {
         })
     }
 
-    /// Tells the others, as far as they are there, and calls off the commands of those who were shut out.
+    /// Raises unit attentions for the other sessions, and aborts the commands of preempted
+    /// initiators.
     fn tell(&self, effects: &Effects, mine: u32) -> Vec<Ending> {
         let mut ending = Vec::new();
         if effects.is_nothing() {
@@ -213,7 +217,8 @@ fn lost(identity: &Identity, why: &str) -> Persistent {
     Persistent::lost()
 }
 
-/// What is done even while persistent reservations are lost, SPC-4 5.13.5.2 and 5.13.5.3.2.
+/// Whether a command is allowed even while persistent reservations are lost, SPC-4 5.13.5.2 and
+/// 5.13.5.3.2.
 fn goes_on_without(cdb: &[u8]) -> bool {
     let byte = |at: usize| cdb.get(at).copied().unwrap_or(0);
     match byte(0) {

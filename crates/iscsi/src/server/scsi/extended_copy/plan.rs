@@ -1,4 +1,4 @@
-//! A parameter list as a whole, SPC-4 5.17.7.3: what is wrong here stops everything before it begins.
+//! A whole parameter list, SPC-4 5.17.7.3: an error here prevents the copy before it begins.
 
 use super::LIMITS;
 use crate::wire::Reader;
@@ -6,14 +6,14 @@ use crate::wire::scsi::{
     Asc, COPY_HEADER, COPY_TARGET, CopyHeader, CopyTarget, Extent, ListIdUsage, Segment, Sense,
 };
 
-/// What is to be done.
+/// The work that the list asks for.
 pub(super) struct Plan<'a> {
     pub(super) header: CopyHeader,
     pub(super) targets: Vec<CopyTarget<'a>>,
     pub(super) segments: Vec<Placed>,
 }
 
-/// A segment, and where in the list it begins.
+/// A segment, and its offset in the list.
 pub(super) struct Placed {
     pub(super) at: usize,
     pub(super) segment: Segment,
@@ -55,7 +55,7 @@ fn decode_targets(list: &[u8]) -> Result<Vec<CopyTarget<'_>>, Sense> {
     }
     let mut targets = Vec::new();
     for (number, bytes) in list.chunks(COPY_TARGET).enumerate() {
-        let at = (COPY_HEADER + number * COPY_TARGET) as u16; // 240 at most
+        let at = (COPY_HEADER + number * COPY_TARGET) as u16; // at most 240
         let target = CopyTarget::decode(&mut Reader::new(bytes)).map_err(|_| Sense::in_parameters(at))?;
         if target.kind != CopyTarget::IDENTIFICATION {
             let field = Sense::in_parameters(at).field;
@@ -74,7 +74,7 @@ fn decode_segments(list: &[u8], start: usize) -> Result<Vec<Placed>, Sense> {
             return Err(Sense::illegal(Asc::TOO_MANY_SEGMENT_DESCRIPTORS));
         }
         let at = start + r.position();
-        let wrong = Sense::in_parameters(at as u16); // in a list of 2064 bytes at most
+        let wrong = Sense::in_parameters(at as u16); // a list has at most 2064 bytes
         let segment = Segment::decode(&mut r).map_err(|_| wrong)?;
         if segment.extent == Extent::Unknown {
             return Err(Sense { field: wrong.field, ..Sense::illegal(Asc::UNSUPPORTED_SEGMENT_DESCRIPTOR) });

@@ -1,4 +1,4 @@
-//! One segment: which disks, who may, which bytes, SPC-4 6.4.6 and 5.17.7.2.
+//! One segment: the disks, the permissions, the bytes, SPC-4 6.4.6 and 5.17.7.2.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,20 +9,20 @@ use crate::server::scsi::copies::Counts;
 use crate::server::scsi::{Command, Conflict, LogicalUnit, Nexus, Refusal};
 use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, Extent, Segment};
 
-/// Bytes that are copied before somebody looks whether the command has been called off.
+/// Bytes that are copied between two checks for an abort.
 const PIECE: u64 = 8 << 20;
-/// Most ranges of data that are looked for in a piece; with more, holes are copied as zeros.
+/// The most ranges of data that are found in a piece; if there are more, holes are copied as zeros.
 const RANGES: usize = 64;
-/// CSCD descriptor ID of the unit that was asked to copy, SPC-4 table 148.
+/// CSCD descriptor ID of the unit that received the command, SPC-4 table 148.
 const ASKED: u16 = 0xffff;
 
-/// Why a segment could not be copied.
+/// The error of a segment that was not copied.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wrong {
     pub(super) asc: Asc,
-    /// Where in the parameter list.
+    /// The position in the parameter list.
     pub(super) byte: Option<usize>,
-    /// Blocks of the destination that were not written, if others were.
+    /// Blocks of the destination that were not written, if some blocks were.
     pub(super) left: Option<u64>,
 }
 
@@ -32,25 +32,25 @@ impl Wrong {
     }
 }
 
-/// A disk that is read or written.
+/// The source or the destination.
 struct Disk {
     unit: Arc<LogicalUnit>,
-    /// What is read here is not written.
+    /// Writes to this disk are refused.
     is_protected: bool,
-    /// As whom.
+    /// The nexus in whose name the disk is used.
     nexus: Arc<Nexus>,
     /// PAD of its descriptor.
     pad: bool,
-    /// Where in the parameter list it is named.
+    /// The position in the parameter list that names it.
     at: usize,
 }
 
-/// Which bytes.
+/// The bytes of a segment.
 struct Range {
     from: u64,
     to: u64,
     length: u64,
-    /// Zeros behind them, up to the end of a block.
+    /// Zeros after the bytes, up to the end of a block.
     padding: u64,
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn copy(
     })
 }
 
-/// The disk that a segment names: the one that was asked, or one of the list.
+/// The disk that a segment names: the one that received the command, or one of the list.
 fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<Disk, Wrong> {
     if id == ASKED {
         let unit = command.unit.clone().ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
@@ -123,7 +123,8 @@ fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
         }
     };
     let unit = seen.unit;
-    // The copy is made as if the initiator had sent the commands, so that its reservations count.
+    // The copy has the same effect as commands of the initiator, so that the initiator's
+    // reservations count.
     let is_protected = seen.read_only || unit.options.read_only || unit.modes.write_protected();
     Some(Disk { unit, is_protected, nexus: Arc::new(Nexus { initiator, host: command.nexus.host }), pad, at })
 }
@@ -133,7 +134,7 @@ fn may(disk: &Disk, conflict: Conflict) -> Result<(), Wrong> {
     checked.map_err(|_| Wrong::at(Asc::THIRD_PARTY_DEVICE_FAILURE, disk.at))
 }
 
-/// Which bytes a segment means. They lie within both disks.
+/// The bytes that a segment names. They lie within both disks.
 fn range(
     segment: &Segment,
     at: usize,
@@ -157,14 +158,14 @@ fn range(
     if length > u64::from(LIMITS.segment_length) {
         return Err(Wrong::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 8));
     }
-    // Nothing was sent to the disk that it could have refused: the code says no more than COPY ABORTED.
+    // The disk has received no command that it could have refused: the code is only COPY ABORTED.
     let from = within(source, from, offsets.0, length).ok_or(Wrong::at(Asc::NONE, at + 12))?;
     let to = within(destination, to, offsets.1, length + padding).ok_or(Wrong::at(Asc::NONE, at + 20))?;
     Ok(Range { from, to, length, padding })
 }
 
-/// How many bytes to copy, and how many zeros to write behind them, where the blocks of the disks are not of one size: SPC-4
-/// table 116, but that nothing is carried over to another segment.
+/// How many bytes to copy, and how many zeros to write after them, if the blocks of the disks
+/// differ in size: SPC-4 table 116, except that no bytes are carried over to another segment.
 fn whole(
     segment: &Segment,
     length: u64,
@@ -193,8 +194,9 @@ fn within(disk: &Disk, lba: u64, offset: u64, length: u64) -> Option<u64> {
     (end <= disk.unit.blocks() * size).then_some(start)
 }
 
-/// Copies piece by piece, from behind where ranges of one disk overlap so that bytes would be written before they are read. An
-/// error says how many bytes were written from the start on.
+/// Copies piece by piece. It copies backwards where ranges of one disk overlap so that bytes would
+/// be written before they are read. An error contains how many bytes were written from the start
+/// on.
 async fn pieces(
     command: &Command,
     source: &Arc<LogicalUnit>,
@@ -220,13 +222,13 @@ async fn pieces(
         counts.bytes.fetch_add(now, Ordering::Relaxed);
     }
     if padding > 0 {
-        let zeros = vec![0; padding as usize]; // less than a block
+        let zeros = vec![0; padding as usize]; // shorter than a block
         destination.write(to + length, zeros.into()).await.map_err(|_| length)?;
     }
     Ok(())
 }
 
-/// What is a hole in the source becomes one in the destination.
+/// A hole of the source becomes a hole of the destination.
 async fn piece(
     source: &LogicalUnit,
     destination: &LogicalUnit,

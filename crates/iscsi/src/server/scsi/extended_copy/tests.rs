@@ -13,7 +13,8 @@ const ADA: &str = "iqn.2026-11.test:ada";
 const FIRST: u64 = 0x3000_0000_0000_0001;
 const SECOND: u64 = 0x3000_0000_0000_0002;
 
-/// A target with two disks, one of blocks of 512 bytes and one of another size, and an initiator.
+/// A target with two disks, one with blocks of 512 bytes and one with another block size, and an
+/// initiator.
 struct Two {
     disk: Disk,
     second: Arc<LogicalUnit>,
@@ -78,7 +79,7 @@ fn target(naa: u64, block_length: u16) -> Vec<u8> {
     bytes
 }
 
-/// From block device to block device: SPC-4 table 151.
+/// A segment from block device to block device: SPC-4 table 151.
 fn blocks(flags: u8, source: u16, destination: u16, count: u16, from: u64, to: u64) -> Vec<u8> {
     let mut bytes = vec![0x02, flags, 0, 0x18];
     bytes.extend(source.to_be_bytes());
@@ -90,7 +91,7 @@ fn blocks(flags: u8, source: u16, destination: u16, count: u16, from: u64, to: u
     bytes
 }
 
-/// The same with offsets: SPC-4 table 159.
+/// A segment with offsets: SPC-4 table 159.
 fn with_offsets(length: u32, from: (u64, u16), to: (u64, u16)) -> Vec<u8> {
     let mut bytes = vec![0x0a, 0, 0, 0x1c, 0, 0, 0, 1];
     bytes.extend(length.to_be_bytes());
@@ -122,7 +123,7 @@ fn illegal(asc: Asc) -> Refusal {
     Refusal::Check(Sense::illegal(asc))
 }
 
-/// What a segment fails with: its code, its number and where in the list.
+/// The failure of a segment: its code, its number and the position in the list.
 fn aborted(asc: Asc, segment: u16, byte: u16) -> Refusal {
     let field = Sense::in_parameters(byte).field;
     Refusal::Check(Sense { segment: Some(segment), field, ..Sense::new(Key::COPY_ABORTED, asc) })
@@ -177,10 +178,10 @@ async fn blocks_of_other_sizes_fit_or_are_filled_up_spc_4_table_116() {
     two.disk.unit.write(0, vec![7; 64 * 512].into()).await.unwrap();
     two.copy(&list(1, 2, &both(), &[blocks(0, 0, 1, 8, 0, 1)])).await.unwrap();
     assert_eq!(two.second(4096, 4096).await, [7; 4096]);
-    // DC: blocks of the destination are counted.
+    // DC: the number of blocks counts blocks of the destination.
     two.copy(&list(1, 2, &both(), &[blocks(2, 0, 1, 2, 0, 2)])).await.unwrap();
     assert_eq!(two.second(8192, 8192).await, [7; 8192]);
-    // What does not fill a block.
+    // Bytes that do not fill a block.
     let odd = [blocks(0, 0, 1, 9, 0, 4), blocks(0, 0, 1, 0, 0, 0)];
     let refused = two.copy(&list(1, 2, &both(), &odd)).await.unwrap_err();
     assert_eq!(refused, aborted(Asc::UNEXPECTED_INEXACT_SEGMENT, 0, 90));
@@ -190,7 +191,7 @@ async fn blocks_of_other_sizes_fit_or_are_filled_up_spc_4_table_116() {
     two.copy(&list(1, 2, &padded, &odd)).await.unwrap();
     let expected = [vec![7; 9 * 512], vec![0; 7 * 512]].concat();
     assert_eq!(two.second(4 * 4096, 8192).await, expected);
-    // CAT in the last segment: the rest is left out.
+    // CAT in the last segment: the rest is not written.
     two.second.write(5 * 4096, vec![1; 4096].into()).await.unwrap();
     two.copy(&list(1, 2, &both(), &[blocks(1, 0, 1, 9, 0, 4)])).await.unwrap();
     assert_eq!(two.second(5 * 4096, 4096).await, [1; 4096]);

@@ -1,4 +1,4 @@
-//! INQUIRY, SPC-4 6.6: what is there, and everything about it that rarely changes.
+//! INQUIRY, SPC-4 6.6: the kind of unit, and its properties that rarely change.
 
 mod names;
 mod vital;
@@ -9,7 +9,7 @@ use super::{Command, Conflict, Good, Outcome, Supported};
 use crate::wire::scsi::{Inquiry, Peripheral, Sense, StandardData, padded};
 use crate::wire::{Reader, Writer};
 
-/// Who made it, as assigned or not by T10: eight characters.
+/// The vendor, which may be assigned by T10 or not: eight characters.
 pub(crate) const VENDOR: &str = "FOURFOLD";
 const PRODUCT: &str = "Virtual Disk";
 /// SAM-5, SPC-4, SBC-3 and iSCSI, no version claimed: SPC-4 table 175.
@@ -40,12 +40,12 @@ fn inquiry(command: &Command) -> Outcome {
     Ok(Good::cut(standard(peripheral(command)), room))
 }
 
-/// What is there, which is also said where nothing is.
+/// The peripheral qualifier and type, also for a number without a unit.
 fn peripheral(command: &Command) -> Peripheral {
     if command.unit.is_some() { Peripheral::DISK } else { Peripheral::NONE }
 }
 
-/// As many whole numbers of a version as four characters hold.
+/// As many whole components of a version as fit in four characters.
 fn revision(version: &str) -> &str {
     version.get(..4).unwrap_or(version).trim_end_matches('.')
 }

@@ -28,7 +28,7 @@ const PAGES: [PageCode; 10] = [
     PageCode::PROVISIONING,
 ];
 
-/// A page with its head. Where there is no unit there is only the list of pages, with itself in it.
+/// A page with its header. Without a unit, there is only the list of pages, which contains itself.
 pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, Refusal> {
     let code = PageCode(code);
     let body = match (&command.unit, code) {
@@ -63,10 +63,11 @@ fn body(unit: &LogicalUnit, target: &str, code: PageCode) -> Option<Vec<u8>> {
     Some(w.into_bytes())
 }
 
-/// Simple, ordered and head-of-queue commands; what is written is on the disk after SYNCHRONIZE CACHE or FUA.
+/// Simple, ordered and head-of-queue commands; written data are on the disk after SYNCHRONIZE CACHE
+/// or FUA.
 const EXTENDED: Extended = Extended { attributes: 7, volatile_cache: true, clears_lun_changes: true };
 
-/// Nothing turns that an initiator should arrange its requests for.
+/// No rotating medium: an initiator need not order its requests.
 const CHARACTERISTICS: Characteristics = Characteristics { rotation: 1, verifies_unmapped: true };
 
 fn block_limits(block_size: u32) -> BlockLimits {
@@ -80,8 +81,8 @@ fn block_limits(block_size: u32) -> BlockLimits {
         prefetch: 0,
         unmap: UNMAP_BLOCKS,
         unmap_descriptors: UNMAP_DESCRIPTORS,
-        // To be told of granules of one block of 4096 bytes ends qemu (an assertion of its initiator, 7.2 and later); not saying
-        // means the same.
+        // A granularity of one block of 4096 bytes makes qemu abort (an assertion of its initiator,
+        // 7.2 and later); 0 means the same.
         unmap_granularity: if page > 1 { page } else { 0 },
         unmap_alignment: (page > 1).then_some(0),
         write_same: u64::from(WRITE_SAME_BYTES / block_size),

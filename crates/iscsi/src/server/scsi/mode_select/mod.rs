@@ -6,9 +6,9 @@ use crate::wire::Reader;
 use crate::wire::scsi::mode::{BlockDescriptor, Form, ModeSelect, Parameters, RawPage};
 use crate::wire::scsi::{Asc, Sense};
 
-/// Most bytes of parameters: all pages that there are, and as much again.
+/// The most bytes of parameters: all existing pages, twice.
 const MOST: u16 = 512;
-/// A number of blocks that asks for as many as there can be, SBC-3 6.5.2.2.
+/// A number of blocks that stands for the maximum, SBC-3 6.5.2.2.
 const ALL_BLOCKS: u64 = 0xffff_ffff;
 /// PS, in the first byte of a page: reserved in MODE SELECT.
 const PS: u8 = 0x80;
@@ -33,7 +33,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     command.unit()?;
     let request = ModeSelect::decode(&mut Reader::new(&command.cdb))?;
-    // Nothing is saved; RTD needs RTD_SUP, which the extended INQUIRY data do not have.
+    // Saving is not supported; RTD needs RTD_SUP, which the extended INQUIRY data do not have.
     if request.save || request.revert || (!request.page_format && request.length > 0) {
         return Err(Sense::in_cdb(1).into());
     }
@@ -43,8 +43,8 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     Ok(Needs::Parameters(usize::from(request.length)))
 }
 
-/// All pages are looked at before any is put in force. A cache that is turned off
-/// is written before the command ends (SBC-3 6.5.6), as with all that comes after: `dispatch.rs`.
+/// All pages are checked before any of them takes effect. When the cache is turned off, it is
+/// flushed before the command ends (SBC-3 6.5.6); `dispatch.rs` does this, as for all later writes.
 fn mode_select(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = ModeSelect::decode(&mut Reader::new(&command.cdb))?;
@@ -68,8 +68,9 @@ fn mode_select(command: &Command) -> Outcome {
     Ok(Good::nothing())
 }
 
-/// The settings with those of a page that stands so many bytes into the parameters. What cannot be changed must be as it is;
-/// who may only read changes nothing, as that would be for others, too.
+/// The settings after the page at this offset of the parameters. Unchangeable bits must have their
+/// current values. An initiator that may only read changes nothing, because the settings apply to
+/// all initiators.
 fn changed(page: &RawPage<'_>, at: usize, before: &Settings, read_only: bool) -> Result<Settings, Refusal> {
     let wrong = |byte: usize| Refusal::from(Sense::in_parameters((at + byte) as u16)); // within MOST
     let sent = mode_pages::decode(page.id, page.bytes, before).map_err(|_| wrong(1))?;
@@ -85,7 +86,8 @@ fn changed(page: &RawPage<'_>, at: usize, before: &Settings, read_only: bool) ->
     }
 }
 
-/// The size of the disk is not the initiator's to choose: what it says must be what is, or nothing.
+/// An initiator cannot change the size of the disk: the descriptor must have the current size, or
+/// none.
 fn check_descriptors(unit: &LogicalUnit, form: Form, parameters: &Parameters<'_>) -> Result<(), Refusal> {
     let header = Parameters::header(form);
     if parameters.descriptors.is_empty() {

@@ -1,4 +1,5 @@
-//! REPORT SUPPORTED OPERATION CODES, SPC-4 6.35: the table of commands, and which of their bits count.
+//! REPORT SUPPORTED OPERATION CODES, SPC-4 6.35: the table of commands, and the bits that they
+//! evaluate.
 
 use super::dispatch::NACA;
 use super::{Command, Conflict, Good, Outcome, Refusal, Supported, table};
@@ -15,7 +16,7 @@ pub(crate) static REPORT_COMMANDS: Supported = Supported {
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 
-/// RCTD: how long commands may take is asked, too.
+/// RCTD: the initiator also asks for the commands' timeouts.
 const TIMEOUTS: u8 = 0x80;
 
 fn report(command: &Command) -> Outcome {
@@ -39,7 +40,7 @@ fn report(command: &Command) -> Outcome {
     Ok(Good::cut(w.into_bytes(), request.allocation_length as usize))
 }
 
-/// Which bits count: NACA in all, as none may set it.
+/// The bits that the server evaluates: NACA in all commands, because it must be 0.
 fn usage(supported: &Supported) -> Vec<u8> {
     let mut usage = supported.usage.to_vec();
     let control = if supported.opcode == 0x7f { usage.get_mut(1) } else { usage.last_mut() };
@@ -49,8 +50,8 @@ fn usage(supported: &Supported) -> Vec<u8> {
     usage
 }
 
-/// The command that is asked about, if it is supported: SPC-4 table 287. With service actions or without them is for the
-/// first two options to know.
+/// The command that is asked for, if it is supported: SPC-4 table 287. The first two options fail
+/// if the operation code has service actions, or has none.
 fn one(request: &MaintenanceIn) -> Result<Option<&'static Supported>, Refusal> {
     let of_code = || table::COMMANDS.iter().copied().filter(|one| one.opcode == request.opcode);
     let has_actions = of_code().any(|one| one.action.is_some());

@@ -1,5 +1,5 @@
-//! Persistent reservations, SPC-4 5.13: who is registered, what is reserved, and what each service action makes of it. No clock,
-//! no disk: changes say what is to be told.
+//! Persistent reservations, SPC-4 5.13: registrations, the reservation, and the effect of each
+//! service action. No clock and no disk: each change returns the notifications that it causes.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::server::scsi::{InitiatorPort, Refusal};
 use crate::wire::reservations::{self as kept, Kept, REGISTRATIONS_MOST};
 use crate::wire::scsi::{Asc, ReservationType, Sense};
 
-/// Those of one logical unit.
+/// The persistent reservations of one logical unit.
 #[derive(Debug, Clone, Default)]
 pub(in crate::server::scsi) struct Persistent {
     registrations: BTreeMap<InitiatorPort, Registration>,
     reservation: Option<Reservation>,
-    /// PRGENERATION: counts the changes of registrations since the server was started.
+    /// PRGENERATION: counts the changes of registrations since the start of the server.
     pub(in crate::server::scsi) generation: u32,
     /// APTPL of the last registration.
     pub(in crate::server::scsi) persist: bool,
-    /// What was kept cannot be read, SPC-4 5.13.5.3.
+    /// The stored data cannot be read, SPC-4 5.13.5.3.
     pub(super) lost: bool,
 }
 
-/// What an initiator port is registered with.
+/// The registration of an initiator port.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::server::scsi) struct Registration {
     pub(in crate::server::scsi) key: u64,
@@ -31,35 +31,35 @@ pub(in crate::server::scsi) struct Registration {
 #[derive(Debug, Clone)]
 struct Reservation {
     kind: ReservationType,
-    /// Who holds it. `None`: all who are registered.
+    /// The holder. `None`: all registered ports hold it.
     holder: Option<InitiatorPort>,
 }
 
-/// What a change means for others.
+/// The effects of a change on others.
 #[derive(Debug, Default)]
 pub(in crate::server::scsi) struct Effects {
-    /// Whom to tell what.
+    /// The unit attentions to raise.
     pub(super) told: Vec<(InitiatorPort, Asc)>,
-    /// Whose commands to call off.
+    /// The ports whose commands are aborted.
     pub(super) aborted: Vec<InitiatorPort>,
-    /// The sender, if its own commands are to be called off but for this one.
+    /// The sender, if its own commands are aborted, too, except for this one.
     pub(super) aborted_of_sender: Option<InitiatorPort>,
 }
 
 impl Effects {
     pub(super) fn is_nothing(&self) -> bool {
-        self.told.is_empty() && self.aborted_of_sender.is_none() // whoever is aborted is told
+        self.told.is_empty() && self.aborted_of_sender.is_none() // `aborted` is a part of `told`
     }
 }
 
 /// REGISTER, and REGISTER AND IGNORE EXISTING KEY.
 pub(in crate::server::scsi) struct Register {
-    /// The key that the sender is registered with, unless that is ignored.
+    /// The sender's current key, unless it is ignored.
     pub(in crate::server::scsi) key: Option<u64>,
     pub(in crate::server::scsi) action_key: u64,
     pub(in crate::server::scsi) all_target_ports: bool,
     pub(in crate::server::scsi) persist: bool,
-    /// SPEC_I_PT: who else is registered.
+    /// SPEC_I_PT: other ports to register.
     pub(in crate::server::scsi) others: Option<Vec<InitiatorPort>>,
 }
 
@@ -77,12 +77,12 @@ pub(in crate::server::scsi) struct Move {
     pub(in crate::server::scsi) action_key: u64,
     pub(in crate::server::scsi) unregister: bool,
     pub(in crate::server::scsi) persist: bool,
-    /// To whom. `None`: to a port that cannot be.
+    /// The new holder. `None`: an impossible port.
     pub(in crate::server::scsi) to: Option<InitiatorPort>,
 }
 
 impl Persistent {
-    /// What was kept cannot be read.
+    /// The state when the stored data cannot be read.
     pub(super) fn lost() -> Self {
         Self { lost: true, ..Self::default() }
     }
@@ -95,20 +95,20 @@ impl Persistent {
         !self.registrations.is_empty()
     }
 
-    /// Who is registered.
+    /// All registrations.
     pub(in crate::server::scsi) fn registrations(
         &self,
     ) -> impl ExactSizeIterator<Item = (&InitiatorPort, &Registration)> {
         self.registrations.iter()
     }
 
-    /// What is reserved, and the key of its holder, or zero, SPC-4 5.13.6.3.
+    /// The reservation's type, and the key of its holder or zero, SPC-4 5.13.6.3.
     pub(in crate::server::scsi) fn reservation(&self) -> Option<(u64, ReservationType)> {
         let reservation = self.reservation.as_ref()?;
         Some((self.key_of_holder().unwrap_or(0), reservation.kind))
     }
 
-    /// What this initiator port holds, SPC-4 5.13.10.
+    /// The reservation that this initiator port holds, SPC-4 5.13.10.
     pub(in crate::server::scsi) fn held_by(&self, who: &InitiatorPort) -> Option<ReservationType> {
         let reservation = self.reservation.as_ref()?;
         let holds = match &reservation.holder {
@@ -130,13 +130,13 @@ impl Persistent {
         self.reservation.as_ref().is_some_and(excludes) && self.refuses_writing(who)
     }
 
-    /// RESERVE and RELEASE where somebody is registered: they do nothing for those who can write, SPC-4 5.13.3, and conflict for
-    /// all others, SPC-2 5.5.1.
+    /// RESERVE and RELEASE while an initiator is registered: they do nothing for initiators that
+    /// can write, SPC-4 5.13.3, and conflict for all others, SPC-2 5.5.1.
     pub(super) fn goes_with_reserve(&self, who: &InitiatorPort) -> Result<(), Refusal> {
         if self.is_reserved() && !self.refuses_writing(who) { Ok(()) } else { Err(CONFLICT) }
     }
 
-    /// SPC-4 5.13.7.
+    /// REGISTER, SPC-4 5.13.7.
     pub(in crate::server::scsi) fn register(
         &mut self,
         me: &InitiatorPort,
@@ -168,7 +168,7 @@ impl Persistent {
         Ok(Effects::default())
     }
 
-    /// SPC-4 5.13.9.
+    /// RESERVE, SPC-4 5.13.9.
     pub(in crate::server::scsi) fn reserve(
         &mut self,
         me: &InitiatorPort,
@@ -183,7 +183,7 @@ impl Persistent {
         Ok(Effects::default())
     }
 
-    /// SPC-4 5.13.11.2.2.
+    /// RELEASE, SPC-4 5.13.11.2.2.
     pub(in crate::server::scsi) fn release(
         &mut self,
         me: &InitiatorPort,
@@ -200,7 +200,7 @@ impl Persistent {
         Ok(if shared { self.told_to_others(me, Asc::RESERVATIONS_RELEASED) } else { Effects::default() })
     }
 
-    /// SPC-4 5.13.11.2.7.
+    /// CLEAR, SPC-4 5.13.11.2.7.
     pub(in crate::server::scsi) fn clear(
         &mut self,
         me: &InitiatorPort,
@@ -214,7 +214,7 @@ impl Persistent {
         Ok(effects)
     }
 
-    /// SPC-4 5.13.11.2.4 to 5.13.11.2.6.
+    /// PREEMPT, SPC-4 5.13.11.2.4 to 5.13.11.2.6.
     pub(in crate::server::scsi) fn preempt(
         &mut self,
         me: &InitiatorPort,
@@ -243,7 +243,7 @@ impl Persistent {
                 effects = self.told_to_others(me, Asc::RESERVATIONS_RELEASED);
             }
         } else if self.registrations.is_empty() {
-            self.reservation = None; // all who were registered held it
+            self.reservation = None; // all registered ports held it
         }
         if request.abort {
             effects.aborted_of_sender = (of_all || removed.contains(me)).then(|| me.clone());
@@ -254,7 +254,7 @@ impl Persistent {
         Ok(effects)
     }
 
-    /// SPC-4 5.13.8.
+    /// REGISTER AND MOVE, SPC-4 5.13.8.
     pub(in crate::server::scsi) fn register_and_move(
         &mut self,
         me: &InitiatorPort,
@@ -281,7 +281,7 @@ impl Persistent {
         Ok(Effects::default())
     }
 
-    /// SPC-4 5.13.11.3.
+    /// REPLACE LOST RESERVATION, SPC-4 5.13.11.3.
     pub(in crate::server::scsi) fn replace_lost(
         &mut self,
         me: &InitiatorPort,
@@ -298,7 +298,7 @@ impl Persistent {
         Ok(Effects::default())
     }
 
-    /// Whoever is not registered, or with another key, may do nothing.
+    /// A port that is not registered with this key is refused.
     fn authenticate(&self, me: &InitiatorPort, key: u64) -> Result<(), Refusal> {
         let registered = self.registrations.get(me).is_some_and(|registration| registration.key == key);
         if registered { Ok(()) } else { Err(CONFLICT) }
@@ -312,7 +312,7 @@ impl Persistent {
         Ok(())
     }
 
-    /// SPC-4 5.13.11.2.3.
+    /// Removes a registration, SPC-4 5.13.11.2.3.
     fn unregister(&mut self, me: &InitiatorPort) -> Effects {
         let held = self.held_by(me);
         self.registrations.remove(me);
@@ -327,7 +327,7 @@ impl Persistent {
         }
     }
 
-    /// Removes registrations, and says whose.
+    /// Removes registrations, and returns their ports.
     fn remove(&mut self, which: impl Fn(&InitiatorPort, u64) -> bool) -> Vec<InitiatorPort> {
         let removed = self.registrations.extract_if(.., |who, registration| which(who, registration.key));
         removed.map(|(who, _)| who).collect()
@@ -343,7 +343,7 @@ impl Persistent {
         Effects { told: others.map(|who| (who.clone(), what)).collect(), ..Effects::default() }
     }
 
-    /// What is to outlast the server: with APTPL all of it, else nothing.
+    /// The state to store: with APTPL all of it, otherwise nothing.
     pub(super) fn to_kept(&self) -> Kept {
         if !self.persist {
             return Kept::default();
@@ -362,7 +362,7 @@ impl Persistent {
         Kept { persist: true, reservation, registrations: registrations.collect() }
     }
 
-    /// After a restart.
+    /// The state after a restart.
     pub(super) fn from_kept(kept: Kept) -> Self {
         let ports = kept.registrations.into_iter().map(|one| {
             let who = InitiatorPort { name: one.name.into(), isid: one.isid };

@@ -79,17 +79,17 @@ impl Cluster {
         self.disk.send(&host.nexus, &[0x5f, action, kind, 0, 0, a, b, c, d, 0], list).await
     }
 
-    /// The same with two keys and nothing else.
+    /// PERSISTENT RESERVE OUT with two keys and nothing else.
     async fn keys(&self, host: &Host, action: u8, kind: u8, key: u64, action_key: u64) -> Outcome {
         self.out(host, action, kind, &basic(key, action_key, 0)).await
     }
 
-    /// Registers an initiator, whatever its key was.
+    /// Registers an initiator, whatever its current key is.
     async fn register(&self, host: &Host, key: u64) {
         self.keys(host, REGISTER_AND_IGNORE, 0, 0, key).await.unwrap();
     }
 
-    /// PERSISTENT RESERVE IN, whose additional length must be true.
+    /// PERSISTENT RESERVE IN, whose additional length must be right.
     async fn read(&self, action: u8) -> Vec<u8> {
         let reader = self.disk.nexus("iqn.2026-11.test:reader");
         let bytes = self.disk.send(&reader, &[0x5e, action, 0, 0, 0, 0, 0, 0xff, 0xff, 0], b"").await;
@@ -104,7 +104,7 @@ impl Cluster {
         self.read(0).await[3]
     }
 
-    /// The keys that are registered; they are small.
+    /// The registered keys, which are small.
     async fn registered(&self) -> Vec<u8> {
         self.read(0).await[8..].chunks(8).map(|key| key[7]).collect()
     }
@@ -115,7 +115,7 @@ impl Cluster {
         (bytes.len() > 8).then(|| (bytes[15], bytes[21]))
     }
 
-    /// All that an initiator is to be told.
+    /// All pending unit attentions of an initiator.
     fn told(&self, host: &Host) -> Vec<Asc> {
         std::iter::from_fn(|| self.disk.unit.attentions.take(&host.nexus)).collect()
     }

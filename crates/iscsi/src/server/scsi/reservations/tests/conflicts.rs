@@ -1,4 +1,4 @@
-//! Who may do what: SPC-4 tables 65 and 66, SPC-2 table 9.
+//! The commands that each initiator may send: SPC-4 tables 65 and 66, SPC-2 table 9.
 
 use super::*;
 use crate::server::scsi::Conflict;
@@ -7,7 +7,8 @@ const HOLDER: usize = 0;
 const REGISTERED: usize = 1;
 const STRANGER: usize = 2;
 
-/// SPC-4 table 65: type, then whether the holder, one who is registered and one who is not may read and write.
+/// SPC-4 table 65: the type, then whether the holder, a registered and an unregistered initiator
+/// may read and write.
 const TABLE_65: [(u8, [(bool, bool); 3]); 6] = [
     (1, [(true, true), (true, false), (true, false)]),
     (3, [(true, true), (false, false), (false, false)]),
@@ -74,12 +75,17 @@ async fn service_actions_are_allowed_as_in_spc_4_table_66() {
                 }
                 list
             };
-            // Another type than the one that is reserved: all who are registered hold that of all registrants.
+            // Another type than the reserved one: all registered initiators hold a reservation of
+            // type "all registrants".
             let other = if kind == 1 { 3 } else { 1 };
             let key = if action == REGISTER { 0 } else { 2 };
             let stranger = all.out(&all.eve, action, other, &list(key)).await;
             let is_for_anybody = [REGISTER, REGISTER_AND_IGNORE].contains(&action);
-            assert_eq!(stranger.is_ok(), is_for_anybody, "type {kind}, action {action} of a stranger");
+            assert_eq!(
+                stranger.is_ok(),
+                is_for_anybody,
+                "type {kind}, action {action} by an unregistered initiator"
+            );
             let registered = all.out(&all.bob, action, kind, &list(2)).await;
             let holds_it = kind >= 7 && action == RESERVE;
             assert_eq!(registered.is_ok(), from_registered || holds_it, "type {kind}, action {action}");

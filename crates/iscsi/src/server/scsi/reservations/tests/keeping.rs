@@ -1,4 +1,4 @@
-//! APTPL: what outlasts the server, and what happens when it cannot be kept or read.
+//! APTPL: the state that survives a restart, and errors of storing and loading it.
 
 use std::sync::atomic::Ordering;
 
@@ -18,13 +18,13 @@ async fn started(kept: Arc<Kept>) -> Cluster {
 }
 
 impl Cluster {
-    /// The server is stopped, and started again.
+    /// Restarts the server.
     async fn restarted(self) -> Self {
         started(self.disk.kept).await
     }
 }
 
-/// What the damage is answered with.
+/// The answer while the stored state is damaged.
 fn lost() -> Refusal {
     check(Sense::new(Key::DATA_PROTECT, Asc::PERSISTENT_RESERVATION_INFORMATION_LOST))
 }

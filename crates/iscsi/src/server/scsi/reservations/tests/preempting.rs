@@ -40,7 +40,7 @@ async fn another_key_removes_registrations_and_nothing_else() {
         assert_eq!(all.told(&all.bob), [Asc::REGISTRATIONS_PREEMPTED]);
         assert_eq!(all.told(&all.eve), [Asc::REGISTRATIONS_PREEMPTED]);
         assert_eq!(all.told(&all.ada), []);
-        assert_eq!(all.keys(&all.ada, PREEMPT, 1, 1, 2).await.unwrap_err(), CONFLICT); // nobody's
+        assert_eq!(all.keys(&all.ada, PREEMPT, 1, 1, 2).await.unwrap_err(), CONFLICT);
         assert_eq!(all.generation().await, 4);
     }
 }
@@ -81,7 +81,7 @@ async fn who_preempts_its_own_key_and_holds_nothing_is_not_registered_any_more()
     assert_eq!((all.reserved().await, all.registered().await), (Some((1, 1)), vec![1]));
     assert_eq!(all.told(&all.eve), [Asc::REGISTRATIONS_PREEMPTED]);
     assert_eq!(all.told(&all.bob), []);
-    // The last of those who all held it.
+    // The last of the ports that all held it.
     let all = Cluster::new().await;
     all.register(&all.ada, 1).await;
     all.keys(&all.ada, RESERVE, 7, 1, 0).await.unwrap();
@@ -107,7 +107,7 @@ async fn preempt_and_abort_calls_off_the_commands_of_those_shut_out() {
     assert_eq!(all.told(&all.ada), both);
     assert_eq!(all.told(&all.eve), [Asc::RESERVATIONS_RELEASED]);
     assert_eq!((*all.ada.aborted.lock(), *all.bob.aborted.lock(), *all.eve.aborted.lock()), (1, 0, 0));
-    // Also those who held nothing.
+    // Also ports without the reservation.
     let all = reserved(1).await;
     all.keys(&all.ada, PREEMPT_AND_ABORT, 1, 1, 2).await.unwrap();
     assert_eq!((all.told(&all.bob), all.told(&all.eve)), (both.to_vec(), both.to_vec()));
@@ -123,7 +123,7 @@ async fn the_senders_own_commands_are_called_off_with_those_of_all_registrants_b
     }
     assert!(*all.bob.spared.lock() && !*all.ada.spared.lock());
     assert_eq!(all.told(&all.bob), []);
-    // SPC-4 5.13.11.2.6: regardless of who holds the reservation.
+    // SPC-4 5.13.11.2.6: regardless of the holder of the reservation.
     let all = reserved(1).await;
     all.keys(&all.bob, PREEMPT_AND_ABORT, 1, 2, 2).await.unwrap();
     assert_eq!((*all.ada.aborted.lock(), *all.bob.aborted.lock(), *all.eve.aborted.lock()), (0, 1, 1));

@@ -20,7 +20,7 @@ async fn register_behaves_as_in_spc_4_table_67() {
     assert_eq!(all.keys(&all.ada, REGISTER, 0, 9, 1).await.unwrap_err(), CONFLICT);
     all.keys(&all.ada, REGISTER, 0, 0, 1).await.unwrap();
     assert_eq!((all.generation().await, all.registered().await), (1, vec![1]));
-    // On a registered one.
+    // On a registered nexus.
     for wrong in [0, 9] {
         assert_eq!(all.keys(&all.ada, REGISTER, 0, wrong, 2).await.unwrap_err(), CONFLICT);
     }
@@ -149,7 +149,7 @@ async fn who_unregisters_gives_back_what_it_held_spc_4_5_13_11_2_3() {
         let told: &[Asc] = if kind == 5 || kind == 6 { &[Asc::RESERVATIONS_RELEASED] } else { &[] };
         assert_eq!(all.told(&all.bob), told, "type {kind}");
         all.keys(&all.bob, REGISTER, 0, 2, 0).await.unwrap();
-        assert_eq!(all.reserved().await, None, "the last who is registered");
+        assert_eq!(all.reserved().await, None, "the last registered port");
     }
 }
 
@@ -169,7 +169,7 @@ async fn full_status_says_who_holds_what() {
     all.keys(&all.bob, RELEASE, 6, 2, 0).await.unwrap();
     all.keys(&all.bob, RESERVE, 8, 2, 0).await.unwrap();
     let status = all.read(3).await;
-    assert_eq!((status[20], status[21]), (3, 8), "all who are registered hold it");
+    assert_eq!((status[20], status[21]), (3, 8), "all registered ports hold it");
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ async fn with_registrations_reserve_does_nothing_for_those_who_may_write_spc_4_5
         all.register(&all.ada, 1).await;
         all.register(&all.bob, 2).await;
         for cdb in [RESERVE_6, RELEASE_6] {
-            // SPC-2 5.5.1: somebody is registered, and nothing reserved.
+            // SPC-2 5.5.1: an initiator is registered, and nothing is reserved.
             assert_eq!(all.disk.send(&all.ada.nexus, cdb, b"").await.unwrap_err(), CONFLICT);
         }
         all.keys(&all.ada, RESERVE, kind, 1, 0).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_holder_may_reserve_the_same_again_and_nothing_else() {
             let refused = all.keys(&all.ada, RELEASE, other, 1, 0).await.unwrap_err();
             assert_eq!(refused, check(Sense::illegal(Asc::INVALID_RELEASE_OF_PERSISTENT_RESERVATION)));
         }
-        // SPC-4 5.13.10: that of all registrants has the key zero.
+        // SPC-4 5.13.10: a reservation of all registrants has the key zero.
         assert_eq!(all.reserved().await, Some((if kind >= 7 { 0 } else { 1 }, kind)));
         assert_eq!(all.generation().await, 1); // RESERVE does not count, SPC-4 table 213
     }
