@@ -1,4 +1,4 @@
-//! Commands of which every bit may be anything, with whatever data: each ends, and none panics.
+//! Commands with arbitrary bits and arbitrary data: each ends, and none panics.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::testing::Disk;
 use super::{Needs, UnitOptions, table};
 use crate::wire::scsi::Status;
 
-/// Data of a command: of these bytes over and over.
+/// Data of a command: these bytes, repeated.
 fn data(pattern: &[u8], length: usize) -> Bytes {
     pattern.iter().copied().cycle().take(length).collect()
 }
 
-/// Sends it as a session would. `share` of 256 parts of the parameters come.
+/// Sends a command as a session does. `share` of 256 parts of the parameters arrive.
 async fn send(disk: &Disk, cdb: &[u8], pattern: &[u8], share: u8) {
     let ada = disk.nexus("iqn.2026-11.test:ada");
     let mut command = disk.command(Some(disk.unit.clone()), &ada, cdb);
@@ -35,7 +35,7 @@ async fn send(disk: &Disk, cdb: &[u8], pattern: &[u8], share: u8) {
     }
 }
 
-/// A command out of the table. Addresses and lengths are mostly small, so that there are blocks to work on.
+/// A command of the table. Addresses and lengths are mostly small, so that the blocks exist.
 fn command() -> impl Strategy<Value = Vec<u8>> {
     let bytes = prop::collection::vec(prop_oneof![3 => Just(0), 1 => 0..16_u8, 1 => any::<u8>()], 16);
     (0..table::COMMANDS.len(), bytes).prop_map(|(index, mut cdb)| {

@@ -1,4 +1,4 @@
-//! Unit attentions, SAM-5 5.14: what each initiator is told of, once, at its next command.
+//! Unit attentions, SAM-5 5.14: each initiator gets each of them once, at its next command.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,19 +8,19 @@ use lock::{Mutex, rank};
 use super::{InitiatorPort, Nexus};
 use crate::wire::scsi::Asc;
 
-/// Most that wait for one initiator; of more, the oldest are dropped.
+/// The most unit attentions that wait for one initiator; beyond that, the oldest are dropped.
 const MOST: usize = 16;
 
-/// What waits to be told about one logical unit.
+/// The pending unit attentions of one logical unit.
 #[derive(Default)]
 pub(crate) struct Attentions {
     waiting: Mutex<HashMap<InitiatorPort, VecDeque<Asc>>, rank::UnitAttentions>,
-    /// How many initiators something waits for, for the usual case of none.
+    /// How many initiators have pending unit attentions. It is mostly 0.
     count: AtomicUsize,
 }
 
 impl Attentions {
-    /// Something that this initiator should know. The same is told once.
+    /// Adds a unit attention for this initiator, unless the same one is pending.
     pub(crate) fn raise(&self, to: &InitiatorPort, what: Asc) {
         let mut waiting = self.waiting.lock();
         let queue = waiting.entry(to.clone()).or_default();
@@ -33,7 +33,7 @@ impl Attentions {
         self.count.store(waiting.len(), Ordering::Release);
     }
 
-    /// What this initiator has not been told yet; it counts as told then.
+    /// Takes the next pending unit attention of this initiator; it counts as reported.
     pub(crate) fn take(&self, nexus: &Nexus) -> Option<Asc> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -48,7 +48,7 @@ impl Attentions {
         first
     }
 
-    /// This initiator knows that already.
+    /// Removes a unit attention: this initiator already knows the fact.
     pub(crate) fn withdraw(&self, from: &InitiatorPort, what: Asc) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
@@ -62,7 +62,7 @@ impl Attentions {
         self.count.store(waiting.len(), Ordering::Release);
     }
 
-    /// An initiator has gone: it is told nothing of what was.
+    /// An initiator has gone: its pending unit attentions are dropped.
     pub(crate) fn forget(&self, initiator: &InitiatorPort) {
         let mut waiting = self.waiting.lock();
         waiting.remove(initiator);

@@ -20,7 +20,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     }
 }
 
-/// The whole unit goes to the disk, whichever blocks were named.
+/// The whole unit is flushed to the disk, whichever blocks the command names.
 async fn synchronize(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = Cache::decode(&mut Reader::new(&command.cdb))?;

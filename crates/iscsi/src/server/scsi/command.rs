@@ -1,4 +1,4 @@
-//! One command on its way through the device server.
+//! One command in the device server.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,40 +13,43 @@ use crate::server::target::{Seen, Target};
 use crate::wire::Malformed;
 use crate::wire::scsi::{Asc, Sense, Status};
 
-/// A command with everything found out about it.
+/// A command and its context.
 pub(crate) struct Command {
-    /// Where it was sent.
+    /// The target that received it.
     pub(crate) target: Arc<Target>,
-    /// What the initiator sees there.
+    /// The units that the initiator sees there.
     pub(crate) seen: Arc<[Seen]>,
-    /// What it is for. `None`: there is nothing under that number.
+    /// The unit that it addresses. `None`: there is no unit with that number.
     pub(crate) unit: Option<Arc<LogicalUnit>>,
-    /// Who asks.
+    /// The sender.
     pub(crate) nexus: Arc<Nexus>,
-    /// The descriptor block: 16 bytes or, of variable length, more. Shorter ones have zeros behind them.
+    /// The descriptor block: 16 bytes or, with a variable length, more. Shorter ones are padded
+    /// with zeros.
     pub(crate) cdb: Bytes,
-    /// What the initiator has sent for [`Needs::Parameters`] (fewer bytes if it had no more) or [`Needs::Exactly`].
+    /// The data that the initiator has sent for [`Needs::Parameters`] (fewer bytes if it had no
+    /// more) or [`Needs::Exactly`].
     pub(crate) data: Bytes,
-    /// This initiator may not write to this unit, or nobody may.
+    /// The unit is read-only for this initiator or for all.
     pub(crate) read_only: bool,
-    /// Its tag, which is of this nexus alone.
+    /// Its tag, which is unique in this nexus.
     pub(crate) tag: u32,
-    /// Set when it has been called off: whoever works long looks.
+    /// Set when the command is aborted: long commands check it regularly.
     pub(crate) aborted: Arc<AtomicBool>,
 }
 
 impl Command {
-    /// The logical unit, for commands that make no sense without one.
+    /// The logical unit, for commands that need one.
     pub(crate) fn unit(&self) -> Result<&Arc<LogicalUnit>, Refusal> {
         self.unit.as_ref().ok_or(Refusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)))
     }
 
-    /// Whether what writes is refused: here, to this initiator, or as somebody has set SWP (SPC-4 7.5.8).
+    /// Whether writes are refused: by the unit, for this initiator, or because an initiator has set
+    /// SWP (SPC-4 7.5.8).
     pub(crate) fn is_protected(&self) -> bool {
         self.read_only || self.unit.as_ref().is_some_and(|unit| unit.modes.write_protected())
     }
 
-    /// Refuses what would write where this initiator may not.
+    /// Refuses a write that this initiator may not make.
     pub(crate) fn may_write(&self) -> Result<(), Refusal> {
         if self.is_protected() {
             Err(Sense::new(crate::wire::scsi::Key::DATA_PROTECT, Asc::WRITE_PROTECTED).into())
@@ -55,32 +58,35 @@ impl Command {
         }
     }
 
-    /// Refuses what would keep others from writing, to who may only read where they may write.
+    /// Refuses a reservation that would stop other initiators' writes, if this initiator may only
+    /// read and others may write.
     pub(crate) fn may_reserve(&self) -> Result<(), Refusal> {
         let may = !self.read_only || self.unit.as_ref().is_some_and(|unit| unit.options.read_only);
         if may { Ok(()) } else { self.may_write() }
     }
 
-    /// Whether it has been called off.
+    /// Whether it is aborted.
     pub(crate) fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Acquire)
     }
 }
 
-/// What a command wants of the initiator before it can run.
+/// The data that a command needs from the initiator before it can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing.
+    /// No data.
     Nothing,
-    /// So many bytes, and all of them at once, in [`Command::data`].
+    /// This many bytes, complete, in [`Command::data`].
     Parameters(usize),
-    /// The same for commands about blocks: an initiator that expects to send more or less is refused.
+    /// The same for commands about blocks: if the initiator expects to send more or less, the
+    /// command is refused.
     Exactly(usize),
-    /// So many bytes, which are written to this place of the unit (in bytes) as they arrive, before it runs.
+    /// This many bytes. They are written to this offset of the unit (in bytes) as they arrive,
+    /// before the command runs.
     Blocks { offset: u64, length: u64 },
 }
 
-/// What a command answers when all is well.
+/// The result of a successful command.
 #[derive(Debug)]
 pub(crate) struct Good {
     /// GOOD or CONDITION MET.
@@ -90,29 +96,29 @@ pub(crate) struct Good {
 }
 
 impl Good {
-    /// Nothing but GOOD.
+    /// GOOD, without data.
     pub(crate) fn nothing() -> Self {
         Self::data(Vec::new())
     }
 
-    /// These bytes.
+    /// GOOD, with these bytes.
     pub(crate) fn data(bytes: Vec<u8>) -> Self {
         Self { status: Status::GOOD, data: Payload::Bytes(bytes) }
     }
 
-    /// The first of these bytes, as many as the initiator has room for.
+    /// GOOD, with the first of these bytes, up to the allocation length.
     pub(crate) fn cut(mut bytes: Vec<u8>, allocation_length: usize) -> Self {
         bytes.truncate(allocation_length);
         Self::data(bytes)
     }
 }
 
-/// How a command ends that does not end well.
+/// The result of a failed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// CHECK CONDITION, and why.
+    /// CHECK CONDITION with this sense data.
     Check(Sense),
-    /// Another status, which says it all.
+    /// Another status, without sense data.
     Status(Status),
 }
 
@@ -122,33 +128,38 @@ impl From<Sense> for Refusal {
     }
 }
 
-/// A command that is too short for what it says it is.
+/// A command that is shorter than its operation code requires.
 impl From<Malformed> for Refusal {
     fn from(_: Malformed) -> Self {
         Self::Check(Sense::illegal(Asc::INVALID_FIELD_IN_CDB))
     }
 }
 
-/// How a command ends.
+/// The result of a command.
 pub(crate) type Outcome = Result<Good, Refusal>;
 
-/// A command that is being done.
+/// A running command.
 pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// What others' reservations mean for a command, SPC-4 table 65 and SBC-3 table 13; for RESERVE, SPC-2 table 9.
+/// How other initiators' reservations affect a command, SPC-4 table 65 and SBC-3 table 13; for
+/// RESERVE, SPC-2 table 9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conflict {
-    /// Always allowed.
+    /// The command is always allowed.
     Never,
-    /// Refused only while another has reserved the unit with RESERVE: TEST UNIT READY, RECEIVE COPY RESULTS.
+    /// Refused only while another initiator has reserved the unit with RESERVE: TEST UNIT READY,
+    /// RECEIVE COPY RESULTS.
     Reserve,
-    /// Refused while another has reserved the unit for all access: READ, VERIFY, MODE SENSE.
+    /// Refused while another initiator has reserved the unit for all access: READ, VERIFY, MODE
+    /// SENSE.
     Reads,
-    /// Refused while another has reserved the unit at all: WRITE, MODE SELECT.
+    /// Refused while another initiator has reserved the unit at all: WRITE, MODE SELECT.
     Writes,
-    /// As [`Conflict::Writes`] unless this byte of the command, as far as the mask goes, is the value; then never.
+    /// As [`Conflict::Writes`], except if this byte of the command under this mask has this value:
+    /// then the command is always allowed.
     WritesUnless { byte: usize, mask: u8, value: u8 },
-    /// Refused while anybody has reserved the unit with RESERVE, also the one who did: PERSISTENT RESERVE IN and OUT.
+    /// Refused while any initiator, also the sender, has reserved the unit with RESERVE: PERSISTENT
+    /// RESERVE IN and OUT.
     Persistent,
 }
 
@@ -159,20 +170,22 @@ impl Conflict {
     pub(crate) const PREVENT_ALLOW: Self = Self::WritesUnless { byte: 4, mask: 0x03, value: 0x00 };
 }
 
-/// A command that is supported: the one place that says so.
+/// A supported command: the only place with its properties.
 pub(crate) struct Supported {
-    /// The first byte.
+    /// The operation code (first byte).
     pub(crate) opcode: u8,
-    /// The service action, where the operation code has several: bits 0 to 4 of byte 1, or bytes 8 and 9 of a command of
-    /// variable length.
+    /// The service action, if the operation code has several: bits 0 to 4 of byte 1, or bytes 8 and
+    /// 9 of a command of variable length.
     pub(crate) action: Option<u16>,
-    /// Which bits of the command count, SPC-4 6.34.3: as long as the command, the operation code first.
+    /// The bits of the command that the server evaluates, SPC-4 6.34.3: as long as the command,
+    /// with the operation code first.
     pub(crate) usage: &'static [u8],
-    /// What others' reservations mean for it.
+    /// How other initiators' reservations affect it.
     pub(crate) conflict: Conflict,
-    /// What it wants of the initiator. Checks all that can be checked before data move.
+    /// The data that it needs from the initiator. Checks all that can be checked before data are
+    /// transferred.
     pub(crate) needs: fn(&Command) -> Result<Needs, Refusal>,
-    /// Does it.
+    /// Executes it.
     pub(crate) run: for<'a> fn(&'a Command) -> Running<'a>,
 }
 

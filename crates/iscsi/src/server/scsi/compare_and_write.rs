@@ -1,4 +1,4 @@
-//! COMPARE AND WRITE, SBC-3 5.2: one step, as far as all other writes are concerned.
+//! COMPARE AND WRITE, SBC-3 5.2: atomic with respect to all other writes.
 
 use super::medium::unprotected;
 use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
@@ -15,7 +15,8 @@ pub(super) static COMPARE_AND_WRITE: Supported = Supported {
     run: |command| Box::pin(compare_and_write(command)),
 };
 
-/// The blocks to compare with, and behind them those to write: no more than the number has bits for.
+/// The blocks to compare with, followed by those to write: no more than the field for the number
+/// holds.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let unit = command.unit()?;
     let request = CompareAndWrite::decode(&mut Reader::new(&command.cdb))?;
@@ -72,7 +73,8 @@ mod tests {
         disk.send(&disk.nexus("iqn.2026-11.test:ada"), &cdb, b"").await.unwrap();
     }
 
-    /// Each adds 1 to the same number; with anything in between, some of it would be lost.
+    /// Each command adds 1 to the same number; if they were not atomic, some additions would be
+    /// lost.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn nobody_writes_in_between() {
         let disk = Arc::new(Disk::new(8).await);

@@ -1,11 +1,12 @@
-//! Looking at blocks without sending them: whether they can be read, and whether they are what somebody thinks.
+//! Checks of blocks without sending them: whether they are readable, and whether they have the
+//! expected data.
 
 use super::medium::unread;
 use super::pieces::pieces;
 use super::{Command, LogicalUnit, Refusal};
 use crate::wire::scsi::{Asc, Key, Sense};
 
-/// Ranges with data that are asked for at a time.
+/// The most ranges with data that one request to the host returns.
 const RANGES: usize = 64;
 
 impl LogicalUnit {
@@ -20,7 +21,7 @@ impl LogicalUnit {
         Ok(bytes)
     }
 
-    /// Reads a range to see whether it can be read. Where nothing was written, there is nothing to read.
+    /// Reads a range to check that it is readable. Ranges that were never written are skipped.
     pub(super) async fn look_through(
         &self,
         command: &Command,
@@ -41,7 +42,8 @@ impl LogicalUnit {
         }
     }
 
-    /// Refuses a range that is not these bytes, over and over: MISCOMPARE, with the first byte of theirs that differs.
+    /// Compares a range with these bytes, repeated. A difference is MISCOMPARE, with the position
+    /// of the first different byte in them.
     pub(super) async fn compare(
         &self,
         command: &Command,

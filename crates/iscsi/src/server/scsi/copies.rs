@@ -1,4 +1,5 @@
-//! Copies that EXTENDED COPY has begun: how far they are, and what is kept of them for their initiators, SPC-4 5.17.4.
+//! Copies of EXTENDED COPY: their progress, and the results that are kept for their initiators,
+//! SPC-4 5.17.4.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,47 +10,47 @@ use lock::{Mutex, rank};
 use super::{InitiatorPort, Refusal};
 use crate::wire::scsi::{Asc, CopyStatus, ListIdUsage, Progress, Sense, Status};
 
-/// Most copies of one logical unit at a time.
+/// The most copies of one logical unit at a time.
 pub(super) const CONCURRENT: u8 = 16;
-/// Most copies that are over and of which something is kept; of more, the oldest are forgotten.
+/// The most finished copies whose results are kept; beyond that, the oldest are forgotten.
 const KEPT: usize = 256;
 
-/// Those of one logical unit, which was asked to copy.
+/// The copies of the logical unit that received the commands.
 #[derive(Default)]
 pub(crate) struct Copies(Mutex<VecDeque<Entry>, rank::ExtendedCopies>);
 
 struct Entry {
     initiator: InitiatorPort,
-    /// The initiator's number for it, if it has given one.
+    /// The initiator's identifier for it, if it has given one.
     identifier: Option<u8>,
-    /// Something is to be kept when it is over.
+    /// The result is kept after the end.
     hold: bool,
     counts: Arc<Counts>,
-    /// It is over.
+    /// The result, after the end.
     done: Option<Done>,
 }
 
-/// What is kept, until it is asked for.
+/// The result that is kept until the initiator asks for it.
 struct Done {
     status: Option<CopyStatus>,
     failure: Option<Sense>,
 }
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) segments: AtomicU16,
     pub(super) bytes: AtomicU64,
 }
 
-/// A copy that is being made. When it is dropped it is as if there had been none.
+/// A running copy. If it is dropped, no trace of it remains.
 pub(super) struct Copying<'a> {
     copies: &'a Copies,
     pub(super) counts: Arc<Counts>,
 }
 
 impl Copies {
-    /// A copy begins.
+    /// Begins a copy.
     pub(super) fn begin(
         &self,
         initiator: &InitiatorPort,
@@ -79,7 +80,7 @@ impl Copies {
         Ok(Copying { copies: self, counts })
     }
 
-    /// How far a copy is. When it is over, that is told once.
+    /// The progress of a copy. The result of a finished one is reported once.
     pub(super) fn progress(&self, initiator: &InitiatorPort, identifier: u8) -> Option<Progress> {
         let mut copies = self.0.lock();
         let entry = find(&mut copies, initiator, identifier)?;
@@ -93,7 +94,7 @@ impl Copies {
         Some(Progress { status, segments, bytes })
     }
 
-    /// Why a copy failed that is over, which is told once. `None`: there is no such copy.
+    /// Why a finished copy failed; reported once. `None`: there is no such copy.
     pub(super) fn failure(&self, initiator: &InitiatorPort, identifier: u8) -> Option<Option<Sense>> {
         let mut copies = self.0.lock();
         let failure = find(&mut copies, initiator, identifier)?.done.as_mut()?.failure.take();
@@ -101,19 +102,19 @@ impl Copies {
         Some(failure)
     }
 
-    /// The session of this initiator port is over, and what was kept for it goes.
+    /// The session of this initiator port is over: the results for it are dropped.
     pub(crate) fn nexus_lost(&self, initiator: &InitiatorPort) {
         self.0.lock().retain(|entry| entry.done.is_none() || entry.initiator != *initiator);
     }
 
-    /// The unit was reset, and all that was kept goes.
+    /// The unit was reset: all results are dropped.
     pub(crate) fn reset(&self) {
         self.0.lock().retain(|entry| entry.done.is_none());
     }
 }
 
 impl Copying<'_> {
-    /// The copy is over.
+    /// The copy has ended.
     pub(super) fn end(self, failure: Option<Sense>) {
         let mut copies = self.copies.0.lock();
         let status =
@@ -146,7 +147,8 @@ fn find<'a>(
     copies.iter_mut().find(|entry| entry.identifier == Some(identifier) && entry.initiator == *initiator)
 }
 
-/// What has been told of a copy that is over need not be kept. That it did not fail is known once its status is told.
+/// Forgets finished copies whose result was reported. A successful copy is completely reported by
+/// its status.
 fn forget_told(copies: &mut VecDeque<Entry>) {
     let is_told = |done: &Done| done.status.is_none() && done.failure.is_none();
     copies.retain(|entry| !entry.done.as_ref().is_some_and(is_told));

@@ -14,7 +14,7 @@ pub(crate) static SEND_DIAGNOSTIC: Supported = Supported {
     run: |command| Box::pin(std::future::ready(send_diagnostic(command))),
 };
 
-/// The default self-test, which every device has: that the host still has the file.
+/// The default self-test, which every device has: it checks that the host still has the file.
 fn send_diagnostic(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = SendDiagnostic::decode(&mut Reader::new(&command.cdb))?;

@@ -1,4 +1,4 @@
-//! Before and after every command.
+//! The checks before every command, and the work after it.
 
 use super::{Command, Conflict, Needs, Outcome, Refusal, Supported, table};
 use crate::wire::scsi::{Asc, Sense};
@@ -7,7 +7,8 @@ use crate::wire::scsi::{Asc, Sense};
 pub(super) const NACA: u8 = 0x04;
 const EXTENDED_COPY: u8 = 0x83;
 
-/// What must be told, and who stands in the way, before the command itself is looked at; then what it wants of the initiator.
+/// Reports pending unit attentions and reservation conflicts before it evaluates the command
+/// itself; then returns the data that the command needs.
 pub(crate) fn needs(command: &Command) -> Result<(&'static Supported, Needs), Refusal> {
     let found = table::find(&command.cdb);
     if !is_for_anything(command.cdb.first().copied()) {
@@ -21,11 +22,11 @@ pub(crate) fn needs(command: &Command) -> Result<(&'static Supported, Needs), Re
     Ok((supported, (supported.needs)(command)?))
 }
 
-/// What the initiator must know before anything else: that there is no unit, or what has happened to it.
+/// Facts that the initiator must learn first: that there is no unit, or a unit attention.
 fn tell(command: &Command) -> Result<(), Refusal> {
     let Some(what) = command.unit()?.attentions.take(&command.nexus) else { return Ok(()) };
     if what == Asc::REPORTED_LUNS_CHANGED {
-        // LUICLR of the extended INQUIRY data: one unit tells for all.
+        // LUICLR of the extended INQUIRY data: one unit reports for all units.
         for seen in command.seen.iter() {
             seen.unit.attentions.withdraw(&command.nexus.initiator, what);
         }
@@ -42,8 +43,8 @@ fn refuse_naca(cdb: &[u8], supported: &Supported) -> Result<(), Refusal> {
     }
 }
 
-/// Does it, once what it wanted is there. Where there is no write cache, what it has written is on the disk then; EXTENDED COPY
-/// writes to other units and sees to that itself.
+/// Executes the command once its data are there. If there is no write cache, it then flushes the
+/// written data to the disk. EXTENDED COPY writes to other units and flushes them itself.
 pub(crate) async fn run(supported: &Supported, command: &Command) -> Outcome {
     let good = (supported.run)(command).await?;
     if supported.conflict == Conflict::Writes
@@ -55,8 +56,8 @@ pub(crate) async fn run(supported: &Supported, command: &Command) -> Outcome {
     Ok(good)
 }
 
-/// What is wrong with a command that is not in the table: its service action or, if there is no other, all of it,
-/// SPC-4 4.2.5.
+/// The error of a command that is not in the table: its service action is wrong or, if there is no
+/// other service action, the operation code, SPC-4 4.2.5.
 fn unknown(cdb: &[u8]) -> Sense {
     match cdb.first() {
         Some(0x7f) if table::knows(0x7f) => Sense::in_cdb(8),
@@ -65,8 +66,8 @@ fn unknown(cdb: &[u8]) -> Sense {
     }
 }
 
-/// INQUIRY, REPORT LUNS and REQUEST SENSE answer where no unit is, and do not report unit attentions this way, SAM-5 5.14.1
-/// and 4.7.2.
+/// INQUIRY, REPORT LUNS and REQUEST SENSE also answer without a unit, and do not report unit
+/// attentions as errors, SAM-5 5.14.1 and 4.7.2.
 fn is_for_anything(opcode: Option<u8>) -> bool {
     matches!(opcode, Some(0x12 | 0xa0 | 0x03))
 }

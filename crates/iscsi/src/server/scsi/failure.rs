@@ -1,4 +1,4 @@
-//! The one map from facts of the tree to sense data.
+//! The only map from errors of `vfs` to sense data.
 
 use vfs::Error;
 
@@ -42,7 +42,7 @@ impl From<Error> for Refusal {
 }
 
 impl Refusal {
-    /// The same for what failed in writing, which has codes of its own.
+    /// The map for failed writes, which have their own codes.
     pub(crate) fn writing(error: Error) -> Self {
         match error {
             Error::Io | Error::WouldBlock => Sense::new(Key::MEDIUM_ERROR, Asc::WRITE_ERROR).into(),

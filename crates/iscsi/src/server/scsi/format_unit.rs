@@ -1,4 +1,4 @@
-//! FORMAT UNIT, SBC-3 5.3: everything on the disk is given back.
+//! FORMAT UNIT, SBC-3 5.3: all blocks of the disk are unmapped.
 
 use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
 use crate::wire::Reader;
@@ -25,8 +25,8 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     Ok(Needs::Parameters(length))
 }
 
-/// A disk that was formatted is all zeros, none of them on the host's disk. There are no lists of defects, and no pattern but
-/// that. IMMED changes nothing: it takes no time.
+/// A formatted disk is all zeros, and uses no space on the host's disk. Lists of defects and other
+/// patterns are not supported. IMMED changes nothing, because the command takes no time.
 async fn format(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = FormatUnit::decode(&mut Reader::new(&command.cdb))?;

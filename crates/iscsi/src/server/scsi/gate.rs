@@ -1,27 +1,30 @@
-//! Who may write to a unit: everybody at once, or one alone who reads and then writes as one step.
+//! The gate of a unit's writes: many plain writes at a time, or one read-and-write step that is
+//! alone.
 //!
-//! Plain writes come by the hundred thousand, steps that must be alone hardly ever. So a writer only counts itself, which
-//! takes some nanoseconds; when somebody wants to be alone, or is, writers queue with them at a fair lock.
+//! Plain writes come by the hundred thousand; exclusive steps are rare. So a writer only counts
+//! itself, which takes some nanoseconds. While a step is exclusive or waits for it, writers queue
+//! at a fair lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Notify, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// In the upper half of the state: one who is alone or wants to be.
+/// The unit of the upper half of the state, which counts exclusive steps and those that wait.
 const ONE_ALONE: u64 = 1 << 32;
 
 /// The gate of one unit.
 #[derive(Default)]
 pub(super) struct Gate {
-    /// In the lower half, writers that have not queued; in the upper half, who is alone or wants to be.
+    /// The lower half counts writers that did not queue; the upper half counts exclusive steps and
+    /// those that wait.
     state: AtomicU64,
     queue: RwLock<()>,
-    /// Rung by the last of those writers when somebody wants to be alone.
+    /// Signalled by the last of those writers when an exclusive step waits.
     left: Notify,
 }
 
 impl Gate {
-    /// Writes beside others.
+    /// Enters for a write, which may run at the same time as others.
     pub(super) async fn shared(&self) -> Shared<'_> {
         let counted = Counted(self);
         if self.state.fetch_add(1, Ordering::AcqRel) < ONE_ALONE {
@@ -31,27 +34,27 @@ impl Gate {
         Shared::Queued(self.queue.read().await)
     }
 
-    /// Waits until nobody else writes, and keeps them out.
+    /// Waits until there is no other writer, and keeps writers out.
     pub(super) async fn alone(&self) -> Alone<'_> {
         self.state.fetch_add(ONE_ALONE, Ordering::AcqRel);
         let wish = Wish(self);
         let queued = self.queue.write().await;
         while !self.state.load(Ordering::Acquire).is_multiple_of(ONE_ALONE) {
-            self.left.notified().await; // it is remembered when it rings in between
+            self.left.notified().await; // an earlier signal is kept
         }
         Alone { _queued: queued, _wish: wish }
     }
 }
 
-/// A writer beside others.
+/// The permit of a writer.
 pub(super) enum Shared<'a> {
-    /// That has not queued.
+    /// The writer did not queue.
     Counted(#[allow(dead_code, reason = "held")] Counted<'a>),
-    /// That has.
+    /// The writer queued.
     Queued(#[allow(dead_code, reason = "held")] RwLockReadGuard<'a, ()>),
 }
 
-/// Counts in the lower half.
+/// Counts a writer in the lower half.
 pub(super) struct Counted<'a>(&'a Gate);
 
 impl Drop for Counted<'_> {
@@ -63,13 +66,13 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// One who is alone.
+/// The permit of an exclusive step.
 pub(super) struct Alone<'a> {
     _queued: RwLockWriteGuard<'a, ()>,
     _wish: Wish<'a>,
 }
 
-/// Counts in the upper half.
+/// Counts an exclusive step, from its wait on, in the upper half.
 struct Wish<'a>(&'a Gate);
 
 impl Drop for Wish<'_> {
@@ -103,7 +106,7 @@ mod tests {
         assert_eq!(gate.state.load(Ordering::Acquire), 0);
     }
 
-    /// Whoever is alone finds nobody at it.
+    /// An exclusive step meets no other writer.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn nobody_writes_while_one_is_alone() {
         let (gate, writing) = (Arc::new(Gate::default()), Arc::new(AtomicU64::new(0)));

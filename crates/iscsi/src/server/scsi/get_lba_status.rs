@@ -1,10 +1,10 @@
-//! GET LBA STATUS, SBC-3 5.4: which blocks have space of their own.
+//! GET LBA STATUS, SBC-3 5.4: which blocks are mapped.
 
 use super::{Command, Conflict, Good, LogicalUnit, Outcome, Refusal, Supported};
 use crate::wire::scsi::{GetLbaStatus, LBA_STATUS_DESCRIPTOR, LBA_STATUS_HEADER, LbaStatus, Provisioning};
 use crate::wire::{Reader, Writer};
 
-/// Most descriptors in an answer. For what is behind them, initiators ask again.
+/// The most descriptors in an answer. Initiators ask again for the rest.
 const MOST: usize = 1024;
 
 /// GET LBA STATUS, SBC-3 5.4.
@@ -17,7 +17,7 @@ pub(super) static GET_LBA_STATUS: Supported = Supported {
     run: |command| Box::pin(get_lba_status(command)),
 };
 
-/// As many descriptors as there is room for, and one at least.
+/// As many descriptors as there is room for, but at least one.
 async fn get_lba_status(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = GetLbaStatus::decode(&mut Reader::new(&command.cdb))?;
@@ -30,13 +30,13 @@ async fn get_lba_status(command: &Command) -> Outcome {
     Ok(Good::cut(w.into_bytes(), room))
 }
 
-/// What is true of the blocks from `lba` on, in at most so many descriptors.
+/// The provisioning of the blocks from `lba` on, in at most `most` descriptors.
 async fn statuses(unit: &LogicalUnit, lba: u64, most: usize) -> Result<Vec<LbaStatus>, Refusal> {
     let size = u64::from(unit.block_size());
     let (blocks, mut list, mut at) = (unit.blocks(), List { found: Vec::new(), most }, lba);
     let allocated = unit.open.allocated(lba * size, (blocks - lba) * size, most).await?;
     for (offset, length) in allocated.ranges {
-        // A block that has any space of its own has it all.
+        // A block counts as mapped if any part of it is.
         let (start, end) = ((offset / size).max(at), (offset + length).div_ceil(size).min(blocks));
         list.add(at, start, Provisioning::Deallocated);
         list.add(start, end, Provisioning::Mapped);
@@ -54,7 +54,8 @@ struct List {
 }
 
 impl List {
-    /// Adds the blocks up to `end`, as far as there is room. Neighbours of one kind are one.
+    /// Adds the blocks up to `end`, as far as there is room. Neighbours of one kind become one
+    /// descriptor.
     fn add(&mut self, mut lba: u64, end: u64, provisioning: Provisioning) {
         if let Some(last) = self
             .found
@@ -62,7 +63,7 @@ impl List {
             .filter(|last| last.provisioning == provisioning && last.lba + u64::from(last.count) == lba)
         {
             let more = (end.saturating_sub(lba)).min(u64::from(u32::MAX - last.count));
-            last.count += more as u32; // it fits, as was just looked at
+            last.count += more as u32; // checked above: it fits
             lba += more;
         }
         while lba < end && self.found.len() < self.most {

@@ -1,4 +1,5 @@
-//! The sessions that see a logical unit: whom to tell of what happens to it, and whose commands to call off.
+//! The sessions that use a logical unit. They receive its events, and their commands can be
+//! aborted.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,67 +10,67 @@ use lock::{Mutex, rank};
 use super::{InitiatorPort, LogicalUnit, Nexus};
 use crate::wire::scsi::Asc;
 
-/// Commands that were called off and end.
+/// Becomes ready when the aborted commands have ended.
 pub(crate) type Ending = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A session, as its logical units know it.
+/// A session, from the view of its logical units.
 pub(crate) trait Holder: Send + Sync {
-    /// Whose it is.
+    /// The session's initiator.
     fn initiator(&self) -> &InitiatorPort;
-    /// Calls off its commands for this unit but the one with the tag `except`. They are not answered any more, and what is
-    /// being done for them is over when the future is ready.
+    /// Aborts its commands for this unit, except the one with the tag `except`. They get no
+    /// response, and their work has ended when the future is ready.
     fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) -> Ending;
 }
 
-/// Those of one unit.
+/// The sessions of one unit.
 #[derive(Default)]
 pub(crate) struct Holders(Mutex<Vec<Weak<dyn Holder>>, rank::UnitHolders>);
 
 impl Holders {
-    /// A session begins to see the unit.
+    /// A session begins to use the unit.
     pub(crate) fn arrive(&self, holder: Weak<dyn Holder>) {
         let mut holders = self.0.lock();
         holders.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&holder));
         holders.push(holder);
     }
 
-    /// It has ended.
+    /// A session has ended.
     pub(crate) fn leave(&self, holder: &Weak<dyn Holder>) {
         self.0.lock().retain(|other| other.strong_count() > 0 && !other.ptr_eq(holder));
     }
 
-    /// All of them now.
+    /// All current sessions.
     pub(crate) fn all(&self) -> Vec<Arc<dyn Holder>> {
         self.0.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
 impl LogicalUnit {
-    /// Tells every initiator that has a session.
+    /// Raises a unit attention for all initiators with a session.
     pub(crate) fn tell_all(&self, what: Asc) {
         self.holders.all().iter().for_each(|holder| self.attentions.raise(holder.initiator(), what));
     }
 
-    /// Tells every one but this.
+    /// Raises a unit attention for all initiators but this one.
     pub(crate) fn tell_others(&self, but: &InitiatorPort, what: Asc) {
         let others = self.holders.all().into_iter().filter(|holder| holder.initiator() != but);
         others.for_each(|holder| self.attentions.raise(holder.initiator(), what));
     }
 
-    /// A session does not see the unit any more.
+    /// A session does not use the unit any more.
     pub(crate) fn nexus_lost(&self, holder: &Weak<dyn Holder>, nexus: &Nexus) {
         self.holders.leave(holder);
         self.forget(nexus);
     }
 
-    /// What is kept of a session while it lasts goes.
+    /// Drops the state that lasts as long as a session.
     pub(crate) fn forget(&self, nexus: &Nexus) {
         self.attentions.forget(&nexus.initiator);
         self.reservations.nexus_lost(&nexus.initiator);
         self.copies.nexus_lost(&nexus.initiator);
     }
 
-    /// Everything that initiators have made of the unit goes, but for what outlasts a reset.
+    /// Drops all state that initiators have made, except for state that survives a reset.
     pub(crate) fn reset(&self) {
         self.modes.reset();
         self.reservations.reset();

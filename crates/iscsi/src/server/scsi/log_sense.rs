@@ -23,7 +23,7 @@ const PAGES: [LogPageId; 4] = [
 ];
 /// Subpage code that asks for the list of a page's subpages.
 const ALL: u8 = 0xff;
-/// A temperature that is not known, SPC-4 table 404.
+/// An unknown temperature, SPC-4 table 404.
 const NO_TEMPERATURE: u8 = 0xff;
 
 fn log_sense(command: &Command) -> Outcome {
@@ -52,7 +52,7 @@ fn log_sense(command: &Command) -> Outcome {
     Ok(Good::cut(w.into_bytes(), usize::from(request.allocation_length)))
 }
 
-/// Those from a parameter code on, of which there must be one.
+/// The parameters from a parameter code on, of which there must be at least one.
 fn parameters(all: Vec<LogParameter>, from: u16, w: &mut Writer) -> Result<(), Refusal> {
     let asked: Vec<_> = all.into_iter().filter(|parameter| parameter.code >= from).collect();
     if asked.is_empty() {
@@ -62,7 +62,8 @@ fn parameters(all: Vec<LogParameter>, from: u16, w: &mut Writer) -> Result<(), R
     Ok(())
 }
 
-/// What the volume has left for this unit and others, and what this one has, SBC-3 6.4.3.
+/// The space that the volume has left for this unit and others, and the space that this unit uses,
+/// SBC-3 6.4.3.
 fn resources(unit: &LogicalUnit) -> Result<Vec<LogParameter>, Refusal> {
     let parameter = |code, count, scope| {
         let mut w = Writer::new();
@@ -73,7 +74,7 @@ fn resources(unit: &LogicalUnit) -> Result<Vec<LogParameter>, Refusal> {
     Ok(vec![parameter(Resource::AVAILABLE, room.available, 2), parameter(Resource::USED, used, 1)])
 }
 
-/// The one parameter that the page has when nothing is to be told, SPC-4 7.3.9.
+/// The only parameter of the page if there is no exception, SPC-4 7.3.9.
 fn no_exceptions() -> Vec<LogParameter> {
     vec![LogParameter { code: 0, value: vec![0, 0, NO_TEMPERATURE, 0] }]
 }

@@ -1,4 +1,4 @@
-//! The bytes of a logical unit: where blocks lie, reading and writing them, and giving their space back.
+//! The bytes of a logical unit: the places of blocks, reads and writes, and the release of space.
 
 use bytes::Bytes;
 use vfs::Payload;
@@ -8,7 +8,8 @@ use super::{LogicalUnit, Refusal, limits};
 use crate::wire::scsi::{Asc, Field, Key, Sense};
 
 impl LogicalUnit {
-    /// Where `count` blocks from `lba` on lie, as offset and length in bytes; LBA OUT OF RANGE where there are none.
+    /// The place of `count` blocks from `lba` on, as offset and length in bytes; LBA OUT OF RANGE
+    /// if they do not exist.
     pub(crate) fn range(&self, lba: u64, count: u64) -> Result<(u64, u64), Refusal> {
         let blocks = self.blocks();
         let fits = lba.checked_add(count).is_some_and(|end| end <= blocks);
@@ -19,7 +20,7 @@ impl LogicalUnit {
         Ok((lba * size, count * size))
     }
 
-    /// The same where no blocks mean all up to the end.
+    /// Like `range`; a count of 0 means all blocks up to the end.
     pub(super) fn range_to_end(&self, lba: u64, count: u32) -> Result<(u64, u64), Refusal> {
         match count {
             0 => self.range(lba, self.blocks().saturating_sub(lba)),
@@ -27,7 +28,8 @@ impl LogicalUnit {
         }
     }
 
-    /// The same for blocks that are moved from or to the initiator: [`limits::TRANSFER_BYTES`] at most.
+    /// Like `range`, for blocks that are transferred from or to the initiator: at most
+    /// [`limits::TRANSFER_BYTES`].
     pub(crate) fn transfer(&self, cdb: &[u8], lba: u64, count: u32) -> Result<(u64, u64), Refusal> {
         if count > limits::TRANSFER_BYTES / self.block_size() {
             return Err(Sense::in_cdb(count_at(cdb)).into());
@@ -35,31 +37,32 @@ impl LogicalUnit {
         self.range(lba, u64::from(count))
     }
 
-    /// Bytes of it. What was never written reads as zeros.
+    /// Reads bytes. Bytes that were never written are zeros.
     pub(crate) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Refusal> {
         let payload = match self.open.read_at(offset, length).await {
             Ok(read) => read.payload,
             Err(error) => return Err(self.at(offset, error.into())),
         };
         if payload.len() < length {
-            // Somebody has cut off the file below us.
+            // The file was truncated outside of this server.
             return Err(unread((offset + payload.len() as u64) / u64::from(self.block_size())));
         }
         Ok(payload)
     }
 
-    /// Writes bytes, which need not be on the disk yet. COMPARE AND WRITE and ORWRITE are not under way meanwhile.
+    /// Writes bytes; they need not reach the disk. No COMPARE AND WRITE or ORWRITE runs meanwhile.
     pub(crate) async fn write(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
         let _shared = self.gate.shared().await;
         self.write_alone(offset, data).await
     }
 
-    /// The same for those who hold the gate themselves.
+    /// Like `write`, for callers that hold the gate.
     pub(super) async fn write_alone(&self, offset: u64, mut data: Bytes) -> Result<(), Refusal> {
         self.is_there(offset, data.len() as u64)?;
         let mut at = offset;
         while !data.is_empty() {
-            // Up to the next multiple, so that pieces lie as pages of the host's cache do.
+            // Up to the next multiple, so that pieces are aligned like the pages of the host's
+            // cache.
             let length = (limits::WRITE_PIECE - at % limits::WRITE_PIECE).min(data.len() as u64);
             let piece = data.split_to(length as usize);
             let written = self.open.write_at(at, piece, Stability::Unstable).await;
@@ -69,7 +72,8 @@ impl LogicalUnit {
         Ok(())
     }
 
-    /// Refuses what would make the file longer: the unit has become smaller since the command was looked at.
+    /// Refuses a write that would make the file longer: the unit has become smaller since the
+    /// command was checked.
     fn is_there(&self, offset: u64, length: u64) -> Result<(), Refusal> {
         match offset.checked_add(length) {
             Some(end) if end <= self.size() => Ok(()),
@@ -77,14 +81,15 @@ impl LogicalUnit {
         }
     }
 
-    /// Makes a range read as zeros, and gives its space back where the host can.
+    /// Makes a range read as zeros, and releases its space if the host can.
     pub(super) async fn punch(&self, offset: u64, length: u64) -> Result<(), Refusal> {
         let _shared = self.gate.shared().await;
         let punched = self.open.punch(offset, length).await;
         punched.map_err(|error| self.at(offset, Refusal::writing(error)))
     }
 
-    /// Copies bytes of another unit, or of this one, in the host: where it can, the blocks are shared.
+    /// Copies bytes of another unit, or of this one, in the host, which shares the blocks if it
+    /// can.
     pub(super) async fn copy_from(
         &self,
         source: &Self,
@@ -97,12 +102,12 @@ impl LogicalUnit {
         let copied = self.open.copy_from(&source.open, from, to, length).await;
         let copied = copied.map_err(|error| self.at(to, Refusal::writing(error)))?;
         if copied < length {
-            return Err(unread((from + copied) / u64::from(source.block_size()))); // cut off below us
+            return Err(unread((from + copied) / u64::from(source.block_size()))); // // truncated
         }
         Ok(())
     }
 
-    /// Says which block an error of the medium is about.
+    /// Adds the block to an error of the medium.
     fn at(&self, offset: u64, refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::Check(sense) if matches!(sense.key, Key::MEDIUM_ERROR | Key::DATA_PROTECT) => {
@@ -118,7 +123,8 @@ pub(super) fn unread(lba: u64) -> Refusal {
     Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR).about(lba).into()
 }
 
-/// Refuses protection information, which no unit has: a value other than 0 of RDPROTECT, WRPROTECT and the like.
+/// Refuses protection information, which no unit supports: a non-zero value of RDPROTECT, WRPROTECT
+/// and the like.
 pub(super) fn unprotected(protect: u8) -> Result<(), Refusal> {
     if protect == 0 {
         return Ok(());
@@ -127,7 +133,7 @@ pub(super) fn unprotected(protect: u8) -> Result<(), Refusal> {
     Err(Sense { field, ..Sense::illegal(Asc::INVALID_FIELD_IN_CDB) }.into())
 }
 
-/// In which byte of a command the number of blocks begins.
+/// The byte of a command at which the number of blocks begins.
 pub(super) fn count_at(cdb: &[u8]) -> u16 {
     match cdb.first().map(|opcode| opcode >> 5) {
         Some(1 | 2) => 7,
@@ -159,7 +165,7 @@ mod tests {
         Sense::new(key, asc).about(about).into()
     }
 
-    /// SBC-3 4.7.3.6: a block of a thin unit for which there is no room.
+    /// SBC-3 4.7.3.6: there is no space for a block of a thin unit.
     #[tokio::test]
     async fn a_full_disk_is_told_with_the_block_that_has_no_room() {
         let (faulty, disk) = disk().await;

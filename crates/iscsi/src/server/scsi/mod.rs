@@ -1,4 +1,5 @@
-//! The device server: what SCSI commands mean, SPC-4 and SBC-3. A command has a file; [`table`] lists them all.
+//! The device server, which executes SCSI commands, SPC-4 and SBC-3. Each command has a file;
+//! [`table`] lists them all.
 //!
 //! ```text
 //! ../task.rs ─► dispatch.rs: unit attentions, reservations ─► the command's `needs` (what it wants of the initiator)

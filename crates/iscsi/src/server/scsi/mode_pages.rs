@@ -1,5 +1,5 @@
-//! The mode pages of a disk: from settings to bytes and back. What can be changed is what comes back otherwise: a page is
-//! read into settings, written again, and must be the same.
+//! The mode pages of a disk: conversion between settings and bytes. A received page is converted to
+//! settings and back, and must stay the same: so only changeable bits can change.
 
 use super::modes::Settings;
 use crate::wire::scsi::Resource;
@@ -9,7 +9,7 @@ use crate::wire::scsi::mode::{
 };
 use crate::wire::{Malformed, Reader, Writer};
 
-/// All of them, ascending.
+/// All pages, ascending.
 pub(crate) const PAGES: [PageId; 7] = [
     PageId::ERROR_RECOVERY,
     PageId::DISCONNECT_RECONNECT,
@@ -20,7 +20,7 @@ pub(crate) const PAGES: [PageId; 7] = [
     PageId::LOGICAL_BLOCK_PROVISIONING,
 ];
 
-/// A page; `None` if there is no such.
+/// A page; `None` if it does not exist.
 pub(crate) fn encode(id: PageId, settings: &Settings) -> Option<Vec<u8>> {
     let mut w = Writer::new();
     match id {
@@ -38,7 +38,7 @@ pub(crate) fn encode(id: PageId, settings: &Settings) -> Option<Vec<u8>> {
     Some(w.into_bytes())
 }
 
-/// Ones in the bits that can be changed: by an initiator that may only read, none.
+/// The mask of changeable bits: all zeros for an initiator that may only read.
 pub(crate) fn changeable(id: PageId, read_only: bool) -> Option<Vec<u8>> {
     let most = if read_only { Settings::ZEROS } else { Settings::ONES };
     let (mut bytes, ones) = (encode(id, &Settings::ZEROS)?, encode(id, &most)?);
@@ -49,7 +49,7 @@ pub(crate) fn changeable(id: PageId, read_only: bool) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What the settings are with this page.
+/// The settings after a change by this page.
 pub(crate) fn decode(id: PageId, bytes: &[u8], settings: &Settings) -> Result<Settings, Malformed> {
     let (mut settings, r) = (*settings, &mut Reader::new(bytes));
     match id {
@@ -68,7 +68,7 @@ pub(crate) fn decode(id: PageId, bytes: &[u8], settings: &Settings) -> Result<Se
             settings.watches_space = threshold.enabled;
             settings.threshold = threshold.count;
         }
-        _ => {} // nothing in them can be changed
+        _ => {} // these pages have no changeable bits
     }
     Ok(settings)
 }
@@ -84,7 +84,7 @@ fn control(settings: &Settings) -> Control {
     }
 }
 
-/// One threshold: what is left of the volume's space, as it becomes less.
+/// One threshold, for the decreasing free space of the volume.
 fn provisioning(settings: &Settings) -> LogicalBlockProvisioning {
     let threshold = Threshold {
         enabled: settings.watches_space,

@@ -1,4 +1,5 @@
-//! Mode parameters, SPC-4 7.5: what initiators may set of a logical unit. [`super::mode_pages`] has how they travel.
+//! Mode parameters, SPC-4 7.5: the settings of a logical unit that initiators can change.
+//! [`super::mode_pages`] encodes them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,39 +7,39 @@ use lock::{Mutex, rank};
 
 use super::LogicalUnit;
 
-/// The changeable ones of one logical unit, the same for all initiators. They are not kept: a restart or a reset brings the
-/// defaults back.
+/// The changeable parameters of one logical unit, the same for all initiators. They are not stored:
+/// a restart or a reset restores the defaults.
 #[derive(Debug, Default)]
 pub(crate) struct Modes {
     /// `None` while they are the defaults.
     changed: Mutex<Option<Settings>, rank::ModePages>,
-    /// Copies of what every command asks for.
+    /// Copies of the settings that every command needs.
     descriptor_sense: AtomicBool,
     write_protected: AtomicBool,
     write_through: AtomicBool,
-    /// Initiators have been told that there is little space left, and there still is.
+    /// Initiators have been warned that there is little space left, and that is still so.
     pub(super) warned: AtomicBool,
 }
 
-/// What can be set.
+/// The changeable settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// D_SENSE of the control page: sense data in descriptor format.
     pub(crate) descriptor_sense: bool,
-    /// SWP of the control page: nobody may write.
+    /// SWP of the control page: all writes are refused.
     pub(crate) write_protected: bool,
-    /// WCE of the caching page: what was written need not be on the disk before SYNCHRONIZE CACHE.
+    /// WCE of the caching page: written data need not be on the disk before SYNCHRONIZE CACHE.
     pub(crate) write_cache: bool,
     /// LBPERE of the read-write error recovery page: thresholds are reported.
     pub(crate) reports_thresholds: bool,
-    /// ENABLED of the one threshold of the logical block provisioning page: it is watched.
+    /// ENABLED of the only threshold of the logical block provisioning page: the space is watched.
     pub(crate) watches_space: bool,
-    /// Its count, in threshold sets.
+    /// The threshold, in threshold sets.
     pub(crate) threshold: u32,
 }
 
 impl Settings {
-    /// All that can be zero.
+    /// The settings with all changeable bits 0.
     pub(super) const ZEROS: Self = Self {
         descriptor_sense: false,
         write_protected: false,
@@ -47,7 +48,7 @@ impl Settings {
         watches_space: false,
         threshold: 0,
     };
-    /// All that can be one.
+    /// The settings with all changeable bits 1.
     pub(super) const ONES: Self = Self {
         descriptor_sense: true,
         write_protected: true,
@@ -64,17 +65,17 @@ impl Modes {
         self.descriptor_sense.load(Ordering::Acquire)
     }
 
-    /// SWP: nobody may write.
+    /// SWP: all writes are refused.
     pub(crate) fn write_protected(&self) -> bool {
         self.write_protected.load(Ordering::Acquire)
     }
 
-    /// WCE is 0: whatever was written is on the disk when the command ends.
+    /// WCE is 0: written data are on the disk when the command ends.
     pub(crate) fn write_through(&self) -> bool {
         self.write_through.load(Ordering::Acquire)
     }
 
-    /// The defaults again, as after a reset of the unit.
+    /// Restores the defaults, for a reset of the unit.
     pub(crate) fn reset(&self) {
         self.set(None);
     }
@@ -90,13 +91,14 @@ impl Modes {
 }
 
 impl LogicalUnit {
-    /// What is set now.
+    /// The current settings.
     pub(crate) fn settings(&self) -> Settings {
         let changed = *self.modes.changed.lock();
         changed.unwrap_or_else(|| self.default_settings())
     }
 
-    /// What is set until an initiator changes it. The threshold is a share of what the volume has.
+    /// The settings until an initiator changes them. The threshold is a share of the volume's
+    /// capacity.
     pub(crate) fn default_settings(&self) -> Settings {
         Settings {
             descriptor_sense: false,
@@ -108,7 +110,7 @@ impl LogicalUnit {
         }
     }
 
-    /// Sets this. Whether anything is other than before.
+    /// Sets the settings. Answers whether anything has changed.
     pub(crate) fn set_settings(&self, settings: Settings) -> bool {
         let is_other = self.settings() != settings;
         if is_other {

@@ -1,8 +1,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The initiator's end of a session, SPC-4 7.6.4.6: a name and the number of the session. It is the same again after the
-/// initiator has been away, and what is kept for it is kept under it.
+/// The initiator's end of a session, SPC-4 7.6.4.6: a name and the number of the session. It is the
+/// same after a reconnection, and is the key of all state that is kept for the initiator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InitiatorPort {
     /// The iSCSI name, in lower case.
@@ -14,8 +14,8 @@ pub struct InitiatorPort {
 /// An I_T nexus: an initiator port and the port of one target, while there is a session between them.
 #[derive(Debug)]
 pub(crate) struct Nexus {
-    /// Who asks.
+    /// The initiator.
     pub(crate) initiator: InitiatorPort,
-    /// The host that it logged in from.
+    /// The host from which it logged in.
     pub(crate) host: IpAddr,
 }

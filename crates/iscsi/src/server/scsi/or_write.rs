@@ -1,4 +1,4 @@
-//! ORWRITE (16), SBC-3 5.5: one step, as far as all other writes are concerned.
+//! ORWRITE (16), SBC-3 5.5: atomic with respect to all other writes.
 
 use super::medium::unprotected;
 use super::pieces::pieces;

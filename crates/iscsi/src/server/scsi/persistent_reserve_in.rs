@@ -6,7 +6,7 @@ use crate::wire::scsi::TransportId;
 use crate::wire::scsi::persistent_reserve_in::{self as wire, Registrant, Request};
 use crate::wire::{Reader, Writer};
 
-/// The number of the one port that every target has (RELATIVE TARGET PORT IDENTIFIER).
+/// The number of the only port of every target (RELATIVE TARGET PORT IDENTIFIER).
 pub(super) const TARGET_PORT: u16 = 1;
 
 /// READ KEYS, SPC-4 6.15.2.

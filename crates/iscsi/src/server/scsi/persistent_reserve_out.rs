@@ -9,11 +9,11 @@ use crate::wire::Reader;
 use crate::wire::scsi::persistent_reserve_out::{Action, BASIC, Move as MoveParameters, Parameters, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 
-/// Longest parameter list: with a TransportID for each of some hundred initiator ports.
+/// The longest parameter list: it has a TransportID for each of some hundred initiator ports.
 const PARAMETERS_MOST: usize = 64 << 10;
-/// How long commands that are called off have to end, where a disk does not answer.
+/// How long the server waits for the end of aborted commands if a disk does not answer.
 const ENDING_WITHIN: Duration = Duration::from_secs(10);
-/// Shortest parameter list of REGISTER AND MOVE: with the shortest TransportID.
+/// The shortest parameter list of REGISTER AND MOVE: it has the shortest TransportID.
 const MOVE_LEAST: usize = BASIC + 24;
 
 /// REGISTER, SPC-4 5.13.7.
@@ -75,7 +75,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     Ok(Needs::Parameters(length))
 }
 
-/// On a thread that may wait for the disk. It goes on to the end if the command is called off meanwhile.
+/// Runs on a thread that may wait for the disk. An abort does not stop it.
 async fn persistent_reserve_out(command: &Command) -> Outcome {
     let (unit, nexus) = (command.unit()?.clone(), command.nexus.clone());
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
@@ -88,7 +88,8 @@ async fn persistent_reserve_out(command: &Command) -> Outcome {
     Ok(Good::nothing())
 }
 
-/// Whoever shuts others out relies on it that nothing of theirs is written any more.
+/// Waits for the end of the aborted commands: after a preemption, the initiator relies on it that
+/// the preempted initiators write nothing more.
 async fn until_over(ending: Vec<Ending>) {
     let all = async {
         for commands in ending {
@@ -100,7 +101,7 @@ async fn until_over(ending: Vec<Ending>) {
     }
 }
 
-/// What is asked for, checked as far as that can be without knowing what is reserved.
+/// The requested change, checked as far as is possible without the state of reservations.
 enum Change {
     Register(Register),
     Move(Move),
@@ -162,7 +163,7 @@ fn registered(request: Request, parameters: &Parameters<'_>) -> Result<Change, R
     }))
 }
 
-/// The initiator ports that follow.
+/// The initiator ports in the parameter list.
 fn named(parameters: &Parameters<'_>) -> Result<Vec<InitiatorPort>, Refusal> {
     let list = parameters.transport_ids().map_err(|_| length_error())?;
     let ids = TransportId::decode_all(list).map_err(|_| Sense::in_parameters(28))?;
@@ -178,8 +179,8 @@ fn moved(list: &[u8]) -> Result<Move, Refusal> {
     Ok(Move { key, action_key, unregister, persist, to: initiator.as_ref().and_then(port) })
 }
 
-/// One port. A name without the number of a session stands for all ports of an initiator, and may be refused (SPC-4 7.6.4.6):
-/// there is no saying which ports it will have.
+/// One port. A name without the number of a session stands for all ports of an initiator, and may
+/// be refused (SPC-4 7.6.4.6): its future ports are unknown.
 fn port(id: &TransportId) -> Option<InitiatorPort> {
     Some(InitiatorPort { name: id.name.to_lowercase().into(), isid: id.isid? })
 }

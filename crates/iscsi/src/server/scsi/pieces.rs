@@ -1,4 +1,4 @@
-//! Commands that go on for long: by pieces, with room for others in between.
+//! Long commands run in pieces, so that other tasks run in between.
 
 use super::{Command, Refusal, limits};
 use crate::wire::scsi::Status;
@@ -9,13 +9,14 @@ pub(super) fn pieces(offset: u64, length: u64) -> impl Iterator<Item = (u64, usi
     whole.map(|(offset, length)| (offset, length as usize))
 }
 
-/// The same in pieces of another size.
+/// Like `pieces`, with another size.
 pub(super) fn pieces_of(step: u64, offset: u64, length: u64) -> impl Iterator<Item = (u64, u64)> + Send {
     (0..length.div_ceil(step)).map(move |number| (offset + number * step, (length - number * step).min(step)))
 }
 
 impl Command {
-    /// Between two pieces: lets others have the thread, and ends the command if it has been called off.
+    /// Called between two pieces: lets other tasks use the thread, and ends the command if it is
+    /// aborted.
     pub(super) async fn go_on(&self) -> Result<(), Refusal> {
         tokio::task::yield_now().await;
         if self.is_aborted() { Err(Refusal::Status(Status::TASK_ABORTED)) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! PRE-FETCH, SBC-3 5.8 and 5.9: blocks that will be wanted soon.
+//! PRE-FETCH, SBC-3 5.8 and 5.9: reads blocks into the host's cache.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,8 @@ use super::{Command, Conflict, Good, LogicalUnit, Outcome, Supported, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::{Cache, Status};
 
-/// Most bytes that are fetched at once: of what else an initiator wants, nobody knows whether there is memory for it.
+/// The most bytes that one command fetches: the server does not know whether the host has memory
+/// for more.
 const MOST: u64 = 32 << 20;
 
 /// PRE-FETCH (10), SBC-3 5.8.
@@ -44,7 +45,7 @@ async fn pre_fetch(command: &Command) -> Outcome {
     Ok(Good { status, ..Good::nothing() })
 }
 
-/// What fails here is told to whoever reads the block.
+/// Errors are ignored here: a later READ of the block reports them.
 async fn fetch(unit: &LogicalUnit, offset: u64, length: u64) {
     for (piece, length) in pieces(offset, length) {
         if unit.read(piece, length).await.is_err() {

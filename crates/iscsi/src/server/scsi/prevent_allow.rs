@@ -13,7 +13,8 @@ pub(crate) static PREVENT_ALLOW: Supported = Supported {
     run: |command| Box::pin(std::future::ready(prevent_allow(command))),
 };
 
-/// The medium cannot be removed anyway. The upper of the two bits, for media changers, is obsolete.
+/// The medium cannot be removed anyway. The upper of the two bits is for media changers, and
+/// obsolete.
 fn prevent_allow(command: &Command) -> Outcome {
     command.unit()?;
     match command.cdb.get(4).map(|byte| byte & 3) {

@@ -26,7 +26,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     }
 }
 
-/// How many bytes a READ takes at once, also of an initiator that expects fewer; 0 of other commands.
+/// How many bytes a READ reads, also if the initiator expects fewer; 0 for other commands.
 pub(crate) fn length_of_read(command: &Command) -> u32 {
     let (Some(0x08 | 0x28 | 0xa8 | 0x88), Some(unit)) = (command.cdb.first(), &command.unit) else {
         return 0;
@@ -35,7 +35,7 @@ pub(crate) fn length_of_read(command: &Command) -> u32 {
     blocks.saturating_mul(unit.block_size()).min(TRANSFER_BYTES)
 }
 
-/// What was written is read back, on the disk or not: DPO, FUA and RARC change nothing of that.
+/// A read returns what was last written, on the disk or not: DPO, FUA and RARC do not matter.
 async fn read(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = Read::decode(&mut Reader::new(&command.cdb))?;

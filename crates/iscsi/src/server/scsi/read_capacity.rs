@@ -43,7 +43,8 @@ fn read_capacity_16(command: &Command) -> Outcome {
     let capacity = Capacity16 {
         last: unit.blocks().saturating_sub(1),
         block_size,
-        // Any block can be written alone; but smaller parts than a page of the host's take longer, and are not given back.
+        // Any block can be written alone; but writes of less than a page of the host are slower,
+        // and smaller parts cannot be unmapped.
         physical_exponent: (PAGE_BYTES / block_size).trailing_zeros() as u8, // 3 at most
         thin: true,
         reads_zeros: true,
@@ -54,7 +55,8 @@ fn read_capacity_16(command: &Command) -> Outcome {
     Ok(Good::cut(w.into_bytes(), request.allocation_length as usize))
 }
 
-/// SBC-2 5.10.1: an address without PMI is an error. With PMI the answer is the same: no part is slower than another.
+/// SBC-2 5.10.1: an address without PMI is an error. With PMI the answer is the same, because no
+/// part is slower than another.
 fn address_is_for_partial(partial: bool, lba: u64) -> Result<(), Refusal> {
     if partial || lba == 0 { Ok(()) } else { Err(Sense::in_cdb(2).into()) }
 }

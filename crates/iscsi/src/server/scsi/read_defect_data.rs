@@ -1,4 +1,4 @@
-//! READ DEFECT DATA, SBC-3 5.17 and 5.18. Files have no defects that we know of: their host deals with them.
+//! READ DEFECT DATA, SBC-3 5.17 and 5.18. The server knows of no defects: the host handles them.
 
 use super::{Command, Conflict, Good, Outcome, Supported};
 use crate::wire::scsi::ReadDefectData;

@@ -14,7 +14,8 @@ pub(crate) static REPORT_FUNCTIONS: Supported = Supported {
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 
-/// Those of `server/task_management.rs`. Initiators that do not speak RFC 7144 cannot send three of them.
+/// The functions of `server/task_management.rs`. Initiators without RFC 7144 cannot send three of
+/// them.
 const FUNCTIONS: TaskFunctions = TaskFunctions(
     TaskFunctions::ABORT_TASK
         | TaskFunctions::ABORT_TASK_SET
@@ -25,7 +26,7 @@ const FUNCTIONS: TaskFunctions = TaskFunctions(
         | TaskFunctions::QUERY_TASK_SET
         | TaskFunctions::I_T_NEXUS_RESET,
 );
-/// REPD: extended data are asked for.
+/// REPD: the initiator asks for extended data.
 const EXTENDED: u8 = 0x80;
 
 fn report(command: &Command) -> Outcome {

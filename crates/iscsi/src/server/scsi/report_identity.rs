@@ -14,14 +14,15 @@ pub(crate) static REPORT_IDENTITY: Supported = Supported {
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 
-/// IDENTIFYING INFORMATION TYPE, SPC-4 table 275: what initiators set (which they cannot), text, and the list of the two.
+/// IDENTIFYING INFORMATION TYPE, SPC-4 table 275: information that initiators can set (not
+/// supported), text, and the list of the two.
 const SET: u8 = 0x00;
 const TEXT: u8 = 0x02;
 const LIST: u8 = 0x7f;
-/// Most bytes of the text, with the zero that ends it.
+/// The most bytes of the text, with the zero at its end.
 const LONGEST_TEXT: usize = 256;
 
-/// The text is the unit's name, as people see it.
+/// The text is the unit's displayed name.
 fn report(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = MaintenanceIn::decode(&mut Reader::new(&command.cdb))?;

@@ -19,15 +19,15 @@ fn report_luns(command: &Command) -> Outcome {
     let request = ReportLuns::decode(&mut Reader::new(&command.cdb))?;
     let numbers = command.seen.iter().map(|seen| Lun::of(seen.number));
     let luns = match request.select {
-        // All that are plain; those and the well known.
+        // The plain units; and the plain and the well known units.
         0x00 | 0x02 => numbers.collect(),
-        // The well known ones, administrative ones, and those below others: there are none.
+        // Well known units, administrative units, and units below others: there are none.
         0x01 | 0x10 | 0x12 => Vec::new(),
-        // As 00h, asked of an administrative one's bearer.
+        // As 00h, for an administrative unit.
         0x11 => numbers.collect(),
         _ => return Err(Sense::in_cdb(2).into()),
     };
-    // SAM-5 5.14.1: who has read the list need not be told that it has changed.
+    // SAM-5 5.14.1: an initiator that has read the list needs no unit attention about its change.
     for seen in command.seen.iter() {
         seen.unit.attentions.withdraw(&command.nexus.initiator, Asc::REPORTED_LUNS_CHANGED);
     }

@@ -14,7 +14,7 @@ pub(crate) static REQUEST_SENSE: Supported = Supported {
     run: |command| Box::pin(std::future::ready(request_sense(command))),
 };
 
-/// What waits to be told is told here, once, and the command is GOOD.
+/// A pending unit attention is returned as data, once, and the status is GOOD.
 fn request_sense(command: &Command) -> Outcome {
     let request = RequestSense::decode(&mut Reader::new(&command.cdb))?;
     let sense = match &command.unit {

@@ -23,7 +23,7 @@ const fn supported(opcode: u8, usage: &'static [u8], run: Run) -> Supported {
     Supported { opcode, action: None, usage, conflict: Conflict::Never, needs, run }
 }
 
-/// For the sender, and the whole unit: what else there once was is obsolete.
+/// Reserves for the sender, and the whole unit: the other options are obsolete.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let mut r = Reader::new(&command.cdb);
     let is_short = command.cdb.first().is_some_and(|opcode| opcode >> 5 == 0);

@@ -1,4 +1,4 @@
-//! How much space there is for what is written to a thin unit, and who is told when it is little: SBC-3 4.7.3.7.
+//! The free space for thin units, and the warning to initiators when it is low: SBC-3 4.7.3.7.
 
 use std::sync::atomic::Ordering;
 
@@ -6,12 +6,12 @@ use super::LogicalUnit;
 use super::limits::THRESHOLD_SET_BYTES;
 use crate::wire::scsi::Asc;
 
-/// Less than this part of a volume's space, in percent, is worth a warning.
+/// Below this share of a volume's space, in percent, initiators are warned.
 const LITTLE: u64 = 20;
-/// So much more of it, in percent, must be there before the next warning.
+/// By this much, in percent, the space must grow before the next warning.
 const STEP: u64 = 1;
 
-/// What a volume has, in threshold sets.
+/// The space of a volume, in threshold sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
     pub(super) total: u32,
@@ -19,24 +19,25 @@ pub(super) struct Room {
 }
 
 impl LogicalUnit {
-    /// What its volume has.
+    /// The space of its volume.
     pub(super) fn room(&self) -> vfs::Result<Room> {
         let space = self.open.volume().space(self.open.node())?;
         Ok(Room { total: sets(space.total), available: sets(space.available) })
     }
 
-    /// How much of it this unit has, in threshold sets.
+    /// The space that this unit uses, in threshold sets.
     pub(super) fn used(&self) -> vfs::Result<u32> {
         Ok(sets(self.open.attributes()?.allocated))
     }
 
-    /// The threshold that nobody has set: no more than the whole unit could ever take.
+    /// The threshold until an initiator sets it: no more than the whole unit could ever use.
     pub(super) fn default_threshold(&self) -> u32 {
         let size = sets(self.blocks() * u64::from(self.block_size()));
         self.room().map_or(0, |room| share(room.total, LITTLE).min(size))
     }
 
-    /// Tells all initiators, once, when no more space is available than the threshold says. To be called now and then.
+    /// Warns all initiators, once, when the free space reaches the threshold. It is called
+    /// regularly.
     pub fn look_at_space(&self) {
         let Ok(room) = self.room() else { return };
         let settings = self.settings();
@@ -74,7 +75,7 @@ mod tests {
     const ADA: &str = "iqn.2026-11.test:ada";
     const MIB: u64 = 1 << 20;
 
-    /// A disk of 200 MiB on a volume of 100 MiB: the threshold is 20 of them.
+    /// A disk of 200 MiB on a volume of 100 MiB: the threshold is 20 MiB.
     async fn disk() -> Disk {
         let memory = Memory::ticking();
         memory.set_capacity(Some(100 * MIB));

@@ -14,8 +14,9 @@ pub(crate) static START_STOP_UNIT: Supported = Supported {
     run: |command| Box::pin(start_stop(command)),
 };
 
-/// Nothing turns that could be stopped, and other initiators go on using the unit: stopping puts what was written on the
-/// disk, and the unit stays ready. The medium cannot be removed, and there are no power conditions (SPC-4 5.12).
+/// There is no motor to stop, and other initiators use the unit, too: a stop flushes the written
+/// data to the disk, and the unit stays ready. The medium cannot be removed, and there are no power
+/// conditions (SPC-4 5.12).
 async fn start_stop(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = StartStop::decode(&mut Reader::new(&command.cdb))?;

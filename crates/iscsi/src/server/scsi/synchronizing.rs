@@ -1,8 +1,8 @@
-//! Getting everything written onto the disk, and telling everybody when that has failed.
+//! Flushes all written data to the disk, and tells every initiator if that has failed.
 //!
-//! The host says once that a file could not be written, to whoever asks first, and then that all is well again. But what
-//! is lost may have been written by others, and those must not be told that it is on the disk: so every initiator with a
-//! session is told at its own next turn.
+//! The host reports a failed write of a file once, to the first caller of a flush; later flushes
+//! succeed. The lost data may be another initiator's, which must not be told that its data are on
+//! the disk. So every initiator with a session gets the error at its own next flush.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,25 +12,26 @@ use lock::{Mutex, rank};
 
 use super::{Holder, InitiatorPort, LogicalUnit, Nexus, Refusal};
 
-/// What it remembers, for one unit.
+/// The flushes of one unit.
 #[derive(Default)]
 pub(super) struct Synchronizing {
-    /// Held by who is at it. Requests up to this number are done.
+    /// Held by the task that flushes. Requests up to this number are done.
     done: tokio::sync::Mutex<u64>,
     /// The number of the last request.
     asked: AtomicU64,
-    /// Somebody who does not wait has asked, and it has not begun.
+    /// A flush without a waiting caller is requested, and has not begun.
     later: AtomicBool,
-    /// How often it has failed.
+    /// How many flushes have failed.
     failures: AtomicU64,
-    /// Who has not been told of that.
+    /// The initiators that do not know of the failure yet.
     untold: Mutex<HashSet<InitiatorPort>, rank::SyncFailures>,
-    /// How many these are, for the usual case of none.
+    /// How many these are. It is mostly 0.
     untold_count: AtomicUsize,
 }
 
 impl LogicalUnit {
-    /// Puts everything written on the disk. Those who ask meanwhile are served together, once it is their turn.
+    /// Flushes all written data to the disk. Requests that come during a flush are served together
+    /// by the next one.
     pub(crate) async fn sync(&self, nexus: &Nexus) -> Result<(), Refusal> {
         let state = &self.synchronizing;
         let failures = state.failures.load(Ordering::Acquire);
@@ -57,10 +58,10 @@ impl LogicalUnit {
         Ok(())
     }
 
-    /// The same for who does not wait: if it fails, they are told when they next do.
+    /// Requests a flush without waiting. If it fails, initiators get the error at their next flush.
     pub(super) fn sync_later(self: &Arc<Self>, nexus: &Arc<Nexus>) {
         if self.synchronizing.later.swap(true, Ordering::AcqRel) {
-            return; // somebody has asked, and has yet to begin
+            return; // a requested flush has not begun
         }
         let (unit, nexus) = (self.clone(), nexus.clone());
         tokio::spawn(async move {
@@ -79,14 +80,14 @@ impl Synchronizing {
         self.untold_count.store(untold.len(), Ordering::Release);
     }
 
-    /// Forgets those who have gone, so that the list does not grow.
+    /// Forgets initiators that have gone, so that the list does not grow.
     fn forget(&self, holders: &[Arc<dyn Holder>]) {
         let mut untold = self.untold.lock();
         untold.retain(|initiator| holders.iter().any(|holder| holder.initiator() == initiator));
         self.untold_count.store(untold.len(), Ordering::Release);
     }
 
-    /// Whether this initiator had not been told. It counts as told then.
+    /// Whether this initiator has an unreported error, which then counts as reported.
     fn tell(&self, initiator: &InitiatorPort) -> bool {
         if self.untold_count.load(Ordering::Acquire) == 0 {
             return false;
@@ -143,7 +144,7 @@ mod tests {
             let weak: Weak<Session> = Arc::downgrade(session);
             disk.unit.holders.arrive(weak);
         }
-        faulty.plan().fail(1, Some(Call::Sync), vfs::Error::Io); // the host says it once
+        faulty.plan().fail(1, Some(Call::Sync), vfs::Error::Io); // the host reports it once
         assert_eq!(disk.send(&ada, &SYNCHRONIZE, b"").await.unwrap_err(), lost());
         disk.send(&ada, &SYNCHRONIZE, b"").await.unwrap();
         let fua = [0x2a, 0x08, 0, 0, 0, 0, 0, 0, 1, 0];

@@ -1,4 +1,4 @@
-//! Every command that is supported, in the order of their operation codes.
+//! All supported commands, in the order of their operation codes.
 
 use super::Supported;
 use super::cache;
@@ -36,7 +36,7 @@ use super::write_and_verify;
 use super::write_same;
 use crate::wire::scsi::service_action;
 
-/// All of them.
+/// All supported commands.
 pub(crate) static COMMANDS: &[&Supported] = &[
     &test_unit_ready::TEST_UNIT_READY,
     &request_sense::REQUEST_SENSE,
@@ -106,18 +106,18 @@ pub(crate) static COMMANDS: &[&Supported] = &[
     &read_defect_data::READ_DEFECT_DATA_12,
 ];
 
-/// The command that this descriptor block is.
+/// The command of this descriptor block.
 pub(crate) fn find(cdb: &[u8]) -> Option<&'static Supported> {
     let mut found = with(*cdb.first()?);
     found.find(|command| command.action.is_none_or(|action| Some(action) == service_action(cdb))).copied()
 }
 
-/// Whether there is a command with this operation code, whatever its service action.
+/// Whether any command has this operation code, with any service action.
 pub(crate) fn knows(opcode: u8) -> bool {
     with(opcode).next().is_some()
 }
 
-/// Those with this operation code, which are neighbours.
+/// The commands with this operation code, which are neighbours.
 fn with(opcode: u8) -> impl Iterator<Item = &'static &'static Supported> {
     let first = COMMANDS.partition_point(|command| command.opcode < opcode);
     COMMANDS[first..].iter().take_while(move |command| command.opcode == opcode)

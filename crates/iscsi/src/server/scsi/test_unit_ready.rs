@@ -12,7 +12,7 @@ pub(crate) static TEST_UNIT_READY: Supported = Supported {
     run: |command| Box::pin(std::future::ready(test_unit_ready(command))),
 };
 
-/// It is ready while the host has the file.
+/// The unit is ready while the host has the file.
 fn test_unit_ready(command: &Command) -> Outcome {
     command.unit()?.open.attributes()?;
     Ok(Good::nothing())

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::server::target::{Lun, Target};
 
-/// What units have kept, as after a restart; and whether that fails.
+/// The stored state of units, for restarts; and whether storing fails.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) records: Mutex<HashMap<u64, Vec<u8>>>,
@@ -59,17 +59,17 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// So many blocks of 512 bytes.
+    /// A disk with this many blocks of 512 bytes.
     pub(crate) async fn new(blocks: u64) -> Self {
         Self::on(Arc::new(Memory::ticking()), blocks, UnitOptions { block_size: 512, read_only: false }).await
     }
 
-    /// The same on another store, or otherwise.
+    /// A disk on another store, or with other options.
     pub(crate) async fn on(backend: Arc<dyn Backend>, blocks: u64, options: UnitOptions) -> Self {
         Self::that_kept(Arc::default(), backend, blocks, options).await
     }
 
-    /// The same after a restart, when that was kept.
+    /// A disk after a restart, with this stored state.
     pub(crate) async fn that_kept(
         kept: Arc<Kept>,
         backend: Arc<dyn Backend>,
@@ -83,25 +83,25 @@ impl Disk {
         Self { target, unit, kept }
     }
 
-    /// An initiator, whose session has just begun.
+    /// An initiator with a new session.
     pub(crate) fn nexus(&self, name: &str) -> Arc<Nexus> {
         let initiator = InitiatorPort { name: name.into(), isid: [0x40, 0, 0, 0, 0, 1] };
         Arc::new(Nexus { initiator, host: [127, 0, 0, 1].into() })
     }
 
-    /// A session of this initiator, which is told what happens to unit 0 for as long as this is kept.
+    /// A session of this initiator, which receives the events of unit 0 until it is dropped.
     pub(crate) fn session(&self, nexus: &Nexus) -> Arc<dyn Holder> {
         let session: Arc<dyn Holder> = Arc::new(Session(nexus.initiator.clone()));
         self.unit.holders.arrive(Arc::downgrade(&session));
         session
     }
 
-    /// Sends a command to unit 0, and the data that it wants.
+    /// Sends a command to unit 0, with the data that it needs.
     pub(crate) async fn send(&self, nexus: &Arc<Nexus>, cdb: &[u8], data: &[u8]) -> Outcome {
         self.send_to(Some(self.unit.clone()), nexus, cdb, data).await
     }
 
-    /// A command that has not been looked at yet.
+    /// A command before any check.
     pub(crate) fn command(&self, unit: Option<Arc<LogicalUnit>>, nexus: &Arc<Nexus>, cdb: &[u8]) -> Command {
         let mut padded = cdb.to_vec();
         padded.resize(cdb.len().max(16), 0);
@@ -121,7 +121,7 @@ impl Disk {
         }
     }
 
-    /// As [`Disk::send`] to another unit, or to none.
+    /// As [`Disk::send`], to another unit or to none.
     pub(crate) async fn send_to(
         &self,
         unit: Option<Arc<LogicalUnit>>,

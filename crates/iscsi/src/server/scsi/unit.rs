@@ -14,12 +14,12 @@ use super::synchronizing::Synchronizing;
 use super::{Attentions, Holders};
 use crate::wire::scsi::Asc;
 
-/// Who a logical unit is. It stays the same for as long as its blocks are the same disk.
+/// The identity of a logical unit. It stays the same for as long as its blocks are the same disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// NAA identifier of the locally assigned kind (SPC-4 7.8.6.6.5): the first four bits are 3.
     pub naa: u64,
-    /// What people see: "studio/video".
+    /// The displayed name: "studio/video".
     pub name: String,
 }
 
@@ -30,20 +30,21 @@ impl Identity {
     }
 }
 
-/// Where what must outlast the server is kept.
+/// The store for state that survives a restart.
 pub trait Keeper: Send + Sync {
-    /// What was kept last of the unit with this NAA identifier. An error says that it is there and cannot be had.
+    /// The last stored state of the unit with this NAA identifier. An error means that it exists
+    /// and cannot be read.
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>>;
-    /// Keeps this instead, and answers once it is on the disk.
+    /// Replaces the stored state, and returns once it is on the disk.
     fn keep(&self, naa: u64, bytes: &[u8]) -> io::Result<()>;
 }
 
-/// What the settings say of a logical unit.
+/// The settings of a logical unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitOptions {
     /// Bytes of a block: 512 or 4096.
     pub block_size: u32,
-    /// Nobody may write.
+    /// All writes are refused.
     pub read_only: bool,
 }
 
@@ -53,10 +54,10 @@ pub struct LogicalUnit {
     pub(crate) options: UnitOptions,
     /// Its bytes.
     pub(crate) open: Open,
-    /// Held shared by whoever writes, alone by whoever reads and then writes as one step.
+    /// Held shared by writers, and exclusively by steps that read and then write.
     pub(super) gate: Gate,
     pub(super) synchronizing: Synchronizing,
-    /// A PRE-FETCH goes on whose initiator does not wait.
+    /// A PRE-FETCH runs whose initiator does not wait.
     pub(super) fetching: AtomicBool,
     /// Its size, in blocks.
     blocks: AtomicU64,
@@ -69,7 +70,7 @@ pub struct LogicalUnit {
 }
 
 impl LogicalUnit {
-    /// A disk of an open file that has this many bytes. What does not fill a block is not seen.
+    /// A disk of an open file with this many bytes. A rest that does not fill a block is invisible.
     pub fn new(
         identity: Identity,
         options: UnitOptions,
@@ -98,7 +99,7 @@ impl LogicalUnit {
         })
     }
 
-    /// Who it is.
+    /// Its identity.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -108,8 +109,8 @@ impl LogicalUnit {
         self.blocks.load(Ordering::Acquire)
     }
 
-    /// It has so many bytes from now on, and whoever has a session is told (SBC-3 4.10). What is behind the end was cut off
-    /// already, or the file was made longer.
+    /// Sets the size in bytes. Initiators with a session are told (SBC-3 4.10). The caller has
+    /// truncated the file already, or has made it longer.
     pub fn set_size(&self, size: u64) {
         let blocks = size / u64::from(self.block_size());
         if self.blocks.swap(blocks, Ordering::AcqRel) != blocks {
@@ -122,13 +123,14 @@ impl LogicalUnit {
         self.blocks() * u64::from(self.block_size())
     }
 
-    /// Makes its file so many bytes long, and tells whoever has a session. Of a shorter one the end is lost.
+    /// Changes the length of its file, and tells all initiators with a session. The end of a
+    /// shortened file is lost.
     pub async fn resize(&self, size: u64) -> vfs::Result<()> {
         let before = self.size();
         if size < before {
-            self.set_size(size); // so that nobody writes behind the end that is going
+            self.set_size(size); // so that no write reaches the end that is removed
         }
-        let alone = self.gate.alone().await; // what is being written is behind it no more
+        let alone = self.gate.alone().await; // no write in progress is beyond the new end
         let resized = self.open.resize(size).await;
         drop(alone);
         resized.inspect_err(|_| self.set_size(before))?;

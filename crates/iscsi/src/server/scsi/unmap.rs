@@ -1,11 +1,11 @@
-//! UNMAP, SBC-3 5.28: blocks that nobody needs. They read as zeros then.
+//! UNMAP, SBC-3 5.28: releases the space of blocks, which then read as zeros.
 
 use super::pieces::pieces_of;
 use super::{Command, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, Supported, limits};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, Sense, UNMAP_HEADER, Unmap, UnmapRange};
 
-/// Most bytes given back before others have the thread.
+/// The most bytes that are unmapped before other tasks may use the thread.
 const PIECE: u64 = 64 << 20;
 
 /// UNMAP, SBC-3 5.28.
@@ -31,7 +31,7 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     }
 }
 
-/// Everything is looked at before anything is given back.
+/// All descriptors are checked before any block is unmapped.
 async fn unmap(command: &Command) -> Outcome {
     let unit = command.unit()?;
     if Unmap::decode(&mut Reader::new(&command.cdb))?.list_length == 0 {
@@ -46,7 +46,7 @@ async fn unmap(command: &Command) -> Outcome {
     Ok(Good::nothing())
 }
 
-/// Where the blocks lie.
+/// The places of the blocks.
 fn ranges(unit: &LogicalUnit, list: &[u8]) -> Result<Vec<(u64, u64)>, Refusal> {
     let list = UnmapRange::decode_list(&mut Reader::new(list))
         .map_err(|_| Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR))?;

@@ -1,4 +1,4 @@
-//! WRITE, SBC-3 5.33 to 5.35, and the shortest of SBC-2. Its data are written as they arrive.
+//! WRITE, SBC-3 5.33 to 5.35, and the shortest form of SBC-2. The data are written as they arrive.
 
 use super::medium::unprotected;
 use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported, usage};

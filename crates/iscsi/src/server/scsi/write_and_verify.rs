@@ -24,8 +24,9 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
     }
 }
 
-/// Data that are compared later are kept until then; others are written as they arrive. Of either kind there may be fewer
-/// than the blocks, as with WRITE: what there is is written.
+/// Data that are compared later are kept until then; other data are written as they arrive. In both
+/// cases there may be fewer data than the blocks need, as with WRITE: all data that arrive are
+/// written.
 fn needs(command: &Command) -> Result<Needs, Refusal> {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;

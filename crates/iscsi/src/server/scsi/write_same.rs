@@ -1,4 +1,5 @@
-//! WRITE SAME, SBC-3 5.43 and 5.44: one block over and over. One of zeros may give space back.
+//! WRITE SAME, SBC-3 5.43 and 5.44: writes one block repeatedly. A block of zeros may release
+//! space.
 
 use bytes::Bytes;
 
@@ -75,7 +76,7 @@ mod tests {
     use crate::server::scsi::testing::Disk;
     use crate::wire::scsi::{Asc, Sense};
 
-    /// Bytes of the disk that have space of their own.
+    /// Bytes of the disk that use space.
     async fn allocated(disk: &Disk) -> u64 {
         let found = disk.unit.open.allocated(0, u64::MAX, 1000).await.unwrap();
         found.ranges.iter().map(|(_, length)| length).sum()
