@@ -1,12 +1,13 @@
 //! Header and data digests: CRC32C, RFC 7143 13.1.
 
-/// The digest of these bytes, as it travels: least significant byte first. Bytes that a PDU is filled up with count.
+/// The digest of these bytes in the order on the connection: least significant byte first. The
+/// padding of a PDU is included.
 #[must_use]
 pub fn crc32c(bytes: &[u8]) -> [u8; 4] {
     crc32c::crc32c(bytes).to_le_bytes()
 }
 
-/// The same, of bytes that lie in two places.
+/// The digest of bytes in two places.
 #[must_use]
 pub fn crc32c_of_two(first: &[u8], second: &[u8]) -> [u8; 4] {
     crc32c::crc32c_append(crc32c::crc32c(first), second).to_le_bytes()

@@ -2,44 +2,44 @@
 
 use super::{Malformed, Writer};
 
-/// Bytes that all text of one exchange may have.
+/// The most bytes of all text of one exchange.
 pub const MAX_TEXT: usize = 64 * 1024;
-/// Pairs that it may have.
+/// The most pairs of one exchange.
 pub const MAX_PAIRS: usize = 128;
-/// Characters of a key.
+/// The most characters of a key.
 pub const MAX_KEY: usize = 63;
-/// Bytes of a value that stands for one thing: a name, a number.
+/// The most bytes of a simple value: a name or a number.
 pub const MAX_SIMPLE: usize = 255;
-/// Bytes of any value: lists and binary ones are longer than others.
+/// The most bytes of any value: lists and binary values are longer than others.
 pub const MAX_VALUE: usize = 8 * 1024;
 
-/// The answer to a value that is not possible.
+/// The answer to an impossible value.
 pub const REJECT: &str = "Reject";
-/// The answer to a key that says nothing because of other keys.
+/// The answer to a key that has no meaning because of other keys.
 pub const IRRELEVANT: &str = "Irrelevant";
-/// The answer to a key that is not known.
+/// The answer to an unknown key.
 pub const NOT_UNDERSTOOD: &str = "NotUnderstood";
-/// In lists: nothing of what is listed.
+/// The empty choice in lists.
 pub const NONE: &str = "None";
 
 /// A key and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair<'a> {
-    /// What is talked about.
+    /// The key.
     pub key: &'a str,
-    /// What is said about it.
+    /// Its value.
     pub value: &'a str,
 }
 
 impl Pair<'_> {
-    /// Whether it is one of the three answers that are none, which cannot be a value of their own.
+    /// Whether the value is one of the three answers without a value, which are reserved.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self.value, REJECT | IRRELEVANT | NOT_UNDERSTOOD)
     }
 }
 
-/// All pairs of a text. A pair ends with a zero byte; more of them are passed over.
+/// All pairs of a text. A pair ends with a zero byte; further zero bytes are skipped.
 pub fn decode(text: &[u8]) -> Result<Vec<Pair<'_>>, Malformed> {
     if text.len() > MAX_TEXT {
         return Err(Malformed("more text than anybody sends"));
@@ -70,7 +70,8 @@ fn pair(written: &[u8]) -> Result<Pair<'_>, Malformed> {
     Ok(Pair { key, value })
 }
 
-/// Key-name and standard-label of RFC 7143 6.1, but that a small letter may be the first one: iSCSIProtocolLevel.
+/// Key-name and standard-label of RFC 7143 6.1, except that the first letter may be a small one:
+/// iSCSIProtocolLevel.
 fn is_key(key: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
     key.len() <= MAX_KEY
@@ -93,7 +94,7 @@ pub fn number(value: &str) -> Option<u64> {
         Some(digits) => (digits, 16),
         None => (value, 10),
     };
-    let is_digit = |digit: char| digit.is_digit(radix); // the parser takes a sign, too
+    let is_digit = |digit: char| digit.is_digit(radix); // the parser would accept a sign
     digits.chars().all(is_digit).then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
@@ -115,13 +116,13 @@ pub fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// How a boolean is written.
+/// The text of a boolean.
 #[must_use]
 pub const fn yes_or_no(value: bool) -> &'static str {
     if value { "Yes" } else { "No" }
 }
 
-/// What a list has, the most wanted first.
+/// The elements of a list, the most preferred first.
 pub fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',')
 }
@@ -136,7 +137,7 @@ pub fn binary(value: &str) -> Option<Vec<u8>> {
     from_base64(digits.as_bytes())
 }
 
-/// How bytes are written: hexadecimal.
+/// The text of bytes: hexadecimal.
 #[must_use]
 pub fn hexadecimal_of(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -149,7 +150,7 @@ fn hexadecimal(value: &str) -> Option<&str> {
     value.strip_prefix("0x").or_else(|| value.strip_prefix("0X"))
 }
 
-/// Of an odd number of digits the first one stands for a byte.
+/// With an odd number of digits, the first one stands for a byte.
 fn from_hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|value| value as u8);
     let (first, rest) = digits.split_at(digits.len() % 2);
@@ -158,7 +159,7 @@ fn from_hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
     if digits.is_empty() { None } else { first.chain(rest).collect() }
 }
 
-/// RFC 4648 section 4. The signs that fill it up may be missing.
+/// RFC 4648 section 4. The padding may be missing.
 fn from_base64(digits: &[u8]) -> Option<Vec<u8>> {
     let end = digits.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
     let (digits, filling) = digits.split_at(end);

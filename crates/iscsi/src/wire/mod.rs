@@ -1,4 +1,4 @@
-//! Bytes to values and back: PDUs, the text of logins, SCSI commands and what they answer.
+//! Codecs: PDUs, the text of logins, SCSI commands and their answers.
 
 pub mod digest;
 pub mod keys;

@@ -1,4 +1,4 @@
-//! The persistent reservations of a logical unit as they are kept on the disk, so that they outlast the server.
+//! The stored persistent reservations of a logical unit, which survive a restart of the server.
 //!
 //! ```text
 //! 0   4  "F4PR"
@@ -15,47 +15,47 @@
 //!     4  CRC32C of all that is before
 //! ```
 //!
-//! Numbers are big-endian but for the checksum, which is stored as iSCSI sends it. A version that is not known is treated as
-//! damage: what it reserves cannot be known.
+//! Numbers are big-endian except for the checksum, which is stored as iSCSI sends it. An unknown
+//! version is treated as damage, because its reservations are unknown.
 
 use wire::{Malformed, Reader, Writer};
 
 use super::digest::crc32c;
 use super::scsi::ReservationType;
 
-/// Most registrations of one logical unit.
+/// The most registrations of one logical unit.
 pub const REGISTRATIONS_MOST: usize = 1024;
 
 const MAGIC: &[u8; 4] = b"F4PR";
 const VERSION: u16 = 1;
 const NOBODY: u32 = u32::MAX;
 
-/// All of one logical unit.
+/// All registrations and the reservation of one logical unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kept {
     /// APTPL of the last registration.
     pub persist: bool,
-    /// What is reserved.
+    /// The reservation.
     pub reservation: Option<Held>,
-    /// Who is registered.
+    /// The registered initiator ports.
     pub registrations: Vec<Registration>,
 }
 
 /// A reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
-    /// What it allows whom.
+    /// Its type.
     pub kind: ReservationType,
-    /// Which of the registrations has it; `None`: all have.
+    /// The index of the registration that holds it; `None`: all registered ports hold it.
     pub holder: Option<u32>,
 }
 
-/// An initiator port that is registered.
+/// A registered initiator port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// Under this key.
+    /// Its key.
     pub key: u64,
-    /// For all of the target's ports.
+    /// It is registered at all ports of the target.
     pub all_target_ports: bool,
     /// The initiator's number of its session.
     pub isid: [u8; 6],
@@ -64,7 +64,7 @@ pub struct Registration {
 }
 
 impl Kept {
-    /// What was kept, if nothing of it is damaged.
+    /// Decodes the stored bytes, unless they are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let (body, checksum) = bytes.split_last_chunk().ok_or(Malformed("too short"))?;
         if crc32c(body) != *checksum {
@@ -86,7 +86,7 @@ impl Kept {
         Ok(Self { persist, reservation: held(kind, holder, count)?, registrations })
     }
 
-    /// To be kept.
+    /// Encodes the bytes to store.
     pub fn encode(&self, w: &mut Writer) {
         w.put(MAGIC);
         w.u16_be(VERSION);
@@ -124,7 +124,7 @@ fn flag(byte: u8) -> Result<bool, Malformed> {
     }
 }
 
-/// A reservation that makes sense: held by all, or by one who is registered.
+/// A valid reservation: held by all, or by a registered port.
 fn held(kind: ReservationType, holder: u32, count: u32) -> Result<Option<Held>, Malformed> {
     let all = kind.is_all_registrants() && holder == NOBODY && count > 0;
     let one = kind.is_known() && !kind.is_all_registrants() && holder < count;
@@ -160,7 +160,7 @@ mod tests {
         w.into_bytes()
     }
 
-    /// Puts the right checksum behind changed bytes.
+    /// Appends the right checksum to changed bytes.
     fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
         let end = bytes.len() - 4;
         let checksum = crc32c(&bytes[..end]);

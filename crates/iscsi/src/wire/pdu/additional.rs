@@ -5,22 +5,23 @@ use wire::{Malformed, Reader};
 /// Longest command descriptor block, SPC-4 4.2.3.
 pub const MAX_CDB: usize = 260;
 
-/// What the further headers of a SCSI command say.
+/// The contents of the additional header segments of a SCSI command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Additional {
     /// The rest of a command of more than 16 bytes.
     pub cdb: Vec<u8>,
-    /// How many bytes the initiator expects of a command that also sends some.
+    /// How many bytes the initiator expects from a bidirectional command.
     pub bidirectional: Option<u32>,
 }
 
 impl Additional {
-    /// Reads all of them. Those of unknown types are passed over, as 11.2.2.1 says.
+    /// Reads all segments. Segments of unknown types are skipped, as 11.2.2.1 says.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let mut all = Self::default();
         while r.remaining() > 0 {
             let (length, kind) = (usize::from(r.u16_be()?), r.u8()?);
-            // The length counts what follows the type, and is filled up to whole words with its own four bytes.
+            // The length counts the bytes after the type; the segment is padded to whole words,
+            // which include its own first four bytes.
             let mut body = Reader::new(r.take(length)?);
             r.skip((4 - (length + 3) % 4) % 4)?;
             match kind & 0x3f {

@@ -3,7 +3,7 @@ use wire::{Malformed, Reader, Writer};
 use super::head::{Lun, NO_TAG, Opcode, begin, open};
 use super::numbers::Numbers;
 
-/// What an asynchronous message says, RFC 7143 11.9.1.
+/// The event of an asynchronous message, RFC 7143 11.9.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AsyncEvent(pub u8);
 

@@ -9,9 +9,9 @@ use crate::wire::scsi::Status;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in RFC 7143")]
 pub struct DataIn {
-    /// The last one of a sequence.
+    /// This is the last PDU of a sequence.
     pub is_final: bool,
-    /// The command is over with this; no response follows.
+    /// The status, if this PDU ends the command; no response follows.
     pub status: Option<(Status, Residual)>,
     pub lun: Lun,
     pub task_tag: u32,

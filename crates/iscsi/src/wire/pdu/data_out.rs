@@ -6,11 +6,11 @@ use super::head::{Lun, Opcode, begin, open};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in RFC 7143")]
 pub struct DataOut {
-    /// The last one of a sequence.
+    /// This is the last PDU of a sequence.
     pub is_final: bool,
     pub lun: Lun,
     pub task_tag: u32,
-    /// Of the R2T that it answers; [`super::NO_TAG`]: nobody has asked.
+    /// The tag of the R2T that it answers; [`super::NO_TAG`] for unsolicited data.
     pub transfer_tag: u32,
     pub exp_stat_sn: u32,
     pub data_sn: u32,

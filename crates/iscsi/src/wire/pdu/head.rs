@@ -2,10 +2,10 @@ use wire::{Malformed, Reader, Writer};
 
 /// Bytes of the basic header.
 pub const BHS: usize = 48;
-/// The tag that is none.
+/// The value that stands for no tag.
 pub const NO_TAG: u32 = 0xffff_ffff;
 
-/// What a PDU is, RFC 7143 11.2.1.2.
+/// The type of a PDU, RFC 7143 11.2.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opcode(pub u8);
 
@@ -31,19 +31,20 @@ impl Opcode {
     pub const REJECT: Self = Self(0x3f);
 }
 
-/// A logical unit number as it travels, SAM-5 4.7.
+/// An encoded logical unit number, SAM-5 4.7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lun(pub [u8; 8]);
 
 impl Lun {
-    /// Of a small number: peripheral device addressing below 256, flat space above (SAM-5 4.7.7).
+    /// Encodes a small number: peripheral device addressing below 256, flat space above (SAM-5
+    /// 4.7.7).
     #[must_use]
     pub fn of(number: u16) -> Self {
         let [high, low] = number.to_be_bytes();
         Self([if number < 256 { high } else { 0x40 | high & 0x3f }, low, 0, 0, 0, 0, 0, 0])
     }
 
-    /// The small number, if it is one of a single level.
+    /// The number, if the address has a single level.
     #[must_use]
     pub fn number(self) -> Option<u16> {
         let [first, second, rest @ ..] = self.0;
@@ -57,21 +58,21 @@ impl Lun {
     }
 }
 
-/// What all PDUs begin with, RFC 7143 11.2.1.
+/// The beginning of all PDUs, RFC 7143 11.2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// To be looked at before what was sent earlier, and outside of the numbering.
+    /// The receiver processes it at once, and it has no own place in the numbering.
     pub immediate: bool,
-    /// What it is.
+    /// The type.
     pub opcode: Opcode,
-    /// Bytes of further headers.
+    /// Bytes of additional header segments.
     pub additional: usize,
-    /// Bytes of data, those that fill them up not counted.
+    /// Bytes of data, without padding.
     pub data: usize,
 }
 
 impl Head {
-    /// Bytes that must be there before the lengths are known.
+    /// Bytes that are needed to determine the lengths.
     pub const NEEDS: usize = 8;
 
     /// Reads 8 bytes.
@@ -84,7 +85,7 @@ impl Head {
         Ok(Self { immediate: first & 0x40 != 0, opcode: Opcode(first & 0x3f), additional, data })
     }
 
-    /// Bytes of the whole PDU, with digests of so many bytes behind its headers and behind its data.
+    /// Bytes of the whole PDU, with digests of these lengths after its headers and after its data.
     #[must_use]
     pub fn length(&self, header_digest: usize, data_digest: usize) -> usize {
         let data = if self.data > 0 { self.data + padding(self.data) + data_digest } else { 0 };
@@ -92,20 +93,20 @@ impl Head {
     }
 }
 
-/// Bytes that data of this length are filled up with.
+/// The padding of data of this length.
 #[must_use]
 pub const fn padding(length: usize) -> usize {
     length.wrapping_neg() & 3
 }
 
-/// Writes what PDUs begin with: no further headers, and so many bytes of data.
+/// Writes the beginning of a PDU without additional header segments.
 pub(super) fn begin(w: &mut Writer, opcode: Opcode, flags: [u8; 3], data: usize) {
     w.u8(opcode.0);
     w.put(&flags);
     w.u32_be(data as u32 & 0x00ff_ffff);
 }
 
-/// Reads the same: the first byte's immediate bit, and the three bytes behind it.
+/// Reads the beginning of a PDU: the immediate bit of the first byte, and the next three bytes.
 pub(super) fn open(r: &mut Reader<'_>) -> Result<(bool, [u8; 3]), Malformed> {
     let first = r.u8()?;
     let flags = r.array()?;

@@ -3,14 +3,14 @@ use wire::{Malformed, Reader, Writer};
 use super::head::{Opcode, begin, open};
 use super::numbers::Numbers;
 
-/// The one version of the protocol there is.
+/// The only version of the protocol.
 pub const VERSION: u8 = 0x00;
 
-/// Requests are delivered at once, always.
+/// Login requests are always immediate.
 const IMMEDIATE: u8 = 0x40;
 /// The sender is ready to go to the next stage.
 const TRANSIT: u8 = 0x80;
-/// The text goes on in the next request.
+/// The text continues in the next request.
 const CONTINUE: u8 = 0x40;
 
 /// A stage of the login phase, RFC 7143 11.12.3. Two bits; 2 is reserved.
@@ -24,7 +24,7 @@ impl Stage {
     pub const FULL_FEATURE: Self = Self(3);
 }
 
-/// How a login went: class and detail, RFC 7143 11.13.5.
+/// The result of a login: class and detail, RFC 7143 11.13.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginStatus(pub u8, pub u8);
 
@@ -55,23 +55,23 @@ impl LoginStatus {
 pub struct LoginRequest {
     /// T: the initiator is ready for `next`.
     pub transit: bool,
-    /// C: the text goes on in the next request.
+    /// C: the text continues in the next request.
     pub more: bool,
     /// CSG.
     pub current: Stage,
-    /// NSG; says something only with `transit`.
+    /// NSG; has a meaning only with `transit`.
     pub next: Stage,
-    /// Highest version that the initiator speaks.
+    /// The highest version that the initiator supports.
     pub version_max: u8,
-    /// Lowest one.
+    /// The lowest version that the initiator supports.
     pub version_min: u8,
-    /// Names the initiator's port together with InitiatorName.
+    /// Identifies the initiator's port, together with InitiatorName.
     pub isid: [u8; 6],
-    /// 0: a new session; else the one that the connection joins.
+    /// 0: a new session; otherwise the session that the connection joins.
     pub tsih: u16,
     /// The same in all requests of a login.
     pub task_tag: u32,
-    /// Which connection of the session this is.
+    /// The number of this connection in the session.
     pub cid: u16,
     /// CmdSN.
     pub cmd_sn: u32,
@@ -128,23 +128,23 @@ impl LoginRequest {
 pub struct LoginResponse {
     /// T: the target goes to `next`, too.
     pub transit: bool,
-    /// C: the text goes on in the next response.
+    /// C: the text continues in the next response.
     pub more: bool,
     /// CSG, as in the request.
     pub current: Stage,
-    /// NSG; says something only with `transit`.
+    /// NSG; has a meaning only with `transit`.
     pub next: Stage,
-    /// Highest version that the target speaks.
+    /// The highest version that the target supports.
     pub version_max: u8,
-    /// The one that is spoken.
+    /// The version in use.
     pub version_active: u8,
     /// As in the request.
     pub isid: [u8; 6],
-    /// The session's number, in the last response of a login; before that as in the request.
+    /// The session's number in the last response of a login; before that, as in the request.
     pub tsih: u16,
     /// As in the request.
     pub task_tag: u32,
-    /// Whether all is well.
+    /// The result.
     pub status: LoginStatus,
 }
 
@@ -193,7 +193,8 @@ fn flags(transit: bool, more: bool, current: Stage, next: Stage) -> u8 {
 mod tests {
     use super::*;
 
-    /// Laid out by hand from RFC 7143 11.12: T, CSG 0, NSG 1, a random-format ISID as open-iscsi makes it.
+    /// Encoded by hand from RFC 7143 11.12: T, CSG 0, NSG 1, an ISID in random format like
+    /// open-iscsi's.
     const REQUEST_BYTES: [u8; 48] = [
         0x43, 0x81, 0x00, 0x00, 0x00, 0x00, 0x01, 0x02, // opcode, flags, versions, lengths
         0x00, 0x02, 0x3d, 0x00, 0x00, 0x01, 0x00, 0x00, // ISID, TSIH

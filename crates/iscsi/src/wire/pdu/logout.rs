@@ -3,7 +3,7 @@ use wire::{Malformed, Reader, Writer};
 use super::head::{Opcode, begin, open};
 use super::numbers::Numbers;
 
-/// What is to be closed, RFC 7143 11.14.1.
+/// What the logout closes, RFC 7143 11.14.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogoutReason(pub u8);
 
@@ -14,7 +14,7 @@ impl LogoutReason {
     pub const REMOVE_FOR_RECOVERY: Self = Self(2);
 }
 
-/// How it went, RFC 7143 11.15.1.
+/// The result of a logout, RFC 7143 11.15.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogoutResult(pub u8);
 

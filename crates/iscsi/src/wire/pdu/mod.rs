@@ -1,6 +1,7 @@
-//! PDUs, RFC 7143 section 11: a basic header of 48 bytes, further headers, data; digests behind headers and data where they
-//! were agreed on. A type of PDU has a file. Decoders read the 48 bytes from the first one on, encoders write them; what
-//! all PDUs have in common (the lengths) is in [`Head`].
+//! PDUs, RFC 7143 section 11: a basic header of 48 bytes, additional header segments, data; digests
+//! after headers and data if they were negotiated. Each type of PDU has a file. Decoders read the
+//! 48 bytes from the first one on, encoders write them. [`Head`] has the common part of all PDUs
+//! (the lengths).
 
 mod additional;
 mod async_message;

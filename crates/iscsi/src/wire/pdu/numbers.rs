@@ -3,16 +3,16 @@ use wire::{Malformed, Reader};
 /// Sequence numbers that every PDU of a target carries in the same place, RFC 7143 4.2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers {
-    /// Of this response; of the next one in a PDU that is none.
+    /// The number of this response; in a PDU without a status, the number of the next response.
     pub stat_sn: u32,
-    /// The next command that the target waits for.
+    /// The next command number that the target expects.
     pub exp_cmd_sn: u32,
-    /// The last one that it takes.
+    /// The last command number that the target accepts.
     pub max_cmd_sn: u32,
 }
 
 impl Numbers {
-    /// Puts them into a header. `with_status`: the PDU has a place for StatSN.
+    /// Puts the numbers into a header. `with_status`: the PDU has a field for StatSN.
     pub fn stamp(self, header: &mut [u8], with_status: bool) {
         let fields =
             [(24, self.stat_sn, with_status), (28, self.exp_cmd_sn, true), (32, self.max_cmd_sn, true)];
@@ -23,7 +23,7 @@ impl Numbers {
         }
     }
 
-    /// Reads them, from byte 24 of a header on.
+    /// Reads the numbers, from byte 24 of a header on.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(Self { stat_sn: r.u32_be()?, exp_cmd_sn: r.u32_be()?, max_cmd_sn: r.u32_be()? })
     }

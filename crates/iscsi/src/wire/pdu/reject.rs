@@ -3,7 +3,7 @@ use wire::{Malformed, Reader, Writer};
 use super::head::{NO_TAG, Opcode, begin, open};
 use super::numbers::Numbers;
 
-/// Why a PDU is not taken, RFC 7143 11.17.1.
+/// Why a PDU is rejected, RFC 7143 11.17.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RejectReason(pub u8);
 
@@ -21,7 +21,7 @@ impl RejectReason {
     pub const WAITING_FOR_LOGOUT: Self = Self(0x0c);
 }
 
-/// Reject, RFC 7143 11.17. Its data are the header of the PDU that is not taken.
+/// Reject, RFC 7143 11.17. Its data are the header of the rejected PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in RFC 7143")]
 pub struct Reject {

@@ -27,7 +27,7 @@ pub struct ScsiCommand {
     pub attribute: Attribute,
     pub lun: Lun,
     pub task_tag: u32,
-    /// EDTL: how many bytes the initiator expects to send or to get.
+    /// EDTL: how many bytes the initiator expects to send or to receive.
     pub expected_length: u32,
     pub cmd_sn: u32,
     pub exp_stat_sn: u32,

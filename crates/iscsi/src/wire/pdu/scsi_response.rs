@@ -4,20 +4,20 @@ use super::head::{Opcode, begin, open};
 use super::numbers::Numbers;
 use crate::wire::scsi::Status;
 
-/// How many bytes fewer or more the command had than the initiator expected, RFC 7143 11.4.5.
+/// How many bytes less or more than the initiator expected the command had, RFC 7143 11.4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Residual {
-    /// Exactly as many.
+    /// As many bytes as expected.
     #[default]
     None,
-    /// Fewer: so many of those expected were not sent.
+    /// Less: this many of the expected bytes were not transferred.
     Underflow(u32),
-    /// More: so many could not be sent.
+    /// More: this many bytes could not be transferred.
     Overflow(u32),
 }
 
 impl Residual {
-    /// Of a command that has `has` bytes where the initiator expects `expects`.
+    /// The residual of a command that has `has` bytes, while the initiator expects `expects`.
     #[must_use]
     pub fn of(expects: u64, has: u64) -> Self {
         let small = |count| u32::try_from(count).unwrap_or(u32::MAX);
@@ -46,11 +46,11 @@ impl Residual {
     }
 }
 
-/// SCSI Response, RFC 7143 11.4. Sense data, with their length in front, are its data segment.
+/// SCSI Response, RFC 7143 11.4. Its data segment has the sense data, after their length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in RFC 7143")]
 pub struct ScsiResponse {
-    /// 0: the command was completed at the target, and `status` counts.
+    /// 0: the command was completed at the target, and `status` is valid.
     pub response: u8,
     pub status: Status,
     pub task_tag: u32,

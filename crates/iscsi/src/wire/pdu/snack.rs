@@ -2,7 +2,7 @@ use wire::{Malformed, Reader, Writer};
 
 use super::head::{Lun, Opcode, begin, open};
 
-/// SNACK Request, RFC 7143 11.16: asks for what was lost, at error recovery level 1 and above.
+/// SNACK Request, RFC 7143 11.16: requests lost PDUs, at error recovery level 1 and above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in RFC 7143")]
 pub struct Snack {

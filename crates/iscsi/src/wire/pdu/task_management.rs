@@ -3,7 +3,7 @@ use wire::{Malformed, Reader, Writer};
 use super::head::{Lun, Opcode, begin, open};
 use super::numbers::Numbers;
 
-/// What is to be done about tasks, RFC 7143 11.5.1 and RFC 7144 4.2.
+/// The task management function, RFC 7143 11.5.1 and RFC 7144 4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Function(pub u8);
 
@@ -23,7 +23,7 @@ impl Function {
     pub const QUERY_ASYNC_EVENT: Self = Self(12);
 }
 
-/// How it went, RFC 7143 11.6.1 and RFC 7144 4.2.
+/// The result, RFC 7143 11.6.1 and RFC 7144 4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionResult(pub u8);
 

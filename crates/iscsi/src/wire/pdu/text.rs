@@ -3,9 +3,9 @@ use wire::{Malformed, Reader, Writer};
 use super::head::{Lun, Opcode, begin, open};
 use super::numbers::Numbers;
 
-/// The sender has nothing more to say.
+/// The sender's text is complete.
 const FINAL: u8 = 0x80;
-/// The text goes on in the next PDU.
+/// The text continues in the next PDU.
 const CONTINUE: u8 = 0x40;
 
 /// Text Request, RFC 7143 11.10. Its text follows the header.
@@ -13,15 +13,15 @@ const CONTINUE: u8 = 0x40;
 pub struct TextRequest {
     /// I: it does not count in CmdSN.
     pub immediate: bool,
-    /// F: the initiator has nothing more to say.
+    /// F: the initiator's text is complete.
     pub last: bool,
-    /// C: the text goes on in the next request.
+    /// C: the text continues in the next request.
     pub more: bool,
-    /// As the target gave it together with `transfer_tag`.
+    /// The value that the target gave together with `transfer_tag`.
     pub lun: Lun,
     /// The same in all requests of an exchange.
     pub task_tag: u32,
-    /// As in the target's last response; none at the beginning.
+    /// The tag of the target's last response; [`super::NO_TAG`] at the beginning.
     pub transfer_tag: u32,
     /// CmdSN.
     pub cmd_sn: u32,
@@ -59,13 +59,13 @@ impl TextRequest {
 pub struct TextResponse {
     /// F: the exchange is over.
     pub last: bool,
-    /// C: the text goes on in the next response.
+    /// C: the text continues in the next response.
     pub more: bool,
-    /// Comes back with the next request.
+    /// The initiator repeats it in the next request.
     pub lun: Lun,
     /// As in the request.
     pub task_tag: u32,
-    /// What the next request must say; none at the end.
+    /// The tag of the next request; [`super::NO_TAG`] at the end.
     pub transfer_tag: u32,
 }
 

@@ -11,16 +11,16 @@ pub use parameters::{BlockDescriptor, Form, Parameters};
 
 use wire::{Malformed, Reader, Writer};
 
-/// Which values are asked for, SPC-4 table 169.
+/// The kind of values that is requested, SPC-4 table 169.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageControl {
-    /// As they are.
+    /// The current values.
     Current,
-    /// Ones where a bit can be changed.
+    /// The mask of changeable bits.
     Changeable,
-    /// As they are after a reset.
+    /// The values after a reset.
     Default,
-    /// As they were saved.
+    /// The saved values.
     Saved,
 }
 
@@ -44,15 +44,15 @@ pub struct ModeSense {
     pub form: Form,
     /// LLBAA: the initiator understands long block descriptors.
     pub long_descriptors: bool,
-    /// DBD: it wants none.
+    /// DBD: no block descriptors.
     pub no_descriptors: bool,
     /// PC.
     pub control: PageControl,
-    /// Which page, or 3Fh for all.
+    /// The page, or 3Fh for all.
     pub page: u8,
-    /// Which subpage, or FFh for all.
+    /// The subpage, or FFh for all.
     pub subpage: u8,
-    /// Room that the initiator has.
+    /// The allocation length.
     pub allocation_length: u16,
 }
 
@@ -99,13 +99,13 @@ impl ModeSense {
 pub struct ModeSelect {
     /// MODE SELECT (6) or (10).
     pub form: Form,
-    /// PF: the pages are those of the specification.
+    /// PF: the pages have the format of the specification.
     pub page_format: bool,
-    /// RTD: all back to the defaults.
+    /// RTD: restores all defaults.
     pub revert: bool,
-    /// SP: they are to be saved.
+    /// SP: the pages are to be saved.
     pub save: bool,
-    /// Bytes of parameters that come with it.
+    /// Bytes of the parameters.
     pub length: u16,
 }
 

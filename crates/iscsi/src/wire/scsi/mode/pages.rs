@@ -19,15 +19,15 @@ impl PageId {
 
 /// SPF, in the first byte of pages that have a subpage code.
 const SUBPAGE: u8 = 0x40;
-/// Most thresholds that a page is read for.
+/// The most thresholds that are read of a page.
 const MOST_THRESHOLDS: usize = 256;
 
-/// A page as it travels, SPC-4 7.5.6.
+/// An encoded page, SPC-4 7.5.6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawPage<'a> {
-    /// Which.
+    /// The page's code.
     pub id: PageId,
-    /// All of it, from the page code on. PS, which is reserved in MODE SELECT, is left as it was.
+    /// The whole page, from the page code on. PS, which is reserved in MODE SELECT, is unchanged.
     pub bytes: &'a [u8],
 }
 
@@ -53,7 +53,7 @@ fn begin(id: PageId, length: u16, w: &mut Writer) {
     }
 }
 
-/// Passes over the page code and the length, which must be this.
+/// Reads the page code and the length, which must be these.
 fn open(id: PageId, length: u16, r: &mut Reader<'_>) -> Result<(), Malformed> {
     let page = RawPage::decode(&mut r.clone())?;
     let head = if id.1 == 0 { 2 } else { 4 };
@@ -89,7 +89,7 @@ impl ErrorRecovery {
     }
 }
 
-/// Disconnect-reconnect, SPC-4 7.5.10: what the keys of iSCSI's login settle instead.
+/// Disconnect-reconnect, SPC-4 7.5.10. In iSCSI, the keys of the login settle these parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DisconnectReconnect;
 
@@ -104,7 +104,7 @@ impl DisconnectReconnect {
 /// Caching, SBC-3 6.5.6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caching {
-    /// WCE: what was written may be in a volatile cache.
+    /// WCE: written data may be in a volatile cache.
     pub write_cache: bool,
 }
 
@@ -128,15 +128,15 @@ impl Caching {
 /// Control, SPC-4 7.5.8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Control {
-    /// TST: 1 says that each session has a task set of its own.
+    /// TST: 1 says that each session has a separate task set.
     pub task_sets: u8,
     /// D_SENSE: sense data in descriptor format.
     pub descriptor_sense: bool,
-    /// GLTSD: log parameters are not saved by themselves.
+    /// GLTSD: log parameters are not saved implicitly.
     pub no_implicit_saving: bool,
-    /// QUEUE ALGORITHM MODIFIER: 1 says that simple commands may be done in any order.
+    /// QUEUE ALGORITHM MODIFIER: 1 says that simple commands may be executed in any order.
     pub reordering: u8,
-    /// SWP: nobody may write.
+    /// SWP: all writes are refused.
     pub write_protected: bool,
     /// BUSY TIMEOUT PERIOD, in tenths of a second; FFFFh has no end.
     pub busy_timeout: u16,
@@ -215,11 +215,11 @@ impl InformationalExceptions {
 pub struct Threshold {
     /// ENABLED.
     pub enabled: bool,
-    /// THRESHOLD TYPE: 0 for a soft one.
+    /// THRESHOLD TYPE: 0 for a soft threshold.
     pub kind: u8,
     /// THRESHOLD ARMING: 0 while the resource becomes less, 1 while it becomes more.
     pub arming: u8,
-    /// THRESHOLD RESOURCE: the parameter of the log page that is looked at.
+    /// THRESHOLD RESOURCE: the parameter of the log page that is compared.
     pub resource: u8,
     /// THRESHOLD COUNT, in threshold sets.
     pub count: u32,
@@ -228,7 +228,7 @@ pub struct Threshold {
 /// Logical block provisioning, SBC-3 6.5.9.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogicalBlockProvisioning {
-    /// SITUA: only one initiator is told.
+    /// SITUA: only one initiator is notified.
     pub one_initiator: bool,
     /// The thresholds.
     pub thresholds: Vec<Threshold>,

@@ -1,6 +1,6 @@
 use wire::{Malformed, Reader, Writer};
 
-/// The parameters of the commands of 6 bytes and those of 10 begin differently.
+/// The header differs between commands of 6 and of 10 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as many bytes")]
 pub enum Form {
@@ -8,20 +8,20 @@ pub enum Form {
     Ten,
 }
 
-/// What says how large a disk is, SBC-3 6.5.2.
+/// The size of a disk, SBC-3 6.5.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockDescriptor {
-    /// How many blocks; in the short descriptor all ones when they do not fit.
+    /// The number of blocks; in the short descriptor all ones if it does not fit.
     pub blocks: u64,
     /// Bytes of a block.
     pub block_size: u32,
 }
 
 impl BlockDescriptor {
-    /// Bytes of a short and of a long one.
+    /// Bytes of a short and of a long descriptor.
     const LENGTHS: [usize; 2] = [8, 16];
 
-    /// How many bytes it has.
+    /// The bytes of the descriptor.
     #[must_use]
     pub fn length(long: bool) -> usize {
         Self::LENGTHS[usize::from(long)]
@@ -53,11 +53,11 @@ impl BlockDescriptor {
 /// Mode parameters: a header, block descriptors and pages, SPC-4 7.5.4 and 7.5.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters<'a> {
-    /// WP of the device-specific parameter (SBC-3 6.5.1): nobody may write.
+    /// WP of the device-specific parameter (SBC-3 6.5.1): all writes are refused.
     pub protected: bool,
-    /// DPOFUA: those bits of READ and WRITE are understood.
+    /// DPOFUA: the bits DPO and FUA of READ and WRITE are supported.
     pub dpo_fua: bool,
-    /// LONGLBA: the descriptors are long ones.
+    /// LONGLBA: the descriptors are long.
     pub long: bool,
     /// Block descriptors.
     pub descriptors: &'a [u8],
@@ -66,7 +66,7 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Their bytes. MODE DATA LENGTH is that of all of them.
+    /// Writes the parameters. MODE DATA LENGTH is the length of all of them.
     pub fn encode(&self, form: Form, w: &mut Writer) {
         let device = u8::from(self.protected) << 7 | u8::from(self.dpo_fua) << 4;
         let rest = self.descriptors.len() + self.pages.len();
@@ -85,7 +85,7 @@ impl<'a> Parameters<'a> {
         w.put(self.pages);
     }
 
-    /// From all bytes that there are. MODE DATA LENGTH says nothing in MODE SELECT.
+    /// Reads the parameters from all bytes. MODE DATA LENGTH has no meaning in MODE SELECT.
     pub fn decode(form: Form, r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (device, long, length) = match form {
             Form::Six => {

@@ -1,10 +1,11 @@
 use wire::{Malformed, Reader, Writer};
 
-/// Body of the block limits page, SBC-3 6.6.3: 60 bytes. Lengths are in blocks, and 0 says nothing.
+/// Body of the block limits page, SBC-3 6.6.3: 60 bytes. Lengths are in blocks; 0 stands for an
+/// unspecified one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in SBC-3 table 216")]
 pub struct BlockLimits {
-    /// WSNZ: WRITE SAME of no blocks is refused, and does not mean all.
+    /// WSNZ: WRITE SAME of zero blocks is refused, and does not mean all blocks.
     pub write_same_nonzero: bool,
     pub compare_and_write: u8,
     pub optimal_granularity: u16,
@@ -14,7 +15,7 @@ pub struct BlockLimits {
     pub unmap: u32,
     pub unmap_descriptors: u32,
     pub unmap_granularity: u32,
-    /// Where granules begin, if that is said.
+    /// The alignment of granules, if it is specified.
     pub unmap_alignment: Option<u32>,
     pub write_same: u64,
 }
@@ -32,7 +33,7 @@ impl BlockLimits {
         w.u32_be(self.unmap_granularity);
         w.u32_be(self.unmap_alignment.map_or(0, |alignment| 0x8000_0000 | alignment));
         w.u64_be(self.write_same);
-        w.zeros(20); // atomic writes, of which there are none
+        w.zeros(20); // no atomic writes
     }
 
     /// From its bytes.

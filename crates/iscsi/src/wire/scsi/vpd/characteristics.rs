@@ -3,9 +3,10 @@ use wire::{Malformed, Reader, Writer};
 /// Body of the block device characteristics page, SBC-3 6.6.2: 60 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Characteristics {
-    /// MEDIUM ROTATION RATE: turns in a minute; 0 is not said, 1 that it does not turn.
+    /// MEDIUM ROTATION RATE: rotations per minute; 0 is unspecified, 1 stands for a non-rotating
+    /// medium.
     pub rotation: u16,
-    /// VBULS: VERIFY compares blocks that are not mapped, too.
+    /// VBULS: VERIFY also compares unmapped blocks.
     pub verifies_unmapped: bool,
 }
 

@@ -1,15 +1,15 @@
-//! The device identification page, SPC-4 7.8.6: what the unit, the port and the target are called.
+//! The device identification page, SPC-4 7.8.6: the names of the unit, the port and the target.
 
 use wire::{Malformed, Reader, Writer};
 
-/// Longest designator: its length is one byte, and names are filled up to a multiple of four.
+/// The longest designator: its length is one byte, and names are padded to a multiple of four.
 const LONGEST: usize = 252;
-/// Most designators that are read.
+/// The most designators that are read.
 const MOST: usize = 128;
 /// iSCSI, among the protocol identifiers of SPC-4 table 477.
 const ISCSI: u8 = 5;
 
-/// What a name is of, SPC-4 table 595.
+/// The object that has the name, SPC-4 table 595.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in SPC-4 table 595")]
 pub enum Association {
@@ -21,7 +21,7 @@ pub enum Association {
 /// A name, by the types of SPC-4 table 596.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Name {
-    /// T10 VENDOR ID and what follows it.
+    /// T10 VENDOR ID and the rest of the designator.
     Vendor(Vec<u8>),
     /// NAA of eight bytes.
     Naa(u64),
@@ -36,7 +36,7 @@ pub enum Name {
 /// A designation descriptor, SPC-4 7.8.6.1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Designator {
-    /// What it is the name of.
+    /// The object that has the name.
     pub of: Association,
     /// The name.
     pub name: Name,
@@ -89,7 +89,7 @@ impl Designator {
     }
 }
 
-/// With a zero behind it, and zeros up to a multiple of four, SPC-4 7.8.6.11.
+/// The text with a zero after it, padded with zeros to a multiple of four, SPC-4 7.8.6.11.
 fn terminated(text: &str) -> Vec<u8> {
     let mut end = text.len().min(LONGEST - 1);
     while !text.is_char_boundary(end) {
@@ -111,7 +111,7 @@ fn low_half(r: &mut Reader<'_>) -> Result<u16, Malformed> {
     r.u16_be()
 }
 
-/// All of one page.
+/// All designators of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Designators(pub Vec<Designator>);
 
@@ -121,7 +121,7 @@ impl Designators {
         self.0.iter().for_each(|designator| designator.encode(w));
     }
 
-    /// From the page's body. Those of kinds that we do not make are passed over.
+    /// Reads the page's body. Designators of other kinds are skipped.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let mut all = Vec::new();
         for _ in 0..MOST {

@@ -3,11 +3,12 @@ use wire::{Malformed, Reader, Writer};
 /// Body of the extended INQUIRY data page, SPC-4 7.8.7: 60 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extended {
-    /// HEADSUP, ORDSUP, SIMPSUP in bits 2 to 0: the task attributes that are understood.
+    /// HEADSUP, ORDSUP, SIMPSUP in bits 2 to 0: the supported task attributes.
     pub attributes: u8,
     /// V_SUP: there is a volatile cache.
     pub volatile_cache: bool,
-    /// LUICLR: who was told once that the list of units has changed is not told again by the other units.
+    /// LUICLR: when one unit has reported a change of the list of units, the other units do not
+    /// report it again.
     pub clears_lun_changes: bool,
 }
 

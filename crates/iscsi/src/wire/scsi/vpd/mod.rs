@@ -1,4 +1,4 @@
-//! Vital product data, SPC-4 7.8 and SBC-3 6.6: a file for what belongs together, most of it one page.
+//! Vital product data, SPC-4 7.8 and SBC-3 6.6: mostly one file for each page.
 
 mod block_limits;
 mod characteristics;
@@ -35,14 +35,14 @@ impl PageCode {
     pub const PROVISIONING: Self = Self(0xb2);
 }
 
-/// A page with what is in it, SPC-4 7.8.2.
+/// A page and its body, SPC-4 7.8.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page<'a> {
-    /// What is there.
+    /// The peripheral qualifier and type.
     pub peripheral: Peripheral,
-    /// Which page.
+    /// The page's code.
     pub code: PageCode,
-    /// What follows the first four bytes; shorter than 64 KiB.
+    /// The bytes after the first four; shorter than 64 KiB.
     pub body: &'a [u8],
 }
 
@@ -61,5 +61,6 @@ impl<'a> Page<'a> {
     }
 }
 
-/// All mode pages are shared by all initiators: the one descriptor of the mode page policy page, SPC-4 7.8.8.
+/// All mode pages are shared by all initiators: the only descriptor of the mode page policy page,
+/// SPC-4 7.8.8.
 pub const SHARED_MODE_PAGES: [u8; 4] = [0x3f, 0xff, 0x00, 0x00];

@@ -19,7 +19,7 @@ impl Ports {
         w.zeros(2);
         w.u16_be(self.number);
         w.zeros(2);
-        w.u16_be(0); // it is no initiator
+        w.u16_be(0); // no initiator port
         w.zeros(2);
         w.u16_be(u16::try_from(names.len()).unwrap_or(u16::MAX));
         w.put(names.as_bytes());

@@ -3,17 +3,17 @@ use wire::{Malformed, Reader, Writer};
 /// Body of the logical block provisioning page, SBC-3 6.6.4, without a provisioning group: 4 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provisioning {
-    /// A threshold set is two to this power of blocks.
+    /// A threshold set has two to this power of blocks.
     pub threshold_exponent: u8,
-    /// LBPU: UNMAP gives blocks back.
+    /// LBPU: UNMAP unmaps blocks.
     pub unmap: bool,
-    /// LBPWS: so does WRITE SAME (16).
+    /// LBPWS: WRITE SAME (16) unmaps blocks.
     pub write_same_16: bool,
-    /// LBPWS10: and WRITE SAME (10).
+    /// LBPWS10: WRITE SAME (10) unmaps blocks.
     pub write_same_10: bool,
-    /// LBPRZ: what was given back reads as zeros.
+    /// LBPRZ: unmapped blocks read as zeros.
     pub reads_zeros: bool,
-    /// PROVISIONING TYPE: 0 not said, 1 resource provisioned, 2 thin.
+    /// PROVISIONING TYPE: 0 unspecified, 1 resource provisioned, 2 thin.
     pub kind: u8,
 }
 
