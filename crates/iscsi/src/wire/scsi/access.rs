@@ -1,24 +1,24 @@
-//! Which blocks a command is about: the same bytes in every command of its length, SBC-3 5.
+//! The blocks of a command: the same bytes in every command of its length, SBC-3 5.
 
 use wire::{Malformed, Reader};
 
-/// What READ, WRITE, VERIFY and their kin have in common, SPC-4 4.2.5.
+/// The common part of READ, WRITE, VERIFY and similar commands, SPC-4 4.2.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// The operation code. Its three highest bits say how long the command is.
+    /// The operation code. Its three highest bits determine the length of the command.
     pub opcode: u8,
-    /// The second byte, which each command reads in its own way; 0 in commands of 6 bytes.
+    /// The second byte, whose meaning depends on the command; 0 in commands of 6 bytes.
     pub flags: u8,
     /// The first block.
     pub lba: u64,
-    /// How many.
+    /// The number of blocks.
     pub count: u32,
-    /// GROUP NUMBER and what else is in that byte; 0 in commands of 6 bytes.
+    /// GROUP NUMBER and the rest of its byte; 0 in commands of 6 bytes.
     pub group: u8,
 }
 
 impl Access {
-    /// Of a command of 6, 10, 12 or 16 bytes; what follows it is not looked at.
+    /// Reads a command of 6, 10, 12 or 16 bytes; later bytes are ignored.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let opcode = r.u8()?;
         match opcode >> 5 {

@@ -1,17 +1,18 @@
-//! What initiators may ask of the memory before the disk.
+//! Commands for the cache of the disk.
 
 use wire::{Malformed, Reader};
 
 use super::Access;
 
-/// SYNCHRONIZE CACHE of 10 or 16 bytes, SBC-3 5.26 and 5.27; PRE-FETCH, 5.8 and 5.9, looks the same.
+/// SYNCHRONIZE CACHE of 10 or 16 bytes, SBC-3 5.26 and 5.27; PRE-FETCH, 5.8 and 5.9, has the same
+/// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
     /// The command may end before the work does.
     pub immediate: bool,
     /// The first block.
     pub lba: u64,
-    /// How many; 0: all from there on.
+    /// The number of blocks; 0: all up to the end.
     pub count: u32,
 }
 

@@ -5,13 +5,13 @@ use wire::{Malformed, Reader};
 pub struct CompareAndWrite {
     /// WRPROTECT.
     pub protect: u8,
-    /// Not to be kept in memory for this.
+    /// DPO: the data need not stay in the cache.
     pub dpo: bool,
-    /// On the disk when the command ends.
+    /// FUA: the data are on the disk when the command ends.
     pub fua: bool,
     /// The first block.
     pub lba: u64,
-    /// How many are compared, and written then.
+    /// The number of blocks to compare, and then to write.
     pub count: u8,
 }
 

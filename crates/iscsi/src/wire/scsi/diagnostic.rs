@@ -5,7 +5,7 @@ use wire::{Malformed, Reader, Writer};
 /// SEND DIAGNOSTIC, SPC-4 6.42.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendDiagnostic {
-    /// SELF-TEST CODE: which test, in the background or not; 0 for none of them.
+    /// SELF-TEST CODE: the test, and whether it runs in the background; 0 for no test.
     pub code: u8,
     /// SELFTEST: the default self-test.
     pub self_test: bool,

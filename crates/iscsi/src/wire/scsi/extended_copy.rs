@@ -2,25 +2,25 @@
 
 use wire::{Malformed, Reader};
 
-/// Bytes of the head of a parameter list.
+/// Bytes of the header of a parameter list.
 pub const HEADER: usize = 16;
 /// Bytes of a copy source or destination (CSCD) descriptor.
 pub const TARGET: usize = 32;
-/// Longest designator of one.
+/// The longest designator.
 const DESIGNATOR_MOST: usize = 20;
 
-/// How many bytes of parameters come with the command.
+/// The bytes of the command's parameters.
 pub fn parameter_list_length(r: &mut Reader<'_>) -> Result<u32, Malformed> {
     r.skip(10)?;
     r.u32_be()
 }
 
-/// The head of the parameter list, SPC-4 6.5.
+/// The header of the parameter list, SPC-4 6.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// LIST IDENTIFIER.
     pub list_identifier: u8,
-    /// LIST ID USAGE: what the list identifier is for.
+    /// LIST ID USAGE: the purpose of the list identifier.
     pub usage: ListIdUsage,
     /// Bytes of the CSCD descriptors.
     pub targets_length: u16,
@@ -30,7 +30,7 @@ pub struct Header {
     pub inline_length: u32,
 }
 
-/// What a list identifier is for, SPC-4 table 129.
+/// The purpose of a list identifier, SPC-4 table 129.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListIdUsage(pub u8);
 
@@ -54,8 +54,8 @@ impl Header {
     }
 }
 
-/// A copy source or destination (CSCD), SPC-4 6.4.5. The designator is that of an identification descriptor, type E4h, and means
-/// nothing in others.
+/// A copy source or destination (CSCD), SPC-4 6.4.5. The designator belongs to an identification
+/// descriptor, type E4h, and has no meaning in others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target<'a> {
     /// DESCRIPTOR TYPE CODE.
@@ -68,16 +68,16 @@ pub struct Target<'a> {
     pub association: u8,
     /// DESIGNATOR TYPE.
     pub designator_type: u8,
-    /// What it is called; nothing where the length is wrong.
+    /// The identifier; empty if its length is wrong.
     pub designator: &'a [u8],
-    /// PAD: blocks that are not full are filled with zeros.
+    /// PAD: incomplete blocks are filled with zeros.
     pub pad: bool,
-    /// DISK BLOCK LENGTH; 0: that of the disk.
+    /// DISK BLOCK LENGTH; 0: the disk's own block length.
     pub block_length: u32,
 }
 
 impl<'a> Target<'a> {
-    /// The identification descriptor, the only one that can be understood.
+    /// The identification descriptor, the only supported one.
     pub const IDENTIFICATION: u8 = 0xe4;
 
     /// The NAA identifier that names the disk, SPC-4 7.8.6.6.
@@ -89,7 +89,7 @@ impl<'a> Target<'a> {
     /// One of them.
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (kind, flags) = (r.u8()?, r.u8()?);
-        r.skip(2)?; // the initiator port to use: all disks are ours
+        r.skip(2)?; // the initiator port to use: all disks are the server's
         let (code_set, association) = (r.u8()?, r.u8()?);
         r.skip(1)?;
         let length = usize::from(r.u8()?);
@@ -109,29 +109,29 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What is to be copied from where to where, SPC-4 6.4.6.
+/// A segment: source, destination and bytes, SPC-4 6.4.6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// DESCRIPTOR TYPE CODE.
     pub kind: u8,
-    /// CAT: what does not fill a block goes on with the next segment.
+    /// CAT: bytes that do not fill a block continue in the next segment.
     pub concatenate: bool,
-    /// Which of the targets is read.
+    /// The index of the source among the descriptors.
     pub source: u16,
-    /// Which of the targets is written.
+    /// The index of the destination among the descriptors.
     pub destination: u16,
-    /// How much of them.
+    /// The bytes to copy.
     pub extent: Extent,
 }
 
-/// How much of a source goes where.
+/// The bytes of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Whole blocks, type 02h.
     Blocks {
-        /// DC: blocks of the destination are counted.
+        /// DC: the count is in blocks of the destination.
         of_destination: bool,
-        /// How many.
+        /// The number of blocks.
         count: u16,
         /// First block of the source.
         from: u64,
@@ -140,7 +140,7 @@ pub enum Extent {
     },
     /// Any bytes, type 0Ah.
     Bytes {
-        /// How many.
+        /// The number of bytes.
         length: u32,
         /// Block of the source.
         from: u64,
@@ -151,17 +151,17 @@ pub enum Extent {
         /// Bytes into the block of the destination.
         to_offset: u16,
     },
-    /// Of another type.
+    /// A segment of another type.
     Unknown,
 }
 
 impl Segment {
     /// From one block device to another, SPC-4 6.4.6.4.
     pub const BLOCKS: u8 = 0x02;
-    /// The same with offsets, SPC-4 6.4.6.12.
+    /// From one block device to another, with offsets, SPC-4 6.4.6.12.
     pub const BYTES: u8 = 0x0a;
 
-    /// One of them. What another type has is left out.
+    /// Reads one segment. The fields of other types are skipped.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (kind, flags) = (r.u8()?, r.u8()?);
         let length = usize::from(r.u16_be()?);

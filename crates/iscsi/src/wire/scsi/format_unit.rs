@@ -5,11 +5,11 @@ use wire::{Malformed, Reader, Writer};
 /// FORMAT UNIT, SBC-3 5.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatUnit {
-    /// FMTPINFO: with which protection information.
+    /// FMTPINFO: the protection information to format with.
     pub protection: u8,
     /// LONGLIST: the parameters begin with the long header.
     pub long: bool,
-    /// FMTDATA: parameters come with it.
+    /// FMTDATA: the command has parameters.
     pub has_parameters: bool,
 }
 
@@ -33,14 +33,14 @@ impl FormatUnit {
 pub struct FormatHeader {
     /// PROTECTION FIELD USAGE.
     pub usage: u8,
-    /// IP: a pattern to write follows.
+    /// IP: an initialization pattern follows.
     pub pattern: bool,
     /// DEFECT LIST LENGTH.
     pub defects: u32,
 }
 
 impl FormatHeader {
-    /// Bytes of the short and of the long one.
+    /// Bytes of the short or the long header.
     #[must_use]
     pub fn length(long: bool) -> usize {
         if long { 8 } else { 4 }

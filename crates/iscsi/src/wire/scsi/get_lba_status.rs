@@ -12,7 +12,7 @@ pub const LBA_STATUS_DESCRIPTOR: usize = 16;
 /// The command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GetLbaStatus {
-    /// The first block to tell of.
+    /// The first block to report.
     pub lba: u64,
     /// Room for the answer, in bytes.
     pub allocation_length: u32,
@@ -29,27 +29,27 @@ impl GetLbaStatus {
 /// PROVISIONING STATUS, SBC-3 5.4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provisioning {
-    /// Has space of its own, or nobody knows.
+    /// The blocks are mapped, or their state is unknown.
     Mapped,
-    /// Has none.
+    /// The blocks are not mapped.
     Deallocated,
 }
 
-/// Blocks in a row of which the same is true.
+/// Consecutive blocks with the same status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LbaStatus {
-    /// The first of them.
+    /// The first block.
     pub lba: u64,
-    /// How many.
+    /// The number of blocks.
     pub count: u32,
-    /// What.
+    /// Their status.
     pub provisioning: Provisioning,
 }
 
 impl LbaStatus {
     /// The answer.
     pub fn encode_list(list: &[Self], w: &mut Writer) {
-        w.u32_be((4 + list.len() * LBA_STATUS_DESCRIPTOR) as u32); // what follows
+        w.u32_be((4 + list.len() * LBA_STATUS_DESCRIPTOR) as u32); // the length of the rest
         w.u32_be(0);
         for status in list {
             w.u64_be(status.lba);

@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// Most version descriptors of the standard data.
+/// The most version descriptors of the standard data.
 const MOST_STANDARDS: usize = 8;
 
 /// INQUIRY, SPC-4 6.6.1.
@@ -12,9 +12,9 @@ pub struct Inquiry {
     pub vital: bool,
     /// The bit beside it, CmdDT, which SPC-3 made obsolete.
     pub command_support: bool,
-    /// Which page.
+    /// The page.
     pub page: u8,
-    /// Room that the initiator has.
+    /// The allocation length.
     pub allocation_length: u16,
 }
 
@@ -35,33 +35,34 @@ impl Inquiry {
     }
 }
 
-/// Whether there is a device, and of which type: the first byte of all that INQUIRY returns, SPC-4 6.6.2.
+/// Whether there is a device, and its type: the first byte of all that INQUIRY returns, SPC-4
+/// 6.6.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peripheral(pub u8);
 
 impl Peripheral {
     /// A disk.
     pub const DISK: Self = Self(0x00);
-    /// There is none under this number, and there cannot be one.
+    /// There is no device with this number, and there cannot be one.
     pub const NONE: Self = Self(0x7f);
 }
 
 /// Standard INQUIRY data, SPC-4 6.6.2: 96 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandardData {
-    /// What is there.
+    /// The peripheral qualifier and type.
     pub peripheral: Peripheral,
-    /// Which SPC it follows: 6 is SPC-4.
+    /// The supported version of SPC: 6 is SPC-4.
     pub version: u8,
-    /// HISUP: its logical unit numbers are those of SAM-5 4.7.
+    /// HISUP: its logical unit numbers have the format of SAM-5 4.7.
     pub hierarchical: bool,
     /// TPGS: 0 no asymmetric access, 1 implicit, 2 explicit, 3 both.
     pub target_port_groups: u8,
-    /// 3PC: it copies.
+    /// 3PC: it supports third-party copies.
     pub third_party_copy: bool,
     /// MULTIP: it has several ports.
     pub several_ports: bool,
-    /// CMDQUE: it takes several commands at a time.
+    /// CMDQUE: it accepts several commands at a time.
     pub queues: bool,
     /// T10 VENDOR IDENTIFICATION.
     pub vendor: [u8; 8],
@@ -69,7 +70,7 @@ pub struct StandardData {
     pub product: [u8; 16],
     /// PRODUCT REVISION LEVEL.
     pub revision: [u8; 4],
-    /// VERSION DESCRIPTORs: what else it follows. At most eight.
+    /// VERSION DESCRIPTORs: the other supported standards. At most eight.
     pub standards: Vec<u16>,
 }
 
@@ -122,7 +123,8 @@ impl StandardData {
     }
 }
 
-/// Text in a field of fixed length: ASCII, filled up with spaces, SPC-4 4.4.1. What does not fit is left out.
+/// Text in a field of fixed length: ASCII, padded with spaces, SPC-4 4.4.1. Text that does not fit
+/// is cut.
 #[must_use]
 pub fn padded<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [b' '; N];

@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// Most parameters or pages that are read.
+/// The most parameters or pages that are read.
 const MOST: usize = 1024;
 /// SPF, in the first byte of pages that have a subpage code.
 const SUBPAGE: u8 = 0x40;
@@ -24,13 +24,13 @@ impl LogPageId {
 pub struct LogSense {
     /// SP: the parameters are to be saved.
     pub save: bool,
-    /// PC: which values.
+    /// PC: the kind of values.
     pub control: u8,
-    /// Which page.
+    /// The page.
     pub page: LogPageId,
-    /// PARAMETER POINTER: from which parameter on.
+    /// PARAMETER POINTER: the first parameter.
     pub from: u16,
-    /// Room that the initiator has.
+    /// The allocation length.
     pub allocation_length: u16,
 }
 
@@ -55,17 +55,17 @@ impl LogSense {
     }
 }
 
-/// A page with what is in it, SPC-4 7.3.2.
+/// A page and its body, SPC-4 7.3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPage<'a> {
-    /// Which.
+    /// The page's code.
     pub id: LogPageId,
-    /// What follows the first four bytes; shorter than 64 KiB.
+    /// The bytes after the first four; shorter than 64 KiB.
     pub body: &'a [u8],
 }
 
 impl<'a> LogPage<'a> {
-    /// Its bytes. Nothing in it is saved (DS).
+    /// Writes the page. No parameter is saved (DS).
     pub fn encode(&self, w: &mut Writer) {
         let subpage = if self.id.1 == 0 { 0 } else { SUBPAGE };
         w.put(&[0x80 | subpage | self.id.0 & 0x3f, self.id.1]);
@@ -90,7 +90,7 @@ pub struct LogParameter {
 }
 
 impl LogParameter {
-    /// Its bytes: a list in binary format, which no MODE or LOG SELECT changes.
+    /// Writes the parameter: a list in binary format, which no MODE SELECT or LOG SELECT changes.
     pub fn encode(&self, w: &mut Writer) {
         let value = &self.value[..self.value.len().min(usize::from(u8::MAX))];
         w.u16_be(self.code);
@@ -98,7 +98,7 @@ impl LogParameter {
         w.put(value);
     }
 
-    /// All of a page's body.
+    /// Reads all parameters of a page's body.
     pub fn decode_all(r: &mut Reader<'_>) -> Result<Vec<Self>, Malformed> {
         let mut all = Vec::new();
         while r.remaining() > 0 && all.len() < MOST {
@@ -111,17 +111,18 @@ impl LogParameter {
     }
 }
 
-/// How much there is of a resource, SBC-3 6.4.3.2: the value of a parameter of the logical block provisioning page.
+/// The amount of a resource, SBC-3 6.4.3.2: the value of a parameter of the logical block
+/// provisioning page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resource {
     /// RESOURCE COUNT, in threshold sets.
     pub count: u32,
-    /// SCOPE: 1 for this unit alone, 2 if others may have a part in it.
+    /// SCOPE: 1 for this unit alone, 2 if it may be shared with others.
     pub scope: u8,
 }
 
 impl Resource {
-    /// LBA mapping resources that are there, and those that are used: parameter codes.
+    /// Parameter codes: the available and the used LBA mapping resources.
     pub const AVAILABLE: u16 = 1;
     #[allow(missing_docs, reason = "see above")]
     pub const USED: u16 = 2;

@@ -1,21 +1,22 @@
-//! MAINTENANCE IN: what the target can do, and what it is called. Its commands share most of their fields.
+//! MAINTENANCE IN: the capabilities and the identification of the target. Its commands share most
+//! of their fields.
 
 use wire::{Malformed, Reader, Writer};
 
-/// What four of its commands have, each a part of it: SPC-4 6.30, 6.35, 6.36 and 6.37.
+/// The fields of four commands; each command uses some of them: SPC-4 6.30, 6.35, 6.36 and 6.37.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaintenanceIn {
     /// Service action.
     pub action: u8,
     /// Bits 5 to 7 of byte 1: PARAMETER DATA FORMAT of REPORT TARGET PORT GROUPS.
     pub format: u8,
-    /// Byte 2: options of the two that report what is supported.
+    /// Byte 2: options of the two commands that report supported functions.
     pub options: u8,
     /// REQUESTED OPERATION CODE.
     pub opcode: u8,
     /// REQUESTED SERVICE ACTION.
     pub of_action: u16,
-    /// Room that the initiator has.
+    /// The allocation length.
     pub allocation_length: u32,
     /// Byte 10: IDENTIFYING INFORMATION TYPE of REPORT IDENTIFYING INFORMATION, in bits 1 to 7.
     pub kind: u8,
@@ -49,10 +50,10 @@ impl MaintenanceIn {
     }
 }
 
-/// Most commands or groups that are read.
+/// The most commands or groups that are read.
 const MOST: usize = 1024;
 
-/// How long a command may take, SPC-4 6.35.4. Zero says nothing.
+/// The timeouts of a command, SPC-4 6.35.4. Zero stands for an unspecified one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timeouts {
     /// NOMINAL COMMAND PROCESSING TIMEOUT, in seconds.
@@ -75,20 +76,20 @@ impl Timeouts {
     }
 }
 
-/// One of the supported commands, SPC-4 6.35.2.
+/// A supported command, SPC-4 6.35.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SupportedCommand {
     /// OPERATION CODE.
     pub opcode: u8,
-    /// SERVICE ACTION, where it has one.
+    /// SERVICE ACTION, if it has one.
     pub action: Option<u16>,
     /// Bytes of the descriptor block.
     pub length: u16,
-    /// How long it may take, if that was asked.
+    /// The timeouts, if they were requested.
     pub timeouts: Option<Timeouts>,
 }
 
-/// All of them.
+/// All supported commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SupportedCommands(pub Vec<SupportedCommand>);
 
@@ -130,14 +131,14 @@ impl SupportedCommands {
 /// Whether one command is supported, SPC-4 6.35.3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneCommand {
-    /// CDB USAGE DATA: which of its bits count. `None`: it is not supported.
+    /// CDB USAGE DATA: the bits that the server evaluates. `None`: the command is not supported.
     pub usage: Option<Vec<u8>>,
-    /// How long it may take, if that was asked.
+    /// The timeouts, if they were requested.
     pub timeouts: Option<Timeouts>,
 }
 
 impl OneCommand {
-    /// SUPPORT: it is not, and it is as the specification says.
+    /// SUPPORT: the command is not supported.
     const NOT: u8 = 1;
     const AS_SPECIFIED: u8 = 3;
 
@@ -161,7 +162,7 @@ impl OneCommand {
     }
 }
 
-/// Which task management functions there are, SPC-4 6.36: bits as in its table 293.
+/// The supported task management functions, SPC-4 6.36: bits as in its table 293.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskFunctions(pub u16);
 
@@ -176,7 +177,7 @@ impl TaskFunctions {
     pub const QUERY_TASK_SET: u16 = 0x0002;
     pub const I_T_NEXUS_RESET: u16 = 0x0001;
 
-    /// The bytes: four, or with REPD sixteen, which say nothing of how long functions take.
+    /// The bytes: four, or with REPD sixteen, without timeouts.
     pub fn encode(&self, extended: bool, w: &mut Writer) {
         w.u16_be(self.0);
         w.put(&[0, if extended { 12 } else { 0 }]);
@@ -192,11 +193,11 @@ impl TaskFunctions {
 /// A target port group, SPC-4 6.37, and the ports in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortGroup {
-    /// PREF: it is the better one.
+    /// PREF: it is preferred.
     pub preferred: bool,
     /// ASYMMETRIC ACCESS STATE: 0 is active and optimised.
     pub state: u8,
-    /// Which states it can have, as bits: 1 is active and optimised.
+    /// The possible states, as bits: 1 is active and optimised.
     pub states: u8,
     /// TARGET PORT GROUP.
     pub number: u16,
@@ -204,10 +205,10 @@ pub struct PortGroup {
     pub ports: Vec<u16>,
 }
 
-/// All of them.
+/// All target port groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortGroups {
-    /// IMPLICIT TRANSITION TIME, in seconds, if the header is the extended one.
+    /// IMPLICIT TRANSITION TIME, in seconds, if the header is extended.
     pub transition_s: Option<u8>,
     /// The groups.
     pub groups: Vec<PortGroup>,
@@ -262,7 +263,7 @@ impl PortGroups {
     }
 }
 
-/// Information that identifies a unit to people, SPC-4 6.30.
+/// Identifying information for people, SPC-4 6.30.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdentifyingInformation<'a>(pub &'a [u8]);
 

@@ -1,4 +1,5 @@
-//! SCSI: command descriptor blocks, one file per command, and what is sent back. Numbers are big-endian.
+//! SCSI: command descriptor blocks, one file per command, and their answers. Numbers are
+//! big-endian.
 
 mod access;
 mod cache;

@@ -6,10 +6,11 @@ use super::{ReservationType, TransportId};
 
 /// The type mask with all types, SPC-4 table 209.
 const ALL_TYPES: [u8; 2] = [0xea, 0x01];
-/// RLR_C, CRH, SIP_C, ATP_C, PTPL_C: lost reservations can be replaced, RESERVE goes with them, other initiator ports and
-/// all target ports can be named, and they can be kept.
+/// RLR_C, CRH, SIP_C, ATP_C, PTPL_C: lost reservations can be replaced, RESERVE is compatible with
+/// registrations, a registration can name other initiator ports and all target ports, and
+/// reservations can be stored.
 const CAPABLE_OF: u8 = 0x80 | 0x10 | 0x08 | 0x04 | 0x01;
-/// TMV, and ALLOW COMMANDS of 100b: what SPC-4 table 65 allows is allowed.
+/// TMV, and ALLOW COMMANDS of 100b: the commands that SPC-4 table 65 allows are allowed.
 const ALLOWED: u8 = 0x80 | 0x40;
 
 /// The command, SPC-4 6.15.1.
@@ -17,7 +18,7 @@ const ALLOWED: u8 = 0x80 | 0x40;
 pub struct Request {
     /// The service action.
     pub action: u8,
-    /// How many bytes the initiator has room for.
+    /// The allocation length.
     pub allocation_length: u16,
 }
 
@@ -38,7 +39,7 @@ pub fn encode_keys(generation: u32, keys: impl ExactSizeIterator<Item = u64>, w:
     keys.for_each(|key| w.u64_be(key));
 }
 
-/// READ RESERVATION, SPC-4 6.15.3: its key and type, if there is one.
+/// READ RESERVATION, SPC-4 6.15.3: the key and type of the reservation, if there is one.
 pub fn encode_reservation(generation: u32, held: Option<(u64, ReservationType)>, w: &mut Writer) {
     w.u32_be(generation);
     let Some((key, kind)) = held else {
@@ -48,11 +49,11 @@ pub fn encode_reservation(generation: u32, held: Option<(u64, ReservationType)>,
     w.u32_be(16);
     w.u64_be(key);
     w.zeros(5);
-    w.u8(kind.0); // its scope is the unit
+    w.u8(kind.0); // the scope is the unit
     w.zeros(2);
 }
 
-/// REPORT CAPABILITIES, SPC-4 6.15.4: whether they are kept now; all else is always the same.
+/// REPORT CAPABILITIES, SPC-4 6.15.4: whether reservations are stored now; all else is constant.
 pub fn encode_capabilities(are_kept: bool, w: &mut Writer) {
     w.u16_be(8);
     w.put(&[CAPABLE_OF, ALLOWED | u8::from(are_kept)]);
@@ -60,18 +61,18 @@ pub fn encode_capabilities(are_kept: bool, w: &mut Writer) {
     w.zeros(2);
 }
 
-/// Somebody who is registered, SPC-4 table 211.
+/// A registered initiator port, SPC-4 table 211.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registrant {
-    /// Under this key.
+    /// Its key.
     pub key: u64,
-    /// For all of the target's ports.
+    /// It is registered at all ports of the target.
     pub all_target_ports: bool,
-    /// What it holds.
+    /// The reservation that it holds.
     pub holds: Option<ReservationType>,
     /// RELATIVE TARGET PORT IDENTIFIER.
     pub target_port: u16,
-    /// Who it is.
+    /// The initiator port.
     pub initiator: TransportId,
 }
 

@@ -4,10 +4,10 @@ use wire::{Malformed, Reader};
 
 use super::TransportId;
 
-/// Bytes of a parameter list without anything additional, and of a TransportID's place in the other.
+/// Bytes of a basic parameter list, and of the part before the TransportID in REGISTER AND MOVE's.
 pub const BASIC: usize = 24;
 
-/// What a reservation allows whom, SPC-4 6.15.3.4.
+/// The type of a reservation, SPC-4 6.15.3.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReservationType(pub u8);
 
@@ -20,32 +20,32 @@ impl ReservationType {
     pub const WRITE_EXCLUSIVE_ALL_REGISTRANTS: Self = Self(7);
     pub const EXCLUSIVE_ACCESS_ALL_REGISTRANTS: Self = Self(8);
 
-    /// Whether there is such a type.
+    /// Whether the type exists.
     #[must_use]
     pub const fn is_known(self) -> bool {
         matches!(self.0, 1 | 3 | 5..=8)
     }
 
-    /// Whether others may not even read.
+    /// Whether other initiators must not even read.
     #[must_use]
     pub const fn excludes_reading(self) -> bool {
         matches!(self.0, 3 | 6 | 8)
     }
 
-    /// Whether the one who reserves shares with all who are registered, and remains the holder.
+    /// Whether the reservation has one holder, and all registered ports may write or access, too.
     #[must_use]
     pub const fn is_registrants_only(self) -> bool {
         matches!(self.0, 5 | 6)
     }
 
-    /// Whether all who are registered hold the reservation.
+    /// Whether all registered ports hold the reservation.
     #[must_use]
     pub const fn is_all_registrants(self) -> bool {
         matches!(self.0, 7 | 8)
     }
 }
 
-/// What is to be done, SPC-4 table 213.
+/// The service action, SPC-4 table 213.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action(pub u8);
 
@@ -65,11 +65,11 @@ impl Action {
 /// The command, SPC-4 6.16.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What is to be done.
+    /// The service action.
     pub action: Action,
     /// 0: the whole unit.
     pub scope: u8,
-    /// What is reserved.
+    /// The type of the reservation.
     pub kind: ReservationType,
     /// Bytes of the parameter list.
     pub parameter_list_length: u32,
@@ -88,25 +88,25 @@ impl Request {
     }
 }
 
-/// The parameter list of all service actions but REGISTER AND MOVE, SPC-4 6.16.3.
+/// The parameter list of all service actions except REGISTER AND MOVE, SPC-4 6.16.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters<'a> {
-    /// The key under which the sender is registered.
+    /// The sender's current key.
     pub key: u64,
-    /// SERVICE ACTION RESERVATION KEY: the new key, or whose registrations are meant.
+    /// SERVICE ACTION RESERVATION KEY: the new key, or the key of the registrations to preempt.
     pub action_key: u64,
     /// SPEC_I_PT: other initiator ports follow.
     pub names_initiators: bool,
-    /// ALL_TG_PT: for all of the target's ports.
+    /// ALL_TG_PT: for all ports of the target.
     pub all_target_ports: bool,
-    /// APTPL: keep it when the power goes.
+    /// APTPL: keeps the reservations over a loss of power.
     pub persist: bool,
-    /// What follows.
+    /// The rest of the list.
     pub additional: &'a [u8],
 }
 
 impl<'a> Parameters<'a> {
-    /// All of a parameter list.
+    /// Reads a whole parameter list.
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (key, action_key) = (r.u64_be()?, r.u64_be()?);
         r.skip(4)?;
@@ -122,7 +122,7 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// The TransportIDs that follow, which must be all that follows.
+    /// The TransportIDs of the rest, which must fill it.
     pub fn transport_ids(&self) -> Result<&'a [u8], Malformed> {
         let mut r = Reader::new(self.additional);
         let length = r.u32_be()? as usize;
@@ -135,22 +135,22 @@ impl<'a> Parameters<'a> {
 /// The parameter list of REGISTER AND MOVE, SPC-4 6.16.4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move<'a> {
-    /// The key under which the sender is registered.
+    /// The sender's current key.
     pub key: u64,
-    /// The key of the one who is to have the reservation.
+    /// The key of the new holder.
     pub action_key: u64,
-    /// UNREG: the sender is not registered any more.
+    /// UNREG: removes the sender's registration.
     pub unregister: bool,
-    /// APTPL: keep it when the power goes.
+    /// APTPL: keeps the reservations over a loss of power.
     pub persist: bool,
     /// RELATIVE TARGET PORT IDENTIFIER.
     pub target_port: u16,
-    /// Who is to have the reservation: the bytes of one TransportID.
+    /// The new holder: the bytes of one TransportID.
     pub transport_id: &'a [u8],
 }
 
 impl<'a> Move<'a> {
-    /// All of a parameter list.
+    /// Reads a whole parameter list.
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (key, action_key) = (r.u64_be()?, r.u64_be()?);
         r.skip(1)?;
@@ -162,7 +162,7 @@ impl<'a> Move<'a> {
         Ok(Self { key, action_key, unregister, persist, target_port, transport_id })
     }
 
-    /// Who is to have the reservation.
+    /// The new holder.
     pub fn initiator(&self) -> Result<TransportId, Malformed> {
         let mut r = Reader::new(self.transport_id);
         let id = TransportId::decode(&mut r)?;

@@ -7,13 +7,13 @@ use super::Access;
 pub struct Read {
     /// RDPROTECT.
     pub protect: u8,
-    /// Not to be kept in memory for this.
+    /// DPO: the data need not stay in the cache.
     pub dpo: bool,
-    /// What is read is on the disk.
+    /// FUA: the data are on the disk before they are returned.
     pub fua: bool,
     /// The first block.
     pub lba: u64,
-    /// How many.
+    /// The number of blocks.
     pub count: u32,
 }
 

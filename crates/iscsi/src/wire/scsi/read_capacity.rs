@@ -5,9 +5,9 @@ use wire::{Malformed, Reader, Writer};
 /// READ CAPACITY (10), SBC-3 5.15.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadCapacity10 {
-    /// An address, which older standards had.
+    /// An address, which is obsolete.
     pub lba: u32,
-    /// PMI, likewise: how far it is from that address to where the disk becomes slow.
+    /// PMI, also obsolete: asks for the end of the blocks with the same speed as this address.
     pub partial: bool,
 }
 
@@ -28,7 +28,7 @@ impl ReadCapacity10 {
     }
 }
 
-/// What READ CAPACITY (10) returns, SBC-3 5.15.2.
+/// The answer of READ CAPACITY (10), SBC-3 5.15.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity10 {
     /// Address of the last block; all ones when it does not fit.
@@ -55,7 +55,7 @@ impl Capacity10 {
 pub struct ReadCapacity16 {
     /// As in [`ReadCapacity10`].
     pub lba: u64,
-    /// Room that the initiator has.
+    /// The allocation length.
     pub allocation_length: u32,
     /// As in [`ReadCapacity10`].
     pub partial: bool,
@@ -78,20 +78,20 @@ impl ReadCapacity16 {
     }
 }
 
-/// What READ CAPACITY (16) returns, SBC-3 5.16.2: 32 bytes.
+/// The answer of READ CAPACITY (16), SBC-3 5.16.2: 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity16 {
     /// Address of the last block.
     pub last: u64,
     /// Bytes of a block.
     pub block_size: u32,
-    /// A physical block is two to this power of blocks.
+    /// A physical block has two to this power of logical blocks.
     pub physical_exponent: u8,
-    /// LBPME: blocks are given back and taken as needed.
+    /// LBPME: the unit is thin; blocks are mapped and unmapped as needed.
     pub thin: bool,
-    /// LBPRZ: those that were given back read as zeros.
+    /// LBPRZ: unmapped blocks read as zeros.
     pub reads_zeros: bool,
-    /// The first block with which a physical one begins.
+    /// The first block that begins a physical block.
     pub aligned: u16,
 }
 

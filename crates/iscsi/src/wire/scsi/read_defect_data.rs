@@ -5,9 +5,9 @@ use wire::{Malformed, Reader, Writer};
 /// The command, of 10 or 12 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadDefectData {
-    /// It is the longer one, whose answer has a longer head.
+    /// The longer command, whose answer has a longer header.
     pub long: bool,
-    /// REQ_PLIST, REQ_GLIST and DEFECT LIST FORMAT, where the answer repeats them.
+    /// REQ_PLIST, REQ_GLIST and DEFECT LIST FORMAT, in the positions of the answer.
     pub lists: u8,
     /// Room for the answer, in bytes.
     pub allocation_length: u32,
@@ -26,9 +26,9 @@ impl ReadDefectData {
         Ok(Self { long, lists: second & 0x1f, allocation_length: u32::from(r.u16_be()?) })
     }
 
-    /// The answer: the lists that were asked for are there and have nothing in them, SBC-3 5.17.2 and 5.18.2.
+    /// The answer: the requested lists exist and are empty, SBC-3 5.17.2 and 5.18.2.
     pub fn encode_empty(&self, w: &mut Writer) {
-        w.put(&[0, self.lists, 0, 0]); // behind them the length, or the generation code
+        w.put(&[0, self.lists, 0, 0]); // the length or the generation code follows
         if self.long {
             w.u32_be(0);
         }

@@ -4,17 +4,17 @@ use wire::{Malformed, Reader, Writer};
 
 use super::{Sense, Status};
 
-/// Bytes in the middle of the failure details that mean nothing.
+/// Reserved bytes in the middle of the failure details.
 const RESERVED: usize = 52;
 
-/// Any of the three.
+/// One of the three commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// The service action.
     pub action: u8,
     /// LIST IDENTIFIER.
     pub list_identifier: u8,
-    /// How many bytes the initiator has room for.
+    /// The allocation length.
     pub allocation_length: u32,
 }
 
@@ -46,14 +46,14 @@ impl CopyStatus {
     pub const COMPLETED_WITH_ERRORS: Self = Self(2);
 }
 
-/// How far a copy is, SPC-4 table 253.
+/// The progress of a copy, SPC-4 table 253.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// In a word.
+    /// The status.
     pub status: CopyStatus,
-    /// Segments that were begun.
+    /// The number of segments that were begun.
     pub segments: u16,
-    /// Bytes that were written.
+    /// The number of bytes that were written.
     pub bytes: u64,
 }
 
@@ -73,7 +73,7 @@ impl Progress {
     }
 }
 
-/// Why a copy failed, SPC-4 table 246; no more than a length if there is nothing to say.
+/// Why a copy failed, SPC-4 table 246; only a length if there is no failure.
 pub fn encode_failure(sense: Option<&Sense>, w: &mut Writer) {
     let Some(sense) = sense else {
         w.u32_be(0);
@@ -89,22 +89,22 @@ pub fn encode_failure(sense: Option<&Sense>, w: &mut Writer) {
     w.put(encoded.as_bytes());
 }
 
-/// What is done for initiators that copy, as INQUIRY and this command tell it.
+/// The supported copies, as INQUIRY and this command report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyLimits {
-    /// Most CSCD descriptors.
+    /// The most CSCD descriptors.
     pub targets: u16,
-    /// Most segment descriptors.
+    /// The most segment descriptors.
     pub segments: u16,
-    /// Most bytes of both.
+    /// The most bytes of both.
     pub descriptors_length: u32,
-    /// Most bytes of a segment.
+    /// The most bytes of a segment.
     pub segment_length: u32,
-    /// Most copies at a time.
+    /// The most copies at a time.
     pub concurrent: u8,
-    /// Descriptors that are understood, ascending.
+    /// The supported descriptors, ascending.
     pub descriptors: &'static [u8],
-    /// Commands, and their service actions, ascending.
+    /// The supported commands and their service actions, ascending.
     pub commands: &'static [(u8, &'static [u8])],
 }
 
@@ -126,7 +126,7 @@ impl CopyLimits {
         w.put(self.descriptors);
     }
 
-    /// The third-party copy page of INQUIRY without its head, SPC-4 7.8.17.
+    /// The third-party copy page of INQUIRY without its header, SPC-4 7.8.17.
     pub fn encode_page(&self, w: &mut Writer) {
         let mut commands = Writer::new();
         for (opcode, actions) in self.commands {
@@ -150,7 +150,7 @@ impl CopyLimits {
     }
 }
 
-/// A third-party copy descriptor with a list in it, filled up to a multiple of four.
+/// A third-party copy descriptor with a list, padded to a multiple of four.
 fn listed(kind: u16, length: &[u8], list: &[u8], w: &mut Writer) {
     let padded = (length.len() + list.len()).next_multiple_of(4);
     w.u16_be(kind);

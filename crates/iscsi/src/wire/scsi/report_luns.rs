@@ -4,15 +4,15 @@ use wire::{Malformed, Reader, Writer};
 
 use crate::wire::pdu::Lun;
 
-/// Most units that a list is read for.
+/// The most units that are read of a list.
 const MOST: usize = 65_536;
 
 /// REPORT LUNS, SPC-4 6.33.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportLuns {
-    /// SELECT REPORT: which kinds of units, SPC-4 table 284.
+    /// SELECT REPORT: the kinds of units, SPC-4 table 284.
     pub select: u8,
-    /// Room that the initiator has.
+    /// The allocation length.
     pub allocation_length: u32,
 }
 
@@ -33,7 +33,7 @@ impl ReportLuns {
     }
 }
 
-/// What REPORT LUNS returns, SPC-4 table 285.
+/// The answer of REPORT LUNS, SPC-4 table 285.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LunList(pub Vec<Lun>);
 
@@ -45,7 +45,7 @@ impl LunList {
         self.0.iter().for_each(|lun| w.put(&lun.0));
     }
 
-    /// From its bytes, of which there may be fewer than the list is long.
+    /// Reads the bytes, which may be fewer than the length of the list.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let count = r.u32_be()? as usize / 8;
         r.skip(4)?;

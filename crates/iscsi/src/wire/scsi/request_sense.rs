@@ -5,9 +5,9 @@ use wire::{Malformed, Reader, Writer};
 /// REQUEST SENSE, SPC-4 6.39.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestSense {
-    /// DESC: in descriptor format.
+    /// DESC: the answer has descriptor format.
     pub descriptors: bool,
-    /// Room that the initiator has.
+    /// The allocation length.
     pub allocation_length: u8,
 }
 

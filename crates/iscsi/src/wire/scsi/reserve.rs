@@ -2,14 +2,14 @@
 
 use wire::{Malformed, Reader};
 
-/// Any of the four.
+/// One of the four commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// 3RDPTY: for another.
+    /// 3RDPTY: the reservation is for a third party.
     pub third_party: bool,
-    /// A part of the unit, which is obsolete.
+    /// The reservation is for a part of the unit, which is obsolete.
     pub extent: bool,
-    /// Bytes of the parameter list, which is for another or for a part.
+    /// Bytes of the parameter list, which describes a third party or a part of the unit.
     pub parameter_list_length: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Sense data, SPC-4 4.5: why a command did not end well, or what happened meanwhile.
+//! Sense data, SPC-4 4.5: why a command failed, or a unit attention.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -92,86 +92,87 @@ impl Asc {
     pub const INSUFFICIENT_REGISTRATION_RESOURCES: Self = Self(0x55, 0x04);
 }
 
-/// What of a request is wrong, SPC-4 4.5.2.4.2.
+/// The wrong field of a request, SPC-4 4.5.2.4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// It is in the command; else in the parameter list.
+    /// It is in the command; otherwise in the parameter list.
     pub in_cdb: bool,
-    /// Which byte.
+    /// The first byte of the field.
     pub byte: u16,
-    /// The most significant bit of what is wrong there, if it is known.
+    /// The most significant bit of the field, if it is known.
     pub bit: Option<u8>,
 }
 
 /// Sense data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sense {
-    /// In a word.
+    /// The sense key.
     pub key: Key,
-    /// Precisely.
+    /// The additional sense code.
     pub asc: Asc,
     /// The INFORMATION field: mostly a block's address, or an offset.
     pub information: Option<u64>,
-    /// What of the request was wrong.
+    /// The wrong field of the request.
     pub field: Option<Field>,
-    /// Which segment of a copy failed, in the COMMAND-SPECIFIC INFORMATION field (SPC-4 5.17.7.4).
+    /// The segment of a copy that failed, in the COMMAND-SPECIFIC INFORMATION field (SPC-4
+    /// 5.17.7.4).
     pub segment: Option<u16>,
 }
 
 impl Sense {
-    /// Of a key and a code.
+    /// Sense data with a key and a code.
     #[must_use]
     pub const fn new(key: Key, asc: Asc) -> Self {
         Self { key, asc, information: None, field: None, segment: None }
     }
 
-    /// Something that the initiator should not have asked.
+    /// ILLEGAL REQUEST with this code.
     #[must_use]
     pub const fn illegal(asc: Asc) -> Self {
         Self::new(Key::ILLEGAL_REQUEST, asc)
     }
 
-    /// A field of the command has a value that it cannot have.
+    /// INVALID FIELD IN CDB: a field of the command has an invalid value.
     #[must_use]
     pub const fn in_cdb(byte: u16) -> Self {
         let field = Some(Field { in_cdb: true, byte, bit: None });
         Self { field, ..Self::illegal(Asc::INVALID_FIELD_IN_CDB) }
     }
 
-    /// A field of the parameter list has a value that it cannot have.
+    /// INVALID FIELD IN PARAMETER LIST: a field of the parameter list has an invalid value.
     #[must_use]
     pub const fn in_parameters(byte: u16) -> Self {
         let field = Some(Field { in_cdb: false, byte, bit: None });
         Self { field, ..Self::illegal(Asc::INVALID_FIELD_IN_PARAMETER_LIST) }
     }
 
-    /// Something happened that the initiator should know of.
+    /// UNIT ATTENTION with this code.
     #[must_use]
     pub const fn attention(asc: Asc) -> Self {
         Self::new(Key::UNIT_ATTENTION, asc)
     }
 
-    /// The same with INFORMATION.
+    /// The same sense data with INFORMATION.
     #[must_use]
     pub const fn about(mut self, information: u64) -> Self {
         self.information = Some(information);
         self
     }
 
-    /// In fixed format, SPC-4 4.5.3: 18 bytes. INFORMATION that does not fit is left out.
+    /// Writes fixed format, SPC-4 4.5.3: 18 bytes. INFORMATION that does not fit is left out.
     pub fn encode_fixed(&self, w: &mut Writer) {
         let information = self.information.and_then(|value| u32::try_from(value).ok());
         w.u8(0x70 | if information.is_some() { 0x80 } else { 0 });
         w.u8(0);
         w.u8(self.key.0);
         w.u32_be(information.unwrap_or(0));
-        w.u8(10); // what follows
+        w.u8(10); // the length of the rest
         w.u32_be(u32::from(self.segment.unwrap_or(0)));
         w.put(&[self.asc.0, self.asc.1, 0]);
         w.put(&self.key_specific());
     }
 
-    /// In descriptor format, SPC-4 4.5.2.
+    /// Writes descriptor format, SPC-4 4.5.2.
     pub fn encode_descriptors(&self, w: &mut Writer) {
         let mut descriptors = Writer::new();
         if let Some(information) = self.information {
@@ -199,7 +200,7 @@ impl Sense {
         [flags, high, low]
     }
 
-    /// Sense data of either format, for clients.
+    /// Reads sense data of either format, for clients.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let code = r.u8()?;
         match code & 0x7f {

@@ -5,15 +5,15 @@ use wire::{Malformed, Reader, Writer};
 /// START STOP UNIT, SBC-3 5.25.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartStop {
-    /// IMMED: the answer need not wait.
+    /// IMMED: the response need not wait for the end of the operation.
     pub immediate: bool,
-    /// POWER CONDITION: 0 says that the other bits count.
+    /// POWER CONDITION: 0 says that the other bits are valid.
     pub power_condition: u8,
-    /// NO_FLUSH: what is in a cache need not be written first.
+    /// NO_FLUSH: the cache need not be flushed first.
     pub no_flush: bool,
     /// LOEJ: loads or ejects.
     pub load_eject: bool,
-    /// START: starts, else stops.
+    /// START: starts; otherwise stops.
     pub start: bool,
 }
 

@@ -1,4 +1,4 @@
-/// How a command ended, SAM-5 5.3.1.
+/// The status of a command, SAM-5 5.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub u8);
 

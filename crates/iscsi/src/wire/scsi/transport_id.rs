@@ -1,4 +1,4 @@
-//! Initiator ports as parameter lists name them: TransportIDs of iSCSI, SPC-4 7.6.4.6.
+//! Initiator ports in parameter lists: TransportIDs of iSCSI, SPC-4 7.6.4.6.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -6,9 +6,9 @@ use wire::{Malformed, Reader, Writer};
 const ISCSI: u8 = 5;
 /// Longest iSCSI name in bytes, RFC 7143 4.2.7.1.
 const NAME_MOST: usize = 223;
-/// Least ADDITIONAL LENGTH.
+/// The least ADDITIONAL LENGTH.
 const ADDITIONAL_LEAST: usize = 20;
-/// What stands between the name and the session's number.
+/// The separator between the name and the session's number.
 const SEPARATOR: &str = ",i,0x";
 
 /// An initiator port or, without a session's number, all ports of an initiator.
@@ -21,7 +21,7 @@ pub struct TransportId {
 }
 
 impl TransportId {
-    /// One of iSCSI, of either format.
+    /// Reads a TransportID of iSCSI, in either format.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let kind = r.u8()?;
         if kind & 0xf != ISCSI {
@@ -47,7 +47,7 @@ impl TransportId {
         Ok(Self { name: name.to_owned(), isid })
     }
 
-    /// As many as there are.
+    /// Reads all TransportIDs.
     pub fn decode_all(bytes: &[u8]) -> Result<Vec<Self>, Malformed> {
         let mut r = Reader::new(bytes);
         let mut all = Vec::new();
@@ -57,7 +57,7 @@ impl TransportId {
         Ok(all)
     }
 
-    /// In the format that says all that is known.
+    /// Writes the format that has all known parts.
     pub fn encode(&self, w: &mut Writer) {
         let mut text = self.name.clone();
         if let Some(isid) = self.isid {
@@ -79,7 +79,7 @@ fn until_null(bytes: &[u8]) -> Result<&str, Malformed> {
     str::from_utf8(text).map_err(|_| Malformed("an iSCSI name that is not UTF-8"))
 }
 
-/// Twelve digits, or fewer with zeros before them.
+/// Twelve digits, or fewer, to which zeros are prepended.
 fn from_hex(digits: &str) -> Result<[u8; 6], Malformed> {
     if digits.is_empty() || digits.len() > 12 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return Err(Malformed("an ISID that is not hexadecimal"));

@@ -12,7 +12,7 @@ const RANGE: usize = 16;
 /// The command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unmap {
-    /// The blocks keep their space.
+    /// The blocks stay anchored: they keep their space.
     pub anchor: bool,
     /// PARAMETER LIST LENGTH, in bytes.
     pub list_length: u16,
@@ -32,14 +32,14 @@ impl Unmap {
 pub struct UnmapRange {
     /// The first block.
     pub lba: u64,
-    /// How many.
+    /// The number of blocks.
     pub count: u32,
 }
 
 impl UnmapRange {
-    /// All of a parameter list, SBC-3 5.28.2. A range that is not there as a whole does not count.
+    /// Reads a whole parameter list, SBC-3 5.28.2. An incomplete range is ignored.
     pub fn decode_list(r: &mut Reader<'_>) -> Result<Vec<Self>, Malformed> {
-        r.skip(2)?; // UNMAP DATA LENGTH: what is here is known
+        r.skip(2)?; // UNMAP DATA LENGTH: the actual length is known
         let length = usize::from(r.u16_be()?);
         r.skip(4)?; // reserved
         let mut ranges = Reader::new(r.take(length)?);

@@ -2,31 +2,32 @@ use wire::{Malformed, Reader};
 
 use super::Access;
 
-/// VERIFY of 10, 12 or 16 bytes, SBC-3 5.29 to 5.31; WRITE AND VERIFY, 5.37 to 5.39, looks the same.
+/// VERIFY of 10, 12 or 16 bytes, SBC-3 5.29 to 5.31; WRITE AND VERIFY, 5.37 to 5.39, has the same
+/// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verify {
     /// VRPROTECT or WRPROTECT.
     pub protect: u8,
-    /// Not to be kept in memory for this.
+    /// DPO: the data need not stay in the cache.
     pub dpo: bool,
-    /// BYTCHK: what the blocks are compared with.
+    /// BYTCHK: the data to compare with.
     pub check: ByteCheck,
     /// The first block.
     pub lba: u64,
-    /// How many.
+    /// The number of blocks.
     pub count: u32,
 }
 
 /// BYTCHK, SBC-3 5.29.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteCheck {
-    /// With nothing: that they can be read is enough.
+    /// No comparison: the blocks must only be readable.
     Nothing,
-    /// With as many blocks that the initiator sends.
+    /// The initiator sends as many blocks.
     Blocks,
-    /// A value that is kept for later.
+    /// A reserved value.
     Reserved,
-    /// With one block that the initiator sends, each of them.
+    /// The initiator sends one block, and each block is compared with it.
     OneBlock,
 }
 

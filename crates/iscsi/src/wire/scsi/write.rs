@@ -2,18 +2,19 @@ use wire::{Malformed, Reader};
 
 use super::Access;
 
-/// WRITE of 6 (SBC-2 5.24), 10, 12 or 16 bytes, SBC-3 5.33 to 5.35; ORWRITE (16), 5.5, looks the same.
+/// WRITE of 6 (SBC-2 5.24), 10, 12 or 16 bytes, SBC-3 5.33 to 5.35; ORWRITE (16), 5.5, has the same
+/// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
     /// WRPROTECT.
     pub protect: u8,
-    /// Not to be kept in memory for this.
+    /// DPO: the data need not stay in the cache.
     pub dpo: bool,
-    /// On the disk when the command ends.
+    /// FUA: the data are on the disk when the command ends.
     pub fua: bool,
     /// The first block.
     pub lba: u64,
-    /// How many.
+    /// The number of blocks.
     pub count: u32,
 }
 

@@ -7,17 +7,17 @@ use super::Access;
 pub struct WriteSame {
     /// WRPROTECT.
     pub protect: u8,
-    /// The blocks keep their space when they are given back.
+    /// ANCHOR: blocks that are unmapped keep their space.
     pub anchor: bool,
-    /// The blocks may be given back.
+    /// UNMAP: the blocks may be unmapped.
     pub unmap: bool,
-    /// PBDATA or LBDATA of earlier versions: something else in each block.
+    /// PBDATA or LBDATA of earlier versions: the data differ in each block.
     pub numbered: bool,
-    /// NDOB: there are no data, the block is all zeros. Only in a command of 16 bytes.
+    /// NDOB: no data; the block is all zeros. Only in a command of 16 bytes.
     pub no_data: bool,
     /// The first block.
     pub lba: u64,
-    /// How many; 0: all from there on, where that is allowed.
+    /// The number of blocks; 0: all up to the end, if that is allowed.
     pub count: u32,
 }
 
