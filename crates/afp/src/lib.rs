@@ -1,4 +1,5 @@
-//! AFP 2.1 to 3.4 (Apple Filing Protocol Reference) over DSI on TCP: what Macs from System 7.5 to macOS 26 speak.
+//! AFP 2.1 to 3.4 (Apple Filing Protocol Reference) over DSI on TCP: the protocol of Macs from
+//! System 7.5 to macOS 26.
 
 pub mod catalogue;
 pub mod client;

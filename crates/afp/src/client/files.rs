@@ -1,4 +1,4 @@
-//! Files and folders, by their place: a folder's number and a path from it.
+//! Files and folders. A place is a folder's number and a path from that folder.
 
 use wire::Reader;
 
@@ -7,7 +7,7 @@ use crate::wire::directory::{DirId, OfPlace, Place};
 use crate::wire::file::{CreateFile, FileDirParms, GetFileDirParms, Rename};
 use crate::wire::{DirBitmap, FileBitmap, command};
 
-/// The number of a volume's own folder.
+/// The number of a volume's root folder.
 pub const ROOT: u32 = 2;
 
 fn at(volume: u16, folder: u32, name: &str) -> Place<'_> {
@@ -15,18 +15,18 @@ fn at(volume: u16, folder: u32, name: &str) -> Place<'_> {
 }
 
 impl<L: Link> Client<L> {
-    /// Makes an empty file in the volume's own folder.
+    /// Makes an empty file in the volume's root folder.
     pub fn create(&mut self, volume: u16, name: &str) -> Result<()> {
         self.create_in(volume, ROOT, name)
     }
 
-    /// The same in any folder.
+    /// Makes an empty file in any folder.
     pub fn create_in(&mut self, volume: u16, folder: u32, name: &str) -> Result<()> {
         let request = CreateFile { is_hard: false, place: at(volume, folder, name) };
         self.call(command::CREATE_FILE, |w| request.encode(w))?.well().map(drop)
     }
 
-    /// Makes a folder; its number.
+    /// Makes a folder and returns its number.
     pub fn create_folder(&mut self, volume: u16, folder: u32, name: &str) -> Result<u32> {
         let request = OfPlace { place: at(volume, folder, name) };
         let reply = self.call(command::CREATE_DIR, |w| request.encode(w))?.well()?;
@@ -39,13 +39,13 @@ impl<L: Link> Client<L> {
         self.call(command::DELETE, |w| request.encode(w))?.well().map(drop)
     }
 
-    /// Gives it another name.
+    /// Renames a file or folder.
     pub fn rename(&mut self, volume: u16, folder: u32, name: &str, new_name: &str) -> Result<()> {
         let request = Rename { place: at(volume, folder, name), new_name: path(new_name) };
         self.call(command::RENAME, |w| request.encode(w))?.well().map(drop)
     }
 
-    /// Parameters of a file or folder, as the bitmaps ask; whether it is a folder.
+    /// Returns the parameters that the bitmaps request, and whether the entry is a folder.
     pub fn parameters(
         &mut self,
         (volume, folder, name): (u16, u32, &str),

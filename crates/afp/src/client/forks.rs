@@ -7,17 +7,17 @@ use super::{Client, Error, Link, Result, path};
 use crate::wire::fork::{self, AccessMode, OneFork, OpenFork, OpenForkReply, Width};
 use crate::wire::{FileBitmap, ResultCode, command};
 
-/// An open fork, as the server numbers it.
+/// The server's number of an open fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForkId(pub u16);
 
 impl<L: Link> Client<L> {
-    /// Opens the data fork of a file in the volume's own folder, to read and write.
+    /// Opens the data fork of a file in the volume's root folder, for reading and writing.
     pub fn open_data(&mut self, volume: u16, name: &str) -> Result<ForkId> {
         self.open_fork((volume, ROOT, name), false, AccessMode(AccessMode::READ.0 | AccessMode::WRITE.0))
     }
 
-    /// The same with its resource fork.
+    /// The same for its resource fork.
     pub fn open_resource(&mut self, volume: u16, name: &str) -> Result<ForkId> {
         self.open_fork((volume, ROOT, name), true, AccessMode(AccessMode::READ.0 | AccessMode::WRITE.0))
     }
@@ -42,7 +42,7 @@ impl<L: Link> Client<L> {
         self.call_with_data(command::WRITE_EXT, write, data)?.well().map(drop)
     }
 
-    /// Reads; fewer bytes than asked for at the end.
+    /// Reads; returns fewer bytes than requested at the end of the fork.
     pub fn read(&mut self, fork: ForkId, offset: i64, count: i64) -> Result<Vec<u8>> {
         let request = fork::Read { fork: fork.0, offset, count, newline_mask: 0, newline: 0 };
         let reply = self.call(command::READ_EXT, |w| request.encode(Width::Bits64, w))?;
@@ -52,12 +52,12 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// Puts what was written on the disk.
+    /// Flushes written data to the disk.
     pub fn flush(&mut self, fork: ForkId) -> Result<()> {
         self.call(command::FLUSH_FORK, |w| OneFork { fork: fork.0 }.encode(w))?.well().map(drop)
     }
 
-    /// Closes it.
+    /// Closes the fork.
     pub fn close(&mut self, fork: ForkId) -> Result<()> {
         self.call(command::CLOSE_FORK, |w| OneFork { fork: fork.0 }.encode(w))?.well().map(drop)
     }

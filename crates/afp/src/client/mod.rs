@@ -1,5 +1,6 @@
-//! A client for session tests and measurements: blocking, one question after another, or several under way where a caller
-//! sends them before it receives. It shares its codecs with the server: it drives, and proves nothing about bytes.
+//! A client for session tests and measurements. It blocks, and sends one request after another, or
+//! several at a time if the caller sends them before it receives. It shares its codecs with the
+//! server: it exercises the server, and proves nothing about the encoding.
 //!
 //! ```no_run
 //! use afp::client::{Client, Login};
@@ -33,19 +34,19 @@ impl<T: Read + Write> Link for T {}
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The connection.
+    /// The connection failed.
     #[error("the connection: {0}")]
     Io(#[from] io::Error),
-    /// The server says no.
+    /// The server returned an error.
     #[error("the server says {0:?}")]
     Refused(ResultCode),
-    /// The server answers something that is not of the protocol.
+    /// The server's answer violates the protocol.
     #[error("not an answer: {0}")]
     Malformed(#[from] wire::Malformed),
 }
 
 impl Error {
-    /// What the server said, if it has said anything.
+    /// The server's result code, if there is one.
     #[must_use]
     pub fn code(&self) -> Option<ResultCode> {
         match self {
@@ -55,10 +56,10 @@ impl Error {
     }
 }
 
-/// What a call gives.
+/// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// How to log in.
+/// The method of a login.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "named in full")]
 pub enum Login<'a> {
@@ -71,21 +72,21 @@ pub enum Login<'a> {
 pub struct Frame {
     /// Its header.
     pub header: Header,
-    /// What follows it.
+    /// The bytes after the header.
     pub payload: Vec<u8>,
 }
 
 impl Frame {
-    /// What a reply says of how it went.
+    /// The result code of a reply.
     #[must_use]
     pub fn code(&self) -> ResultCode {
         ResultCode(self.header.code as i32)
     }
 
-    /// The payload of what went well.
+    /// The payload of a successful reply.
     ///
     /// # Errors
-    /// The server refused.
+    /// The server returned an error.
     pub fn well(self) -> Result<Vec<u8>> {
         match self.code() {
             ResultCode::NO_ERROR => Ok(self.payload),
@@ -98,17 +99,17 @@ impl Frame {
 pub struct Client<L> {
     link: L,
     next_id: u16,
-    /// What the server said when the session was opened.
+    /// The server's options when the session was opened.
     pub options: Options,
-    /// What it has said unasked: attentions and tickles.
+    /// Unsolicited frames: attentions and tickles.
     pub unasked: Vec<Frame>,
 }
 
-/// The most frames that the server says unasked and that are kept.
+/// The most unsolicited frames that are kept.
 const MAX_UNASKED: usize = 1024;
 
 impl<L: Link> Client<L> {
-    /// A client that has said nothing yet.
+    /// A client that has sent nothing yet.
     pub fn new(link: L) -> Self {
         Self { link, next_id: 1, options: Options::default(), unasked: Vec::new() }
     }
@@ -116,7 +117,7 @@ impl<L: Link> Client<L> {
     /// Opens a DSI session.
     ///
     /// # Errors
-    /// See [`Error`], as for all below.
+    /// See [`Error`], also for all functions below.
     pub fn open(link: L) -> Result<Self> {
         let mut client = Self::new(link);
         let mut w = Writer::new();
@@ -126,12 +127,12 @@ impl<L: Link> Client<L> {
         Ok(client)
     }
 
-    /// The stream, to do what no client should.
+    /// The stream, for tests that violate the protocol.
     pub fn link(&mut self) -> &mut L {
         &mut self.link
     }
 
-    /// Sends a frame; its id.
+    /// Sends a frame and returns its id.
     pub fn send(&mut self, command: Command, code: u32, payload: &[u8]) -> Result<u16> {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
@@ -143,7 +144,7 @@ impl<L: Link> Client<L> {
         Ok(id)
     }
 
-    /// The next reply. Keeps what the server says unasked, and answers nothing to it.
+    /// Receives the next reply. Keeps unsolicited frames, and does not answer them.
     pub fn receive(&mut self) -> Result<Frame> {
         loop {
             let frame = self.receive_any()?;
@@ -156,7 +157,7 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// The next frame of any kind.
+    /// Receives the next frame of any kind.
     pub fn receive_any(&mut self) -> Result<Frame> {
         let mut header = [0; Header::LEN];
         self.link.read_exact(&mut header)?;
@@ -179,12 +180,12 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// A command: its number, then what `body` writes.
+    /// Sends a command: its number, followed by the output of `body`.
     pub fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> Result<Frame> {
         self.ask(Command::COMMAND, 0, message(number, body).as_bytes())
     }
 
-    /// A command with data behind it (DSI write).
+    /// Sends a command with data after it (DSI write).
     pub fn call_with_data(
         &mut self,
         number: u8,
@@ -215,7 +216,7 @@ impl<L: Link> Client<L> {
         .map(drop)
     }
 
-    /// Opens a volume; its number.
+    /// Opens a volume and returns its number.
     pub fn open_volume(&mut self, name: &str) -> Result<u16> {
         let request = OpenVol { bitmap: VolumeBitmap::ID, name: name.as_bytes(), password: None };
         let reply = self.call(command::OPEN_VOL, |w| request.encode(w))?.well()?;
@@ -238,13 +239,13 @@ impl<L: Link> Client<L> {
         Ok(names)
     }
 
-    /// Says that it is there (DSI tickle).
+    /// Sends a DSI tickle.
     pub fn tickle(&mut self) -> Result<()> {
         self.send(Command::TICKLE, 0, &[]).map(drop)
     }
 }
 
-/// A path of one UTF-8 name, or several with NUL bytes between them.
+/// A path of one UTF-8 name, or several, separated by NUL bytes.
 fn path(name: &str) -> Path<'_> {
     Path::utf8(name.as_bytes())
 }
@@ -256,7 +257,7 @@ fn message(number: u8, body: impl FnOnce(&mut Writer)) -> Writer {
     w
 }
 
-/// The user name, a byte to come to an even offset, eight bytes of password.
+/// The user name, a padding byte up to an even offset, eight bytes of password.
 fn cleartext(name: &str, password: &str, w: &mut Writer) {
     put_pascal(w, b"Cleartxt Passwrd");
     put_pascal(w, name.as_bytes());

@@ -5,10 +5,10 @@ use wire::{Malformed, Reader, Writer};
 use super::Path;
 use super::padding::{pad_to_even, skip_to_even};
 
-/// Somebody, as a directory service knows them.
+/// A user or group, as directory services identify it.
 pub type Uuid = [u8; 16];
 
-/// What of a file's security is read or set, "File Security Bitmap".
+/// The parts of a file's security that are read or set, "File Security Bitmap".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bitmap(pub u16);
 
@@ -16,9 +16,9 @@ impl Bitmap {
     pub const OWNER: Self = Self(1);
     pub const GROUP: Self = Self(2);
     pub const ACL: Self = Self(4);
-    /// FPSetACL: the ACL goes.
+    /// FPSetACL: removes the ACL.
     pub const REMOVE_ACL: Self = Self(8);
-    /// FPSetACL: what the folder above passes on comes with it.
+    /// FPSetACL: adds the entries that are inherited from the folder above.
     pub const INHERIT: Self = Self(16);
 
     pub const fn contains(self, other: Self) -> bool {
@@ -30,7 +30,7 @@ impl Bitmap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ace {
     pub who: Uuid,
-    /// [`Ace::PERMIT`] or [`Ace::DENY`], and what becomes of it inside a folder.
+    /// [`Ace::PERMIT`] or [`Ace::DENY`], and the flags of inheritance.
     pub flags: u32,
     pub rights: u32,
 }
@@ -38,7 +38,7 @@ pub struct Ace {
 impl Ace {
     pub const LEN: usize = 24;
 
-    /// Which of the flags say the kind.
+    /// The flags that contain the kind.
     pub const KIND: u32 = 0xf;
     pub const PERMIT: u32 = 1;
     pub const DENY: u32 = 2;
@@ -63,12 +63,12 @@ impl Ace {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Acl {
     pub flags: u32,
-    /// In the order in which they count.
+    /// In the order of their evaluation.
     pub entries: Vec<Ace>,
 }
 
 impl Acl {
-    /// What the folder above would pass on is not wanted.
+    /// The file does not inherit from the folder above.
     pub const NO_INHERIT: u32 = 0x2_0000;
 
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -87,7 +87,8 @@ impl Acl {
     }
 }
 
-/// Owner, group and ACL, as far as a bitmap says that they are there. What FPSetACL sets, and the reply to FPGetACL.
+/// Owner, group and ACL, as far as a bitmap has them. The values of FPSetACL, and the reply to
+/// FPGetACL.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Security {
     pub owner: Option<Uuid>,
@@ -108,7 +109,7 @@ impl Security {
         self.acl.iter().for_each(|acl| acl.encode(w));
     }
 
-    /// The bits of what is there.
+    /// The bits of the existing values.
     fn bitmap(&self) -> u16 {
         let bit = |is_there, bit: Bitmap| if is_there { bit.0 } else { 0 };
         bit(self.owner.is_some(), Bitmap::OWNER)
@@ -123,7 +124,7 @@ pub struct Get<'a> {
     pub volume: u16,
     pub directory: u32,
     pub bitmap: Bitmap,
-    /// The longest reply; 0 if the client does not mind.
+    /// The longest reply; 0 for any length.
     pub max_reply: u32,
     pub path: Path<'a>,
 }
@@ -166,7 +167,7 @@ impl Reply {
 pub struct Set<'a> {
     pub volume: u16,
     pub directory: u32,
-    /// [`Bitmap::REMOVE_ACL`] and [`Bitmap::INHERIT`]; the others are where their values are.
+    /// [`Bitmap::REMOVE_ACL`] and [`Bitmap::INHERIT`]; the bits of values follow from the values.
     pub bitmap: Bitmap,
     pub path: Path<'a>,
     pub security: Security,
@@ -199,9 +200,9 @@ impl<'a> Set<'a> {
 pub struct Access<'a> {
     pub volume: u16,
     pub directory: u32,
-    /// Whom the client asks for: itself.
+    /// The user that the client asks for: its own user.
     pub who: Uuid,
-    /// All that it wants to do.
+    /// All rights that it needs.
     pub rights: u32,
     pub path: Path<'a>,
 }
@@ -256,7 +257,7 @@ mod tests {
 
     #[test]
     fn security_is_set_from_an_even_offset_on() {
-        // 14 bytes with the command before the ACL: nothing is padded.
+        // 14 bytes with the command before the ACL: no padding.
         let bytes =
             b"\0\0\x01\0\0\0\x02\0\x14\x02\x02fi\0\0\0\x01\0\0\0\x000123456789abcdef\0\0\0\x11\0\0\0\x06";
         let security = Security { acl: Some(acl()), ..Security::default() };
@@ -270,7 +271,7 @@ mod tests {
         let removing = b"\0\0\x01\0\0\0\x02\0\x08\x02\x01f\0";
         let set = Set::decode(&mut Reader::new(removing)).unwrap();
         assert_eq!((set.bitmap, set.security), (Bitmap::REMOVE_ACL, Security::default()));
-        assert!(Set::decode(&mut Reader::new(&removing[..12])).is_ok(), "nothing is left to be padded");
+        assert!(Set::decode(&mut Reader::new(&removing[..12])).is_ok(), "no byte is left for padding");
     }
 
     #[test]

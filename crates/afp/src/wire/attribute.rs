@@ -5,16 +5,16 @@ use wire::{Malformed, Reader, Writer};
 use super::Path;
 use super::padding::{pad_to_even, skip_to_even};
 
-/// How an attribute is to be reached or set, "Extended Attributes Bitmap".
+/// The options of an access to an attribute, "Extended Attributes Bitmap".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bitmap(pub u16);
 
 impl Bitmap {
-    /// That of a link, not of what it leads to.
+    /// Uses the attribute of a link, not of its target.
     pub const NO_FOLLOW: Self = Self(1);
-    /// Only if there is none of this name.
+    /// Fails if an attribute with this name exists.
     pub const CREATE: Self = Self(2);
-    /// Only if there is one of this name.
+    /// Fails if no attribute with this name exists.
     pub const REPLACE: Self = Self(4);
 
     pub const fn contains(self, other: Self) -> bool {
@@ -22,7 +22,7 @@ impl Bitmap {
     }
 }
 
-/// The file, as all four requests begin.
+/// The file: the beginning of all four requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Start {
     volume: u16,
@@ -51,9 +51,9 @@ pub struct Get<'a> {
     pub directory: u32,
     pub bitmap: Bitmap,
     pub offset: u64,
-    /// How much is wanted; all ones for all of it.
+    /// How much to return; all ones for all of it.
     pub count: u64,
-    /// The longest reply; 0 asks how long the attribute is.
+    /// The longest reply; 0 asks for the length of the attribute.
     pub max_reply: u32,
     pub path: Path<'a>,
     pub name: &'a [u8],
@@ -84,7 +84,7 @@ pub struct Reply<'a> {
     pub bitmap: Bitmap,
     /// Bytes of the attribute, or of the names of all of them.
     pub length: u32,
-    /// They, unless only their length was asked for. Each name is followed by a NUL.
+    /// The bytes, unless only their length was requested. Each name is followed by a NUL.
     pub bytes: Option<&'a [u8]>,
 }
 
@@ -169,11 +169,11 @@ pub struct List<'a> {
     pub volume: u16,
     pub directory: u32,
     pub bitmap: Bitmap,
-    /// How many are wanted; clients say 0.
+    /// How many names to return; clients send 0.
     pub count: u16,
-    /// From which on; clients say 0.
+    /// The index of the first name; clients send 0.
     pub index: u32,
-    /// The longest reply; 0 asks how long all names are.
+    /// The longest reply; 0 asks for the length of all names.
     pub max_reply: u32,
     pub path: Path<'a>,
 }
@@ -201,7 +201,7 @@ fn name<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     r.take(length.into())
 }
 
-/// A name longer than its length can say is cut: who makes names knows how long they may be.
+/// Names longer than their length field are cut: the caller knows the limit.
 fn put_name(w: &mut Writer, start: usize, name: &[u8]) {
     pad_to_even(w, start);
     let length = u16::try_from(name.len()).unwrap_or(u16::MAX);

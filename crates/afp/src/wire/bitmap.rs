@@ -1,8 +1,8 @@
-//! Which parameters of a volume, file or folder a message carries, Apple Filing Protocol Reference, "AFP File Bitmap",
-//! "AFP Directory Bitmap", "AFP Volume Bitmap".
+//! The bitmaps of parameters of a volume, file or folder in a message, Apple Filing Protocol
+//! Reference, "AFP File Bitmap", "AFP Directory Bitmap", "AFP Volume Bitmap".
 //!
-//! Parameters are packed in the order of their bits. Names come after all others; in their place stands where, counted
-//! from the first parameter.
+//! Parameters are packed in the order of their bits. Names come after all others; the place of a
+//! name has its offset, counted from the first parameter.
 
 macro_rules! bitmap {
     ($(#[$doc:meta])* $name:ident { $($(#[$($bit_doc:tt)*])* $bit:ident = $number:literal, $size:literal;)* }) => {
@@ -22,7 +22,7 @@ macro_rules! bitmap {
                 self.difference(Self::all())
             }
 
-            /// Bytes of the parameters, where they lead to names not counting the names.
+            /// Bytes of the parameters, with the offsets of names but without the names.
             pub const fn fixed_len(self) -> usize {
                 0 $(+ if self.0 & (1 << $number) != 0 { $size } else { 0 })*
             }
@@ -41,7 +41,7 @@ bitmap! {
         ID = 5, 2;
         BYTES_FREE = 6, 4;
         BYTES_TOTAL = 7, 4;
-        /// Where the name is: a Pascal string.
+        /// The offset of the name: a Pascal string.
         NAME = 8, 2;
         /// As a 64-bit number, AFP 2.2 and later.
         EXTENDED_FREE = 9, 8;
@@ -60,9 +60,9 @@ bitmap! {
         MODIFIED = 3, 4;
         BACKUP = 4, 4;
         FINDER_INFO = 5, 32;
-        /// Where the name is: a Pascal string.
+        /// The offset of the name: a Pascal string.
         LONG_NAME = 6, 2;
-        /// Where the name is: a Pascal string.
+        /// The offset of the name: a Pascal string.
         SHORT_NAME = 7, 2;
         FILE_NUMBER = 8, 4;
         DATA_LENGTH = 9, 4;
@@ -70,11 +70,12 @@ bitmap! {
         /// As a 64-bit number, AFP 3.
         EXTENDED_DATA_LENGTH = 11, 8;
         LAUNCH_LIMIT = 12, 2;
-        /// AFP 3: where the name is (hint, length, UTF-8), and four bytes of padding. AFP 2: six bytes of ProDOS information.
+        /// AFP 3: the offset of the name (hint, length, UTF-8), and four bytes of padding. AFP 2:
+        /// six bytes of ProDOS information.
         UTF8_NAME = 13, 6;
         /// As a 64-bit number, AFP 3.
         EXTENDED_RESOURCE_LENGTH = 14, 8;
-        /// User, group, mode, and what the user may do; AFP 3.
+        /// User, group, mode, and the user's rights; AFP 3.
         UNIX_PRIVILEGES = 15, 16;
     }
 }
@@ -88,18 +89,19 @@ bitmap! {
         MODIFIED = 3, 4;
         BACKUP = 4, 4;
         FINDER_INFO = 5, 32;
-        /// Where the name is: a Pascal string.
+        /// The offset of the name: a Pascal string.
         LONG_NAME = 6, 2;
-        /// Where the name is: a Pascal string.
+        /// The offset of the name: a Pascal string.
         SHORT_NAME = 7, 2;
         DIR_ID = 8, 4;
         OFFSPRING_COUNT = 9, 2;
         OWNER_ID = 10, 4;
         GROUP_ID = 11, 4;
         ACCESS_RIGHTS = 12, 4;
-        /// AFP 3: where the name is (hint, length, UTF-8), and four bytes of padding. AFP 2: six bytes of ProDOS information.
+        /// AFP 3: the offset of the name (hint, length, UTF-8), and four bytes of padding. AFP 2:
+        /// six bytes of ProDOS information.
         UTF8_NAME = 13, 6;
-        /// User, group, mode, and what the user may do; AFP 3.
+        /// User, group, mode, and the user's rights; AFP 3.
         UNIX_PRIVILEGES = 15, 16;
     }
 }
@@ -112,10 +114,11 @@ mod tests {
     fn parameters_have_the_sizes_of_the_reference() {
         // FPGetVolParms: attributes, signature, three dates, id, two sizes, the name's offset, two long sizes, block size.
         assert_eq!(VolumeBitmap(0x0fff).fixed_len(), 2 + 2 + 12 + 2 + 8 + 2 + 16 + 4);
-        // FPGetFileDirParms, what a Mac of AFP 3 asks of each file: attributes, parent, dates, Finder information, number,
-        // fork lengths, UTF-8 name, UNIX privileges.
+        // FPGetFileDirParms, the request of a Mac of AFP 3 for each file: attributes, parent,
+        // dates, Finder information, number, fork lengths, UTF-8 name, UNIX privileges.
         assert_eq!(FileBitmap(0xe93f).fixed_len(), 2 + 4 + 12 + 32 + 4 + 8 + 6 + 8 + 16);
-        // And of each folder: id, offspring count, owner, group, access rights in place of the fork lengths.
+        // The same for each folder: id, offspring count, owner, group, access rights in place of
+        // the fork lengths.
         assert_eq!(DirBitmap(0xbf3f).fixed_len(), 2 + 4 + 12 + 32 + 4 + 2 + 4 + 4 + 4 + 6 + 16);
     }
 

@@ -1,6 +1,6 @@
-//! The desktop database: icons, which application opens what, comments. Apple Filing Protocol Reference, FPOpenDT,
-//! FPCloseDT, FPAddIcon, FPGetIcon, FPGetIconInfo, FPAddAPPL, FPRemoveAPPL, FPGetAPPL, FPAddComment, FPGetComment,
-//! FPRemoveComment.
+//! The desktop database: icons, applications for creators, comments. Apple Filing Protocol
+//! Reference, FPOpenDT, FPCloseDT, FPAddIcon, FPGetIcon, FPGetIconInfo, FPAddAPPL, FPRemoveAPPL,
+//! FPGetAPPL, FPAddComment, FPGetComment, FPRemoveComment.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -56,7 +56,7 @@ pub struct AddIcon {
     pub kind: FourBytes,
     /// Size and depth.
     pub icon: u8,
-    /// The client's own.
+    /// A value of the client.
     pub tag: u32,
     /// Bytes of the bitmap.
     pub size: u16,
@@ -90,7 +90,7 @@ pub struct GetIcon {
     pub kind: FourBytes,
     /// Size and depth.
     pub icon: u8,
-    /// How much of the bitmap is wanted.
+    /// How many bytes of the bitmap to return.
     pub length: u16,
 }
 
@@ -118,7 +118,7 @@ impl GetIcon {
 pub struct GetIconInfo {
     pub desktop: u16,
     pub creator: FourBytes,
-    /// Which of the creator's icons, from 1.
+    /// The index among the creator's icons, from 1.
     pub index: u16,
 }
 
@@ -167,7 +167,7 @@ pub struct AddAppl<'a> {
     pub desktop: u16,
     pub directory: u32,
     pub creator: FourBytes,
-    /// The client's own.
+    /// A value of the client.
     pub tag: u32,
     pub path: Path<'a>,
 }
@@ -219,9 +219,9 @@ impl<'a> RemoveAppl<'a> {
 pub struct GetAppl {
     pub desktop: u16,
     pub creator: FourBytes,
-    /// Which of the creator's applications, from 1; 0 is the first, too.
+    /// The index among the creator's applications, from 1; 0 is the first, too.
     pub index: u16,
-    /// What the client wants to know of it.
+    /// The parameters to return.
     pub bitmap: FileBitmap,
 }
 
@@ -241,7 +241,7 @@ impl GetAppl {
     }
 }
 
-/// What the reply to FPGetAPPL begins with. The parameters follow.
+/// The beginning of the reply to FPGetAPPL. The parameters follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appl {
     pub bitmap: FileBitmap,
@@ -305,7 +305,7 @@ impl<'a> OfFile<'a> {
     }
 }
 
-/// FPGetComment, reply. What is longer than its length says is cut.
+/// FPGetComment, reply. A comment longer than its length field is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comment<'a>(pub &'a [u8]);
 
@@ -323,7 +323,7 @@ impl<'a> Comment<'a> {
 mod tests {
     use super::*;
 
-    /// Decodes the bytes, and encodes what they say.
+    /// Decodes the bytes, and encodes the value.
     macro_rules! is {
         ($type:ident, $bytes:expr, $value:expr) => {
             assert_eq!($type::decode(&mut Reader::new($bytes)), Ok($value));

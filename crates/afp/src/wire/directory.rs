@@ -1,5 +1,5 @@
-//! Folders, and the place in a folder that most commands begin with. Apple Filing Protocol Reference, FPCreateDir,
-//! FPOpenDir, FPCloseDir, FPSetDirParms.
+//! Folders, and the place in a volume with which most commands begin. Apple Filing Protocol
+//! Reference, FPCreateDir, FPOpenDir, FPCloseDir, FPSetDirParms.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -54,7 +54,7 @@ impl CloseDir {
     }
 }
 
-/// What FPCreateDir and FPOpenDir answer.
+/// The reply to FPCreateDir and FPOpenDir.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirId(pub u32);
 
@@ -72,9 +72,9 @@ impl DirId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetParms<'a> {
     pub place: Place<'a>,
-    /// What is set, as the client says.
+    /// The parameters to set.
     pub bitmap: u16,
-    /// What the bitmap says: see [`SetParms::set`].
+    /// The values: see [`SetParms::set`].
     pub parameters: &'a [u8],
 }
 
@@ -84,14 +84,14 @@ impl<'a> SetParms<'a> {
         r.skip(1)?; // padding
         let (volume, folder, bitmap) = (r.u16_be()?, r.u32_be()?, r.u16_be()?);
         let place = Place { volume, folder, path: Path::decode(r)? };
-        // To an even offset; the command's number comes before what is read here.
+        // Padding to an even offset; the command's number comes before the bytes here.
         if (r.position() - start).is_multiple_of(2) && r.remaining() > 0 {
             r.skip(1)?;
         }
         Ok(Self { place, bitmap, parameters: r.rest() })
     }
 
-    /// What is set. Of a bitmap with parameters that cannot be set nothing is.
+    /// The values. A bitmap with parameters that cannot be set gives no values.
     pub fn set(&self) -> Result<SetParameters, Malformed> {
         SetParameters::decode(&mut Reader::new(self.parameters), self.bitmap)
     }

@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// What a frame is for.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Command(pub u8);
 
@@ -22,16 +22,17 @@ pub struct Header {
     /// 0 for requests, 1 for replies.
     pub is_reply: bool,
     pub command: Command,
-    /// Chosen by whoever asks, per direction.
+    /// Chosen by the sender of the request, per direction.
     pub id: u16,
-    /// In a WRITE request: where in the payload the data begin. In a reply: the result. Else 0.
+    /// In a WRITE request: the offset of the data in the payload. In a reply: the result. Otherwise
+    /// 0.
     pub code: u32,
     /// Bytes of payload.
     pub length: u32,
 }
 
 impl Header {
-    /// Bytes on the wire.
+    /// Bytes of the encoded header.
     pub const LEN: usize = 16;
 
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -61,14 +62,14 @@ impl Header {
     }
 }
 
-/// Options of OpenSession, both ways: type, length, value. Those of unknown types are passed over.
+/// Options of OpenSession, in both directions: type, length, value. Unknown types are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The most bytes of a request that the server takes.
+    /// The most bytes of a request that the server accepts.
     pub request_quantum: Option<u32>,
-    /// The most bytes of an attention that the client takes.
+    /// The most bytes of an attention that the client accepts.
     pub attention_quantum: Option<u32>,
-    /// How many replies the server remembers.
+    /// How many replies the server keeps.
     pub replay_cache: Option<u32>,
 }
 
@@ -108,18 +109,18 @@ impl Options {
     }
 }
 
-/// What an attention tells the client, as bits.
+/// The notification of an attention, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attention(pub u16);
 
 impl Attention {
-    /// The server goes down, in the minutes that the low bits say.
+    /// The server shuts down in the minutes that the low bits give.
     pub const SHUTDOWN: u16 = 0x8000;
     pub const CRASH: u16 = 0x4000;
-    /// FPGetSrvrMsg has something to say.
+    /// FPGetSrvrMsg has a new message.
     pub const MESSAGE: u16 = 0x2000;
     pub const DONT_RECONNECT: u16 = 0x1000;
-    /// With [`Attention::NOTIFY`]: what a volume holds has changed.
+    /// With [`Attention::NOTIFY`]: the contents of a volume have changed.
     pub const VOLUME_CHANGED: u16 = 0x0001;
     /// A notification: both bits together.
     pub const NOTIFY: u16 = 0x3000;

@@ -1,24 +1,24 @@
-//! What is in a folder. Apple Filing Protocol Reference, FPEnumerate, FPEnumerateExt, FPEnumerateExt2: the same three times,
-//! with longer entries, then with longer numbers.
+//! Listings of folders. Apple Filing Protocol Reference, FPEnumerate, FPEnumerateExt,
+//! FPEnumerateExt2: three forms of one command, with longer entries, then with longer numbers.
 
 use wire::{Malformed, Reader, Writer};
 
 use super::directory::Place;
 use super::{DirBitmap, FileBitmap, Path};
 
-/// Which of the three.
+/// The form of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// FPEnumerate: an entry has a byte for its length.
+    /// FPEnumerate: the length of an entry has one byte.
     Plain,
-    /// FPEnumerateExt, AFP 3.0: two bytes.
+    /// FPEnumerateExt, AFP 3.0: the length has two bytes.
     Ext,
-    /// FPEnumerateExt2, AFP 3.1: the start index and the reply's size have four.
+    /// FPEnumerateExt2, AFP 3.1: the start index and the reply's size have four bytes.
     Ext2,
 }
 
 impl Form {
-    /// How its entries are told from each other.
+    /// The framing of its entries.
     pub fn framing(self) -> Framing {
         Framing { is_wide: self != Self::Plain, counts_head: true }
     }
@@ -28,9 +28,9 @@ impl Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enumerate<'a> {
     pub place: Place<'a>,
-    /// Wanted of files; none: no files.
+    /// The parameters of files; none: no files.
     pub files: FileBitmap,
-    /// Wanted of folders; none: no folders.
+    /// The parameters of folders; none: no folders.
     pub folders: DirBitmap,
     /// The most entries.
     pub count: u16,
@@ -54,7 +54,7 @@ impl<'a> Enumerate<'a> {
         Ok(Self { place, files, folders, count, start, max_reply })
     }
 
-    /// Numbers that have 16 bits in this form are cut.
+    /// Numbers that have 16 bits in this form are truncated.
     pub fn encode(&self, form: Form, w: &mut Writer) {
         w.u8(0);
         w.u16_be(self.place.volume);
@@ -85,7 +85,7 @@ pub struct Reply<'a> {
 impl<'a> Reply<'a> {
     /// Bytes before the entries.
     pub const HEAD: usize = 6;
-    /// Where the count stands.
+    /// The position of the count.
     pub const COUNT_AT: usize = 4;
 
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
@@ -101,12 +101,13 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// How the entries of a reply are told from each other.
+/// The framing of the entries of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Framing {
-    /// Two bytes of length, and one of padding after what it is; else one and none.
+    /// The length has two bytes, and a byte of padding follows the flag; otherwise one byte and no
+    /// padding.
     pub is_wide: bool,
-    /// The length counts what comes before the parameters, too.
+    /// The length includes the bytes before the parameters.
     pub counts_head: bool,
 }
 
@@ -114,7 +115,7 @@ pub struct Framing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub is_folder: bool,
-    /// As one of the bitmaps says; perhaps a byte of padding after them.
+    /// The parameters of one of the bitmaps; a byte of padding may follow.
     pub parameters: &'a [u8],
 }
 
@@ -124,7 +125,7 @@ impl Framing {
         if self.is_wide { 4 } else { 2 }
     }
 
-    /// The entries of a reply; after one that cannot be, none.
+    /// The entries of a reply; they end at an invalid one.
     pub fn entries<'a>(
         self,
         bytes: &'a [u8],
@@ -152,8 +153,8 @@ impl Framing {
         Ok(Entry { is_folder, parameters: r.take(length)? })
     }
 
-    /// Writes an entry, whose parameters `put` appends, padded to an even length. What is too long for its length field is
-    /// not written; then the answer is false.
+    /// Writes an entry, whose parameters `put` appends, padded to an even length. An entry that is
+    /// too long for its length field is not written; then the answer is false.
     pub fn put(self, w: &mut Writer, is_folder: bool, put: impl FnOnce(&mut Writer)) -> bool {
         let start = w.len();
         w.zeros(self.head());

@@ -1,6 +1,7 @@
-//! Files, and what is done to files and folders alike. Apple Filing Protocol Reference, FPGetFileDirParms, FPCreateFile,
-//! FPRename, FPMoveAndRename, FPCopyFile, FPExchangeFiles. (FPDelete names a place alone: [`super::directory::OfPlace`];
-//! FPSetFileParms and FPSetFileDirParms are [`super::directory::SetParms`].)
+//! Files, and operations on both files and folders. Apple Filing Protocol Reference,
+//! FPGetFileDirParms, FPCreateFile, FPRename, FPMoveAndRename, FPCopyFile, FPExchangeFiles.
+//! (FPDelete names only a place: [`super::directory::OfPlace`]; FPSetFileParms and
+//! FPSetFileDirParms are [`super::directory::SetParms`].)
 
 use wire::{Malformed, Reader, Writer};
 
@@ -11,9 +12,9 @@ use super::{DirBitmap, FileBitmap, Path};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GetFileDirParms<'a> {
     pub place: Place<'a>,
-    /// Wanted if it is a file.
+    /// The parameters of a file.
     pub files: FileBitmap,
-    /// Wanted if it is a folder.
+    /// The parameters of a folder.
     pub folders: DirBitmap,
 }
 
@@ -41,11 +42,11 @@ pub struct FileDirParms<'a> {
     pub files: FileBitmap,
     pub folders: DirBitmap,
     pub is_folder: bool,
-    /// As one of the bitmaps says.
+    /// The parameters of one of the bitmaps.
     pub parameters: &'a [u8],
 }
 
-/// How a folder is told from a file.
+/// The flag of a folder.
 pub const IS_FOLDER: u8 = 0x80;
 
 impl<'a> FileDirParms<'a> {
@@ -61,7 +62,7 @@ impl<'a> FileDirParms<'a> {
         w.put(self.parameters);
     }
 
-    /// What comes before the parameters.
+    /// Writes the bytes before the parameters.
     pub fn encode_head(files: FileBitmap, folders: DirBitmap, is_folder: bool, w: &mut Writer) {
         w.u16_be(files.0);
         w.u16_be(folders.0);
@@ -73,7 +74,7 @@ impl<'a> FileDirParms<'a> {
 /// FPCreateFile, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreateFile<'a> {
-    /// A file that is there is made anew.
+    /// An existing file is replaced.
     pub is_hard: bool,
     pub place: Place<'a>,
 }
@@ -122,12 +123,12 @@ impl<'a> Rename<'a> {
 /// FPMoveAndRename, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveAndRename<'a> {
-    /// What is moved.
+    /// The file or folder to move.
     pub from: Place<'a>,
     pub to_folder: u32,
-    /// From `to_folder` to the folder that it moves into.
+    /// The path from `to_folder` to the new folder.
     pub to_path: Path<'a>,
-    /// Empty: the name stays.
+    /// Empty: the name is unchanged.
     pub new_name: Path<'a>,
 }
 
@@ -155,7 +156,7 @@ impl<'a> MoveAndRename<'a> {
 pub struct CopyFile<'a> {
     /// The file.
     pub from: Place<'a>,
-    /// The folder that the copy is made in.
+    /// The folder of the copy.
     pub to: Place<'a>,
     /// Empty: the file's own name.
     pub new_name: Path<'a>,
@@ -214,7 +215,7 @@ impl<'a> ExchangeFiles<'a> {
 mod tests {
     use super::*;
 
-    /// What is decoded and encoded is what the layout says.
+    /// Checks that decoding and encoding follow the layout.
     macro_rules! laid_out {
         ($type:ty, $bytes:expr, $value:expr) => {
             let (bytes, value): (&[u8], $type) = ($bytes, $value);

@@ -1,13 +1,14 @@
 //! Forks of files: opening, reading, writing, Apple Filing Protocol Reference, FPOpenFork to FPSyncFork.
 //!
-//! Requests decode from just behind the command byte. What a client sends behind its last field is let pass. Offsets and
-//! lengths are signed; the commands whose names end in Ext have 64 bits of them, the others 32.
+//! Requests decode from the byte after the command's number. Bytes after the last field are
+//! ignored. Offsets and lengths are signed; they have 64 bits in the commands whose names end in
+//! Ext, and 32 bits in the others.
 
 use wire::{Malformed, Reader, Writer};
 
 use super::{FileBitmap, Path};
 
-/// How many bits offsets and lengths have.
+/// The size of offsets and lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     /// FPRead, FPWrite, FPByteRangeLock.
@@ -29,7 +30,7 @@ impl Width {
         self == Self::Bits64 || i32::try_from(value).is_ok()
     }
 
-    /// What does not fit is cut: who makes requests knows what they can say.
+    /// A value that does not fit is truncated: the caller knows the limit.
     pub(super) fn encode(self, value: i64, w: &mut Writer) {
         match self {
             Self::Bits32 => w.i32_be(value as i32),
@@ -38,7 +39,7 @@ impl Width {
     }
 }
 
-/// What a client will do to a fork, and what it denies to others meanwhile.
+/// The client's access to a fork, and the access that it denies to others meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct AccessMode(pub u16);
 
@@ -64,11 +65,11 @@ impl std::ops::BitOr for AccessMode {
 /// FPOpenFork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFork<'a> {
-    /// The resource fork, not the data fork.
+    /// It is the resource fork, not the data fork.
     pub resource: bool,
     pub volume: u16,
     pub folder: u32,
-    /// Parameters of the file that the reply is to carry.
+    /// Parameters of the file for the reply.
     pub bitmap: FileBitmap,
     pub access: AccessMode,
     pub path: Path<'a>,
@@ -98,13 +99,13 @@ impl<'a> OpenFork<'a> {
     }
 }
 
-/// The reply to FPOpenFork. It comes with a deny conflict, too; its fork is then 0.
+/// The reply to FPOpenFork. A deny conflict has it, too; its fork is then 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenForkReply<'a> {
     pub bitmap: FileBitmap,
-    /// By this the client names the fork from now on.
+    /// The client's number for the fork from now on.
     pub fork: u16,
-    /// As the bitmap says.
+    /// The parameters of the bitmap.
     pub parameters: &'a [u8],
 }
 
@@ -120,7 +121,7 @@ impl<'a> OpenForkReply<'a> {
     }
 }
 
-/// The request of FPCloseFork, FPFlushFork and FPSyncFork: which fork.
+/// The request of FPCloseFork, FPFlushFork and FPSyncFork, with the fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneFork {
     pub fork: u16,
@@ -138,16 +139,17 @@ impl OneFork {
     }
 }
 
-/// FPRead and FPReadExt. The reply is the data alone.
+/// FPRead and FPReadExt. The reply has only the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
     pub fork: u16,
     pub offset: i64,
     /// The most bytes to read.
     pub count: i64,
-    /// Which bits of a byte are compared with `newline`. 0: no byte ends the read. Only in FPRead.
+    /// The bits of a byte that are compared with `newline`. 0: no byte ends the read. Only in
+    /// FPRead.
     pub newline_mask: u8,
-    /// Behind this byte the read ends.
+    /// The read ends after this byte.
     pub newline: u8,
 }
 
@@ -174,7 +176,7 @@ impl Read {
     }
 }
 
-/// FPWrite and FPWriteExt. The data follow, where the frame says.
+/// FPWrite and FPWriteExt. The data follow at the offset in the frame's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
     /// `offset` counts from the end of the fork.
@@ -209,7 +211,7 @@ impl Write {
 /// The reply to FPWrite and FPWriteExt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteReply {
-    /// Where the first byte is behind those that were written.
+    /// The offset after the last written byte.
     pub end: i64,
 }
 
@@ -247,7 +249,7 @@ impl GetForkParms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GetForkParmsReply<'a> {
     pub bitmap: FileBitmap,
-    /// As the bitmap says.
+    /// The parameters of the bitmap.
     pub parameters: &'a [u8],
 }
 
@@ -262,11 +264,11 @@ impl<'a> GetForkParmsReply<'a> {
     }
 }
 
-/// FPSetForkParms: how long the fork is to be.
+/// FPSetForkParms: the new length of the fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetForkParms {
     pub fork: u16,
-    /// Which length.
+    /// The length's bit.
     pub bitmap: FileBitmap,
     /// Has 64 bits when the bitmap names an extended length.
     pub length: i64,
@@ -297,7 +299,8 @@ impl SetForkParms {
 mod tests {
     use super::*;
 
-    /// Checks that `bytes`, laid out by hand from the reference, are `value`, and that none of them can be left out.
+    /// Checks that `bytes`, encoded by hand from the reference, are `value`, and that no byte can
+    /// be left out.
     macro_rules! laid_out {
         ($type:ty, $bytes:expr, $value:expr $(, $width:expr)?) => {{
             let (bytes, value): (&[u8], $type) = ($bytes, $value);

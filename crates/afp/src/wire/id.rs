@@ -44,7 +44,7 @@ impl DeleteId {
 pub struct ResolveId {
     pub volume: u16,
     pub id: u32,
-    /// Wanted of the file.
+    /// The parameters of the file.
     pub bitmap: FileBitmap,
 }
 

@@ -1,19 +1,19 @@
-//! Who is who, Apple Filing Protocol Reference, FPGetUserInfo, FPMapID, FPMapName.
+//! Users and groups, Apple Filing Protocol Reference, FPGetUserInfo, FPMapID, FPMapName.
 
 use wire::{Malformed, Reader, Writer};
 
 use super::strings::{long_string, pascal, put_long_string, put_pascal};
 
-/// A user or group everywhere.
+/// A universal identifier of a user or group.
 pub type Uuid = [u8; 16];
 
-/// What FPGetUserInfo is asked for, as bits.
+/// The requested values of FPGetUserInfo, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserBitmap(pub u16);
 
 impl UserBitmap {
     pub const USER_ID: u16 = 1;
-    /// Of the first group.
+    /// The id of the first group.
     pub const GROUP_ID: u16 = 2;
     pub const UUID: u16 = 4;
 
@@ -25,9 +25,9 @@ impl UserBitmap {
 /// FPGetUserInfo, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GetUserInfo {
-    /// Bit 0: of who asks.
+    /// Bit 0: for the client's own user.
     pub flags: u8,
-    /// Of whom else. No version knows anybody else.
+    /// Another user. No version supports this.
     pub user: u32,
     pub bitmap: UserBitmap,
 }
@@ -46,7 +46,7 @@ impl GetUserInfo {
     }
 }
 
-/// FPGetUserInfo, reply. The bitmap is made of what is there.
+/// FPGetUserInfo, reply. The bitmap follows from the existing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UserInfo {
     pub user: Option<u32>,
@@ -75,7 +75,7 @@ impl UserInfo {
     }
 }
 
-/// FPMapID, request: what somebody is called.
+/// FPMapID, request: the name of a user or group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapId {
     pub subfunction: u8,
@@ -115,14 +115,14 @@ impl MapId {
     }
 }
 
-/// FPMapID, reply. Its form is that of the subfunction.
+/// FPMapID, reply. Its form depends on the subfunction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappedId<'a> {
-    /// Of `USER_TO_NAME` and `GROUP_TO_NAME`: in MacRoman.
+    /// For `USER_TO_NAME` and `GROUP_TO_NAME`: in MacRoman.
     Name(&'a [u8]),
-    /// Of `USER_TO_UTF8` and `GROUP_TO_UTF8`.
+    /// For `USER_TO_UTF8` and `GROUP_TO_UTF8`.
     Utf8(&'a [u8]),
-    /// Of the two with UUIDs.
+    /// For the two subfunctions with UUIDs.
     OfUuid { is_group: bool, number: u32, name: &'a [u8] },
 }
 
@@ -154,11 +154,11 @@ impl<'a> MappedId<'a> {
     }
 }
 
-/// FPMapName, request: who is called so.
+/// FPMapName, request: the user or group with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapName<'a> {
     pub subfunction: u8,
-    /// In MacRoman for `NAME_TO_USER` and `NAME_TO_GROUP`, else UTF-8.
+    /// In MacRoman for `NAME_TO_USER` and `NAME_TO_GROUP`, otherwise UTF-8.
     pub name: &'a [u8],
 }
 
@@ -190,7 +190,7 @@ impl<'a> MapName<'a> {
     }
 }
 
-/// FPMapName, reply: the number or the UUID alone.
+/// FPMapName, reply: only the number or the UUID.
 impl Whom {
     pub fn decode_mapped(subfunction: u8, r: &mut Reader<'_>) -> Result<Self, Malformed> {
         match subfunction {

@@ -7,18 +7,18 @@ use super::fork::{Width, Write};
 /// The request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRangeLock {
-    /// Gives the range back.
+    /// Unlocks the range.
     pub unlock: bool,
-    /// `offset` counts from the end of the fork. Only when locking.
+    /// `offset` counts from the end of the fork. Only for locking.
     pub from_end: bool,
     pub fork: u16,
     pub offset: i64,
-    /// [`Self::TO_END`] is as far as any fork goes.
+    /// [`Self::TO_END`] is up to the end of the largest fork.
     pub length: i64,
 }
 
 impl ByteRangeLock {
-    /// The length of a range that goes on to the end of the fork, wherever that will be.
+    /// The length of a range up to the end of the fork, wherever the end will be.
     pub const TO_END: i64 = -1;
     const UNLOCK: u8 = 0x01;
 
@@ -45,7 +45,7 @@ impl ByteRangeLock {
 /// The reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// Where the range starts, counted from the start of the fork.
+    /// The start of the range, counted from the start of the fork.
     pub start: i64,
 }
 

@@ -1,8 +1,8 @@
 //! Logging in and out, Apple Filing Protocol Reference, FPLogin, FPLoginExt, FPLoginCont, FPLogout, FPChangePassword,
 //! FPGetAuthMethods.
 //!
-//! Requests are read and written from just after the command's number. Where a field begins at an even place, places are
-//! counted from that number.
+//! Requests are read and written from the byte after the command's number. A field at an even
+//! offset counts its offset from that number.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -10,13 +10,13 @@ use super::Path;
 use super::padding::{pad_to_even, skip_to_even};
 use super::strings::{long_string, pascal, put_long_string, put_pascal};
 
-/// Who comes without an account.
+/// A login without an account.
 pub const NO_USER_AUTHENT: &[u8] = b"No User Authent";
-/// The password as it is, at most eight characters.
+/// The unencrypted password, at most eight characters.
 pub const CLEARTXT_PASSWRD: &[u8] = b"Cleartxt Passwrd";
 /// A random number encrypted with DES.
 pub const RANDNUM_EXCHANGE: &[u8] = b"Randnum exchange";
-/// The same both ways.
+/// The same in both directions.
 pub const TWO_WAY_RANDNUM_EXCHANGE: &[u8] = b"2-Way Randnum exchange";
 /// Diffie-Hellman over 128 bits.
 pub const DHCAST128: &[u8] = b"DHCAST128";
@@ -29,11 +29,12 @@ pub const SRP: &[u8] = b"SRP";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Login<'a> {
     pub version: &'a [u8],
-    /// Its letters' case does not count.
+    /// Upper and lower case are equal.
     pub uam: &'a [u8],
-    /// In MacRoman. The start of what is the method's own, which all methods with accounts share; empty for guests.
+    /// In MacRoman. It is the start of the method's own data in all methods with accounts; empty
+    /// for guests.
     pub user: &'a [u8],
-    /// The method's own, after that.
+    /// The rest of the method's own data.
     pub info: &'a [u8],
 }
 
@@ -60,15 +61,15 @@ impl<'a> Login<'a> {
 /// FPLoginExt, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginExt<'a> {
-    /// None is known.
+    /// No flag is defined.
     pub flags: u16,
     pub version: &'a [u8],
     pub uam: &'a [u8],
     /// In UTF-8.
     pub user: &'a [u8],
-    /// The folder of Open Directory that the account is in. Empty for all.
+    /// The folder of Open Directory that has the account. Empty for all.
     pub directory: &'a [u8],
-    /// The method's own.
+    /// The method's own data.
     pub info: &'a [u8],
 }
 
@@ -97,7 +98,7 @@ impl<'a> LoginExt<'a> {
 /// FPLoginCont, request: the next step of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginCont<'a> {
-    /// As the server said.
+    /// The id from the server.
     pub id: u16,
     pub info: &'a [u8],
 }
@@ -115,10 +116,10 @@ impl<'a> LoginCont<'a> {
     }
 }
 
-/// The reply to any step of a login after which there is another (the result is AUTH_CONTINUE).
+/// The reply to a step of a login that is not the last one (the result is AUTH_CONTINUE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Continue<'a> {
-    /// To be said with the next step.
+    /// The id for the next step.
     pub id: u16,
     pub info: &'a [u8],
 }
@@ -134,13 +135,13 @@ impl<'a> Continue<'a> {
     }
 }
 
-/// FPChangePassword, request. Methods of more than one step send it for each.
+/// FPChangePassword, request. Methods of several steps send it for each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangePassword<'a> {
     pub uam: &'a [u8],
-    /// In MacRoman. Empty from AFP 3.0 on: it is who has logged in.
+    /// In MacRoman. Empty from AFP 3.0 on: it is the user of the session.
     pub user: &'a [u8],
-    /// The method's own.
+    /// The method's own data.
     pub info: &'a [u8],
 }
 
@@ -165,10 +166,10 @@ impl<'a> ChangePassword<'a> {
     }
 }
 
-/// FPGetAuthMethods, request: how people of a folder of Open Directory log in.
+/// FPGetAuthMethods, request: the login methods for the users of a folder of Open Directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GetAuthMethods<'a> {
-    /// None is known.
+    /// No flag is defined.
     pub flags: u16,
     pub directory: &'a [u8],
 }
@@ -189,9 +190,9 @@ impl<'a> GetAuthMethods<'a> {
 /// FPGetAuthMethods, reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethods<'a> {
-    /// None is known.
+    /// No flag is defined.
     pub flags: u16,
-    /// At most 255.
+    /// At most 255 methods.
     pub uams: Vec<&'a [u8]>,
 }
 
@@ -234,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_login_names_the_version_the_method_and_the_user_who_is_padded_to_an_even_place() {
-        // AFP Programming Guide, "Cleartext Password": counted from the command's number, the password is at 30 both times.
+        // AFP Programming Guide, "Cleartext Password": in both forms, the password is at offset 30,
+        // counted from the command's number.
         let padded = b"\x06AFP3.4\x10Cleartxt Passwrd\x03ada\0secret\0\0";
         let bytes = b"\x06AFP3.4\x10Cleartxt Passwrd\x04johnsecret\0\0";
         let login = Login { version: b"AFP3.4", uam: CLEARTXT_PASSWRD, user: b"ada", info: b"secret\0\0" };

@@ -1,4 +1,4 @@
-//! Messages as bytes. Everything is big-endian.
+//! Codecs of messages. All numbers are big-endian.
 //!
 //! A family of commands has the same file name here and in `server`.
 

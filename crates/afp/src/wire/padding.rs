@@ -1,13 +1,14 @@
-//! What stands at an even offset, counted from the command's number, which is not part of what is decoded here.
+//! Padding to even offsets, which are counted from the command's number. That number is not part of
+//! the bytes here.
 
 use wire::{Malformed, Reader, Writer};
 
-/// Passes over the byte that an odd offset is padded with, where there is anything left.
+/// Skips the padding byte at an odd offset, if any byte is left.
 pub(super) fn skip_to_even(r: &mut Reader<'_>) -> Result<(), Malformed> {
     if r.position().is_multiple_of(2) && r.remaining() > 0 { r.skip(1) } else { Ok(()) }
 }
 
-/// Pads what was written from `start` on, where the byte after the command's number is.
+/// Pads the bytes from `start` on, which is the position after the command's number.
 pub(super) fn pad_to_even(w: &mut Writer, start: usize) {
     if (w.len() - start).is_multiple_of(2) {
         w.u8(0);

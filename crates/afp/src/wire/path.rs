@@ -2,14 +2,14 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// A path as a client sends it: from a folder that the command names, down and up.
+/// A path from a client: from a folder that the command names, down and up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path<'a> {
-    /// 1 short names, 2 long names (MacRoman), 3 UTF-8. Others decode, as long names do.
+    /// 1 short names, 2 long names (MacRoman), 3 UTF-8. Other kinds decode like long names.
     pub kind: u8,
-    /// Which script the client thinks the name is in. Only with UTF-8.
+    /// The script of the name in the client's view. Only with UTF-8.
     pub hint: u32,
-    /// Names, with NUL bytes between them.
+    /// Names, separated by NUL bytes.
     pub bytes: &'a [u8],
 }
 
@@ -26,7 +26,7 @@ impl<'a> Path<'a> {
     pub const SHORT: u8 = 1;
     pub const LONG: u8 = 2;
     pub const UTF8: u8 = 3;
-    /// The hint of names that are Unicode anyway.
+    /// The hint for names without a certain script.
     pub const HINT_UTF8: u32 = 0x0800_0103;
 
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
@@ -40,7 +40,7 @@ impl<'a> Path<'a> {
         Ok(Self { kind, hint, bytes: r.take(length)? })
     }
 
-    /// Names longer than their length field are cut: who makes paths knows how long they may be.
+    /// Names longer than their length field are cut: the caller knows the limit.
     pub fn encode(&self, w: &mut Writer) {
         w.u8(self.kind);
         if self.kind == Self::UTF8 {
@@ -65,12 +65,13 @@ impl<'a> Path<'a> {
         Self { kind: Self::LONG, hint: 0, bytes }
     }
 
-    /// Whether it leads nowhere but where it starts.
+    /// Whether it has no steps.
     pub fn is_empty(&self) -> bool {
         self.steps().next().is_none()
     }
 
-    /// The path step by step. One NUL is a separator, wherever it is; each further one of a run leads up.
+    /// The steps of the path. One NUL is a separator, wherever it is; each further NUL of a run
+    /// leads up.
     pub fn steps(&self) -> impl Iterator<Item = Step<'a>> + use<'a> {
         let mut rest = self.bytes;
         let mut ups = false;

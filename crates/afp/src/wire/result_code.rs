@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What the reply to a command says of how it went; 0 is well.
+/// The result of a command in its reply; 0 is success.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ResultCode(pub i32);
 
@@ -11,7 +11,7 @@ macro_rules! codes {
         impl ResultCode {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// Its name, where it has one.
+            /// Its name, if it has one.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($value => Some(stringify!($name)),)*

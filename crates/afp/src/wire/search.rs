@@ -1,8 +1,8 @@
 //! Searching a volume. Apple Filing Protocol Reference, FPCatSearch, FPCatSearchExt.
 //!
-//! What is looked for is said by two specifications of one layout: values and lower bounds in the first, masks and upper
-//! bounds in the second. Parameters are in the order of their bits; names come after all others, and in their place
-//! stands where, counted from the first parameter.
+//! Two specifications of one layout describe the search: values and lower bounds in the first,
+//! masks and upper bounds in the second. Parameters are in the order of their bits; names come
+//! after all others. The place of a name has its offset, counted from the first parameter.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -10,24 +10,24 @@ use super::enumerate::Framing;
 use super::strings::{pascal, put_pascal};
 use super::{DirBitmap, FileBitmap, Path};
 
-/// Which of the two.
+/// The form of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// FPCatSearch: specifications and results have a byte for their length.
+    /// FPCatSearch: the length of a specification or result has one byte.
     Plain,
-    /// FPCatSearchExt, AFP 3.0: two bytes.
+    /// FPCatSearchExt, AFP 3.0: the length has two bytes.
     Ext,
 }
 
 impl Form {
-    /// How results are told from each other.
+    /// The framing of results.
     pub fn framing(self) -> Framing {
         Framing { is_wide: self == Self::Ext, counts_head: false }
     }
 }
 
-/// Which parameters count, Apple Filing Protocol Reference, "FPCatSearch", ReqBitmap: those of files and folders, and
-/// whether a part of a name is enough.
+/// The parameters to compare, Apple Filing Protocol Reference, "FPCatSearch", ReqBitmap: those of
+/// files and folders, and whether a part of a name matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RequestBitmap(pub u32);
 
@@ -39,33 +39,33 @@ impl RequestBitmap {
     pub const BACKUP: Self = Self(1 << 4);
     pub const FINDER_INFO: Self = Self(1 << 5);
     pub const LONG_NAME: Self = Self(1 << 6);
-    /// Of folders.
+    /// For folders.
     pub const OFFSPRING_COUNT: Self = Self(1 << 9);
-    /// Of files: the same bit.
+    /// For files: the same bit.
     pub const DATA_LENGTH: Self = Self(1 << 9);
-    /// Of files.
+    /// For files.
     pub const RESOURCE_LENGTH: Self = Self(1 << 10);
-    /// Of files.
+    /// For files.
     pub const EXTENDED_DATA_LENGTH: Self = Self(1 << 11);
     pub const UTF8_NAME: Self = Self(1 << 13);
-    /// Of files.
+    /// For files.
     pub const EXTENDED_RESOURCE_LENGTH: Self = Self(1 << 14);
-    /// A name matches that has the wanted one in it.
+    /// A name matches if it contains the requested one.
     pub const PARTIAL_NAME: Self = Self(1 << 31);
 
-    /// All that have a meaning for files and folders alike.
+    /// All bits with a meaning for files and folders alike.
     pub const COMMON: Self = Self(0x8000_207f);
-    /// All that have one where only files are looked for.
+    /// All bits with a meaning if only files are searched.
     pub const OF_FILES: Self = Self(Self::COMMON.0 | 0x4e00);
-    /// All that have one where only folders are.
+    /// All bits with a meaning if only folders are searched.
     pub const OF_FOLDERS: Self = Self(Self::COMMON.0 | 0x0200);
 
-    /// Whether all of `other` are in it.
+    /// Whether it has all bits of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether all have a meaning, for what is looked for.
+    /// Whether all bits have a meaning for this search.
     pub fn is_known(self, files: FileBitmap, folders: DirBitmap) -> bool {
         let known = match (files.is_empty(), folders.is_empty()) {
             (false, true) => Self::OF_FILES,
@@ -76,7 +76,7 @@ impl RequestBitmap {
     }
 }
 
-/// A specification. What its bitmap leaves out is zero.
+/// A specification. Values that its bitmap leaves out are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Specification<'a> {
     pub attributes: u16,
@@ -91,19 +91,20 @@ pub struct Specification<'a> {
     pub data_length: u32,
     pub resource_length: u32,
     pub extended_data_length: u64,
-    /// With the script that the client thinks it is in.
+    /// With the script of the name in the client's view.
     pub utf8_name: (u32, &'a [u8]),
     pub extended_resource_length: u64,
 }
 
-/// Whether only folders are looked for: then a bit means something else.
+/// Whether only folders are searched: then a bit has another meaning.
 fn only_folders(files: FileBitmap) -> bool {
     files.is_empty()
 }
 
 impl<'a> Specification<'a> {
-    /// `bytes` are all of it. Of a bitmap that has unknown bits nothing is decoded: nobody knows where what is. Where names
-    /// mean nothing they are not looked at: clients put none there, or none that could be.
+    /// Decodes a whole specification. If the bitmap has unknown bits, nothing is decoded, because the
+    /// offsets are unknown. Names without a meaning are not checked: clients send none there, or
+    /// invalid ones.
     fn decode(
         bytes: &'a [u8],
         bitmap: RequestBitmap,
@@ -176,7 +177,8 @@ impl<'a> Specification<'a> {
         Ok(())
     }
 
-    /// With its length, which counts what follows it; in the shorter form after a byte of padding.
+    /// Writes it with its length, which counts the bytes after it; the shorter form has a byte of
+    /// padding before it.
     fn encode(&self, form: Form, bitmap: RequestBitmap, of: (FileBitmap, DirBitmap), w: &mut Writer) {
         let start = w.len();
         w.zeros(2);
@@ -244,7 +246,7 @@ impl<'a> Specification<'a> {
         }
     }
 
-    /// The name that is looked for, if one is, as a path of one name.
+    /// The requested name, if there is one, as a path of one name.
     pub fn name(&self, bitmap: RequestBitmap) -> Option<Path<'a>> {
         if bitmap.contains(RequestBitmap::UTF8_NAME) {
             let (hint, bytes) = self.utf8_name;
@@ -265,16 +267,16 @@ pub struct Search<'a> {
     pub volume: u16,
     /// The most matches of a reply.
     pub matches: u32,
-    /// Zeros, or where the last reply of this search has stopped.
+    /// Zeros, or the position of this search's last reply.
     pub position: [u8; 16],
-    /// Wanted of files that match; none: no files.
+    /// The parameters of matching files; none: no files.
     pub files: FileBitmap,
-    /// Wanted of folders that match; none: no folders.
+    /// The parameters of matching folders; none: no folders.
     pub folders: DirBitmap,
     pub bitmap: RequestBitmap,
     /// Values and lower bounds.
     pub lower: Specification<'a>,
-    /// Masks and upper bounds. Its names mean nothing.
+    /// Masks and upper bounds. Its names have no meaning.
     pub upper: Specification<'a>,
 }
 
@@ -335,7 +337,7 @@ pub struct Reply<'a> {
 impl<'a> Reply<'a> {
     /// Bytes before the entries.
     pub const HEAD: usize = 24;
-    /// Where the count stands.
+    /// The position of the count.
     pub const COUNT_AT: usize = 20;
 
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
@@ -399,7 +401,8 @@ mod tests {
 
     #[test]
     fn specifications_have_a_length_and_their_names_at_the_end() {
-        // Reference, FPCatSearch: attributes (bit 0), where the long name is (bit 6), the name; a length before all.
+        // Reference, FPCatSearch: attributes (bit 0), the offset of the long name (bit 6), the
+        // name; a length before all.
         laid_out(Form::Plain, BY_NAME, b"\x09\0\0\x20\0\x04\x04Data\x05\0\x01\xa0\0\x04\0");
         laid_out(Form::Ext, BY_NAME, b"\0\x09\0\x20\0\x04\x04Data\0\x05\x01\xa0\0\x04\0");
     }

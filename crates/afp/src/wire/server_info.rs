@@ -1,8 +1,9 @@
-//! What a server says of itself before a session: the reply to DSIGetStatus and FPGetSrvrInfo, Apple Filing Protocol
-//! Reference, "FPGetSrvrInfo".
+//! A server's information before a session: the reply to DSIGetStatus and FPGetSrvrInfo, Apple
+//! Filing Protocol Reference, "FPGetSrvrInfo".
 //!
-//! A head of offsets from the block's start, with the server's name among them, then what the offsets lead to. An offset of 0
-//! leads to nothing. Servers before AFP 2.2 end the head after the name, or after the signature's offset.
+//! The header has offsets from the block's start, and the server's name; then come the parts at the
+//! offsets. An offset of 0 stands for a missing part. In servers before AFP 2.2, the header ends
+//! after the name, or after the signature's offset.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
@@ -16,13 +17,13 @@ pub mod flags {
     pub const COPY_FILE: u16 = 0x0001;
     /// FPChangePassword.
     pub const CHANGE_PASSWORD: u16 = 0x0002;
-    /// Clients may not keep passwords.
+    /// Clients must not store passwords.
     pub const DONT_SAVE_PASSWORD: u16 = 0x0004;
     /// FPGetSrvrMsg.
     pub const SERVER_MESSAGES: u16 = 0x0008;
     pub const SIGNATURE: u16 = 0x0010;
     pub const TCP: u16 = 0x0020;
-    /// Attentions tell of changes.
+    /// Attentions notify of changes.
     pub const NOTIFICATIONS: u16 = 0x0040;
     /// FPGetSessionToken and FPDisconnectOldSession.
     pub const RECONNECT: u16 = 0x0080;
@@ -31,11 +32,11 @@ pub mod flags {
     pub const UUIDS: u16 = 0x0400;
     /// FPZzz with flags.
     pub const EXTENDED_SLEEP: u16 = 0x0800;
-    /// Classic clients may use more than the least of the protocol.
+    /// Classic clients may use all functions, and not only a basic set.
     pub const SUPER_CLIENT: u16 = 0x8000;
 }
 
-/// One way to the server.
+/// An address of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address<'a> {
     Ipv4(Ipv4Addr),
@@ -47,11 +48,12 @@ pub enum Address<'a> {
         socket: u8,
     },
     Dns(&'a [u8]),
-    /// To be reached through SSH. Servers send a DNS name here, against the reference, as clients want that.
+    /// An address for SSH. Servers send a DNS name here, against the reference, because clients
+    /// need that.
     Ssh(&'a [u8]),
     Ipv6(Ipv6Addr),
     Ipv6Port(Ipv6Addr, u16),
-    /// Of a kind that we do not know, or not of its kind's length.
+    /// An address of an unknown kind, or with a wrong length.
     Other {
         kind: u8,
         data: &'a [u8],
@@ -118,7 +120,7 @@ impl<'a> Address<'a> {
     }
 }
 
-/// An address that is bytes, cut to what its length field can say.
+/// An address of bytes, cut to the limit of its length field.
 fn named(w: &mut Writer, kind: u8, data: &[u8]) {
     let data = &data[..data.len().min(253)];
     w.u8((data.len() + 2) as u8);
@@ -126,7 +128,7 @@ fn named(w: &mut Writer, kind: u8, data: &[u8]) {
     w.put(data);
 }
 
-/// The block. Texts are MacRoman unless it says otherwise.
+/// The block. Texts are in MacRoman by default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerInfo<'a> {
     /// At most 16 bytes.
@@ -134,15 +136,15 @@ pub struct ServerInfo<'a> {
     pub versions: Vec<&'a [u8]>,
     /// User authentication methods.
     pub uams: Vec<&'a [u8]>,
-    /// An icon of 32 by 32 bits and its mask: what resources of type `ICN#` hold.
+    /// An icon of 32 by 32 bits and its mask, in the format of resources of type `ICN#`.
     pub icon: Option<&'a [u8; ICON_LEN]>,
     pub flags: u16,
     /// At most 31 bytes.
     pub name: &'a [u8],
-    /// The same for ever, whatever the server's name and addresses.
+    /// It is permanent, also if the server's name and addresses change.
     pub signature: Option<[u8; 16]>,
     pub addresses: Vec<Address<'a>>,
-    /// Where its users may be from: Open Directory names, or a Kerberos principal. UTF-8.
+    /// The directories of the users: Open Directory names, or a Kerberos principal. UTF-8.
     pub directory_names: Vec<&'a [u8]>,
     pub utf8_name: Option<&'a [u8]>,
 }
@@ -154,7 +156,7 @@ pub const ICON_LEN: usize = 256;
 const LATER: usize = 4;
 
 impl<'a> ServerInfo<'a> {
-    /// From a whole block.
+    /// Decodes a whole block.
     pub fn decode(block: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(block);
         let (machine_type, versions) = (r.u16_be()?, r.u16_be()?);
@@ -190,7 +192,8 @@ impl<'a> ServerInfo<'a> {
         })
     }
 
-    /// The block. What would begin beyond the reach of an offset is left out, texts are cut to what their length can say.
+    /// Encodes the block. Parts beyond the range of an offset are left out, texts are cut to the
+    /// limit of their length field.
     pub fn encode(&self) -> Vec<u8> {
         let mut block = Block { w: Writer::new() };
         block.w.zeros(8);
@@ -211,7 +214,7 @@ impl<'a> ServerInfo<'a> {
             block.part(later, |w| w.put(&signature));
         }
         block.part(later + 2, |w| put_list(w, &self.addresses, |w, address| address.encode(w)));
-        // Required since AFP 3.1, even when there are none.
+        // Required since AFP 3.1, also if there are none.
         block.part(later + 4, |w| put_strings(w, &self.directory_names));
         if let Some(name) = self.utf8_name {
             let name = &name[..name.len().min(usize::from(u16::MAX))];
@@ -238,7 +241,7 @@ impl Block {
     }
 }
 
-/// What `offset` leads to.
+/// Decodes the part at `offset`.
 fn at<'a, T>(
     block: &'a [u8],
     offset: u16,

@@ -1,6 +1,6 @@
-//! What keeps a session alive and tells its user things. Apple Filing Protocol Reference, FPGetSrvrParms, FPGetSrvrMsg,
-//! FPGetSessionToken, FPDisconnectOldSession, FPZzz. (FPGetSrvrInfo and FPLogout have no parameters; what the former
-//! replies is in `server_info`.)
+//! Session commands and messages to the user. Apple Filing Protocol Reference, FPGetSrvrParms,
+//! FPGetSrvrMsg, FPGetSessionToken, FPDisconnectOldSession, FPZzz. (FPGetSrvrInfo and FPLogout have
+//! no parameters; `server_info` has the former's reply.)
 
 use wire::{Malformed, Reader, Writer};
 
@@ -36,7 +36,7 @@ impl<'a> SrvrParms<'a> {
         Ok(Self { time, volumes })
     }
 
-    /// More than 255 volumes are not told.
+    /// At most 255 volumes are encoded.
     pub fn encode(&self, w: &mut Writer) {
         let volumes = &self.volumes[..self.volumes.len().min(255)];
         w.i32_be(self.time);
@@ -56,13 +56,13 @@ pub struct GetSrvrMsg {
 }
 
 impl GetSrvrMsg {
-    /// What users are greeted with.
+    /// The greeting.
     pub const LOGIN: u16 = 0;
-    /// What an attention has announced.
+    /// The message that an attention has announced.
     pub const SERVER: u16 = 1;
-    /// Bit of the bitmap: the text itself is wanted.
+    /// Bit of the bitmap: the text itself is requested.
     pub const TEXT: u16 = 0x0001;
-    /// Bit of the bitmap: as UTF-8 with a long length. From AFP 3 on.
+    /// Bit of the bitmap: the text is UTF-8, with a long length. From AFP 3 on.
     pub const UTF8: u16 = 0x0002;
 
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -81,7 +81,7 @@ impl GetSrvrMsg {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrvrMsg<'a> {
     pub kind: u16,
-    /// As in the request: it says how the text's length is told.
+    /// As in the request: it determines the size of the text's length.
     pub bitmap: u16,
     pub text: &'a [u8],
 }
@@ -99,7 +99,7 @@ impl<'a> SrvrMsg<'a> {
         Ok(Self { kind, bitmap, text })
     }
 
-    /// Texts longer than their length field are cut: who makes them knows how long they may be.
+    /// Texts longer than their length field are cut: the caller knows the limit.
     pub fn encode(&self, w: &mut Writer) {
         w.u16_be(self.kind);
         w.u16_be(self.bitmap);
@@ -112,7 +112,7 @@ impl<'a> SrvrMsg<'a> {
     }
 }
 
-/// What a client wants a token for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenKind(pub u16);
 
@@ -127,7 +127,7 @@ impl TokenKind {
     pub const RECON1_REFRESH: Self = Self(7);
     pub const KERBEROS_SESSION_KEY: Self = Self(8);
 
-    /// Whether the request says when the client has started.
+    /// Whether the request has the start time of the client.
     fn has_time(self) -> bool {
         (Self::LOGIN_WITH_TIME_AND_ID.0..=Self::RECON1_REFRESH.0).contains(&self.0)
     }
@@ -137,9 +137,9 @@ impl TokenKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GetSessionToken<'a> {
     pub kind: TokenKind,
-    /// When the client's machine has started, by its own reckoning: only compared for being the same.
+    /// The start time of the client's machine, by its own clock: it is only compared for equality.
     pub time: Option<u32>,
-    /// What the client calls itself. Absent in requests of the oldest form.
+    /// The client's identifier. Absent in requests of the oldest form.
     pub id: &'a [u8],
 }
 
@@ -156,7 +156,7 @@ impl<'a> GetSessionToken<'a> {
         Ok(Self { kind, time, id })
     }
 
-    /// The time goes out with the kinds that have one, as 0 if need be.
+    /// The kinds with a time send it, as 0 if it is `None`.
     pub fn encode(&self, w: &mut Writer) {
         w.u8(0);
         w.u16_be(self.kind.0);
@@ -213,12 +213,12 @@ impl<'a> DisconnectOldSession<'a> {
 /// FPZzz, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zzz {
-    /// Neither bit: sleep that the next request ends.
+    /// Without either bit, the sleep ends with the next request.
     pub flags: u32,
 }
 
 impl Zzz {
-    /// Sleep that only a request with [`Zzz::WAKE`] ends.
+    /// A sleep that ends only with a request with [`Zzz::WAKE`].
     pub const EXTENDED: u32 = 1;
     pub const WAKE: u32 = 2;
 

@@ -1,14 +1,14 @@
-//! What the commands that set parameters of files and folders carry after the path. Apple Filing Protocol Reference,
-//! FPSetFileDirParms, FPSetFileParms, FPSetDirParms.
+//! The new values in commands that set parameters of files and folders. Apple Filing Protocol
+//! Reference, FPSetFileDirParms, FPSetFileParms, FPSetDirParms.
 //!
-//! The bits that files and folders share have the same meaning for both; those of [`DirBitmap`] that are only a folder's are
-//! never set in a file's bitmap, which the server judges.
+//! The common bits of files and folders have the same meaning for both; the bits of [`DirBitmap`]
+//! that only folders have must not be set in a file's bitmap, which the server checks.
 
 use wire::{Malformed, Reader, Writer};
 
 use super::DirBitmap;
 
-/// User, group, mode, and what the user may do: Apple Filing Protocol Reference, "FPUnixPrivs".
+/// User, group, mode, and the user's rights: Apple Filing Protocol Reference, "FPUnixPrivs".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnixPrivileges {
     pub user: u32,
@@ -32,7 +32,7 @@ impl UnixPrivileges {
     }
 }
 
-/// New values of parameters, in the order of their bits. `None` is one that stays as it is.
+/// New values of parameters, in the order of their bits. `None` leaves a parameter unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetParameters {
     pub attributes: Option<u16>,
@@ -41,13 +41,13 @@ pub struct SetParameters {
     pub modified: Option<i32>,
     pub backup: Option<i32>,
     pub finder_info: Option<[u8; 32]>,
-    /// Of a folder.
+    /// For a folder.
     pub owner: Option<u32>,
-    /// Of a folder.
+    /// For a folder.
     pub group: Option<u32>,
-    /// Of a folder: the rights of user, everyone, group, owner, a byte each.
+    /// For a folder: the rights of user, everyone, group, owner, a byte each.
     pub access_rights: Option<u32>,
-    /// Of AFP 2.
+    /// For AFP 2.
     pub prodos: Option<[u8; 6]>,
     pub unix: Option<UnixPrivileges>,
 }
@@ -67,7 +67,7 @@ impl SetParameters {
             | DirBitmap::UNIX_PRIVILEGES.0,
     );
 
-    /// Of a bitmap with others than those nothing is decoded: nobody knows where they would be.
+    /// If the bitmap has other parameters, nothing is decoded, because the offsets are unknown.
     pub fn decode(r: &mut Reader<'_>, bitmap: u16) -> Result<Self, Malformed> {
         let bitmap = DirBitmap(bitmap);
         if !Self::SETTABLE.contains(bitmap) {
@@ -100,14 +100,14 @@ impl SetParameters {
         self.unix.iter().for_each(|unix| unix.encode(w));
     }
 
-    /// As bytes.
+    /// Encodes the values.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new();
         self.encode(&mut w);
         w.into_bytes()
     }
 
-    /// The bitmap of what is set.
+    /// The bitmap of the values that are set.
     pub fn bitmap(&self) -> u16 {
         let bit = |is_set, bit| if is_set { bit } else { DirBitmap::empty() };
         (bit(self.attributes.is_some(), DirBitmap::ATTRIBUTES)

@@ -1,4 +1,4 @@
-//! Strings that messages are made of.
+//! Strings in messages.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -8,20 +8,20 @@ pub fn pascal<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     r.take(length)
 }
 
-/// Writes one; what is longer than 255 bytes is cut: who makes strings knows how long they may be.
+/// Writes a Pascal string, cut after 255 bytes: the caller knows the limit.
 pub fn put_pascal(w: &mut Writer, bytes: &[u8]) {
     let length = bytes.len().min(usize::from(u8::MAX));
     w.u8(length as u8);
     w.put(&bytes[..length]);
 }
 
-/// The same with a length of two bytes.
+/// A string with a length of two bytes.
 pub fn long_string<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     let length = usize::from(r.u16_be()?);
     r.take(length)
 }
 
-/// Writes one, cut after 65,535 bytes.
+/// Writes a string with a length of two bytes, cut after 65,535 bytes.
 pub fn put_long_string(w: &mut Writer, bytes: &[u8]) {
     let length = bytes.len().min(usize::from(u16::MAX));
     w.u16_be(length as u16);

@@ -1,5 +1,5 @@
-//! Volumes: opening and closing them, what they are, putting them on the disk. Apple Filing Protocol Reference,
-//! FPOpenVol, FPCloseVol, FPGetVolParms, FPSetVolParms, FPFlush, FPSyncDir.
+//! Volumes: opening, closing, parameters, flushing. Apple Filing Protocol Reference, FPOpenVol,
+//! FPCloseVol, FPGetVolParms, FPSetVolParms, FPFlush, FPSyncDir.
 
 use wire::{Malformed, Reader, Writer};
 
@@ -9,11 +9,11 @@ use super::strings::{pascal, put_pascal};
 /// FPOpenVol, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenVol<'a> {
-    /// Which parameters the reply has.
+    /// The parameters of the reply.
     pub bitmap: VolumeBitmap,
     /// The volume's name: MacRoman, or UTF-8 from AFP 3 on.
     pub name: &'a [u8],
-    /// Only if the client thinks that the volume has one.
+    /// `None` if the client does not expect a password.
     pub password: Option<[u8; 8]>,
 }
 
@@ -22,9 +22,9 @@ impl<'a> OpenVol<'a> {
         r.skip(1)?; // padding
         let (bitmap, name) = (VolumeBitmap(r.u16_be()?), pascal(r)?);
         if name.len().is_multiple_of(2) && r.remaining() > 0 {
-            r.skip(1)?; // to an even offset: the name begins after four bytes and has its length before it
+            r.skip(1)?; // to an even offset: four bytes and the length come before the name
         }
-        // Cut short, a password is none.
+        // A truncated password counts as missing.
         let password = r.rest().first_chunk().copied();
         Ok(Self { bitmap, name, password })
     }
@@ -41,7 +41,7 @@ impl<'a> OpenVol<'a> {
     }
 }
 
-/// FPCloseVol, FPFlush: a request that names a volume alone.
+/// FPCloseVol, FPFlush: a request that names only a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OfVolume {
     pub volume: u16,
@@ -79,12 +79,12 @@ impl GetVolParms {
     }
 }
 
-/// FPSetVolParms, request. The backup date is all that can be set.
+/// FPSetVolParms, request. Only the backup date can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetVolParms {
     pub volume: u16,
     pub bitmap: VolumeBitmap,
-    /// Seconds from the year 2000; there if the bitmap is the backup date and nothing else.
+    /// Seconds from the year 2000; present if the bitmap has only the backup date.
     pub backup: Option<i32>,
 }
 
@@ -124,13 +124,13 @@ impl SyncDir {
     }
 }
 
-/// What FPOpenVol and FPGetVolParms answer. Fields that the bitmap does not have are zero.
+/// The reply to FPOpenVol and FPGetVolParms. Fields that the bitmap does not have are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Parameters<'a> {
     pub bitmap: VolumeBitmap,
     /// Bits of [`attributes`].
     pub attributes: u16,
-    /// How folders are numbered, of [`signature`].
+    /// The numbering of folders, of [`signature`].
     pub signature: u16,
     pub created: i32,
     pub modified: i32,
@@ -187,7 +187,7 @@ impl<'a> Parameters<'a> {
             let mut name = all;
             name.skip(usize::from(at))?;
             it.name = pascal(&mut name)?;
-            // What follows begins after the name, wherever that is.
+            // The next part begins after the name, wherever that is.
             r.skip((name.position() - start).saturating_sub(r.position() - start))?;
         }
         Ok(it)
@@ -218,7 +218,7 @@ impl<'a> Parameters<'a> {
             w.u32_be(self.bytes_total);
         }
         if has(VolumeBitmap::NAME) {
-            w.u16_be(self.bitmap.fixed_len() as u16); // the one name comes right after the others
+            w.u16_be(self.bitmap.fixed_len() as u16); // the only name follows the other parameters
         }
         if has(VolumeBitmap::EXTENDED_FREE) {
             w.u64_be(self.extended_free);
@@ -250,11 +250,12 @@ pub mod attributes {
     pub const EXTENDED_ATTRIBUTES: u16 = 0x0400;
     pub const ACLS: u16 = 0x0800;
     pub const CASE_SENSITIVE: u16 = 0x1000;
-    /// A session that backs up may end an older one of the same user: Time Machine volumes.
+    /// A backup session may end an older session of the same user: Time Machine volumes.
     pub const LOCK_STEALING: u16 = 0x2000;
 }
 
-/// How a volume numbers folders, Apple Filing Protocol Reference, FPGetVolParms, "Signature".
+/// The numbering of folders in a volume, Apple Filing Protocol Reference, FPGetVolParms,
+/// "Signature".
 pub mod signature {
     pub const FLAT: u16 = 1;
     pub const FIXED_DIRECTORY_ID: u16 = 2;

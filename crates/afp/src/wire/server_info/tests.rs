@@ -1,6 +1,6 @@
 use super::*;
 
-/// A block put together by hand, part by part as the reference has it.
+/// A block that is encoded by hand, part by part, from the reference.
 fn by_hand() -> Vec<u8> {
     let icon = [0xA5; ICON_LEN];
     let parts: [&[u8]; 8] = [
@@ -82,7 +82,7 @@ fn each_kind_of_address_has_its_own_length() {
 
 #[test]
 fn old_servers_have_no_offsets_after_the_name() {
-    // As AppleShare 2: the machine type follows the name at once.
+    // As in AppleShare 2: the machine type directly follows the name.
     let mut block = vec![0, 14, 0, 16, 0, 23, 0, 0, 0, 1];
     block.extend_from_slice(b"\x02ab\x00\x01m\x01\x05AFP 1\x00");
     let info = ServerInfo::decode(&block).unwrap();
