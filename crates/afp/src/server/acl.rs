@@ -56,7 +56,8 @@ async fn set(request: &Request) -> Outcome {
     }
 }
 
-/// A new owner, if it is one of this host. A Mac that copies a file sends its own user's, which says nothing here.
+/// The new owner, if the UUID belongs to this host. A Mac that copies a file sends the UUID of its
+/// own user, which is unknown here.
 fn owner(uuid: &Uuid) -> Option<Who> {
     match Named::of(uuid) {
         Some(Named::User(uid)) => Some(Who::User(uid)),
@@ -64,7 +65,7 @@ fn owner(uuid: &Uuid) -> Option<Who> {
     }
 }
 
-/// The same for a group.
+/// The new group, if the UUID belongs to this host.
 fn group(uuid: &Uuid) -> Option<Who> {
     match Named::of(uuid) {
         Some(Named::Group(gid)) => Some(Who::Group(gid)),
@@ -72,7 +73,7 @@ fn group(uuid: &Uuid) -> Option<Who> {
     }
 }
 
-/// The new entries, if there are to be others.
+/// The new entries, if the request changes them.
 fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Option<Entries>, ResultCode> {
     let found = target.found()?;
     let removes = asked.bitmap.contains(Bitmap::REMOVE_ACL);
@@ -95,7 +96,7 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
     Ok(Some(before_mode(list, protected, mode, is_folder)))
 }
 
-/// FPAccess. It is about whoever asks, whatever UUID they have on their own machine.
+/// FPAccess. It answers for the session's user, whatever UUID the user has on the client.
 fn access(request: &Request) -> Outcome {
     let asked = Access::decode(&mut request.reader())?;
     let volume = request.volume(asked.volume)?;

@@ -1,7 +1,8 @@
 //! Extended attributes, Apple Filing Protocol Reference, FPGetExtAttr, FPSetExtAttr, FPRemoveExtAttr, FPListExtAttrs.
 //!
-//! They are the named streams of the tree, which SMB shows as streams. Finder information and the resource fork have
-//! commands of their own: they are listed, as a Mac's own server lists them, and never sent.
+//! They are the named streams of `vfs`, which SMB shows as streams. Finder information and the
+//! resource fork have commands of their own: they are listed, because a Mac's own server lists
+//! them, but their values are not sent.
 
 use bytes::Bytes;
 use vfs::acl::Rights;
@@ -21,9 +22,9 @@ use crate::wire::{ResultCode, command};
 const FINDER_INFO: &[u8] = b"com.apple.FinderInfo";
 const RESOURCE_FORK: &[u8] = b"com.apple.ResourceFork";
 
-/// Bytes of the longest attribute that is sent.
+/// Bytes of the longest attribute whose value is sent.
 const MAX_VALUE: u64 = 1 << 20;
-/// Bytes of the longest name of one.
+/// Bytes of the longest attribute name.
 const MAX_NAME: usize = 255;
 
 /// Runs a command of this family.
@@ -37,7 +38,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
     }
 }
 
-/// FPGetExtAttr. The longest reply counts its head; what does not fit is refused, not cut.
+/// FPGetExtAttr. The limit on the reply includes its header; a longer value is refused, not cut.
 async fn get(request: &Request) -> Outcome {
     let asked = Get::decode(&mut request.reader())?;
     let volume = request.volume(asked.volume)?;
@@ -59,7 +60,7 @@ async fn get(request: &Request) -> Outcome {
         return Ok(value(asked.bitmap, 0, None).with(ResultCode::PARAM_ERROR));
     }
     if wanted > MAX_VALUE {
-        return Err(ResultCode::MISC_ERROR); // another protocol's stream: nothing that a Mac keeps in attributes
+        return Err(ResultCode::MISC_ERROR); // longer than a Mac's attributes
     }
     let mut bytes = Vec::new();
     open.read_at(asked.offset, wanted as usize).await?.payload.append_to(&mut bytes)?;
@@ -70,7 +71,7 @@ fn value(bitmap: Bitmap, length: u32, bytes: Option<&[u8]>) -> Reply {
     Reply::encoded(|w| Value { bitmap, length, bytes }.encode(w))
 }
 
-/// FPSetExtAttr. The attribute becomes what is sent, whole.
+/// FPSetExtAttr. The sent value replaces the whole attribute.
 async fn set(request: &Request) -> Outcome {
     let asked = Set::decode(&mut request.reader())?;
     let volume = request.volume(asked.volume)?;
@@ -82,7 +83,7 @@ async fn set(request: &Request) -> Outcome {
     let found = target.found()?;
     let name = name_of(asked.name)?;
     if found.attributes.kind == Kind::Link && asked.bitmap.contains(Bitmap::NO_FOLLOW) {
-        return Ok(Reply::empty()); // links have none, and a Mac that copies one does not mind
+        return Ok(Reply::empty()); // links have no attributes; Macs accept that
     }
     may(request, &volume, found, Rights::WRITE_NAMED)?;
     let place = place_of(&volume, &target)?.ok_or(ResultCode::MISC_ERROR)?;
@@ -109,7 +110,7 @@ async fn set(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-/// FPRemoveExtAttr. That there is none is no error of its own even in AFP 3.4.
+/// FPRemoveExtAttr. AFP 3.4 also has no separate error for a missing attribute.
 async fn remove(request: &Request) -> Outcome {
     let asked = Remove::decode(&mut request.reader())?;
     let volume = request.volume(asked.volume)?;
@@ -141,7 +142,7 @@ async fn list(request: &Request) -> Outcome {
     }
 }
 
-/// The names of all attributes of a file, each with a NUL behind it.
+/// The names of all attributes of a file, each followed by a NUL.
 async fn names_of(request: &Request, volume: &OpenVolume, target: &Target) -> Result<Vec<u8>, ResultCode> {
     let (found, tree) = (target.found()?, volume.tree());
     if !matches!(found.attributes.kind, Kind::File | Kind::Folder) {
@@ -165,7 +166,7 @@ async fn names_of(request: &Request, volume: &OpenVolume, target: &Target) -> Re
     Ok(all.into_iter().flat_map(|name| name.into_iter().chain([0])).collect())
 }
 
-/// Opens the stream that an attribute is.
+/// Opens the stream of an attribute.
 async fn open(
     request: &Request,
     volume: &OpenVolume,
@@ -183,13 +184,14 @@ async fn open(
     Ok(volume.tree().open(&request.actor(), found, options).await?)
 }
 
-/// Where a file is, if it can have attributes that are sent.
+/// The place of a file, if its attributes can be sent.
 fn place_of<'a>(volume: &OpenVolume, target: &'a Target) -> Result<Option<&'a Place>, ResultCode> {
     let has = matches!(target.found()?.attributes.kind, Kind::File | Kind::Folder);
     Ok(target.place(volume)?.filter(|_| has))
 }
 
-/// Refuses who has not the right. Without an ACL an owner has it whatever the mode.
+/// Refuses a caller without this right. Without an ACL, an owner has the right whatever the mode
+/// is.
 fn may(request: &Request, volume: &OpenVolume, found: &Found, right: Rights) -> Result<(), ResultCode> {
     let (caller, tree) = (request.caller(), volume.tree());
     let owns = || Ok::<_, Error>(caller.uid == found.attributes.uid && !tree.has_stored_acl(found)?);
@@ -207,8 +209,9 @@ fn name_of(sent: &[u8]) -> Result<String, ResultCode> {
     String::from_utf8(names::to_nfc(sent).into_owned()).map_err(|_| ResultCode::PARAM_ERROR)
 }
 
-/// The stored name of an attribute that is there: other protocols and local programs may have given the name
-/// in another normal form. Else the name as it would be stored. Macs tell case apart in these names.
+/// The stored name of an existing attribute, whose normal form another protocol or a local program
+/// may have chosen; otherwise the name in the form in which it would be stored. Macs distinguish
+/// case in these names.
 async fn known_name(
     request: &Request,
     volume: &OpenVolume,
@@ -227,7 +230,7 @@ async fn known_name(
     Ok(known.find(|known| folds_alike(known.as_bytes(), name.as_bytes(), any_form)).unwrap_or(name))
 }
 
-/// What a client is told that asks for an attribute that is not there.
+/// The result for an attribute that does not exist.
 fn no_attribute(version: Version) -> ResultCode {
     if version >= Version::V3_4 { ResultCode::ITEM_NOT_FOUND } else { ResultCode::MISC_ERROR }
 }

@@ -20,36 +20,37 @@ use crate::wire::login::{AuthMethods, ChangePassword, Continue, Login, LoginCont
 use crate::wire::{ResultCode, command};
 
 const PROTOCOL: &str = "afp";
-/// A login that is refused unheard, as too many wait: clients must not say that the password is wrong.
+/// The result of a login that is refused without a check, because too many wait: clients must not
+/// report a wrong password.
 const TOO_MANY: ResultCode = ResultCode::MISC_ERROR;
-/// A client that has not logged in by then is disconnected.
+/// A client without a login is disconnected after this time.
 const MAX_TIME: Duration = Duration::from_secs(60);
-/// So many steps of logins are worked on at a time: each takes a processor, and some 19 MiB.
+/// How many steps of logins are processed at a time: each takes a processor, and some 19 MiB.
 const MAX_AT_WORK: usize = 4;
 
-/// What logins of all connections share.
+/// The state that logins of all connections share.
 pub(super) struct Gate {
     at_work: Arc<Semaphore>,
-    /// What is made up for accounts that are not there is made of this.
+    /// Values for unknown accounts are derived from this.
     decoy: [u8; 16],
 }
 
 impl Default for Gate {
     fn default() -> Self {
         let mut decoy = [0; 16];
-        let _ = getrandom::fill(&mut decoy); // without it no login goes on, either
+        let _ = getrandom::fill(&mut decoy); // without random bytes no login succeeds, either
         Self { at_work: Arc::new(Semaphore::new(MAX_AT_WORK)), decoy }
     }
 }
 
-/// The login of a connection, or its change of a password: one at a time.
+/// The login of a connection, or its change of a password: one step at a time.
 pub(super) struct Pending<T>(Mutex<State<T>, rank::AfpLogin>);
 
 enum State<T> {
     None,
-    /// A step is being worked on.
+    /// A step is being processed.
     Busy,
-    /// The client's next step is awaited.
+    /// The server waits for the client's next step.
     Awaited(T),
 }
 
@@ -59,18 +60,18 @@ pub(super) struct Attempt {
     exchange: Exchange,
 }
 
-/// A login that has begun.
+/// A login in progress.
 struct Underway {
     version: Version,
-    /// As typed.
+    /// The name as typed.
     user: String,
     method: Method,
-    /// What the client has to say with the next step.
+    /// The number that the client must send with the next step.
     id: u16,
     attempt: auth::Attempt,
 }
 
-/// What a login begins with.
+/// The parameters of the first step.
 struct Start<'a> {
     version: &'a [u8],
     uam: &'a [u8],
@@ -78,7 +79,7 @@ struct Start<'a> {
     info: &'a [u8],
 }
 
-/// What may be said before anybody has logged in.
+/// The commands before a login.
 pub(super) async fn before(connection: &Arc<Connection>, number: u8, body: &Bytes) -> Outcome {
     let r = &mut Reader::new(body);
     match number {
@@ -96,7 +97,7 @@ pub(super) async fn before(connection: &Arc<Connection>, number: u8, body: &Byte
     }
 }
 
-/// The same commands from somebody who has.
+/// The same commands after a login.
 pub(super) async fn after(
     connection: &Arc<Connection>,
     session: &Session,
@@ -117,7 +118,7 @@ pub(super) async fn after(
     }
 }
 
-/// FPGetAuthMethods: the same everywhere.
+/// FPGetAuthMethods: the same methods for every directory.
 fn methods(config: &Config) -> Reply {
     let uams = Method::offered(config).into_iter().map(Method::name).collect();
     Reply::encoded(|w| AuthMethods { flags: 0, uams }.encode(w))
@@ -152,7 +153,7 @@ async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome 
     conclude(connection, turn, attempt.login, step).await
 }
 
-/// Has a step done where it may take its time.
+/// Processes a step on a thread that may block.
 pub(super) async fn work_on<T: Send + 'static>(
     connection: &Connection,
     config: &Arc<Config>,
@@ -168,7 +169,7 @@ pub(super) async fn work_on<T: Send + 'static>(
     done.await.unwrap_or(Err(ResultCode::MISC_ERROR))
 }
 
-/// Lets a password be checked, after a while if others were wrong.
+/// Waits until a password may be checked: the wait is longer after wrong passwords.
 pub(super) async fn admit(
     connection: &Connection,
     config: &Config,
@@ -191,7 +192,7 @@ async fn pause(time: Duration) {
     }
 }
 
-/// Somebody is logged in. The end of the session is written when the record is dropped.
+/// Begins the session of a user. The drop of the record logs the session's end.
 fn begun(
     connection: &Connection,
     config: &Config,
@@ -238,7 +239,7 @@ async fn conclude(
     }
 }
 
-/// Logs and counts a wrong password, and waits for as long as its answer is to be delayed.
+/// Logs and counts a wrong password, and waits for the delay of its answer.
 pub(super) async fn failed(
     connection: &Connection,
     config: &Config,
@@ -282,21 +283,22 @@ impl<T> Default for Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Begins to work on a step: nobody else does until the turn is dropped. What it belongs to, if that has begun.
+    /// Takes the state to process a step: other steps are refused until the turn is dropped.
+    /// Returns the exchange, if one has begun.
     pub(super) fn take(&self) -> Result<(Turn<'_, T>, Option<T>), ResultCode> {
         match std::mem::replace(&mut *self.0.lock(), State::Busy) {
             State::None => Ok((Turn(self), None)),
             State::Awaited(begun) => Ok((Turn(self), Some(begun))),
-            State::Busy => Err(ResultCode::PARAM_ERROR), // no client says two things at once
+            State::Busy => Err(ResultCode::PARAM_ERROR), // a client sends one step at a time
         }
     }
 }
 
-/// The right to work on it.
+/// The exclusive right to process a step.
 pub(super) struct Turn<'a, T>(&'a Pending<T>);
 
 impl<T> Turn<'_, T> {
-    /// There is a next step.
+    /// Puts the exchange back, for the next step.
     pub(super) fn give_back(self, begun: T) {
         *self.0.0.lock() = State::Awaited(begun);
     }

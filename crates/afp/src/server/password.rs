@@ -1,4 +1,4 @@
-//! Changes of a password by whoever has it, Apple Filing Protocol Reference, FPChangePassword.
+//! Changes of a password by its user, Apple Filing Protocol Reference, FPChangePassword.
 
 use std::sync::atomic::Ordering;
 
@@ -17,16 +17,16 @@ use crate::wire::login::{ChangePassword, Continue};
 
 /// A change between two steps.
 pub(super) struct Change {
-    /// What the client has to say with the next step.
+    /// The number that the client must send with the next step.
     id: u16,
     rest: change::Change,
     attempt: auth::Attempt,
 }
 
-/// What the log calls the way in which a password is verified here.
+/// The name of this method in the log.
 const METHOD: &str = "password change";
 
-/// FPChangePassword. Each step comes as one; those after the first begin with the number that the server gave.
+/// FPChangePassword. Each step is one command; later steps begin with the number from the server.
 pub(super) async fn change(
     connection: &Arc<Connection>,
     session: &Session,
@@ -83,7 +83,7 @@ pub(super) async fn change(
     }
 }
 
-/// Whether a step names this one.
+/// Whether a step has this number.
 fn says(info: &[u8], id: u16) -> bool {
     Reader::new(info).u16_be() == Ok(id)
 }

@@ -1,7 +1,8 @@
-//! The tree's ACLs in the words of a Mac, and back.
+//! Conversion between the ACLs of `vfs` and those of a Mac.
 //!
-//! A Mac's ACL comes before a file's mode: what no entry decides, the mode does. The tree's ACL is final. So one that a Mac
-//! sets is stored with entries behind it that say what the mode says ([`vfs::acl::before_mode`]); Macs do not see them.
+//! In a Mac's model, an ACL comes before the file's mode: the mode decides what no entry decides.
+//! In `vfs`, an ACL is final. So an ACL from a Mac is stored with entries at its end that repeat
+//! the mode ([`vfs::acl::before_mode`]); Macs do not see these entries.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ const RIGHTS: [(u32, Rights); 14] = [
     (0x10_0000, Rights::SYNCHRONIZE),
 ];
 
-/// What becomes of entries inside a folder.
+/// The inheritance flags of entries.
 const INHERIT: [(u32, Inherit); 5] = [
     (Ace::INHERITED, Inherit::INHERITED),
     (Ace::FILE_INHERIT, Inherit::FILES),
@@ -38,18 +39,19 @@ const INHERIT: [(u32, Inherit); 5] = [
     (Ace::ONLY_INHERIT, Inherit::ONLY),
 ];
 
-/// A Mac's rights as the tree's. Those that the tree does not know are left out.
+/// The rights of `vfs` for a Mac's rights. Rights that `vfs` does not have are left out.
 pub(in crate::server) fn rights_of(darwin: u32) -> Rights {
     let known = RIGHTS.iter().filter(|(bit, _)| darwin & bit != 0);
     known.fold(Rights::NONE, |all, (_, right)| all.union(*right))
 }
 
-/// The tree's rights as a Mac's.
+/// A Mac's rights for the rights of `vfs`.
 pub(in crate::server) fn darwin_of(rights: Rights) -> u32 {
     RIGHTS.iter().filter(|(_, right)| rights.contains(*right)).fold(0, |all, (bit, _)| all | bit)
 }
 
-/// What a Mac sees of an ACL. One that is not stored says what the mode says, which a Mac knows, but for entries by name.
+/// The ACL that a Mac sees. An ACL that is not stored repeats the mode, which a Mac knows; only its
+/// entries for named users and groups are shown.
 pub(super) fn shown(acl: &Acl) -> wire_acl::Acl {
     let is_shown = |entry: &&Entry| match acl.stored {
         true => !entry.rights.contains(Rights::FROM_MODE),
@@ -70,8 +72,8 @@ fn ace_of(entry: &Entry) -> Ace {
     Ace { who: uuid_of(&entry.who), flags, rights: darwin_of(entry.rights) }
 }
 
-/// What a Mac gives a file that had `before`. Entries of other kinds than these two (audits, alarms) are refused: they
-/// would not be enforced.
+/// The entries of an ACL from a Mac, for a file that had the ACL `before`. Entries of other kinds
+/// than these two (audits, alarms) are refused, because they would not be enforced.
 pub(super) fn given(acl: &wire_acl::Acl, before: &Acl) -> Result<Vec<Entry>, ResultCode> {
     let entry_of = |ace: &Ace| {
         let kind = match ace.flags & Ace::KIND {
@@ -86,7 +88,7 @@ pub(super) fn given(acl: &wire_acl::Acl, before: &Acl) -> Result<Vec<Entry>, Res
     acl.entries.iter().map(entry_of).collect()
 }
 
-/// The UUID that clients see for somebody.
+/// The UUID that clients see for a user or group.
 pub(super) fn uuid_of(who: &Who) -> Uuid {
     match who {
         Who::User(uid) => Named::User(*uid).uuid(),
@@ -100,7 +102,7 @@ pub(super) fn uuid_of(who: &Who) -> Uuid {
     }
 }
 
-/// Who a UUID is, of a file that had this ACL before.
+/// The user or group of a UUID, for a file that had this ACL before.
 fn who_of(uuid: &Uuid, before: &Acl) -> Who {
     match Named::of(uuid) {
         Some(Named::User(uid)) => Who::User(uid),
@@ -118,11 +120,12 @@ fn who_of(uuid: &Uuid, before: &Acl) -> Who {
     }
 }
 
-/// What stands before a stranger's UUID: a security identifier with it would be S-1-22-3-…, beside the users and groups of
-/// hosts, S-1-22-1 and S-1-22-2. So other clients see somebody, and give it back.
+/// The prefix of an unknown UUID: a security identifier with it would be S-1-22-3-…, next to the
+/// users and groups of hosts, S-1-22-1 and S-1-22-2. So other clients see an unknown identity, and
+/// send it back.
 const STRANGER: [u8; 12] = [1, 5, 0, 0, 0, 0, 0, 22, 3, 0, 0, 0];
 
-/// How somebody is stored whose UUID says nothing to this host.
+/// The stored form of a UUID that is unknown to this host.
 fn kept(uuid: &Uuid) -> Who {
     Who::Foreign(Arc::from([&STRANGER[..], uuid].concat()))
 }
@@ -131,8 +134,8 @@ fn stranger(bytes: &[u8]) -> Option<Uuid> {
     bytes.strip_prefix(&STRANGER)?.try_into().ok()
 }
 
-/// A UUID for somebody of another system who has none: stable, and not this host's. Two who have the same by chance are
-/// both nobody here.
+/// A UUID for an identity of another system that has no UUID: it is stable, and does not belong to
+/// this host. Two identities with the same UUID by chance are both unknown here.
 fn made_up(bytes: &[u8]) -> Uuid {
     // FNV-1a, 64 bits.
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -188,12 +191,13 @@ mod tests {
 
     #[test]
     fn somebody_of_another_system_comes_back_as_he_was() {
-        // A security identifier, S-1-5-21-1.
+        // A Windows security identifier, S-1-5-21-1.
         let windows = Who::Foreign(Arc::from([1, 2, 0, 0, 0, 0, 0, 5, 21, 0, 0, 0, 1, 0, 0, 0]));
         let before = acl(vec![Entry::allow(windows.clone(), Rights::READ_DATA)]);
         let sent = shown(&before);
         assert_eq!(given(&sent, &before).unwrap(), before.entries.list);
-        // Of a file that has never had him he is a stranger, as much nobody as he was.
+        // A file that never had this identity treats the UUID as unknown. It has no rights here, as
+        // before.
         let elsewhere = given(&sent, &acl(Vec::new())).unwrap();
         assert!(matches!(&elsewhere[0].who, Who::Foreign(bytes) if stranger(bytes).is_some()));
     }

@@ -16,7 +16,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// A folder "box" and a file "notes" of ada's, of mode 0700 and 0600, as bob finds them.
+    /// A file "notes" and a folder "box" of ada's, with modes 0600 and 0700, and a session of bob.
     fn new() -> Self {
         let server = Server::new();
         let tree = server.volume("share");
@@ -71,7 +71,7 @@ async fn an_acl_lets_somebody_do_what_the_mode_does_not() {
     assert_eq!(tried.set("notes", 4, &[ace]).await, ResultCode::NO_ERROR);
     assert!(tried.bob_may("notes", READ | WRITE).await);
     assert_eq!(tried.get("notes", 4).await.acl.unwrap().entries, [ace]);
-    // What the mode says still counts for the owner, and is what others see of the file.
+    // The mode still applies to the owner, and other protocols see it.
     let tree = tried.server.volume("share");
     let notes = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"notes").unwrap();
     assert_eq!(notes.attributes.mode, 0o600);
@@ -118,11 +118,11 @@ async fn what_is_made_inside_inherits_and_is_its_owners_all_the_same() {
     let made = tree.create(&actor, &folder, b"new", NewKind::File, 0o644).unwrap().found;
     let owners = tree.rights(&caller, &made, None).unwrap();
     assert!(owners.contains(vfs::acl::Rights::READ_DATA.union(vfs::acl::Rights::WRITE_DATA)));
-    assert_eq!(made.attributes.mode & 0o077, 0, "the folder's mode gives others nothing");
+    assert_eq!(made.attributes.mode & 0o077, 0, "the folder's mode denies others");
     let inherited = permit(Named::User(BOB.2), Ace::INHERITED, READ);
     let inside = "box\0new".to_owned();
     assert_eq!(tried.get(&inside, 4).await.acl.unwrap().entries, [inherited]);
-    // A file that was there before inherits when it is asked to.
+    // An existing file inherits on request.
     tree.create(&actor, &folder, b"old", NewKind::File, 0o600).unwrap();
     tried.set("box\0old", 8, &[]).await;
     let own = permit(Named::User(BOB.2), 0, WRITE);
@@ -149,7 +149,7 @@ async fn only_who_may_changes_an_acl() {
     assert_eq!(tried.set("notes", 4, &[audit]).await, ResultCode::PARAM_ERROR);
 }
 
-/// chmod(2) of macOS leaves ACLs alone; whoever does it here.
+/// chmod(2) of macOS does not change ACLs; so chmod does not change them here, from any client.
 #[tokio::test]
 async fn an_acl_of_a_mac_outlives_a_change_of_the_mode() {
     let mut tried = Tried::new();

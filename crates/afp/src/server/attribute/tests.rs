@@ -95,7 +95,8 @@ async fn an_attribute_is_made_replaced_and_removed() {
     }
 }
 
-/// A Mac's own server answers so, as Netatalk's tests have it (FPGetExtAttr, test 432): the reply is never a part.
+/// A Mac's own server answers the same, according to Netatalk's tests (FPGetExtAttr, test 432): a
+/// reply never has a part of the value.
 #[tokio::test]
 async fn a_reply_has_room_for_the_whole_attribute_and_six_bytes_or_is_refused() {
     let mut tried = Tried::new(Version::V3_4);
@@ -107,7 +108,7 @@ async fn a_reply_has_room_for_the_whole_attribute_and_six_bytes_or_is_refused() 
     assert_eq!(tried.get("notes", "a", 16).await.unwrap(), b"1234567890");
 }
 
-/// Before AFP 3.4 there was no result of its own for it.
+/// Before AFP 3.4 there is no separate result for this case.
 #[tokio::test]
 async fn older_clients_are_told_of_a_missing_attribute_in_their_words() {
     let mut tried = Tried::new(Version::V3_2);
@@ -142,7 +143,7 @@ async fn all_names_are_listed_and_what_has_commands_of_its_own_among_them() {
 async fn an_attribute_is_the_stream_that_other_protocols_see_under_its_composed_name() {
     let mut tried = Tried::new(Version::V3_4);
     let (decomposed, composed) = ("com.apple.metadata:cafe\u{301}", "com.apple.metadata:caf\u{e9}");
-    let value = vec![7; 100_000]; // more than the host's attributes hold, and than Macs sent before 10.5
+    let value = vec![7; 100_000]; // too long for the host, and for Macs before 10.5
     assert_eq!(tried.set("notes", NONE, decomposed, &value).await, ResultCode::NO_ERROR);
     assert_eq!(tried.get("notes", composed, 200_000).await.unwrap(), value);
     let tree = tried.server.volume("share");

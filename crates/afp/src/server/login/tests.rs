@@ -151,7 +151,7 @@ async fn the_log_has_a_line_for_each_login_failure_and_end() {
         guard.limiter.failed(&attempt, now);
     }
     let refused = log_in(&mut connected(&server).await, CLEARTXT_PASSWRD, b"bob", &cleartext("wrong")).await;
-    assert_eq!(refused.code, ResultCode::MISC_ERROR); // not kFPUserNotAuth: nothing was verified
+    assert_eq!(refused.code, ResultCode::MISC_ERROR); // unchecked: not kFPUserNotAuth
     let said: Vec<String> = lines.take().iter().map(|line| without_peer(line)).collect();
     let expected = [
         "failed user=\"ada\" method=\"cleartext\" reason=\"the password is wrong\"",
@@ -164,7 +164,7 @@ async fn the_log_has_a_line_for_each_login_failure_and_end() {
     assert_eq!(said, expected);
 }
 
-/// A line without what says from where, which must be there.
+/// A line without its part about the peer, which must exist.
 fn without_peer(line: &str) -> String {
     let (event, rest) = line.split_once(" protocol=\"afp\" address=").unwrap();
     let (_, rest) = rest.split_once(" user=").unwrap();

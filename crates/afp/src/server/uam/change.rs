@@ -1,5 +1,6 @@
-//! Changes of a password, Apple Filing Protocol Reference, FPChangePassword: the steps of a login, but in the end the new
-//! password stands before the old one (only `Cleartxt Passwrd` has the old one first).
+//! Changes of a password, Apple Filing Protocol Reference, FPChangePassword: the steps of a login,
+//! but in the last step the new password comes before the old one (only `Cleartxt Passwrd` has the
+//! old one first).
 
 use auth::LEGACY;
 
@@ -7,15 +8,15 @@ use super::sealed::Sealed;
 use super::{Judge, Method, dhx, dhx2, typed};
 use crate::wire::ResultCode;
 
-/// How far a change is.
+/// The progress of a change.
 pub(in crate::server) enum Step {
-    /// Tells the client something, and is to be asked again with its answer.
+    /// The server sends this, and waits for the client's next step.
     Continue(Vec<u8>, Change),
-    /// What it shall be, and what it was.
+    /// The new and the old password.
     Passwords { new: String, old: String },
 }
 
-/// A change of several steps between two of them.
+/// A change of several steps, between two of them.
 pub(in crate::server) enum Change {
     Dhx2Offered(dhx2::Offered),
     Dhx2(Sealed),
@@ -30,7 +31,7 @@ pub(in crate::server) fn start(method: Method, info: &[u8], judge: &Judge<'_>) -
             Ok(Step::Continue(reply, Change::Dhx2Offered(offered)))
         }
         Method::Dhx => {
-            let key = info.get(2..).ok_or(ResultCode::PARAM_ERROR)?; // after a number that is none yet
+            let key = info.get(2..).ok_or(ResultCode::PARAM_ERROR)?; // after an unused number
             let (reply, sealed) = dhx::agree(key, judge)?;
             Ok(Step::Continue(reply, Change::Dhx(sealed)))
         }

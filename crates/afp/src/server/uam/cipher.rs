@@ -1,17 +1,18 @@
-//! CAST-128 in CBC mode, as both Diffie-Hellman methods encrypt. Apple Filing Protocol Programming Guide, "Diffie-Hellman Key
-//! Exchange": what a client sends begins with another block than what it is sent, and each message begins anew.
+//! CAST-128 in CBC mode, as both Diffie-Hellman methods use it. Apple Filing Protocol Programming
+//! Guide, "Diffie-Hellman Key Exchange": each direction has another initialization vector, and each
+//! message begins with it.
 
 use cast5::Cast5;
 use cbc::cipher::{Array, BlockModeDecrypt, BlockModeEncrypt, KeyIvInit};
 
-/// Before what clients send.
+/// The initialization vector of the client's messages.
 const FROM_CLIENT: [u8; 8] = *b"LWallace";
-/// Before what they are sent.
+/// The initialization vector of the server's messages.
 const TO_CLIENT: [u8; 8] = *b"CJalbert";
 /// Bytes of a key.
 pub(super) const KEY: usize = 16;
 
-/// What only a client and the server know.
+/// The shared key of a client and the server.
 pub(super) struct Cipher([u8; KEY]);
 
 impl Cipher {
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_block_is_encrypted_as_rfc_2144_says() {
-        // RFC 2144, B.1: with the block that comes before all others chosen so that the mode changes nothing.
+        // RFC 2144, B.1: the initialization vector is chosen so that the mode has no effect.
         let key = auth::hex::decode("0123456712345678234567893456789a").unwrap();
         let plain: [u8; 8] = auth::hex::decode("0123456789abcdef").unwrap();
         let chained: Vec<u8> = plain.iter().zip(TO_CLIENT).map(|(a, b)| a ^ b).collect();

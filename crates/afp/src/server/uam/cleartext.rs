@@ -1,5 +1,6 @@
-//! `Cleartxt Passwrd`: the first eight characters of the password, as they are. All that network-booted Macs and Apple IIs
-//! can do. Apple Filing Protocol Programming Guide, "Cleartext Password".
+//! `Cleartxt Passwrd`: the first eight characters of the password, unencrypted. The only method of
+//! network-booted Macs and Apple IIs. Apple Filing Protocol Programming Guide, "Cleartext
+//! Password".
 
 use auth::LEGACY;
 
@@ -10,7 +11,7 @@ use crate::wire::ResultCode;
 pub(super) fn start(user: &str, info: &[u8], judge: &Judge<'_>) -> Outcome {
     let sent: [u8; LEGACY] = *info.first_chunk().ok_or(ResultCode::PARAM_ERROR)?;
     let account = judge.accounts.find_in_any_case(user);
-    let verified = judge.verify(user, &typed(&sent)); // as long for all, so always
+    let verified = judge.verify(user, &typed(&sent)); // always, so that it takes equally long
     match account.filter(|account| account.legacy().is_some_and(|kept| are_equal(kept, &sent))) {
         Some(account) if !account.disabled => Ok(Step::Done(account, Vec::new())),
         _ => verified.map(|account| Step::Done(account, Vec::new())),

@@ -1,6 +1,6 @@
-//! `DHCAST128`, also called DHX: the password, encrypted with a key that both sides agree on. Mac OS 8 and 9. The group is of
-//! 128 bits, which keeps out only who merely listens, and not for long. Apple Filing Protocol Programming Guide,
-//! "Diffie-Hellman Key Exchange".
+//! `DHCAST128`, also called DHX: the password, encrypted with a key that both sides agree on. Mac
+//! OS 8 and 9. The group has 128 bits, which stops only passive listeners, and not for long. Apple
+//! Filing Protocol Programming Guide, "Diffie-Hellman Key Exchange".
 //!
 //! ```text
 //! client                                  server
@@ -22,11 +22,11 @@ const GROUP: Group<{ U128::LIMBS }> =
 /// Bytes of a password.
 pub(super) const PASSWORD: usize = 64;
 
-/// Tries to find numbers without a leading zero: one in 128 has one.
+/// Attempts to find numbers without a leading zero: one number in 128 has one.
 const TRIES: usize = 16;
 
-/// The only message that the client is sent, and what opens the answer. Some clients (nmap) forget leading zeros, so
-/// neither the key nor the nonce has any.
+/// The only message to the client, and the state that decrypts the answer. Some clients (nmap) lose
+/// leading zeros, so neither the key nor the nonce has any.
 pub(super) fn agree(info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed), ResultCode> {
     let theirs = info.get(..KEY).ok_or(ResultCode::PARAM_ERROR)?;
     for _ in 0..TRIES {

@@ -1,5 +1,5 @@
-//! `DHX2`: the password, encrypted with a key that both sides agree on. What Mac OS X uses where it can. Apple Filing Protocol
-//! Programming Guide, "Diffie-Hellman Key Exchange 2".
+//! `DHX2`: the password, encrypted with a key that both sides agree on. Mac OS X prefers it. Apple
+//! Filing Protocol Programming Guide, "Diffie-Hellman Key Exchange 2".
 //!
 //! ```text
 //! client                                  server
@@ -20,7 +20,8 @@ use super::group::{EXPONENT, Group};
 use super::sealed::{NONCE, Sealed, next};
 use crate::wire::ResultCode;
 
-/// The second group of RFC 2409 (6.2): a safe prime of the length that Netatalk's have, which all Macs know to work with.
+/// The second group of RFC 2409 (6.2): a safe prime with the length of Netatalk's primes, which all
+/// Macs support.
 const GROUP: Group<{ U1024::LIMBS }> = Group::new(
     Odd::<U1024>::from_be_hex(concat!(
         "ffffffffffffffffc90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74",
@@ -34,7 +35,7 @@ const LEN: usize = Group::<{ U1024::LIMBS }>::LEN;
 /// Bytes of a password.
 pub(super) const PASSWORD: usize = 256;
 
-/// The client knows the group and the server's number.
+/// The client has the group and the server's number.
 pub(in crate::server) struct Offered {
     secret: [u8; EXPONENT],
 }
@@ -50,7 +51,7 @@ impl Offered {
         Ok((w.into_bytes(), Self { secret }))
     }
 
-    /// The client's number and nonce.
+    /// Takes the client's number and nonce.
     pub(super) fn agree(self, info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed), ResultCode> {
         let (theirs, nonce) = info.split_at_checked(LEN).ok_or(ResultCode::PARAM_ERROR)?;
         let nonce = nonce.get(..NONCE).ok_or(ResultCode::PARAM_ERROR)?;

@@ -1,12 +1,12 @@
-//! Diffie-Hellman.
+//! Diffie-Hellman groups.
 
 use crypto_bigint::modular::{FixedMontyForm, FixedMontyParams};
 use crypto_bigint::{Odd, Uint};
 
-/// Bytes of a secret exponent. Twice what the largest group here withstands.
+/// Bytes of a secret exponent: twice the strength of the largest group here.
 pub(super) const EXPONENT: usize = 32;
 
-/// A prime and what is raised to powers modulo it.
+/// A prime and a generator.
 pub(super) struct Group<const LIMBS: usize> {
     prime: Odd<Uint<LIMBS>>,
     pub(super) generator: u32,
@@ -24,19 +24,20 @@ impl<const LIMBS: usize> Group<LIMBS> {
         self.prime.to_be_bytes().as_ref().to_vec()
     }
 
-    /// The number that tells the other side, but nobody else, what the secret is.
+    /// The public number for a secret exponent.
     pub(super) fn public(&self, secret: &[u8; EXPONENT]) -> Vec<u8> {
         self.power(&Uint::from_u32(self.generator), secret)
     }
 
-    /// What both sides know, of the other side's number. Nothing, if that is one which would let everybody know.
+    /// The shared number for the other side's public number. `None` if that number would make the
+    /// shared one predictable.
     pub(super) fn shared(&self, theirs: &[u8], secret: &[u8; EXPONENT]) -> Option<Vec<u8>> {
         let theirs = (theirs.len() == Self::LEN).then(|| Uint::from_be_slice(theirs))?;
         let last = self.prime.as_ref().wrapping_sub(&Uint::ONE);
         (theirs > Uint::ONE && theirs < last).then(|| self.power(&theirs, secret))
     }
 
-    /// In time that does not depend on the numbers.
+    /// The power, in a time that does not depend on the numbers.
     fn power(&self, base: &Uint<LIMBS>, exponent: &[u8; EXPONENT]) -> Vec<u8> {
         let parameters = FixedMontyParams::new_vartime(self.prime);
         let exponent = crypto_bigint::U256::from_be_slice(exponent);

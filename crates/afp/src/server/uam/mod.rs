@@ -1,13 +1,13 @@
-//! User authentication methods, Apple Filing Protocol Programming Guide, "User Authentication Methods": each a small
-//! machine, which is given what the client says, step by step.
+//! User authentication methods, Apple Filing Protocol Programming Guide, "User Authentication
+//! Methods": each is a small state machine that takes the client's messages step by step.
 //!
 //! ```text
 //! start ─► Continue ─► next ─► … ─► Done
-//!    └────────┴─────────┴──► an error: USER_NOT_AUTH, whatever was wrong with who somebody says they are
+//!    └────────┴─────────┴──► an error: USER_NOT_AUTH, whatever was wrong with the name or password
 //! ```
 //!
-//! A name that nobody has and a password that is wrong are told apart neither by the answer, nor by the step it comes at,
-//! nor by the time it takes.
+//! An unknown name and a wrong password differ neither in the answer, nor in the step at which it
+//! comes, nor in the time that it takes.
 
 pub(super) mod change;
 mod cipher;
@@ -39,31 +39,32 @@ pub(super) enum Method {
     TwoWayRandnum,
     Randnum,
     Cleartext,
-    /// Without an account.
+    /// A login without an account.
     Guest,
 }
 
-/// What the machines ask.
+/// The context of the state machines.
 pub(super) struct Judge<'a> {
     pub(super) accounts: &'a dyn Accounts,
-    /// Fills with random bytes, if there are any.
+    /// Fills with random bytes. False if there are none.
     pub(super) random: &'a dyn Fn(&mut [u8]) -> bool,
-    /// Known to nobody: what is made of it for accounts that are not there is always the same.
+    /// A secret value of the server: values for unknown accounts are derived from it, so that they
+    /// are always the same.
     pub(super) decoy: &'a [u8],
 }
 
-/// How far a login is.
+/// The progress of a login.
 pub(super) enum Step {
-    /// Tells the client something, and is to be asked again with its answer.
+    /// The server sends this, and waits for the client's next step.
     Continue(Vec<u8>, Exchange),
-    /// It is known who it is. There may be something left to tell.
+    /// The user is authenticated. There may be a last message to the client.
     Done(Account, Vec<u8>),
 }
 
-/// What a step comes to.
+/// The outcome of a step.
 pub(super) type Outcome = Result<Step, ResultCode>;
 
-/// A login of several steps between two of them.
+/// A login of several steps, between two of them.
 pub(super) enum Exchange {
     Dhx2Offered(dhx2::Offered, String),
     Dhx2(Sealed, String),
@@ -73,11 +74,11 @@ pub(super) enum Exchange {
 }
 
 impl Method {
-    /// The best first.
+    /// All methods, the best first.
     const ALL: [Self; 7] =
         [Self::Dhx2, Self::Srp, Self::Dhx, Self::TwoWayRandnum, Self::Randnum, Self::Cleartext, Self::Guest];
 
-    /// What it is called.
+    /// Its name in the protocol.
     pub(super) fn name(self) -> &'static [u8] {
         match self {
             Self::Dhx2 => login::DHX2,
@@ -90,7 +91,7 @@ impl Method {
         }
     }
 
-    /// What the log calls it.
+    /// Its name in the log.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Dhx2 => "DHX2",
@@ -103,8 +104,9 @@ impl Method {
         }
     }
 
-    /// Whether the settings have it, and it is of use: clients take what they think best before they say who logs in, so
-    /// what some account cannot use is not offered.
+    /// Whether the settings allow it, and all accounts can use it. Clients choose the method that
+    /// they prefer before they name a user, so a method that some account cannot use is not
+    /// offered.
     fn is_on(self, config: &Config) -> bool {
         match self {
             Self::Dhx2 => config.logins.dhx2,
@@ -117,18 +119,18 @@ impl Method {
         }
     }
 
-    /// Those by which one can log in.
+    /// The offered methods.
     pub(super) fn offered(config: &Config) -> Vec<Self> {
         Self::ALL.into_iter().filter(|method| method.is_on(config)).collect()
     }
 
-    /// That of a name, if it is offered. Clients do not agree on the names' case.
+    /// The method with this name, if it is offered. Clients differ in the case of the names.
     pub(super) fn named(name: &[u8], config: &Config) -> Option<Self> {
         Self::offered(config).into_iter().find(|method| method.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// The first step. Guests have none.
+/// Takes the first step. Guests have none.
 pub(super) fn start(method: Method, user: &str, info: &[u8], judge: &Judge<'_>) -> Outcome {
     let (reply, exchange) = match method {
         Method::Guest => return Err(ResultCode::PARAM_ERROR),
@@ -154,7 +156,7 @@ pub(super) fn start(method: Method, user: &str, info: &[u8], judge: &Judge<'_>) 
 }
 
 impl Exchange {
-    /// The next step.
+    /// Takes the next step.
     pub(super) fn next(self, info: &[u8], judge: &Judge<'_>) -> Outcome {
         match self {
             Self::Dhx2Offered(offered, user) => {
@@ -168,10 +170,10 @@ impl Exchange {
         }
     }
 
-    /// The number that the next step has, after that of the last one.
+    /// The number of the next step, after that of the last one.
     pub(super) fn id_after(&self, last: u16) -> u16 {
         match self {
-            Self::Srp(_) => 0, // its clients say nothing else
+            Self::Srp(_) => 0, // its clients send no other number
             _ => last.wrapping_add(1),
         }
     }
@@ -183,13 +185,13 @@ impl Judge<'_> {
         if (self.random)(&mut bytes) { Ok(bytes) } else { Err(ResultCode::MISC_ERROR) }
     }
 
-    /// The first of these passwords.
+    /// Verifies the first of these passwords.
     fn verify_one(&self, user: &str, passwords: Vec<Vec<u8>>) -> Outcome {
         let password = passwords.first().ok_or(ResultCode::PARAM_ERROR)?;
         Ok(Step::Done(self.verify(user, &typed(password))?, Vec::new()))
     }
 
-    /// The account of this name and password.
+    /// Verifies a name and a password; returns the account.
     pub(super) fn verify(&self, user: &str, password: &str) -> Result<Account, ResultCode> {
         let account = self.accounts.find_in_any_case(user);
         let name = account.as_ref().map_or(user, |account| &account.name);
@@ -197,7 +199,7 @@ impl Judge<'_> {
     }
 }
 
-/// What somebody typed: UTF-8, or MacRoman from who has not that, up to the zeros behind it.
+/// The text that a user typed: UTF-8, or otherwise MacRoman, up to the zeros at its end.
 pub(super) fn typed(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let bytes = &bytes[..end];
@@ -207,7 +209,7 @@ pub(super) fn typed(bytes: &[u8]) -> String {
     }
 }
 
-/// Macs decompose what was typed; accounts are written as other systems type.
+/// The composed form. Macs decompose typed text; accounts have the form of other systems.
 fn composed(bytes: &[u8]) -> String {
     match names::to_nfc(bytes) {
         Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -215,7 +217,7 @@ fn composed(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether two secrets are the same, in time that does not depend on them.
+/// Whether two secrets are equal, in a time that does not depend on them.
 fn are_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

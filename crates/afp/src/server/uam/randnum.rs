@@ -1,7 +1,8 @@
-//! `Randnum exchange` and `2-Way Randnum exchange`: who knows the password encrypts a random number with it. System 6 and 7.
-//! Apple Filing Protocol Programming Guide, "Random Number Exchange", "Two-Way Random Number Exchange".
+//! `Randnum exchange` and `2-Way Randnum exchange`: a client proves that it knows the password by
+//! encrypting a random number with it. System 6 and 7. Apple Filing Protocol Programming Guide,
+//! "Random Number Exchange", "Two-Way Random Number Exchange".
 //!
-//! The server must know the password itself, at least its first eight bytes.
+//! The server needs the password itself, or at least its first eight bytes.
 
 use auth::{Account, LEGACY};
 use des::Des;
@@ -15,11 +16,11 @@ pub(in crate::server) struct Challenged {
     both_ways: bool,
     number: [u8; 8],
     key: [u8; LEGACY],
-    /// Whose the key is, if it is anybody's.
+    /// The account of the key, if there is one.
     account: Option<Account>,
 }
 
-/// Whom nobody can be, or nobody this way, gets a number too.
+/// The first step. An unknown account, or one without this method, gets a number, too.
 pub(super) fn start(
     user: &str,
     both_ways: bool,
@@ -34,7 +35,7 @@ pub(super) fn start(
 }
 
 impl Challenged {
-    /// The client's answer, and its own number if it wants to know who we are.
+    /// The client's answer, and its own number if it wants the server to authenticate itself.
     pub(super) fn next(self, info: &[u8]) -> Outcome {
         let (answer, theirs) = info.split_first_chunk::<8>().ok_or(ResultCode::PARAM_ERROR)?;
         let is_right = are_equal(answer, &self.encrypted(self.number));

@@ -1,4 +1,4 @@
-//! Passwords that a client sends encrypted, behind a nonce of the server's plus one.
+//! Passwords that a client sends encrypted, after the server's nonce plus one.
 
 use super::are_equal;
 use super::cipher::Cipher;
@@ -7,7 +7,7 @@ use crate::wire::ResultCode;
 /// Bytes of a nonce: a number of 128 bits.
 pub(super) const NONCE: usize = 16;
 
-/// What opens them, once.
+/// The state that decrypts them, once.
 pub(in crate::server) struct Sealed {
     cipher: Cipher,
     nonce: [u8; NONCE],
@@ -18,7 +18,7 @@ impl Sealed {
         Self { cipher, nonce }
     }
 
-    /// `count` passwords of `length` bytes each.
+    /// Decrypts `count` passwords of `length` bytes each.
     pub(super) fn open(self, info: &[u8], count: usize, length: usize) -> Result<Vec<Vec<u8>>, ResultCode> {
         let sealed = info.get(..NONCE + count * length).ok_or(ResultCode::PARAM_ERROR)?;
         let plain = self.cipher.open(sealed);

@@ -1,6 +1,7 @@
-//! `SRP`: Secure Remote Password, which Time Capsules and OS X use; the password never leaves the client. Apple published
-//! nothing of it. This is what its clients and servers were seen to send (as Netatalk's server and client have it):
-//! SRP-6a of RFC 5054 with a key and proofs of its own.
+//! `SRP`: Secure Remote Password, which Time Capsules and OS X use; the password never leaves the
+//! client. Apple has published nothing about it. This follows the observed messages of its clients
+//! and servers (like Netatalk's server and client): SRP-6a of RFC 5054 with a key and proofs of its
+//! own.
 //!
 //! ```text
 //! client                                  server
@@ -10,7 +11,7 @@
 //!                              ◄─  4, M2
 //! ```
 //!
-//! Whether leading zeros of A count in M1 is not known, so either is right; B has none.
+//! It is unknown whether M1 includes leading zeros of A, so both forms are accepted; B has none.
 
 use auth::Account;
 use auth::srp::{GENERATOR, LEN, SALT, Server, modulus};
@@ -20,7 +21,8 @@ use wire::{Malformed, Reader, Writer};
 use super::{Judge, Outcome, Step, are_equal};
 use crate::wire::ResultCode;
 
-/// What each message begins with. The number of the group stands where the second's would.
+/// The number at the beginning of each message. The second message has the number of the group in
+/// its place.
 const GROUP: u16 = 2;
 const CLIENT_PROOF: u16 = 3;
 const SERVER_PROOF: u16 = 4;
@@ -28,19 +30,20 @@ const SERVER_PROOF: u16 = 4;
 const PROOF: usize = 20;
 /// Bytes of the key.
 const KEY: usize = 40;
-/// Tries to find a number without a leading zero: one in 256 has one.
+/// Attempts to find a number without a leading zero: one in 256 has one.
 const TRIES: usize = 16;
 
-/// The client has what it needs for its proof.
+/// The client has all values for its proof.
 pub(in crate::server) struct Offered {
     user: String,
     salt: [u8; SALT],
     server: Server,
-    /// Whose the verifier is, if it is anybody's.
+    /// The account of the verifier, if there is one.
     account: Option<Account>,
 }
 
-/// Whom nobody can be, or nobody this way, gets a salt too, always the same.
+/// The first step. An unknown account, or one without this method, gets a salt, too, which is
+/// always the same.
 pub(super) fn start(user: &str, judge: &Judge<'_>) -> Result<(Vec<u8>, Offered), ResultCode> {
     let account = judge.accounts.find(user).filter(|account| !account.disabled);
     let decoy = stretched::<{ SALT + LEN }>(&[judge.decoy, user.as_bytes()]);
@@ -56,7 +59,7 @@ pub(super) fn start(user: &str, judge: &Judge<'_>) -> Result<(Vec<u8>, Offered),
     Ok((reply, Offered { user: user.into(), salt, server, account }))
 }
 
-/// One whose number has no leading zero.
+/// A server's state whose public number has no leading zero.
 fn server(value: &[u8; LEN], judge: &Judge<'_>) -> Result<Server, ResultCode> {
     for _ in 0..TRIES {
         let server = Server::new(value, &judge.random()?);
@@ -78,7 +81,7 @@ fn offer(salt: &[u8], public: &[u8]) -> Vec<u8> {
 }
 
 impl Offered {
-    /// The client's number and proof.
+    /// Takes the client's number and proof.
     pub(super) fn next(self, info: &[u8]) -> Outcome {
         let (number, proof) = read(info)?;
         let secret = self.server.secret(number).ok_or(ResultCode::USER_NOT_AUTH)?;
@@ -115,7 +118,7 @@ fn read(info: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     Ok((number, r.take(length)?))
 }
 
-/// Without leading zeros; zero is one of them.
+/// The number without leading zeros; zero keeps one byte.
 fn stripped(number: &[u8]) -> &[u8] {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     &number[zeros.min(number.len().saturating_sub(1))..]

@@ -9,11 +9,11 @@ use super::*;
 use crate::wire::command;
 use crate::wire::login::{ChangePassword, Continue, Login, LoginCont, LoginExt};
 
-/// What somebody else's client and this server said to each other.
+/// Recorded messages between other projects' clients and this server.
 const RECORDED: &str = include_str!("recorded.txt");
 const PASSWORD: &str = "Geheim42";
 
-/// "tester" alone, and perhaps without being allowed in.
+/// A directory with only "tester", which may be disabled.
 struct People {
     disabled: bool,
 }
@@ -41,7 +41,7 @@ impl Accounts for People {
 struct Recording {
     method: Method,
     random: Vec<Vec<u8>>,
-    /// What the client said, and what it was answered.
+    /// The client's messages and the answers.
     steps: Vec<(Vec<u8>, i32, Vec<u8>)>,
 }
 
@@ -56,7 +56,7 @@ fn recording(method: Method) -> Recording {
     recorded("method", method)
 }
 
-/// The lines below one that says what of which method.
+/// The lines of the recording with this title, for this method.
 fn recorded(what: &str, method: Method) -> Recording {
     let heading = format!("{what} {}", str::from_utf8(method.name()).unwrap());
     let lines = RECORDED.lines().skip_while(|line| *line != heading).skip(1);
@@ -77,13 +77,13 @@ fn recorded(what: &str, method: Method) -> Recording {
     recording
 }
 
-/// How a login ended, and what was answered on the way.
+/// The result of a login, and the answers on the way.
 struct Played {
     result: Result<Account, ResultCode>,
     answers: Vec<(i32, Vec<u8>)>,
 }
 
-/// Gives what was drawn, once.
+/// Returns the recorded random bytes, once.
 fn drawing(recording: &Recording) -> impl Fn(&mut [u8]) -> bool {
     let drawn = Mutex::new(recording.random.iter().cloned().collect::<VecDeque<_>>());
     move |bytes: &mut [u8]| {
@@ -92,7 +92,7 @@ fn drawing(recording: &Recording) -> impl Fn(&mut [u8]) -> bool {
     }
 }
 
-/// Plays the client's side of a recording, to these people, as this user.
+/// Plays the client's side of a recording, with these accounts, as this user.
 fn play(recording: &Recording, people: &People, user: &str) -> Played {
     let random = drawing(recording);
     let judge = Judge { accounts: people, random: &random, decoy: b"decoy" };
@@ -122,7 +122,7 @@ fn play(recording: &Recording, people: &People, user: &str) -> Played {
             Err(code) => return Played { result: Err(code), answers },
         }
     }
-    panic!("the client said nothing more");
+    panic!("the recording has no more messages");
 }
 
 /// The method's own part of the first command.
@@ -163,7 +163,7 @@ fn nmap_is_let_in() {
     assert!(play(&recording, &People { disabled: false }, "tester").result.is_ok());
 }
 
-/// Plays a change of a password; the new and the old one.
+/// Plays a change of a password; returns the new and the old one.
 fn play_change(recording: &Recording) -> Result<(String, String), ResultCode> {
     let people = People { disabled: false };
     let random = drawing(recording);
@@ -187,7 +187,7 @@ fn play_change(recording: &Recording) -> Result<(String, String), ResultCode> {
             change::Step::Passwords { new, old } => return Ok((new, old)),
         }
     }
-    panic!("the client said nothing more");
+    panic!("the recording has no more messages");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn who_is_unknown_disabled_or_wrong_is_refused_at_the_same_step_with_the_same_co
         let (said, _, _) = wrong.steps.last_mut().unwrap();
         let at = said.len() - if method == Method::TwoWayRandnum { 9 } else { 1 };
         said[at] ^= 2;
-        // The password ends in zeros that count for nothing, but its first block and the nonce do.
+        // The zeros at the password's end do not matter, but its first block and the nonce do.
         if matches!(method, Method::Dhx2 | Method::Dhx) {
             said[20] ^= 2;
         }
