@@ -1,8 +1,8 @@
 //! The desktop database and comments, Apple Filing Protocol Reference, FPOpenDT, FPCloseDT, FPAddIcon, FPGetIcon,
 //! FPGetIconInfo, FPAddAPPL, FPRemoveAPPL, FPGetAPPL, FPAddComment, FPGetComment, FPRemoveComment.
 //!
-//! A volume has one desktop database, known by the volume's number. Icons and applications are in the server's index;
-//! comments are metadata of the files themselves.
+//! A volume has one desktop database, with the volume's number. Icons and applications are in the
+//! server's index; comments are metadata of the files.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::wire::desktop::{
 };
 use crate::wire::{DirBitmap, Path, ResultCode, command};
 
-/// Bytes of the longest comment. What is longer is cut.
+/// Bytes of the longest comment. Longer comments are cut.
 const MAX_COMMENT: usize = 199;
 
-/// How many of a creator's applications are looked for, the newest first.
+/// How many of a creator's applications are examined, the newest first.
 const MAX_LOOKED_AT: usize = 256;
 
 /// Runs a command of this family.
@@ -83,7 +83,7 @@ fn get_icon(request: &Request) -> Outcome {
     Ok(Reply::encoded(|w| w.put(&icon.bitmap[..length])))
 }
 
-/// FPGetIconInfo. Files without a creator have the icon of documents, which every Mac has itself.
+/// FPGetIconInfo. Files without a creator have the icon of documents, which every Mac has.
 fn get_icon_info(request: &Request) -> Outcome {
     const DOCUMENT: IconInfo = IconInfo { tag: 0, kind: [0; 4], icon: 1, size: 256 };
     let asked = GetIconInfo::decode(&mut request.reader())?;
@@ -116,7 +116,7 @@ fn add_application(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-/// FPRemoveAPPL. The application may be gone.
+/// FPRemoveAPPL. The application may have been removed.
 fn remove_application(request: &Request) -> Outcome {
     let asked = RemoveAppl::decode(&mut request.reader())?;
     let volume = request.volume(asked.desktop)?;
@@ -133,7 +133,8 @@ fn remove_application(request: &Request) -> Outcome {
     }
 }
 
-/// FPGetAPPL. Applications that are gone do not count. Desktop databases are older than AFP 3, and so are the parameters.
+/// FPGetAPPL. Removed applications do not count. Desktop databases are older than AFP 3, and so are
+/// the parameters.
 fn get_application(request: &Request) -> Outcome {
     let asked = GetAppl::decode(&mut request.reader())?;
     let volume = request.volume(asked.desktop)?;
@@ -149,7 +150,7 @@ fn get_application(request: &Request) -> Outcome {
     Ok(Reply { head: w.into_bytes(), ..Reply::default() })
 }
 
-/// An application's file, if it is where it was.
+/// An application's file, if it is still at the stored place.
 fn at(request: &Request, volume: &OpenVolume, one: &Application) -> Option<Target> {
     let folder = volume.folder(one.folder.0).ok()?;
     let found = volume.tree().lookup(request.caller(), &folder.object, &one.name).ok()?;
@@ -170,7 +171,7 @@ async fn remove_comment(request: &Request) -> Outcome {
     let asked = OfFile::decode(&mut request.reader())?;
     let (volume, target) = described(request, asked.desktop, asked.directory, &asked.path)?;
     if comment_of(&volume, &target)?.is_empty() {
-        // Who may not change it is told that first.
+        // A caller that may not change it gets this error first.
         let (caller, found) = (request.caller(), target.found()?);
         let is_theirs = caller.uid == found.attributes.uid;
         let may = is_theirs || volume.tree().access(caller, found, Access::WRITE)?.contains(Access::WRITE);
@@ -179,7 +180,7 @@ async fn remove_comment(request: &Request) -> Outcome {
     say(request, &volume, &target, b"").await
 }
 
-/// What is to be described, where that is allowed.
+/// The file or folder whose comment changes, if that is allowed.
 fn described(
     request: &Request,
     desktop: u16,
@@ -192,7 +193,7 @@ fn described(
     Ok((volume, target))
 }
 
-/// Gives a file or folder its comment.
+/// Sets the comment of a file or folder.
 async fn say(request: &Request, volume: &OpenVolume, target: &Target, comment: &[u8]) -> Outcome {
     let (actor, found) = (request.actor(), target.found()?);
     let place = target.place(volume)?.map(Place::beside);

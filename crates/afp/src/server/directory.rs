@@ -1,5 +1,6 @@
-//! Folders, Apple Filing Protocol Reference, FPCreateDir, FPOpenDir, FPCloseDir, FPSetDirParms. Folders have numbers for ever
-//! (the volume's signature says so), so there is nothing to open or close.
+//! Folders, Apple Filing Protocol Reference, FPCreateDir, FPOpenDir, FPCloseDir, FPSetDirParms. The
+//! numbers of folders are permanent (as the volume's signature says), so opening and closing do
+//! nothing.
 
 use vfs::Access;
 use vfs::backend::NewKind;
@@ -11,7 +12,7 @@ use super::{rights, set_parameters};
 use crate::wire::directory::{CloseDir, DirId, OfPlace};
 use crate::wire::{ResultCode, command};
 
-/// What a new folder's mode may be; which of it depends on the folder that it is in.
+/// The most permissions of a new folder; the folder above may restrict them.
 const FOLDER_MODE: u32 = 0o777;
 
 /// Runs a command of this family.
@@ -44,7 +45,7 @@ async fn create(request: &Request) -> Outcome {
     Ok(Reply::encoded(|w| DirId(id.0).encode(w)))
 }
 
-/// FPOpenDir: the folder's number, for who may pass through it.
+/// FPOpenDir: the folder's number, for callers that may traverse it.
 fn open(request: &Request) -> Outcome {
     let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
     let volume = request.volume(place.volume)?;

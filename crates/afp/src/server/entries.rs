@@ -1,4 +1,4 @@
-//! Entries of a folder, as enumerations and searches tell of them: from kept listings.
+//! Entries of a folder, as enumerations and searches return them, from kept listings.
 
 use vfs::backend::Found;
 use vfs::{Attributes, Caller, Description, Entry, Error, Kind, Page};
@@ -13,14 +13,14 @@ use crate::wire::ResultCode;
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::enumerate::Framing;
 
-/// Parameters that say or need an entry's number: names may be made of it.
+/// Parameters that contain or need an entry's number: names may be derived from it.
 const NUMBERED_FILE: FileBitmap =
     FileBitmap(FileBitmap::FILE_NUMBER.0 | FileBitmap::LONG_NAME.0 | FileBitmap::SHORT_NAME.0);
-/// The same of a folder. Who is told of a folder by any name may ask for it by its number.
+/// The same for a folder. A client that sees a folder by any name may use its number.
 const NUMBERED_DIR: DirBitmap =
     DirBitmap(DirBitmap::DIR_ID.0 | DirBitmap::LONG_NAME.0 | DirBitmap::SHORT_NAME.0);
 
-/// A folder whose entries somebody is told of.
+/// A folder whose entries are returned.
 pub(super) struct Folder<'a> {
     pub(super) volume: &'a OpenVolume,
     pub(super) caller: &'a Caller,
@@ -31,21 +31,21 @@ pub(super) struct Folder<'a> {
     pub(super) id: CatalogId,
 }
 
-/// Which of an entry's facts are looked for, beyond those that are told.
+/// The facts of an entry that are needed in addition to the returned parameters.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Needs {
-    /// What is neither an attribute of the host nor a name or number.
+    /// Facts that are neither attributes of the host nor names or numbers.
     pub(super) metadata: bool,
     pub(super) offspring: bool,
 }
 
 impl Folder<'_> {
-    /// Whether clients are told of an entry at all.
+    /// Whether clients see an entry at all.
     pub(super) fn shows(&self, entry: &Entry) -> bool {
         !self.volume.share.hiding.hides(entry.name())
     }
 
-    /// Whether an entry is a folder; `None` when it has gone meanwhile, or cannot be told of.
+    /// Whether an entry is a folder; `None` if it has gone meanwhile, or cannot be shown.
     pub(super) fn is_folder(&self, page: &Page, entry: &Entry) -> Option<bool> {
         let kind = match entry.kind {
             Some(kind) => kind,
@@ -54,8 +54,8 @@ impl Folder<'_> {
         Some(kind == Kind::Folder)
     }
 
-    /// Everything about an entry that is wanted or needed but its number; `None` when it has gone meanwhile, or is no part
-    /// of the share.
+    /// All requested or needed facts of an entry except its number; `None` if it has gone
+    /// meanwhile, or is no part of the share.
     pub(super) fn facts<'e>(
         &self,
         page: &Page,
@@ -74,7 +74,7 @@ impl Folder<'_> {
 
     fn described<'e>(&self, page: &Page, entry: &'e Entry, needs: Needs) -> vfs::Result<Facts<'e>> {
         let wanted = self.wanted;
-        // What ProDOS calls a file's type is made of the Finder information.
+        // ProDOS file types are derived from the Finder information.
         let wants_prodos = !self.version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
         let is_rich = needs.metadata
             || wants_prodos
@@ -93,7 +93,7 @@ impl Folder<'_> {
         };
         let counts = needs.offspring || wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
         if counts && facts.attributes.kind == Kind::Folder {
-            // Of one that the server itself may not list nobody knows.
+            // The count is unknown for a folder that the server itself may not list.
             facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes).unwrap_or(0);
         }
         Ok(facts)
@@ -111,7 +111,7 @@ impl Folder<'_> {
         Ok(access_rights(tree, caller, &found).unwrap_or(0))
     }
 
-    /// With its number, where that is told: what has none yet gets one.
+    /// The facts with the number, if it is requested. An entry without a number gets one.
     pub(super) fn numbered<'e>(&self, facts: Facts<'e>) -> Result<Facts<'e>, ResultCode> {
         let is_folder = facts.attributes.kind == Kind::Folder;
         let needed = match is_folder {

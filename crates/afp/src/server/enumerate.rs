@@ -1,7 +1,8 @@
 //! Listings, Apple Filing Protocol Reference, FPEnumerate, FPEnumerateExt, FPEnumerateExt2.
 //!
-//! Clients ask for entries by their place in the listing, which changes while entries come and go. So a session remembers
-//! which entry the next place stands for: whoever goes on where the last reply ended misses none and sees none twice.
+//! Clients request entries by their index in the listing, which changes while entries come and go.
+//! So a session remembers which entry the next index stands for: a client that continues where the
+//! last reply ended misses no entry and sees none twice.
 
 use std::collections::VecDeque;
 
@@ -23,26 +24,26 @@ mod speed;
 #[cfg(test)]
 mod tests;
 
-/// What there is room for from the start.
+/// The initial capacity of a reply.
 const LIKELY_REPLY: usize = 64 * 1024;
 
-/// Where a session's listings go on.
+/// The positions at which a session's listings continue.
 #[derive(Default)]
 pub(super) struct Listings {
     places: Mutex<VecDeque<Bookmark>, rank::AfpBookmarks>,
 }
 
-/// Which entry a place in a listing stands for.
+/// The entry that an index of a listing stands for.
 #[derive(Debug, Clone, Copy)]
 struct Bookmark {
     of: Listed,
-    /// Counted from 1.
+    /// The index, counted from 1.
     index: u32,
-    /// The entry after this cookie.
+    /// The entry is the one after this cookie.
     cookie: u64,
 }
 
-/// Files or folders or both, of a folder of a volume.
+/// A listing of files or folders or both, of a folder of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Listed {
     volume: u16,
@@ -52,7 +53,8 @@ struct Listed {
 }
 
 impl Listings {
-    /// The nearest place known at or before this one. Who begins anew begins with what is there now.
+    /// The nearest known position at or before this index. A client that begins again gets the
+    /// current state.
     fn nearest(&self, of: Listed, index: u32) -> (u32, u64) {
         let mut places = self.places.lock();
         if index == 1 {
@@ -71,7 +73,7 @@ impl Listings {
         places.push_back(place);
     }
 
-    /// Forgets all.
+    /// Forgets all positions.
     pub(super) fn end(&self) {
         self.places.lock().clear();
     }
@@ -125,7 +127,8 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
     listing.skip = asked.start - index;
     let mut cookie = listing.take(request.caller(), cookie)?;
     if listing.skip > 0 && of.files != of.folders {
-        // A place among files (or folders) alone that is none: old clients mean the one among all.
+        // An invalid index among files (or folders) alone: old clients mean the index among all
+        // entries.
         (listing.skip, listing.skips_all) = (asked.start - 1, true);
         cookie = listing.take(request.caller(), 0)?;
     }
@@ -136,7 +139,7 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
     Ok(Reply { reserved, ..listing.into_reply() })
 }
 
-/// The folder that is listed. One that is not there has a result of its own.
+/// The folder to list. A missing one has a separate result.
 fn folder_at(
     request: &Request,
     volume: &super::open_volume::OpenVolume,
@@ -151,27 +154,27 @@ fn folder_at(
     })
 }
 
-/// A reply that is being built.
+/// A reply in progress.
 struct Listing<'a> {
     folder: &'a Folder<'a>,
     form: Form,
     of: Listed,
     most: u16,
-    /// The most bytes.
+    /// The most bytes of the reply.
     max: usize,
-    /// Entries still to be passed over.
+    /// The number of entries still to skip.
     skip: u32,
-    /// Those that are not wanted are passed over as well, each as one.
+    /// Entries that are not wanted count as skipped, too.
     skips_all: bool,
     count: u16,
     w: Writer,
 }
 
-/// What became of an entry.
+/// The result for an entry.
 enum Taken {
-    /// It is in the reply, or passed over.
+    /// It was added to the reply, or skipped.
     Yes,
-    /// There is no room for it.
+    /// The reply has no room for it.
     Full,
 }
 
@@ -183,7 +186,7 @@ impl<'a> Listing<'a> {
         Self { folder, form, of, most: asked.count, max, skip: 0, skips_all: false, count: 0, w }
     }
 
-    /// Takes entries from after a cookie on, as many as go in. Answers where to go on.
+    /// Adds entries after a cookie, as many as fit. Returns the cookie at which to continue.
     fn take(&mut self, caller: &Caller, mut cookie: u64) -> Result<u64, ResultCode> {
         loop {
             let page = self.folder.volume.tree().list(caller, self.folder.found, cookie)?;
@@ -197,7 +200,7 @@ impl<'a> Listing<'a> {
                 }
             }
             match page.entries().last() {
-                // The last one may have been `..`, which is passed over.
+                // The last entry may have been `..`, which is skipped.
                 Some(last) if !page.complete => cookie = last.cookie,
                 _ => return Ok(cookie),
             }
@@ -226,7 +229,7 @@ impl<'a> Listing<'a> {
             return Ok(Taken::Yes);
         }
         self.w.truncate(before);
-        // Not even one entry goes into the reply that the client has room for.
+        // The client's limit on the reply is too small for one entry.
         if self.count == 0 { Err(ResultCode::PARAM_ERROR) } else { Ok(Taken::Full) }
     }
 

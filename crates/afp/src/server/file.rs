@@ -1,5 +1,5 @@
-//! Files, and what is done to files and folders alike: Apple Filing Protocol Reference, FPGetFileDirParms, FPCreateFile,
-//! FPDelete; moving, copying and exchanging have files of their own.
+//! Files, and operations on both files and folders: Apple Filing Protocol Reference,
+//! FPGetFileDirParms, FPCreateFile, FPDelete. Moving, copying and exchanging have their own files.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ mod moving;
 #[cfg(test)]
 mod tests;
 
-/// What a new file's mode may be; which of it depends on the folder.
+/// The most permissions of a new file; the folder may restrict them.
 const FILE_MODE: u32 = 0o666;
 
 /// Runs a command of this family.
@@ -48,7 +48,7 @@ fn parameters(request: &Request) -> Outcome {
     let volume = request.volume(place.volume)?;
     let target = volume.resolve(request.caller(), place.folder, &place.path)?;
     let is_folder = is_folder(target.found()?);
-    // What the other bitmap says is of no concern.
+    // The other bitmap is ignored.
     let wanted = match is_folder {
         true => Wanted { file: FileBitmap::empty(), dir: folders },
         false => Wanted { file: files, dir: DirBitmap::empty() },
@@ -60,7 +60,7 @@ fn parameters(request: &Request) -> Outcome {
     Ok(Reply { head: w.into_bytes(), ..Reply::default() })
 }
 
-/// FPCreateFile. A hard create makes anew what is there, unless it is open or may not be removed.
+/// FPCreateFile. A hard create replaces an existing file, unless it is open or may not be removed.
 async fn create(request: &Request) -> Outcome {
     let CreateFile { is_hard, place } = CreateFile::decode(&mut request.reader())?;
     refuse_above(place.folder, &place.path)?;
@@ -92,7 +92,7 @@ async fn delete(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-/// The volume, and where the path leads: for what changes something there.
+/// The volume and the target of the path, for a command that changes the target.
 pub(super) fn to_change(
     request: &Request,
     place: &Place<'_>,
@@ -103,7 +103,7 @@ pub(super) fn to_change(
     Ok((volume, target))
 }
 
-/// Removes a file that nobody has open, or an empty folder. Its number is never given again.
+/// Removes a file that no client has open, or an empty folder. Its number is never used again.
 async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Result<(), ResultCode> {
     let found = target.found()?;
     let at = target.place_below(volume)?;
@@ -123,7 +123,7 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
     Ok(())
 }
 
-/// Whether one of its attributes forbids this.
+/// Refuses the operation if one of the attributes forbids it.
 fn refuse_inhibited(
     volume: &OpenVolume,
     found: &Found,
@@ -134,7 +134,7 @@ fn refuse_inhibited(
     if metadata.bits.contains(bit) { Err(ResultCode::OBJECT_LOCKED) } else { Ok(()) }
 }
 
-/// Whether anybody has the file open, who would not close it when asked.
+/// Refuses a file that another client has open and does not close on request.
 async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> Result<(), ResultCode> {
     let (tree, id) = (volume.tree(), found.object.id());
     if is_folder(found) || tree.state().quiet(id) {

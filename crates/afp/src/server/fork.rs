@@ -30,14 +30,14 @@ pub(super) async fn run(request: &Request) -> Outcome {
     }
 }
 
-/// FPCloseFork. What the fork held is given back, once commands that still use it have ended.
+/// FPCloseFork. What the fork holds is released once the commands that use it have ended.
 fn close(request: &Request) -> Outcome {
     let wanted = OneFork::decode(&mut request.reader())?;
     request.session.forks.close(wanted.fork)?;
     Ok(Reply::empty())
 }
 
-/// FPFlushFork and FPSyncFork: both put the fork on the disk.
+/// FPFlushFork and FPSyncFork: both flush the fork to the disk.
 async fn sync(request: &Request) -> Outcome {
     let wanted = OneFork::decode(&mut request.reader())?;
     let fork = request.fork(wanted.fork).await?;

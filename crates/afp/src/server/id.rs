@@ -1,7 +1,8 @@
 //! Files by their numbers, Apple Filing Protocol Reference, FPCreateID, FPResolveID, FPDeleteID.
 //!
-//! Every file has a number for ever; "creating" one says that somebody keeps it, as aliases do. Then it is also kept where
-//! the file is, so that it is found at once after a restart.
+//! Every file has a permanent number; "creating" a number means that a client keeps it, as aliases
+//! do. Then the number is also stored with the file, so that the file is found at once after a
+//! restart.
 
 use vfs::{Error, Kind};
 use wire::Writer;
@@ -31,7 +32,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
     }
 }
 
-/// FPCreateID. Who creates one that was created before is told so, and which it is.
+/// FPCreateID. If the number was created before, the client gets an error with the number.
 fn create(request: &Request) -> Outcome {
     let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
     let volume = request.volume(place.volume)?;
@@ -45,14 +46,14 @@ fn create(request: &Request) -> Outcome {
     if is_new { Ok(reply) } else { Ok(reply.with(ResultCode::ID_EXISTS)) }
 }
 
-/// FPResolveID: parameters of the file, wherever it is by now.
+/// FPResolveID: parameters of the file, wherever it is now.
 fn resolve(request: &Request) -> Outcome {
     let ResolveId { volume, id, bitmap } = ResolveId::decode(&mut request.reader())?;
     let volume = request.volume(volume)?;
     let wanted = Wanted { file: bitmap, dir: DirBitmap::empty() }.check(request.version())?;
     let target = reach(request, &volume, CatalogId(id)).map_err(|error| match error {
         ResultCode::OBJECT_NOT_FOUND => ResultCode::ID_NOT_FOUND,
-        // As it was before and has been since Mac OS X.
+        // The result before Mac OS X, and the one since.
         ResultCode::OBJECT_TYPE_ERROR if request.version() >= Version::V3_0 => ResultCode::ID_NOT_FOUND,
         other => other,
     })?;
@@ -63,7 +64,8 @@ fn resolve(request: &Request) -> Outcome {
     Ok(Reply { head: w.into_bytes(), ..Reply::default() })
 }
 
-/// FPDeleteID: nobody keeps the file by its number any more. Of a file that is gone the number goes, too.
+/// FPDeleteID: no client keeps the file's number any more. If the file has gone, its number is
+/// removed, too.
 fn delete(request: &Request) -> Outcome {
     let DeleteId { volume, id } = DeleteId::decode(&mut request.reader())?;
     let volume = request.volume(volume)?;
@@ -87,8 +89,8 @@ fn keep(volume: &OpenVolume, id: CatalogId, at: &Place) -> Result<(), ResultCode
     Ok(volume.share.catalogue.keep_place(id, folder, &at.name)?)
 }
 
-/// The file with a number, as somebody reaches it who may pass through the folder that it is in. `ID_NOT_FOUND`: there
-/// never was one, or its number is struck out. `OBJECT_NOT_FOUND`: it is gone.
+/// The file with a number, for a caller that may traverse its folder. `ID_NOT_FOUND`: the number
+/// never existed, or was removed. `OBJECT_NOT_FOUND`: the file has gone.
 fn reach(request: &Request, volume: &OpenVolume, id: CatalogId) -> Result<Target, ResultCode> {
     let key = volume.share.catalogue.resolve(id)?.ok_or(ResultCode::ID_NOT_FOUND)?;
     let tree = volume.tree();
@@ -106,7 +108,7 @@ fn reach(request: &Request, volume: &OpenVolume, id: CatalogId) -> Result<Target
     volume.may_reach(request.caller(), &folder)?;
     let entry = tree.lookup(request.caller(), &folder.object, &name)?;
     if entry.object.key() != key {
-        return Err(Error::Stale.into()); // it moved just now
+        return Err(Error::Stale.into()); // it has just been moved
     }
     Ok(Target::at(entry, Some(Place { folder, name })))
 }

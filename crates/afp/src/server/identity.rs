@@ -1,6 +1,6 @@
-//! Who is who, Apple Filing Protocol Reference, FPGetUserInfo, FPMapID, FPMapName.
+//! Users and groups, Apple Filing Protocol Reference, FPGetUserInfo, FPMapID, FPMapName.
 //!
-//! Users and groups are those of the host, by number; `uuid.rs` has their UUIDs.
+//! They are the host's users and groups, by number; `uuid.rs` has their UUIDs.
 
 use auth::UnixAccounts;
 
@@ -13,7 +13,7 @@ use crate::wire::{ResultCode, command};
 
 /// The most bytes of a name in MacRoman.
 const SHORT_NAME: usize = 255;
-/// What a Mac calls its groups that mean no group of this host.
+/// The names of a Mac's groups that stand for no group of this host.
 const MEANINGS: [(&str, Named); 4] = [
     ("everyone", Named::Everyone),
     ("owner", Named::Owner),
@@ -21,7 +21,7 @@ const MEANINGS: [(&str, Named); 4] = [
     ("authedusers", Named::SignedIn),
 ];
 
-/// What somebody is called.
+/// The name of a user or group.
 fn name(named: Named, unix: &UnixAccounts) -> Option<String> {
     match named {
         Named::User(number) => unix.user_numbered(number).map(|user| user.name),
@@ -61,7 +61,7 @@ fn user_info(request: &Request, asked: GetUserInfo) -> Outcome {
     Ok(Reply::encoded(|w| info.encode(w)))
 }
 
-/// FPMapID without all of its number or UUID: what is not whole is nobody's UUID, as Netatalk says, too.
+/// FPMapID with a truncated number or UUID: a truncated UUID is unknown, as in Netatalk.
 fn cut_short(request: &Request) -> Outcome {
     let knows_uuids = request.version() >= Version::V3_2;
     match request.body.first() {
@@ -72,7 +72,7 @@ fn cut_short(request: &Request) -> Outcome {
     }
 }
 
-/// FPMapID. The number 0 is nobody in particular, and has an empty name.
+/// FPMapID. The number 0 stands for no user, and has an empty name.
 fn map_id(request: &Request, asked: MapId) -> Outcome {
     check(
         request.version(),
@@ -98,7 +98,7 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
     }))
 }
 
-/// Either subfunction tells of users and groups alike.
+/// Both subfunctions return users and groups alike.
 fn uuid_mapped(unix: &UnixAccounts, uuid: &Uuid) -> Outcome {
     let named = Named::of(uuid).ok_or(ResultCode::ITEM_NOT_FOUND)?;
     let name = name(named, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?;
@@ -205,7 +205,8 @@ mod tests {
         let mut ada = Server::new().log_in(ADA, Version::V3_2);
         for (name, expected, meant) in [
             (&b"users"[..], "abcdefabcdefabcdefabcdef00000064", &b"\0\0\0\x02\0\0\0\x64\0\x05users"[..]),
-            // Group 50 of a Mac is everybody who has logged in, so this host's has another UUID.
+            // Group 50 of a Mac has all users that have logged in, so group 50 of this host has
+            // another UUID.
             (b"staff", "666f7572666f6c642d67696400000032", b"\0\0\0\x02\0\0\0\x32\0\x05staff"),
             (b"everyone", "abcdefabcdefabcdefabcdef0000000c", b"\0\0\0\x02\0\0\0\x0c\0\x08everyone"),
         ] {

@@ -1,4 +1,4 @@
-//! The 32-bit numbers by which clients know files and folders.
+//! The 32-bit numbers by which clients identify files and folders.
 
 use lock::{Mutex, rank};
 use vfs::backend::Found;
@@ -8,7 +8,7 @@ use super::open_volume::OpenVolume;
 use crate::catalogue::CatalogId;
 use crate::wire::ResultCode;
 
-/// When clients last changed anything in a share, as far as they were told.
+/// The time of the clients' last change in a share, as reported to clients.
 #[derive(Default)]
 pub(super) struct Changed(Mutex<Time, rank::AfpIdsChanged>);
 
@@ -17,14 +17,14 @@ impl Changed {
         *self.0.lock()
     }
 
-    /// Something was changed at this time.
+    /// Notes a change at this time.
     pub(super) fn note(&self, at: Time) {
         let mut last = self.0.lock();
         *last = at.max(*last);
     }
 }
 
-/// The folder that something is in, and its stored name there.
+/// The folder of a file or folder, and its stored name there.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) folder: Found,
@@ -40,7 +40,7 @@ impl OpenVolume {
         }
     }
 
-    /// Two files change numbers, on the disk when this is done.
+    /// Exchanges the numbers of two files; they are on the disk when this returns.
     pub(super) async fn exchange_ids(&self, one: HostKey, other: HostKey) -> Result<(), ResultCode> {
         let catalogue = self.share.catalogue.clone();
         let exchanged = tokio::task::spawn_blocking(move || catalogue.exchange(&one, &other)).await;
@@ -67,7 +67,7 @@ impl OpenVolume {
         matches!(self.share.catalogue.remembered(&found.object.key()), Some(CatalogId::ROOT))
     }
 
-    /// Where a folder is; `None` for the volume's own.
+    /// The place of a folder; `None` for the volume's root folder.
     pub(super) fn place_of_folder(&self, found: &Found) -> Result<Option<Place>, ResultCode> {
         if self.is_root(found) {
             return Ok(None);
@@ -76,8 +76,8 @@ impl OpenVolume {
         Ok(Some(Place { folder, name }))
     }
 
-    /// The stored name that something has in a folder, found by looking at all of them. Who has reached a folder may
-    /// know what it is called, whether or not they may list the one it is in.
+    /// The stored name of a file in a folder, found by listing the folder. A caller that has
+    /// reached a folder may know its name, even if the caller may not list the folder above.
     pub(super) fn name_in(&self, folder: &Found, found: &Found) -> Result<Option<Vec<u8>>, ResultCode> {
         let mut name = None;
         let mut cookie = 0;

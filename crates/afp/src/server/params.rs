@@ -1,5 +1,5 @@
-//! What clients are told of a file or folder, packed as a bitmap asks: Apple Filing Protocol Reference, "AFP File Bitmap",
-//! "AFP Directory Bitmap".
+//! The parameters of a file or folder, packed as a bitmap requests them: Apple Filing Protocol
+//! Reference, "AFP File Bitmap", "AFP Directory Bitmap".
 
 use vfs::mac::{FileBits, FinderFlags, FinderInfo};
 use vfs::state::Stream;
@@ -15,34 +15,35 @@ use crate::catalogue::CatalogId;
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::{Path, ResultCode};
 
-/// Somebody has the data fork open, or the folder mounted: computed.
+/// A client has the data fork open, or the folder mounted: computed.
 const DATA_OPEN: u16 = 0x0008;
-/// Somebody has the resource fork open: computed.
+/// A client has the resource fork open: computed.
 const RESOURCE_OPEN: u16 = 0x0010;
 
-/// Which parameters a client asks for.
+/// The parameters that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) file: FileBitmap,
     pub(super) dir: DirBitmap,
 }
 
-/// Everything about a file or folder that parameters are made of. What is not asked for need not be right.
+/// All facts of a file or folder that parameters are made from. Facts that are not requested may be
+/// wrong.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts<'a> {
     pub(super) key: HostKey,
     pub(super) attributes: Attributes,
     pub(super) id: CatalogId,
     pub(super) parent: CatalogId,
-    /// The stored name; of the volume's own folder the volume's.
+    /// The stored name; for the volume's root folder, the volume's name.
     pub(super) name: &'a [u8],
     pub(super) created: Time,
     pub(super) backup: Option<Time>,
-    /// With the date it came into its folder.
+    /// The Finder information, with the date when it was added to its folder.
     pub(super) finder_info: FinderInfo,
     pub(super) bits: FileBits,
     pub(super) fork_len: u64,
-    /// Entries of a folder.
+    /// The number of entries of a folder.
     pub(super) offspring: u32,
     /// See [`rights::access_rights`].
     pub(super) rights: u32,
@@ -86,7 +87,7 @@ impl Wanted {
         }
     }
 
-    /// Whether anything is asked that is neither the host's attribute nor a number or name.
+    /// Whether anything is requested that is neither an attribute of the host nor a number or name.
     pub(super) fn needs_metadata(self, is_folder: bool) -> bool {
         match is_folder {
             true => self.dir.intersects(
@@ -125,7 +126,7 @@ impl Wanted {
     }
 }
 
-/// Appends the parameters of what a path has led to. Answers whether it is a folder.
+/// Appends the parameters of a path's target. Answers whether it is a folder.
 pub(super) fn put_target(
     volume: &OpenVolume,
     caller: &Caller,
@@ -153,7 +154,7 @@ pub(super) fn put_target(
     let needed = vfs::Wanted { metadata: needs_metadata, fork_len: needs_fork_len, more: false };
     let description = tree.description(found, place.map(|place| place.beside()), needed)?;
     let offspring = match is_folder && wanted.dir.intersects(DirBitmap::OFFSPRING_COUNT) {
-        // Of one that the server itself may not list nobody knows.
+        // The count is unknown for a folder that the server itself may not list.
         true => tree.offspring(found).unwrap_or(0),
         false => 0,
     };
@@ -164,7 +165,7 @@ pub(super) fn put_target(
     Ok(is_folder)
 }
 
-/// Appends parameters. Offsets of names count from where this begins.
+/// Appends parameters. Offsets of names count from this position.
 pub(super) fn put(volume: &OpenVolume, version: Version, facts: &Facts<'_>, wanted: Wanted, w: &mut Writer) {
     let mut names = Names { from: w.len(), long: None, short: None, utf8: None };
     match facts.attributes.kind {
@@ -174,7 +175,7 @@ pub(super) fn put(volume: &OpenVolume, version: Version, facts: &Facts<'_>, want
     names.put(facts, w);
 }
 
-/// Where the offsets of names stand, until the names are appended.
+/// The positions of the names' offsets, until the names are appended.
 struct Names {
     from: usize,
     long: Option<usize>,
@@ -183,7 +184,7 @@ struct Names {
 }
 
 impl Names {
-    /// Room for an offset.
+    /// Reserves an offset.
     fn later(w: &mut Writer) -> Option<usize> {
         let at = w.len();
         w.u16_be(0);
@@ -193,7 +194,7 @@ impl Names {
     fn put(&self, facts: &Facts<'_>, w: &mut Writer) {
         for at in [self.long, self.short].into_iter().flatten() {
             self.here(at, w);
-            // Nobody has used names of the form 8.3 since AFP 2.0: a short name is the long one.
+            // Names of the form 8.3 have not been used since AFP 2.0: a short name is the long one.
             let name = names::long_name(facts.name, facts.id);
             w.u8(name.len() as u8);
             w.put(&name);
@@ -213,7 +214,7 @@ impl Names {
     }
 }
 
-/// What is packed alike for files and folders, up to the names: bits 0 to 5.
+/// Appends the parameters that files and folders have in common, up to the names: bits 0 to 5.
 fn put_common(volume: &OpenVolume, facts: &Facts<'_>, wanted: FileBitmap, w: &mut Writer) {
     if wanted.contains(FileBitmap::ATTRIBUTES) {
         w.u16_be(attributes(volume, facts));
@@ -324,9 +325,9 @@ fn put_utf8_or_prodos(version: Version, facts: &Facts<'_>, names: &mut Names, w:
     w.put(&prodos(facts.attributes.kind, facts.finder_info.file_type()));
 }
 
-/// ProDOS information: file type, a zero, auxiliary type with its low byte first, two reserved bytes. A folder is of type
-/// $0F, a text of $04, a system file of $FF or $B3; a Mac type `pXYZ` is file type X, auxiliary type YZ (Inside AppleTalk,
-/// "Mapping ProDOS file types").
+/// ProDOS information: file type, a zero, auxiliary type with its low byte first, two reserved
+/// bytes. A folder has type $0F, a text $04, a system file $FF or $B3; a Mac type `pXYZ` is file
+/// type X, auxiliary type YZ (Inside AppleTalk, "Mapping ProDOS file types").
 fn prodos(kind: Kind, mac_type: [u8; 4]) -> [u8; 6] {
     match (kind, &mac_type) {
         (Kind::Folder, _) => [0x0f, 0, 0, 2, 0, 0],
@@ -345,7 +346,7 @@ fn put_unix(facts: &Facts<'_>, w: &mut Writer) {
     w.u32_be(facts.rights);
 }
 
-/// The attribute word, with what is computed of it.
+/// The attribute word, with its computed bits.
 pub(super) fn attributes(volume: &OpenVolume, facts: &Facts<'_>) -> u16 {
     let mut bits = facts.bits.0 & !(DATA_OPEN | RESOURCE_OPEN);
     let flags = facts.finder_info.flags();
@@ -374,7 +375,7 @@ fn open_bits(volume: &OpenVolume, attributes: &Attributes) -> u16 {
     })
 }
 
-/// Finder information; a symbolic link has the type and creator by which Macs know one.
+/// Finder information; a symbolic link has the type and creator by which Macs recognize it.
 pub(super) fn finder_info(facts: &Facts<'_>) -> FinderInfo {
     let mut info = facts.finder_info;
     if facts.attributes.kind == Kind::Link {
@@ -383,12 +384,12 @@ pub(super) fn finder_info(facts: &Facts<'_>) -> FinderInfo {
     info
 }
 
-/// A date as clients have it: seconds since 2000.
+/// A date in the form for clients: seconds since 2000.
 pub(super) fn date(time: Option<Time>) -> u32 {
     vfs::mac::time::to_2000(time) as u32
 }
 
-/// A length in 32 bits: the largest that old clients take where it is larger.
+/// A length in 32 bits: a larger one becomes the largest that old clients accept.
 pub(super) fn length_32(version: Version, length: u64) -> u32 {
     let most = if version.is_3() { u32::MAX } else { i32::MAX as u32 };
     u32::try_from(length).unwrap_or(most).min(most)

@@ -1,12 +1,13 @@
-//! Searches, Apple Filing Protocol Reference, FPCatSearch, FPCatSearchExt: the tree is walked, folder by folder, from kept
-//! listings. A reply has what was found in a bounded time, and a position to go on from.
+//! Searches, Apple Filing Protocol Reference, FPCatSearch, FPCatSearchExt: they walk the tree
+//! folder by folder, from kept listings. A reply has the results of a bounded time, and a position
+//! for the next request.
 //!
 //! ```text
 //! zeros ──► Search { root } ──► look ──► found enough, or long enough ──► position ──► (the client asks again) ──► look …
 //!                                └─► nothing left ──► EOF_ERROR
 //! ```
 //!
-//! Only folders that the searcher may list and pass are walked.
+//! A search walks only folders that the caller may list and traverse.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -30,17 +31,17 @@ mod criteria;
 #[cfg(test)]
 mod tests;
 
-/// How long a request may look: old Macs do not wait for longer than a few seconds.
+/// The longest time of one request: old Macs do not wait for longer than a few seconds.
 const LONGEST: Duration = Duration::from_millis(500);
-/// How many entries are looked at between two looks at the clock.
+/// How many entries are examined between two checks of the time.
 const BETWEEN_LOOKS: u32 = 64;
-/// Results end once they have so many bytes: clients have no way to say how many they have room for, and no server gave
-/// them more than an entry beyond this.
+/// A reply ends when its results have this many bytes: clients cannot state how many they have room
+/// for, and other servers do not exceed this by more than one entry.
 const ENOUGH_BYTES: usize = 448;
-/// What FPCatSearch may tell of what it finds.
+/// The parameters that FPCatSearch may return.
 const PLAIN: FileBitmap = FileBitmap(FileBitmap::PARENT_ID.0 | FileBitmap::LONG_NAME.0);
 
-/// The searches that a session may go on with.
+/// The searches that a session may continue.
 #[derive(Default)]
 pub(super) struct Searches {
     table: Mutex<Table, rank::AfpSearches>,
@@ -52,7 +53,7 @@ struct Table {
     waiting: VecDeque<(Position, Walk)>,
 }
 
-/// Where a search goes on: what it is called, and the volume that it is in. A client begins with zeros.
+/// The position of a search: its number and its volume. A client begins with zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     serial: u32,
@@ -74,14 +75,14 @@ impl Position {
 }
 
 impl Searches {
-    /// The walk that goes on from here; nobody else does.
+    /// Takes the walk that continues here; it can be taken only once.
     fn take(&self, position: Position) -> Option<Walk> {
         let mut table = self.table.lock();
         let at = table.waiting.iter().position(|(known, _)| *known == position)?;
         table.waiting.remove(at).map(|(_, walk)| walk)
     }
 
-    /// Keeps a walk; the one that waits longest gives way.
+    /// Keeps a walk; the one that has waited longest is dropped if there are too many.
     fn keep(&self, volume: u16, walk: Walk) -> Position {
         let mut table = self.table.lock();
         table.next = table.next.wrapping_add(1).max(1);
@@ -93,18 +94,18 @@ impl Searches {
         position
     }
 
-    /// Forgets all.
+    /// Forgets all walks.
     pub(super) fn end(&self) {
         self.table.lock().waiting.clear();
     }
 }
 
-/// What is still to be looked into.
+/// The rest of a search.
 struct Walk {
-    /// The last first.
+    /// The next folder is the last one.
     folders: Vec<Pending>,
-    /// With so many, each further folder is walked to its end before the next beside it, which takes two rows for each
-    /// folder above.
+    /// At this number, a folder is walked to its end before its next sibling, which needs two rows
+    /// for each folder above.
     most: usize,
 }
 
@@ -113,9 +114,9 @@ struct Walk {
 struct Pending {
     key: HostKey,
     cookie: u64,
-    /// Its entries are still to be looked at.
+    /// Its entries are still to be examined.
     entries: bool,
-    /// The folders among them are still to be walked.
+    /// Its subfolders are still to be walked.
     folders: bool,
 }
 
@@ -130,7 +131,8 @@ impl Walk {
         Self { folders: vec![Pending::new(root)], most: MAX_FOLDERS_TO_SEARCH }
     }
 
-    /// Notes a folder to be walked next. False: there is no room for more; those beside it are walked after it.
+    /// Queues a folder as the next one to walk. False: there is no room for more, and its siblings
+    /// are walked after it.
     fn descend(&mut self, folder: &Folder<'_>, page: &Page, entry: &Entry, above: Pending) -> bool {
         let Ok(details) = page.details(folder.caller, entry) else { return true };
         let has_room = self.folders.len() < self.most;
@@ -200,7 +202,7 @@ impl<'a> Look<'a> {
         Self { request, volume, form, wanted, most, until, looked: 0, count: 0, w }
     }
 
-    /// Goes on until nothing is left (true), or enough is found or it has taken long enough (false).
+    /// Walks until nothing is left (true), or until enough is found or the time is over (false).
     fn walk(&mut self, walk: &mut Walk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
         while let Some(pending) = walk.folders.pop() {
             if self.is_enough() {
@@ -223,7 +225,7 @@ impl<'a> Look<'a> {
         Ok(true)
     }
 
-    /// Looks at a folder's entries, to its end (true), or as far as this request goes (false).
+    /// Examines a folder's entries, to its end (true), or to the end of this request (false).
     fn folder(
         &mut self,
         folder: &Folder<'_>,
@@ -277,7 +279,7 @@ impl<'a> Look<'a> {
         if !is_wanted || !criteria.may_be_named(entry.name()) {
             return Ok(());
         }
-        // Who may list a folder but not pass through it is told of nothing in it.
+        // A caller that may list a folder but not traverse it gets none of its entries.
         let facts = match folder.facts(page, entry, criteria.needs()) {
             Err(ResultCode::ACCESS_DENIED) => None,
             other => other?,

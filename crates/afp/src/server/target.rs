@@ -1,4 +1,4 @@
-//! What a command's folder and path lead to.
+//! The target of a command's folder and path.
 
 use std::sync::OnceLock;
 
@@ -11,16 +11,17 @@ use crate::catalogue::CatalogId;
 use crate::wire::path::Step;
 use crate::wire::{Path, ResultCode};
 
-/// Where a path leads: to something that is there, or to where it would be.
+/// The target of a path: an existing entry, or the place for one.
 pub(super) struct Target {
     found: Option<Found>,
-    /// Where it is: `None` for the volume's own folder. Found out when it is asked for, where the path was empty.
+    /// The place: `None` for the volume's root folder. If the path was empty, it is determined on
+    /// demand.
     place: OnceLock<Option<Place>>,
 }
 
-/// A point on the way.
+/// A point on the path.
 enum At {
-    /// Above the volume's own folder, where there is nothing but that.
+    /// Above the volume's root folder, which is the only entry there.
     Above,
     Folder(Found),
 }
@@ -74,34 +75,35 @@ impl OpenVolume {
 }
 
 impl Target {
-    /// Something that is there.
+    /// An existing entry.
     pub(super) fn at(found: Found, place: Option<Place>) -> Self {
         Self { found: Some(found), place: OnceLock::from(place) }
     }
 
-    /// What is there.
+    /// The existing entry; an error if there is none.
     pub(super) fn found(&self) -> Result<&Found, ResultCode> {
         self.found.as_ref().ok_or(ResultCode::OBJECT_NOT_FOUND)
     }
 
-    /// The same, if there is anything.
+    /// The existing entry, if there is one.
     pub(super) fn existing(&self) -> Option<&Found> {
         self.found.as_ref()
     }
 
-    /// What is there if it is a folder.
+    /// The existing entry if it is a folder.
     pub(super) fn folder(&self) -> Result<&Found, ResultCode> {
         let found = self.found()?;
         if is_folder(found) { Ok(found) } else { Err(ResultCode::OBJECT_TYPE_ERROR) }
     }
 
-    /// What is there if it is a file, or what clients see as one.
+    /// The existing entry if it is a file, or if clients see it as one.
     pub(super) fn file(&self) -> Result<&Found, ResultCode> {
         let found = self.found()?;
         if is_folder(found) { Err(ResultCode::OBJECT_TYPE_ERROR) } else { Ok(found) }
     }
 
-    /// The folder that it is in, or would be, and its stored name there; `None` for the volume's own folder.
+    /// The folder of the entry or of its place, and its stored name there; `None` for the volume's
+    /// root folder.
     pub(super) fn place(&self, volume: &OpenVolume) -> Result<Option<&Place>, ResultCode> {
         if let Some(place) = self.place.get() {
             return Ok(place.as_ref());
@@ -110,26 +112,26 @@ impl Target {
         Ok(self.place.get_or_init(|| place).as_ref())
     }
 
-    /// The same for what cannot be done to the volume's own folder.
+    /// The place, for operations that are impossible on the volume's root folder.
     pub(super) fn place_below(&self, volume: &OpenVolume) -> Result<&Place, ResultCode> {
         self.place(volume)?.ok_or(ResultCode::ACCESS_DENIED)
     }
 
-    /// Its number.
+    /// The entry's number.
     pub(super) fn id(&self, volume: &OpenVolume) -> Result<CatalogId, ResultCode> {
         volume.id_of(&self.found()?.object.key())
     }
 }
 
 impl Place {
-    /// The same as `vfs` wants it.
+    /// The place in the form for `vfs`.
     pub(super) fn beside(&self) -> Beside<'_> {
         Beside { folder: &self.folder.object, name: &self.name }
     }
 }
 
-/// Refuses what is above the volume's own folder where a command needs a file or a name: that is a mistake in the request, not
-/// something that is not found.
+/// Refuses a path above the volume's root folder if a command needs a file or a name: this is an
+/// invalid request, not a missing entry.
 pub(super) fn refuse_above(folder: u32, path: &Path<'_>) -> Result<(), ResultCode> {
     let is_above = CatalogId(folder) == CatalogId::PARENT_OF_ROOT && path.is_empty();
     if is_above { Err(ResultCode::PARAM_ERROR) } else { Ok(()) }

@@ -173,7 +173,7 @@ async fn files_and_folders_have_a_comment_of_at_most_199_bytes() {
         assert_eq!(tried.comment(command::GET_COMMENT, name).await.code, ResultCode::ITEM_NOT_FOUND);
         assert_eq!(tried.comment(command::REMOVE_COMMENT, name).await.code, ResultCode::ITEM_NOT_FOUND);
         if name.is_empty() {
-            continue; // the share's own folder is the server's in these tests
+            continue; // the share's root folder belongs to the server in these tests
         }
         assert_eq!(tried.add_comment(name, b"essai").await, ResultCode::NO_ERROR);
         assert_eq!(tried.comment(command::GET_COMMENT, name).await.well(), b"\x05essai");

@@ -1,4 +1,5 @@
-//! How fast, printed: `cargo test --release -p afp --lib enumerate::speed -- --ignored --nocapture`.
+//! Prints the speed of listings: `cargo test --release -p afp --lib enumerate::speed -- --ignored
+//! --nocapture`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,12 +22,13 @@ use crate::wire::directory::Place;
 use crate::wire::enumerate::Reply as Page;
 
 const ENTRIES: u32 = 10_000;
-/// What Netatalk 4 does here: 113,000 entries a second.
+/// The speed of Netatalk 4 in this test: 113,000 entries a second.
 const NETATALK: Duration = Duration::from_nanos(8_850);
 
-/// What a Mac asks of each file: attributes, parent, dates, Finder information, number, lengths, name, privileges.
+/// The parameters that a Mac requests of each file: attributes, parent, dates, Finder information,
+/// number, lengths, name, privileges.
 const FILES: FileBitmap = FileBitmap(0xe93f);
-/// And of each folder.
+/// The parameters that it requests of each folder.
 const FOLDERS: DirBitmap = DirBitmap(0xbf3f);
 
 fn share(folder: &std::path::Path, index: &Index) -> Arc<Share> {
@@ -45,7 +47,7 @@ fn share(folder: &std::path::Path, index: &Index) -> Arc<Share> {
     Share::new("big", (volume, catalogue), [7; 16], Time::default(), ShareOptions::default())
 }
 
-/// All entries, as clients ask: page by page.
+/// Lists all entries as clients do: page by page.
 async fn list(client: &mut crate::server::testing::Client, volume: u16, max_reply: u32) -> (Duration, usize) {
     let begun = Instant::now();
     let (mut start, mut bytes) = (1, 0);
@@ -72,7 +74,7 @@ async fn ten_thousand_entries_with_finder_information() {
     let (first, bytes) = list(&mut ada, volume, 60_000).await;
     println!("first time: {first:?} an entry, {bytes} bytes in all");
     for max_reply in [60_000, 1 << 20] {
-        // The best of many: other programs take part of the time.
+        // The best of many runs, because other programs take part of the time.
         let mut best = first;
         for _ in 0..20 {
             best = best.min(list(&mut ada, volume, max_reply).await.0);

@@ -12,7 +12,7 @@ use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::directory::Place;
 use crate::wire::{Path, strings};
 
-/// The server's own hand in a share.
+/// Direct access to the tree of a share.
 struct Tree {
     volume: std::sync::Arc<Volume>,
     root: Found,
@@ -39,7 +39,7 @@ impl Tree {
     }
 }
 
-/// Long names of both.
+/// Long names of files and folders.
 const NAMES: (FileBitmap, DirBitmap) = (FileBitmap::LONG_NAME, DirBitmap::LONG_NAME);
 
 fn request(volume: u16, (files, folders): (FileBitmap, DirBitmap)) -> Enumerate<'static> {
@@ -56,7 +56,7 @@ async fn ask(client: &mut Client, form: Form, request: Enumerate<'_>) -> Answer 
     client.call(number, |w| request.encode(form, w)).await
 }
 
-/// The entries of a reply, as parameters and whether they are folders'.
+/// The entries of a reply: whether each is a folder, and its parameters.
 fn entries(form: Form, answer: Answer) -> Vec<(bool, Vec<u8>)> {
     let payload = answer.well();
     let reply = enumerate::Reply::decode(&mut Reader::new(&payload)).unwrap();
@@ -65,7 +65,7 @@ fn entries(form: Form, answer: Answer) -> Vec<(bool, Vec<u8>)> {
     entries.iter().map(|entry| (entry.is_folder, entry.parameters.to_vec())).collect()
 }
 
-/// Of parameters that are a long name alone.
+/// The names in parameters that are only a long name.
 fn names(form: Form, answer: Answer) -> Vec<String> {
     let name = |parameters: &[u8]| {
         assert_eq!(parameters[..2], [0, 2], "the name is right after its offset");
@@ -119,11 +119,11 @@ async fn what_a_mac_asks_of_each_entry_is_told() {
             | DirBitmap::UTF8_NAME,
     );
     let told = entries(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, wanted)).await);
-    let mut expected = b"\0\x01\0\0\0\x02".to_vec(); // invisible, as its Finder information says; in the root
+    let mut expected = b"\0\x01\0\0\0\x02".to_vec(); // invisible (Finder); in the root
     expected.extend(info.as_bytes());
     expected.extend(b"\0\0\0\x11\0\0\0\0\0\0\0\x05"); // 17 is the first number of a volume
-    expected.extend(b"\0\x48\0\0\0\0"); // where the name is
-    // Root's, of mode 0755: Ada may see and search it, as everybody may.
+    expected.extend(b"\0\x48\0\0\0\0"); // the offset of the name
+    // Owned by root, with mode 0755: ada may see and search it, like all users.
     expected.extend(b"\0\0\0\0\0\0\0\0\0\0\x81\xed\x03\x03\x03\x07");
     expected.extend(b"\x08\0\x01\x03\0\x01f\0");
     assert_eq!(told[0], (false, expected));
@@ -148,7 +148,8 @@ async fn without_a_bitmap_files_or_folders_are_not_told_of_nor_counted() {
         names(Form::Ext, ask(&mut ada, Form::Ext, Enumerate { start: 4, ..folders }).await),
         ["d3", "d4"]
     );
-    // A place that is none so is taken for one among all: the seventh of ten is d3 (each d came before its f).
+    // So an invalid index counts among all entries: the seventh of ten is d3 (each d was made
+    // before its f).
     let seventh = Enumerate { start: 7, ..folders };
     assert_eq!(names(Form::Ext, ask(&mut ada, Form::Ext, seventh).await), ["d3", "d4"]);
     let none = request(volume, (FileBitmap::empty(), DirBitmap::empty()));
@@ -162,7 +163,8 @@ async fn a_reply_is_never_longer_than_asked_for_and_too_little_for_one_entry_is_
     tree.files((0..10).map(|at| format!("file {at}")));
     let mut ada = server.log_in(ADA, Version::V3_4);
     let volume = ada.open_volume("share");
-    // Six bytes of head; each entry has 4 of head, 2 of offset, a byte of length, 6 of name and one of padding.
+    // A header of six bytes; each entry has 4 bytes of header, 2 of offset, one of length, 6 of
+    // name and one of padding.
     let with = |max_reply| Enumerate { max_reply, ..request(volume, NAMES) };
     for (max_reply, fits) in [(20, 1), (33, 1), (34, 2), (6 + 14 * 9 + 13, 9), (6 + 14 * 10, 10)] {
         let answer = ask(&mut ada, Form::Ext2, with(max_reply)).await;
@@ -237,7 +239,7 @@ async fn who_goes_on_misses_nothing_and_sees_nothing_twice_while_entries_come_an
         let page = names(Form::Ext2, answer);
         start += page.len() as u32;
         seen.extend(page);
-        // Of those that were told, two go; new ones come.
+        // Two of the listed entries go; new ones come.
         if round < 14 {
             tree.remove(&seen[round * 7]);
             tree.remove(&seen[round * 7 + 3]);
@@ -250,7 +252,7 @@ async fn who_goes_on_misses_nothing_and_sees_nothing_twice_while_entries_come_an
         (0..100).map(|at| format!("file {at:03}")).collect::<Vec<_>>().iter().collect::<Vec<_>>()
     );
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), seen.len());
-    // From the start it is the folder as it is now.
+    // From the start, a client gets the folder's current state.
     let now = names(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, NAMES)).await);
     assert!(!now.contains(&"file 000".to_owned()) && now.contains(&"file 001".to_owned()));
 }

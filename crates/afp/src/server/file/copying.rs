@@ -1,4 +1,4 @@
-//! Copies that the server makes by itself, Apple Filing Protocol Reference, FPCopyFile.
+//! Copies on the server, Apple Filing Protocol Reference, FPCopyFile.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::moving::{refuse_taken, single};
 use crate::wire::ResultCode;
 use crate::wire::file::CopyFile;
 
-/// FPCopyFile: both forks and everything else that is the file's, under the same or another name, on the same or another
-/// volume.
+/// FPCopyFile: copies both forks and all metadata, under the same or another name, on the same or
+/// another volume.
 pub(super) async fn copy(request: &Request) -> Outcome {
     let CopyFile { from, to, new_name } = CopyFile::decode(&mut request.reader())?;
     refuse_above(from.folder, &from.path)?;
@@ -45,7 +45,7 @@ pub(super) async fn copy(request: &Request) -> Outcome {
     copied.map(|()| Reply::empty())
 }
 
-/// The file, opened to be read: what denies that is a conflict, whatever it is.
+/// The file, opened for reading. Every denial is a conflict.
 async fn open_original(
     request: &Request,
     volume: &OpenVolume,
@@ -55,7 +55,7 @@ async fn open_original(
     if is_folder(found) || found.attributes.kind != vfs::Kind::File {
         return Err(ResultCode::OBJECT_TYPE_ERROR);
     }
-    // The other fork may be denied, too.
+    // Opening the other fork may be denied, too.
     let options = OpenOptions { place: Some(beside), ..OpenOptions::data(Modes::READ) };
     let fork = OpenOptions { stream: Stream::Resource, ..options.clone() };
     let conflict = |error| match error {
@@ -104,7 +104,7 @@ async fn copy_data(copy: &Open, original: &Open, size: u64) -> Result<(), Result
     let mut done = 0;
     while done < size {
         match copy.copy_from(original, done, done, size - done).await? {
-            0 => break, // cut meanwhile
+            0 => break, // truncated meanwhile
             copied => done += copied,
         }
     }

@@ -1,5 +1,6 @@
-//! Safe saving, Apple Filing Protocol Reference, FPExchangeFiles: two files exchange their contents. Their numbers, names,
-//! creation dates, Finder information and all else stay where they are; open forks go with the contents.
+//! Safe saving, Apple Filing Protocol Reference, FPExchangeFiles: two files exchange their
+//! contents. Their numbers, names, creation dates, Finder information and all other metadata stay;
+//! open forks follow the contents.
 
 use vfs::Error;
 use vfs::mac::FileBits;
@@ -9,8 +10,8 @@ use super::{refuse_inhibited, to_change};
 use crate::wire::ResultCode;
 use crate::wire::file::ExchangeFiles;
 
-/// FPExchangeFiles. To the host the files exchange their names; so the numbers are exchanged, too, and are on the disk
-/// before the answer.
+/// FPExchangeFiles. On the host, the files exchange their names. So their numbers are exchanged,
+/// too, and are on the disk before the answer.
 pub(super) async fn exchange(request: &Request) -> Outcome {
     let ExchangeFiles { one, other_folder, other_path } = ExchangeFiles::decode(&mut request.reader())?;
     let (volume, target) = to_change(request, &one)?;

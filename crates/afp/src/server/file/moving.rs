@@ -1,5 +1,5 @@
-//! Moving and renaming, Apple Filing Protocol Reference, FPRename and FPMoveAndRename. What is moved keeps its number, and
-//! who has it open keeps it open.
+//! Moving and renaming, Apple Filing Protocol Reference, FPRename and FPMoveAndRename. A moved file
+//! or folder keeps its number, and stays open.
 
 use vfs::backend::{Found, RenameMode};
 use vfs::mac::FileBits;
@@ -37,7 +37,7 @@ pub(super) async fn move_and_rename(request: &Request) -> Outcome {
     relocate(request, &volume, (found, at), to.folder()?, name).await
 }
 
-/// The one name that a path is; `None` if it is empty.
+/// The only name of a path; `None` if the path is empty.
 pub(super) fn single<'a>(path: &Path<'a>) -> Result<Option<&'a [u8]>, ResultCode> {
     let mut steps = path.steps();
     match (steps.next(), steps.next()) {
@@ -47,7 +47,7 @@ pub(super) fn single<'a>(path: &Path<'a>) -> Result<Option<&'a [u8]>, ResultCode
     }
 }
 
-/// Moves something into a folder; without a new name it keeps its own.
+/// Moves a file or folder into a folder; without a new name it keeps its name.
 async fn relocate(
     request: &Request,
     volume: &OpenVolume,
@@ -73,7 +73,7 @@ async fn relocate(
         .once_recalled(|| tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep))
         .await;
     let (from, to_change) = moved.map_err(|error| match error {
-        // What the host says of a folder that is to go into itself, or below.
+        // The host's error when a folder is moved into itself, or into a folder below it.
         Error::Invalid if is_folder(found) => ResultCode::CANT_MOVE,
         Error::ShareConflict => ResultCode::FILE_BUSY,
         other => other.into(),
@@ -85,8 +85,9 @@ async fn relocate(
     Ok(Reply::empty())
 }
 
-/// The stored form of the new name; `None` when it is what the thing is called already, in other words. Refused when it is
-/// another one's, also if only case tells them apart and that does not count here.
+/// The stored form of the new name; `None` if it is an equivalent form of the current name. Refused
+/// if another entry has the name, also if the names differ only in case and the volume ignores
+/// case.
 fn free_name(
     request: &Request,
     volume: &OpenVolume,
@@ -105,7 +106,7 @@ fn free_name(
     Ok(Some(names::stored(kind, sent)?))
 }
 
-/// Refuses a stored name that something in the folder has.
+/// Refuses a stored name that exists in the folder.
 pub(super) fn refuse_taken(
     request: &Request,
     volume: &OpenVolume,

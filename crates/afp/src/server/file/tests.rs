@@ -17,7 +17,7 @@ fn at(volume: u16, folder: u32, name: &str) -> Place<'_> {
     Place { volume, folder, path: Path::utf8(name.as_bytes()) }
 }
 
-/// What a Mac does to the files of a volume, with the result's number.
+/// A Mac's operations on the files of a volume, with their result codes.
 impl Client {
     async fn create_file(&mut self, volume: u16, folder: u32, name: &str, is_hard: bool) -> i32 {
         let create = CreateFile { is_hard, place: at(volume, folder, name) };
@@ -57,7 +57,7 @@ impl Client {
         self.call(command::COPY_FILE, |w| copy.encode(w)).await.code.0
     }
 
-    /// Whether it is a folder, and its parameters.
+    /// Returns whether it is a folder, and its parameters.
     async fn get(&mut self, place: Place<'_>, files: u16, folders: u16) -> Result<(bool, Vec<u8>), i32> {
         let get = GetFileDirParms { place, files: FileBitmap(files), folders: DirBitmap(folders) };
         let answer = self.call(command::GET_FILE_DIR_PARMS, |w| get.encode(w)).await;
@@ -104,7 +104,7 @@ async fn files_and_folders_come_and_go_with_the_results_of_the_reference() {
     assert_eq!(ada.delete(v, ROOT, "d").await, -5018);
     assert_eq!(ada.create_file(v, dir, "b", false).await, -5018);
     assert_eq!(ada.delete(v, ROOT, "").await, -5000);
-    // Above the volume's own folder there is nothing, and nothing to make.
+    // Above the volume's root folder there is nothing, and nothing can be made.
     assert_eq!(ada.create_file(v, 1, "", false).await, -5019);
     assert_eq!(ada.create_dir(v, 1, "").await, Err(-5019));
     assert_eq!(ada.delete(v, 1, "").await, -5018);
@@ -123,7 +123,7 @@ async fn numbers_are_never_given_again() {
     ada.create_file(v, ROOT, "a", false).await;
     let second = ada.id(v, ROOT, "a").await.unwrap();
     assert!(second > first && first >= 17);
-    // A hard create makes the file anew.
+    // A hard create replaces the file.
     assert_eq!(ada.create_file(v, ROOT, "a", true).await, 0);
     assert!(ada.id(v, ROOT, "a").await.unwrap() > second);
 }
@@ -174,7 +174,7 @@ async fn parameters_come_with_what_it_is_and_in_the_order_of_their_bits() {
     assert_eq!((is_folder, got), (false, expected));
     let (is_folder, got) = ada.get(at(v, ROOT, "d"), 0x342, 0x302).await.unwrap();
     assert_eq!((is_folder, got), (true, [&ROOT.to_be_bytes()[..], &dir.to_be_bytes(), &[0, 1]].concat()));
-    // The volume's folder is in folder 1, under the volume's name.
+    // The volume's root folder is in folder 1, under the volume's name.
     let (_, got) = ada.get(at(v, 1, "share"), 0, 0x102).await.unwrap();
     assert_eq!(got, [0, 0, 0, 1, 0, 0, 0, 2]);
     assert_eq!(ada.get(at(v, 1, ""), 0, 0x102).await, Err(-5018));
@@ -182,7 +182,8 @@ async fn parameters_come_with_what_it_is_and_in_the_order_of_their_bits() {
     assert_eq!(ada.get(at(v, ROOT, "d"), 0, 0xffff).await, Err(-5004));
 }
 
-/// As Netatalk's tests want them (FPGetFileDirParms:test308, test324, test334, Utf8:test312, test337).
+/// The results that Netatalk's tests expect (FPGetFileDirParms:test308, test324, test334,
+/// Utf8:test312, test337).
 #[tokio::test]
 async fn names_that_other_servers_made_short_are_known() {
     let (_server, mut ada, v) = volume();
@@ -240,7 +241,7 @@ async fn who_may_not_pass_through_a_folder_gets_to_nothing_in_it_by_its_number()
     for name in ["f", ""] {
         assert_eq!(bob.id(theirs, inner, name).await, Err(-5000), "{name}");
     }
-    assert!(bob.id(theirs, dir, "").await.is_ok(), "the folder itself can be seen");
+    assert!(bob.id(theirs, dir, "").await.is_ok(), "the folder itself is visible");
     assert!(ada.id(v, inner, "f").await.is_ok());
 }
 

@@ -18,7 +18,8 @@ use crate::server::target::{Target, refuse_above};
 use crate::wire::fork::{AccessMode, OpenFork, OpenForkReply};
 use crate::wire::{DirBitmap, FileBitmap, ResultCode};
 
-/// Fork lengths that a client of AFP 2 can be told, and where it can read and write.
+/// The longest fork that clients of AFP 2 can be told of, and the end of what they can read and
+/// write.
 const MOST_BEFORE_3: u64 = i32::MAX as u64;
 
 pub(super) async fn run(request: &Request) -> Outcome {
@@ -37,10 +38,10 @@ pub(super) async fn run(request: &Request) -> Outcome {
     match open(request, &volume, &wanted, found, place).await {
         Ok(Opened { fork, waited: false }) => opened_as(request, fork, &target, parameters),
         Ok(Opened { fork, waited: true }) => {
-            let target = fork.target()?; // somebody may have written what they had in their cache
+            let target = fork.target()?; // another client may have written its cache back
             opened_as(request, fork, &target, parameters)
         }
-        // The parameters all the same; locked is what a client said of the file.
+        // The reply has the parameters, too. "Locked" is an attribute that a client has set.
         Err(code @ (ResultCode::DENY_CONFLICT | ResultCode::OBJECT_LOCKED)) => {
             Ok(reply(request, &volume, 0, &target, parameters)?.with(code))
         }
@@ -48,7 +49,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
     }
 }
 
-/// The fork is the client's.
+/// The reply of a successful open.
 fn opened_as(request: &Request, fork: Fork, target: &Target, parameters: Wanted) -> Outcome {
     let mut reply = reply(request, &fork.volume, 0, target, parameters)?;
     let number = request.session.forks.add(fork)?;
@@ -71,7 +72,7 @@ fn reply(
     Ok(Reply { head: w.into_bytes(), ..Reply::empty() })
 }
 
-/// What may be asked of an open fork: not the length of the other one.
+/// The parameters that an open fork allows: not the length of the other fork.
 pub(super) fn parameters(
     request: &Request,
     bitmap: FileBitmap,
@@ -83,7 +84,7 @@ pub(super) fn parameters(
     Wanted { file: bitmap, dir: DirBitmap::empty() }.check(request.version())
 }
 
-/// The two lengths of a fork.
+/// The two length bits of a fork.
 pub(super) fn lengths(resource: bool) -> FileBitmap {
     match resource {
         true => FileBitmap::RESOURCE_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH,
@@ -93,7 +94,7 @@ pub(super) fn lengths(resource: bool) -> FileBitmap {
 
 struct Opened {
     fork: Fork,
-    /// Others had to be waited for.
+    /// The open had to wait for other clients.
     waited: bool,
 }
 
@@ -125,7 +126,7 @@ async fn open(
     let fork = Fork { volume: volume.clone(), resource: wanted.resource, access: wanted.access, content };
     let transfers = fork.access.contains(AccessMode::READ) || fork.access.contains(AccessMode::WRITE);
     if transfers && !request.version().is_3() && fork.size().await? > MOST_BEFORE_3 {
-        return Err(ResultCode::MISC_ERROR); // rather than a part of it
+        return Err(ResultCode::MISC_ERROR); // a part of the target would be wrong
     }
     Ok(Opened { fork, waited })
 }
@@ -137,7 +138,7 @@ fn refusal(error: Error) -> ResultCode {
     }
 }
 
-/// A symbolic link as a client sees it: a file that says where it leads.
+/// A symbolic link from a client's view: a file with the link's target.
 fn link(wanted: &OpenFork<'_>, found: &Found, place: &Place) -> Result<Content, ResultCode> {
     if wanted.access.contains(AccessMode::WRITE) {
         return Err(ResultCode::ACCESS_DENIED);

@@ -22,7 +22,7 @@ pub(super) async fn read(request: &Request) -> Outcome {
     Ok(Reply { head: w.into_bytes(), ..Reply::empty() })
 }
 
-/// FPSetForkParms: the length of the fork that is open, and nothing else.
+/// FPSetForkParms: sets the length of the open fork, and nothing else.
 pub(super) async fn set(request: &Request) -> Outcome {
     let wanted = SetForkParms::decode(&mut request.reader())?;
     let fork = request.fork(wanted.fork).await?;

@@ -29,13 +29,13 @@ pub(super) async fn run(request: &Request, width: Width) -> Outcome {
     Ok(Reply { reserved, ..reply })
 }
 
-/// The data; at the end of the fork there are fewer than were asked for, and the result says so.
+/// The data. At the end of the fork there are fewer data than requested, and the result says so.
 fn with_data(data: Payload, end: bool) -> Reply {
     let reply = Reply { data: Some(data), ..Reply::empty() };
     if end { reply.with(ResultCode::EOF_ERROR) } else { reply }
 }
 
-/// The data up to the first newline, which is among them.
+/// The data up to and including the first newline.
 fn up_to_newline(data: Payload, end: bool, wanted: &Read) -> Outcome {
     let mut bytes = Vec::with_capacity(data.len());
     data.append_to(&mut bytes)?;

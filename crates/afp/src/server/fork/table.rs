@@ -1,4 +1,4 @@
-//! The forks that a session has open.
+//! The open forks of a session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,20 +14,21 @@ use crate::server::target::Target;
 use crate::wire::ResultCode;
 use crate::wire::fork::AccessMode;
 
-/// A fork as one client has it open.
+/// An open fork of a client.
 pub(in crate::server) struct Fork {
-    /// The volume that it was opened on.
+    /// The volume on which it was opened.
     pub(in crate::server) volume: Arc<OpenVolume>,
-    /// The resource fork, not the data fork.
+    /// It is the resource fork, not the data fork.
     pub(in crate::server) resource: bool,
     pub(super) access: AccessMode,
     pub(super) content: Content,
 }
 
-/// Where its bytes are.
+/// The source of its bytes.
 pub(super) enum Content {
     File(vfs::Open),
-    /// The data fork of a symbolic link is where it leads to, to be read only. Its resource fork is empty.
+    /// The data fork of a symbolic link is its target, which is read-only. Its resource fork is
+    /// empty.
     Link {
         found: Found,
         place: Place,
@@ -36,7 +37,7 @@ pub(super) enum Content {
 }
 
 impl Fork {
-    /// The fork in the tree; `None` for a symbolic link's.
+    /// The open in `vfs`; `None` for a symbolic link.
     pub(in crate::server) fn open(&self) -> Option<&vfs::Open> {
         match &self.content {
             Content::File(open) => Some(open),
@@ -44,12 +45,12 @@ impl Fork {
         }
     }
 
-    /// The same where something is to be done to it that cannot be done to a link.
+    /// The open in `vfs`, for a change, which a symbolic link does not allow.
     pub(in crate::server) fn open_to_change(&self) -> Result<&vfs::Open, ResultCode> {
         self.open().ok_or(ResultCode::ACCESS_DENIED)
     }
 
-    /// Which file it is of.
+    /// The file that it belongs to.
     pub(in crate::server) fn file(&self) -> FileId {
         match &self.content {
             Content::File(open) => open.node().id(),
@@ -57,12 +58,12 @@ impl Fork {
         }
     }
 
-    /// Refuses what it was not opened for.
+    /// Refuses an access mode that it was not opened for.
     pub(super) fn require(&self, access: AccessMode) -> Result<(), ResultCode> {
         if self.access.contains(access) { Ok(()) } else { Err(ResultCode::ACCESS_DENIED) }
     }
 
-    /// How long it is now.
+    /// Its current length.
     pub(in crate::server) async fn size(&self) -> Result<u64, ResultCode> {
         match &self.content {
             Content::File(open) => Ok(open.size().await?),
@@ -70,7 +71,7 @@ impl Fork {
         }
     }
 
-    /// Up to `length` bytes of it, fewer only at its end.
+    /// Reads up to `length` bytes; fewer only at its end.
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, ResultCode> {
         match &self.content {
             Content::File(open) => Ok(open.read_at(offset, length).await?.payload),
@@ -78,19 +79,19 @@ impl Fork {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(leads_to.len());
                 match leads_to.len() - from <= length {
                     true => Ok(Payload::Bytes(leads_to[from..].to_vec())),
-                    // A part of it would lead elsewhere. Netatalk says so, too.
+                    // A part of a link's target would name another file. Netatalk refuses it, too.
                     false => Err(ResultCode::PARAM_ERROR),
                 }
             }
         }
     }
 
-    /// Whether a read takes no memory, because the data leave from the page cache.
+    /// Whether a read needs no memory, because the data are sent from the page cache.
     pub(super) fn is_resident(&self, offset: u64, length: usize) -> bool {
         matches!(&self.content, Content::File(open) if open.is_resident(offset, length))
     }
 
-    /// Its file, and where that is now.
+    /// Its file, and the file's current place.
     pub(super) fn target(&self) -> Result<Target, ResultCode> {
         match &self.content {
             Content::Link { found, place, .. } => Ok(Target::at(found.clone(), Some(place.clone()))),
@@ -104,7 +105,7 @@ impl Fork {
     }
 }
 
-/// A session's open forks, by the numbers that the client knows them by.
+/// A session's open forks, by the numbers that the client uses.
 #[derive(Default)]
 pub(in crate::server) struct Forks {
     table: RwLock<Table, rank::AfpForks>,
@@ -113,24 +114,25 @@ pub(in crate::server) struct Forks {
 #[derive(Default)]
 struct Table {
     forks: HashMap<u16, Arc<Fork>>,
-    /// The number given last. One that was closed is not given again at once: a client may still name it.
+    /// The last number. The number of a closed fork is not used again at once, because a client may
+    /// still send it.
     last: u16,
-    /// The session has ended: nothing is opened any more.
+    /// The session has ended: no fork is opened any more.
     is_over: bool,
 }
 
 impl Forks {
-    /// The fork of a number.
+    /// The fork with this number.
     pub(in crate::server) fn find(&self, number: u16) -> Result<Arc<Fork>, ResultCode> {
         self.table.read().forks.get(&number).cloned().ok_or(ResultCode::PARAM_ERROR)
     }
 
-    /// Whether there is room for one more.
+    /// Whether one more fork may be opened.
     pub(super) fn has_room(&self) -> bool {
         self.table.read().forks.len() < MAX_FORKS
     }
 
-    /// One more; its number, which is never 0.
+    /// Adds a fork; returns its number, which is never 0.
     pub(super) fn add(&self, fork: Fork) -> Result<u16, ResultCode> {
         let mut table = self.table.write();
         if table.is_over {
@@ -151,18 +153,18 @@ impl Forks {
         Ok(number)
     }
 
-    /// One less.
+    /// Removes a fork.
     pub(super) fn close(&self, number: u16) -> Result<(), ResultCode> {
         let closed = self.table.write().forks.remove(&number);
         closed.map(drop).ok_or(ResultCode::PARAM_ERROR)
     }
 
-    /// Those of one volume, which is closed.
+    /// Closes all forks of a volume.
     pub(in crate::server) fn close_volume(&self, volume: u16) {
         self.close_where(|fork| fork.volume.id == volume);
     }
 
-    /// Those of one file. Answers how many.
+    /// Closes all forks of a file. Answers how many.
     pub(in crate::server) fn close_file(&self, volume: &Arc<Volume>, file: FileId) -> usize {
         self.close_where(|fork| {
             let Content::File(open) = &fork.content else { return false };
@@ -176,10 +178,10 @@ impl Forks {
             table.forks.iter().filter(|(_, fork)| which(fork)).map(|(number, _)| *number).collect();
         let closed: Vec<_> = numbers.iter().filter_map(|number| table.forks.remove(number)).collect();
         drop(table);
-        closed.len() // what they held may be waited for by others, who then look for their own
+        closed.len() // their drop may wake other clients, which use their own tables
     }
 
-    /// All of them, now and later.
+    /// Closes all forks, and refuses new ones.
     pub(in crate::server) fn end(&self) {
         let mut table = self.table.write();
         table.is_over = true;

@@ -1,5 +1,6 @@
-//! Forks through the harness. Results by the Apple Filing Protocol Reference, FPOpenFork, FPRead, FPWrite, FPSetForkParms,
-//! FPFlushFork, and by what Netatalk's test suite expects of a server (its sets of the same names).
+//! Tests of forks with the harness. The results are those of the Apple Filing Protocol Reference,
+//! FPOpenFork, FPRead, FPWrite, FPSetForkParms, FPFlushFork, and of Netatalk's test suite (its sets
+//! of the same names).
 
 mod content;
 mod durable;
@@ -24,7 +25,7 @@ pub(in crate::server) const BOTH: u16 = 3;
 pub(in crate::server) const DENY_WRITE: u16 = 0x20;
 pub(in crate::server) const DENY_BOTH: u16 = 0x30;
 
-/// Somebody on a volume.
+/// A user with an open volume.
 pub(in crate::server) struct User {
     pub(in crate::server) client: Client,
     pub(in crate::server) volume: u16,
@@ -100,7 +101,7 @@ impl User {
         (answer.code, answer.payload)
     }
 
-    /// FPWrite or FPWriteExt: where it ended.
+    /// FPWrite or FPWriteExt: returns the end of the written data.
     pub(in crate::server) async fn write(
         &mut self,
         width: Width,
@@ -153,7 +154,7 @@ impl User {
     }
 }
 
-/// Somebody who uses the tree by another protocol.
+/// A client of another protocol.
 pub(in crate::server) fn somebody() -> Actor {
     Actor::new(Caller::new(1000, 100, &[]), Party::client(ClientId::unused()))
 }
@@ -169,7 +170,7 @@ pub(in crate::server) async fn make(volume: &Arc<Volume>, name: &str, data: &[u8
     volume.lookup(&actor.caller, &root.object, name.as_bytes()).unwrap()
 }
 
-/// A server with the file "notes", and somebody who uses it by the newest version.
+/// A server with the file "notes", and a client that uses it by the newest version.
 pub(in crate::server) async fn notes(data: &[u8]) -> (Server, User) {
     let server = Server::new();
     make(&server.volume("share"), "notes", data).await;
@@ -177,7 +178,7 @@ pub(in crate::server) async fn notes(data: &[u8]) -> (Server, User) {
     (server, user)
 }
 
-/// The length of a file's resource fork, as other protocols see it.
+/// The length of a file's resource fork, from other protocols' view.
 fn fork_len(volume: &Arc<Volume>, name: &str) -> u64 {
     let root = volume.root().unwrap();
     let found = volume.lookup(&Caller::root(), &root.object, name.as_bytes()).unwrap();

@@ -10,7 +10,7 @@ use crate::wire::fork::{AccessMode, Width, Write, WriteReply};
 pub(super) async fn run(request: &Request, width: Width) -> Outcome {
     let mut r = Reader::new(&request.body);
     let wanted = Write::decode(width, &mut r)?;
-    // In a frame that is a plain command the data follow the parameters.
+    // In a plain command, the data follow the parameters.
     let data =
         if request.data.is_empty() { request.body.slice(r.position()..) } else { request.data.clone() };
     let fork = request.fork(wanted.fork).await?;
@@ -27,7 +27,7 @@ pub(super) async fn run(request: &Request, width: Width) -> Outcome {
     if count > data.len() {
         return Err(ResultCode::PARAM_ERROR);
     }
-    // Beyond what the command can say there is no room.
+    // Offsets that the command cannot express have no space.
     let end = offset.checked_add(wanted.count).filter(|end| width.can_say(*end));
     let end = end.ok_or(ResultCode::DISK_FULL)?;
     if count > 0 {

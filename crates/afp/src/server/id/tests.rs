@@ -56,7 +56,7 @@ fn id_of(answer: &Answer) -> u32 {
     FileId::decode(&mut Reader::new(&answer.payload)).unwrap().0
 }
 
-/// What FPResolveID tells of a file: the bitmap, the folder's number, its own.
+/// The reply of FPResolveID for a file: the bitmap, the folder's number, its own number.
 fn told(folder: u32, id: u32) -> Vec<u8> {
     let mut bytes = vec![0x01, 0x02];
     bytes.extend(folder.to_be_bytes());
@@ -97,7 +97,7 @@ async fn what_is_kept_by_its_number_exists_until_that_is_deleted() {
     assert_eq!(scene.create(b"file").await.code, ResultCode::NO_ERROR);
     scene.tree().remove(&Scene::actor(), &root, b"file", Kind::File).unwrap();
     assert_eq!(scene.delete(id).await, ResultCode::OBJECT_NOT_FOUND, "the file is gone");
-    assert_eq!(scene.delete(id).await, ResultCode::ID_NOT_FOUND, "and now its number");
+    assert_eq!(scene.delete(id).await, ResultCode::ID_NOT_FOUND, "now its number has gone");
 }
 
 #[tokio::test]

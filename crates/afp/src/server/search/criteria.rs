@@ -1,4 +1,4 @@
-//! What a search looks for.
+//! The criteria of a search.
 
 use std::ops::RangeInclusive;
 
@@ -19,12 +19,12 @@ pub(super) struct Criteria<'a> {
     only_folders: bool,
 }
 
-/// The name that is looked for.
+/// The requested name.
 struct Wanted {
-    /// Folded, as names are compared.
+    /// The folded form, for comparison.
     key: FoldedKey,
     is_partial: bool,
-    /// The number in it, if it is a long name that was made of one.
+    /// The number in it, if it is a long name derived from one.
     id: Option<u32>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Criteria<'a> {
         Ok(Self { bitmap: asked.bitmap, lower: asked.lower, upper: asked.upper, name, only_folders })
     }
 
-    /// What has to be known of an entry beyond the host's attributes.
+    /// The facts of an entry that are needed in addition to the host's attributes.
     pub(super) fn needs(&self) -> Needs {
         let of_metadata = RequestBitmap::ATTRIBUTES.0
             | RequestBitmap::CREATED.0
@@ -51,12 +51,12 @@ impl<'a> Criteria<'a> {
         Needs { metadata: self.bitmap.0 & of_metadata != 0, offspring }
     }
 
-    /// Whether an entry of this stored name may be what is looked for: asked first, as the name is known.
+    /// Whether an entry with this stored name may match. Checked first, because the name is known.
     pub(super) fn may_be_named(&self, stored: &[u8]) -> bool {
         self.name.as_ref().is_none_or(|name| name.id.is_some() || name.is(stored))
     }
 
-    /// Whether an entry is what is looked for.
+    /// Whether an entry matches.
     pub(super) fn matches(&self, volume: &OpenVolume, facts: &Facts<'_>) -> Result<bool, ResultCode> {
         Ok(self.is_named(volume, facts)?
             && self.dates_match(facts)
@@ -128,7 +128,7 @@ impl<'a> Criteria<'a> {
 }
 
 impl Wanted {
-    /// A part of a name may be what no name is: a dot, or nothing.
+    /// A part of a name may be invalid as a name: a dot, or empty.
     fn new(sent: Path<'_>, is_partial: bool) -> Result<Self, ResultCode> {
         let text = match sent.kind {
             Path::UTF8 => String::from_utf8(sent.bytes.to_vec()).map_err(|_| ResultCode::PARAM_ERROR)?,

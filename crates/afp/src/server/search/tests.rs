@@ -65,7 +65,7 @@ async fn ask(client: &mut Client, search: Search<'_>) -> Answer {
     client.call(command::CAT_SEARCH_EXT, |w| search.encode(Form::Ext, w)).await
 }
 
-/// The long names in a reply, and where it goes on.
+/// The long names in a reply, and the position for the next request.
 fn names(form: Form, answer: &Answer) -> (Vec<String>, [u8; 16]) {
     let reply = search::Reply::decode(&mut Reader::new(&answer.payload)).unwrap();
     let name = |entry: crate::wire::enumerate::Entry<'_>| {
@@ -77,7 +77,7 @@ fn names(form: Form, answer: &Answer) -> (Vec<String>, [u8; 16]) {
     (found, reply.position)
 }
 
-/// All that a search finds, however many requests it takes.
+/// All results of a search, over several requests.
 async fn find(client: &mut Client, mut search: Search<'_>) -> Vec<String> {
     let mut all = Vec::new();
     for _ in 0..10_000 {
@@ -141,7 +141,7 @@ async fn a_search_pauses_when_enough_is_found_and_goes_on_from_its_position() {
     let (found, position) = names(Form::Ext, &first);
     assert_eq!((first.code, found.len()), (ResultCode::NO_ERROR, 3));
     assert_eq!(ask(&mut ada, Search { position, ..three }).await.code, ResultCode::NO_ERROR);
-    // Once it has been used it is nobody's, as is one that never was.
+    // A used position is invalid, as is one that never existed.
     for position in [position, [7; 16]] {
         assert_eq!(ask(&mut ada, Search { position, ..three }).await.code, ResultCode::CATALOG_CHANGED);
     }
@@ -216,7 +216,7 @@ async fn dates_lengths_parents_and_counts_are_within_their_bounds() {
         let spec = |backup| Specification { backup, ..all };
         between(FILES, RequestBitmap::BACKUP, spec(from), spec(to))
     };
-    assert_eq!(find(&mut ada, backup(0, i32::MAX)).await, ["file"], "the other never was");
+    assert_eq!(find(&mut ada, backup(0, i32::MAX)).await, ["file"], "the other has no backup date");
     let lengths = |from, to| {
         let spec = |data_length| Specification { data_length, ..all };
         between(FILES, RequestBitmap::DATA_LENGTH, spec(from), spec(to))

@@ -43,7 +43,7 @@ async fn what_is_moved_keeps_its_number_and_its_name_unless_it_gets_another() {
     assert_eq!(ada.id(v, two, "a").await, Ok(id));
     assert_eq!(ada.move_to(v, (two, "a"), (ROOT, "one"), "b").await, 0);
     assert_eq!(ada.id(v, one, "b").await, Ok(id));
-    // A folder with what is in it.
+    // A folder with its contents.
     assert_eq!(ada.move_to(v, (one, ""), (two, ""), "").await, 0);
     assert_eq!(ada.id(v, two, "one").await, Ok(one));
     assert_eq!(ada.get(at(v, one, ""), 0, 2).await.unwrap().1, two.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Names of entries whose normal form another client chose, and names that are the server's own.
+//! Names of entries whose normal form another client chose, and the server's own names.
 
 use vfs::backend::NewKind;
 use vfs::state::{ClientId, Party};
@@ -18,7 +18,7 @@ fn stored(server: &Server) -> Vec<String> {
     names
 }
 
-/// What a client of another protocol makes.
+/// Makes a file as a client of another protocol does.
 fn make(server: &Server, name: &str) {
     let tree = server.volume("share");
     let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));

@@ -27,7 +27,7 @@ async fn a_read_ends_behind_a_newline() {
     for (offset, count, mask, newline, expected) in [
         (0, 20, 0xff, 13, (ResultCode::NO_ERROR, &b"one\r"[..])),
         (0, 3, 0xff, 13, (ResultCode::NO_ERROR, b"one")),
-        // The mask takes the high bit away: "\xf2" is an "r" then.
+        // The mask removes the high bit: "\xf2" counts as an "r".
         (4, 20, 0x7f, b'r', (ResultCode::NO_ERROR, b"two\xf2")),
         (9, 20, 0xff, 13, (ResultCode::EOF_ERROR, b"end")),
     ] {
@@ -74,7 +74,7 @@ async fn a_write_takes_no_more_than_it_says_and_needs_no_less() {
     assert_eq!(ada.write(Width::Bits32, write, b"XYZ").await, Ok(2));
     let more = Write { count: 3, ..write };
     assert_eq!(ada.write(Width::Bits32, more, b"xy").await, Err(ResultCode::PARAM_ERROR));
-    // A plain command has its data behind the parameters.
+    // A plain command has its data after the parameters.
     let answer = ada.client.call(command::WRITE, |w| {
         more.encode(Width::Bits32, w);
         w.put(b"123");
@@ -90,7 +90,7 @@ async fn beyond_what_32_bits_say_nothing_is_read_and_there_is_no_room() {
     let most = i64::from(i32::MAX);
     assert_eq!(ada.read(fork, most + 21, 3000).await.0, ResultCode::PARAM_ERROR);
     for (offset, code) in [
-        (most + 21, ResultCode::PARAM_ERROR), // a negative number on the wire
+        (most + 21, ResultCode::PARAM_ERROR), // encoded as a negative number
         (most, ResultCode::DISK_FULL),
         (most - 29, ResultCode::DISK_FULL),
     ] {

@@ -1,4 +1,4 @@
-//! FPFlushFork and FPSyncFork: what they answer is on the disk.
+//! FPFlushFork and FPSyncFork: the data are on the disk before the answer.
 
 use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::memory::Memory;

@@ -15,7 +15,7 @@ async fn what_one_denies_nobody_else_gets_not_even_the_same_client() {
     let bob = server.log_in(BOB, Version::V3_4);
     let mut bob = User { volume: bob.open_volume("share"), client: bob };
     assert_eq!(bob.open("notes", BOTH).await, Err(ResultCode::DENY_CONFLICT));
-    // The other way: what is done already cannot be denied.
+    // The other way round: an access in progress cannot be denied.
     assert_eq!(bob.open("notes", READ | DENY_BOTH).await, Err(ResultCode::DENY_CONFLICT));
     let reading = bob.open("notes", READ | DENY_WRITE).await.unwrap();
     assert_eq!(ada.close(held).await, ResultCode::NO_ERROR);
@@ -73,7 +73,7 @@ async fn a_fork_that_is_not_open_or_somebody_elses_is_a_parameter_error() {
     }
     assert_eq!(ada.close(fork).await, ResultCode::NO_ERROR);
     assert_eq!(ada.close(fork).await, ResultCode::PARAM_ERROR);
-    // The number is not another fork's at once.
+    // The number is not used again at once.
     assert_ne!(ada.open("notes", READ).await.unwrap(), fork);
 }
 
@@ -176,7 +176,7 @@ async fn a_symbolic_link_is_read_as_what_it_says() {
     let fork = ada.open("link", READ).await.unwrap();
     assert_eq!(ada.read(fork, 3, 100).await, (ResultCode::EOF_ERROR, b"elsewhere".to_vec()));
     assert_eq!(ada.read(fork, 0, 12).await, (ResultCode::NO_ERROR, b"../elsewhere".to_vec()));
-    assert_eq!(ada.read(fork, 0, 11).await.0, ResultCode::PARAM_ERROR); // whole or not at all
+    assert_eq!(ada.read(fork, 0, 11).await.0, ResultCode::PARAM_ERROR); // all or nothing
     assert_eq!(ada.parameters(fork, FileBitmap::DATA_LENGTH).await.unwrap(), [0, 0, 0, 12]);
     assert_eq!(ada.open("link", WRITE).await, Err(ResultCode::ACCESS_DENIED));
 }
