@@ -23,11 +23,11 @@ pub enum Version {
 }
 
 impl Version {
-    /// All of them, oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Self; 8] =
         [Self::V2_1, Self::V2_2, Self::V2_3, Self::V3_0, Self::V3_1, Self::V3_2, Self::V3_3, Self::V3_4];
 
-    /// What it is called on the wire.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::V2_1 => "AFPVersion 2.1",
@@ -41,7 +41,7 @@ impl Version {
         }
     }
 
-    /// The version of this name.
+    /// The version with this name.
     pub fn of(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|version| version.name().as_bytes() == name)
     }
@@ -52,13 +52,13 @@ impl Version {
     }
 }
 
-/// By which methods people may log in. Guests may where a share lets them.
+/// The allowed login methods. Guests may log in if a share allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names")]
 pub struct Logins {
     pub dhx2: bool,
     pub srp: bool,
-    /// Older than what is thought safe today, as are all below.
+    /// Weak by today's standards, like all below.
     pub dhx: bool,
     pub randnum: bool,
     pub two_way_randnum: bool,
@@ -71,40 +71,41 @@ impl Default for Logins {
     }
 }
 
-/// Everything a server of this protocol is told. Replaced as a whole when the settings are read again.
+/// All settings of the AFP server. A reload replaces the whole value.
 #[derive(Clone)]
 pub struct Config {
-    /// Which server this is, for ever: aliases depend on it.
+    /// The permanent identity of the server: aliases depend on it.
     pub signature: [u8; 16],
-    /// What it is called.
+    /// The name of the server.
     pub name: String,
-    /// What kind of machine it says it is, at most 16 characters.
+    /// The machine type that the server reports, at most 16 characters.
     pub machine_type: String,
     /// The shares.
     pub shares: Vec<Arc<Share>>,
-    /// Who may log in.
+    /// The accounts.
     pub accounts: Arc<dyn Accounts>,
-    /// Whose the host's numbers are.
+    /// The users and groups of the host's numbers.
     pub unix: Arc<UnixAccounts>,
-    /// As whom guests act; `None` when nobody comes in without an account.
+    /// The identity of guests; `None` if logins need an account.
     pub guest: Option<Identity>,
-    /// How people log in.
+    /// The login methods.
     pub logins: Logins,
-    /// Limits and logs logins. The same for all protocols, and after other settings.
+    /// Limits and logs logins. It is shared by all protocols, and survives a reload.
     pub login_guard: Arc<LoginGuard>,
-    /// People may change their passwords; called with the account's name and its new password.
+    /// Changes the password of an account; `None` if users may not change passwords.
     pub change_password: Option<ChangePassword>,
-    /// Shown to who logs in.
+    /// The greeting that users see after the login.
     pub greeting: Option<String>,
-    /// Where it can be reached.
+    /// The server's addresses.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Changes the password of an account: its name, the new password. Answers whether that went well.
+/// Changes the password of an account. The arguments are its name and the new password. Answers
+/// whether the change succeeded.
 pub type ChangePassword = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 impl Config {
-    /// These shares for these people, and of the rest what most sites want.
+    /// These shares and accounts, and common values for all other settings.
     pub fn new(shares: Vec<Arc<Share>>, accounts: Arc<dyn Accounts>) -> Self {
         Self {
             signature: [0; 16],
@@ -127,38 +128,38 @@ impl Config {
 pub struct Share {
     /// Its name.
     pub name: String,
-    /// The tree.
+    /// The volume in `vfs`.
     pub volume: Arc<Volume>,
     /// The 32-bit numbers of its files.
     pub catalogue: Catalogue,
-    /// Which volume this is, for ever: backups depend on it.
+    /// The permanent identity of the volume: backups depend on it.
     pub uuid: [u8; 16],
     /// When the share was first seen.
     pub created: Time,
-    /// What the site decided.
+    /// The settings of the share.
     pub options: ShareOptions,
-    /// When clients last changed anything.
+    /// The time of the clients' last change.
     pub(super) changed: Changed,
-    /// Which names listings leave out.
+    /// The names that listings leave out.
     pub(super) hiding: Hiding,
 }
 
-/// What the site decided about a share.
+/// The settings of a share.
 #[derive(Debug, Clone, Default)]
 pub struct ShareOptions {
-    /// Who may use it, and what for.
+    /// The users that may use it, and their rights.
     pub policy: SharePolicy,
-    /// Names that differ only in case are two.
+    /// Names that differ only in case are different.
     pub case_sensitive: bool,
     /// Macs may back up to it.
     pub time_machine: bool,
-    /// What it claims to have, in bytes, for backups that would fill it otherwise.
+    /// The size that it reports, in bytes: otherwise backups would fill the volume.
     pub size_limit: Option<u64>,
-    /// Asked of who opens it.
+    /// The password that a client needs to open it.
     pub password: Option<[u8; 8]>,
-    /// Names left out of listings: patterns with `*` and `?`.
+    /// Patterns with `*` and `?` of names that listings leave out.
     pub hide: Vec<String>,
-    /// Names that listings show although `hide`, or the server by itself, would leave them out.
+    /// Names that listings show although `hide`, or the server by default, would leave them out.
     pub show: Vec<String>,
 }
 
@@ -177,7 +178,7 @@ impl Share {
         Arc::new(Self { name, volume, catalogue, uuid, created, options, changed, hiding })
     }
 
-    /// Which differences between names count in it.
+    /// Which names count as equal in it.
     pub(super) fn folding(&self) -> Folding {
         Folding { case_sensitive: self.options.case_sensitive, ..Folding::default() }
     }

@@ -28,23 +28,23 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     to_client: OnceLock<ToClient>,
     stage: Mutex<Stage, rank::AfpStage>,
-    /// Somebody has logged in: longer messages are received.
+    /// A user has logged in: longer messages are accepted.
     logged_in: AtomicBool,
-    /// A login under way.
+    /// The login in progress.
     pub(super) pending: login::Pending<login::Attempt>,
-    /// A change of a password under way.
+    /// The change of a password in progress.
     pub(super) changing: login::Pending<password::Change>,
-    /// Numbers what the server asks the client.
+    /// The number of the server's next request to the client.
     next_id: AtomicU16,
 }
 
-/// How far a client has come.
+/// The state of a connection.
 enum Stage {
     /// Connected.
     Fresh,
-    /// A DSI session is open, and nobody has logged in.
+    /// A DSI session is open, without a login.
     Open,
-    /// Somebody has.
+    /// A user has logged in.
     LoggedIn(Arc<Session>),
     /// Over.
     Closed,
@@ -58,7 +58,7 @@ pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, 
 }
 
 impl Connection {
-    /// A connection of which nothing is known.
+    /// A connection before its first message.
     pub(super) fn new(service: Arc<Service>, peer: Peer) -> Arc<Self> {
         Arc::new(Self {
             service,
@@ -72,7 +72,7 @@ impl Connection {
         })
     }
 
-    /// Who has logged in.
+    /// The session of the login.
     pub(super) fn session(&self) -> Option<Arc<Session>> {
         match &*self.stage.lock() {
             Stage::LoggedIn(session) => Some(session.clone()),
@@ -80,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// Somebody has proved who they are.
+    /// Completes a login: the user has authenticated.
     pub(super) fn log_in(self: &Arc<Self>, version: Version, user: User) -> Result<Arc<Session>, ResultCode> {
         let mut stage = self.stage.lock();
         if !matches!(*stage, Stage::Open) {
@@ -94,7 +94,7 @@ impl Connection {
         Ok(session)
     }
 
-    /// The client goes on with a session that it has had before, instead of the one that it has begun.
+    /// The client continues an earlier session, which replaces the session that it has just begun.
     pub(super) fn take_over(self: &Arc<Self>, old: &Arc<Session>) -> Result<(), ResultCode> {
         let mut stage = self.stage.lock();
         let Stage::LoggedIn(begun) = &*stage else { return Err(ResultCode::SESSION_CLOSED) };
@@ -111,7 +111,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The client has logged out. It may close the connection, or log in as somebody else.
+    /// The client has logged out. It may close the connection, or log in again.
     pub(super) fn log_out(&self) {
         let mut stage = self.stage.lock();
         let was = std::mem::replace(&mut *stage, Stage::Open);
@@ -123,7 +123,7 @@ impl Connection {
         }
     }
 
-    /// Asks the client something, or tells it. Answers whether the connection was still there.
+    /// Sends a request or notification to the client. Answers whether the connection still existed.
     pub(super) fn tell(&self, command: Command, payload: &[u8]) -> bool {
         let Some(to_client) = self.to_client.get() else { return false };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -147,7 +147,7 @@ impl Connection {
         message.advance(Header::LEN);
         let payload = message.freeze();
         if header.is_reply {
-            return None; // to an attention: nothing depends on it
+            return None; // the answer to an attention is not needed
         }
         let outcome = match header.command {
             Command::TICKLE => {
@@ -197,7 +197,7 @@ impl Connection {
         dispatch::run(self, header.id, payload, data, in_flight).await
     }
 
-    /// The connection is over, by its client's wish or not. The session that was used over it.
+    /// The connection is over, by a logout or not. Returns the session that used it.
     fn leave(&self) -> Option<Arc<Session>> {
         match std::mem::replace(&mut *self.stage.lock(), Stage::Closed) {
             Stage::LoggedIn(session) => Some(session),
@@ -211,7 +211,7 @@ impl Connection {
     }
 }
 
-/// A reply with its header in front.
+/// A reply with its header.
 fn framed(request: Header, outcome: Outcome) -> Frame {
     let (code, reply) = match outcome {
         Ok(reply) => (reply.code.unwrap_or(ResultCode::NO_ERROR), reply),
@@ -225,7 +225,7 @@ fn framed(request: Header, outcome: Outcome) -> Frame {
     Frame { head: w.into_bytes(), body: reply.data, tail: 0, reserved: reply.reserved }
 }
 
-/// The connection as `conn` sees it.
+/// The connection's interface to `conn`.
 pub(super) struct Served(pub(super) Arc<Connection>);
 
 impl Protocol for Served {

@@ -1,4 +1,5 @@
-//! Which command is which function. Numbers are those of the Apple Filing Protocol Reference, "AFP Commands".
+//! Maps commands to functions. Numbers are those of the Apple Filing Protocol Reference, "AFP
+//! Commands".
 
 use std::sync::{Arc, OnceLock};
 
@@ -98,7 +99,7 @@ fn observed(
 /// Does what is asked.
 async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome {
     match request.command {
-        // What moves data is not boxed: it is most of what there is to do.
+        // Commands that move data are not boxed: they are the most frequent.
         command::OPEN_FORK
         | command::CLOSE_FORK
         | command::READ
@@ -143,7 +144,7 @@ async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome 
     }
 }
 
-/// The same for what files have beside them, and for people and sessions.
+/// The same for metadata, users and sessions.
 async fn beside_files(connection: &Arc<Connection>, request: &Request) -> Outcome {
     match request.command {
         command::OPEN_DT
@@ -180,7 +181,7 @@ async fn beside_files(connection: &Arc<Connection>, request: &Request) -> Outcom
     }
 }
 
-/// Of two things that are wrong with a request, that its folder is gone counts before what comes after that.
+/// If a request has two errors, a missing folder counts before errors of later fields.
 fn blame(request: &Request, code: ResultCode) -> ResultCode {
     if code != ResultCode::PARAM_ERROR || !is_about_folder(request.command) {
         return code;

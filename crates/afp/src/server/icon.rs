@@ -1,11 +1,12 @@
-//! What classic Macs show for the server: 32 by 32 bits and a mask, as resources of type `ICN#` hold them.
+//! The icon that classic Macs show for the server: 32 by 32 bits and a mask, in the format of
+//! resources of type `ICN#`.
 
 use crate::wire::server_info::ICON_LEN;
 
 const SIDE: usize = 32;
 
-/// A leaflet folded fourfold, two panels of it in the shade, standing on a network cable. `#` is black, `.` white, and what
-/// is neither shows what lies behind.
+/// A leaflet folded fourfold, two panels of it in the shade, standing on a network cable. `#` is
+/// black, `.` is white, and other characters are transparent.
 const PICTURE: [&[u8; SIDE]; SIDE] = [
     b"                                ",
     b"                                ",

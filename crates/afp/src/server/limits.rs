@@ -1,4 +1,4 @@
-//! What clients can grow, and how far.
+//! The limits on what clients can make the server keep.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use std::time::Duration;
 pub(super) const RECALL_LIMIT: Duration = Duration::from_secs(36);
 /// The most bytes of a request or reply after login: what OpenSession calls the server's request quantum.
 pub(super) const QUANTUM: u32 = 1 << 20;
-/// What comes around the data of the largest write.
+/// Bytes around the data of the largest write.
 pub(super) const MAX_AROUND: usize = 64 * 1024;
-/// The longest message of a client that has not logged in.
+/// The longest message of a client before its login.
 pub(super) const MAX_BEFORE_LOGIN: usize = 8 * 1024;
 /// Sessions at a time.
 pub(super) const MAX_SESSIONS: usize = 16_384;
-/// Sessions whose clients are away.
+/// Sessions of disconnected clients.
 pub(super) const MAX_AWAY: usize = 1024;
-/// The same of one user; guests are one.
+/// The same for one user; all guests count as one user.
 pub(super) const MAX_AWAY_EACH: usize = 64;
-/// Volumes that a session has open.
+/// Volumes that a session may have open.
 pub(super) const MAX_VOLUMES: usize = 1024;
-/// Places in listings that a session remembers.
+/// Positions in listings that a session remembers.
 pub(super) const MAX_LISTINGS: usize = 32;
-/// Searches that a session may go on with.
+/// Searches that a session may continue.
 pub(super) const MAX_SEARCHES: usize = 4;
-/// Folders that a search remembers to look into.
+/// Folders that a search keeps for later.
 pub(super) const MAX_FOLDERS_TO_SEARCH: usize = 16_384;
-/// Forks that a session has open.
+/// Forks that a session may have open.
 pub(super) const MAX_FORKS: usize = 8192;
-/// The most bytes that one command reads. Who asks for more gets so many.
+/// The most bytes that one command reads. A longer request gets this many.
 pub(super) const MAX_READ: u64 = 4 << 20;

@@ -34,7 +34,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
     Ok(Reply::encoded(|w| lock::Reply { start }.encode(width, w)))
 }
 
-/// Which bytes, and where they start.
+/// The range, and its start.
 async fn range(fork: &Fork, width: Width, wanted: &ByteRangeLock) -> Result<(i64, Range), ResultCode> {
     let base = match wanted.from_end {
         true => i64::try_from(fork.size().await?).map_err(|_| ResultCode::PARAM_ERROR)?,

@@ -1,13 +1,13 @@
-//! The server's side.
+//! The server.
 //!
 //! ```text
 //! conn ─► connection.rs ─► dispatch.rs ─► command files ─► vfs
 //!         DSI frames        one match on    volume.rs, file.rs, fork.rs, enumerate.rs …:
-//!         who is there      the command     each command: request in, reply out
+//!         authentication    the command     each command: request in, reply out
 //! ```
 //!
-//! What connections share is in [`Service`]: the sessions, the shares. A session has its volumes and forks; it outlives its
-//! connection where its client may come back.
+//! [`Service`] has what connections share: the sessions and the shares. A session has its volumes
+//! and forks. It survives its connection if its client can reconnect.
 
 mod acl;
 mod attribute;

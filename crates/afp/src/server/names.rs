@@ -1,4 +1,4 @@
-//! Names as clients send and see them.
+//! Conversion of names from and to clients.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use crate::wire::{Path, ResultCode};
 
 /// Bytes of the longest name of a file or folder in MacRoman.
 pub(super) const LONG_NAME: usize = 31;
-/// The same of a volume.
+/// Bytes of the longest name of a volume in MacRoman.
 pub(super) const VOLUME_NAME: usize = 27;
-/// Bytes of the longest extension, with its dot, that other servers keep when they make a name short.
+/// Bytes of the longest extension, with its dot, that other servers keep when they shorten a name.
 const LONGEST_EXTENSION: usize = 6;
 
-/// An entry of a folder, or where it would be.
+/// An entry of a folder, or the place for one.
 pub(super) struct Entry {
     /// Its stored name.
     pub(super) name: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Entry {
     pub(super) found: Option<Found>,
 }
 
-/// The name that a client means by one that it sends, composed: Macs decompose what was typed.
+/// The stored form of a name from a client: composed, because Macs decompose typed names.
 pub(super) fn stored(kind: u8, sent: &[u8]) -> Result<Vec<u8>, ResultCode> {
     let stored = if kind == Path::UTF8 { names::from_mac_view(sent) } else { names::from_short_view(sent) };
     stored.map(|stored| names::to_nfc(&stored).into_owned()).map_err(|_| ResultCode::PARAM_ERROR)
@@ -35,7 +35,7 @@ pub(super) fn long_name(stored: &[u8], id: CatalogId) -> Vec<u8> {
     names::short_view(stored, id.0, LONG_NAME)
 }
 
-/// The name as AFP 3 shows it.
+/// The name for AFP 3.
 pub(super) fn utf8_name(stored: &[u8]) -> Cow<'_, str> {
     names::mac_view(stored)
 }
@@ -45,8 +45,9 @@ pub(super) fn long_volume_name(name: &str) -> Vec<u8> {
     names::short_view(name.as_bytes(), CatalogId::ROOT.0, VOLUME_NAME)
 }
 
-/// What other servers make of a name that old Macs cannot have: as much of its beginning as MacRoman has and fits, `#`, its
-/// number, its extension. `None` for a name that they can have.
+/// The form in which other servers shorten a name that old Macs cannot have: as much of its
+/// beginning as MacRoman has and fits, `#`, its number, its extension. `None` if old Macs can have
+/// the name.
 fn shortened_by_others(name: &[u8], id: CatalogId) -> Option<String> {
     if names::parse_mangled(&long_name(name, id)) != Some(id.0) {
         return None;
@@ -78,7 +79,7 @@ fn number_in(name: &[u8]) -> Option<CatalogId> {
 }
 
 impl OpenVolume {
-    /// The entry of `folder` that a client means by a name.
+    /// The entry of `folder` that a client names.
     pub(super) fn entry(
         &self,
         caller: &Caller,
@@ -104,7 +105,7 @@ impl OpenVolume {
         }
     }
 
-    /// The entry whose long name other servers would have made this one.
+    /// The entry whose name other servers would shorten to this long name.
     fn entry_of_others(
         &self,
         caller: &Caller,
@@ -120,7 +121,7 @@ impl OpenVolume {
         Ok(entry.filter(is_it))
     }
 
-    /// The entry of a folder with this number, if it is there.
+    /// The entry of a folder with this number, if it exists.
     fn entry_numbered(
         &self,
         caller: &Caller,
@@ -133,7 +134,7 @@ impl OpenVolume {
         Ok(Some(Entry { name, found: Some(found) }))
     }
 
-    /// Whether a client means this volume by a name.
+    /// Whether a client's name stands for this volume.
     pub(super) fn is_named(&self, kind: u8, sent: &[u8]) -> bool {
         match kind {
             Path::UTF8 => names::mac_view(self.share.name.as_bytes()).as_bytes() == sent,

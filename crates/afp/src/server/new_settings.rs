@@ -1,6 +1,7 @@
-//! New settings bind clients that are connected. A session whose user is not admitted any more ends with a notice (Apple Filing
-//! Protocol Reference, DSIAttention). So does one that may use none of its volumes as before: a Mac connects again by itself,
-//! and opens them as they are now. Of several volumes those are closed that may not be used as before.
+//! New settings apply to connected clients. A session whose user is not admitted any more ends with
+//! a notice (Apple Filing Protocol Reference, DSIAttention). The same holds for a session that has
+//! lost former rights in each of its volumes: a Mac reconnects by itself, and opens them with the
+//! new rights. If a session keeps some volumes, only volumes with changed rights are closed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +15,7 @@ use super::session::Session;
 use crate::wire::dsi::Attention;
 
 impl Service {
-    /// Takes over new settings.
+    /// Applies new settings.
     pub fn set_config(&self, config: Config) {
         let (before, now) = self.replace_config(config);
         for session in self.all_sessions() {
@@ -44,11 +45,12 @@ impl Session {
     fn close_volume(&self, id: u16) {
         self.volumes.close(id);
         self.forks.close_volume(id);
-        self.notice(Attention::NOTIFY | Attention::VOLUME_CHANGED); // so that the client looks
+        self.notice(Attention::NOTIFY | Attention::VOLUME_CHANGED); // so the client looks again
     }
 }
 
-/// Whether the user may go on. Users who have changed their own password in this session may.
+/// Whether the session may continue. Users that have changed their own password in this session
+/// may.
 fn may_stay(session: &Session, before: &Config, now: &Config) -> bool {
     match &session.user.name {
         None => before.guest == now.guest,
@@ -62,7 +64,7 @@ fn may_stay(session: &Session, before: &Config, now: &Config) -> bool {
 fn volume_may_stay(session: &Session, volume: &OpenVolume, now: &Config) -> bool {
     let Some(share) = now.shares.iter().find(|share| share.name == volume.share.name) else { return false };
     if session.connection().is_none() {
-        return share.options.policy == volume.share.options.policy; // its client is away
+        return share.options.policy == volume.share.options.policy; // its client is disconnected
     }
     let granted = session.grant(share);
     let is_enough =

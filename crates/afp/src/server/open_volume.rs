@@ -1,4 +1,4 @@
-//! Volumes that a session has open.
+//! The open volumes of a session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use super::limits::{MAX_VOLUMES, RECALL_LIMIT};
 use super::reach::Ways;
 use crate::wire::ResultCode;
 
-/// A volume as one session has it open.
+/// An open volume of one session.
 pub(super) struct OpenVolume {
-    /// What the session calls it.
+    /// The session's number of it.
     pub(super) id: u16,
-    /// What it is.
+    /// The share.
     pub(super) share: Arc<Share>,
-    /// What the session may do in it.
+    /// The session's rights in it.
     pub(super) grant: Grant,
-    /// Which folders others are in.
+    /// The folders above folders, remembered for a short time.
     pub(super) ways: Ways,
 }
 
 impl OpenVolume {
-    /// The tree.
+    /// The volume in `vfs`.
     pub(super) fn tree(&self) -> &Arc<Volume> {
         &self.share.volume
     }
@@ -49,12 +49,12 @@ pub(super) struct Volumes {
 }
 
 impl Volumes {
-    /// The one with this number.
+    /// The volume with this number.
     pub(super) fn find(&self, id: u16) -> Option<Arc<OpenVolume>> {
         self.open.read().get(&id).cloned()
     }
 
-    /// Opens a share. One that is open already is the same volume.
+    /// Opens a share. If it is already open, this is the same volume.
     pub(super) fn open(&self, share: &Arc<Share>, grant: Grant) -> Result<Arc<OpenVolume>, ResultCode> {
         let mut open = self.open.write();
         if let Some(volume) = open.values().find(|volume| volume.share.name == share.name) {
@@ -69,17 +69,17 @@ impl Volumes {
         Ok(volume)
     }
 
-    /// Closes one.
+    /// Closes a volume.
     pub(super) fn close(&self, id: u16) -> Option<Arc<OpenVolume>> {
         self.open.write().remove(&id)
     }
 
-    /// Closes all.
+    /// Closes all volumes.
     pub(super) fn close_all(&self) {
         self.open.write().clear();
     }
 
-    /// All of them.
+    /// All volumes.
     pub(super) fn all(&self) -> Vec<Arc<OpenVolume>> {
         self.open.read().values().cloned().collect()
     }

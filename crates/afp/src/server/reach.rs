@@ -1,5 +1,5 @@
-//! Whether somebody may get to a folder that is named by its number: as with a path, who may not pass through a folder on the
-//! way to it may not. Numbers are easy to guess.
+//! Checks that a caller may reach a folder that it names by its number. As with a path, the caller
+//! must be allowed to traverse each folder above it. Numbers are easy to guess.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use vfs::{Access, Caller, FileId, Node};
 use super::open_volume::OpenVolume;
 use crate::wire::ResultCode;
 
-/// How long it is remembered which folders a folder is in. What they allow is looked at each time.
+/// How long the folders above a folder are remembered. Their permissions are checked each time.
 const REMEMBERED: Duration = Duration::from_secs(1);
-/// Folders of a volume for which that is remembered, per session.
+/// How many folders of a volume a session remembers this for.
 const MOST: usize = 64;
-/// Folders on the way.
+/// The most folders above a folder.
 const DEEPEST: usize = 512;
 
-/// The folders that others are in, lately.
+/// The folders above folders, remembered for a short time.
 #[derive(Default)]
 pub(super) struct Ways {
     known: Mutex<HashMap<FileId, (Instant, Way)>, rank::AfpReach>,
 }
 
-/// From the folder that it is in up to the volume's own.
+/// The folders from the parent up to the volume's root folder.
 type Way = Arc<[Node]>;
 
 impl OpenVolume {
-    /// Refuses a folder that the caller could not get to by its path.
+    /// Refuses a folder that the caller could not reach by its path.
     pub(super) fn may_reach(&self, caller: &Caller, folder: &Found) -> Result<(), ResultCode> {
         if caller.uid == 0 || self.is_root(folder) {
             return Ok(());

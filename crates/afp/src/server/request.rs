@@ -1,4 +1,4 @@
-//! One command with everything found out about it.
+//! One command and its context.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,16 +14,16 @@ use super::open_volume::OpenVolume;
 use super::session::Session;
 use crate::wire::ResultCode;
 
-/// A command of somebody who has logged in.
+/// A command of a session.
 pub(super) struct Request {
-    /// Whose.
+    /// The sender's session.
     pub(super) session: Arc<Session>,
-    /// What the client may make the server hold.
+    /// The client's memory allowance.
     pub(super) memory: Arc<Allowance>,
     pub(super) in_flight: InFlight,
     /// Its number.
     pub(super) command: u8,
-    /// What follows the number.
+    /// The bytes after the number.
     pub(super) body: Bytes,
     /// The data of a DSI write.
     pub(super) data: Bytes,
@@ -33,43 +33,43 @@ pub(super) struct Request {
     pub(super) concerns: OnceLock<Arc<OpenVolume>>,
 }
 
-/// What is answered when it went well, or when there is something to say although it did not.
+/// The reply of a successful command, or of a failed one whose reply has more than a result.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    /// The result; 0 if not said otherwise.
+    /// The result; 0 by default.
     pub(super) code: Option<ResultCode>,
     /// The reply's parameters.
     pub(super) head: Vec<u8>,
     /// Data after them.
     pub(super) data: Option<Payload>,
-    /// Memory that was reserved for it.
+    /// Memory that is reserved for the reply.
     pub(super) reserved: Reservation,
 }
 
-/// How a command went. An error alone is a reply without parameters.
+/// The outcome of a command. An error alone is a reply without parameters.
 pub(super) type Outcome = Result<Reply, ResultCode>;
 
 impl Reply {
-    /// Nothing but "well".
+    /// A successful reply without parameters.
     pub(super) fn empty() -> Self {
         Self::default()
     }
 
-    /// These parameters.
+    /// A successful reply with these parameters.
     pub(super) fn encoded(encode: impl FnOnce(&mut Writer)) -> Self {
         let mut w = Writer::new();
         encode(&mut w);
         Self { head: w.into_bytes(), ..Self::default() }
     }
 
-    /// The same with another result than "well".
+    /// The same reply with another result.
     pub(super) fn with(self, code: ResultCode) -> Self {
         Self { code: Some(code), ..self }
     }
 }
 
 impl Request {
-    /// What follows the command's number.
+    /// A reader of the bytes after the command's number.
     pub(super) fn reader(&self) -> Reader<'_> {
         Reader::new(&self.body)
     }
@@ -96,17 +96,17 @@ impl Request {
         Ok(fork)
     }
 
-    /// As whom things are done.
+    /// The identity that the command runs with.
     pub(super) fn caller(&self) -> &Caller {
         &self.session.user.caller
     }
 
-    /// The same, for what locks and leases stand against.
+    /// The caller as the owner of locks and leases.
     pub(super) fn actor(&self) -> Actor {
         self.session.actor()
     }
 
-    /// What the client speaks.
+    /// The client's version of the protocol.
     pub(super) fn version(&self) -> Version {
         self.session.version
     }

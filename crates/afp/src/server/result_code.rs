@@ -4,7 +4,8 @@ use vfs::index::IndexError;
 use crate::wire::ResultCode;
 
 impl From<Error> for ResultCode {
-    /// The one place where a fact of the tree becomes a result, Apple Filing Protocol Reference, "AFP Result Codes".
+    /// The only map from errors of `vfs` to results, Apple Filing Protocol Reference, "AFP Result
+    /// Codes".
     fn from(error: Error) -> Self {
         match error {
             Error::NotFound | Error::Stale => Self::OBJECT_NOT_FOUND,
@@ -34,7 +35,7 @@ impl From<IndexError> for ResultCode {
     fn from(error: IndexError) -> Self {
         tracing::warn!(%error, "the index failed");
         match error {
-            // No file more can be numbered: as if the disk were full.
+            // No more files can get a number: the result is the one of a full disk.
             IndexError::Exhausted | IndexError::TooMany => Self::DISK_FULL,
             IndexError::TooLong => Self::PARAM_ERROR,
             IndexError::InUse { .. }

@@ -8,16 +8,16 @@ use crate::wire::ResultCode;
 const SEARCH: u32 = 1;
 const SEE_FILES: u32 = 2;
 const MAKE_CHANGES: u32 = 4;
-/// In the caller's own byte: it is the owner.
+/// In the caller's own byte: the caller is the owner.
 const OWNER: u32 = 0x80;
 
-/// The rights of owner, group, everybody and the caller: one byte each, the owner's lowest.
+/// The rights of owner, group, everyone and the caller: one byte each, the owner's lowest.
 pub(super) fn access_rights(tree: &Volume, caller: &Caller, of: &Found) -> Result<u32, ResultCode> {
     let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
     Ok(word(caller, &of.attributes, tree.access(caller, of, all)?))
 }
 
-/// The same of an entry of a listing that has no ACL.
+/// The same for an entry of a listing without an ACL.
 pub(super) fn access_rights_by_mode(tree: &Volume, caller: &Caller, of: &Attributes) -> u32 {
     let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
     word(caller, of, tree.access_by_mode(caller, of, all))
@@ -35,20 +35,20 @@ fn granted(access: Access) -> u32 {
     bit(Access::EXECUTE, SEARCH) | bit(Access::READ, SEE_FILES) | bit(Access::WRITE, MAKE_CHANGES)
 }
 
-/// Three bits of a mode.
+/// The rights for three bits of a mode.
 fn of_bits(mode: u32) -> u32 {
     let bit = |has: u32, bit| if mode & has != 0 { bit } else { 0 };
     bit(1, SEARCH) | bit(4, SEE_FILES) | bit(2, MAKE_CHANGES)
 }
 
-/// The three bits of a mode that rights amount to.
+/// The three bits of a mode for these rights.
 pub(super) fn to_bits(rights: u32) -> u32 {
     let bit = |has: u32, bit| if rights & has != 0 { bit } else { 0 };
     bit(SEARCH, 1) | bit(SEE_FILES, 4) | bit(MAKE_CHANGES, 2)
 }
 
-/// The mode of what is made in a folder, until the client sets another: groups and everybody may do to it what they may
-/// do to the folder. The owner may do all.
+/// The mode of a new file or folder, until the client sets another: the group and everyone get the
+/// rights that they have in the folder above. The owner gets all rights.
 pub(super) fn mode_in(folder: &Found, most: u32) -> u32 {
     inherited(folder.attributes.mode, most)
 }
@@ -57,7 +57,7 @@ fn inherited(mode: u32, most: u32) -> u32 {
     most & (mode | 0o700)
 }
 
-/// A mode with its kind, as UNIX privileges have it.
+/// A mode with the file type, as in UNIX privileges.
 pub(super) fn unix_mode(attributes: &Attributes) -> u32 {
     let kind = match attributes.kind {
         Kind::File => 0o100_000,

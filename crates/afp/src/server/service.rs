@@ -17,10 +17,10 @@ use super::session_pulse::Due;
 use crate::wire::ResultCode;
 use crate::wire::dsi::Command;
 
-/// How often the sessions are looked after.
+/// How often the sessions are checked.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// What all connections share.
+/// The state that all connections share.
 pub struct Service {
     config: RwLock<Arc<Config>, rank::AfpConfig>,
     sessions: Mutex<HashMap<u64, Arc<Session>>, rank::AfpSessions>,
@@ -28,11 +28,11 @@ pub struct Service {
     pub(super) gate: login::Gate,
     /// The administrator's last message.
     message: RwLock<Option<Arc<str>>, rank::AfpMessage>,
-    /// Volumes watched for those who have them open.
+    /// Volumes that are watched for sessions that have them open.
     pub(super) watched: Watched,
-    /// Somebody looks after the sessions.
+    /// A task checks the sessions.
     is_tended: AtomicBool,
-    /// Nobody is let in any more.
+    /// New sessions are refused.
     is_stopping: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ pub struct SessionInfo {
     pub client: ClientId,
     /// `None` for a guest.
     pub user: Option<String>,
-    /// `None` while its client is away.
+    /// `None` while its client is disconnected.
     pub peer: Option<SocketAddr>,
     pub version: &'static str,
 }
@@ -64,30 +64,30 @@ impl Service {
         })
     }
 
-    /// The settings as of now.
+    /// The current settings.
     pub(super) fn config(&self) -> Arc<Config> {
         self.config.read().clone()
     }
 
-    /// Other settings from now on. Volumes that are open stay as they were opened.
+    /// Replaces the settings. Open volumes stay as they were opened.
     pub(super) fn replace_config(&self, config: Config) -> (Arc<Config>, Arc<Config>) {
         let now = Arc::new(config);
         (std::mem::replace(&mut *self.config.write(), now.clone()), now)
     }
 
-    /// Where the server can be reached has changed.
+    /// Sets the server's addresses.
     pub fn set_addresses(&self, addresses: Vec<SocketAddr>) {
         if self.config().addresses != addresses {
             Arc::make_mut(&mut *self.config.write()).addresses = addresses;
         }
     }
 
-    /// The share of a name, exact or in another case.
+    /// The share with a name, exact or in another case.
     pub(super) fn share(&self, is_it: impl Fn(&Share) -> bool) -> Option<Arc<Share>> {
         self.config().shares.iter().find(|share| is_it(share)).cloned()
     }
 
-    /// Somebody has logged in.
+    /// Begins the session of a user.
     pub(super) fn begin_session(
         self: &Arc<Self>,
         version: Version,
@@ -109,7 +109,7 @@ impl Service {
         Ok(session)
     }
 
-    /// A session is over.
+    /// Ends a session.
     pub(super) fn end_session(&self, session: &Session) {
         self.sessions.lock().remove(&session.id);
         if session.life.end() {
@@ -117,10 +117,11 @@ impl Service {
         }
     }
 
-    /// A session's connection is lost. One whose client can come back is kept for a while.
+    /// Handles the loss of a session's connection. The session is kept for a while if its client
+    /// can reconnect.
     pub(super) fn session_lost(&self, session: &Arc<Session>, connection: &Connection) {
         if !session.disconnect(connection) {
-            return; // its client is here already, over another one
+            return; // its client has already reconnected
         }
         if !session.life.can_come_back() || self.is_stopping.load(Ordering::Relaxed) {
             return self.end_session(session);
@@ -129,7 +130,8 @@ impl Service {
         self.make_room_for_away(&session.user);
     }
 
-    /// Ends those who have been away longest when there are too many of them: first of the user who has one more now.
+    /// Ends the sessions that have been disconnected longest if there are too many: first those of
+    /// the user that has one more now.
     fn make_room_for_away(&self, user: &User) {
         let (all, theirs) = (self.away(), |session: &&Arc<Session>| session.user.is(user));
         let surplus = all.iter().filter(theirs).count().saturating_sub(MAX_AWAY_EACH);
@@ -146,7 +148,7 @@ impl Service {
         }
     }
 
-    /// Sessions whose clients are away, the longest first.
+    /// Sessions whose clients are disconnected, the longest first.
     fn away(&self) -> Vec<Arc<Session>> {
         let mut away = self.all_sessions();
         away.retain(|session| session.connection().is_none());
@@ -154,12 +156,12 @@ impl Service {
         away
     }
 
-    /// The session with a number.
+    /// The session with this number.
     pub(super) fn session(&self, id: u64) -> Option<Arc<Session>> {
         self.sessions.lock().get(&id).cloned()
     }
 
-    /// Time has passed: tickles, and ends what is over.
+    /// Called regularly: sends tickles, and ends what has timed out.
     pub(super) fn beat(&self, time: Duration) {
         for session in self.all_sessions() {
             let connection = session.connection();
@@ -178,7 +180,7 @@ impl Service {
         }
     }
 
-    /// Looks after the sessions for as long as there are any: one timer for all of them.
+    /// Checks the sessions for as long as there are any: one timer for all of them.
     fn tend(self: &Arc<Self>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.is_tended.swap(true, Ordering::AcqRel) {
@@ -207,17 +209,17 @@ impl Service {
         *self.message.write() = Some(text.into());
     }
 
-    /// Nobody is let in from now on.
+    /// Refuses new sessions from now on.
     pub(super) fn refuse_sessions(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
     }
 
-    /// All of them.
+    /// All sessions.
     pub(super) fn all_sessions(&self) -> Vec<Arc<Session>> {
         self.sessions.lock().values().cloned().collect()
     }
 
-    /// Who is there.
+    /// All sessions, for `status`.
     pub fn sessions(&self) -> Vec<SessionInfo> {
         self.all_sessions().iter().map(|session| session.info()).collect()
     }

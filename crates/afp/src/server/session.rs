@@ -1,4 +1,4 @@
-//! Who is logged in, and what they have open.
+//! Sessions: the user, and what the user has open.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
@@ -20,23 +20,23 @@ use super::session_life::Life;
 use super::session_notices::Told;
 use super::session_replies::{self, Known};
 
-/// Who somebody is.
+/// The user of a session.
 #[derive(Debug, Clone)]
 pub(super) struct User {
     /// The account's name; `None` for a guest.
     pub(super) name: Option<String>,
-    /// As whom commands act.
+    /// The identity of commands.
     pub(super) caller: Caller,
 }
 
 impl User {
-    /// Whether both are the same person.
+    /// Whether both are the same user.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.name == other.name && self.caller.uid == other.caller.uid
     }
 }
 
-/// A login, with what it has.
+/// A session, with what it has open.
 pub(super) struct Session {
     pub(super) id: u64,
     pub(super) service: Arc<Service>,
@@ -46,16 +46,16 @@ pub(super) struct Session {
     pub(super) forks: Forks,
     pub(super) listings: Listings,
     pub(super) searches: Searches,
-    /// Who it is in the tree's tables.
+    /// Its identity in the tables of `vfs`.
     pub(super) client: ClientId,
-    /// What keeps it alive, and lets its client come back.
+    /// Its timeouts, and the reconnection of its client.
     pub(super) life: Life,
-    /// What its client has been told unasked.
+    /// The notifications to its client.
     pub(super) told: Told,
-    /// Its user has set a new password, which the accounts are about to show.
+    /// Its user has set a new password, and the accounts are about to be reloaded.
     pub(super) has_changed_password: AtomicBool,
     connection: Mutex<Weak<Connection>, rank::AfpConnection>,
-    /// Writes its end into the log.
+    /// Logs the session's end.
     record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
 }
 
@@ -79,17 +79,17 @@ impl Session {
         })
     }
 
-    /// It is in the log from now on.
+    /// Keeps the login record, which will log the end.
     pub(super) fn record(&self, record: LoginRecord) {
         *self.record.lock() = Some(record);
     }
 
-    /// Who acts.
+    /// The actor for `vfs`.
     pub(super) fn actor(&self) -> Actor {
         Actor::new(self.user.caller.clone(), Party::client(self.client))
     }
 
-    /// For `status`.
+    /// The session for `status`.
     pub(super) fn info(&self) -> SessionInfo {
         SessionInfo {
             client: self.client,
@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    /// What its user may do in a share; `None`: not open it.
+    /// The user's rights in a share; `None`: the user may not open it.
     pub(super) fn grant(&self, share: &Share) -> Option<Grant> {
         let address = self.connection()?.peer.address.ip();
         let is_member = |group| self.user.caller.in_group(group);
@@ -107,17 +107,17 @@ impl Session {
         share.options.policy.grant(&visitor)
     }
 
-    /// The connection that it is used over, while there is one.
+    /// Its current connection, if there is one.
     pub(super) fn connection(&self) -> Option<Arc<Connection>> {
         self.connection.lock().upgrade()
     }
 
-    /// It is used over this connection from now on. The one before, if it is still there.
+    /// Sets its current connection. Returns the former one, if it still exists.
     pub(super) fn connect(&self, connection: &Arc<Connection>) -> Option<Arc<Connection>> {
         std::mem::replace(&mut *self.connection.lock(), Arc::downgrade(connection)).upgrade()
     }
 
-    /// A connection is over. Answers whether it was the one that the session is used over.
+    /// Removes a connection. Answers whether it was the current one.
     pub(super) fn disconnect(&self, connection: &Connection) -> bool {
         let mut current = self.connection.lock();
         let was_it = std::ptr::eq(current.as_ptr(), connection);
@@ -127,14 +127,14 @@ impl Session {
         was_it
     }
 
-    /// Ends its connection, if it has one.
+    /// Closes its connection, if it has one.
     pub(super) fn close(&self) {
         if let Some(connection) = self.connection() {
             connection.close();
         }
     }
 
-    /// What is known of a request, which may have been sent before.
+    /// The stored state of a request, which may have been sent before.
     pub(super) fn replies_to(&self, id: u16, number: u8) -> Option<Known<'_>> {
         if self.version.is_3() && !session_replies::is_harmless(number) {
             self.told.changes(Instant::now());
@@ -142,7 +142,7 @@ impl Session {
         self.life.replies.begin(id, number)
     }
 
-    /// Its client is away: what it has open goes on to bind others until it is in somebody's way.
+    /// Its client is disconnected: what it has open stays open until another client needs it.
     pub(super) fn go_away(self: &Arc<Self>) {
         let leave = || {
             let away = |volume: Arc<OpenVolume>| {
@@ -159,7 +159,7 @@ impl Session {
         self.life.go_away(|| self.connection().is_some(), leave);
     }
 
-    /// It is over: what it has open is given back.
+    /// Ends the session: what it has open is closed.
     pub(super) fn end(&self) {
         let record = self.record.lock().take();
         drop(record);

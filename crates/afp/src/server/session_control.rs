@@ -1,5 +1,5 @@
-//! What keeps a session alive, Apple Filing Protocol Reference, FPGetSrvrParms, FPGetSrvrMsg, FPGetSessionToken,
-//! FPDisconnectOldSession, FPZzz.
+//! Session commands, Apple Filing Protocol Reference, FPGetSrvrParms, FPGetSrvrMsg,
+//! FPGetSessionToken, FPDisconnectOldSession, FPZzz.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,11 +20,11 @@ use crate::wire::session::{
 };
 use crate::wire::{ResultCode, command};
 
-/// The longest list of volumes: clients of Mac OS X close the connection when they are told more.
+/// The longest list of volumes: clients of Mac OS X close the connection if it is longer.
 const MAX_LIST: usize = 4600;
-/// The longest text for who takes MacRoman.
+/// The longest text in MacRoman.
 const MAX_TEXT: usize = 199;
-/// The same for UTF-8.
+/// The longest text in UTF-8.
 const MAX_UTF8_TEXT: usize = 1000;
 
 /// Runs a command of this family.
@@ -59,7 +59,7 @@ fn volumes(request: &Request) -> Outcome {
     Ok(Reply::encoded(|w| SrvrParms { time, volumes }.encode(w)))
 }
 
-/// FPGetSrvrMsg: what users are greeted with, or the administrator's last message.
+/// FPGetSrvrMsg: the greeting, or the administrator's last message.
 fn message(request: &Request) -> Outcome {
     let GetSrvrMsg { kind, bitmap } = GetSrvrMsg::decode(&mut request.reader())?;
     let service = &request.session.service;
@@ -75,11 +75,12 @@ fn message(request: &Request) -> Outcome {
     Ok(Reply::encoded(|w| SrvrMsg { kind, bitmap, text: &text }.encode(w)))
 }
 
-/// A text in MacRoman, of which old clients take no more than so much. What it cannot say becomes a question mark.
+/// A text in MacRoman, cut to the length that old clients accept. Other characters become question
+/// marks.
 fn mac_roman(text: &str) -> Vec<u8> {
     let mut room = [0; 4];
     let one = |c: char| match c {
-        '\n' => b'\r', // how the Mac ends lines
+        '\n' => b'\r', // the Mac's line ending
         ':' => b':',
         '/' => b'/',
         _ => {
@@ -90,7 +91,8 @@ fn mac_roman(text: &str) -> Vec<u8> {
     text.chars().take(MAX_TEXT).map(one).collect()
 }
 
-/// FPGetSessionToken: by the token the client can come back, by its name others are known to be its own.
+/// FPGetSessionToken: the token allows the client to reconnect, and the name identifies the
+/// client's other sessions.
 fn token(request: &Request) -> Outcome {
     let GetSessionToken { kind, time, id } = GetSessionToken::decode(&mut request.reader())?;
     if id.len() > MAX_NAME {
@@ -105,7 +107,7 @@ fn token(request: &Request) -> Outcome {
             session.life.set_name(name);
         }
         TokenKind::RECONNECT_WITH_ID | TokenKind::RECONNECT_WITH_TIME_AND_ID => session.life.set_name(name),
-        // The Reconnect UAM and Kerberos, which need a key that the login has left: neither is offered.
+        // For the Reconnect UAM and Kerberos, which need a key from the login: neither is offered.
         _ => return Err(ResultCode::CALL_NOT_SUPPORTED),
     }
     let secret = session.life.secret().ok_or(ResultCode::MISC_ERROR)?;
@@ -113,7 +115,8 @@ fn token(request: &Request) -> Outcome {
     Ok(Reply::encoded(|w| SessionToken { token: &token }.encode(w)))
 }
 
-/// Ends what the same user's same machine has left behind: it has started anew since. Without a time it must be thought so.
+/// Ends older sessions of the same user's same machine, which has restarted since. A session
+/// without a start time counts as older.
 fn end_others(session: &Arc<Session>, name: &Name) {
     if name.id.is_empty() {
         return;
@@ -129,8 +132,8 @@ fn end_others(session: &Arc<Session>, name: &Name) {
     }
 }
 
-/// FPDisconnectOldSession: the client goes on with what it had before its connection was lost. Whatever is wrong with the
-/// token is not told.
+/// FPDisconnectOldSession: the client continues the session of its lost connection. The result does
+/// not say what is wrong with a token.
 fn come_back(request: &Request) -> Outcome {
     let DisconnectOldSession { token, .. } = DisconnectOldSession::decode(&mut request.reader())?;
     let now = &request.session;

@@ -1,4 +1,5 @@
-//! What keeps a session alive while its client is silent, asleep or away, and by what the client is known when it comes back.
+//! The life of a session while its client is silent, asleep or disconnected, and the client's
+//! identification when it reconnects.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,94 +12,94 @@ use super::session_pulse::{Due, Pulse};
 use super::session_replies::Replies;
 use super::session_token::Secret;
 
-/// What a client calls itself, so that the server knows it again.
+/// The identifier that a client gives, so that the server recognizes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) id: Box<[u8]>,
-    /// When its machine has started.
+    /// The start time of its machine.
     pub(super) time: Option<u32>,
 }
 
 /// The life of a session.
 #[derive(Default)]
 pub(super) struct Life {
-    /// The client has said something since the last look.
+    /// The client has sent something since the last check.
     heard: AtomicBool,
     pulse: Mutex<Pulse, rank::AfpPulse>,
-    /// Proves that somebody has had this session. Without one nobody comes back.
+    /// Proves that a client has had this session. Without it, no client can reconnect.
     secret: OnceLock<Secret>,
     name: Mutex<Option<Name>, rank::AfpName>,
     pub(super) replies: Replies,
-    /// While its connection is lost: what makes it give way.
+    /// While its connection is lost: what ends the hold of its open files.
     away: Mutex<Vec<Absence>, rank::AfpAbsences>,
-    /// It has ended, for whatever reason.
+    /// It has ended, for any reason.
     is_over: AtomicBool,
 }
 
 impl Life {
-    /// The client has said something.
+    /// Notes that the client has sent something.
     #[inline]
     pub(super) fn hear(&self) {
         self.heard.store(true, Ordering::Relaxed);
     }
 
-    /// Time has passed: what there is to do.
+    /// Advances the time; returns the next action.
     pub(super) fn pass(&self, time: Duration, connected: bool) -> Due {
         self.pulse.lock().pass(time, self.heard.swap(false, Ordering::Relaxed), connected)
     }
 
-    /// FPZzz: what was said before does not wake the client up again.
+    /// FPZzz: earlier messages do not wake the client up.
     pub(super) fn fall_asleep(&self, extended: bool) {
         self.pulse.lock().fall_asleep(extended);
         self.heard.store(false, Ordering::Relaxed);
     }
 
-    /// The client is there.
+    /// The client is awake.
     pub(super) fn wake_up(&self) {
         self.pulse.lock().wake_up();
     }
 
-    /// Whether the client is not to be told anything.
+    /// Whether the client must not be notified.
     pub(super) fn is_asleep(&self) -> bool {
         let heard = self.heard.load(Ordering::Relaxed);
         !heard && self.pulse.lock().is_asleep()
     }
 
-    /// How long it has been away.
+    /// How long it has been disconnected.
     pub(super) fn time_away(&self) -> Duration {
         self.pulse.lock().away()
     }
 
-    /// Its secret, made when the client first wants to be able to come back.
+    /// Its secret, which is made when the client first requests a token.
     pub(super) fn secret(&self) -> Option<&Secret> {
         if self.secret.get().is_none() {
-            let _ = self.secret.set(Secret::random()?); // or somebody else has just made it
+            let _ = self.secret.set(Secret::random()?); // unless another thread has just set it
             self.replies.begin_keeping();
         }
         self.secret.get()
     }
 
-    /// Whether the client has one, and this is it.
+    /// Whether the session has a secret, and it is this one.
     pub(super) fn has_secret(&self, offered: &[u8]) -> bool {
         self.secret.get().is_some_and(|secret| secret.is(offered))
     }
 
-    /// Whether the client can come back at all.
+    /// Whether the client can reconnect at all.
     pub(super) fn can_come_back(&self) -> bool {
         self.secret.get().is_some() && !self.is_over.load(Ordering::Relaxed)
     }
 
-    /// What the client calls itself.
+    /// The client's identifier.
     pub(super) fn name(&self) -> Option<Name> {
         self.name.lock().clone()
     }
 
-    /// The client calls itself so from now on.
+    /// Sets the client's identifier.
     pub(super) fn set_name(&self, name: Name) {
         *self.name.lock() = Some(name);
     }
 
-    /// The connection is lost: `leave` says so to the tree, unless the client is back already.
+    /// The connection is lost. `leave` tells `vfs`, unless the client has already reconnected.
     pub(super) fn go_away(&self, is_back: impl Fn() -> bool, leave: impl FnOnce() -> Vec<Absence>) {
         let mut away = self.away.lock();
         if !is_back() {
@@ -106,7 +107,7 @@ impl Life {
         }
     }
 
-    /// The client is back.
+    /// The client has reconnected.
     pub(super) fn come_back(&self) {
         let away = std::mem::take(&mut *self.away.lock());
         drop(away);
@@ -114,7 +115,7 @@ impl Life {
         self.replies.came_back();
     }
 
-    /// It is over. Answers whether it was not before.
+    /// Ends it. Answers false if it had ended before.
     pub(super) fn end(&self) -> bool {
         let first = !self.is_over.swap(true, Ordering::Relaxed);
         let away = std::mem::take(&mut *self.away.lock());

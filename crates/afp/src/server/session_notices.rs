@@ -1,5 +1,5 @@
-//! What the server tells clients without being asked: that it goes down, that there is a message, that a volume has
-//! changed. Apple Filing Protocol Reference, DSIAttention.
+//! Notifications that clients have not requested: a shutdown, a message, a change of a volume.
+//! Apple Filing Protocol Reference, DSIAttention.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -15,43 +15,44 @@ use super::service::{Service, SessionInfo};
 use super::session::Session;
 use crate::wire::dsi::{Attention, Command};
 
-/// How often a client is told at most that a volume has changed.
+/// The shortest time between two notifications of changes to a client.
 const PAUSE: Duration = Duration::from_secs(1);
-/// For so long after a client has changed something, changes that are nobody's by name may be its own.
+/// For this time after a client's change, changes without a known author may be the client's own.
 const ECHO: Duration = Duration::from_secs(2);
-/// Changes of a volume that wait to be looked at; more are "something has changed".
+/// Changes of a volume that wait to be processed; beyond that, they count as "something has
+/// changed".
 const QUEUE: usize = 1024;
-/// How often a watcher of a volume looks whether anybody still has it open.
+/// How often a watcher of a volume checks whether a session still has it open.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// Whatever clients can see of a volume: not that somebody has read it.
+/// All visible changes of a volume, without reads.
 const SEEN: Filter = Filter { aspects: Aspects(Aspects::ALL.0 & !Aspects::ACCESSED.0), except: None };
 
-/// What a session has been told of changes, and when it made one.
+/// When a session was last notified of changes, and when it made one.
 #[derive(Default)]
 pub(super) struct Told(Mutex<News, rank::AfpNotices>);
 
 #[derive(Default)]
 struct News {
-    /// When it was last told that something has changed.
+    /// The time of its last notification.
     told: Option<Instant>,
     /// Something has changed since.
     owed: bool,
-    /// When it last changed something itself.
+    /// The time of its own last change.
     changed: Option<Instant>,
 }
 
 impl Told {
-    /// The client changes something.
+    /// Notes that the client changes something.
     pub(super) fn changes(&self, now: Instant) {
         self.0.lock().changed = Some(now);
     }
 
-    /// Whether a change that is nobody's by name may be its own.
+    /// Whether a change without a known author may be the client's own.
     fn may_be_its_own(&self, now: Instant) -> bool {
         self.0.lock().changed.is_some_and(|at| now.duration_since(at) < ECHO)
     }
 
-    /// Whether to say now that something has changed. If it is too soon, it is said later.
+    /// Whether to send a notification of changes now. If it is too soon, it is sent later.
     fn is_due(&self, now: Instant) -> bool {
         let mut news = self.0.lock();
         news.owed = news.told.is_some_and(|at| now.duration_since(at) < PAUSE);
@@ -67,14 +68,14 @@ impl Told {
 }
 
 impl Session {
-    /// Tells the client something, unless it is asleep or away. Answers whether it was told.
+    /// Notifies the client, unless it is asleep or disconnected. Answers whether it was notified.
     pub(super) fn notice(&self, attention: u16) -> bool {
         let tell =
             |connection: Arc<Connection>| connection.tell(Command::ATTENTION, &attention.to_be_bytes());
         !self.life.is_asleep() && self.connection().is_some_and(tell)
     }
 
-    /// Tells the client that a volume has changed, as soon as it may be told again.
+    /// Notifies the client of a change of a volume, as soon as the pause is over.
     fn tell_of_changes(&self, now: Instant) {
         if self.told.is_due(now) {
             self.notice(Attention::NOTIFY | Attention::VOLUME_CHANGED);
@@ -83,20 +84,20 @@ impl Session {
 }
 
 impl Service {
-    /// A message to everybody who is logged in, now. Answers how many were told.
+    /// Sends a message to all sessions, now. Answers how many clients were notified.
     pub fn say(&self, text: &str) -> usize {
         self.set_message(text);
         let sessions = self.all_sessions();
         sessions.iter().filter(|session| session.notice(Attention::MESSAGE)).count()
     }
 
-    /// The server stops: everybody is told, and every session ends.
+    /// Stops the server: all clients are notified, and all sessions end.
     pub fn stop(&self) {
         self.refuse_sessions();
         self.all_sessions().iter().for_each(|session| self.disconnect(session, Attention::SHUTDOWN));
     }
 
-    /// Ends sessions by the administrator's wish. Answers how many.
+    /// Ends sessions for the administrator. Answers how many.
     pub fn disconnect_where(&self, which: impl Fn(&SessionInfo) -> bool) -> usize {
         let mut meant = self.all_sessions();
         meant.retain(|session| which(&session.info()));
@@ -106,7 +107,7 @@ impl Service {
         meant.len()
     }
 
-    /// Closes the forks that sessions have open of a file, by the administrator's wish. Answers how many.
+    /// Closes all forks of a file for the administrator. Answers how many.
     pub fn close_file(
         &self,
         volume: &Arc<Volume>,
@@ -118,27 +119,27 @@ impl Service {
         meant.iter().map(|session| session.forks.close_file(volume, file)).sum()
     }
 
-    /// Ends a session at once, and tells its client why.
+    /// Ends a session at once, and tells its client the reason.
     pub(super) fn disconnect(&self, session: &Arc<Session>, attention: u16) {
-        session.notice(attention); // in no minutes
+        session.notice(attention); // in 0 minutes
         self.end_session(session);
         session.close();
     }
 }
 
-/// Changes of a volume since the last look.
+/// Changes of a volume since the last check.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Whose they are.
+    /// The clients that made them.
     by: HashSet<ClientId>,
-    /// Names came or went by local processes.
+    /// Local processes have made or removed names.
     locally: bool,
-    /// Something that may be anybody's.
+    /// A change whose author is unknown.
     perhaps: bool,
 }
 
 impl Changes {
-    /// Takes an event in.
+    /// Adds an event.
     pub(super) fn add(&mut self, event: &Event) {
         let Event::Changed(seen) = event else {
             self.perhaps = true;
@@ -151,14 +152,15 @@ impl Changes {
         }
     }
 
-    /// Whether any of them is not this session's own doing.
+    /// Whether any change is not the session's own.
     fn concern(&self, session: &Session, now: Instant) -> bool {
         let others = self.by.iter().any(|client| *client != session.client);
         others || self.locally || (self.perhaps && !session.told.may_be_its_own(now))
     }
 }
 
-/// The client has opened a volume: from now on it is told of changes, if it knows of such notices.
+/// Called when the client has opened a volume: from now on it is notified of changes, if it
+/// supports such notifications.
 pub(super) fn volumes_opened(session: &Arc<Session>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     if !session.version.is_3() {
@@ -172,12 +174,12 @@ pub(super) fn volumes_opened(session: &Arc<Session>) {
     }
 }
 
-/// Volumes that are watched for those who have them open.
+/// Volumes that are watched for sessions that have them open.
 #[derive(Default)]
 pub(super) struct Watched(Mutex<Vec<Weak<Volume>>, rank::AfpWatched>);
 
 impl Watched {
-    /// Answers whether nobody has watched this one.
+    /// Begins a watch. Answers false if the volume is already watched.
     fn begin(&self, volume: &Arc<Volume>) -> bool {
         let mut watched = self.0.lock();
         let is_new = !watched.iter().any(|other| other.as_ptr() == Arc::as_ptr(volume));
@@ -187,7 +189,8 @@ impl Watched {
         is_new
     }
 
-    /// Nobody watches this one any more, if `is_unused` says so: asked so that nobody begins meanwhile.
+    /// Ends the watch if `is_unused` says so. It is called under the lock, so that no watch begins
+    /// meanwhile.
     fn end(&self, volume: &Weak<Volume>, is_unused: impl FnOnce() -> bool) -> bool {
         let mut watched = self.0.lock();
         let ends = is_unused();
@@ -198,7 +201,7 @@ impl Watched {
     }
 }
 
-/// Watches a volume for as long as somebody who can be told has it open.
+/// Watches a volume for as long as a session that supports notifications has it open.
 async fn watch(service: Weak<Service>, volume: Weak<Volume>) {
     let begun = {
         let volume = volume.clone();
@@ -218,16 +221,16 @@ async fn watch(service: Weak<Service>, volume: Weak<Volume>) {
     }
 }
 
-/// A volume being watched.
+/// The watch of a volume.
 struct Watch {
-    /// Changes by whomever, wherever in it.
+    /// Changes by all clients, in the whole volume.
     changes: Subscription,
-    /// Asks the host for those by local processes, which `changes` then hears, too.
+    /// Asks the host for changes by local processes, which `changes` then receives, too.
     _local: Option<Watching>,
 }
 
 impl Watch {
-    /// Takes a while where there are many folders.
+    /// Begins a watch. It takes a while if there are many folders.
     fn begin(volume: &Arc<Volume>) -> Option<Self> {
         let changes = volume.subscribe(Scope::Volume, SEEN, QUEUE).ok()?;
         let root = volume.root().ok()?;
@@ -243,7 +246,7 @@ fn unwatch(service: &Weak<Service>, volume: &Weak<Volume>) {
     }
 }
 
-/// Tells of what has happened. Answers whether nobody wants to be told any more.
+/// Notifies the sessions of new changes. Answers whether no session needs the watch any more.
 fn look(service: &Weak<Service>, volume: &Weak<Volume>, watching: &mut Watch, first: Option<Event>) -> bool {
     let Some(service) = service.upgrade() else { return true };
     if service.watched.end(volume, || service.with_volume(volume).is_empty()) {
@@ -258,7 +261,7 @@ fn look(service: &Weak<Service>, volume: &Weak<Volume>, watching: &mut Watch, fi
     false
 }
 
-/// Tells those who are concerned.
+/// Notifies the sessions that the changes concern.
 pub(super) fn tell(sessions: &[Arc<Session>], changes: &Changes, now: Instant) {
     let concerned = sessions.iter().filter(|session| changes.concern(session, now));
     concerned.for_each(|session| session.tell_of_changes(now));
@@ -271,7 +274,7 @@ fn tell_owed(service: &Weak<Service>, volume: &Weak<Volume>) {
 }
 
 impl Service {
-    /// The sessions that have a volume open and know of notices.
+    /// The sessions that have a volume open and support notifications.
     fn with_volume(&self, volume: &Weak<Volume>) -> Vec<Arc<Session>> {
         let has_it = |session: &Arc<Session>| {
             let mut open = session.volumes.all().into_iter();

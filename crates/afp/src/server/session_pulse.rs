@@ -1,5 +1,5 @@
-//! How long a silent session lives, Apple Filing Protocol Programming Guide, "Detecting Disconnections". No clock: whoever has
-//! one says how much time has passed.
+//! The lifetime of a silent session, Apple Filing Protocol Programming Guide, "Detecting
+//! Disconnections". Without a clock: the caller says how much time has passed.
 //!
 //! ```text
 //!          FPZzz                        2 min of silence
@@ -10,52 +10,53 @@
 
 use std::time::Duration;
 
-/// How often the server says that it is there.
+/// How often the server sends a tickle.
 pub(super) const TICKLE_EVERY: Duration = Duration::from_secs(30);
-/// A client that is silent for so long is gone.
+/// A client that is silent for this long counts as gone.
 pub(super) const SILENCE: Duration = Duration::from_secs(120);
 /// How long a client may sleep.
 pub(super) const ASLEEP: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a lost client that can come back is waited for. Long, as what it has is in nobody's way meanwhile.
+/// How long the server keeps the session of a disconnected client. This is long, because its files
+/// do not block other clients meanwhile.
 pub(super) const AWAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What there is to do for a session.
+/// The next action for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
-    /// Tell the client that the server is there.
+    /// Send a tickle to the client.
     Tickle,
-    /// Close the connection: nobody is at its other end.
+    /// Close the connection: the client does not answer.
     Close,
     /// End the session.
     End,
 }
 
-/// Whether a client sleeps.
+/// The kind of sleep of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Sleep {
     #[default]
     Awake,
-    /// Until its next request.
+    /// It sleeps until its next request.
     Light,
-    /// Until it says so.
+    /// It sleeps until an FPZzz with the flag to wake up.
     Extended,
 }
 
-/// How long it is since something happened.
+/// The times since certain events.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     sleep: Sleep,
-    /// Since the client was heard, or fell asleep.
+    /// Since the client's last message, or since it fell asleep.
     silent: Duration,
-    /// Since it was tickled.
+    /// Since the last tickle.
     untickled: Duration,
     /// Since its connection was lost.
     away: Duration,
 }
 
 impl Pulse {
-    /// Time has passed, in which the client was heard or not.
+    /// Advances the time. `heard`: the client has sent something meanwhile.
     pub(super) fn pass(&mut self, time: Duration, heard: bool, connected: bool) -> Due {
         self.silent = if heard { Duration::ZERO } else { self.silent + time };
         self.away = if connected { Duration::ZERO } else { self.away + time };
@@ -85,17 +86,17 @@ impl Pulse {
         self.silent = Duration::ZERO;
     }
 
-    /// The client is there: it says so, or has come back.
+    /// The client is awake: it says so, or has reconnected.
     pub(super) fn wake_up(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether the client is not to be told anything.
+    /// Whether the client must not be notified.
     pub(super) fn is_asleep(&self) -> bool {
         self.sleep != Sleep::Awake
     }
 
-    /// How long it has been away.
+    /// How long it has been disconnected.
     pub(super) fn away(&self) -> Duration {
         self.away
     }
@@ -107,7 +108,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_secs(10);
 
-    /// What comes due in so many steps, but nothing.
+    /// The actions of this many steps, without empty ones.
     fn due(pulse: &mut Pulse, steps: u32, heard: bool, connected: bool) -> Vec<(u32, Due)> {
         let all = (1..=steps).map(|step| (step, pulse.pass(STEP, heard, connected)));
         all.filter(|(_, due)| *due != Due::Nothing).collect()

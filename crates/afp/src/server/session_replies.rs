@@ -1,8 +1,10 @@
-//! The replay cache of AFP 3.3: replies kept for a client that loses its connection, comes back over another one and asks
-//! again what it has not been answered. Apple Filing Protocol Programming Guide, "Replay Cache".
+//! The replay cache of AFP 3.3. It keeps replies for a client that loses its connection,
+//! reconnects, and repeats the requests without a reply. Apple Filing Protocol Programming Guide,
+//! "Replay Cache".
 //!
-//! A request that was sent twice is never done twice. On one connection nothing is sent twice, so only what an earlier
-//! connection has left is given out: a client may use its numbers again as it likes.
+//! A repeated request is never executed twice. A client does not repeat requests on one connection,
+//! so only replies of an earlier connection are returned: a client may use its numbers again
+//! freely.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +17,15 @@ use crate::wire::{ResultCode, command};
 
 /// How many replies are kept.
 pub(super) const REPLIES: usize = 128;
-/// How many bytes of them. Only commands that change something are kept, and none of those answers more than some names.
+/// How many bytes of replies are kept. Only replies to commands that change something are kept, and
+/// these have at most some names.
 const MAX_BYTES: usize = 64 * 1024;
-/// The longest reply kept.
+/// The longest reply that is kept.
 const MAX_REPLY: usize = 4 * 1024;
-/// So many requests after it has come back a client has asked again what it wanted to.
+/// After this many requests on the new connection, a client has repeated all that it wanted to.
 const MAX_REPLAYED: usize = 4 * REPLIES;
 
-/// The replies of a session. Keeps none before [`Replies::begin_keeping`].
+/// The replies of a session. No reply is kept before [`Replies::begin_keeping`].
 #[derive(Default)]
 pub(super) struct Replies {
     keeps: AtomicBool,
@@ -37,9 +40,9 @@ struct Kept {
     /// Oldest first.
     entries: VecDeque<Entry>,
     bytes: usize,
-    /// Numbers the connections of the session.
+    /// The number of the session's current connection.
     connection: u32,
-    /// Requests since it came back.
+    /// Requests since the reconnection.
     requests: usize,
 }
 
@@ -47,21 +50,21 @@ struct Entry {
     id: u16,
     command: u8,
     connection: u32,
-    /// `None` while it is being done.
+    /// `None` while the request is executed.
     answer: Option<(ResultCode, Box<[u8]>)>,
 }
 
-/// What is known of a request.
+/// The stored state of a request.
 pub(super) enum Known<'a> {
-    /// Nothing: it is to be done, and its outcome told.
+    /// It is new: the caller executes it and reports its outcome.
     New(Turn<'a>),
-    /// It has been answered.
+    /// It has a reply.
     Answered(Outcome),
-    /// It is being done: ask again.
+    /// It is being executed: ask again later.
     Underway,
 }
 
-/// Whether doing it again changes nothing.
+/// Whether a repeated execution is harmless.
 pub(super) fn is_harmless(number: u8) -> bool {
     matches!(
         number,
@@ -97,19 +100,19 @@ pub(super) fn is_harmless(number: u8) -> bool {
             | command::SYNC_FORK
             | command::SPOTLIGHT_RPC
             | command::ZZZ
-            // Ends or changes the session itself: belongs to the connection that it came over.
+            // Ends or changes the session itself: belongs to the connection that it was sent on.
             | command::DISCONNECT_OLD_SESSION
             | command::LOGOUT
     )
 }
 
 impl Replies {
-    /// The client can come back from now on.
+    /// Begins to keep replies: from now on, the client can reconnect.
     pub(super) fn begin_keeping(&self) {
         self.keeps.store(true, Ordering::Relaxed);
     }
 
-    /// The client has come back over another connection.
+    /// The client has reconnected.
     pub(super) fn came_back(&self) {
         let mut kept = self.kept.lock();
         kept.connection += 1;
@@ -117,7 +120,7 @@ impl Replies {
         self.came_back.store(true, Ordering::Relaxed);
     }
 
-    /// A request begins. `None` when nothing need be known or kept of it.
+    /// Begins a request. `None` if no state of it is needed.
     pub(super) fn begin(&self, id: u16, number: u8) -> Option<Known<'_>> {
         if !self.keeps.load(Ordering::Relaxed) {
             return None;
@@ -138,7 +141,7 @@ impl Replies {
                 None if is_repeated => return Some(Known::Underway),
                 Some((code, head)) if is_repeated => {
                     let reply = Reply { code: Some(*code), head: head.to_vec(), ..Reply::default() };
-                    entry.connection = connection; // asked again over this one, it is another request
+                    entry.connection = connection; // a new request on this connection
                     return Some(Known::Answered(Ok(reply)));
                 }
                 _ => kept.remove(at),
@@ -149,7 +152,7 @@ impl Replies {
         Some(Known::New(Turn { replies: self, id, number, connection, is_done: false }))
     }
 
-    /// Waits until some request has been done.
+    /// Waits until a request has been executed.
     pub(super) async fn finished(&self, id: u16, number: u8) {
         let finished = self.finished.notified();
         tokio::pin!(finished);
@@ -160,14 +163,14 @@ impl Replies {
         }
     }
 
-    /// One more request of a client that has come back.
+    /// Counts a request after a reconnection.
     fn count(&self) {
         if self.came_back.load(Ordering::Relaxed) {
             self.forget_old(&mut self.kept.lock());
         }
     }
 
-    /// Forgets what earlier connections have left, once nobody asks for it any more.
+    /// Forgets the replies of earlier connections, once the client repeats no more requests.
     fn forget_old(&self, kept: &mut Kept) {
         if !self.came_back.load(Ordering::Relaxed) {
             return;
@@ -181,7 +184,7 @@ impl Replies {
         }
     }
 
-    /// How many are kept, and their bytes.
+    /// The number of replies, and their bytes.
     #[cfg(test)]
     pub(super) fn size(&self) -> (usize, usize) {
         let kept = self.kept.lock();
@@ -209,7 +212,8 @@ impl Kept {
     }
 }
 
-/// A request that is being done. Dropped before it is finished, it counts as one that nobody has sent.
+/// A request that is being executed. If it is dropped before it is finished, it counts as never
+/// sent.
 pub(super) struct Turn<'a> {
     replies: &'a Replies,
     id: u16,
@@ -219,14 +223,14 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// It has been done.
+    /// Keeps the outcome.
     pub(super) fn finish(mut self, outcome: &Outcome) {
         let (code, head) = match outcome {
             Ok(reply) => (reply.code.unwrap_or(ResultCode::NO_ERROR), &reply.head[..]),
             Err(code) => (*code, &[][..]),
         };
         if head.len() > MAX_REPLY || outcome.as_ref().is_ok_and(|reply| reply.data.is_some()) {
-            return; // only what is harmless answers so much
+            return; // only harmless commands have such long replies
         }
         self.is_done = true;
         let mut kept = self.replies.kept.lock();
@@ -351,7 +355,7 @@ mod tests {
         let finish = async { turn.finish(&Ok(Reply { head: b"done".to_vec(), ..Reply::default() })) };
         tokio::join!(replies.finished(7, CREATE), finish);
         assert_eq!(answered(&replies, 7, CREATE), Some(b"done".to_vec()));
-        replies.finished(7, CREATE).await; // nothing to wait for
+        replies.finished(7, CREATE).await; // does not wait
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! What proves that a client has had a session, Apple Filing Protocol Reference, FPGetSessionToken.
+//! Tokens, which prove that a client has had a session, Apple Filing Protocol Reference,
+//! FPGetSessionToken.
 //!
-//! A token is the session's number and a secret of 192 random bits. The number finds the session, the secret is compared in
-//! constant time: nobody finds out one byte after the other.
+//! A token is the session's number and a secret of 192 random bits. The number identifies the
+//! session. The secret is compared in constant time, so that it cannot be guessed byte by byte.
 
 use std::fmt;
 
@@ -9,22 +10,22 @@ use wire::{Malformed, Reader, Writer};
 
 const SECRET: usize = 24;
 
-/// The longest name by which a client is known.
+/// The longest identifier of a client.
 pub(super) const MAX_NAME: usize = 256;
 
-/// The part of a token that nobody guesses.
+/// The secret part of a token.
 #[derive(PartialEq, Eq)]
 pub(super) struct Secret([u8; SECRET]);
 
 impl Secret {
-    /// A new one, if the host has random bytes.
+    /// A new secret, if the host has random bytes.
     pub(super) fn random() -> Option<Self> {
         let mut bytes = [0; SECRET];
         getrandom::fill(&mut bytes).ok()?;
         Some(Self(bytes))
     }
 
-    /// Whether these bytes are it.
+    /// Whether these bytes are the secret.
     pub(super) fn is(&self, offered: &[u8]) -> bool {
         let difference = self.0.iter().zip(offered).fold(0, |all, (ours, theirs)| all | (ours ^ theirs));
         offered.len() == SECRET && std::hint::black_box(difference) == 0
@@ -45,7 +46,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The session that a token names, and the secret that it claims to know.
+/// The session that a token names, and the claimed secret.
 pub(super) fn parts(token: &[u8]) -> Result<(u64, &[u8]), Malformed> {
     let mut r = Reader::new(token);
     let session = r.u64_be()?;

@@ -1,4 +1,5 @@
-//! Setting parameters of files and folders, Apple Filing Protocol Reference, FPSetFileParms, FPSetDirParms, FPSetFileDirParms.
+//! Changes of the parameters of files and folders, Apple Filing Protocol Reference, FPSetFileParms,
+//! FPSetDirParms, FPSetFileDirParms.
 
 use vfs::mac::time::from_2000;
 use vfs::mac::{FileBits, FinderFlags, FinderInfo, Metadata};
@@ -17,13 +18,13 @@ mod links;
 #[cfg(test)]
 mod tests;
 
-/// In an attribute word that is set: the other bits are to be set; without it they are to be cleared.
+/// In a new attribute word: the other bits are to be set; without it they are to be cleared.
 const SET: u16 = 0x8000;
-/// Bits that clients may set of files and of folders; others are computed, or nobody's to set.
+/// Bits that clients may set of files and of folders; others are computed, or cannot be set.
 const OF_FILES: u16 = 0x0001 | 0x0002 | 0x0004 | 0x0020 | 0x0040 | 0x0080 | 0x0100;
 const OF_FOLDERS: u16 = 0x0001 | 0x0004 | 0x0040 | 0x0080 | 0x0100;
 
-/// Runs one of the three.
+/// Runs one of the three commands.
 pub(super) async fn run(request: &Request) -> Outcome {
     let parms = SetParms::decode(&mut request.reader())?;
     if request.command == command::SET_FILE_PARMS {
@@ -50,7 +51,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-/// Refuses parameters that cannot be set, or not of this.
+/// Refuses parameters that cannot be set, or not for this kind of entry.
 fn check(bitmap: DirBitmap, is_folder: bool, version: Version) -> Result<(), ResultCode> {
     let mut may = SetParameters::SETTABLE;
     if !is_folder {
@@ -61,7 +62,7 @@ fn check(bitmap: DirBitmap, is_folder: bool, version: Version) -> Result<(), Res
     if may.difference(other).contains(bitmap) { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
 }
 
-/// What is kept with a file for Macs.
+/// Changes the metadata that are stored for Macs.
 async fn describe(
     request: &Request,
     volume: &OpenVolume,
@@ -98,7 +99,7 @@ fn change(metadata: &mut Metadata, set: &SetParameters, is_folder: bool) {
             info.set_flags(info.flags().difference(FinderFlags::IS_SHARED));
         }
         metadata.set_finder_info(info);
-        // All 32 bytes are the client's, the date it came into its folder, too.
+        // All 32 bytes come from the client, also the date when it was added to its folder.
         metadata.times.added = info.date_added();
     }
     if let Some(prodos) = set.prodos.filter(|_| !is_folder) {
@@ -114,7 +115,7 @@ fn change(metadata: &mut Metadata, set: &SetParameters, is_folder: bool) {
 fn set_bits(metadata: &mut Metadata, word: u16, is_folder: bool) {
     let changed = FileBits(word & if is_folder { OF_FOLDERS } else { OF_FILES });
     let on = word & SET != 0;
-    // The flags of the Finder information say the same.
+    // The Finder information has flags with the same meaning.
     let mut info = metadata.finder_info;
     if changed.contains(FileBits::MULTI_USER) {
         let mut flags = info.flags();
@@ -128,13 +129,13 @@ fn set_bits(metadata: &mut Metadata, word: u16, is_folder: bool) {
     metadata.set_bits(bits);
 }
 
-/// The Mac type of a ProDOS file type and auxiliary type: text is TEXT, others `p` with the three bytes (Inside AppleTalk,
-/// "Mapping ProDOS file types").
+/// The Mac type for a ProDOS file type and auxiliary type: text is TEXT, others `p` with the three
+/// bytes (Inside AppleTalk, "Mapping ProDOS file types").
 fn mac_type([kind, _, low, high, ..]: [u8; 6]) -> [u8; 4] {
     if kind == 0x04 { *b"TEXT" } else { [b'p', kind, high, low] }
 }
 
-/// Owner, group and mode.
+/// Changes owner, group and mode.
 async fn change_mode(
     request: &Request,
     volume: &OpenVolume,
@@ -168,8 +169,9 @@ async fn change_mode(
     Ok(())
 }
 
-/// Owner and group that come with a change of who may do what: from Macs that always send them, and may know other numbers
-/// than we do. Whoever may not give the file away has not asked for that.
+/// Changes the owner and group that come with a change of permissions. Some Macs always send them,
+/// possibly with numbers that are unknown here. If the caller may not change them, they are
+/// ignored.
 async fn give_away(
     request: &Request,
     volume: &OpenVolume,
@@ -196,13 +198,13 @@ async fn give_away(
     Ok(())
 }
 
-/// The permission bits that access rights amount to: a byte each for the caller, everybody, group and owner.
+/// The permission bits for access rights: a byte each for the caller, everyone, group and owner.
 fn mode_of(rights: u32) -> u32 {
     to_bits(rights & 0xff) << 6 | to_bits(rights >> 8 & 0xff) << 3 | to_bits(rights >> 16 & 0xff)
 }
 
-/// The modification date: as said, else now where something else was changed; and that of the folder it is in, where what
-/// that shows has changed.
+/// Sets the modification date: the requested one, or else now if anything else was changed; and the
+/// date of the folder above, if the change is visible in its listing.
 async fn change_times(
     request: &Request,
     volume: &OpenVolume,
@@ -211,7 +213,7 @@ async fn change_times(
 ) -> Result<(), ResultCode> {
     let found = target.found()?;
     let folder = is_folder(found);
-    // Before AFP 3 the attributes of a file are set by what copies it, dates and all.
+    // Before AFP 3, a copying client sets the attributes of a file, together with its dates.
     let attributes_count = folder || request.version().is_3();
     let changes_something = (set.attributes.is_some() && attributes_count)
         || set.created.is_some()
@@ -231,7 +233,7 @@ async fn change_times(
         match (change, modified) {
             (Ok(change), _) => volume.share.changed.note(change.after.changed),
             (Err(error), SetTime::To(_)) => return Err(error.into()),
-            (Err(_), _) => {} // who may change its mode may not always touch it
+            (Err(_), _) => {} // a caller that may change the mode need not be allowed to set dates
         }
     }
     let shows = set.attributes.is_some_and(|word| word & FileBits::INVISIBLE.0 != 0);
@@ -239,7 +241,7 @@ async fn change_times(
         && let Some(at) = target.place(volume)?
     {
         let changes = SetAttributes { modified: SetTime::Now, ..SetAttributes::default() };
-        let _ = volume.tree().set_attributes(&actor, &at.folder, &changes); // may be another one's folder
+        let _ = volume.tree().set_attributes(&actor, &at.folder, &changes); // may be another user's
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! What the server says of itself before anybody logs in, Apple Filing Protocol Reference, FPGetSrvrInfo.
+//! The server's information for clients before a login, Apple Filing Protocol Reference,
+//! FPGetSrvrInfo.
 
 use std::net::SocketAddr;
 
@@ -13,9 +14,9 @@ use super::uam::Method;
 use crate::catalogue::CatalogId;
 use crate::wire::server_info::{Address, ServerInfo, flags};
 
-/// The port that an address without one means.
+/// The default port.
 const PORT: u16 = 548;
-/// Addresses told: old clients have little room for the whole block.
+/// The most addresses in the block: old clients have little room for it.
 const MAX_ADDRESSES: usize = 16;
 
 /// The block of server information.
@@ -38,7 +39,7 @@ pub(super) fn run(service: &Service) -> Outcome {
     Ok(Reply { head: info.encode(), ..Reply::default() })
 }
 
-/// What the server can do.
+/// The capabilities of the server.
 fn flags(config: &Config) -> u16 {
     let always = flags::COPY_FILE
         | flags::SERVER_MESSAGES
@@ -55,7 +56,7 @@ fn flags(config: &Config) -> u16 {
     always | passwords
 }
 
-/// Where the server is, in the words of the protocol.
+/// The server's addresses in the protocol's form.
 fn addresses(known: &[SocketAddr]) -> Vec<Address<'static>> {
     let reachable = known.iter().filter(|address| !address.ip().is_unspecified() && address.port() != 0);
     let told = reachable.map(|address| match address {

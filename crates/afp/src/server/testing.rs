@@ -1,9 +1,9 @@
-//! Clients for tests of commands: a server on volumes in memory, without sockets. Frames go to the connection as `conn`
-//! hands them over, and what comes back is taken apart.
+//! Clients for tests of commands: a server on volumes in memory, without sockets. Tests pass frames
+//! to the connection as `conn` does, and decode the answers.
 //!
 //! ```text
 //! let server = Server::new();
-//! let mut ada = server.log_in(ADA, Version::V3_4);          // no password asked: logins have tests of their own
+//! let mut ada = server.log_in(ADA, Version::V3_4);          // logins have their own tests
 //! let reply = ada.call(command::FLUSH, |w| { w.u8(0); w.u16_be(volume); }).await;
 //! assert_eq!(reply.code, ResultCode::NO_ERROR);
 //! ```
@@ -30,7 +30,7 @@ use crate::catalogue::Catalogue;
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, Header};
 
-/// How long a test waits for what should be there at once.
+/// How long a test waits for an expected message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The accounts of [`Server`], with their passwords and numbers.
@@ -60,7 +60,7 @@ fn account((name, password, uid): (&str, &str, u32)) -> Account {
     }
 }
 
-/// These accounts.
+/// A directory of these accounts.
 pub(crate) fn people(all: &[(&str, &str, u32)]) -> Arc<dyn Accounts> {
     Arc::new(People(all.iter().map(|who| account(*who)).collect()))
 }
@@ -68,7 +68,7 @@ pub(crate) fn people(all: &[(&str, &str, u32)]) -> Arc<dyn Accounts> {
 /// A server with the shares "share", "guests" (guests may use it) and "readonly".
 pub(crate) struct Server {
     pub(crate) service: Arc<Service>,
-    /// Where the numbers of files are kept, for as long as the server lives.
+    /// The directory of the files' numbers, for as long as the server lives.
     _state: tempfile::TempDir,
 }
 
@@ -77,12 +77,12 @@ impl Server {
         Self::with(|_| ())
     }
 
-    /// The same with other settings.
+    /// The same server with other settings.
     pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
         Self::on_with(Arc::new(Memory::ticking()), change)
     }
 
-    /// The same with another disk under "share".
+    /// The same server with another disk under "share".
     pub(crate) fn on(disk: Arc<dyn Backend>) -> Self {
         Self::on_with(disk, |_| ())
     }
@@ -111,22 +111,22 @@ impl Server {
         Self { service: Service::new(config), _state: state }
     }
 
-    /// The volume of a share, to look at or change what clients see.
+    /// The volume of a share, to check or change what clients see.
     pub(crate) fn volume(&self, share: &str) -> Arc<Volume> {
         self.service.share(|one| one.name == share).unwrap().volume.clone()
     }
 
-    /// Somebody connects, and opens a DSI session.
+    /// A new connection with an open DSI session.
     pub(crate) fn connect(&self) -> Client {
         Client::new(&self.service)
     }
 
-    /// Somebody connects and is logged in, without proving anything.
+    /// A new connection with a login without a password.
     pub(crate) fn log_in(&self, (name, _, uid): (&str, &str, u32), version: Version) -> Client {
         self.log_in_as(User { name: Some(name.into()), caller: Caller::new(uid, 100, &[]) }, version)
     }
 
-    /// The same as a guest.
+    /// The same for a guest.
     pub(crate) fn log_in_guest(&self, version: Version) -> Client {
         self.log_in_as(User { name: None, caller: Caller::new(65_534, 65_534, &[]) }, version)
     }
@@ -140,12 +140,12 @@ impl Server {
     }
 }
 
-/// An empty share in memory, which everybody may write to.
+/// An empty share in memory that all users may write to.
 pub(crate) fn share(index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
     share_on(Arc::new(Memory::ticking()), index, name, options)
 }
 
-/// The same on a disk.
+/// The same share on a disk.
 fn share_on(disk: Arc<dyn Backend>, index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
     let volume = Arc::new(Volume::new(disk, VolumeOptions::default()));
     let root = volume.root().unwrap().object.key();
@@ -154,7 +154,7 @@ fn share_on(disk: Arc<dyn Backend>, index: &Index, name: &str, options: ShareOpt
     Share::new(name, (volume, catalogue), *b"a volume's uuid!", created, options)
 }
 
-/// What the server answered.
+/// The server's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) code: ResultCode,
@@ -162,17 +162,17 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The payload of what must have gone well.
+    /// The payload of an answer that must be successful.
     pub(crate) fn well(self) -> Vec<u8> {
         assert_eq!(self.code, ResultCode::NO_ERROR);
         self.payload
     }
 }
 
-/// A client's connection to a server in the same process. Dropped, it is lost.
+/// A client's connection to a server in the same process. Its drop loses the connection.
 pub(crate) struct Client {
     pub(in crate::server) connection: Arc<Connection>,
-    /// What the server sends without being asked, as whole frames; `None` when it closes.
+    /// Unsolicited frames of the server; `None` when it closes.
     pub(crate) told: UnboundedReceiver<Option<Vec<u8>>>,
     next_id: u16,
 }
@@ -196,17 +196,17 @@ impl Client {
         self.next_id
     }
 
-    /// Numbers the next request so.
+    /// Sets the number of the next request.
     pub(crate) fn set_next_id(&mut self, id: u16) {
         self.next_id = id;
     }
 
-    /// Who is logged in.
+    /// The session of the login.
     pub(super) fn session(&self) -> Arc<Session> {
         self.connection.session().expect("somebody is logged in")
     }
 
-    /// Sends a frame; the answer, if there is one.
+    /// Sends a frame; returns the answer, if there is one.
     pub(crate) async fn frame(&mut self, command: Command, code: u32, payload: &[u8]) -> Option<Answer> {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
@@ -231,17 +231,17 @@ impl Client {
         self.frame(Command::OPEN_SESSION, 0, &[]).await.unwrap()
     }
 
-    /// The same where nothing can be waited for.
+    /// The same in code that cannot wait.
     fn open_session_now(&mut self) -> Answer {
         let mut opening = Box::pin(self.open_session());
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match opening.as_mut().poll(&mut context) {
             std::task::Poll::Ready(answer) => answer,
-            std::task::Poll::Pending => panic!("opening a session waits for nothing"),
+            std::task::Poll::Pending => panic!("opening a session does not wait"),
         }
     }
 
-    /// A command: its number, then what `body` writes.
+    /// Sends a command: its number, followed by the output of `body`.
     pub(crate) async fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> Answer {
         let mut w = Writer::new();
         w.u8(number);
@@ -249,7 +249,7 @@ impl Client {
         self.frame(Command::COMMAND, 0, w.as_bytes()).await.unwrap()
     }
 
-    /// A command with data behind it (DSI write).
+    /// Sends a command with data after it (DSI write).
     pub(crate) async fn call_with_data(
         &mut self,
         number: u8,
@@ -264,7 +264,7 @@ impl Client {
         self.frame(Command::WRITE, at, w.as_bytes()).await.unwrap()
     }
 
-    /// Opens a share, without asking; its number.
+    /// Opens a share without a command; returns its number.
     pub(crate) fn open_volume(&self, name: &str) -> u16 {
         let session = self.session();
         let share = session.service.share(|share| share.name == name).unwrap();

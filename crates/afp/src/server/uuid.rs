@@ -1,29 +1,30 @@
-//! Users and groups of this host as UUIDs, as Macs make them of local accounts: a fixed beginning, and the number.
+//! UUIDs of this host's users and groups, as Macs derive them for local accounts: a fixed prefix,
+//! and the number.
 //!
-//! | who | UUID |
+//! | identity | UUID |
 //! |---|---|
 //! | user | FFFFEEEE-DDDD-CCCC-BBBB-AAAA and the number |
 //! | group | ABCDEFAB-CDEF-ABCD-EFAB-CDEF and the number |
-//! | everybody, the owner, the owning group, who has logged in | those of the groups 12, 10, 16 and 50 of a Mac |
+//! | everyone, the owner, the owning group, users that have logged in | those of the groups 12, 10, 16 and 50 of a Mac |
 //! | the owner's own rights, as Windows has them | "fourfold-own" and 0 |
 //! | the groups of this host that have one of those numbers | "fourfold-gid" and the number |
 
 use crate::wire::acl::Uuid;
 
-/// Somebody whom a UUID names.
+/// The identity that a UUID stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
     User(u32),
     Group(u32),
-    /// Whoever it is.
+    /// All users.
     Everyone,
-    /// Whoever owns the file.
+    /// The file's owner.
     Owner,
     /// The members of the file's group.
     OwningGroup,
-    /// Whoever has logged in.
+    /// All users that have logged in.
     SignedIn,
-    /// Whoever owns the file, where that gives nothing by itself.
+    /// The file's owner, without the rights that owners have by default.
     OwnerRights,
 }
 
@@ -32,7 +33,7 @@ const GROUP: [u8; 12] = [0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef, 0
 const OTHER_GROUP: [u8; 12] = *b"fourfold-gid";
 const OWNER_RIGHTS: [u8; 12] = *b"fourfold-own";
 
-/// Groups of a Mac that are nobody's group here, with what they mean.
+/// Groups of a Mac that are no groups here, with their meaning.
 const WELL_KNOWN: [(u32, Named); 4] =
     [(12, Named::Everyone), (10, Named::Owner), (16, Named::OwningGroup), (50, Named::SignedIn)];
 
@@ -42,7 +43,7 @@ pub(super) fn number_of(uuid: &Uuid) -> u32 {
 }
 
 impl Named {
-    /// Who is meant; `None` if it is nobody of this host.
+    /// The identity of a UUID; `None` if this host does not know it.
     pub(super) fn of(uuid: &Uuid) -> Option<Self> {
         let (start, _) = uuid.split_first_chunk()?;
         let number = number_of(uuid);
@@ -58,7 +59,7 @@ impl Named {
         }
     }
 
-    /// The UUID that names them.
+    /// The UUID of an identity.
     pub(super) fn uuid(self) -> Uuid {
         let (start, number) = match self {
             Self::User(uid) => (USER, uid),

@@ -37,7 +37,7 @@ fn open(request: &Request) -> Outcome {
     let OpenVol { bitmap, name, password } = OpenVol::decode(&mut request.reader())?;
     check(bitmap)?;
     if !bitmap.contains(VolumeBitmap::ID) {
-        return Err(ResultCode::BITMAP_ERROR); // nobody could use it
+        return Err(ResultCode::BITMAP_ERROR); // without its id, the volume is unusable
     }
     let session = &request.session;
     let is_it = |share: &Share| is_called(share, request.version(), name) && session.grant(share).is_some();
@@ -79,7 +79,7 @@ fn set_parameters(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-/// FPFlush: everything that was written to the volume is on the disk once it is answered.
+/// FPFlush: all data that were written to the volume are on the disk before the answer.
 async fn flush(request: &Request) -> Outcome {
     let OfVolume { volume } = OfVolume::decode(&mut request.reader())?;
     let volume = request.volume(volume)?;
@@ -89,10 +89,10 @@ async fn flush(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-/// FPSyncDir: the folder's entries are on the disk once it is answered.
+/// FPSyncDir: the folder's entries are on the disk before the answer.
 async fn sync_folder(request: &Request) -> Outcome {
     let SyncDir { volume, folder } = SyncDir::decode(&mut request.reader())?;
-    // Here alone an unknown volume is an object that is not found.
+    // Only here, an unknown volume has the result of a missing object.
     let volume = request.volume(volume).map_err(|_| ResultCode::OBJECT_NOT_FOUND)?;
     let folder = volume.folder(folder)?;
     volume.tree().sync(&folder).await?;
@@ -103,7 +103,7 @@ fn check(bitmap: VolumeBitmap) -> Result<(), ResultCode> {
     if bitmap.unknown().is_empty() { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
 }
 
-/// Whether a client means this share. Names of volumes ignore case, as the Chooser does.
+/// Whether a client's name stands for this share. Names of volumes ignore case, as in the Chooser.
 fn is_called(share: &Share, version: Version, sent: &[u8]) -> bool {
     if !version.is_3() && long_volume_name(&share.name) == sent {
         return true;
@@ -113,7 +113,7 @@ fn is_called(share: &Share, version: Version, sent: &[u8]) -> bool {
     folds_alike(share.name.as_bytes(), &stored, Folding::default())
 }
 
-/// The same time is taken whatever is wrong.
+/// Takes the same time for every difference.
 fn same_password(wanted: &[u8; 8], sent: Option<&[u8; 8]>) -> bool {
     let sent = sent.copied().unwrap_or_default();
     wanted.iter().zip(sent).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
@@ -127,7 +127,8 @@ fn reply(request: &Request, volume: &Arc<OpenVolume>, bitmap: VolumeBitmap) -> O
     Ok(Reply::encoded(|w: &mut Writer| parameters.encode(w)))
 }
 
-/// MacRoman of at most 27 bytes for old clients, decomposed UTF-8 for the others.
+/// The displayed name: MacRoman of at most 27 bytes for old clients, decomposed UTF-8 for the
+/// others.
 fn shown_name(name: &str, version: Version) -> Vec<u8> {
     if !version.is_3() {
         return long_volume_name(name);
@@ -161,7 +162,8 @@ fn tell(volume: &OpenVolume, version: Version, told: &mut Parameters<'_>) -> Res
     Ok(())
 }
 
-/// Bytes in all and left, and how many are given out at a time. A share for backups may have less than its file system.
+/// Total and free bytes, and the allocation unit. A share for backups may report less than its file
+/// system has.
 fn space(share: &Share) -> Result<(u64, u64, u32), ResultCode> {
     let at = share.volume.root()?.object;
     let space = match share.options.size_limit.filter(|_| share.options.time_machine) {
@@ -171,7 +173,7 @@ fn space(share: &Share) -> Result<(u64, u64, u32), ResultCode> {
     Ok((space.total, space.available, space.block_size))
 }
 
-/// As much as clients of this version believe: 2 GB before AFP 2.2, then 4 GB.
+/// The size in 32 bits, limited for the version: 2 GB before AFP 2.2, then 4 GB.
 fn size_32(version: Version, bytes: u64) -> u32 {
     let most = if version < Version::V2_2 { i32::MAX as u32 } else { u32::MAX };
     u32::try_from(bytes).unwrap_or(most).min(most)
@@ -187,7 +189,8 @@ fn attribute_word(volume: &OpenVolume, version: Version) -> u16 {
         | attributes::FILE_IDS
         | attributes::CATALOG_SEARCH;
     if version.is_3() {
-        // Our numbers of users are not those of the Mac: it must ask us who they are and what they may do.
+        // The server's numbers of users are not those of the Mac: the Mac must ask the server for
+        // their names and rights.
         word |= attributes::UTF8_NAMES | attributes::UNIX_PRIVILEGES | attributes::NO_NETWORK_USER_IDS;
         word |= bit(share.options.time_machine, attributes::LOCK_STEALING);
     }

@@ -1,5 +1,5 @@
-//! Locks through the harness. Results by the Apple Filing Protocol Reference, FPByteRangeLock, and by what Netatalk's test
-//! suite expects of a server (its sets of the same names).
+//! Tests of locks with the harness. The results are those of the Apple Filing Protocol Reference,
+//! FPByteRangeLock, and of Netatalk's test suite (its sets of the same names).
 
 use vfs::state::{LockKind, Modes, Range};
 use vfs::{Error, OpenOptions};
@@ -19,7 +19,7 @@ fn range(fork: u16, offset: i64, length: i64) -> ByteRangeLock {
 }
 
 impl User {
-    /// FPByteRangeLock or FPByteRangeLockExt: where the range starts.
+    /// FPByteRangeLock or FPByteRangeLockExt: returns the start of the range.
     async fn range(&mut self, width: Width, lock: ByteRangeLock) -> Result<i64, ResultCode> {
         let number = match width {
             Width::Bits32 => command::BYTE_RANGE_LOCK,
@@ -44,7 +44,7 @@ impl User {
     }
 }
 
-/// A file of 50 bytes, open twice by one user.
+/// A file of 50 bytes that one user has open twice.
 async fn two_opens() -> (Server, User, u16, u16) {
     let (server, mut ada) = notes(&[7; 50]).await;
     let (first, second) = (ada.open("notes", BOTH).await.unwrap(), ada.open("notes", BOTH).await.unwrap());
@@ -74,7 +74,7 @@ async fn own_ranges_do_not_overlap_and_others_conflict() {
     let mut other = User::of(&server, Version::V3_4);
     let fork = other.open("notes", BOTH).await.unwrap();
     assert_eq!(other.lock(fork, 120, 1).await, Err(ResultCode::LOCK_ERROR));
-    // Closing the one fork leaves the other's locks.
+    // Closing one fork keeps the other fork's locks.
     ada.close(second).await;
     assert_eq!(other.lock(fork, 99, 1).await, Err(ResultCode::LOCK_ERROR));
     assert_eq!(other.lock(fork, 120, 1).await, Ok(120));
@@ -119,7 +119,7 @@ async fn where_a_range_starts_is_never_cut_to_32_bits() {
     assert_eq!(ada.write_at(fork, 1 << 32, b"far").await, Ok((1 << 32) + 3));
     let lock = ByteRangeLock { from_end: true, ..range(fork, 0, 1) };
     assert_eq!(ada.range(Width::Bits32, lock).await, Err(ResultCode::PARAM_ERROR));
-    // To the end is beyond what 32 bits say, too.
+    // A range to the end also goes beyond 32 bits.
     assert_eq!(ada.range(Width::Bits32, range(fork, 0, ALL)).await, Ok(0));
     assert_eq!(ada.lock(second, (1 << 32) + 2, 60).await, Err(ResultCode::LOCK_ERROR));
     let write = Write { from_end: false, fork: second, offset: (1 << 32) + 2, count: 1 };

@@ -1,4 +1,5 @@
-//! Sessions over real connections: what the harness without sockets cannot show, that the server notices what becomes of them.
+//! Sessions over real connections. The harness without sockets cannot show how the server notices
+//! the end of connections.
 
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -12,14 +13,14 @@ use crate::wire::dsi::Command;
 use crate::wire::session::{DisconnectOldSession, GetSessionToken, SessionToken, TokenKind};
 use crate::wire::{ResultCode, command};
 
-/// How long anything may take.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server that listens.
 struct Listening {
     server: Server,
     address: SocketAddr,
-    /// Drops every connection with it.
+    /// Its drop closes every connection.
     _stop: watch::Sender<bool>,
 }
 
@@ -36,13 +37,13 @@ impl Listening {
         Self { server, address, _stop: stop }
     }
 
-    /// Has a test's clients, which block, do their part.
+    /// Runs the test's clients, which block.
     async fn with<T: Send + 'static>(&self, clients: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
         let address = self.address;
         tokio::task::spawn_blocking(move || clients(address)).await.unwrap()
     }
 
-    /// Waits until so many sessions are connected, and so many away.
+    /// Waits until this many sessions are connected, and this many disconnected.
     async fn until(&self, connected: usize, away: usize) {
         let begun = Instant::now();
         loop {
@@ -76,7 +77,7 @@ fn come_back(client: &mut Client<TcpStream>, token: &[u8]) -> ResultCode {
     client.call(command::DISCONNECT_OLD_SESSION, |w| request.encode(w)).unwrap().code()
 }
 
-/// What the server says until it closes.
+/// The server's messages until it closes the connection.
 fn last_words(client: &mut Client<TcpStream>) -> Vec<(Command, Vec<u8>)> {
     let words = std::iter::from_fn(|| match client.receive_any() {
         Ok(frame) => Some((frame.header.command, frame.payload)),
@@ -89,7 +90,7 @@ fn last_words(client: &mut Client<TcpStream>) -> Vec<(Command, Vec<u8>)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_connection_leaves_a_session_that_its_client_finds_again() {
     let listening = Listening::begin().await;
-    let token = listening.with(|address| token(&mut log_in(address))).await; // and hangs up
+    let token = listening.with(|address| token(&mut log_in(address))).await; // and disconnects
     listening.until(0, 1).await;
     let back = listening.with(move |address| {
         let mut client = log_in(address);
@@ -119,7 +120,7 @@ async fn a_silent_client_is_tickled_and_then_cut_off() {
     let listening = Listening::begin().await;
     let mut client = listening.with(log_in).await;
     let step = Duration::from_secs(30);
-    (0..4).for_each(|_| listening.server.service.beat(step)); // the first finds that it has logged in since
+    (0..4).for_each(|_| listening.server.service.beat(step)); // the first finds the new login
     listening.server.service.beat(step);
     let words = listening.with(move |_| last_words(&mut client)).await;
     assert!(words.len() >= 3 && words.iter().all(|(command, _)| *command == Command::TICKLE), "{words:?}");
@@ -135,7 +136,7 @@ async fn a_server_that_stops_says_so_and_closes() {
     assert_eq!(words, [(Command::ATTENTION, vec![0x80, 0x00])]);
 }
 
-/// Ends a connection, by breaking it or as clients should.
+/// Closes a connection, with or without a logout.
 fn client_closes(mut client: Client<TcpStream>, breaks: bool) {
     match breaks {
         true => client.link().shutdown(Shutdown::Both).unwrap(),

@@ -1,5 +1,6 @@
-//! Results by the Apple Filing Protocol Reference and Programming Guide ("Reconnecting"), and by what Netatalk's test suite
-//! expects of a server (FPDisconnectOldSession, FPGetSessionToken, FPzzz).
+//! The results are those of the Apple Filing Protocol Reference and Programming Guide
+//! ("Reconnecting"), and of Netatalk's test suite (FPDisconnectOldSession, FPGetSessionToken,
+//! FPzzz).
 
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ async fn a_client_whose_connection_was_lost_finds_its_forks_and_locks_again() {
     assert_eq!(disconnect_old(&mut again, &token).await, ResultCode::NO_ERROR);
     let mut ada = User { client: again, volume };
     assert_eq!(ada.close(fork).await, ResultCode::NO_ERROR);
-    assert_eq!(server.service.sessions().len(), 1, "the login that led back is no session of its own");
+    assert_eq!(server.service.sessions().len(), 1, "the reconnection's login has ended");
     ask(&mut ada.client, TokenKind::RECONNECT_WITH_TIME_AND_ID, 1, b"her mac").await;
 }
 
@@ -111,7 +112,7 @@ async fn nobody_comes_back_as_somebody_else_nor_with_a_forged_token() {
     let (server, mut ada) = notes(b"0123456789").await;
     let token = ask(&mut ada.client, WITH_TIME, 1, b"her mac").await;
     let own = disconnect_old(&mut ada.client, &token).await;
-    assert_eq!(own, ResultCode::MISC_ERROR, "its own session is no old one");
+    assert_eq!(own, ResultCode::MISC_ERROR, "its own session is not an old one");
     let mut forged = token.clone();
     *forged.last_mut().unwrap() ^= 1;
     let (mut bob, mut guest) = (server.log_in(BOB, Version::V3_4), server.log_in_guest(Version::V3_4));
@@ -123,7 +124,7 @@ async fn nobody_comes_back_as_somebody_else_nor_with_a_forged_token() {
     for token in [&forged[..], &token[..31], &[token.clone(), vec![0]].concat(), &token[..8], b""] {
         assert_eq!(disconnect_old(&mut her, token).await, ResultCode::MISC_ERROR);
     }
-    assert!(ada.client.told.try_recv().is_err(), "she is still there");
+    assert!(ada.client.told.try_recv().is_err(), "she is still connected");
     assert_eq!(disconnect_old(&mut her, &token).await, ResultCode::NO_ERROR);
 }
 
@@ -146,7 +147,7 @@ async fn what_a_lost_client_has_open_binds_others_until_it_is_in_their_way() {
     assert_eq!(bob.open("notes", WRITE).await, Err(ResultCode::DENY_CONFLICT), "she is there");
     drop(ada);
     bob.open("notes", READ).await.unwrap();
-    assert_eq!(server.service.sessions().len(), 2, "kept: nobody needs it to go");
+    assert_eq!(server.service.sessions().len(), 2, "kept: no other client needs its files");
     bob.open("notes", WRITE).await.unwrap();
     assert_eq!(server.service.sessions().len(), 1);
     let mut again = server.log_in(ADA, Version::V3_4);
@@ -166,7 +167,7 @@ async fn what_a_lost_client_has_open_can_be_removed_by_others() {
         w.u32_be(2);
         crate::wire::Path::utf8(b"notes").encode(w);
     };
-    assert_eq!(bob.call(command::DELETE, delete).await.code, ResultCode::FILE_BUSY, "she is there");
+    assert_eq!(bob.call(command::DELETE, delete).await.code, ResultCode::FILE_BUSY, "she is connected");
     drop(ada);
     bob.call(command::DELETE, delete).await.well();
 }
@@ -216,7 +217,7 @@ async fn a_machine_that_has_started_anew_ends_what_it_left_behind() {
     assert_eq!(first.told.recv().await, Some(None), "closed");
     let hers = server.service.sessions().into_iter().filter(|info| info.user.as_deref() == Some("ada"));
     assert_eq!(hers.count(), 1);
-    // Without a time a machine cannot have two.
+    // Without a start time, sessions of one machine cannot be distinguished.
     let mut plain = server.log_in(ADA, Version::V3_0);
     ask(&mut plain, TokenKind::LOGIN_WITH_ID, 0, b"her mac").await;
     assert_eq!(restarted.told.recv().await, Some(None));
@@ -268,7 +269,7 @@ async fn silent_clients_are_tickled_then_closed_and_kept_if_they_can_come_back()
     assert_eq!((tickle.len(), &tickle[..2], &tickle[4..]), (16, &[0, 5][..], &[0; 12][..]));
     assert!(bob.told.recv().await.unwrap().is_some());
     ada.frame(Command::TICKLE, 0, &[]).await;
-    server.service.beat(Duration::from_secs(60)); // ada heard, bob not
+    server.service.beat(Duration::from_secs(60)); // ada has sent something, bob has not
     server.service.beat(Duration::from_secs(60));
     let told = |client: &mut Client| std::iter::from_fn(|| client.told.try_recv().ok()).last();
     assert_eq!((told(&mut bob), told(&mut ada).map(|frame| frame.is_some())), (Some(None), Some(true)));

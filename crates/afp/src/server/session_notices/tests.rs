@@ -9,7 +9,8 @@ use crate::wire::command;
 use crate::wire::session::{GetSrvrMsg, SrvrMsg};
 use wire::Reader;
 
-/// What an attention says: header as the Programming Guide has it ("DSIAttention"), then two bytes.
+/// The contents of an attention: the header of the Programming Guide ("DSIAttention"), then two
+/// bytes.
 fn attention(frame: Option<Option<Vec<u8>>>) -> Option<u16> {
     let frame = frame??;
     assert_eq!(
@@ -25,14 +26,14 @@ fn open(client: &Client) {
     volumes_opened(&client.session());
 }
 
-/// The next thing that a client is told, within a while.
+/// The client's next notification, within a while.
 async fn told(client: &mut Client) -> Option<u16> {
     attention(
         tokio::time::timeout(Duration::from_secs(10), client.told.recv()).await.ok().flatten().map(Some)?,
     )
 }
 
-/// Waits until a volume is watched, which is begun elsewhere.
+/// Waits until a volume is watched; another task begins the watch.
 async fn watched(server: &Server) {
     let volume = server.volume("share");
     for _ in 0..1000 {
@@ -41,7 +42,7 @@ async fn watched(server: &Server) {
             return;
         }
     }
-    panic!("nobody watches the volume");
+    panic!("the volume is not watched");
 }
 
 #[tokio::test]
@@ -96,7 +97,7 @@ async fn clients_of_the_old_protocol_are_not_told_of_changes() {
     let old = server.log_in(ADA, Version::V2_3);
     open(&old);
     tokio::task::yield_now().await;
-    assert!(!server.volume("share").is_watched(), "nobody wants to know");
+    assert!(!server.volume("share").is_watched(), "no session needs it");
 }
 
 #[test]
@@ -138,12 +139,12 @@ async fn a_volume_is_watched_once_and_only_while_it_is_open() {
     let mut watching = Watch::begin(&volume).unwrap();
     assert!(!look(&service, &weak, &mut watching, None));
     drop(ada);
-    assert!(look(&service, &weak, &mut watching, None), "nobody has it open");
+    assert!(look(&service, &weak, &mut watching, None), "no session has it open");
     let root = volume.root().unwrap();
     volume.create(&somebody(), &root, b"x", NewKind::Folder, 0o777).unwrap();
 }
 
-/// Gives the server other settings, in which "share" has this policy.
+/// Reloads the settings with this policy for "share".
 fn reoffer(server: &Server, policy: auth::SharePolicy, change: impl FnOnce(&mut Config)) {
     let mut config = (*server.service.config()).clone();
     let before = config.shares[0].clone();
@@ -166,10 +167,10 @@ async fn sessions_that_new_settings_do_not_allow_end_and_others_go_on() {
     assert_eq!(ada.told.recv().await, Some(None), "closed");
     let mut again = server.log_in(ADA, Version::V3_4);
     assert!(again.session().grant(&server.service.config().shares[0]).is_none());
-    // A session without the volume goes on, and so does one whose rights are the same.
+    // A session without the volume continues, and so does one with unchanged rights.
     reoffer(&server, bobs(), |_| ());
     assert!(bob.told.try_recv().is_err() && again.told.try_recv().is_err());
-    // An account that is gone does not come back.
+    // A session without its account does not come back.
     reoffer(&server, bobs(), |config| config.accounts = crate::server::testing::people(&[ADA]));
     assert_eq!(told(&mut bob).await, Some(0x9000));
     assert_eq!(server.service.sessions().len(), 1);

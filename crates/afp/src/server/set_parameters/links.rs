@@ -1,5 +1,6 @@
-//! How a Mac makes a symbolic link: it makes a file, writes the target into it, and sets its type and creator to those of
-//! links. Apple Filing Protocol Reference, FPSetFileParms has nothing of that; it is what Macs do.
+//! The steps by which a Mac makes a symbolic link: it makes a file, writes the target into it, and
+//! sets its type and creator to those of links. Apple Filing Protocol Reference, FPSetFileParms
+//! does not mention this; Macs do it.
 
 use vfs::backend::{Found, NewKind, RenameMode, Wait};
 use vfs::{Access, Error, Kind};
@@ -12,15 +13,16 @@ use crate::wire::{ResultCode, SetParameters};
 /// The longest target, in bytes.
 const LONGEST_TARGET: u64 = 4095;
 const LINK: &[u8; 8] = b"slnkrhap";
-/// What is between a file and the link that takes its place is called so for a moment.
+/// The name of the file for a moment, while the link replaces it.
 const TEMPORARY: &str = ".fourfold-link";
 
-/// Whether a file is to become a link.
+/// Whether a file becomes a link.
 pub(super) fn is_to_be_link(found: &Found, set: &SetParameters) -> bool {
     found.attributes.kind == Kind::File && set.finder_info.is_some_and(|info| info.starts_with(LINK))
 }
 
-/// Puts a link with what the file says in the file's place. It has the file's number: to the Mac it is that file.
+/// Replaces the file by a link to the target in it. The link has the file's number: for the Mac it
+/// is that file.
 pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target) -> Result<(), ResultCode> {
     let found = target.file()?;
     let at = target.place_below(volume)?;
@@ -43,7 +45,7 @@ pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target
     Ok(())
 }
 
-/// What the file says, without the NUL byte at its end that some write.
+/// The contents of the file, without the NUL byte at its end that some clients write.
 fn content(request: &Request, volume: &OpenVolume, found: &Found) -> Result<Vec<u8>, ResultCode> {
     let now = Found { attributes: found.object.attributes()?, object: found.object.clone() };
     if !(1..=LONGEST_TARGET).contains(&now.attributes.size) {

@@ -40,7 +40,7 @@ impl Scene {
         self.set_by(command::SET_FILE_DIR_PARMS, name, set.bitmap(), set).await
     }
 
-    /// One parameter of what may be a file or a folder: the same bit in both bitmaps.
+    /// One parameter of a file or a folder: the same bit in both bitmaps.
     async fn get(&mut self, name: &str, bit: u16) -> Vec<u8> {
         let get = GetFileDirParms {
             place: self.place(name),
@@ -70,7 +70,7 @@ async fn attributes_are_set_or_cleared_as_the_highest_bit_says() {
         assert_eq!(scene.get(name, 1).await, [0x01, 0x81]);
         assert_eq!(scene.set(name, SetParameters { attributes: Some(0x0081), ..nothing() }).await, 0);
         assert_eq!(scene.get(name, 1).await, [0x01, 0x00]);
-        // What is computed is nobody's to set.
+        // Computed bits cannot be set.
         assert_eq!(scene.set(name, SetParameters { attributes: Some(0x8018), ..nothing() }).await, 0);
         assert_eq!(scene.get(name, 1).await, [0x01, 0x00]);
     }
@@ -115,7 +115,7 @@ async fn a_change_of_anything_else_sets_the_modification_date_to_now() {
         assert!(scene.attributes("f").modified.secs > 946_684_805, "{set:?}");
         assert_eq!(scene.server.volume("share").root().unwrap().attributes.modified, folder, "{set:?}");
     }
-    // Whether it is shown is a matter of its folder, too.
+    // A change of visibility concerns the folder above, too.
     let folder = scene.server.volume("share").root().unwrap().attributes.modified;
     scene.set("f", SetParameters { attributes: Some(0x8001), ..nothing() }).await;
     assert!(scene.server.volume("share").root().unwrap().attributes.modified > folder);
@@ -124,11 +124,11 @@ async fn a_change_of_anything_else_sets_the_modification_date_to_now() {
 #[tokio::test]
 async fn access_rights_of_a_folder_are_its_mode() {
     let mut scene = Scene::new(Version::V2_2).await;
-    // Owner (lowest byte) everything 7, group search and see files 3, everybody nothing.
+    // Owner (lowest byte) all rights 7, group search and see files 3, everyone none.
     let rights = SetParameters { access_rights: Some(0x0000_0307), ..nothing() };
     assert_eq!(scene.set_by(command::SET_DIR_PARMS, "d", 0x1000, rights).await, 0);
     assert_eq!(scene.attributes("d").mode, 0o750);
-    // The caller's own byte says that Ada owns it, 0x80, and may do everything.
+    // The caller's own byte says that Ada owns it, 0x80, and has all rights.
     assert_eq!(scene.get("d", 0x1000).await, [0x87, 0, 3, 7]);
 }
 
@@ -198,7 +198,7 @@ async fn a_file_of_the_type_of_links_becomes_one_with_its_number() {
     );
     assert_eq!(scene.get("f", 0x100).await, id);
     assert_eq!(scene.get("f", 0x20).await[..8], *b"slnkrhap");
-    // Dates of links are not kept, but who sets them is not told off.
+    // Dates of links are not stored, but setting them is no error.
     assert_eq!(scene.set("f", SetParameters { created: Some(1), ..nothing() }).await, 0);
     let names: Vec<_> =
         tree.list(&Caller::root(), &root, 0).unwrap().named().map(|e| e.name().to_vec()).collect();

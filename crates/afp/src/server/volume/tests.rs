@@ -40,7 +40,7 @@ async fn opening_a_volume_twice_gives_the_same_number_and_closing_it_ends_both()
 async fn what_cannot_be_opened_is_told_as_the_reference_says() {
     let server = Server::new();
     let mut ada = server.log_in(ADA, Version::V3_4);
-    assert_eq!(open(&mut ada, 0, b"share", None).await, Err(-5004)); // no id: nobody could use it
+    assert_eq!(open(&mut ada, 0, b"share", None).await, Err(-5004)); // no id: unusable
     assert_eq!(open(&mut ada, 0xffff, b"share", None).await, Err(-5004));
     assert_eq!(open(&mut ada, 0x20, b"none", None).await, Err(-5018));
     let mut guest = server.log_in_guest(Version::V3_4);
@@ -83,7 +83,7 @@ async fn attributes_are_those_of_the_clients_version() {
 
 #[tokio::test]
 async fn old_clients_see_no_more_than_two_and_four_gigabytes() {
-    let server = Server::new(); // on a memory of 16 TiB
+    let server = Server::new(); // on a store of 16 TiB in memory
     for (version, expected) in
         [(Version::V2_1, 0x7fff_ffff), (Version::V2_2, u32::MAX), (Version::V3_4, u32::MAX)]
     {
@@ -121,7 +121,7 @@ async fn the_name_is_macroman_of_27_bytes_or_decomposed() {
     let reply = parameters(&mut old, volume, 0x100).await;
     assert!(reply[4] <= 27 && reply[5] == 0x86, "Ü is 0x86 in MacRoman");
     let (_, long_name) = reply.split_at(5);
-    open(&mut old, 0x20, long_name, None).await.unwrap(); // as FPGetSrvrParms shows it
+    open(&mut old, 0x20, long_name, None).await.unwrap(); // the name of FPGetSrvrParms
     let mut new = server.log_in(ADA, Version::V3_4);
     let volume = new.open_volume(name);
     let reply = parameters(&mut new, volume, 0x100).await;
