@@ -1,4 +1,4 @@
-//! The accounts a running server knows, each with the Unix user it acts as.
+//! The accounts of a running server, each with its Unix user.
 
 use std::collections::HashMap;
 
@@ -13,38 +13,38 @@ use crate::unix::UnixAccounts;
 pub struct Account {
     /// Its name.
     pub name: String,
-    /// As whom it acts.
+    /// The Unix identity with which it acts.
     pub identity: Identity,
-    /// May not log in.
+    /// The account may not log in.
     pub disabled: bool,
-    /// What is kept of its password.
+    /// The stored secrets of its password.
     pub secrets: Vec<Secret>,
 }
 
-/// Why a login is refused. Peers are told the same for all of them; logs say which.
+/// Why a login is refused. Peers get the same answer for all reasons; logs have the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub enum Refusal {
     /// There is no such account.
     Unknown,
-    /// It may not log in.
+    /// The account may not log in.
     Disabled,
-    /// The password is another one.
+    /// The password is wrong.
     WrongPassword,
 }
 
-/// Where accounts come from: our own file now, PAM and Active Directory later.
+/// The source of accounts: the server's own file now, PAM and Active Directory later.
 pub trait Accounts: Send + Sync {
-    /// The account of a name. For challenge and response its [`Account::nt_hash`] is used.
+    /// The account with a name. For challenge and response, its [`Account::nt_hash`] is used.
     fn find(&self, name: &str) -> Option<Account>;
 
-    /// The account of a name whose case its protocol does not tell apart: the one of exactly this name, else the only one
-    /// that differs in case alone.
+    /// The account with a name, for protocols that ignore case: the one with exactly this name,
+    /// otherwise the only one that differs only in case.
     fn find_in_any_case(&self, name: &str) -> Option<Account> {
         self.find(name).or_else(|| self.find(&name.to_lowercase()))
     }
 
-    /// Why a login that a peer was only told to be wrong was refused, for the log.
+    /// Why a refused login was refused, for the log. The peer only learns that the login is wrong.
     fn reason(&self, name: &str) -> Refusal {
         match self.find_in_any_case(name) {
             None => Refusal::Unknown,
@@ -53,13 +53,14 @@ pub trait Accounts: Send + Sync {
         }
     }
 
-    /// Whether every account that can log in has a verifier for logins that do not send the password. Clients
-    /// choose how to log in before they say as whom, so what not all can use had better not be offered.
+    /// Whether every account that can log in has a verifier for logins without the password.
+    /// Clients choose the method before they name an account, so a method should not be offered if
+    /// some accounts cannot use it.
     fn all_have_verifiers(&self) -> bool {
         false
     }
 
-    /// Verifies a password that the peer sent. May be slow by intent: call it where blocking is allowed.
+    /// Verifies a password from the peer. It is slow by design: call it where blocking is allowed.
     ///
     /// # Errors
     /// The login is refused.
@@ -67,7 +68,7 @@ pub trait Accounts: Send + Sync {
 }
 
 impl Refusal {
-    /// What a log says.
+    /// The text for the log.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -85,26 +86,27 @@ impl Account {
         self.secrets.iter().find_map(|s| if let Secret::Nt(hash) = s { Some(hash) } else { None })
     }
 
-    /// The verifier for logins that do not send the password, if the account has one.
+    /// The verifier for logins without the password, if the account has one.
     #[must_use]
     pub fn verifier(&self) -> Option<&Verifier> {
         self.secrets.iter().find_map(|s| if let Secret::Srp(verifier) = s { Some(&**verifier) } else { None })
     }
 
-    /// The start of the password itself, if it was asked for that it be kept.
+    /// The start of the password itself, if it was to be stored.
     #[must_use]
     pub fn legacy(&self) -> Option<&[u8; LEGACY]> {
         self.secrets.iter().find_map(|s| if let Secret::Legacy(bytes) = s { Some(bytes) } else { None })
     }
 
-    /// The secret of CHAP, if it was asked for that it be kept.
+    /// The CHAP secret, if it was to be stored.
     #[must_use]
     pub fn chap_secret(&self) -> Option<&[u8]> {
         self.secrets.iter().find_map(|s| if let Secret::Chap(bytes) = s { Some(&**bytes) } else { None })
     }
 
-    /// By the NT hash where there is one, as that takes a microsecond and no memory: a slow hash protects an account only if a
-    /// thief of the file finds nothing quicker in it. Guessing over the network is limited by `LoginLimiter`.
+    /// Verifies by the NT hash if there is one, because that takes a microsecond and no memory. A
+    /// slow hash protects an account only if a thief of the file finds no quicker one in it.
+    /// `LoginLimiter` limits guesses over the network.
     fn knows(&self, password: &str) -> bool {
         match self.nt_hash() {
             Some(hash) => is_same(hash, &nt_hash(password)),
@@ -113,11 +115,11 @@ impl Account {
     }
 }
 
-/// Whether somebody who is logged in may go on when the accounts have changed: the account is still there and enabled, acts
-/// as the same Unix user, and has the same password.
+/// Whether a user's session may continue after a change of the accounts: the account still exists
+/// and is enabled, acts as the same Unix user, and has the same password.
 pub fn may_go_on(name: &str, before: &dyn Accounts, now: &dyn Accounts) -> bool {
     let (Some(before), Some(now)) = (before.find(name), now.find(name)) else { return false };
-    // Other secrets are salted: those of one password differ after each start.
+    // Other secrets are salted: for one password, they differ after each start.
     let has_same_password = match (before.nt_hash(), now.nt_hash()) {
         (Some(before), Some(now)) => is_same(before, now),
         _ => before.secrets == now.secrets,
@@ -125,21 +127,21 @@ pub fn may_go_on(name: &str, before: &dyn Accounts, now: &dyn Accounts) -> bool 
     !now.disabled && before.identity == now.identity && has_same_password
 }
 
-/// Compares without telling by its time where they differ.
+/// Compares in a time that does not depend on where the bytes differ.
 fn is_same(one: &[u8; 16], other: &[u8; 16]) -> bool {
     one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-/// The accounts of `accounts.toml`, the settings and the command line together.
+/// The accounts of `accounts.toml`, of the settings and of the command line.
 #[derive(Debug, Clone)]
 pub struct Directory {
     accounts: Vec<Account>,
-    /// By name: the ids that are set for an account, and why it has its identity.
+    /// By name: the ids that are set for an account, and the reason of its identity.
     origins: HashMap<String, (Ids, Basis)>,
     host: Host,
 }
 
-/// Verified when there is no account, so that an unknown name takes as long as a wrong password.
+/// Verified if there is no account, so that an unknown name takes as long as a wrong password.
 const DECOY: [u8; 16] = [0; 16];
 
 impl Directory {
@@ -153,9 +155,9 @@ impl Directory {
         directory
     }
 
-    /// Adds what the settings say of an account: `ids` and whether it is `disabled` win over the file; a password
-    /// (of `--user`) makes the account for as long as the server runs. A password that can be the secret of CHAP is it, as
-    /// nothing of it is written down.
+    /// Adds the settings of an account: `ids` and `disabled` override the file; a password (of
+    /// `--user`) makes the account for as long as the server runs. If the password is valid as a
+    /// CHAP secret, it becomes the secret, too, because it is not stored on disk.
     ///
     /// # Errors
     /// The password cannot be hashed.
@@ -181,7 +183,7 @@ impl Directory {
         &self.accounts
     }
 
-    /// Why an account has its identity.
+    /// The reason of an account's identity.
     #[must_use]
     pub fn basis(&self, name: &str) -> Option<Basis> {
         self.origins.get(name).map(|(_, basis)| *basis)
@@ -329,7 +331,7 @@ mod tests {
     fn verifiers_are_offered_only_when_all_who_can_log_in_have_one() {
         let mut directory = directory();
         assert!(directory.all_have_verifiers());
-        directory.set("new", UNSET, false, None).unwrap(); // has no password at all
+        directory.set("new", UNSET, false, None).unwrap(); // without a password
         assert!(directory.all_have_verifiers());
         let old = Secret::slow("four").unwrap();
         directory.put(&Record { name: "old".into(), ids: UNSET, disabled: false, secrets: vec![old] });

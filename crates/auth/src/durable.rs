@@ -1,17 +1,18 @@
-//! Files that survive a crash: either the old contents or the new, never a mixture.
+//! Files that survive a crash: either the old or the new contents, never a mixture.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Puts `contents` in place of the file at `path`, readable by its owner only. On return they are on the disk.
+/// Replaces the file at `path` by `contents`, readable by its owner only. On return they are on the
+/// disk.
 ///
-/// Callers that may meet hold a lock: the new contents are written beside the file under one fixed name, so that a
-/// crash leaves at most one of them behind, which the next call overwrites.
+/// Concurrent callers must hold a lock. The new contents are written next to the file under one
+/// fixed name, so that a crash leaves at most one such file, which the next call overwrites.
 ///
 /// # Errors
-/// The old file is still whole.
+/// The old file is still complete.
 pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     let fresh = beside(path);
     match fs::remove_file(&fresh) {
@@ -22,12 +23,12 @@ pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     file.write_all(contents)?;
     file.sync_all()?;
     fs::rename(&fresh, path)?;
-    // The rename itself is on the disk only once the folder is.
+    // The rename is on the disk only after the folder is.
     File::open(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Waits until nobody else holds the lock that is the file at `path`. The system lets go of it when the process ends, however
-/// it ends.
+/// Waits until no other process holds the lock of the file at `path`. The system releases it when
+/// the process ends, for any reason.
 ///
 /// # Errors
 /// The file cannot be made or locked.

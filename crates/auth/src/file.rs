@@ -14,11 +14,11 @@ use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, Stored};
 /// The version of the format that this program writes.
 const FORMAT: u32 = 1;
 
-/// The accounts on disk, as they were when read.
+/// The accounts on disk, at the time of the read.
 #[derive(Debug, Clone)]
 pub struct AccountFile {
     path: PathBuf,
-    /// In the order they were made.
+    /// In the order of their creation.
     pub accounts: Vec<Record>,
 }
 
@@ -27,23 +27,24 @@ pub struct AccountFile {
 pub struct Record {
     /// Its name, which is unique.
     pub name: String,
-    /// The uid and gid it acts as, where they are set.
+    /// The uid and gid with which it acts, if they are set.
     pub ids: Ids,
-    /// May not log in.
+    /// The account may not log in.
     pub disabled: bool,
-    /// What is kept of its password.
+    /// The stored secrets of its password.
     pub secrets: Vec<Secret>,
 }
 
-/// Why the accounts could not be read or changed.
+/// Why the accounts were not read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system said no.
+    /// An error of the file system.
     #[error("{}: {why}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said. Not the error's `source`: it is part of the line, and would be reported twice.
+        /// The error. It is not the error's `source`: it is part of the line, and would be reported
+        /// twice.
         why: io::Error,
     },
     /// The file was written by a later version.
@@ -55,24 +56,24 @@ pub enum Error {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The version it says.
+        /// The version in the file.
         found: u32,
     },
-    /// The file is not what this program writes.
+    /// The file does not have this program's format.
     #[error("{}: the file is damaged ({reason}); restore it from a backup, or move it away and make the accounts anew", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
-    /// An account of this name is there already.
+    /// An account with this name exists.
     #[error("there is an account {0:?} already; `fourfold user passwd` sets its password")]
     Exists(String),
-    /// There is no account of this name.
+    /// There is no account with this name.
     #[error("there is no account {0:?}; `fourfold user list` shows them, `fourfold user add` makes one")]
     Missing(String),
-    /// The name cannot be one.
+    /// The name is not allowed.
     #[error(
         "{0:?} cannot be an account's name: 1 to 64 characters with none of / \\ : or spaces at its ends"
     )]
@@ -80,12 +81,12 @@ pub enum Error {
     /// A password must have at least one character.
     #[error("the password is empty; type one")]
     EmptyPassword,
-    /// Old Macs have not all of its characters.
+    /// It has characters that old Macs do not have.
     #[error(
         "the password has characters that old Macs cannot type; choose others, or leave out --legacy-password"
     )]
     NotMacRoman,
-    /// It cannot be the secret of CHAP.
+    /// It is not valid as a CHAP secret.
     #[error(
         "as a CHAP secret the password must have {MIN_CHAP_SECRET} to {MAX_CHAP_SECRET} bytes (Windows wants {MIN_CHAP_SECRET} to 16); choose \
          another, or leave out --chap-secret"
@@ -122,10 +123,10 @@ struct WrittenRecord {
 }
 
 impl AccountFile {
-    /// Reads `accounts.toml` of a state folder. A file that is not there holds no accounts.
+    /// Reads `accounts.toml` of a state folder. A missing file stands for no accounts.
     ///
     /// # Errors
-    /// It is there but cannot be read or understood.
+    /// It exists but cannot be read or parsed.
     pub fn read(state: &Path) -> Result<Self, Error> {
         let path = state.join("accounts.toml");
         let text = match std::fs::read_to_string(&path) {
@@ -139,10 +140,11 @@ impl AccountFile {
         Ok(Self { path, accounts })
     }
 
-    /// Reads, changes and writes the accounts while nobody else does. If `change` fails nothing is written.
+    /// Reads, changes and writes the accounts under the lock. If `change` fails, nothing is
+    /// written.
     ///
     /// # Errors
-    /// Those of reading, of `change` and of writing. The old file is then still whole.
+    /// Those of reading, of `change` and of writing. The old file is then still complete.
     pub fn edit<T>(state: &Path, change: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         let _lock = lock(state)?;
         let mut file = Self::read(state)?;
@@ -151,7 +153,7 @@ impl AccountFile {
         Ok(result)
     }
 
-    /// The account of a name.
+    /// The account with a name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Record> {
         self.accounts.iter().find(|account| account.name == name)
@@ -160,7 +162,7 @@ impl AccountFile {
     /// Adds an account.
     ///
     /// # Errors
-    /// The name is taken or cannot be one, or the password is empty.
+    /// The name is used or not allowed, or the password is empty.
     pub fn add(&mut self, name: &str, ids: Ids, password: &str) -> Result<(), Error> {
         if !crate::is_account_name(name) {
             return Err(Error::BadName(name.into()));
@@ -173,7 +175,7 @@ impl AccountFile {
         Ok(())
     }
 
-    /// Gives an account another password.
+    /// Sets an account's password.
     ///
     /// # Errors
     /// There is no such account, or the password is empty.
@@ -184,11 +186,13 @@ impl AccountFile {
         Ok(())
     }
 
-    /// As [`Self::set_password`], for whoever has the account: an administrator's wish that the old Macs' part of
-    /// the password be kept, or that it be the secret of CHAP, stands.
+    /// As [`Self::set_password`], for the account's user. The administrator's choice remains: if
+    /// the old Macs' part of the password or the CHAP secret was stored, the new one is stored,
+    /// too.
     ///
     /// # Errors
-    /// There is no such account, or the password is empty, or it cannot be kept as it must.
+    /// There is no such account, or the password is empty, or it is not valid for what must be
+    /// stored.
     pub fn change_password(&mut self, name: &str, password: &str) -> Result<(), Error> {
         let has = |kind: fn(&Secret) -> bool| {
             self.find(name).is_some_and(|account| account.secrets.iter().any(kind))
@@ -202,7 +206,8 @@ impl AccountFile {
         if chap { self.keep_chap_secret(name, password) } else { Ok(()) }
     }
 
-    /// Keeps, beside everything else, what Macs before Mac OS 8.6 need of the password: its start, as it is.
+    /// Stores, in addition, the part of the password that Macs before Mac OS 8.6 need: its start,
+    /// unencrypted.
     ///
     /// # Errors
     /// There is no such account, or those Macs cannot type the password.
@@ -210,7 +215,7 @@ impl AccountFile {
         self.keep(name, Secret::legacy(password).ok_or(Error::NotMacRoman)?)
     }
 
-    /// Keeps, beside everything else, the password as it is as the secret of CHAP, which iSCSI logs in with.
+    /// Stores, in addition, the unencrypted password as the CHAP secret, for iSCSI logins.
     ///
     /// # Errors
     /// There is no such account, or the password is too short or too long.
@@ -218,7 +223,7 @@ impl AccountFile {
         self.keep(name, Secret::chap(password).ok_or(Error::NotChapSecret)?)
     }
 
-    /// In place of another one of its kind.
+    /// Replaces another secret of its kind.
     fn keep(&mut self, name: &str, secret: Secret) -> Result<(), Error> {
         let account = self.accounts.iter_mut().find(|a| a.name == name);
         let secrets = &mut account.ok_or_else(|| Error::Missing(name.into()))?.secrets;
@@ -264,7 +269,7 @@ impl From<WrittenRecord> for Record {
     }
 }
 
-/// The version is read first: a later one may have any shape.
+/// The version is read first: the rest of a later version is unknown.
 fn parse(path: &Path, text: &str) -> Result<Vec<Record>, Error> {
     let damaged =
         |error: toml_edit::de::Error| Error::Damaged { path: path.into(), reason: reason(text, &error) };
@@ -283,7 +288,7 @@ fn secrets(name: &str, password: &str) -> Result<Vec<Secret>, Error> {
     Secret::all_of(name, password).ok_or(Error::NoRandomness)
 }
 
-/// Held while the accounts change; the system lets go of it when the process ends, however it ends.
+/// Held while the accounts change. The system releases it when the process ends, for any reason.
 fn lock(state: &Path) -> Result<File, Error> {
     let path = state.join("accounts.lock");
     durable::lock(&path).map_err(|why| Error::Io { path, why })

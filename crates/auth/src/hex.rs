@@ -11,13 +11,13 @@ pub fn encode(bytes: &[u8]) -> String {
     })
 }
 
-/// Exactly `N` bytes, or nothing.
+/// Exactly `N` bytes, or `None`.
 #[must_use]
 pub fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     decode_any(text)?.try_into().ok()
 }
 
-/// As many bytes as there are, or nothing.
+/// All bytes, or `None`.
 #[must_use]
 pub fn decode_any(text: &str) -> Option<Vec<u8>> {
     let is_whole = text.len().is_multiple_of(2) && text.bytes().all(|b| b.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! As whom an account acts on the host.
+//! The identity with which an account acts on the host.
 //!
 //! ```text
 //! a uid is set for the account ─► that uid
@@ -8,16 +8,17 @@
 //! else ─► the anonymous user
 //! ```
 //!
-//! A server that runs as root never lends its own identity: an account must not become root because its name is unknown.
+//! A server that runs as root never gives its own identity to an account: an account must not
+//! become root because its name is unknown.
 
 use crate::unix::{UnixAccounts, UnixUser};
 
-/// The uid and the gid of the anonymous user: "nobody" of most systems, which owns nothing.
+/// The uid and the gid of the anonymous user: "nobody" on most systems, which owns nothing.
 pub const ANONYMOUS: u32 = 65_534;
-/// The kernel's "no id" (`(uid_t)-1`). A thread that takes it on silently keeps the ids it had.
+/// The kernel's "no id" (`(uid_t)-1`). If a thread sets it, it silently keeps its ids.
 const INVALID: u32 = u32::MAX;
 
-/// As whom a request acts on the host.
+/// The identity with which a request acts on the host.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The Unix user.
@@ -28,7 +29,7 @@ pub struct Identity {
     pub groups: Vec<u32>,
 }
 
-/// The ids that the settings or the account file give an account.
+/// The ids that the settings or the account file set for an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ids {
     /// The uid.
@@ -37,29 +38,29 @@ pub struct Ids {
     pub gid: Option<u32>,
 }
 
-/// Why an account has its identity.
+/// The reason of an account's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// A uid is set for it.
     Set,
-    /// The host has a user of its name.
+    /// The host has a user with its name.
     HostUser,
-    /// The server is not root and has no other user to act as.
+    /// The server is not root and can act only as its own user.
     Server,
-    /// `default-user` names the user of accounts without one of their own.
+    /// `default-user` names the user of accounts without a user of their own.
     DefaultUser,
-    /// There is nothing to tell who it is: it is the anonymous user.
+    /// There is no other rule for it: it is the anonymous user.
     Anonymous,
 }
 
-/// What identities are made from.
+/// The data from which identities are determined.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// The users and groups of the machine.
     pub unix: UnixAccounts,
-    /// Who the server runs as.
+    /// The identity that the server runs as.
     pub own: Identity,
-    /// The host user that accounts without one of their own act as, if the server is root.
+    /// The host user of accounts without a user of their own, if the server is root.
     pub default_user: Option<String>,
 }
 
@@ -84,7 +85,7 @@ impl Identity {
 }
 
 impl Host {
-    /// As whom the account `name` acts, and why.
+    /// The identity of the account `name`, and the reason.
     #[must_use]
     pub fn identity(&self, name: &str, ids: Ids) -> (Identity, Basis) {
         if ids.uid == Some(INVALID) || ids.gid == Some(INVALID) {
@@ -109,7 +110,7 @@ impl Host {
         }
     }
 
-    /// A user with its groups. Its own first group stays one of them when another is set.
+    /// A user with its groups. Its own first group remains one of them if another is set.
     fn of(&self, user: &UnixUser, gid: Option<u32>) -> Identity {
         let first = gid.unwrap_or(user.gid);
         let own = (first != user.gid).then_some(user.gid);

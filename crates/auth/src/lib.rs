@@ -1,7 +1,8 @@
-//! Accounts: who may log in, as which Unix user they act, and what each protocol needs to verify a password.
+//! Accounts: which users may log in, as which Unix users they act, and the secrets with which each
+//! protocol verifies a password.
 //!
-//! [`AccountFile`] keeps them in the state folder, [`Directory`] answers a running server's questions through the
-//! trait [`Accounts`], behind which PAM and Active Directory will stand too.
+//! [`AccountFile`] stores them in the state folder. [`Directory`] gives them to a running server
+//! through the trait [`Accounts`], which PAM and Active Directory will implement, too.
 
 mod directory;
 pub mod durable;

@@ -1,4 +1,4 @@
-//! What logins of all protocols share, and the record of one that is in.
+//! The state that logins of all protocols share, and the record of a successful login.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,17 +8,17 @@ use lock::{Mutex, rank};
 use crate::login_limiter::LoginLimiter;
 use crate::login_log::{Event, Login, LoginLog};
 
-/// One for all protocols of a server, and for all its settings over time.
+/// Shared by all protocols of a server. It survives changes of the settings.
 #[derive(Default)]
 pub struct LoginGuard {
-    /// Limits guessing.
+    /// Limits guesses.
     pub limiter: LoginLimiter,
     /// Writes a line for each login.
     pub log: LoginLog,
 }
 
 impl LoginGuard {
-    /// One whose log is kept in memory, and its lines: for tests.
+    /// A guard whose log is kept in memory, and the lines of the log: for tests.
     #[must_use]
     pub fn keeping_lines() -> (Arc<Self>, Lines) {
         let lines = Lines::default();
@@ -33,14 +33,14 @@ impl LoginGuard {
 pub struct Lines(Arc<Mutex<Vec<String>, rank::KeptLines>>);
 
 impl Lines {
-    /// Those since the last call.
+    /// The lines since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock())
     }
 }
 
-/// Somebody who is logged in. Dropping it writes the line that the session is over.
+/// A user's session. Its drop logs the session's end.
 pub struct LoginRecord {
     guard: Arc<LoginGuard>,
     protocol: &'static str,
@@ -51,7 +51,7 @@ pub struct LoginRecord {
 }
 
 impl LoginRecord {
-    /// Writes that somebody is logged in; as what or to what is said by `to`.
+    /// Logs a successful login; `to` names the identity or the target.
     #[must_use]
     pub fn begin(guard: &Arc<LoginGuard>, login: &Login<'_>, to: &str, now: Instant) -> Self {
         guard.log.tell(login, Event::Accepted(to), now);

@@ -1,13 +1,16 @@
-//! Limits how fast passwords can be guessed, and keeps the way in for those who know theirs.
+//! Limits the rate of password guesses, while users with the right password can still log in.
 //!
-//! Wrong passwords are counted by where they come from, by the account they are for, and by both together. After a few
-//! of them logins wait: those from one place one after another, so that many connections guess no faster than one; those
-//! for one account likewise, whatever places they come from. Time makes up for failures.
+//! Wrong passwords are counted by their source (`place`), by the account, and by both together. After
+//! a few of them, logins wait: logins from one source wait for each other, so that many connections
+//! do not guess faster than one. The same holds for logins to one account, from any sources.
+//! Failures expire over time.
 //!
-//! A place can be an office with many people, or a machine with a program that has an old password. So an account that
-//! has logged in from a place is known there for a day. Its logins from there are checked at once, whatever else fails,
-//! be it for the same account: the right password comes in at once, and a wrong one is answered late. Its wrong
-//! passwords from there count against an allowance ([`ALLOWANCE`]). Without that, anybody behind the same address could
+//! A source can be an office with many people, or a machine with a program that has an old
+//! password. So an account that has logged in from a source is known there for a day. Its logins
+//! from there are checked at once, whatever other logins fail, also those to the same account: the
+//! right password succeeds at once, and a wrong one is answered late. Its wrong passwords from
+//! there count against an allowance ([`ALLOWANCE`]). Otherwise, any client behind the same address
+//! could guess as fast as the server can check.
 //! guess as fast as the server can check.
 
 use std::collections::HashMap;
@@ -17,37 +20,40 @@ use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 
-/// So many failures cost nothing: people mistype.
+/// This many failures have no effect, because users mistype.
 const FREE: u32 = 5;
-/// What the next login costs. Each further failure doubles it,
+/// The delay of the next login. Each further failure doubles it,
 const FIRST: Duration = Duration::from_millis(250);
-/// up to this for one place,
+/// up to this for one source,
 const MAX_OF_PLACE: Duration = Duration::from_secs(4);
 /// and up to this for one account.
 const MAX_OF_ACCOUNT: Duration = Duration::from_secs(1);
-/// A login that would wait longer than this, because others wait already, is refused without being looked at.
+/// A login that would wait longer than this, because others wait already, is refused without a
+/// check.
 const MAX_WAIT: Duration = Duration::from_secs(12);
-/// One failure is forgotten after each of these.
+/// One failure expires after each period.
 const FORGIVEN: Duration = Duration::from_secs(20);
-/// No more are counted.
+/// The highest count.
 const MAX_FAILURES: u32 = 60;
-/// How long an account stays known at a place.
+/// How long an account stays known at a source.
 const KNOWN: Duration = Duration::from_secs(24 * 60 * 60);
-/// Wrong passwords that an account may have at a place where it is known before its logins there wait as others do.
+/// Wrong passwords that an account may have at a source where it is known before its logins there
+/// wait like others.
 const ALLOWANCE: u32 = 1000;
-/// One of the allowance comes back after each of these: 8,640 a day.
+/// One of the allowance is restored after each period: 8,640 a day.
 const ALLOWANCE_BACK: Duration = Duration::from_secs(10);
-/// The most places and accounts whose failures are remembered, and the most known accounts at places.
+/// The most sources and accounts whose failures are counted, and the most known accounts at
+/// sources.
 const MAX_ENTRIES: usize = 8192;
 
-/// Decides which logins are checked when. One for all protocols.
+/// Decides when each login is checked. Shared by all protocols.
 #[derive(Default)]
 pub struct LoginLimiter {
     tables: Mutex<Tables, rank::LoginAttempts>,
     hasher: RandomState,
 }
 
-/// A login that may be checked, after a while.
+/// A login that may be checked, after a wait.
 #[derive(Debug)]
 #[must_use]
 pub struct Attempt {
@@ -65,32 +71,33 @@ struct Keys {
 
 #[derive(Default)]
 struct Tables {
-    /// By place, by account, and by both.
+    /// By source, by account, and by both.
     failures: HashMap<u64, Failures>,
-    /// Accounts at places where they have logged in.
+    /// Accounts at sources where they have logged in.
     known: HashMap<u64, Known>,
 }
 
-/// The failures of one place, of one account, or of one account from one place.
+/// The failures of one source, of one account, or of one account from one source.
 struct Failures {
     count: u32,
-    /// The time until which they are right.
+    /// The time up to which expiry is taken into account.
     counted: Instant,
-    /// When the next login may be checked.
+    /// The time at which the next login may be checked.
     next: Instant,
 }
 
 struct Known {
     until: Instant,
-    /// Wrong passwords of the allowance that have been used.
+    /// Wrong passwords that were counted against the allowance.
     used: u32,
-    /// The time until which that is right.
+    /// The time up to which the restored ones are taken into account.
     counted: Instant,
 }
 
 impl LoginLimiter {
-    /// A login of `account` from `place`. `None`: too many wait already, and this one is to be refused unheard. That is
-    /// not a wrong password, and the client must not be told that it is.
+    /// A login of `account` from `place`. `None`: too many logins wait, and this one is to be
+    /// refused without a check. That is not a wrong password, and the client must not be told that
+    /// it is.
     #[must_use]
     pub fn admit(&self, place: IpAddr, account: &str, now: Instant) -> Option<Attempt> {
         let keys = self.keys(place, account);
@@ -113,14 +120,14 @@ impl LoginLimiter {
         Some(Attempt { keys, wait })
     }
 
-    /// The password was wrong. How much later that is to be said.
+    /// The password was wrong. Returns the delay of the answer.
     pub fn failed(&self, attempt: &Attempt, now: Instant) -> Duration {
         let keys = attempt.keys;
         let mut tables = self.tables.lock();
         let is_known = tables.is_known(keys, now);
         let costs = [keys.place, keys.both].map(|key| tables.failures_of(key, now).cost(MAX_OF_PLACE, now));
-        // What a right password takes back is what was added, so that somebody with an account cannot clear what
-        // others have done.
+        // A right password takes back only what this account has added, so that a user with an
+        // account cannot clear the failures of others.
         let are_full =
             [keys.place, keys.account].map(|key| tables.failures_of(key, now).count >= MAX_FAILURES);
         for (key, is_full) in [(keys.place, are_full[0]), (keys.account, are_full[1])] {
@@ -134,8 +141,8 @@ impl LoginLimiter {
         if is_known { costs[0].max(costs[1]) } else { Duration::ZERO }
     }
 
-    /// The password was right: what failed before for the same account from there was mistyped. What others did stays
-    /// counted, as anybody may have an account.
+    /// The password was right: earlier failures of the same account from there were mistakes. Other
+    /// failures still count, because any client may have an account.
     pub fn succeeded(&self, attempt: &Attempt, now: Instant) {
         let keys = attempt.keys;
         let mut tables = self.tables.lock();
@@ -155,7 +162,7 @@ impl LoginLimiter {
     }
 }
 
-/// An address, or the network that one household has.
+/// An address, or the network of one household.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     const NETWORK: u128 = !0 << 64;
     match address.to_canonical() {
@@ -165,7 +172,7 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 }
 
 impl Tables {
-    /// Whether the account is known at the place and has some of its allowance left.
+    /// Whether the account is known at the source and has some of its allowance left.
     fn is_known(&mut self, keys: Keys, now: Instant) -> bool {
         let Some(known) = self.known.get_mut(&keys.both).filter(|known| now < known.until) else {
             return false;
@@ -174,14 +181,14 @@ impl Tables {
         known.used < ALLOWANCE
     }
 
-    /// When the next login of a place or an account may be checked; `None`: at once.
+    /// When the next login from a source or to an account may be checked; `None`: at once.
     fn next(&mut self, key: u64, max: Duration, now: Instant) -> Option<Instant> {
         let failures = self.failures.get_mut(&key)?;
         let cost = failures.cost(max, now);
         (!cost.is_zero()).then(|| failures.next.max(now) + cost)
     }
 
-    /// The failures of a key, with what time has forgiven.
+    /// The failures of a key, without expired ones.
     fn failures_of(&mut self, key: u64, now: Instant) -> &mut Failures {
         if self.failures.len() >= MAX_ENTRIES && !self.failures.contains_key(&key) {
             self.make_room(now);
@@ -191,7 +198,7 @@ impl Tables {
         failures
     }
 
-    /// Forgets what says nothing any more, else what has failed least and longest ago.
+    /// Removes entries without effect, otherwise the entry with the fewest and oldest failures.
     fn make_room(&mut self, now: Instant) {
         self.failures.retain(|_, failures| failures.count_at(now) > 0);
         if self.failures.len() >= MAX_ENTRIES {
@@ -201,8 +208,8 @@ impl Tables {
         }
     }
 
-    /// An account is known at a place from now on. What it has used of its allowance stays used: its owner's logins must
-    /// not give others who guess at it new tries.
+    /// From now on, an account is known at a source. The used part of its allowance stays used: its
+    /// owner's logins must not give other clients new guesses.
     fn know(&mut self, key: u64, now: Instant) {
         if self.known.len() >= MAX_ENTRIES && !self.known.contains_key(&key) {
             let oldest = self.known.iter().min_by_key(|(_, known)| known.until).map(|(key, _)| *key);
@@ -214,13 +221,13 @@ impl Tables {
 }
 
 impl Failures {
-    /// How many they are now.
+    /// The current count.
     fn count_at(&mut self, now: Instant) -> u32 {
         recover(&mut self.count, &mut self.counted, FORGIVEN, now);
         self.count
     }
 
-    /// What they cost.
+    /// The delay.
     fn cost(&mut self, max: Duration, now: Instant) -> Duration {
         match self.count_at(now).checked_sub(FREE) {
             None => Duration::ZERO,
@@ -235,7 +242,7 @@ impl Known {
     }
 }
 
-/// Takes one off a count for each `each` of time.
+/// Takes one off a count for each period `each`.
 fn recover(count: &mut u32, counted: &mut Instant, each: Duration, now: Instant) {
     let since = now.saturating_duration_since(*counted);
     let times = u32::try_from(since.as_secs() / each.as_secs()).unwrap_or(u32::MAX);

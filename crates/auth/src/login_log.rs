@@ -1,9 +1,10 @@
-//! One log line for each login, failure and end, of every protocol, under the target `login`: who, from where, how, and
-//! why not. docs/logs.md describes the format, which programs such as fail2ban read: it must not change unnoticed.
+//! One log line for each login, failure and end, of every protocol, under the target `login`: the
+//! user, the address, the method, and the reason of a failure. docs/logs.md describes the format,
+//! which programs such as fail2ban read: it must not change unnoticed.
 //!
-//! Whoever can reach the server can make it write lines. So lines are limited for each place and for all together;
-//! failures apart from the others, so that a flood of them hides no login. What was left out is counted, and the count
-//! is logged.
+//! Any client that can reach the server can make it write lines. So lines are limited for each
+//! source and in total. Failures have their own limit, so that a flood of them hides no login.
+//! Lines above the limits are counted, and the count is logged.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,61 +14,61 @@ use lock::{Mutex, rank};
 
 use crate::login_limiter::network;
 
-/// Lines of one place at once, failures and others each.
+/// Lines of one source at once, for failures and for others.
 const BURST_OF_PLACE: u32 = 20;
-/// One more after each of these.
+/// One more line after each period.
 const EACH_OF_PLACE: Duration = Duration::from_secs(3);
-/// Lines of all places at once, failures and others each.
+/// Lines of all sources at once, for failures and for others.
 const BURST_OF_ALL: u32 = 400;
-/// One more after each of these.
+/// One more line after each period.
 const EACH_OF_ALL: Duration = Duration::from_millis(50);
-/// The most places that are counted apart.
+/// The most sources with a count of their own.
 const MAX_PLACES: usize = 4096;
-/// The most places whose count is logged at once; the others' are added up.
+/// The most sources whose count is logged at once; the others are summed.
 const MAX_TOLD: usize = 16;
-/// How often the count of one place is logged.
+/// How often the count of one source is logged.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Characters of a user's name in a line.
 const MAX_USER: usize = 64;
-/// Characters of what somebody logs in to, and of a reason.
+/// Characters of the login's target or identity, and of a reason.
 const MAX_TEXT: usize = 256;
 
-/// Where the lines go.
+/// The destination of the lines.
 type Sink = Box<dyn Fn(&Line) + Send + Sync>;
 
-/// Writes the lines. One for all protocols.
+/// Writes the lines. Shared by all protocols.
 pub struct LoginLog {
     sink: Sink,
     state: Mutex<State, rank::LoginLines>,
 }
 
-/// Somebody who logs in.
+/// A login.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
     /// `smb`, `afp`, `nfs` or `iscsi`.
     pub protocol: &'static str,
     /// The client's end of the connection.
     pub peer: SocketAddr,
-    /// The name as the client said it.
+    /// The name from the client.
     pub user: &'a str,
-    /// How it proves who it is: `NTLMv2`, `DHX2`, `CHAP`, `guest`, …
+    /// The authentication method: `NTLMv2`, `DHX2`, `CHAP`, `guest`, …
     pub method: &'static str,
 }
 
-/// What became of it.
+/// The event of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// It is logged in; as what or to what.
+    /// It succeeded; the identity or the target.
     Accepted(&'a str),
-    /// It is not; why.
+    /// It failed; the reason.
     Failed(&'a str),
-    /// It was not looked at, because too many logins wait.
+    /// It was not checked, because too many logins wait.
     Refused,
-    /// The session is over; what it was about, and how long it was.
+    /// The session has ended; its target or identity, and its duration.
     Ended {
-        /// As [`Event::Accepted`] said it, or nothing.
+        /// The text of [`Event::Accepted`], or empty.
         to: &'a str,
-        /// `None`: not known.
+        /// `None`: unknown.
         after: Option<Duration>,
     },
 }
@@ -75,7 +76,7 @@ pub enum Event<'a> {
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Of a login.
+    /// About a login.
     Login {
         /// `accepted`, `failed`, `refused` or `ended`.
         event: &'static str,
@@ -83,31 +84,31 @@ pub enum Line {
         protocol: &'static str,
         /// The client.
         peer: SocketAddr,
-        /// See [`Login`]; cut off.
+        /// See [`Login`]; cut to its limit.
         user: String,
         /// See [`Login`].
         method: &'static str,
-        /// As what or to what somebody is logged in.
+        /// The identity or the target of a successful login.
         to: Option<String>,
-        /// Why somebody is not.
+        /// The reason of a failure.
         reason: Option<String>,
-        /// How long a session was.
+        /// The duration of a session.
         seconds: Option<u64>,
     },
-    /// How many lines were not written.
+    /// About lines above the limits.
     LeftOut {
-        /// Of logins from there; `None`: from several places.
+        /// The source of the logins; `None`: several sources.
         address: Option<IpAddr>,
-        /// So many.
+        /// The number of lines.
         lines: u64,
     },
 }
 
-/// What is left to write, and what was not written.
+/// The remaining limits, and the counts of lines above them.
 struct State {
     places: HashMap<(IpAddr, Kind), Place>,
     all: [Bucket; 2],
-    /// Lines that were left out and that no place counts.
+    /// Lines above the limits without a source's own count.
     elsewhere: u64,
 }
 
@@ -123,15 +124,15 @@ enum Kind {
     Failure = 1,
 }
 
-/// Lines that may be written: a few at once, and one more now and then.
+/// A limit of lines: some at once, and one more after each period.
 #[derive(Clone, Copy)]
 struct Bucket {
     used: u32,
-    /// The time until which `used` is right.
+    /// The time up to which `used` is right.
     counted: Instant,
 }
 
-/// As it stands in the log, without the time.
+/// The line in the log's format, without the time.
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -157,7 +158,7 @@ impl Default for LoginLog {
 }
 
 impl LoginLog {
-    /// One whose lines go elsewhere than into the program's log: for tests.
+    /// A log whose lines do not go into the program's log: for tests.
     #[must_use]
     pub fn to(sink: impl Fn(&Line) + Send + Sync + 'static) -> Self {
         let full = Bucket { used: 0, counted: Instant::now() };
@@ -165,7 +166,7 @@ impl LoginLog {
         Self { sink: Box::new(sink), state: Mutex::new(state) }
     }
 
-    /// Writes what became of a login, unless there have been too many lines of late.
+    /// Writes an event of a login, unless there have recently been too many lines.
     pub fn tell(&self, login: &Login<'_>, event: Event<'_>, now: Instant) {
         let kind = match event {
             Event::Failed(_) | Event::Refused => Kind::Failure,
@@ -179,7 +180,8 @@ impl LoginLog {
         (self.sink)(&line(login, event));
     }
 
-    /// Writes how many lines were left out, where no later line of the same place has. To be called now and then.
+    /// Writes the counts of lines above the limits, if no later line of the same source has. Called
+    /// regularly.
     pub fn tend(&self, now: Instant) {
         let told = self.state.lock().left_out(now);
         for (address, lines) in told {
@@ -203,7 +205,7 @@ fn line(login: &Login<'_>, event: Event<'_>) -> Line {
     Line::Login { event: word, protocol, peer, user, method, to, reason, seconds }
 }
 
-/// As much of a text as a line has room for.
+/// The start of a text, up to the limit of a line.
 fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -211,7 +213,7 @@ fn cut(text: &str, max: usize) -> String {
     }
 }
 
-/// Texts are given as strings, which the program's log escapes: a name cannot begin a line of its own.
+/// Texts are passed as strings, which the program's log escapes: a name cannot begin a new line.
 fn trace(line: &Line) {
     match line {
         Line::Login { event, protocol, peer, user, method, to, reason, seconds } => {
@@ -227,7 +229,8 @@ fn trace(line: &Line) {
 }
 
 impl State {
-    /// Whether a line may be written, and how many were left out of the same place before it.
+    /// Whether a line may be written, and how many lines of the same source were left out before
+    /// it.
     fn admit(&mut self, key: (IpAddr, Kind), now: Instant) -> Option<u64> {
         if self.places.len() >= MAX_PLACES && !self.places.contains_key(&key) {
             self.places.retain(|_, place| place.left_out > 0 || place.bucket.used_at(EACH_OF_PLACE, now) > 0);
@@ -251,7 +254,7 @@ impl State {
         Some(std::mem::take(&mut place.left_out))
     }
 
-    /// The counts that are to be written now: the largest, and the sum of the others.
+    /// The counts to write now: the largest, and the sum of the others.
     fn left_out(&mut self, now: Instant) -> Vec<(Option<IpAddr>, u64)> {
         let is_due = |place: &Place| {
             place.left_out > 0
@@ -295,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// A log whose lines are kept.
+    /// A log that keeps its lines.
     fn log() -> (LoginLog, Arc<Mutex<Vec<String>, rank::KeptLines>>) {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = lines.clone();
@@ -353,7 +356,7 @@ mod tests {
         assert_eq!(lines.lock().len(), 20);
         log.tell(&by("ada", "192.0.2.66:2"), Event::Accepted(""), now);
         log.tell(&by("bob", "192.0.2.7:1"), Event::Failed("wrong password"), now);
-        assert_eq!(lines.lock().len(), 22); // neither logins nor other places are hidden
+        assert_eq!(lines.lock().len(), 22); // neither logins nor other sources are hidden
         log.tell(&mallory, Event::Failed("wrong password"), now + EACH_OF_PLACE);
         assert_eq!(lines.lock()[22], "left out address=192.0.2.66 lines=980");
         assert_eq!(lines.lock().len(), 24);

@@ -1,6 +1,7 @@
 //! Names of accounts.
 
-/// Whether `name` can be an account: 1 to 64 characters, none of which separates names elsewhere (`/`, `\`, `:`).
+/// Whether `name` is allowed as an account's name: 1 to 64 characters, without the separators of
+/// other systems (`/`, `\`, `:`).
 #[must_use]
 pub fn is_account_name(name: &str) -> bool {
     let plain = |c: char| !c.is_control() && !"/\\:".contains(c);

@@ -1,8 +1,8 @@
-//! Why a TOML file of the state folder is not what the program writes.
+//! Why a TOML file of the state folder does not have the program's format.
 
 use toml_edit::de::Error;
 
-/// What the parser says, with the line, and with the key where it leaves that out.
+/// The parser's message, with the line, and with the key if the message leaves it out.
 #[must_use]
 pub fn reason(text: &str, error: &Error) -> String {
     let what = error.message().trim().replace('\n', ", ");

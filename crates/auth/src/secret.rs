@@ -1,4 +1,4 @@
-//! What is kept of a password: one secret per way of proving that one knows it.
+//! The stored secrets of a password: one for each kind of proof.
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
@@ -9,35 +9,37 @@ use serde::{Deserialize, Serialize};
 use crate::hex;
 use crate::srp::{self, Verifier};
 
-/// What is kept of a password for one kind of login.
+/// The stored secret of a password for one kind of login.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
-    /// A salted slow hash (argon2id), for protocols that see the password itself.
+    /// A salted slow hash (argon2id), for protocols that send the password itself.
     Argon2(String),
-    /// The NT hash, for challenge and response (MS-NLMP 3.3.1). It is as good as the password: keep it secret.
+    /// The NT hash, for challenge and response (MS-NLMP 3.3.1). It is equivalent to the password:
+    /// keep it secret.
     Nt([u8; 16]),
-    /// A verifier for logins that do not send the password (RFC 5054). It goes with the account's name.
+    /// A verifier for logins without the password (RFC 5054). It depends on the account's name.
     Srp(Box<Verifier>),
-    /// The first eight bytes of the password itself, for Macs before Mac OS 8.6 and Apple IIs. Only kept when asked for.
+    /// The first eight bytes of the password itself, for Macs before Mac OS 8.6 and Apple IIs.
+    /// Stored only on request.
     Legacy([u8; LEGACY]),
-    /// The secret of CHAP (RFC 1994), as it is, for iSCSI. Only kept when asked for.
+    /// The CHAP secret (RFC 1994), unencrypted, for iSCSI. Stored only on request.
     Chap(Vec<u8>),
-    /// Of a kind this version does not know; kept as it is.
+    /// A kind that this version does not know; kept unchanged.
     Unknown(Stored),
 }
 
-/// As much of a password as the oldest Macs send.
+/// The part of a password that the oldest Macs send.
 pub const LEGACY: usize = 8;
-/// Bytes that a secret of CHAP has at least, RFC 7143 9.2.1: fewer can be guessed by who has listened.
+/// The fewest bytes of a CHAP secret, RFC 7143 9.2.1: an eavesdropper can guess shorter ones.
 pub const MIN_CHAP_SECRET: usize = 12;
-/// Bytes that it has at most.
+/// The most bytes of a CHAP secret.
 pub const MAX_CHAP_SECRET: usize = 255;
 
-/// A secret as it stands in the file.
+/// A secret in its stored form.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     kind: String,
-    /// Of the kind's own encoding.
+    /// The version of the kind's encoding.
     version: u32,
     value: String,
 }
@@ -56,8 +58,8 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Every secret that this version keeps of an account's password without being asked. `None` when there is no
-    /// randomness for the salts.
+    /// The secrets that this version always stores for an account's password. `None` if there are
+    /// no random bytes for the salts.
     #[must_use]
     pub fn all_of(name: &str, password: &str) -> Option<Vec<Self>> {
         let slow = Self::slow(password)?;
@@ -67,14 +69,15 @@ impl Secret {
         Some(vec![slow, Self::Nt(nt_hash(password)), Self::Srp(verifier)])
     }
 
-    /// The salted slow hash alone.
+    /// Only the salted slow hash.
     pub(crate) fn slow(password: &str) -> Option<Self> {
         let hash: argon2::password_hash::phc::PasswordHash =
             Argon2::default().hash_password(password.as_bytes()).ok()?;
         Some(Self::Argon2(hash.to_string()))
     }
 
-    /// The start of a password as old Macs send it: MacRoman, with zeros behind. `None` if they cannot type it.
+    /// The start of a password as old Macs send it: MacRoman, padded with zeros. `None` if they
+    /// cannot type it.
     #[must_use]
     pub fn legacy(password: &str) -> Option<Self> {
         let (encoded, _, unmappable) = encoding_rs::MACINTOSH.encode(password);
@@ -83,13 +86,14 @@ impl Secret {
         (!unmappable).then_some(Self::Legacy(bytes))
     }
 
-    /// A password as the secret of CHAP. `None` if it is too short or too long for one.
+    /// A password as a CHAP secret. `None` if it is too short or too long.
     #[must_use]
     pub fn chap(password: &str) -> Option<Self> {
         can_be_chap(password.as_bytes()).then(|| Self::Chap(password.into()))
     }
 
-    /// Whether `password` is the one this was made of; `None` when this kind cannot tell. Slow by intent.
+    /// Whether `password` is the one of this secret; `None` if this kind cannot tell. Slow by
+    /// design.
     #[must_use]
     pub fn verifies(&self, password: &str) -> Option<bool> {
         let Self::Argon2(hash) = self else { return None };
@@ -97,7 +101,7 @@ impl Secret {
         Some(Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
     }
 
-    /// What it is called where people choose what is kept.
+    /// Its name in lists of the stored secrets.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
@@ -136,13 +140,14 @@ impl Secret {
     }
 }
 
-/// As [`Secret::store`] writes it: salt and value.
+/// Reads the form that [`Secret::store`] writes: salt and value.
 fn verifier(text: &str) -> Option<Box<Verifier>> {
     let (salt, value) = text.split_once(':')?;
     Some(Box::new(Verifier { salt: hex::decode(salt)?, value: hex::decode(value)? }))
 }
 
-/// As [`Secret::store`] writes it. One that somebody wrote who knows no limits is none.
+/// Reads the form that [`Secret::store`] writes. A secret outside of the limits, which another
+/// program wrote, is invalid.
 fn chap(text: &str) -> Option<Vec<u8>> {
     hex::decode_any(text).filter(|bytes| can_be_chap(bytes))
 }

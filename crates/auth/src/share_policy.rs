@@ -1,10 +1,10 @@
-//! Who may use a share, and what for: one rule for all protocols.
+//! The access rules of a share: one set of rules for all protocols.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// What the site decided about a share.
+/// The access rules of a share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SharePolicy {
     /// Every change is refused.
@@ -20,16 +20,16 @@ pub struct SharePolicy {
     pub hosts: Vec<HostRule>,
 }
 
-/// What hosts of some networks may do.
+/// A rule for the hosts of some networks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRule {
     /// The networks; an empty list stands for every host.
     pub networks: Vec<IpNet>,
-    /// What they may do; `None`: nothing.
+    /// The most that they may do; `None`: nothing.
     pub grant: Option<Grant>,
 }
 
-/// What may be done in a share.
+/// The rights in a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
     /// Reading.
@@ -38,7 +38,7 @@ pub enum Grant {
     ReadWrite,
 }
 
-/// A user who would enter a share.
+/// A user that opens a share.
 #[derive(Clone, Copy)]
 pub struct Visitor<'a> {
     /// The account; `None` for a guest.
@@ -56,15 +56,15 @@ impl SharePolicy {
         Self { guests: true, ..Self::default() }
     }
 
-    /// What a user may do in the share; `None`: not enter.
+    /// The user's rights in the share; `None`: the user may not enter.
     #[must_use]
     pub fn grant(&self, visitor: &Visitor<'_>) -> Option<Grant> {
         let by_host = self.grant_to_host(visitor.address)?;
         self.admits(visitor.account, visitor.is_member).then_some(by_host)
     }
 
-    /// What the users of a host may do at most; `None`: not enter. An IPv4 address mapped into IPv6 counts as the IPv4
-    /// address.
+    /// The most that users of a host may do; `None`: they may not enter. An IPv4 address mapped
+    /// into IPv6 counts as the IPv4 address.
     #[must_use]
     pub fn grant_to_host(&self, address: IpAddr) -> Option<Grant> {
         let by_host = match self.hosts.is_empty() {
@@ -74,7 +74,7 @@ impl SharePolicy {
         by_host.map(|grant| if self.read_only { Grant::ReadOnly } else { grant })
     }
 
-    /// Whether a user may enter, from whichever host.
+    /// Whether a user may enter, from any host.
     #[must_use]
     pub fn admits(&self, account: Option<&str>, is_member: &dyn Fn(u32) -> bool) -> bool {
         let Some(name) = account else { return self.guests };

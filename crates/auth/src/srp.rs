@@ -1,5 +1,5 @@
-//! SRP-6a with SHA-1 over the group of 1536 bits, RFC 5054: a password is proved without being sent, to a server that keeps
-//! only a verifier of it.
+//! SRP-6a with SHA-1 over the group of 1536 bits, RFC 5054: a client proves that it knows the
+//! password without sending it. The server stores only a verifier.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ const MODULUS: Odd<U1536> = Odd::<U1536>::from_be_hex(concat!(
     "764e3f4b53dd9da1158bfd3e2b9c8cf56edf019539349627db2fd53d24b7c48665772e437d6c7f8ce442734af7ccb7ae",
     "837c264ae3a9beb87f8a2fe9b8b5292e5a021fff5e91479e8ce7a28c2442c6f315180f93499a234dcf76e3fed135f9bb",
 ));
-/// What is raised to powers.
+/// The generator of the group.
 pub const GENERATOR: u8 = 2;
 
 type Form = FixedMontyForm<{ U1536::LIMBS }>;
@@ -31,7 +31,7 @@ static MULTIPLIER: LazyLock<Form> = LazyLock::new(|| {
     form(&sha1(&[&modulus(), &generator]))
 });
 
-/// What is kept of a password.
+/// The stored verifier of a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Verifier {
     /// Hashed with the password.
@@ -41,7 +41,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Of the password that somebody of this name types, RFC 5054, 2.4. The name counts as it is typed at each login.
+    /// The verifier of a name and a password, RFC 5054, 2.4. The name must have the form that users
+    /// type at each login.
     #[must_use]
     pub fn of(name: &str, password: &str, salt: [u8; SALT]) -> Self {
         let x = private_key(name, password, &salt);
@@ -63,7 +64,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// With an own key made of random bytes, RFC 5054, 2.5.3.
+    /// A login with a private key made from random bytes, RFC 5054, 2.5.3.
     #[must_use]
     pub fn new(verifier: &[u8; LEN], random: &[u8; LEN]) -> Self {
         let verifier = form(verifier);
@@ -72,14 +73,14 @@ impl Server {
         Self { verifier, private, public: bytes(&public) }
     }
 
-    /// What the client is told, called B.
+    /// The server's public number B.
     #[must_use]
     pub fn public(&self) -> &[u8; LEN] {
         &self.public
     }
 
-    /// What both sides know if the password is right, RFC 5054, 2.6. Nothing for a client whose number, called A, would
-    /// make that known to anybody.
+    /// The shared number of both sides if the password is right, RFC 5054, 2.6. `None` if the
+    /// client's number A would make it predictable.
     #[must_use]
     pub fn secret(&self, client: &[u8]) -> Option<[u8; LEN]> {
         let mut padded = [0; LEN];
@@ -100,7 +101,7 @@ fn private_key(name: &str, password: &str, salt: &[u8]) -> U1536 {
     U1536::from_be_slice(&widened(&sha1(&[salt, &inner])))
 }
 
-/// In time that does not depend on the numbers.
+/// The power, in a time that does not depend on the numbers.
 fn power(base: &Form, exponent: &U1536) -> Form {
     base.pow(exponent)
 }
@@ -121,7 +122,7 @@ fn unsigned(number: &U1536) -> [u8; LEN] {
     out
 }
 
-/// At most [`LEN`] bytes, with zeros in front.
+/// At most [`LEN`] bytes, with leading zeros.
 fn widened(bytes: &[u8]) -> [u8; LEN] {
     let mut out = [0; LEN];
     out[LEN - bytes.len()..].copy_from_slice(bytes);

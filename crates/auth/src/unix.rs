@@ -1,16 +1,16 @@
-//! The Unix users and groups of this machine, as its name service has them (nsswitch.conf): those of `/etc/passwd`, and
-//! those of LDAP, sssd and others.
+//! The Unix users and groups of this machine, according to its name service (nsswitch.conf): those
+//! of `/etc/passwd`, and those of LDAP, sssd and others.
 
 use std::ffi::CString;
 
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 
-/// Where users and groups are looked up. A look-up may take as long as the name service does.
+/// The source of users and groups. A look-up may take as long as the name service does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnixAccounts {
     /// The name service of this machine.
     NameService,
-    /// These, for tests.
+    /// Given users and groups, for tests.
     Listed {
         /// The users.
         users: Vec<UnixUser>,
@@ -37,12 +37,13 @@ pub struct UnixGroup {
     pub name: String,
     /// Its number.
     pub gid: u32,
-    /// Users it is not the first group of.
+    /// Users for which it is not the first group.
     pub members: Vec<String>,
 }
 
 impl UnixAccounts {
-    /// The texts of `/etc/passwd` and `/etc/group`, passwd(5) and group(5). Lines that are not well formed are ignored.
+    /// Parses the texts of `/etc/passwd` and `/etc/group`, passwd(5) and group(5). Malformed lines
+    /// are ignored.
     #[must_use]
     pub fn parse(passwd: &str, group: &str) -> Self {
         Self::Listed {
@@ -51,7 +52,7 @@ impl UnixAccounts {
         }
     }
 
-    /// The user of a name. `None` also when the name service fails, which is logged.
+    /// The user with a name. `None` also if the name service fails, which is logged.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<UnixUser> {
         match self {
@@ -60,7 +61,7 @@ impl UnixAccounts {
         }
     }
 
-    /// The first user of a number.
+    /// The first user with a number.
     #[must_use]
     pub fn user_numbered(&self, uid: u32) -> Option<UnixUser> {
         match self {
@@ -69,7 +70,7 @@ impl UnixAccounts {
         }
     }
 
-    /// The group of a name.
+    /// The group with a name.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<UnixGroup> {
         match self {
@@ -78,7 +79,7 @@ impl UnixAccounts {
         }
     }
 
-    /// The first group of a number.
+    /// The first group with a number.
     #[must_use]
     pub fn group_numbered(&self, gid: u32) -> Option<UnixGroup> {
         match self {
@@ -87,7 +88,7 @@ impl UnixAccounts {
         }
     }
 
-    /// The groups of a user beside its first one.
+    /// The groups of a user without its first one.
     #[must_use]
     pub fn groups_of(&self, user: &UnixUser) -> Vec<u32> {
         let mut all = match self {
@@ -106,7 +107,7 @@ impl UnixAccounts {
     }
 }
 
-/// What the name service answered about somebody.
+/// The answer of the name service; an error is logged.
 fn answered<T>(answer: nix::Result<Option<T>>, about: &dyn std::fmt::Display) -> Option<T> {
     answer.unwrap_or_else(|error| {
         tracing::warn!(%error, %about, "the name service of the host cannot be asked");
