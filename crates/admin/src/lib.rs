@@ -1,5 +1,5 @@
-//! What surrounds the server: the one table of settings, the state folder, the control socket and the mount lines
-//! that clients want to read.
+//! The parts around the server: the table of settings, the state folder, the control socket and the
+//! mount lines for clients.
 
 pub mod control;
 pub mod luns;

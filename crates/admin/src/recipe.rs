@@ -1,26 +1,27 @@
-//! Mount lines: what a person types on a client to reach a share.
+//! Mount lines: the commands with which clients reach a share.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use crate::control::{MountLine, ShareStatus};
 use crate::settings::{Protocol, ShareSettings};
 
-/// Where the server can be reached.
+/// The server's address for NFS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
     /// The address clients should use, see [`address`].
     pub host: IpAddr,
     /// The NFS port.
     pub port: u16,
-    /// Portmap on port 111, the only one where kernels ask, names our lock service.
+    /// Portmap on port 111, the only one that kernels ask, has this server's lock service.
     pub locks_found: bool,
-    /// Portmap on port 111 names our NFS and MOUNT: clients that are told no port find them.
+    /// Portmap on port 111 has this server's NFS and MOUNT: clients find them without a port in the
+    /// command.
     pub files_found: bool,
-    /// Some client rule of the share wants a source port below 1024.
+    /// A client rule of the share requires a source port below 1024.
     pub secure: bool,
 }
 
-/// Where the protocols can be reached; `None` is off.
+/// The servers' addresses; `None`: the protocol is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reachable {
     /// NFS. Its `secure` is set per share, from the client rules.
@@ -33,7 +34,7 @@ pub struct Reachable {
     pub iscsi: Option<(IpAddr, u16)>,
 }
 
-/// The client a line is for.
+/// The client that a line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
     /// mount(8) and nfs(5) of Linux.
@@ -42,12 +43,12 @@ pub enum Client {
     Mac,
 }
 
-/// A line to type, and what the person should know about it.
+/// A command, and an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The command.
     pub command: String,
-    /// Why it is as it is, or nothing.
+    /// The explanation, if the command needs one.
     pub why: Option<&'static str>,
 }
 
@@ -74,7 +75,7 @@ pub fn shares(shares: &[ShareSettings], reach: Reachable) -> Vec<ShareStatus> {
         .collect()
 }
 
-/// The standard port of SMB, the only one that Windows connects to without being told.
+/// The standard port of SMB, the only one that Windows uses by default.
 const SMB_PORT: u16 = 445;
 
 fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
@@ -87,7 +88,7 @@ fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
     let mac = line("macOS", format!("open {}", url("smb", share, host, (port, SMB_PORT))), None);
     let path = format!(r"\\{}\{share}", unc_host(host));
     let windows = match port {
-        SMB_PORT => line("Windows", path, None), // for the Explorer's address bar, which takes it as it is
+        SMB_PORT => line("Windows", path, None), // for the Explorer's address bar: no quotes
         _ => line(
             "Windows",
             format!("net use {} /TCPPORT:{port}", windows_quote(&path)),
@@ -96,8 +97,8 @@ fn smb_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
     };
     let port_option = if port == SMB_PORT { String::new() } else { format!(",port={port}") };
     let (from, to) = (quote(&format!("//{host}/{share}")), quote(&format!("/mnt/{share}")));
-    // With a dialect before 3.1.1 the server cannot tell Linux from other clients, and Linux 6.1 crashes when it caches
-    // folders under leases.
+    // In dialects before 3.1.1 the server cannot distinguish Linux from other clients, and Linux
+    // 6.1 crashes when it caches folders under leases.
     let linux = format!("sudo mount -t cifs -o username=NAME,nohandlecache{port_option} {from} {to}");
     vec![mac, windows, line("Linux", linux, None)]
 }
@@ -126,7 +127,7 @@ fn afp_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
     vec![mac, classic]
 }
 
-/// The address of a share; with its port where that is not the standard one.
+/// The address of a share, with its port unless that is the standard one.
 fn url(scheme: &str, share: &str, host: IpAddr, (port, standard): (u16, u16)) -> String {
     let at = match host {
         IpAddr::V4(v4) => v4.to_string(),
@@ -137,8 +138,8 @@ fn url(scheme: &str, share: &str, host: IpAddr, (port, standard): (u16, u16)) ->
     format!("{scheme}://{at}{colon_port}/{encoded}")
 }
 
-/// An IPv6 address has colons, which a UNC path cannot: it is written as a name of `ipv6-literal.net`, which Windows
-/// takes apart itself.
+/// An IPv6 address has colons, which are not allowed in a UNC path: it is written as a name of
+/// `ipv6-literal.net`, which Windows decodes itself.
 fn unc_host(host: IpAddr) -> String {
     match host {
         IpAddr::V4(v4) => v4.to_string(),
@@ -156,7 +157,7 @@ fn percent_encoded(byte: u8) -> String {
 /// The standard port of iSCSI.
 const ISCSI_PORT: u16 = 3260;
 
-/// Where a LUN is, as libiscsi and qemu write it; for a list of many.
+/// The address of a LUN in the form of libiscsi and qemu; for long lists.
 #[must_use]
 pub fn lun_url(name: &str, target: &str, number: u16, (host, port): (IpAddr, u16)) -> MountLine {
     MountLine {
@@ -167,7 +168,8 @@ pub fn lun_url(name: &str, target: &str, number: u16, (host, port): (IpAddr, u16
     }
 }
 
-/// How initiators reach a LUN: its target's name and number there. `guests`: they need not prove who they are.
+/// The commands with which initiators reach a LUN: its target's name and its number there.
+/// `guests`: logins need no account.
 #[must_use]
 pub fn lun(target: &str, number: u16, (host, port): (IpAddr, u16), guests: bool) -> Vec<MountLine> {
     let line = |client: &str, line: String, why: Option<&str>| MountLine {
@@ -181,7 +183,8 @@ pub fn lun(target: &str, number: u16, (host, port): (IpAddr, u16), guests: bool)
     let chap =
         "NAME and SECRET are those of an account with a CHAP secret: `fourfold user add NAME --chap-secret`";
     let chap = Some(chap).filter(|_| !guests);
-    // Where there are no guests, discovery tells those alone who have proved themselves; a node needs none.
+    // Without guests, discovery returns targets only to authenticated initiators; a node record
+    // needs no discovery.
     let node = format!("sudo iscsiadm -m node -T {target} -p {at}");
     let begin = match guests {
         true => format!("sudo iscsiadm -m discovery -t sendtargets -p {at}"),
@@ -228,7 +231,8 @@ fn lines(share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
 /// The standard port of NFS.
 const NFS_PORT: u16 = 2049;
 
-/// The line that mounts the share `name` over NFSv3. It names ports where a client would not find them itself.
+/// The command that mounts the share `name` over NFSv3. It has ports that a client would not find
+/// itself.
 #[must_use]
 pub fn nfs(client: Client, share: &str, reach: Reach) -> Line {
     let host = match reach.host {
@@ -254,7 +258,8 @@ pub fn nfs(client: Client, share: &str, reach: Reach) -> Line {
     Line { command: format!("{proto} {options} {from} {to}"), why }
 }
 
-/// Kernels find the lock service through portmap on port 111 alone; without it locks must stay on the client.
+/// Kernels find the lock service only through portmap on port 111; without it, locks must stay on
+/// the client.
 fn lock_option(client: Client, reach: Reach, options: &mut String) -> Option<&'static str> {
     if reach.locks_found {
         return None;
@@ -268,7 +273,7 @@ fn lock_option(client: Client, reach: Reach, options: &mut String) -> Option<&'s
     )
 }
 
-/// A word of a shell line, quoted where a shell would take it apart.
+/// A word of a shell command, quoted if the shell would split it.
 #[must_use]
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "@%+=:,./-_[]".contains(c);
@@ -279,8 +284,8 @@ pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A word of a line for PowerShell and cmd, quoted where they would take it apart. PowerShell alone has quotes in which
-/// `$`, a backtick and typographic quotation marks stand for themselves.
+/// A word of a command for PowerShell and cmd, quoted if they would split it. Only PowerShell has
+/// quotes in which `$`, a backtick and typographic quotation marks are literal.
 fn windows_quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || r"\/.-_:".contains(c);
     let expands = |c: char| "$`\u{201c}\u{201d}\u{201e}".contains(c);
@@ -295,7 +300,8 @@ fn windows_quote(word: &str) -> String {
     }
 }
 
-/// The address to show for a listener: its own, or, when it listens on all, one that others can reach.
+/// The displayed address of a listener: its own, or, if it listens on all addresses, one that other
+/// hosts can reach.
 #[must_use]
 pub fn address(listening: &[IpAddr]) -> IpAddr {
     let any = listening.iter().find(|address| address.is_unspecified());
@@ -306,8 +312,9 @@ pub fn address(listening: &[IpAddr]) -> IpAddr {
     }
 }
 
-/// The machine's own address on the way out, or loopback when it has none. Connecting a UDP socket sends nothing:
-/// it only makes the kernel choose a route. The destinations are reserved for documentation (RFC 5737, RFC 3849).
+/// The machine's own address on the default route, or loopback without a route. Connecting a UDP
+/// socket sends nothing: it only makes the kernel choose a route. The destinations are reserved for
+/// documentation (RFC 5737, RFC 3849).
 fn outward(v4: bool) -> IpAddr {
     let by_route = |any: IpAddr, to: IpAddr| {
         let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
@@ -386,7 +393,7 @@ mod tests {
         };
         assert_eq!(options(Client::Linux, reach(2049, true)), "vers=3,tcp");
         assert_eq!(options(Client::Mac, reach(2049, true)), "vers=3,tcp,noresvport");
-        // Another server's nfs is in rpcbind, or only its lock service.
+        // rpcbind has another server's NFS, or only its lock service.
         let other = Reach { files_found: false, ..reach(2049, true) };
         assert_eq!(options(Client::Linux, other), "vers=3,tcp,port=2049,mountport=2049,mountproto=tcp");
         let locks = Reach { files_found: true, ..reach(2049, false) };

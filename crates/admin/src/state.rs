@@ -1,7 +1,8 @@
-//! The state folder: who this server is, and that it is the only one using the folder.
+//! The state folder: the identity of this server, and the lock that makes it the folder's only
+//! server.
 //!
 //! ```text
-//! identity.toml   format version, server id, handle secret, when it was made; never changes
+//! identity.toml   format version, server id, handle secret, time of creation; never changes
 //! accounts.toml   see `auth`
 //! luns.toml       see `luns`
 //! lock            held while a server runs; holds its process id
@@ -20,24 +21,25 @@ use serde::{Deserialize, Serialize};
 /// The version of `identity.toml` that this program writes.
 const FORMAT: u32 = 1;
 
-/// An open state folder. While it lives no other server can open the same one.
+/// An open state folder. While it exists, no other server can open the same folder.
 #[derive(Debug)]
 pub struct State {
     path: PathBuf,
     identity: Identity,
-    /// The system lets go of the lock when the process ends, however it ends.
+    /// The system releases the lock when the process ends, for any reason.
     _lock: File,
 }
 
 /// Why a state folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The file system said no.
+    /// An error of the file system.
     #[error("the state folder: {}: {why}; choose another folder with --state DIR", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said. Not the error's `source`: it is part of the line, and would be reported twice.
+        /// The error. It is not the error's `source`: it is part of the line, and would be reported
+        /// twice.
         why: io::Error,
     },
     /// Another server uses it.
@@ -48,10 +50,10 @@ pub enum StateError {
     InUse {
         /// The folder.
         path: PathBuf,
-        /// The other server's process.
+        /// The other server's process id.
         pid: Option<u32>,
     },
-    /// It was written by a later version.
+    /// A later version wrote it.
     #[error(
         "{}: the file has format {found}, and this program knows formats up to {FORMAT}; use the newer program \
          that wrote it",
@@ -60,10 +62,10 @@ pub enum StateError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The version it says.
+        /// The version in the file.
         found: u32,
     },
-    /// It is not what this program writes.
+    /// It does not have this program's format.
     #[error(
         "{}: the file is damaged ({reason}); restore it from a backup, or remove it: clients must then mount again",
         path.display()
@@ -71,7 +73,7 @@ pub enum StateError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
@@ -104,10 +106,10 @@ struct Format {
 }
 
 impl State {
-    /// Makes the folder if it is missing, takes its lock, and reads the server's identity or makes one.
+    /// Makes the folder if it is missing, takes its lock, and reads or makes the server's identity.
     ///
     /// # Errors
-    /// See [`StateError`]; each says what to do.
+    /// See [`StateError`]; each error says what to do.
     pub fn open(path: &Path) -> Result<Self, StateError> {
         Self::folder(path)?;
         let path = path.canonicalize().map_err(|why| io_error(path, why))?;
@@ -116,7 +118,8 @@ impl State {
         Ok(Self { path, identity, _lock: lock })
     }
 
-    /// Makes the folder if it is missing, readable by its owner only. For commands that work beside a server.
+    /// Makes the folder if it is missing, readable by its owner only. For commands that run at the
+    /// same time as a server.
     ///
     /// # Errors
     /// It cannot be made.
@@ -187,7 +190,7 @@ fn identity(path: &Path) -> Result<Identity, StateError> {
     }
 }
 
-/// The version is read first: a later one may have any shape.
+/// The version is read first: the rest of a later version is unknown.
 fn parse(path: &Path, text: &str) -> Result<Identity, StateError> {
     let damaged = |reason: &str| StateError::Damaged { path: path.into(), reason: reason.into() };
     let format: Format =

@@ -1,4 +1,4 @@
-//! The asker's end of the control socket. Plain blocking calls: commands have nothing else to do.
+//! The client of the control socket. It blocks, because commands have nothing else to do.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{Disconnect, LunAnswer, LunRequest, Progress, Request, Response, Status, at_socket};
 
-/// How long the server may be silent. While it does something long it says every second that it goes on.
+/// How long the server may be silent. During long operations it sends a sign of life every second.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest response in bytes: a server with ten thousand clients fits.
 const LONGEST_RESPONSE: u64 = 64 << 20;
@@ -18,19 +18,19 @@ const LONGEST_RESPONSE: u64 = 64 << 20;
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody listens there.
+    /// No server listens there.
     #[error(
         "no server runs with the state folder {}; start one with `fourfold serve`, or name its folder with --state DIR",
         .0.display()
     )]
     NoServer(PathBuf),
-    /// It is another user's.
+    /// The socket belongs to another user.
     #[error("the server of the state folder {} belongs to another user; ask as that user, or as root", .0.display())]
     Forbidden(PathBuf),
-    /// The server refused; the lines say why.
+    /// The server refused the request; the lines have the reasons.
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
-    /// It is there but silent.
+    /// The server exists but does not answer.
     #[error(
         "the server{} of the state folder {} has not answered for {} s; its log may say why, and a server that hangs must be \
          killed",
@@ -39,7 +39,7 @@ pub enum AskError {
     Silent {
         /// Its state folder.
         state: PathBuf,
-        /// Its process.
+        /// Its process id.
         pid: Option<u32>,
     },
     /// The connection broke.
@@ -47,14 +47,14 @@ pub enum AskError {
     Broken(io::Error),
 }
 
-/// Without making it the error's `source`: it is part of the line, and would be reported twice.
+/// The cause is not the error's `source`: it is part of the line, and would be reported twice.
 impl From<io::Error> for AskError {
     fn from(error: io::Error) -> Self {
         Self::Broken(error)
     }
 }
 
-/// What the server is doing.
+/// The state of the server.
 ///
 /// # Errors
 /// See [`AskError`].
@@ -66,7 +66,7 @@ pub fn status(state: &Path) -> Result<Status, AskError> {
     }
 }
 
-/// Makes the server read its settings and accounts again; gives back what it says of it.
+/// Makes the server reload its settings and accounts; returns the server's lines about it.
 ///
 /// # Errors
 /// See [`AskError`].
@@ -74,7 +74,7 @@ pub fn reload(state: &Path) -> Result<Vec<String>, AskError> {
     done(ask(state, Request::Reload)?)
 }
 
-/// Shows a message to those who are logged in; gives back who was told.
+/// Shows a message to connected users; returns the users that were told.
 ///
 /// # Errors
 /// See [`AskError`].
@@ -82,15 +82,15 @@ pub fn say(state: &Path, text: &str) -> Result<Vec<String>, AskError> {
     done(ask(state, Request::Say { text: text.into() })?)
 }
 
-/// Ends sessions, or closes what they have open; gives back what was done.
+/// Ends sessions, or closes files that they have open; returns what was done.
 ///
 /// # Errors
-/// See [`AskError`]. `Refused` also when no session is meant.
+/// See [`AskError`]. `Refused` also if no session matches.
 pub fn disconnect(state: &Path, what: &Disconnect) -> Result<Vec<String>, AskError> {
     done(ask(state, Request::Disconnect(what.clone()))?)
 }
 
-/// Does something about LUNs; `progress` hears how far it is, where that takes long.
+/// Executes a request about LUNs; `progress` is called with the progress of long ones.
 ///
 /// # Errors
 /// See [`AskError`].
@@ -119,7 +119,7 @@ fn done(response: Response) -> Result<Vec<String>, AskError> {
     }
 }
 
-/// One request, one response.
+/// Sends one request and returns its response.
 ///
 /// # Errors
 /// See [`AskError`].
@@ -168,8 +168,8 @@ fn connect(state: &Path) -> Result<UnixStream, AskError> {
     })
 }
 
-/// A server that hangs accepts nothing, and a connection waits for ever once too many wait: the time limit for writing
-/// counts for connecting, too, unix(7).
+/// A hanging server does not accept connections, and a connection waits forever once too many wait:
+/// the time limit for writing applies to connecting, too, unix(7).
 fn connect_in_time(path: &Path) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;

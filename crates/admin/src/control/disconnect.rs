@@ -1,11 +1,11 @@
-//! Which sessions are to end, or what they are to close.
+//! The selection of sessions to end, or of a file that they close.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Sessions for which all that is said here holds.
+/// Sessions that match all fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disconnect {
     /// The account, in any case of letters.
@@ -17,13 +17,13 @@ pub struct Disconnect {
     /// One of its connections, as `status` shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<SocketAddr>,
-    /// The sessions go on, but what they have open of this file is closed: a path on the server.
+    /// The sessions continue, but close this file, which is a path on the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
 }
 
 impl Disconnect {
-    /// Whether a session is meant. Addresses are compared without their mapping into IPv6.
+    /// Whether a session matches. Addresses are compared without their mapping into IPv6.
     #[must_use]
     pub fn means(&self, user: Option<&str>, peers: &[SocketAddr]) -> bool {
         let is_user = |wanted: &String| user.is_some_and(|user| user.eq_ignore_ascii_case(wanted));

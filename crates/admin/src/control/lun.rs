@@ -1,4 +1,5 @@
-//! What is asked and said about LUNs. Scripts read it: fields may be added, never renamed or removed.
+//! Requests and answers about LUNs. Scripts read them: fields may be added, never renamed or
+//! removed.
 
 use std::path::PathBuf;
 
@@ -6,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::status::MountLine;
 
-/// What can be asked.
+/// A request about LUNs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub enum LunRequest {
-    /// All of them.
+    /// Lists all LUNs.
     List,
-    /// Make one, or take one over that is there.
+    /// Makes a LUN, or takes an existing file over.
     Create(NewLunRequest),
-    /// Give one another size.
+    /// Changes the size of a LUN.
     Resize {
         /// Its share.
         share: String,
@@ -22,11 +23,11 @@ pub enum LunRequest {
         name: String,
         /// Bytes.
         size: u64,
-        /// Smaller is meant, and what is behind the end goes.
+        /// The LUN may become smaller, and the data beyond the end are lost.
         #[serde(default)]
         shrink: bool,
     },
-    /// Remove one.
+    /// Removes a LUN.
     Remove {
         /// Its share.
         share: String,
@@ -35,19 +36,19 @@ pub enum LunRequest {
         /// Its file stays.
         #[serde(default)]
         keep_file: bool,
-        /// Even while somebody is logged in.
+        /// Also while initiators are logged in.
         #[serde(default)]
         force: bool,
     },
-    /// Make another one with the same contents.
+    /// Makes another LUN with the same contents.
     Clone {
         /// Its share.
         share: String,
         /// Its name there.
         name: String,
-        /// The other one's.
+        /// The name of the new LUN.
         new: String,
-        /// All is copied, even where the file system could share blocks.
+        /// All data are copied, even if the file system could share blocks.
         #[serde(default)]
         copy: bool,
     },
@@ -60,19 +61,19 @@ pub struct NewLunRequest {
     pub share: String,
     /// Its name there.
     pub name: String,
-    /// Bytes; none: as its file, which must be there.
+    /// Bytes; `None`: the size of its file, which must exist.
     pub size: Option<u64>,
     /// Bytes of a block.
     pub block_size: u32,
     /// An image inside the share.
     pub file: Option<String>,
-    /// Nobody may write.
+    /// All writes are refused.
     pub read_only: bool,
-    /// Patterns of names of those who see it.
+    /// Patterns of the names of initiators that see it.
     pub initiators: Vec<String>,
-    /// Patterns of names of those who may only read.
+    /// Patterns of the names of initiators that may only read.
     pub readers: Vec<String>,
-    /// What its target is called.
+    /// The word for its target.
     pub target: Option<String>,
     /// Its number there.
     pub number: Option<u16>,
@@ -93,30 +94,30 @@ pub struct LunStatus {
     pub naa: String,
     /// Bytes.
     pub size: u64,
-    /// Bytes that its file takes of the disk; none: it cannot be told.
+    /// Bytes that its file uses on the disk; `None`: unknown.
     pub used: Option<u64>,
     /// Bytes of a block.
     pub block_size: u32,
-    /// Nobody may write.
+    /// All writes are refused.
     pub read_only: bool,
     /// Its file.
     pub file: PathBuf,
-    /// The file is the server's own, and goes with the LUN.
+    /// The file is the server's own, and is removed with the LUN.
     pub own_file: bool,
-    /// Patterns of names of those who see it.
+    /// Patterns of the names of initiators that see it.
     pub initiators: Vec<String>,
-    /// Patterns of names of those who may only read.
+    /// Patterns of the names of initiators that may only read.
     pub readers: Vec<String>,
     /// The settings file names it.
     pub from_settings: bool,
     /// Seconds since 1970.
     pub created: u64,
-    /// It can be reached.
+    /// It is served.
     pub served: bool,
-    /// Why it cannot be.
+    /// Why it is not served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Who is logged in to its target.
+    /// The initiators that are logged in to its target.
     pub sessions: Vec<LunSession>,
     /// How initiators reach it.
     pub connect: Vec<MountLine>,
@@ -127,27 +128,27 @@ pub struct LunStatus {
 pub struct LunSession {
     /// Its name.
     pub initiator: String,
-    /// The account with which it has proved itself.
+    /// The authenticated account.
     pub user: Option<String>,
-    /// From where.
+    /// Its addresses.
     pub peers: Vec<std::net::SocketAddr>,
 }
 
-/// How far something is.
+/// The progress of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Bytes done.
     pub done: u64,
-    /// Bytes in all; 0: it is not known yet, or nothing that is counted in bytes.
+    /// Bytes in all; 0: unknown, or not counted in bytes.
     pub total: u64,
 }
 
-/// What is answered in the end.
+/// The final answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LunAnswer {
-    /// To [`LunRequest::List`].
+    /// The answer to [`LunRequest::List`].
     Luns(Vec<LunStatus>),
-    /// It was done; lines worth saying.
+    /// The request was executed; lines about it.
     Done(Vec<String>),
 }
 
@@ -158,7 +159,7 @@ impl LunStatus {
         format!("{}/{}", self.share, self.name)
     }
 
-    /// Whether this is the LUN of these names.
+    /// Whether this is the LUN with these names.
     #[must_use]
     pub fn is(&self, share: &str, name: &str) -> bool {
         self.share == share && self.name.eq_ignore_ascii_case(name)

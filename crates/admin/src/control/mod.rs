@@ -1,11 +1,11 @@
-//! The control socket: how `fourfold status` and its kind talk to a running server.
+//! The control socket: `fourfold status` and similar commands use it to talk to a running server.
 //!
 //! A Unix socket in the state folder, for its owner only. Requests and responses are one line of JSON each:
 //!
 //! ```text
 //! {"ask":"status"}            {"status":{…}}
-//! {"ask":"reload"}            {"done":["what was taken over"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}; see below
-//! {"ask":"say","text":"…"}    {"done":["who was told"]}
+//! {"ask":"reload"}            {"done":["what was applied"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}; see below
+//! {"ask":"say","text":"…"}    {"done":["the users that were told"]}
 //! {"ask":"disconnect","user":"ada"}   {"done":["what was ended"]}; others: see `Disconnect`
 //! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer to this and to
 //!                             "reload" there may be {"progress":{…}}, every second
@@ -38,43 +38,43 @@ use serde::{Deserialize, Serialize};
 /// The name of the socket in the state folder.
 pub const SOCKET: &str = "control.sock";
 
-/// What can be asked.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase")]
 pub enum Request {
-    /// What the server is doing.
+    /// The state of the server.
     Status,
-    /// Read the settings and accounts again.
+    /// Reloads the settings and accounts.
     Reload,
-    /// Show a message to those who are logged in, where their protocol can.
+    /// Shows a message to connected users, if their protocol can.
     Say {
         /// The message.
         text: String,
     },
-    /// End sessions, or close what they have open.
+    /// Ends sessions, or closes files that they have open.
     Disconnect(Disconnect),
-    /// Something about LUNs.
+    /// A request about LUNs.
     Lun(LunRequest),
 }
 
-/// What is answered.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Response {
-    /// To [`Request::Status`].
+    /// The answer to [`Request::Status`].
     Status(Box<Status>),
-    /// To [`LunRequest::List`].
+    /// The answer to [`LunRequest::List`].
     Luns(Vec<LunStatus>),
-    /// It is being done; another line follows.
+    /// The request is being executed; another line follows.
     Progress(Progress),
-    /// It was done; lines worth saying.
+    /// The request was executed; lines about it.
     Done(Vec<String>),
-    /// It was not done; lines that say why.
+    /// The request was not executed; lines with the reasons.
     Refused(Vec<String>),
 }
 
-/// Calls `then` with the socket's path. The system allows about a hundred bytes for one, so a longer path goes
-/// through the folder's descriptor.
+/// Calls `then` with the socket's path. The system allows about a hundred bytes for a path, so a
+/// longer one goes through the folder's descriptor.
 fn at_socket<T>(state: &Path, then: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     const LONGEST: usize = 100;
     let path = state.join(SOCKET);

@@ -1,4 +1,4 @@
-//! The server's end of the control socket.
+//! The server of the control socket.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -15,44 +15,46 @@ use super::{Disconnect, LunAnswer, LunRequest, Progress, Request, Response, SOCK
 
 /// The longest request in bytes.
 const LONGEST_REQUEST: u64 = 16384;
-/// Lines of progress that wait for the asker to read them.
+/// Lines of progress that may wait for a client.
 const PROGRESS_AHEAD: usize = 8;
-/// How often an asker hears that something long still goes on.
+/// How often a client gets a sign of life during a long operation.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Askers at the same time; more wait to be accepted.
+/// Clients at the same time; more clients wait to be accepted.
 const MOST_ASKERS: usize = 16;
-/// How long an asker may take for its next request or for reading a response.
+/// How long a client may take for its next request or for reading a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the running server can tell and do.
+/// The interface of the running server.
 pub trait Report: Send + Sync + 'static {
-    /// What it is doing.
+    /// The state of the server.
     fn status(&self) -> Status;
 
-    /// Reads the settings and accounts again, and takes over what can be without dropping anyone.
+    /// Reloads the settings and accounts, and applies what is possible without disconnecting
+    /// clients.
     ///
     /// # Errors
-    /// The settings are refused, and the old ones stay; the lines say why.
+    /// The settings are refused, and the old ones stay; the lines have the reasons.
     fn reload(&self) -> Result<Vec<String>, Vec<String>>;
 
-    /// Shows a message to those who are logged in; lines that say who was told.
+    /// Shows a message to connected users; returns lines about the users that were told.
     fn say(&self, text: &str) -> Vec<String>;
 
-    /// Ends sessions, or closes what they have open; lines that say what was done.
+    /// Ends sessions, or closes files that they have open; returns lines about what was done.
     ///
     /// # Errors
-    /// No session is meant, or no file; the lines say so.
+    /// No session or no file matches; the lines say so.
     fn disconnect(&self, what: &Disconnect) -> Result<Vec<String>, Vec<String>>;
 
-    /// Does something about LUNs. `progress` is told how far it is, and answers whether anybody still wants it.
+    /// Executes a request about LUNs. `progress` is called with the progress, and answers whether
+    /// the client still waits.
     ///
     /// # Errors
-    /// It was not done; the lines say why.
+    /// The request was not executed; the lines have the reasons.
     fn lun(&self, request: LunRequest, progress: &dyn Fn(Progress) -> bool)
     -> Result<LunAnswer, Vec<String>>;
 }
 
-/// Opens the socket in the state folder. One left behind by a server that was killed is replaced: whoever calls this
+/// Opens the socket in the state folder. The socket of a killed server is replaced: the caller
 /// holds the folder's lock, so no other server can be listening. Needs a tokio runtime.
 ///
 /// # Errors
@@ -68,7 +70,7 @@ pub fn listen(state: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes the socket of a server that stops. One that is left behind does no harm.
+/// Removes the socket of a server that stops. A remaining socket does no harm.
 pub fn remove(state: &Path) {
     if let Err(error) = std::fs::remove_file(state.join(SOCKET)) {
         tracing::debug!(%error, "the control socket stays behind");
@@ -84,7 +86,7 @@ pub async fn serve(listener: UnixListener, report: Arc<dyn Report>) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "the control socket cannot accept");
-                tokio::time::sleep(Duration::from_millis(100)).await; // out of descriptors: some may come back
+                tokio::time::sleep(Duration::from_millis(100)).await; // out of descriptors
                 continue;
             }
         };
@@ -133,12 +135,11 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
     }
 }
 
-/// The responses to one request, the last of which is no progress; and what is said again and again where they take
-/// long.
+/// The responses to one request, of which the last is not progress; and the progress that is
+/// repeated as a sign of life.
 type Responses = (mpsc::Receiver<Response>, Option<Progress>);
 
-/// Reading settings and walking tables may block, so it
-/// happens where that disturbs no one.
+/// Reading settings and listing tables may block, so it runs on a blocking thread.
 fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
@@ -155,7 +156,7 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
         let work = move || work(request, &*report, &meanwhile);
         let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
         let last = tokio::task::spawn_blocking(work).await.unwrap_or_else(failed);
-        let _ = say.send(last).await; // unless the asker has gone
+        let _ = say.send(last).await; // unless the client has gone
     });
     (responses, progress)
 }
@@ -167,7 +168,7 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
         Request::Say { text } => Response::Done(report.say(&text)),
         Request::Disconnect(what) => report.disconnect(&what).map_or_else(Response::Refused, Response::Done),
         Request::Lun(request) => {
-            // An asker that reads slowly misses some of it.
+            // A client that reads slowly misses some progress.
             let progress = |now| {
                 let _ = say.try_send(Response::Progress(now));
                 !say.is_closed()

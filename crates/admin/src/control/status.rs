@@ -1,4 +1,4 @@
-//! What a server says of itself. Scripts read it: fields may be added, never renamed or removed.
+//! The state that a server reports. Scripts read it: fields may be added, never renamed or removed.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::settings::Protocol;
 pub struct Status {
     /// The program's version.
     pub version: String,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// Seconds since it started.
     pub uptime_s: u64,
@@ -29,26 +29,26 @@ pub struct Status {
     pub not_served: Vec<AbsentShareStatus>,
     /// Who is connected.
     pub sessions: Vec<SessionStatus>,
-    /// What they have open.
+    /// The files that they have open.
     pub opens: Vec<OpenStatus>,
-    /// What they have locked.
+    /// The ranges that they have locked.
     pub locks: Vec<LockStatus>,
-    /// What they may cache.
+    /// Their leases.
     pub leases: Vec<LeaseStatus>,
 }
 
 /// A socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListenerStatus {
-    /// Who answers there.
+    /// The protocol or service that answers there.
     pub protocol: Listener,
     /// `tcp` or `udp`.
     pub transport: String,
-    /// Where.
+    /// The address.
     pub address: SocketAddr,
 }
 
-/// Who answers at a socket.
+/// The protocol or service that answers at a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Listener {
@@ -56,13 +56,13 @@ pub enum Listener {
     Bonjour,
     /// WS-Discovery.
     Wsd,
-    /// A protocol with a port of its own.
+    /// A protocol with its own port.
     #[serde(untagged)]
     Protocol(Protocol),
 }
 
 impl Listener {
-    /// The name people read.
+    /// The displayed name.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -80,9 +80,9 @@ pub struct ShareStatus {
     pub name: String,
     /// Its folder.
     pub path: PathBuf,
-    /// Nobody may change anything.
+    /// All changes are refused.
     pub read_only: bool,
-    /// How clients reach it.
+    /// The mount lines for clients.
     pub mounts: Vec<MountLine>,
 }
 
@@ -100,13 +100,13 @@ pub struct AbsentShareStatus {
 /// How clients reach a share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MountLine {
-    /// Over which protocol.
+    /// The protocol.
     pub protocol: Protocol,
-    /// For which client, as people call it: `Linux`, `macOS`.
+    /// The kind of client: `Linux`, `macOS`.
     pub client: String,
-    /// What to type.
+    /// The command to type.
     pub line: String,
-    /// Why it is as it is, where that is not plain.
+    /// An explanation of the line, if it needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -114,11 +114,11 @@ pub struct MountLine {
 /// A connection, or a client of a protocol without them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionStatus {
-    /// Over which protocol.
+    /// The protocol.
     pub protocol: Protocol,
-    /// From where.
+    /// The client's address.
     pub peer: SocketAddr,
-    /// The account or, where there is none, the Unix user.
+    /// The account or, without one, the Unix user.
     pub user: Option<String>,
     /// Seconds since it began.
     pub since_s: u64,
@@ -130,55 +130,55 @@ pub struct SessionStatus {
     pub bytes_out: u64,
 }
 
-/// A file someone has open.
+/// An open file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenStatus {
-    /// In which share.
+    /// The share.
     pub share: String,
-    /// Its name; `None`: it is not known.
+    /// Its name; `None`: unknown.
     pub file: Option<String>,
-    /// Its inode number, which `find -inum` finds.
+    /// Its inode number, for `find -inum`.
     pub inode: u64,
-    /// Who, as far as the tree knows.
+    /// The owner, as far as `vfs` knows it.
     pub owner: String,
-    /// What they may do: some of `r`, `w`.
+    /// The access modes: some of `r`, `w`.
     pub access: String,
-    /// What others may not: some of `r`, `w`, `d`.
+    /// The access denied to others: some of `r`, `w`, `d`.
     pub deny: String,
 }
 
 /// A locked range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LockStatus {
-    /// In which share.
+    /// The share.
     pub share: String,
-    /// The file's name; `None`: it is not known.
+    /// The file's name; `None`: unknown.
     pub file: Option<String>,
     /// Its inode number.
     pub inode: u64,
-    /// Who.
+    /// The owner.
     pub owner: String,
     /// The first byte.
     pub start: u64,
-    /// How many; 0 is to the end.
+    /// The number of bytes; 0 is to the end.
     pub length: u64,
-    /// Nobody else may read it either.
+    /// Other clients may not read it, either.
     pub exclusive: bool,
 }
 
-/// A promise to tell before something changes.
+/// A lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LeaseStatus {
-    /// In which share.
+    /// The share.
     pub share: String,
-    /// The file's name; `None`: it is not known.
+    /// The file's name; `None`: unknown.
     pub file: Option<String>,
     /// Its inode number.
     pub inode: u64,
-    /// Who.
+    /// The owner.
     pub owner: String,
-    /// What may be cached: some of `r` (contents), `w` (changes), `h` (the open itself).
+    /// The permitted caching: some of `r` (contents), `w` (changes), `h` (the open itself).
     pub caching: String,
-    /// It is being taken back.
+    /// It is being recalled.
     pub recalled: bool,
 }

@@ -80,7 +80,7 @@ impl Status {
 }
 
 impl ShareStatus {
-    /// How clients reach the share, each line with what it is for, and each reason once.
+    /// The share's mount lines, each with its protocol and client, and each explanation once.
     ///
     /// # Errors
     /// Those of `to`.
@@ -124,12 +124,12 @@ fn line(f: &mut fmt::Formatter<'_>, cells: &[String], widths: &[usize]) -> fmt::
     writeln!(f, "  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
 }
 
-/// A file by its name, and by its inode number, as others may have the same name.
+/// A file by its name and its inode number, because several files may have the same name.
 fn file(name: Option<&str>, inode: u64) -> String {
     name.map_or_else(|| format!("inode {inode}"), |name| format!("{name} (inode {inode})"))
 }
 
-/// File names come from clients: nothing in them may steer the terminal.
+/// File names come from clients: they must not contain control characters for the terminal.
 fn clean(cell: &str) -> String {
     cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -17,23 +17,24 @@ const FORMAT: u32 = 1;
 /// NAA of the locally assigned kind, SPC-4 7.8.6.6.5.
 const LOCALLY_ASSIGNED: u64 = 3 << 60;
 
-/// The LUNs on disk, as they were when read.
+/// The LUNs on disk, at the time of the read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LunFile {
     path: PathBuf,
-    /// In the order they were made.
+    /// In the order of their creation.
     pub luns: Vec<LunRecord>,
 }
 
-/// Why the LUNs could not be read or changed.
+/// Why the LUNs were not read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LunError {
-    /// The file system said no.
+    /// An error of the file system.
     #[error("{}: {why}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said. Not the error's `source`: it is part of the line, and would be reported twice.
+        /// The error. It is not the error's `source`: it is part of the line, and would be reported
+        /// twice.
         why: io::Error,
     },
     /// The file was written by a later version.
@@ -45,10 +46,10 @@ pub enum LunError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The version it says.
+        /// The version in the file.
         found: u32,
     },
-    /// The file is not what this program writes.
+    /// The file does not have this program's format.
     #[error(
         "{}: the file is damaged ({reason}); restore it from a backup: it says which disk is which, and initiators would \
          take a LUN that is made anew for another disk",
@@ -57,32 +58,32 @@ pub enum LunError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
-    /// A LUN of this name is there already.
+    /// A LUN with this name exists.
     #[error("there is a LUN {0} already; `fourfold lun show {quoted}` tells about it", quoted = quote(.0))]
     Exists(String),
-    /// There is no LUN of this name.
+    /// There is no LUN with this name.
     #[error("there is no LUN {0}; `fourfold lun list` shows them")]
     Missing(String),
-    /// The name cannot be one.
+    /// The name is not allowed.
     #[error("{0:?} cannot be a LUN's name: 1 to 64 letters and digits of ASCII, `-`, `_` and `.`")]
     BadName(String),
-    /// Another LUN is there.
+    /// Another LUN has the number.
     #[error(
         "the LUN {other} has number {number} of that target; choose another number, or none to get one that is free"
     )]
     NumberTaken {
         /// The number.
         number: u16,
-        /// Who has it.
+        /// The LUN that has it.
         other: String,
     },
     /// The target is full.
     #[error("the target has {} LUNs, and no number is free; choose another target", MOST_NUMBER + 1)]
     TargetFull,
-    /// Another LUN is the same file.
+    /// Another LUN has the same file.
     #[error("the LUN {0} is that file already: two disks cannot have the same blocks")]
     SameFile(String),
     /// The system gives no random numbers.
@@ -130,29 +131,29 @@ struct WrittenLun {
 /// A LUN to add.
 #[derive(Debug, Clone)]
 pub struct NewLun<'a> {
-    /// The share it belongs to.
+    /// The share that it belongs to.
     pub share: &'a str,
     /// Its name there.
     pub name: &'a str,
     /// See [`LunRecord::file`].
     pub file: Option<PathBuf>,
-    /// See [`LunRecord::target`]; `None`: its name.
+    /// See [`LunRecord::target`]; `None`: the LUN's name.
     pub target: Option<&'a str>,
-    /// Its number; `None`: the lowest that is free.
+    /// Its number; `None`: the lowest free one.
     pub number: Option<u16>,
-    /// How it is served.
+    /// The options.
     pub options: LunOptions,
     /// See [`LunRecord::from_settings`].
     pub from_settings: bool,
-    /// Now, in seconds since 1970.
+    /// The current time, in seconds since 1970.
     pub created: u64,
 }
 
 impl LunFile {
-    /// Reads `luns.toml` of a state folder. A file that is not there holds no LUNs.
+    /// Reads `luns.toml` of a state folder. A missing file stands for no LUNs.
     ///
     /// # Errors
-    /// It is there but cannot be read or understood.
+    /// It exists but cannot be read or parsed.
     pub fn read(state: &Path) -> Result<Self, LunError> {
         let path = state.join("luns.toml");
         let text = match std::fs::read_to_string(&path) {
@@ -166,11 +167,11 @@ impl LunFile {
         Ok(Self { path, luns })
     }
 
-    /// Reads, changes and writes the LUNs while nobody else does. If `change` fails, or changes nothing, nothing is
-    /// written.
+    /// Reads, changes and writes the LUNs under the lock. If `change` fails, or changes nothing,
+    /// nothing is written.
     ///
     /// # Errors
-    /// Those of reading, of `change` and of writing. The old file is then still whole.
+    /// Those of reading, of `change` and of writing. The old file is then still complete.
     pub fn edit<T, E: From<LunError>>(
         state: &Path,
         change: impl FnOnce(&mut Self) -> Result<T, E>,
@@ -185,13 +186,13 @@ impl LunFile {
         Ok(result)
     }
 
-    /// The LUN of a share and name.
+    /// The LUN with a share and a name.
     #[must_use]
     pub fn find(&self, share: &str, name: &str) -> Option<&LunRecord> {
         self.luns.iter().find(|lun| lun.is(share, name))
     }
 
-    /// The same, to change it.
+    /// The same LUN, for a change.
     ///
     /// # Errors
     /// There is no such LUN.
@@ -203,7 +204,7 @@ impl LunFile {
     /// Adds a LUN, and gives it its identity.
     ///
     /// # Errors
-    /// The name, the number or the file is another's, or cannot be one.
+    /// Another LUN has the name, the number or the file; or one of them is not allowed.
     pub fn add(&mut self, new: NewLun<'_>) -> Result<&LunRecord, LunError> {
         let NewLun { share, name, file, target, number, options, from_settings, created } = new;
         if !is_lun_name(name) {
@@ -239,12 +240,12 @@ impl LunFile {
         Ok(self.luns.last().expect("it was pushed just now"))
     }
 
-    /// Notes that the files of these LUNs, by their NAA identifiers, are there.
+    /// Notes that the files of the LUNs with these NAA identifiers exist.
     pub fn are_made(&mut self, naas: &[u64]) {
         self.luns.iter_mut().filter(|lun| naas.contains(&lun.naa)).for_each(|lun| lun.made = true);
     }
 
-    /// Removes a LUN; gives what it was.
+    /// Removes a LUN, and returns its record.
     ///
     /// # Errors
     /// There is no such LUN.
@@ -254,7 +255,8 @@ impl LunFile {
         Ok(self.luns.remove(at))
     }
 
-    /// Puts a LUN into a target, under a number that is wanted, or the one that it has if that is free there.
+    /// Puts a LUN into a target, under the requested number, or under its current one if that is
+    /// free there.
     pub(super) fn place(
         &mut self,
         share: &str,
@@ -275,7 +277,7 @@ impl LunFile {
         Ok(())
     }
 
-    /// A number in a target for this LUN: the wanted one, or the lowest that no other has.
+    /// A number in a target for this LUN: the requested one, or the lowest free one.
     fn number(&self, share: &str, name: &str, target: &str, wanted: Option<u16>) -> Result<u16, LunError> {
         let others = || self.luns.iter().filter(|lun| lun.is_in(share, target) && !lun.is(share, name));
         match wanted {
@@ -290,7 +292,7 @@ impl LunFile {
         }
     }
 
-    /// What follows the prefix in the name of a share's target.
+    /// The part after the prefix in the name of a share's target.
     fn suffix(&self, share: &str, target: &str) -> String {
         let same = self.luns.iter().find(|lun| lun.is_in(share, target));
         same.map_or_else(
@@ -380,7 +382,7 @@ impl WrittenLun {
     }
 }
 
-/// The version is read first: a later one may have any shape.
+/// The version is read first: the rest of a later version is unknown.
 fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
     let damaged = |reason: String| LunError::Damaged { path: path.into(), reason };
     let said = |error: toml_edit::de::Error| damaged(auth::reason(text, &error));
@@ -404,7 +406,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
     Ok(luns)
 }
 
-/// Held while the LUNs change; the system lets go of it when the process ends, however it ends.
+/// Held while the LUNs change. The system releases it when the process ends, for any reason.
 fn lock(state: &Path) -> Result<File, LunError> {
     let path = state.join("luns.lock");
     durable::lock(&path).map_err(|why| LunError::Io { path, why })

@@ -1,13 +1,14 @@
-//! LUNs: which disks the shares have for iSCSI, and who each of them is.
+//! LUNs: the disks of the shares for iSCSI, and their identities.
 //!
 //! ```text
-//! luns.toml (what `fourfold lun` made, and the identity of all) ─┐
+//! luns.toml (the LUNs of `fourfold lun`, all identities) ─┐
 //!                                                                ├─► resolve ─► Lun: what is served, and how
 //! settings file: [[share.lun]] ──────────────────────────────────┘
 //! ```
 //!
-//! A LUN belongs to a share, and is named `share/name`. What the settings say of it wins over what is in the state folder,
-//! but who it is (its NAA identifier, its target and number there) is made once and kept there.
+//! A LUN belongs to a share, and is named `share/name`. The settings override the state folder. But
+//! a LUN's identity (its NAA identifier, its target and number there) is made once and stored in
+//! the state folder.
 
 mod file;
 mod names;
@@ -21,19 +22,19 @@ pub use names::split;
 pub use record::{LunOptions, LunRecord};
 pub use resolve::{Lun, Resolved, own_prefix, prefix, resolve};
 
-/// Sizes of LUNs are whole blocks of so many bytes, whatever their own block size.
+/// The sizes of LUNs are multiples of this many bytes, whatever their block size is.
 pub const LUN_BLOCK: u64 = 4096;
-/// Bytes of the smallest LUN that is made: less is a size whose unit was forgotten.
+/// The smallest size of a new LUN in bytes: a smaller one lacks its unit by mistake.
 pub const SMALLEST_LUN: u64 = 1 << 20;
 
-/// The file of a LUN that is the server's own, from the share's folder on.
+/// The path of a LUN's own file, relative to the share's folder.
 #[must_use]
 pub fn own_file(name: &str) -> PathBuf {
     let folder = String::from_utf8_lossy(vfs::OwnFolder::LUNS.name());
     PathBuf::from(folder.as_ref()).join(own_file_name(name))
 }
 
-/// Its name in the server's own folder.
+/// The name of that file in the server's own folder.
 #[must_use]
 pub fn own_file_name(name: &str) -> String {
     format!("{name}.img")

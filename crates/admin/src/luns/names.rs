@@ -2,24 +2,24 @@
 
 use crate::settings::LONGEST_ISCSI_NAME;
 
-/// Longest part of a target's name that comes from the share and the LUN.
+/// The longest part of a target's name that comes from the share and the LUN.
 const LONGEST_SUFFIX: usize = 110;
 
-/// `studio/video` as share and LUN.
+/// The share and the LUN of `studio/video`.
 #[must_use]
 pub fn split(name: &str) -> Option<(&str, &str)> {
     let (share, lun) = name.split_once('/')?;
     (!share.is_empty() && crate::settings::is_lun_name(lun)).then_some((share, lun))
 }
 
-/// What follows the prefix in a target's name: `share.word` in the characters that an iSCSI name may have, RFC 7143
-/// 4.2.7.1, with a number behind it where `is_taken` says that it is another's.
+/// The part of a target's name after the prefix: `share.word` in the characters of iSCSI names, RFC
+/// 7143 4.2.7.1, followed by a number if `is_taken` says that another target has the name.
 pub(super) fn target_suffix(share: &str, word: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let mut suffix: String = format!("{share}.{word}").chars().map(fitting).collect();
     suffix.truncate(LONGEST_SUFFIX);
     let numbered = (2..).map(|number| format!("{suffix}-{number}"));
     let first = std::iter::once(suffix.clone()).chain(numbered).find(|name| !is_taken(name));
-    first.unwrap_or(suffix) // the numbers do not end
+    first.unwrap_or(suffix) // unreachable: the numbers are endless
 }
 
 fn fitting(c: char) -> char {
@@ -29,7 +29,7 @@ fn fitting(c: char) -> char {
     }
 }
 
-/// The whole name of a target; `None` when it is longer than iSCSI allows.
+/// The whole name of a target; `None` if it is longer than iSCSI allows.
 pub(super) fn target_name(prefix: &str, suffix: &str) -> Option<String> {
     Some(format!("{prefix}:{suffix}")).filter(|name| name.len() <= LONGEST_ISCSI_NAME)
 }

@@ -1,44 +1,45 @@
-//! A LUN as the state folder knows it.
+//! A LUN in the state folder.
 
 use std::path::PathBuf;
 
 /// One LUN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LunRecord {
-    /// The share it belongs to.
+    /// The share that it belongs to.
     pub share: String,
     /// Its name there.
     pub name: String,
-    /// An image in the share, from its folder on; `None`: the server's own file.
+    /// An image in the share, relative to its folder; `None`: the server's own file.
     pub file: Option<PathBuf>,
-    /// Its NAA identifier: locally assigned, random, and the same for ever.
+    /// Its NAA identifier: locally assigned, random and permanent.
     pub naa: u64,
-    /// What its target is called: LUNs of a share with the same word share one.
+    /// The word for its target: LUNs of a share with the same word share a target.
     pub target: String,
-    /// What follows the prefix in the target's name.
+    /// The part after the prefix in the target's name.
     pub target_suffix: String,
     /// Its number there.
     pub number: u16,
-    /// When it was made, in seconds since 1970.
+    /// The time of its creation, in seconds since 1970.
     pub created: u64,
-    /// It is one of the settings file, which says how it is served, and whether.
+    /// The settings file has it, and decides whether and how it is served.
     pub from_settings: bool,
-    /// Its file was there once: if it is not, the disk is missing, and an empty one must not take its place.
+    /// Its file has existed: if it does not exist now, the disk is missing, and an empty one must
+    /// not replace it.
     pub made: bool,
-    /// How it is served.
+    /// The options.
     pub options: LunOptions,
 }
 
-/// How a LUN is served.
+/// The options of a LUN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LunOptions {
     /// Bytes of a block.
     pub block_size: u32,
-    /// Nobody may write.
+    /// All writes are refused.
     pub read_only: bool,
-    /// Patterns of names of those who see it; all when empty.
+    /// Patterns of the names of initiators that see it; if empty, all see it.
     pub initiators: Vec<String>,
-    /// Patterns of names of those who may only read.
+    /// Patterns of the names of initiators that may only read.
     pub readers: Vec<String>,
 }
 
@@ -55,13 +56,13 @@ impl LunRecord {
         format!("{}/{}", self.share, self.name)
     }
 
-    /// Whether this is the LUN of these names.
+    /// Whether this is the LUN with these names.
     #[must_use]
     pub fn is(&self, share: &str, name: &str) -> bool {
         self.share == share && self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Whether it is in the target of this word.
+    /// Whether it is in the target with this word.
     pub(super) fn is_in(&self, share: &str, target: &str) -> bool {
         self.share == share && self.target.eq_ignore_ascii_case(target)
     }

@@ -1,4 +1,4 @@
-//! What is served: the LUNs of the state folder, with what the settings say.
+//! The LUNs to serve: those of the state folder, combined with the settings.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,47 +13,47 @@ use crate::settings::{LunSettings, Place, Protocol, Settings, ShareSettings};
 /// A LUN to serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lun {
-    /// Who it is.
+    /// Its record, with the identity.
     pub record: LunRecord,
     /// Its target's whole name.
     pub target: String,
-    /// How large it should be at least; `None`: as its file is.
+    /// Its size at least; `None`: the size of its file.
     pub size: Option<u64>,
 }
 
-/// What there is to serve, and what cannot be.
+/// The LUNs to serve, and the problems of others.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
     /// The LUNs.
     pub luns: Vec<Lun>,
-    /// Why others are not served: `studio/video`, and a line for people.
+    /// Why other LUNs are not served: `studio/video`, and a line for people.
     pub problems: Vec<(String, String)>,
 }
 
 impl Lun {
-    /// Its file, from the share's folder on.
+    /// Its file, relative to the share's folder.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.record.file.clone().unwrap_or_else(|| own_file(&self.record.name))
     }
 }
 
-/// What the names of targets begin with.
+/// The prefix of the targets' names.
 #[must_use]
 pub fn prefix(settings: &Settings, server_id: &[u8; 16]) -> String {
     settings.server.iscsi_name.clone().unwrap_or_else(|| own_prefix(server_id))
 }
 
-/// The same where the settings do not say it.
+/// The prefix if the settings do not have one.
 #[must_use]
 pub fn own_prefix(server_id: &[u8; 16]) -> String {
     format!("iqn.2026-11.local.fourfold-{}", auth::hex::encode(&server_id[..4]))
 }
 
-/// Notes in the state folder who the LUNs of the settings are, and gives all that are to be served.
+/// Stores the identities of the settings' LUNs in the state folder, and returns all LUNs to serve.
 ///
 /// # Errors
-/// The state folder cannot be read or written. What is wrong with one LUN alone is a line of [`Resolved`].
+/// The state folder cannot be read or written. A problem of one LUN is a line of [`Resolved`].
 pub fn resolve(state: &Path, settings: &Settings, server_id: &[u8; 16]) -> Result<Resolved, LunError> {
     let prefix = prefix(settings, server_id);
     let shares = || settings.shares.iter();
@@ -96,7 +96,8 @@ impl Resolved {
         }
     }
 
-    /// Shares may lie inside each other: then two LUNs could have one file, and spoil it.
+    /// Shares may be inside each other: then two LUNs could have one file, and destroy its
+    /// contents.
     fn refuse_same_files(&mut self, settings: &Settings) {
         let path = |lun: &Lun| {
             let share = settings.shares.iter().find(|share| share.name == lun.record.share);
@@ -119,13 +120,13 @@ impl Resolved {
     }
 }
 
-/// Takes the LUNs of a share's settings over into the file; gives the names of those that are refused.
+/// Adds the LUNs of a share's settings to the file; returns the names of those that are refused.
 fn note_settings<'a>(
     file: &mut LunFile,
     share: &'a ShareSettings,
     problems: &mut Vec<(String, String)>,
 ) -> Vec<&'a str> {
-    // Those with a number of their own first: the others get what is left.
+    // LUNs with a fixed number come first: the others get the remaining numbers.
     let (numbered, free): (Vec<_>, Vec<_>) = share.luns.iter().partition(|lun| lun.number.is_some());
     let mut refused = Vec::new();
     for set in numbered.into_iter().chain(free) {
@@ -165,7 +166,7 @@ fn note(file: &mut LunFile, share: &ShareSettings, set: &LunSettings) -> Result<
     Ok(())
 }
 
-/// What cannot change about a LUN that is there.
+/// The difference between an existing LUN and its settings in a property that cannot change.
 fn disagreement(record: &LunRecord, set: &LunSettings, share: &Path) -> Option<(Place, String)> {
     let has = record.options.block_size;
     if has != set.block_size {
@@ -205,7 +206,7 @@ mod tests {
 
     const ID: [u8; 16] = [0xab; 16];
 
-    /// A folder with the shares `a` and `c`, and what is written below the first.
+    /// A folder with the shares `a` and `c`, and the settings below the first.
     struct Scene(tempfile::TempDir);
 
     impl Scene {
