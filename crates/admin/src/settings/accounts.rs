@@ -1,4 +1,4 @@
-//! The accounts that the settings name: `[[user]]`, and those of the command line for one run.
+//! The accounts in the settings: `[[user]]`, and those of the command line for one run.
 
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -10,12 +10,12 @@ use super::kind::Kind;
 use super::model::UserSettings;
 use super::section::Section;
 
-/// The environment variable that names one account for this run, as `NAME:PASSWORD`.
+/// The environment variable with one account for this run, as `NAME:PASSWORD`.
 pub const USER_VARIABLE: &str = "FOURFOLD_USER";
 /// The longest file of `--user-file` in bytes.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// All of them; what the command line says of an account wins.
+/// All accounts; the command line overrides the file.
 pub(super) fn all(arguments: &Arguments, sections: &[Section], findings: &mut Findings) -> Vec<UserSettings> {
     let mut users: Vec<UserSettings> = Vec::new();
     for section in sections {
@@ -37,7 +37,7 @@ pub(super) fn all(arguments: &Arguments, sections: &[Section], findings: &mut Fi
     users
 }
 
-/// The accounts of `--user`, `--user-file` and the environment, each of which may be there once.
+/// The accounts of `--user`, `--user-file` and the environment. Each account may occur once.
 fn for_this_run(arguments: &Arguments, findings: &mut Findings) -> Vec<(Place, UserSettings)> {
     let mut users: Vec<(Place, UserSettings)> = Vec::new();
     let mut add = |one: Option<(Place, UserSettings)>, findings: &mut Findings| {
@@ -78,7 +78,7 @@ fn for_this_run(arguments: &Arguments, findings: &mut Findings) -> Vec<(Place, U
     users
 }
 
-/// Takes `NAME:PASSWORD` apart. The password is never repeated in a diagnostic.
+/// Parses `NAME:PASSWORD`. A diagnostic never contains the password.
 fn user(text: &str, place: &Place, before: &str, findings: &mut Findings) -> Option<(Place, UserSettings)> {
     let instead = format!("write `{before}ada:secret`");
     let Some((name, password)) = text.split_once(':') else {
@@ -119,7 +119,8 @@ fn lines(folder: &Path, path: &Path, findings: &mut Findings) -> Vec<(usize, Str
     numbered.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')).collect()
 }
 
-/// The text of a file, and whether only its owner may read it. A pipe would have nothing more to read at a reload.
+/// The text of a file, and whether only its owner may read it. A pipe could not be read again at a
+/// reload.
 fn read(path: &Path) -> io::Result<(String, bool)> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {

@@ -1,4 +1,4 @@
-//! From checked sections to [`Settings`], and what can only be judged as a whole.
+//! Conversion of checked sections to [`Settings`], and the checks of the whole.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,18 +21,18 @@ use super::share;
 use super::table::Table;
 
 impl Settings {
-    /// Reads the settings file, puts the command line over it and checks the whole.
+    /// Reads the settings file, applies the command line and checks the whole.
     ///
     /// # Errors
-    /// Everything that is wrong, not only the first.
+    /// All errors, not only the first.
     pub fn load(arguments: &Arguments) -> Result<Self, Vec<Diagnostic>> {
         Ok(Self::load_explained(arguments)?.0)
     }
 
-    /// The same, and a text that shows every setting as it counts, with where it comes from.
+    /// Like [`Self::load`], with a text of all effective settings and their sources.
     ///
     /// # Errors
-    /// Everything that is wrong, not only the first.
+    /// All errors, not only the first.
     pub fn load_explained(arguments: &Arguments) -> Result<(Self, String), Vec<Diagnostic>> {
         let mut findings = Findings::default();
         let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
@@ -45,10 +45,11 @@ impl Settings {
         Ok((Self { notes: findings.sorted(), ..settings }.divided(), text))
     }
 
-    /// The state folder alone, for commands that talk to a running server: nothing else need be right.
+    /// Only the state folder, for commands that talk to a running server: other settings may be
+    /// wrong.
     ///
     /// # Errors
-    /// The settings file is named but cannot be read.
+    /// A named settings file cannot be read.
     pub fn state_folder(arguments: &Arguments) -> Result<PathBuf, Vec<Diagnostic>> {
         let mut findings = Findings::default();
         let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
@@ -165,7 +166,8 @@ fn ports(server: &Section) -> Ports {
     }
 }
 
-/// A state folder of the file counts from the file's folder, one of the command line from the current folder.
+/// A relative state folder in the file is relative to the file's folder; on the command line, to
+/// the current folder.
 fn state(arguments: &Arguments, file: Option<&Path>, server: &Section) -> PathBuf {
     let Some(set) = server.text("state") else {
         let home = arguments.state_home.as_deref();
@@ -177,7 +179,8 @@ fn state(arguments: &Arguments, file: Option<&Path>, server: &Section) -> PathBu
     }
 }
 
-/// Names the state folder that an earlier version made, as it is another one than people expect by now.
+/// Notes a state folder that an earlier version made, because it is not the folder that users
+/// expect now.
 fn note_earlier_state(arguments: &Arguments, set: Option<&Place>, state: &Path, findings: &mut Findings) {
     let Some(home) = arguments.state_home.as_ref().filter(|_| set.is_none() && !arguments.privileged) else {
         return;
@@ -208,7 +211,8 @@ fn check_ports(server: &Section, findings: &mut Findings) {
     }
 }
 
-/// Logins that give something away are allowed, since old Macs have no others, but nobody should turn them on unknowing.
+/// Logins with weak protection are allowed, because old Macs have no others, but their user must
+/// know about it.
 fn check_afp_logins(server: &Section, settings: &ServerSettings, findings: &mut Findings) {
     if settings.ports.afp == Port::Off {
         return;
@@ -220,7 +224,7 @@ fn check_afp_logins(server: &Section, settings: &ServerSettings, findings: &mut 
     }
 }
 
-/// A name that is not that of a host user would leave accounts anonymous without a word.
+/// If no host user has the name, accounts would silently be anonymous.
 fn check_default_user(arguments: &Arguments, server: &Section, findings: &mut Findings) {
     let (Some(name), place) = (server.text("default-user"), server.place_of("default-user")) else { return };
     if !arguments.privileged {
@@ -232,7 +236,7 @@ fn check_default_user(arguments: &Arguments, server: &Section, findings: &mut Fi
     }
 }
 
-/// What must be encrypted cannot be where encryption is off.
+/// Required encryption needs encryption to be on.
 fn check_encryption(
     server: &Section,
     encryption: Encryption,
@@ -249,7 +253,7 @@ fn check_encryption(
     }
 }
 
-/// A server with every protocol turned off serves nothing; a share may be left without one that is on.
+/// A server needs at least one protocol; a share may lack one that is on.
 fn check_reachable(server: &Section, ports: &Ports, shares: &[share::Placed], findings: &mut Findings) {
     let off = |protocol: Protocol| ports.of(protocol) == Port::Off;
     if Protocol::SERVED.into_iter().all(off) {
@@ -295,7 +299,7 @@ pub(super) fn rule(section: &Section) -> ClientRule {
     }
 }
 
-/// `[[share]]`, once its name and folder are known.
+/// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
     let words = section.texts("protocols");
     let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();

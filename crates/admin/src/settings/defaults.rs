@@ -1,4 +1,4 @@
-//! Defaults that depend on who runs the server, and where.
+//! Defaults that depend on the user and the place of the server.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::kind::Port;
 use super::model::Protocol;
 
-/// The port a protocol uses when none is set: the standard one for root, else the standard one + 10000.
+/// The port of a protocol by default: the standard one for root, otherwise the standard one +
+/// 10000.
 #[must_use]
 pub fn default_port(protocol: Protocol, privileged: bool) -> u16 {
     let standard = match protocol {
@@ -19,8 +20,9 @@ pub fn default_port(protocol: Protocol, privileged: bool) -> u16 {
     if privileged { standard } else { standard + 10_000 }
 }
 
-/// The ports to try, in this order, for what was set. Root falls back to the ordinary user's port where the standard
-/// one cannot be bound, because another server has it or a container forbids it. None: the protocol is off.
+/// The ports to try for a setting, in this order. Root falls back to the ordinary user's port if
+/// the standard one cannot be bound, because another server has it or a container forbids it.
+/// Empty: the protocol is off.
 #[must_use]
 pub fn candidates(port: Port, protocol: Protocol, privileged: bool) -> Vec<u16> {
     match port {
@@ -33,14 +35,14 @@ pub fn candidates(port: Port, protocol: Protocol, privileged: bool) -> Vec<u16> 
     }
 }
 
-/// The name of the state folder, below the folder where the user's programs keep their state.
+/// The name of the state folder, in the folder of the user's programs' state.
 const STATE: &str = "fourfold";
-/// The state folder as earlier versions named it, beside the settings file or in the current folder.
+/// The state folder's name in earlier versions, next to the settings file or in the current folder.
 const EARLIER_STATE: &str = ".fourfold";
 
-/// The state folder when none is set: `/var/lib/fourfold` for root. For others the one that an earlier version made
-/// beside the settings file, or without one in the current folder; else `fourfold` below `state_home`. Only where there
-/// is no home folder it is made as earlier versions did.
+/// The state folder by default: `/var/lib/fourfold` for root. For other users it is the one that an
+/// earlier version made next to the settings file or, without one, in the current folder; otherwise
+/// `fourfold` in `state_home`. Without a home folder, it has the place of earlier versions.
 #[must_use]
 pub fn default_state(
     privileged: bool,
@@ -59,14 +61,15 @@ pub fn default_state(
     }
 }
 
-/// Whether a folder is a state folder of this user's. Another user's would bring that user's accounts along.
+/// Whether a folder is a state folder of this user. Another user's folder would contain that user's
+/// accounts.
 fn is_own_state(folder: &Path) -> bool {
     let Ok(metadata) = std::fs::symlink_metadata(folder) else { return false };
     let own = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
     own && ["identity.toml", "accounts.toml"].iter().any(|name| folder.join(name).is_file())
 }
 
-/// The settings file when none is named: `fourfold.toml` in the current folder, else, for root,
+/// The settings file by default: `fourfold.toml` in the current folder, otherwise, for root,
 /// `/etc/fourfold/fourfold.toml`.
 #[must_use]
 pub fn find_file(privileged: bool, folder: &Path) -> Option<PathBuf> {
@@ -120,11 +123,11 @@ mod tests {
         let (here, home) = (folder.path(), Some(Path::new("/home/ada/.local/state")));
         let state = Path::new("/home/ada/.local/state/fourfold");
         std::fs::create_dir(here.join(".fourfold")).unwrap();
-        assert_eq!(default_state(false, None, here, home), state, "an empty folder is nobody's state");
+        assert_eq!(default_state(false, None, here, home), state, "an empty folder has no state");
         std::fs::write(here.join(".fourfold/accounts.toml"), "").unwrap();
         assert_eq!(default_state(false, None, here, home), here.join(".fourfold"));
         std::fs::rename(here.join(".fourfold"), here.join("real")).unwrap();
         std::os::unix::fs::symlink("real", here.join(".fourfold")).unwrap();
-        assert_eq!(default_state(false, None, here, home), state, "a link leads to another's");
+        assert_eq!(default_state(false, None, here, home), state, "a link may lead to another user's");
     }
 }

@@ -1,36 +1,36 @@
-//! What is wrong with the settings, where, and what to write instead.
+//! Errors and notes about the settings, with their places, and corrections.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// One line for the person who wrote the settings.
+/// One line for the author of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Whether the settings are refused for it.
+    /// Whether it refuses the settings.
     pub severity: Severity,
-    /// Where it stands.
+    /// The place of the setting.
     pub place: Place,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to write instead.
+    /// The correction.
     pub instead: String,
 }
 
 /// Whether the settings are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// They are.
+    /// The settings are refused.
     Error,
-    /// They are accepted, but the writer may want to know.
+    /// The settings are accepted; the author may want to know this.
     Note,
 }
 
-/// Where a value was written.
+/// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In a settings file. Lines and columns count from 1; columns count characters.
     File {
-        /// The file as it was named.
+        /// The file by its given name.
         path: PathBuf,
         /// The line.
         line: usize,
@@ -41,7 +41,7 @@ pub enum Place {
     CommandLine(String),
     /// In the environment: the variable.
     Environment(&'static str),
-    /// Nowhere: a default.
+    /// No place: a default.
     Default,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// All that was found: reading goes on after an error, so that the writer sees every one at once.
+/// All diagnostics: reading continues after an error, so that the author sees all errors at once.
 #[derive(Debug, Default)]
 pub(super) struct Findings(pub(super) Vec<Diagnostic>);
 
@@ -91,7 +91,7 @@ impl Findings {
         self.0.push(Diagnostic { severity, place: place.clone(), what, instead });
     }
 
-    /// In the order of the file; what has no line comes last.
+    /// In the order of the file; diagnostics without a line come last.
     pub(super) fn sorted(mut self) -> Vec<Diagnostic> {
         self.0.sort_by_key(|d| match &d.place {
             Place::File { line, column, .. } => (*line, *column),

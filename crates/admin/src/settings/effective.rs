@@ -1,5 +1,5 @@
-//! The settings as they count, each with where it comes from: what `fourfold check --print` shows. It is a settings file
-//! that says the same, but for passwords.
+//! The effective settings with their sources, for `fourfold check --print`. The text is a settings
+//! file with the same effect, except for passwords.
 
 use super::defaults::candidates;
 use super::diagnostic::Place;
@@ -9,15 +9,15 @@ use super::section::Section;
 use super::table::{SETTINGS, Setting, Table};
 use super::units::as_written;
 
-/// The tables that were written, with what the command line has put over them.
+/// The tables of the file, overridden by the command line.
 pub(super) struct Written {
     pub(super) server: Section,
-    /// One for each share, in their order.
+    /// One section for each share, in their order.
     pub(super) shares: Vec<Section>,
     pub(super) users: Vec<Section>,
 }
 
-/// Lines, each with what stands in the comment behind it.
+/// Lines, each with its comment.
 #[derive(Default)]
 struct Lines(Vec<(String, String)>);
 
@@ -61,7 +61,8 @@ impl Lines {
         self.0.push((table.header(), source.into()));
     }
 
-    /// A table with all its settings; `instead` knows what a value becomes that the section alone does not tell.
+    /// A table with all its settings; `instead` gives values that do not follow from the section
+    /// alone.
     fn table(&mut self, table: Table, section: &Section, instead: impl Fn(&Setting) -> Option<String>) {
         self.header(table, &source(&section.place));
         for setting in SETTINGS.iter().filter(|setting| setting.table == table) {
@@ -77,7 +78,7 @@ impl Lines {
     }
 
     fn aligned(&self) -> String {
-        /// A longer line moves its own comment only.
+        /// A longer line shifts only its own comment.
         const WIDEST: usize = 48;
         let widths = self.0.iter().map(|(line, _)| line.chars().count()).filter(|width| *width <= WIDEST);
         let width = widths.max().unwrap_or(0);

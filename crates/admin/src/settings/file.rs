@@ -17,7 +17,7 @@ pub(super) struct Source {
     pub(super) text: String,
 }
 
-/// What a settings file holds.
+/// The contents of a settings file.
 #[derive(Default)]
 pub(super) struct Sections {
     pub(super) server: Option<Section>,
@@ -26,7 +26,7 @@ pub(super) struct Sections {
 }
 
 impl Source {
-    /// Reads the file at `folder`/`path`; it is called `path` in diagnostics.
+    /// Reads the file at `folder`/`path`; diagnostics call it `path`.
     pub(super) fn open(folder: &Path, path: &Path, findings: &mut Findings) -> Option<Self> {
         let place = Place::File { path: path.into(), line: 1, column: 1 };
         match std::fs::read(folder.join(path)).map(String::from_utf8) {
@@ -44,7 +44,7 @@ impl Source {
         None
     }
 
-    /// Reports what keeps the text from being TOML.
+    /// Reports why the text is not TOML.
     fn complain(&self, error: &toml_edit::TomlError, findings: &mut Findings) {
         let place = self.span(error.span());
         if error.message().trim() == "duplicate key" {
@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-/// Reads all tables. Only a syntax error ends the reading early.
+/// Reads all tables. Only a syntax error stops the reading.
 pub(super) fn read(source: &Source, findings: &mut Findings) -> Sections {
     let mut sections = Sections::default();
     let document = match Document::parse(source.text.as_str()) {
@@ -179,7 +179,7 @@ impl File<'_> {
 
     fn key_place<T: TableLike + ?Sized>(&self, table: &T, key: &str, item: &Item) -> Place {
         let of_key = table.key(key).and_then(toml_edit::Key::span);
-        let of_header = item.as_table().and_then(toml_edit::Table::span); // from its bracket on
+        let of_header = item.as_table().and_then(toml_edit::Table::span); // from its bracket
         self.source.span(of_header.or(of_key).or_else(|| item.span()))
     }
 

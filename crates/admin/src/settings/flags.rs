@@ -1,4 +1,4 @@
-//! The command line of `fourfold serve` as settings. What stands there wins over the settings file.
+//! The command line of `fourfold serve` as settings. It overrides the settings file.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,14 +9,15 @@ use super::kind::{Kind, Raw};
 use super::section::Section;
 use super::table::{SETTINGS, Setting, Table};
 
-/// What was typed, and where.
+/// The typed arguments, and their environment.
 #[derive(Debug, Clone, Default)]
 pub struct Arguments {
     /// `--config`; without it, see [`super::find_file`].
     pub config: Option<PathBuf>,
     /// `[NAME=]DIR...`
     pub shares: Vec<OsString>,
-    /// Flags of the table, as (name without dashes, value). One that takes no value has an empty one.
+    /// Flags of the table, as (name without dashes, value). A flag without a value has an empty
+    /// one.
     pub flags: Vec<(String, String)>,
     /// `--user NAME:PASSWORD`.
     pub users: Vec<String>,
@@ -26,25 +27,26 @@ pub struct Arguments {
     pub user_variable: Option<String>,
     /// The server runs as root.
     pub privileged: bool,
-    /// A folder of `shares` that does not exist is no error if its parent does: the caller makes it.
+    /// A folder of `shares` may be missing if its parent exists: the caller makes it.
     pub may_make_folders: bool,
     /// The server runs, and reads its settings again: a folder of `shares` that is missing costs its share only.
     pub is_running: bool,
     /// The current folder: relative paths of the command line count from here.
     pub folder: PathBuf,
-    /// Where this user's programs keep their state, such as `~/.local/state`; `None`: there is no home folder.
+    /// The folder of this user's programs' state, such as `~/.local/state`; `None`: there is no
+    /// home folder.
     pub state_home: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// The arguments as they were typed, without the table.
+    /// The typed arguments, without the table.
     #[must_use]
     pub fn new(privileged: bool, folder: PathBuf) -> Self {
         Self { privileged, folder, ..Self::default() }
     }
 }
 
-/// Puts the flags of `[server]` into `server`, over what the file says.
+/// Applies the flags of `[server]` to `server`, overriding the file.
 pub(super) fn server(arguments: &Arguments, server: &mut Section, findings: &mut Findings) {
     for setting in SETTINGS.iter().filter(|s| s.table == Table::Server) {
         let Some((name, _)) = setting.flag else { continue };
@@ -62,7 +64,7 @@ pub(super) fn server(arguments: &Arguments, server: &mut Section, findings: &mut
     }
 }
 
-/// `--read-only` and `--guest` count for every share.
+/// `--read-only` and `--guest` apply to every share.
 pub(super) fn every_share(arguments: &Arguments, share: &mut Section, findings: &mut Findings) {
     for setting in SETTINGS.iter().filter(|s| s.table == Table::Share) {
         let Some((name, _)) = setting.flag else { continue };
@@ -73,7 +75,7 @@ pub(super) fn every_share(arguments: &Arguments, share: &mut Section, findings: 
     }
 }
 
-/// Text as the kind of its setting wants it.
+/// A text in the form for its setting's kind.
 fn raw(setting: &Setting, values: &[&str]) -> Raw {
     let text = |v: &str| Raw::Text(v.to_owned());
     let last = values.last().copied().unwrap_or_default();
@@ -94,7 +96,8 @@ pub(super) struct Shared {
     pub(super) path: PathBuf,
 }
 
-/// Takes `NAME=DIR` apart. A `/` before the first `=` makes it a path: `./a=b` is the folder `a=b`.
+/// Parses `NAME=DIR`. If a `/` comes before the first `=`, it is a path: `./a=b` is the folder
+/// `a=b`.
 pub(super) fn share(argument: &OsString, findings: &mut Findings) -> Option<Shared> {
     let place = Place::CommandLine(argument.to_string_lossy().into_owned());
     let bytes = argument.as_bytes();

@@ -1,4 +1,4 @@
-//! What a setting may hold, and how a written value becomes one.
+//! The kinds of values, and the check of a written value.
 
 use std::net::IpAddr;
 
@@ -9,12 +9,12 @@ use super::{suggest, units};
 
 /// Longest name of an iSCSI target or initiator in bytes, RFC 7143 4.2.7.1.
 pub const LONGEST_ISCSI_NAME: usize = 223;
-/// Longest beginning of the names of targets: share and LUN come behind it.
+/// The longest prefix of targets' names: share and LUN follow it.
 const LONGEST_PREFIX: usize = 100;
-/// Highest number of a LUN in its target: what every initiator knows, SAM-5 4.7.7.2.
+/// The highest number of a LUN in its target that every initiator supports, SAM-5 4.7.7.2.
 pub const MOST_NUMBER: u16 = 255;
 
-/// What a setting may hold.
+/// The kind of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `true` or `false`.
@@ -25,7 +25,7 @@ pub enum Kind {
     AccountName,
     /// The name of a LUN or target.
     LunName,
-    /// What the names of iSCSI targets begin with.
+    /// The prefix of the names of iSCSI targets.
     IscsiName,
     /// A list of names of initiators, with `*`.
     Initiators,
@@ -37,15 +37,15 @@ pub enum Kind {
     Path,
     /// A port number, 0, or `"off"`.
     Port,
-    /// A size in people's units.
+    /// A size with a unit.
     Size,
     /// A whole number within bounds.
     Number(u64, u64),
-    /// One of some words.
+    /// One of these words.
     OneOf(&'static [&'static str]),
-    /// Some of some words.
+    /// Some of these words.
     SomeOf(&'static [&'static str]),
-    /// One line of text, or none.
+    /// One line of text, or an empty one.
     Text,
     /// A list of texts.
     Texts,
@@ -59,18 +59,18 @@ pub enum Kind {
     Clients,
 }
 
-/// A port as it was set.
+/// The setting of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
     /// Not set: see [`super::default_port`].
     Standard,
     /// The protocol is off.
     Off,
-    /// This one; 0 is any free one.
+    /// This port; 0 is any free one.
     Number(u16),
 }
 
-/// Whom a client rule is about.
+/// The clients of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientMatch {
     /// `"*"`: everyone.
@@ -80,7 +80,8 @@ pub enum ClientMatch {
 }
 
 impl ClientMatch {
-    /// Whether the client at `address` is meant. An IPv4 address mapped into IPv6 is the IPv4 address.
+    /// Whether the client at `address` matches. An IPv4 address mapped into IPv6 counts as the IPv4
+    /// address.
     #[must_use]
     pub fn matches(&self, address: IpAddr) -> bool {
         match self {
@@ -102,25 +103,25 @@ pub(super) enum Value {
     Clients(Vec<ClientMatch>),
 }
 
-/// A value as it was written, in the file or on the command line.
+/// A value as written, in the file or on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Raw {
     Bool(bool),
     Integer(i64),
     Text(String),
     List(Vec<Raw>),
-    /// Something no setting can be: a float, a date, a table.
+    /// A type that no setting has: a float, a date, a table.
     Other(&'static str),
 }
 
-/// Why a value was not accepted: what was written instead of what is expected, which element of a list it was, and
-/// a better value than the setting's example if one can be told.
+/// Why a value was not accepted: the written value in place of the expected one, the index in a
+/// list, and a better value than the setting's example if one is known.
 #[derive(Debug, PartialEq)]
 pub(super) struct Wrong {
     pub(super) found: String,
     pub(super) element: Option<usize>,
     pub(super) better: Option<String>,
-    /// Why it cannot be, where what is expected does not tell.
+    /// The reason, if the expected kind does not explain it.
     pub(super) why: Option<&'static str>,
 }
 
@@ -141,7 +142,7 @@ impl Raw {
 }
 
 impl Kind {
-    /// What the kind expects, to be read after "must be".
+    /// The description of the kind, for a text after "must be".
     #[must_use]
     pub fn expects(self) -> String {
         match self {
@@ -189,7 +190,7 @@ fn quoted(words: &[&str]) -> String {
     }
 }
 
-/// Turns a written value into a checked one. A list may be wrong in several elements.
+/// Checks a written value. A list may have several wrong elements.
 pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> {
     match setting.kind {
         Kind::SomeOf(words) => list(raw, |r| one_of(words, r)).map(Value::Texts),
@@ -213,7 +214,7 @@ fn wrong(raw: &Raw, element: Option<usize>, better: Option<String>) -> Wrong {
     Wrong { found: raw.describe(), element, better, why: None }
 }
 
-/// Every element through `one`; an empty list is accepted.
+/// Applies `one` to every element; an empty list is accepted.
 fn list<T>(raw: &Raw, one: impl Fn(&Raw) -> Result<T, Option<String>>) -> Result<Vec<T>, Vec<Wrong>> {
     let Raw::List(elements) = raw else {
         let better = one(raw).is_ok().then(|| format!("[{}]", raw.describe()));
@@ -309,7 +310,8 @@ fn client(raw: &Raw) -> Result<ClientMatch, Option<String>> {
     text.parse::<IpNet>().map(|net| ClientMatch::Net(net.trunc())).map_err(|_| better_client(text))
 }
 
-/// Reads an address with a netmask, which other servers accept, or a prefix that is too long.
+/// A correction of an address with a netmask, which other servers accept, or with a prefix that is
+/// too long.
 fn better_client(text: &str) -> Option<String> {
     let (address, mask) = text.split_once('/')?;
     let address: IpAddr = address.parse().ok()?;
@@ -320,7 +322,7 @@ fn better_client(text: &str) -> Option<String> {
     Some(format!("\"{net}\""))
 }
 
-/// A name of an initiator, which RFC 7143 4.2.7.1 has in lower case.
+/// The name of an initiator; RFC 7143 4.2.7.1 has lower case.
 fn initiator(raw: &Raw) -> Result<String, Option<String>> {
     let text = raw.text().ok_or(None)?;
     let fits = (1..=LONGEST_ISCSI_NAME).contains(&text.len());
@@ -332,7 +334,7 @@ fn initiator(raw: &Raw) -> Result<String, Option<String>> {
     Err(better.then(|| format!("{trimmed:?}")))
 }
 
-/// What can be part of the name of a file and, in lower case and without `_`, of a target.
+/// A character of a file's name and, in lower case and without `_`, of a target's name.
 #[must_use]
 pub fn is_lun_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -347,7 +349,7 @@ fn plainer_name(name: &str) -> Option<String> {
     is_lun_name(&plain).then(|| format!("{plain:?}"))
 }
 
-/// `iqn.2026-11.com.example`, RFC 7143 4.2.7.5, short enough that a share and a LUN fit behind it.
+/// `iqn.2026-11.com.example`, RFC 7143 4.2.7.5, short enough to add a share and a LUN.
 fn is_target_prefix(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(c);
     let Some((date, domain)) = name.strip_prefix("iqn.").and_then(|rest| rest.split_once('.')) else {
@@ -369,12 +371,12 @@ fn is_target_prefix(name: &str) -> bool {
         && name.chars().all(allowed)
 }
 
-/// What fits where clients show a comment.
+/// Whether a text fits in a comment that clients show.
 fn is_line(text: &str) -> bool {
     text.chars().count() <= 256 && !text.chars().any(char::is_control)
 }
 
-/// The bytes of a [`Kind::VolumePassword`], filled up with NUL as they travel.
+/// The bytes of a [`Kind::VolumePassword`], padded with NUL for the protocol.
 pub(super) fn volume_password(text: &str) -> Option<[u8; 8]> {
     let mut bytes = [0; 8];
     let plain = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
@@ -387,7 +389,8 @@ pub(super) fn identity(text: &str) -> Option<[u8; 16]> {
     auth::hex::decode(&text.replace('-', ""))
 }
 
-/// A name that is one component of a path, on every protocol, and that no SMB client treats specially.
+/// A name that is one component of a path in every protocol, and has no special meaning for SMB
+/// clients.
 fn is_share_name(name: &str) -> bool {
     let plain = |c: char| !c.is_control() && !"/\\:*?\"<>|+=;,[]".contains(c);
     (1..=80).contains(&name.chars().count())
@@ -396,7 +399,7 @@ fn is_share_name(name: &str) -> bool {
         && reserved(name).is_none()
 }
 
-/// Why a share cannot have a name that is made of allowed characters.
+/// Why a name with allowed characters is not allowed for a share.
 pub(super) fn reserved(name: &str) -> Option<&'static str> {
     match name.to_ascii_uppercase().as_str() {
         "." | ".." => Some("it means a folder"),

@@ -1,4 +1,4 @@
-//! LUNs that the settings name, and what can be judged of them without the state folder.
+//! The LUNs in the settings, and the checks without the state folder.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -14,27 +14,27 @@ use crate::luns::{LUN_BLOCK, SMALLEST_LUN, own_file};
 pub struct LunSettings {
     /// Its name in the share.
     pub name: String,
-    /// How large it is at least, in whole blocks; `None`: as large as its file.
+    /// Its least size, in whole blocks; `None`: the size of its file.
     pub size: Option<u64>,
     /// Bytes of a block.
     pub block_size: u32,
-    /// Nobody may write.
+    /// All writes are refused.
     pub read_only: bool,
-    /// An image inside the share, as it was written; `None`: a file of the server's own.
+    /// An image inside the share, as written; `None`: a file of the server's own.
     pub file: Option<PathBuf>,
-    /// What its target is called; `None`: as the LUN.
+    /// The word for its target; `None`: the LUN's name.
     pub target: Option<String>,
-    /// Its number there; `None`: any that is free.
+    /// Its number there; `None`: any free one.
     pub number: Option<u16>,
-    /// Patterns of names of those who see it; all when empty.
+    /// Patterns of the names of initiators that see it; if empty, all see it.
     pub initiators: Vec<String>,
-    /// Patterns of names of those who may only read.
+    /// Patterns of the names of initiators that may only read.
     pub readers: Vec<String>,
-    /// Where it stands.
+    /// The places of its settings.
     pub places: LunPlaces,
 }
 
-/// Where a LUN and its settings were written.
+/// The places of a LUN and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named like the settings")]
 pub struct LunPlaces {
@@ -45,7 +45,7 @@ pub struct LunPlaces {
     pub number: Place,
 }
 
-/// One `[[share.lun]]`; none without a name, which has been said.
+/// One `[[share.lun]]`; `None` without a name, which was reported.
 pub(super) fn settings(section: &Section) -> Option<LunSettings> {
     let small = |key| section.number(key).and_then(|number| u16::try_from(number).ok());
     let place = |key| section.place_of(key).clone();
@@ -72,20 +72,20 @@ pub(super) fn settings(section: &Section) -> Option<LunSettings> {
 }
 
 impl LunSettings {
-    /// The word of its target.
+    /// The word for its target.
     #[must_use]
     pub fn target(&self) -> &str {
         self.target.as_deref().unwrap_or(&self.name)
     }
 
-    /// Its file, from the share's folder on; `None`: the server's own.
+    /// Its file, relative to the share's folder; `None`: the server's own.
     #[must_use]
     pub fn file_in(&self, share: &Path) -> Option<PathBuf> {
         self.file.as_ref().map(|file| file.strip_prefix(share).unwrap_or(file).to_owned())
     }
 }
 
-/// What is wrong with the LUNs of the shares, and how they fit to the files that are there.
+/// Checks the LUNs of the shares, also against the existing files.
 pub(super) fn check(shares: &[Placed], findings: &mut Findings) {
     for (_, share) in shares {
         for (index, lun) in share.luns.iter().enumerate() {
@@ -100,7 +100,7 @@ pub(super) fn check(shares: &[Placed], findings: &mut Findings) {
     }
 }
 
-/// Names, numbers and files that another LUN of the share has already.
+/// Names, numbers and files that an earlier LUN of the share has.
 fn check_others(lun: &LunSettings, earlier: &[LunSettings], findings: &mut Findings) {
     for other in earlier {
         let at = &other.places.name;
@@ -165,7 +165,7 @@ fn missing(lun: &LunSettings, path: &Path, findings: &mut Findings) {
     }
 }
 
-/// A LUN is never cut by what the settings say.
+/// The settings never make a LUN smaller.
 fn check_size(lun: &LunSettings, there: u64, findings: &mut Findings) {
     let Some(size) = lun.size.filter(|size| there / LUN_BLOCK * LUN_BLOCK > *size) else { return };
     let what = format!(
@@ -179,10 +179,10 @@ fn check_size(lun: &LunSettings, there: u64, findings: &mut Findings) {
     findings.error(&lun.places.size, what, instead);
 }
 
-/// Whether a path leads nowhere but into the folder it counts from, and not to what is the server's own.
+/// Checks that a path stays in the share's folder, and is not one of the server's own files.
 ///
 /// # Errors
-/// Where else it leads.
+/// The place outside.
 pub fn inside(file: &Path) -> Result<(), String> {
     let plain = |part: &Component<'_>| matches!(part, Component::Normal(_));
     if file.as_os_str().is_empty() || !file.components().all(|part| plain(&part)) {

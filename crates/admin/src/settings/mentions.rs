@@ -1,4 +1,4 @@
-//! The accounts and groups that the settings file names. Whether they exist is known to who has the accounts.
+//! The accounts and groups that the settings file names. The caller checks whether they exist.
 
 use super::diagnostic::Place;
 use super::effective::Written;
@@ -8,13 +8,13 @@ use super::effective::Written;
 pub struct Mention {
     /// Its name.
     pub name: String,
-    /// As what.
+    /// Its role.
     pub role: Role,
-    /// Where.
+    /// Its place.
     pub place: Place,
 }
 
-/// As what the settings name an account or group.
+/// The role in which the settings name an account or group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// `[[user]]`.

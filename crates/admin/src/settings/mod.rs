@@ -1,9 +1,10 @@
-//! The settings: one table in code ([`SETTINGS`]) defines each of them once, and everything else comes from it: what
-//! the parser accepts, what it says when it does not, the defaults, `--help`, and the page `docs/settings.md`.
+//! The settings. One table in code ([`SETTINGS`]) defines each setting once. Everything else
+//! derives from it: the parser, its error messages, the defaults, `--help`, and the page
+//! `docs/settings.md`.
 //!
 //! ```text
 //! settings file ─► file::read ─┐
-//!                              ├─► Section (checked values and where they stand) ─► build ─► Settings
+//!                              ├─► Section (checked values and their places) ─► build ─► Settings
 //! command line ─► flags ───────┘
 //! ```
 

@@ -1,4 +1,4 @@
-//! The settings as plain data: what the rest of the program reads.
+//! The settings as plain data for the rest of the program.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::kind::{ClientMatch, Port};
 use super::lun::LunSettings;
 use super::mentions::Mention;
 
-/// Everything that was set, by the settings file and the command line, checked as a whole.
+/// All settings, of the settings file and the command line, checked as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The settings file that was read, if there was one.
@@ -28,7 +28,7 @@ pub struct Settings {
     pub users: Vec<UserSettings>,
     /// The accounts and groups that the settings file names.
     pub mentions: Vec<Mention>,
-    /// What is accepted but worth saying.
+    /// Notes about accepted settings.
     pub notes: Vec<Diagnostic>,
 }
 
@@ -47,39 +47,40 @@ pub struct ServerSettings {
     pub smb_encryption: Encryption,
     /// SMB clients may cache listings of folders under leases.
     pub smb_directory_leases: bool,
-    /// How people log in over AFP.
+    /// The login methods of AFP.
     pub afp_logins: Vec<AfpLogin>,
     /// AFP clients may change their account's password.
     pub afp_change_password: bool,
-    /// By what AFP clients tell servers apart; `None`: the server's own id.
+    /// The signature by which AFP clients distinguish servers; `None`: the server's own id.
     pub afp_signature: Option<[u8; 16]>,
-    /// What AFP clients show to who logs in.
+    /// The greeting that AFP clients show after a login.
     pub afp_greeting: Option<String>,
-    /// What the names of iSCSI targets begin with; `None`: a name with the server's own id.
+    /// The prefix of the names of iSCSI targets; `None`: a name with the server's own id.
     pub iscsi_name: Option<String>,
-    /// As which account the server proves itself to initiators.
+    /// The account with which the server authenticates itself to initiators.
     pub iscsi_account: Option<String>,
     /// Whether the shares are announced.
     pub bonjour: Bonjour,
     /// The name that is announced; `None`: the host's.
     pub bonjour_name: Option<String>,
-    /// The host user that accounts without one of their own act as; `None`: the anonymous user.
+    /// The host user of accounts without a user of their own; `None`: the anonymous user.
     pub default_user: Option<String>,
-    /// How log lines look.
+    /// The format of log lines.
     pub log_format: LogFormat,
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
     pub log_level: String,
     /// The budget of the cache, in bytes.
     pub cache_size: u64,
-    /// Most memory for what is on its way to clients and from them, in bytes; `None`: by the memory that there is.
+    /// The most memory for data on the way to and from clients, in bytes; `None`: it depends on the
+    /// machine's memory.
     pub transfer_memory: Option<u64>,
     /// Worker threads; `None` means one per processor.
     pub threads: Option<usize>,
-    /// How long after a start only locks held before may be taken again.
+    /// How long after a start clients may only reclaim earlier locks.
     pub grace_period: Duration,
 }
 
-/// The ports as they were set. What [`Port::Standard`] becomes is decided when it is bound.
+/// The ports in the settings. [`Port::Standard`] is resolved when the port is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
     /// NFS, MOUNT, NLM and NSM.
@@ -95,7 +96,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The setting of one protocol.
+    /// The port setting of one protocol.
     #[must_use]
     pub fn of(&self, protocol: Protocol) -> Port {
         match protocol {
@@ -108,7 +109,7 @@ impl Ports {
     }
 }
 
-/// Something that listens on a port.
+/// A service that listens on a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -125,10 +126,10 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them, in the order of the documentation.
+    /// All services, in the order of the documentation.
     pub const ALL: [Self; 5] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi, Self::Portmap];
 
-    /// Those that show shares.
+    /// The services that show shares.
     pub const SERVED: [Self; 4] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi];
 
     /// The word used in settings.
@@ -143,7 +144,7 @@ impl Protocol {
         }
     }
 
-    /// The name people read.
+    /// The displayed name.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -156,36 +157,36 @@ impl Protocol {
     }
 }
 
-/// Whether what is said is encrypted.
+/// The use of encryption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encryption {
-    /// It is not.
+    /// No encryption.
     Off,
-    /// As the client likes.
+    /// The client decides.
     Optional,
-    /// It is, or nothing is said.
+    /// Unencrypted requests are refused.
     Required,
 }
 
-/// How people with an account log in over AFP.
+/// The login methods of AFP for users with an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfpLogin {
-    /// DHX2: the password, under a key agreed on.
+    /// DHX2: the password, encrypted with a negotiated key.
     Dhx2,
     /// SRP: a proof of the password.
     Srp,
-    /// DHX: as DHX2, under a key too short for today.
+    /// DHX: like DHX2, but with a key that is too short today.
     Dhx,
-    /// The password as it is.
+    /// The unencrypted password.
     Cleartext,
     /// A DES challenge.
     Randnum,
-    /// Two of them, one each way.
+    /// Two DES challenges, one in each direction.
     TwoWayRandnum,
 }
 
 impl AfpLogin {
-    /// All of them, the better ones first.
+    /// All methods, the better ones first.
     pub const ALL: [Self; 6] =
         [Self::Dhx2, Self::Srp, Self::Dhx, Self::Cleartext, Self::Randnum, Self::TwoWayRandnum];
 
@@ -202,7 +203,7 @@ impl AfpLogin {
         }
     }
 
-    /// What somebody who listens on the network gets from it; `None`: nothing.
+    /// What an eavesdropper on the network learns; `None`: nothing.
     #[must_use]
     pub fn gives_away(self) -> Option<&'static str> {
         match self {
@@ -219,15 +220,15 @@ impl AfpLogin {
 /// Whether the shares are announced by Bonjour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bonjour {
-    /// Where other machines can reach them.
+    /// If other machines can reach them.
     Auto,
-    /// They are, on this machine at least.
+    /// Always, at least on this machine.
     On,
-    /// They are not.
+    /// Never.
     Off,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
@@ -251,13 +252,13 @@ pub struct ShareSettings {
     pub absence: Option<Absence>,
     /// The folder was given on the command line and does not exist yet: `serve` makes it.
     pub is_missing: bool,
-    /// What clients show beside the name.
+    /// The text that clients show with the name.
     pub comment: String,
     /// The protocols that show it, or its LUNs: of NFS, SMB, AFP and iSCSI.
     pub protocols: Vec<Protocol>,
-    /// Nobody may change anything.
+    /// All changes are refused.
     pub read_only: bool,
-    /// People without an account may enter (SMB and AFP).
+    /// Users without an account may enter (SMB and AFP).
     pub guests: bool,
     /// Accounts that may enter; all of them when this and `groups` are empty.
     pub users: Vec<String>,
@@ -267,15 +268,15 @@ pub struct ShareSettings {
     pub encryption_required: bool,
     /// Macs may back up to it.
     pub time_machine: bool,
-    /// How large it is said to be to those that do, in bytes; `None`: as large as it is.
+    /// The size that is reported to Macs for backups, in bytes; `None`: the real size.
     pub time_machine_size: Option<u64>,
-    /// By what Time Machine remembers it; `None`: what the state folder has.
+    /// The id by which Time Machine recognizes it; `None`: the id in the state folder.
     pub volume_id: Option<[u8; 16]>,
-    /// What AFP clients are asked when they open it.
+    /// The password that AFP clients need to open it.
     pub afp_password: Option<[u8; 8]>,
-    /// SMB and AFP tell `a` from `A`; NFS always does.
+    /// SMB and AFP distinguish `a` and `A`; NFS always does.
     pub case_sensitive: bool,
-    /// `._name` is answered from, and absorbed into, the file's own Mac metadata.
+    /// `._name` is read from, and written to, the file's own Mac metadata.
     pub mac_sidecars: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,
@@ -287,18 +288,18 @@ pub struct ShareSettings {
     pub device_nodes: bool,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
     pub luns: Vec<LunSettings>,
-    /// Rules for NFS clients; the first that matches decides, and a client that none matches is refused.
+    /// Rules for NFS clients; the first matching rule decides, and a client without one is refused.
     pub clients: Vec<ClientRule>,
 }
 
-/// `[[share.client]]`: what one NFS client, or one network of them, may do.
+/// `[[share.client]]`: the rights of one NFS client, or of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRule {
-    /// Whom the rule is about: any of these.
+    /// The clients of the rule: any of these.
     pub matches: Vec<ClientMatch>,
     /// Read and write, read, or nothing.
     pub access: Access,
-    /// Which users act as the anonymous one.
+    /// The users that act as the anonymous one.
     pub squash: Squash,
     /// The anonymous user.
     pub anon_uid: u32,
@@ -308,25 +309,25 @@ pub struct ClientRule {
     pub secure: bool,
 }
 
-/// What a client may do.
+/// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Read and write.
     ReadWrite,
     /// Read.
     ReadOnly,
-    /// Nothing: it is refused.
+    /// No access: the client is refused.
     None,
 }
 
-/// Which users of a client act as the anonymous one.
+/// The users of a client that act as the anonymous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Squash {
     /// Uid 0 and gid 0.
     Root,
-    /// Everyone.
+    /// All users.
     All,
-    /// Nobody.
+    /// No user.
     None,
 }
 
@@ -335,11 +336,12 @@ pub enum Squash {
 pub struct UserSettings {
     /// The account's name.
     pub name: String,
-    /// The uid and gid it acts as, where they are set.
+    /// The uid and gid with which it acts, if they are set.
     pub ids: auth::Ids,
-    /// May not log in.
+    /// The account may not log in.
     pub disabled: bool,
-    /// The password given with `--user`, for this run of the server only. The settings file holds no passwords.
+    /// The password of `--user`, for this run of the server only. The settings file has no
+    /// passwords.
     pub password: Option<String>,
 }
 
@@ -357,7 +359,7 @@ impl std::fmt::Debug for UserSettings {
 }
 
 impl ShareSettings {
-    /// The first rule that matches a client's address. `None` is a refusal.
+    /// The first rule that matches a client's address. `None`: the client is refused.
     #[must_use]
     pub fn rule_for(&self, client: SocketAddr) -> Option<&ClientRule> {
         self.clients.iter().find(|rule| rule.matches.iter().any(|m| m.matches(client.ip())))
@@ -365,7 +367,7 @@ impl ShareSettings {
 }
 
 impl ClientRule {
-    /// The networks that it is about; none for every host.
+    /// The networks of the rule; empty for every host.
     #[must_use]
     pub fn networks(&self) -> Vec<IpNet> {
         let network = |of: &ClientMatch| match of {
@@ -375,7 +377,7 @@ impl ClientRule {
         self.matches.iter().map(network).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// The rule of a share that has none: anybody may read and write, root is squashed.
+    /// The rule of a share without rules: all clients may read and write, root is squashed.
     #[must_use]
     pub fn everyone() -> Self {
         super::build::rule(&super::section::Section::empty(super::Table::Client))

@@ -1,4 +1,4 @@
-//! The page `docs/settings.md`, written from the table.
+//! The page `docs/settings.md`, generated from the table.
 
 use std::fmt::Write as _;
 

@@ -1,17 +1,19 @@
-//! What a running server cannot take over.
+//! The settings that a running server cannot change.
 
 use super::model::{ServerSettings, Settings};
 
 impl Settings {
-    /// The settings that differ in `newer` but count only from the next start, for the log of a reload.
+    /// The settings that differ in `newer` but apply only from the next start, for the log of a
+    /// reload.
     ///
-    /// All of `[server]` is so; what stands in `[[share]]` and `[[user]]` is taken over at once.
+    /// These are all settings of `[server]`; `[[share]]` and `[[user]]` are applied at once.
     #[must_use]
     pub fn needs_restart(&self, newer: &Self) -> Vec<&'static str> {
         self.server.differing(&newer.server)
     }
 
-    /// The newer settings as a running server takes them over: what counts only from the next start stays as it is.
+    /// The newer settings for a running server: settings that apply only from the next start keep
+    /// their old values.
     #[must_use]
     pub fn reloaded(&self, newer: Self) -> Self {
         let old = &self.server;
@@ -75,8 +77,8 @@ mod tests {
             SETTINGS.iter().filter(|s| s.live == Live::Restart).map(crate::settings::Setting::path).collect();
         assert_eq!(told, restart);
         let running = old.reloaded(newer.clone());
-        assert!(old.needs_restart(&running).is_empty(), "all of them stay");
-        assert_eq!(running.shares, newer.shares, "the others are taken over");
+        assert!(old.needs_restart(&running).is_empty(), "all of them keep their values");
+        assert_eq!(running.shares, newer.shares, "the others are applied");
     }
 
     #[test]

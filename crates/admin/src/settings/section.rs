@@ -1,4 +1,4 @@
-//! The checked values of one table, and where each of them stands.
+//! The checked values of one table, with their places.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ pub(super) struct Section {
     pub(super) luns: Vec<Section>,
 }
 
-/// A setting that was written.
+/// A setting in the file or on the command line.
 #[derive(Debug, Clone)]
 struct Set {
-    /// `None`: wrongly, which has been said.
+    /// `None`: the value is wrong, which was reported.
     value: Option<Value>,
     place: Place,
-    /// Those of a list's elements.
+    /// The places of a list's elements.
     elements: Vec<Place>,
 }
 
@@ -35,7 +35,8 @@ impl Section {
         Self::new(table, Place::Default)
     }
 
-    /// Checks a written value and keeps it. `places` are those of the whole value and of the elements of a list.
+    /// Checks a written value and keeps it. `places` has the place of the whole value and those of
+    /// a list's elements.
     pub(super) fn set(
         &mut self,
         setting: &'static Setting,
@@ -54,13 +55,13 @@ impl Section {
         self.values.insert(setting.key, set);
     }
 
-    /// Keeps a text that was checked before.
+    /// Keeps a text that is already checked.
     pub(super) fn put(&mut self, key: &'static str, text: String, place: &Place) {
         let set = Set { value: Some(Value::Text(text)), place: place.clone(), elements: Vec::new() };
         self.values.insert(key, set);
     }
 
-    /// Says which keys are missing.
+    /// Reports missing keys.
     pub(super) fn require(&self, findings: &mut Findings) {
         for setting in SETTINGS.iter().filter(|s| s.table == self.table && s.required()) {
             if !self.values.contains_key(setting.key) {
@@ -74,14 +75,14 @@ impl Section {
         self.values.get(key).map_or(&self.place, |set| &set.place)
     }
 
-    /// The texts of a list, each with where it was written.
+    /// The texts of a list, with their places.
     pub(super) fn texts_with_places(&self, key: &str) -> Vec<(String, Place)> {
         let elements = self.values.get(key).map(|set| set.elements.as_slice()).unwrap_or_default();
         let place = |index| elements.get(index).unwrap_or(self.place_of(key)).clone();
         self.texts(key).into_iter().enumerate().map(|(index, text)| (text, place(index))).collect()
     }
 
-    /// Whether it was written.
+    /// Whether the setting is present.
     pub(super) fn is_set(&self, key: &str) -> bool {
         self.values.contains_key(key)
     }
@@ -118,7 +119,7 @@ impl Section {
         if let Some(Value::Clients(matches)) = self.value(key) { matches } else { Vec::new() }
     }
 
-    /// What was set, else the default of the table.
+    /// The value of the setting, otherwise the default of the table.
     pub(super) fn value(&self, key: &str) -> Option<Value> {
         match self.values.get(key).and_then(|set| set.value.clone()) {
             Some(value) => Some(value),
@@ -127,7 +128,7 @@ impl Section {
     }
 }
 
-/// The default, through the same check as everything that is written.
+/// The default, after the same check as written values.
 pub(super) fn default(setting: &Setting) -> Option<Value> {
     let raw = super::file::raw(&setting.default?.parse().ok()?);
     accept(setting, &raw).ok()
@@ -162,7 +163,7 @@ fn is_privileged(port: u16) -> bool {
     port < 1024
 }
 
-/// A TOML value as one writes it behind a flag: without quotes, and of a list the first element.
+/// A TOML value in the form for a flag: without quotes, and of a list only the first element.
 fn plain(toml: &str) -> &str {
     toml.trim_start_matches('[').split(',').next().unwrap_or(toml).trim_matches(['"', ']'])
 }

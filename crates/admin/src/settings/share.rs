@@ -1,4 +1,4 @@
-//! Shares: their names, their folders, and how they lie to each other.
+//! Shares: their names, their folders, and their nesting.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::section::Section;
 use super::table::{Table, setting};
 use crate::recipe::quote;
 
-/// A share and where its name and path were written.
+/// A share, with the places of its name and path.
 pub(super) type Placed = ((Place, Place), ShareSettings);
 
 /// The shares of the file, then those of the command line, whose sections are added.
@@ -44,7 +44,8 @@ fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Op
     Some(((name_place, path_place), share_settings(section, name, path)))
 }
 
-/// Adds the shares of the command line. One with the name of a share in the file gives that share another folder.
+/// Adds the shares of the command line. A share with a name of the file changes the folder of the
+/// file's share.
 fn from_command_line(
     arguments: &Arguments,
     shares: &mut Vec<Placed>,
@@ -85,7 +86,7 @@ fn from_command_line(
     check_names(&shares[first..], findings);
 }
 
-/// The name that was typed, else the last component of the folder.
+/// The typed name, otherwise the last component of the folder.
 fn name(typed: Option<String>, path: &Path, place: &Place, findings: &mut Findings) -> Option<String> {
     let last = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     let derived = typed.is_none();
@@ -111,7 +112,7 @@ fn name(typed: Option<String>, path: &Path, place: &Place, findings: &mut Findin
     None
 }
 
-/// The absolute path of a folder that does not exist but can be made: all but its last component exists.
+/// The absolute path of a missing folder whose parent exists.
 fn makeable(arguments: &Arguments, path: &Path) -> Option<PathBuf> {
     let whole = arguments.folder.join(path);
     let is_absent = whole.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
@@ -204,7 +205,8 @@ fn check_names(shares: &[Placed], findings: &mut Findings) {
     }
 }
 
-/// A share inside another is allowed, but a client then reaches the same files under two names.
+/// A share inside another share is allowed, but a client then reaches the same files under two
+/// names.
 fn check_nesting(shares: &[Placed], findings: &mut Findings) {
     for (index, ((_, place), share)) in shares.iter().enumerate() {
         for (other_index, (_, other)) in shares.iter().enumerate() {
@@ -222,8 +224,9 @@ fn check_nesting(shares: &[Placed], findings: &mut Findings) {
     }
 }
 
-/// The state folder holds secrets, which no client may read. Where it was put inside a share it must go elsewhere; the
-/// default one stays, as a home folder can be shared, and is kept from clients (`set`: where it was written).
+/// The state folder has secrets, which no client may read. If the settings put it inside a share,
+/// they are refused. The default folder is allowed there, because a home folder can be shared; the
+/// server hides it from clients (`set`: the place of the setting).
 pub(super) fn check_state(state: &Path, set: Option<&Place>, shares: &[Placed], findings: &mut Findings) {
     let resolved = resolve(state);
     for ((_, share_place), share) in shares.iter().filter(|(_, share)| !share.path.as_os_str().is_empty()) {

@@ -1,6 +1,6 @@
-//! The known word nearest to one that was mistyped.
+//! The known word that is nearest to a mistyped one.
 
-/// The nearest of `known`, when it is near enough that it was probably meant.
+/// The nearest of `known`, if it is near enough to be the intended one.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase().replace(['_', ' '], "-");
     let limit = ((word.chars().count() + 1) / 3).max(1);
@@ -8,7 +8,8 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with their neighbour (optimal string alignment).
+/// The number of letters to insert, remove, replace or swap with their neighbour (optimal string
+/// alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -29,7 +30,7 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// The same setting as other servers call it, and what to write here.
+/// The name of a setting in other servers, and what to write here.
 pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
     let hint = match word.to_lowercase().replace(['_', '-'], " ").as_str() {
         "writable" | "writeable" | "write ok" => "read-only = false",

@@ -1,8 +1,8 @@
-//! The table: every setting, once.
+//! The table of all settings.
 
 use super::kind::{Kind, MOST_NUMBER};
 
-/// The table of the settings file that a setting stands in.
+/// The table of the settings file that has a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// `[server]`.
@@ -18,7 +18,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// All of them, in the order of the documentation.
+    /// All tables, in the order of the documentation.
     pub const ALL: [Self; 5] = [Self::Server, Self::Share, Self::Client, Self::Lun, Self::User];
 
     /// The dotted name.
@@ -43,35 +43,35 @@ impl Table {
     }
 }
 
-/// Whether a running server takes a changed setting over on SIGHUP or `reload`.
+/// Whether a running server applies a changed setting on SIGHUP or `reload`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Live {
-    /// It does, without dropping anyone.
+    /// It is applied, without disconnecting clients.
     Reload,
-    /// It counts from the next start.
+    /// It applies from the next start.
     Restart,
 }
 
 /// One setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Where it stands.
+    /// Its table.
     pub table: Table,
     /// Its key there.
     pub key: &'static str,
-    /// What it may hold.
+    /// Its kind of value.
     pub kind: Kind,
-    /// The value it has when it is not set, as TOML; `None`: it must be set, or `unset` tells what happens.
+    /// The default as TOML; `None`: it must be set, or `unset` describes the default.
     pub default: Option<&'static str>,
-    /// What counts when it is not set and has no default; empty: it must be set.
+    /// The effect if it is not set and has no default; empty: it must be set.
     pub unset: &'static str,
     /// A value as TOML, for the documentation and for "write … instead".
     pub example: &'static str,
     /// One line.
     pub brief: &'static str,
-    /// The rest that one must know, or nothing.
+    /// The rest of the description, or empty.
     pub detail: &'static str,
-    /// Whether it reloads.
+    /// Whether a reload applies it.
     pub live: Live,
     /// Its flag of `fourfold serve`: the name without dashes, and the word for its value.
     pub flag: Option<(&'static str, &'static str)>,
@@ -84,7 +84,7 @@ impl Setting {
         format!("{}.{}", self.table.name(), self.key)
     }
 
-    /// Whether the settings are refused without it.
+    /// Whether the setting must be present.
     #[must_use]
     pub fn required(&self) -> bool {
         self.default.is_none() && self.unset.is_empty()

@@ -1,4 +1,4 @@
-//! Sizes as people write them.
+//! Sizes with units.
 
 const UNITS: [(&str, u64); 17] = [
     ("", 1),
@@ -32,7 +32,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
     whole.checked_add(fraction_of(fraction, factor)?)
 }
 
-/// The part behind the point, in bytes, rounded down. Up to nine digits.
+/// The part after the point, in bytes, rounded down. Up to nine digits.
 fn fraction_of(digits: &str, factor: u64) -> Option<u64> {
     if digits.is_empty() {
         return Some(0);
@@ -42,7 +42,7 @@ fn fraction_of(digits: &str, factor: u64) -> Option<u64> {
     u64::try_from(part).ok()
 }
 
-/// `256 MiB`: the largest binary unit, with one digit behind the point where it is not whole.
+/// `256 MiB`: the largest binary unit, with one digit after the point if it is not whole.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
     const NAMES: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -52,20 +52,20 @@ pub fn format_size(bytes: u64) -> String {
     if tenth == 0 { format!("{whole} {}", NAMES[step]) } else { format!("{whole}.{tenth} {}", NAMES[step]) }
 }
 
-/// `256 MiB (268435456 bytes)`: what was understood of a size that somebody typed.
+/// `256 MiB (268435456 bytes)`: the parsed value of a typed size.
 #[must_use]
 pub fn format_size_exactly(bytes: u64) -> String {
     format!("{} ({bytes} bytes)", format_size(bytes))
 }
 
-/// Whether a size is a number alone.
+/// Whether a size is only a number.
 #[must_use]
 pub fn is_without_unit(text: &str) -> bool {
     let text = text.trim();
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// The same as a value of the settings, which loses nothing: `"256 MiB"`, or `268435457`.
+/// The size as a value of the settings, without rounding: `"256 MiB"`, or `268435457`.
 #[must_use]
 pub fn as_written(bytes: u64) -> String {
     let text = format_size(bytes);
