@@ -1,4 +1,4 @@
-//! `fourfold lun`: LUNs. A running server does the work, as itself; without one the command does.
+//! `fourfold lun`: LUNs. A running server does the work; without one the command does it.
 
 use std::cell::Cell;
 use std::io::{BufRead, IsTerminal};
@@ -22,10 +22,10 @@ use crate::{exit, here, out};
 
 mod table;
 
-/// How often it is shown how far something is.
+/// How often the progress is shown.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
-/// Makes, changes, removes and lists LUNs, whether a server runs or not.
+/// Makes, changes, removes and lists LUNs, with or without a running server.
 pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
     let place = place(command);
     let state = match here::state(place)? {
@@ -89,7 +89,8 @@ fn place(command: &Lun) -> &Where {
     }
 }
 
-/// Asks the server of the state folder; where none runs, does it here. `Err`: the settings are refused, which was said.
+/// Sends the request to the server of the state folder; without one, executes it here. `Err`: the
+/// settings are refused, which was reported.
 fn ask(state: &Path, place: &Where, request: LunRequest) -> anyhow::Result<Result<LunAnswer, ExitCode>> {
     let progress = Shown::default();
     let asked = patiently(|heard| {
@@ -119,7 +120,8 @@ fn ask(state: &Path, place: &Where, request: LunRequest) -> anyhow::Result<Resul
     answer.map(Ok)
 }
 
-/// Without a server, and without settings that say where the shares are: what the state folder knows.
+/// Without a server, and without settings that have the shares' folders: uses only the state
+/// folder.
 fn without_settings(state: &Path, request: &LunRequest) -> anyhow::Result<LunAnswer> {
     let share = match request {
         LunRequest::List if !state.exists() => return Ok(LunAnswer::Luns(Vec::new())),
@@ -135,7 +137,7 @@ fn without_settings(state: &Path, request: &LunRequest) -> anyhow::Result<LunAns
     )
 }
 
-/// Without a server.
+/// Executes a request without a server.
 fn alone(
     settings: &Settings,
     request: LunRequest,
@@ -226,7 +228,7 @@ fn question(lun: &LunStatus, keep_file: bool) -> String {
     format!("{name} is removed, and {fate}. Remove it?")
 }
 
-/// Goes on only after a yes.
+/// Asks the user; any answer but yes is an error.
 fn confirm(question: &str) -> anyhow::Result<()> {
     let input = std::io::stdin();
     if !input.is_terminal() {
@@ -241,7 +243,7 @@ fn confirm(question: &str) -> anyhow::Result<()> {
     }
 }
 
-/// A line on the terminal that says how far it is.
+/// The progress on the terminal.
 #[derive(Default)]
 struct Shown {
     last: Cell<Option<Instant>>,

@@ -1,4 +1,5 @@
-//! Bonjour: the server announces by multicast DNS (RFC 6762) what it serves, so that Macs, and others who ask, list it.
+//! Bonjour: the server announces its services by multicast DNS (RFC 6762), so that Macs and other
+//! clients list it.
 
 mod services;
 mod voice;
@@ -19,27 +20,27 @@ use crate::volumes::Volumes;
 use services::Announcement;
 use voice::Voice;
 
-/// How long the last words may take.
+/// How long the goodbye may take.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 
-/// What announces the server.
+/// Announces the server.
 pub(crate) struct BonjourView {
     volumes: Arc<Volumes>,
     ports: Ports,
-    /// Where it listens now.
+    /// The sockets that it listens on now.
     sockets: watch::Receiver<Vec<SocketAddr>>,
-    /// Gone once it has stopped.
+    /// `None` after the stop.
     speaker: Mutex<Option<Speaker>, rank::BonjourSpeaker>,
 }
 
-/// The task that announces, and where it looks for what it is to announce.
+/// The task that announces, and the channel for announcements.
 struct Speaker {
     wanted: watch::Sender<Option<Announcement>>,
     task: JoinHandle<()>,
 }
 
 impl BonjourView {
-    /// Begins to announce what these settings say, at the ports that were bound.
+    /// Begins to announce the services of these settings, at the bound ports.
     pub(crate) fn start(current: &Current, volumes: Arc<Volumes>, ports: Ports) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
         let (listens, sockets) = watch::channel(Vec::new());
@@ -51,7 +52,7 @@ impl BonjourView {
     }
 
     fn want(&self, current: &Current) {
-        // When the index fails, the protocols say so.
+        // An error of the index is reported by the protocols.
         let id = |share: &ShareSettings| self.volumes.mac_id(share).ok();
         let announcement = Announcement::of(&current.settings, self.ports, id);
         if let Some(speaker) = &*self.speaker.lock() {
@@ -63,11 +64,11 @@ impl BonjourView {
         }
     }
 
-    /// Says goodbye, so that the server leaves the lists of others at once.
+    /// Sends goodbyes, so that other machines remove the server from their lists at once.
     pub(crate) async fn stopped(&self) {
         let Some(Speaker { wanted, task }) = self.speaker.lock().take() else { return };
         drop(wanted);
-        let _ = tokio::time::timeout(GOODBYE_WITHIN, task).await; // or without a goodbye
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, task).await; // then it stops without a goodbye
     }
 }
 
@@ -87,7 +88,7 @@ impl View for BonjourView {
     }
 }
 
-/// Announces what is wanted until nobody can want anything any more.
+/// Announces the current announcement until the sender is dropped.
 async fn speak(mut wanted: watch::Receiver<Option<Announcement>>, sockets: watch::Sender<Vec<SocketAddr>>) {
     let mut voice: Option<Voice> = None;
     let mut host = None;

@@ -1,4 +1,4 @@
-//! What is announced: which services, under which names, with which text (RFC 6763).
+//! The announced services, with their names and texts (RFC 6763).
 
 use std::net::IpAddr;
 
@@ -9,21 +9,21 @@ use crate::serve::Ports;
 
 /// The longest instance name in bytes, RFC 6763, 4.1.1.
 const MOST_NAME: usize = 63;
-/// Room for the number that tells it from another machine's: ` (12)`.
+/// Room for a number that distinguishes it from another machine's: ` (12)`.
 const NUMBER_ROOM: usize = 5;
 /// The longest string of a TXT record in bytes, RFC 1035, 3.3.14.
 const MOST_TEXT: usize = 255;
-/// The port of a service that nobody connects to: discard.
+/// The port of a service that clients do not connect to: discard.
 const DISCARD: u16 = 9;
 
-/// Everything that a server announces.
+/// The announcement of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Announcement {
-    /// The instance name of all services, before another machine turns out to have it.
+    /// The instance name of all services, unless another machine has it.
     pub(super) name: String,
-    /// The addresses that are listened on.
+    /// The configured addresses.
     pub(super) listen: Vec<IpAddr>,
-    /// To this machine, too.
+    /// It is announced on this machine, too.
     pub(super) loopback: bool,
     pub(super) services: Vec<Service>,
 }
@@ -33,7 +33,8 @@ pub(super) struct Announcement {
 pub(super) struct Service {
     /// Its type: `_smb._tcp`.
     pub(super) kind: &'static str,
-    /// Which of several of its type it is. It then stands before the server's name.
+    /// The instance's own name if there are several services of its type. It comes before the
+    /// server's name.
     pub(super) which: Option<String>,
     pub(super) port: u16,
     /// Its TXT record.
@@ -50,7 +51,7 @@ impl Service {
         self
     }
 
-    /// Its instance name on a server of this name.
+    /// Its instance name on a server with this name.
     pub(super) fn instance(&self, server: &str) -> String {
         let Some(which) = &self.which else { return server.to_owned() };
         let on = format!(" on {server}");
@@ -59,8 +60,9 @@ impl Service {
 }
 
 impl Announcement {
-    /// What these settings announce, with the ports that were bound; `None` when that is nothing.
-    /// `id` says by what Macs remember a share; one without is not announced to Time Machine.
+    /// The announcement for these settings and the bound ports; `None` if it is empty. `id` gives
+    /// the id by which Macs recognize a share; a share without an id is not announced to Time
+    /// Machine.
     pub(super) fn of(
         settings: &Settings,
         ports: Ports,
@@ -89,7 +91,7 @@ fn shown(settings: &Settings, protocol: Protocol) -> impl Iterator<Item = &Share
     settings.shares.iter().filter(move |share| share.protocols.contains(&protocol))
 }
 
-/// AFP and SMB: one service each, whose clients ask for the shares themselves.
+/// AFP and SMB: one service each. Their clients ask for the shares themselves.
 fn logins(settings: &Settings, ports: Ports) -> Vec<Service> {
     let afp = ports.afp.filter(|_| shown(settings, Protocol::Afp).next().is_some());
     let smb = ports.smb.filter(|_| shown(settings, Protocol::Smb).next().is_some());
@@ -97,7 +99,7 @@ fn logins(settings: &Settings, ports: Ports) -> Vec<Service> {
     afp.into_iter().chain(smb.map(|port| Service::new("_smb._tcp", port))).collect()
 }
 
-/// NFS: one service for each share, as it says the share's path.
+/// NFS: one service for each share, because it contains the share's path.
 fn exports(settings: &Settings, ports: Ports) -> Vec<Service> {
     let Some(port) = ports.nfs else { return Vec::new() };
     let shares: Vec<&ShareSettings> = shown(settings, Protocol::Nfs).collect();
@@ -109,7 +111,7 @@ fn exports(settings: &Settings, ports: Ports) -> Vec<Service> {
     shares.into_iter().map(service).filter(fits).collect()
 }
 
-/// The shares that Macs may back up to, and by which protocols.
+/// The shares that Macs may back up to, with their protocols.
 fn time_machine(
     settings: &Settings,
     ports: Ports,
@@ -136,18 +138,18 @@ fn time_machine(
     (service.text.len() > 1).then_some(service)
 }
 
-/// Every string of its text is short enough.
+/// Whether every string of its text is short enough.
 fn fits(service: &Service) -> bool {
     service.text.iter().all(|(key, value)| key.len() + "=".len() + value.len() <= MOST_TEXT)
 }
 
-/// As Macs write ids: `01234567-89AB-CDEF-0123-456789ABCDEF`.
+/// The format of Macs' ids: `01234567-89AB-CDEF-0123-456789ABCDEF`.
 fn uuid(id: &[u8; 16]) -> String {
     let digits = auth::hex::encode(id).to_uppercase();
     [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]).join("-")
 }
 
-/// The most whole characters that fit.
+/// As many whole characters as fit.
 fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     const PORTS: Ports = Ports { nfs: Some(2049), smb: Some(445), afp: Some(548), iscsi: None };
-    /// As Netatalk writes one in the manual page of `afp_voluuid.conf`.
+    /// The id in Netatalk's manual page of `afp_voluuid.conf`.
     const ID: [u8; 16] = *b"\x15\x73\x97\x4f\x0a\xbd\x69\xcc\xc4\x0a\x85\x19\xb6\x81\xa0\xe1";
     const UUID: &str = "1573974F-0ABD-69CC-C40A-8519B681A0E1";
 

@@ -1,4 +1,4 @@
-//! The multicast DNS responder, for one announcement under one name.
+//! The multicast DNS responder, for one announcement with one name.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,38 +11,39 @@ use socket2::{Domain, Socket, Type};
 use super::services::{Announcement, Service};
 use crate::here;
 
-/// Where multicast DNS is spoken.
+/// The port of multicast DNS.
 const PORT: u16 = 5353;
-/// Names that are tried: this many machines have the same.
+/// How many names are tried if other machines have the same.
 const MOST_NAMES: u32 = 99;
-/// Its own name for the host, where another program answers for the host's.
+/// The suffix of a separate host name, if another program answers for the host's.
 const BESIDE: &str = "-fourfold";
 
-/// How long after its thread has died another responder is begun.
+/// How long after the end of its thread another responder is started.
 const RAISE_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// Why a voice is of no use any more.
+/// Why a responder is unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
-    /// Another machine has a name of ours.
+    /// Another machine has one of its names.
     NameTaken,
-    /// Its thread is gone.
+    /// Its thread has ended.
     Lost,
 }
 
-/// A responder that answers.
+/// A running responder.
 pub(super) struct Voice {
     daemon: ServiceDaemon,
     events: Receiver<DaemonEvent>,
     announcement: Announcement,
-    /// What the host is called.
+    /// The name of the host.
     host: String,
-    /// How many names were tried, with this one.
+    /// How many names were tried, including this one.
     tries: u32,
 }
 
 impl Voice {
-    /// Announces this, from the host of this name; `None` when that cannot be done, which has been logged.
+    /// Announces this, from the host with this name; `None` if that is impossible, which was
+    /// logged.
     pub(super) fn raise(announcement: Announcement, host: &str) -> Option<Self> {
         Self::try_name(announcement, host.to_owned(), 1)
     }
@@ -80,7 +81,7 @@ impl Voice {
         Ok((daemon, events))
     }
 
-    /// The sockets that the library opens: one of each family that some interface here has.
+    /// The sockets that the library opens: one for each address family of the interfaces.
     pub(super) fn sockets(&self) -> Vec<SocketAddr> {
         let Announcement { listen, loopback, .. } = &self.announcement;
         let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
@@ -91,12 +92,12 @@ impl Voice {
         there.map(|any| SocketAddr::new(any, PORT)).collect()
     }
 
-    /// Waits until this voice is of no use any more. Without a voice, for ever.
+    /// Waits until this responder is unusable. Without a responder, it waits forever.
     pub(super) async fn until_over(voice: Option<&Self>) -> Over {
         let Some(voice) = voice else { return std::future::pending().await };
         while let Ok(event) = voice.events.recv_async().await {
             match event {
-                // The library has found another name for the host, for all services at once.
+                // The library has changed the host's name, for all services at once.
                 DaemonEvent::NameChange(change) if matches!(change.rr_type, RRType::A | RRType::AAAA) => {
                     let (was, now) = (change.original, change.new_name);
                     tracing::info!(was, now, "another machine has the host's name");
@@ -110,8 +111,9 @@ impl Voice {
         Over::Lost
     }
 
-    /// Begins anew. Where another machine has a name of ours, all services get the next one: the library would rename
-    /// those alone that the other machine has, too, but Macs take services of one name as one server.
+    /// Starts another responder. If another machine has one of its names, all services get the next
+    /// one: the library would rename only the services that the other machine has, too, but Macs
+    /// show services with one name as one server.
     pub(super) async fn again(self, over: Over) -> Option<Self> {
         let (announcement, host) = (self.announcement.clone(), self.host.clone());
         let tries = self.tries + u32::from(over == Over::NameTaken);
@@ -130,7 +132,7 @@ impl Voice {
         Self::try_name(announcement, host, tries)
     }
 
-    /// Takes everything back.
+    /// Withdraws all services.
     pub(super) async fn goodbye(self) {
         if let Ok(done) = self.daemon.shutdown() {
             let _ = done.recv_async().await; // the thread ends either way
@@ -138,9 +140,10 @@ impl Voice {
     }
 }
 
-/// What to call the host: as it is called, unless another program on this machine answers for that name, and would
-/// have to take it back whenever we do. Asked once, as our own responder would be taken for another program. `None` when
-/// nothing can be announced, which has been logged.
+/// The host name to announce: the host's own, unless another program on this machine answers for
+/// that name, and would have to withdraw it whenever this server answers. Checked once, because the
+/// server's own responder would look like another program. `None` if announcing is impossible,
+/// which was logged.
 pub(super) fn host() -> Option<String> {
     match who_has_the_port() {
         Ok(Company::Alone) => Some(host_label(&here::host_name(), "")),
@@ -155,13 +158,13 @@ pub(super) fn host() -> Option<String> {
     }
 }
 
-/// Who else speaks multicast DNS on this machine.
+/// Other responders of multicast DNS on this machine.
 enum Company {
     Alone,
     Others,
 }
 
-/// Whether the port is free, or shared; an error when it is neither.
+/// Whether the port is free, or shared; an error if it is neither.
 fn who_has_the_port() -> io::Result<Company> {
     let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
     if UdpSocket::bind(address).is_ok() {
@@ -174,7 +177,7 @@ fn who_has_the_port() -> io::Result<Company> {
     Ok(Company::Others)
 }
 
-/// Whether a server that listens on these addresses can be reached at that one.
+/// Whether a server that listens on these addresses is reachable at that one.
 fn listens_on(listen: &[IpAddr], ip: IpAddr) -> bool {
     listen
         .iter()
@@ -194,10 +197,10 @@ fn numbered(name: &str, tries: u32) -> String {
     if tries == 1 { name.to_owned() } else { format!("{name} ({tries})") }
 }
 
-/// The host's name in the domain of multicast DNS: its first label, in the characters that a host name may have.
+/// The host's name for multicast DNS: its first label, in the characters of host names.
 fn host_label(host: &str, more: &str) -> String {
     const MOST_LABEL: usize = 63;
-    /// Room for the number that the library adds where two hosts have one name: `-12`.
+    /// Room for the number that the library adds if two hosts have one name: `-12`.
     const NUMBER_ROOM: usize = 4;
     let first = host.split('.').next().unwrap_or_default();
     let plain: String = first.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();

@@ -6,7 +6,7 @@ use admin::control::LunStatus;
 use admin::settings::units::format_size;
 use jiff::Timestamp;
 
-/// A row for each.
+/// A row for each LUN.
 pub(super) fn list(luns: &[LunStatus]) -> String {
     let headings = ["LUN", "size", "used", "target", "number", "who"].map(str::to_owned);
     let rows: Vec<[String; 6]> = std::iter::once(headings).chain(luns.iter().map(row)).collect();
@@ -23,11 +23,11 @@ pub(super) fn list(luns: &[LunStatus]) -> String {
 
 fn row(lun: &LunStatus) -> [String; 6] {
     let used = lun.used.map_or_else(|| "-".into(), format_size);
-    let size = if lun.size == 0 { "-".into() } else { format_size(lun.size) }; // its file is out of reach
+    let size = if lun.size == 0 { "-".into() } else { format_size(lun.size) }; // unreachable
     [lun.full_name(), size, used, lun.target.clone(), lun.number.to_string(), who(lun)]
 }
 
-/// Who is logged in, or why nobody can be.
+/// The logged-in initiators, or why logins are impossible.
 fn who(lun: &LunStatus) -> String {
     if let Some(problem) = &lun.problem {
         return format!("not served: {problem}");
@@ -39,7 +39,7 @@ fn who(lun: &LunStatus) -> String {
     if names.is_empty() { "nobody".into() } else { names.join(", ") }
 }
 
-/// All about one.
+/// All data of one LUN.
 pub(super) fn one(lun: &LunStatus) -> String {
     let mut text = format!("{}\n", lun.full_name());
     let mut line = |name: &str, value: String| {

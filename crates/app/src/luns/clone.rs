@@ -1,4 +1,4 @@
-//! Another LUN with the same contents: by sharing blocks where the file system can, else by copying.
+//! Clones of LUNs: by sharing blocks if the file system can, otherwise by copying.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use super::make::now;
 
 /// Bytes copied at a time.
 const PIECE: u64 = 1 << 20;
-/// Ranges of data that are asked for at a time.
+/// The most ranges of data in one request.
 const MOST_RANGES: usize = 1024;
 
-/// How the contents got there.
+/// How the contents were cloned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Shared,
-    /// So many bytes; because the file system cannot share blocks, or because that was wanted.
+    /// This many bytes were copied, because the file system cannot share blocks, or by request.
     Copied(u64),
 }
 
@@ -72,7 +72,7 @@ impl Desk<'_> {
         Ok(lines)
     }
 
-    /// Takes the name, and removes what a crash has left of an earlier try.
+    /// Reserves the name, and removes the file of an earlier attempt that a crash interrupted.
     async fn begin(&self, volume: &Volume, full_name: &str, new: &str) -> anyhow::Result<()> {
         let mut making = self.work.0.lock().await;
         if !making.insert(full_name.into()) {
@@ -104,7 +104,8 @@ impl Desk<'_> {
             disks::make(volume, unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
         let from = file::open(volume, found, Modes::READ, Modes::NONE).await?;
         let to = file::open(volume, &made, READ_WRITE, Modes::ALL).await?;
-        // What an initiator has been told is written is in it, as after a power cut.
+        // The clone contains all writes that initiators know to be written, like a disk after a
+        // power failure.
         from.sync().await?;
         let size = from.size().await?;
         to.resize(size).await?;
@@ -129,7 +130,7 @@ impl Desk<'_> {
         Ok(Done::Copied(copied))
     }
 
-    /// Gives it its name and identity.
+    /// Gives it its final name and its identity.
     fn finish(&self, volume: &Volume, lun: &LunRecord, new: &str) -> anyhow::Result<LunRecord> {
         disks::rename(volume, unfinished(new).as_bytes(), own_file_name(new).as_bytes())?;
         let added = LunFile::edit(self.state, |luns| {
@@ -152,12 +153,12 @@ impl Desk<'_> {
     }
 }
 
-/// A file that is not complete yet. No LUN can have such a name.
+/// The name of an incomplete file. No LUN can have such a name.
 fn unfinished(new: &str) -> String {
     format!(".{new}.unfinished")
 }
 
-/// Copies where there are data; holes stay holes. Gives how many bytes that were.
+/// Copies data; holes stay holes. Returns the number of copied bytes.
 async fn copy_data(
     from: &Open,
     to: &Open,
@@ -185,7 +186,7 @@ async fn copy_data(
     Ok(done)
 }
 
-/// Through memory: where the host copies by itself, the two could share blocks.
+/// Copies through memory: a copy in the host could share blocks.
 async fn copy_piece(from: &Open, to: &Open, offset: u64, length: usize) -> anyhow::Result<()> {
     let mut bytes = Vec::with_capacity(length);
     from.read_at(offset, length).await?.payload.append_to(&mut bytes)?;

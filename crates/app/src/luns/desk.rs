@@ -1,4 +1,4 @@
-//! Who takes requests about LUNs.
+//! Executes requests about LUNs.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -20,14 +20,14 @@ use super::kept::Kept;
 use super::units::Units;
 use crate::volumes::Volumes;
 
-/// The changes that are being made, one at a time but for copies, whose names stand here.
+/// The changes in progress: one at a time, except for copies, whose names are listed here.
 #[derive(Default)]
 pub(crate) struct Work(pub(super) tokio::sync::Mutex<HashSet<String>>);
 
-/// Who is logged in to a LUN's target, by the target's name.
+/// The initiators that are logged in to a target, by the target's name.
 pub(crate) type Sessions<'a> = &'a (dyn Fn(&str) -> Vec<LunSession> + Sync);
 
-/// Everything that a request needs.
+/// The context of a request.
 pub(crate) struct Desk<'a> {
     /// The state folder.
     pub(crate) state: &'a Path,
@@ -35,14 +35,15 @@ pub(crate) struct Desk<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) volumes: &'a Volumes,
     pub(crate) work: &'a Work,
-    /// Where initiators reach the server; `None`: iSCSI is off.
+    /// The server's address for initiators; `None`: iSCSI is off.
     pub(crate) at: Option<(IpAddr, u16)>,
-    /// Of a running server: what it serves, and to whom.
+    /// In a running server: the served units, and their sessions.
     pub(crate) served: Option<(&'a Units, Sessions<'a>)>,
 }
 
 impl Desk<'_> {
-    /// Does what is asked for. `progress` is told how far it is, and answers whether anybody still wants it.
+    /// Executes a request. `progress` is called with the progress, and answers whether the client
+    /// still waits.
     pub(crate) async fn answer(
         &self,
         request: LunRequest,
@@ -139,7 +140,7 @@ impl Desk<'_> {
         Ok(lines)
     }
 
-    /// Removes the file or leaves it, and says so.
+    /// Removes the file or keeps it, and returns a line about it.
     fn file_fate(&self, lun: &LunRecord, keep_file: bool) -> String {
         let volume = self.volume(&lun.share);
         let folder = self.share(&lun.share).map(|share| share.path.clone()).unwrap_or_default();
@@ -159,12 +160,12 @@ impl Desk<'_> {
         }
     }
 
-    /// What the settings say of a LUN.
+    /// The settings of a LUN.
     pub(super) fn set(&self, lun: &LunRecord) -> Option<&LunSettings> {
         self.share(&lun.share).ok()?.luns.iter().find(|set| lun.is(&lun.share, &set.name))
     }
 
-    /// The share of a name.
+    /// The share with a name.
     pub(super) fn share(&self, name: &str) -> anyhow::Result<&ShareSettings> {
         let shares = &self.settings.shares;
         self.must_be_served(name)?;
@@ -192,25 +193,25 @@ impl Desk<'_> {
         self.volumes.open(self.share(share)?, self.settings)
     }
 
-    /// The LUN of a name.
+    /// The LUN with a name.
     pub(super) fn record(&self, share: &str, name: &str) -> Result<LunRecord, LunError> {
         let file = LunFile::read(self.state)?;
         file.find(share, name).cloned().ok_or_else(|| LunError::Missing(format!("{share}/{name}")))
     }
 
-    /// Its unit, where it is served.
+    /// Its unit, if it is served.
     pub(super) fn unit(&self, lun: &LunRecord) -> Option<Arc<iscsi::server::LogicalUnit>> {
         self.served.and_then(|(units, _)| units.unit(lun.naa))
     }
 
-    /// Who is logged in to its target.
+    /// The initiators that are logged in to its target.
     pub(super) fn sessions(&self, lun: &LunRecord) -> Vec<LunSession> {
         let prefix = admin::luns::prefix(self.settings, self.server_id);
         let target = format!("{prefix}:{}", lun.target_suffix);
         self.served.map(|(_, sessions)| sessions(&target)).unwrap_or_default()
     }
 
-    /// Refuses while somebody is logged in.
+    /// Refuses while an initiator is logged in.
     pub(super) fn nobody(&self, lun: &LunRecord, what: &str) -> anyhow::Result<()> {
         let sessions = self.sessions(lun);
         if sessions.is_empty() {
@@ -220,13 +221,14 @@ impl Desk<'_> {
         bail!("{} is logged in to {}; log out there to {what}", names.join(" and "), lun.full_name())
     }
 
-    /// The same while nobody else changes anything.
+    /// Like `serve_anew`, while no other change is in progress.
     pub(crate) async fn serve_anew_alone(&self) -> anyhow::Result<Vec<String>> {
         let _one = self.work.0.lock().await;
         self.serve_anew().await
     }
 
-    /// Makes a running server serve what the state folder says now; gives lines about what it cannot.
+    /// Makes a running server serve the LUNs of the state folder's current contents; returns lines
+    /// about LUNs that it cannot serve.
     pub(super) async fn serve_anew(&self) -> anyhow::Result<Vec<String>> {
         let resolved: Resolved = resolve(self.state, self.settings, self.server_id)?;
         Ok(match self.served {
@@ -235,7 +237,7 @@ impl Desk<'_> {
         })
     }
 
-    /// A path that a person typed, from the share's folder on.
+    /// A typed path, relative to the share's folder.
     pub(super) fn inside(share: &ShareSettings, typed: &str) -> anyhow::Result<PathBuf> {
         let typed = Path::new(typed);
         let path = typed.strip_prefix(&share.path).unwrap_or(typed).to_owned();
@@ -248,12 +250,12 @@ impl Desk<'_> {
     }
 }
 
-/// What a LUN of so many bytes has.
+/// The size in whole blocks.
 pub(super) fn whole_blocks(size: u64) -> u64 {
     size.max(1).div_ceil(LUN_BLOCK).saturating_mul(LUN_BLOCK)
 }
 
-/// Refuses a size that is smaller than any disk: its unit was forgotten.
+/// Refuses a size that is too small for a disk: its unit is missing by mistake.
 pub(super) fn large_enough(size: u64) -> anyhow::Result<()> {
     if size < SMALLEST_LUN {
         let (size, smallest) = (format_size_exactly(size), format_size(SMALLEST_LUN));
@@ -266,7 +268,7 @@ fn cannot_have(size: u64, error: vfs::Error) -> anyhow::Error {
     anyhow::Error::from(error).context(format!("it cannot have {}", format_size(size)))
 }
 
-/// What is worth saying about the room for so many bytes.
+/// A note about the free space for this many bytes.
 pub(super) fn thin(volume: &Volume, size: u64) -> Option<String> {
     let free = volume.space(&volume.root().ok()?.object).ok()?.available;
     (size > free).then(|| {

@@ -10,12 +10,12 @@ use vfs::backend::Found;
 use vfs::state::{ClientId, Modes, Party};
 use vfs::{Actor, Caller, Error, Kind, Open, OpenOptions, Volume};
 
-/// What an open of a disk does.
+/// The access of a disk's open.
 pub(super) const READ_WRITE: Modes = Modes(Modes::READ.0 | Modes::WRITE.0);
-/// What nobody else may do to a disk meanwhile.
+/// The access that it denies to others.
 pub(super) const DENY: Modes = Modes(Modes::WRITE.0 | Modes::DELETE.0);
 
-/// The file that a LUN is; `NotFound` when there is none.
+/// The file of a LUN; `NotFound` if there is none.
 pub(super) fn find(volume: &Volume, lun: &LunRecord) -> vfs::Result<Found> {
     match &lun.file {
         None => disks::find(volume, own_file_name(&lun.name).as_bytes()),
@@ -23,7 +23,7 @@ pub(super) fn find(volume: &Volume, lun: &LunRecord) -> vfs::Result<Found> {
     }
 }
 
-/// The file at a path from the share's folder on.
+/// The file at a path relative to the share's folder.
 pub(super) fn at(volume: &Volume, path: &Path) -> vfs::Result<Found> {
     let names: Vec<&[u8]> = path.components().map(|part| part.as_os_str().as_encoded_bytes()).collect();
     let found = volume.file_at(&names)?;
@@ -52,7 +52,7 @@ pub(super) async fn open(
     })
 }
 
-/// Makes the file of a LUN, with so many bytes of nothing.
+/// Makes the file of a LUN with this size, without data.
 pub(super) async fn make(volume: &Arc<Volume>, name: &str, size: u64) -> anyhow::Result<()> {
     let largest = volume.limits().file_size;
     if size > largest {

@@ -1,4 +1,5 @@
-//! What LUNs remember over a restart, such as their reservations: one file each in the state folder.
+//! The state of LUNs that survives a restart, such as their reservations: one file each in the
+//! state folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use auth::durable;
 use iscsi::server::Keeper;
 use vfs::backend::host::as_ourselves;
 
-/// The longest that is read back.
+/// The longest file that is read.
 const LONGEST: u64 = 16 << 20;
 
 /// The folder `luns` of the state folder.
@@ -16,7 +17,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// In this state folder.
+    /// The folder in this state folder.
     pub(crate) fn new(state: &Path) -> Self {
         Self { folder: state.join("luns") }
     }
@@ -25,7 +26,7 @@ impl Kept {
         self.folder.join(format!("{naa:016x}.kept"))
     }
 
-    /// A LUN is gone.
+    /// Removes the state of a removed LUN.
     pub(crate) fn forget(&self, naa: u64) -> io::Result<()> {
         match std::fs::remove_file(self.path(naa)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! What there is.
+//! The list of LUNs.
 
 use admin::control::{LunStatus, MountLine};
 use admin::luns::{LunFile, LunRecord, own_file, own_prefix, prefix, resolve};
@@ -7,7 +7,7 @@ use admin::{Protocol, ShareSettings, State, recipe};
 use super::desk::Desk;
 use super::file;
 
-/// Every LUN of a state folder, where nothing says which folders its shares are.
+/// Every LUN of a state folder, if the folders of its shares are unknown.
 pub(crate) fn remembered(state: &State) -> anyhow::Result<Vec<LunStatus>> {
     let prefix = own_prefix(state.server_id());
     let mut luns: Vec<LunStatus> =
@@ -98,7 +98,7 @@ impl Desk<'_> {
         self.served.and_then(|(units, _)| units.problem(&lun.full_name()))
     }
 
-    /// How initiators reach it.
+    /// The mount lines for initiators.
     pub(super) fn connect(&self, lun: &LunRecord, share: &ShareSettings) -> Vec<MountLine> {
         let target = format!("{}:{}", prefix(self.settings, self.server_id), lun.target_suffix);
         self.at.map(|at| recipe::lun(&target, lun.number, at, share.guests)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Making a LUN, or taking over an image that is there.
+//! Makes a LUN, or takes an existing image over.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,11 +15,11 @@ use vfs::{Error, Volume};
 use super::desk::{Desk, large_enough, thin, whole_blocks};
 use super::file;
 
-/// Where the contents of a new LUN come from.
+/// The source of a new LUN's contents.
 enum Source {
-    /// A file that was made for it.
+    /// A new file.
     New,
-    /// One of the server's own that was there.
+    /// An existing file of the server's own.
     Left,
     /// An image in the share.
     Image(PathBuf),
@@ -109,7 +109,7 @@ impl Desk<'_> {
         LunFile::edit(self.state, |luns| luns.add(new).cloned())
     }
 
-    /// How initiators reach a new LUN, or why they cannot.
+    /// The mount lines of a new LUN, or why initiators cannot reach it.
     pub(super) fn reached_how(&self, lun: &LunRecord, share: &ShareSettings) -> Vec<String> {
         if !share.protocols.contains(&Protocol::Iscsi) {
             return vec![format!("the share {:?} is not shown over iSCSI: see its `protocols`", share.name)];
@@ -118,7 +118,7 @@ impl Desk<'_> {
             return vec!["no server runs; `fourfold serve` serves it".into()];
         }
         if self.unit(lun).is_none() {
-            return Vec::new(); // why has been said
+            return Vec::new(); // the reason was reported
         }
         let connect = self.connect(lun, share);
         if connect.is_empty() {
@@ -128,7 +128,7 @@ impl Desk<'_> {
     }
 }
 
-/// What is taken over keeps its size.
+/// An image that is taken over keeps its size.
 fn as_large_as_said(there: u64, new: &NewLunRequest, path: &std::path::Path) -> anyhow::Result<u64> {
     match new.size {
         Some(size) if size != there && whole_blocks(size) != there => bail!(

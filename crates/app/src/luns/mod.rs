@@ -1,4 +1,5 @@
-//! LUNs at work: what `fourfold lun` asks for, done in the server where one runs, else in the command itself.
+//! Requests of `fourfold lun`: they are executed in the running server, or without one in the
+//! command itself.
 //!
 //! ```text
 //! ../lun.rs (the command) ─► control socket ─► ../iscsi_view.rs ─┐

@@ -1,5 +1,5 @@
-//! What is served: a logical unit for each LUN, and the targets they are in. They stay the same objects over reloads, so
-//! that sessions go on.
+//! The served LUNs: a logical unit for each, and their targets. They stay the same objects over
+//! reloads, so that sessions continue.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
@@ -42,17 +42,17 @@ struct Known {
 struct Served {
     volume: Arc<Volume>,
     unit: Arc<LogicalUnit>,
-    /// As whom it has its file open.
+    /// The identity in whose name its file is open.
     client: ClientId,
 }
 
 impl Units {
-    /// None yet.
+    /// Without units.
     pub(crate) fn new(state: &Path) -> Self {
         Self { state: state.into(), kept: Arc::new(Kept::new(state)), known: Mutex::default() }
     }
 
-    /// The unit of an NAA identifier.
+    /// The unit with an NAA identifier.
     pub(crate) fn unit(&self, naa: u64) -> Option<Arc<LogicalUnit>> {
         self.known.lock().units.get(&naa).map(|served| served.unit.clone())
     }
@@ -62,7 +62,7 @@ impl Units {
         self.known.lock().targets.values().cloned().collect()
     }
 
-    /// How initiators reach each LUN, by the name of its share.
+    /// The mount lines of each LUN, by the name of its share.
     pub(crate) fn mounts(&self, at: Option<(IpAddr, u16)>) -> Vec<(String, MountLine)> {
         let Some(at) = at else { return Vec::new() };
         let targets = self.targets();
@@ -74,7 +74,7 @@ impl Units {
         mounts.collect()
     }
 
-    /// Who has the files of the LUNs open, for people to read.
+    /// The names of the clients that have the LUNs' files open, for people to read.
     pub(crate) fn owners(&self) -> Vec<(ClientId, String)> {
         let known = self.known.lock();
         known
@@ -89,7 +89,8 @@ impl Units {
         self.known.lock().problems.get(full_name).cloned()
     }
 
-    /// Serves these LUNs and no others; gives lines about those that cannot be. Called by one at a time.
+    /// Serves these LUNs and no others; returns lines about those that cannot be served. Not called
+    /// concurrently.
     pub(crate) async fn apply(
         &self,
         resolved: &Resolved,
@@ -120,7 +121,7 @@ impl Units {
         lines
     }
 
-    /// Notes of LUNs of the settings that their files are there now.
+    /// Records for LUNs of the settings that their files exist now.
     fn note_made(&self, luns: &[Lun], units: &HashMap<u64, Served>) -> Result<(), LunError> {
         let naas = luns.iter().filter(|lun| !lun.record.made).map(|lun| lun.record.naa);
         let naas: Vec<u64> = naas.filter(|naa| units.contains_key(naa)).collect();
@@ -133,13 +134,13 @@ impl Units {
         }
     }
 
-    /// The unit that is there already, else one of the LUN's file.
+    /// The existing unit, or a new one for the LUN's file.
     async fn serve(&self, lun: &Lun, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Served> {
         let share = settings.shares.iter().find(|share| share.name == lun.record.share);
         let share = share.context("its share is gone")?;
         let volume = volumes.open(share, settings)?;
-        // The volume of a read-only share is not read-only if another share of the folder is not: then the policy of the target
-        // keeps initiators from writing.
+        // The volume of a read-only share is not read-only if another share of the folder is
+        // writable: then the policy of the target keeps initiators from writing.
         let read_only = volume.is_read_only();
         let known = self.known.lock().units.get(&lun.record.naa).cloned();
         if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.volume, &volume)) {
@@ -189,7 +190,7 @@ impl Units {
         });
         targets.retain(|name, _| names.contains(name.as_str()));
         for (name, luns) in wanted {
-            let share = &luns[0].record.share; // a target has LUNs of one share, and one at least
+            let share = &luns[0].record.share; // a target has at least one LUN, all of one share
             let target = targets
                 .entry(name.to_owned())
                 .or_insert_with(|| Target::new(name, &format!("{share}/{}", luns[0].record.target)));
@@ -210,7 +211,7 @@ fn place(lun: &Lun, units: &HashMap<u64, Served>) -> Option<iscsi::server::Lun> 
     })
 }
 
-/// Who may log in to the targets of a share.
+/// The access rules of a share's targets.
 fn policy(share: &str, settings: &Settings) -> SharePolicy {
     let share = settings.shares.iter().find(|other| other.name == share);
     share.map(accounts::policy).unwrap_or_default()
