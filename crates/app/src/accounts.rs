@@ -1,4 +1,5 @@
-//! The accounts of a running server: those of the state folder, with what the settings and the command line say.
+//! The accounts of a running server: those of the state folder, combined with the settings and the
+//! command line.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use rustix::process::{getegid, geteuid, getgroups};
 /// The invalid gid, `(gid_t)-1`: no process and no user has it.
 const NO_GROUP: u32 = u32::MAX;
 
-/// Reads them all anew, for the start and for each reload.
+/// Reads all accounts, at the start and at each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
     let file = AccountFile::read(state)?;
     let mut directory = Directory::new(&file, host(settings.server.default_user.clone()));
@@ -20,19 +21,19 @@ pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Director
     Ok(directory)
 }
 
-/// What the identities of accounts are made from on this machine.
+/// The data from which the accounts' identities are determined on this machine.
 pub(crate) fn host(default_user: Option<String>) -> Host {
     Host { unix: UnixAccounts::NameService, own: own(), default_user }
 }
 
-/// The numbers of the groups whose members may enter a share. A name that no group has stands for a group without
-/// members: a share must not be open to everybody because the groups that it names are unknown.
+/// The numbers of the groups whose members may enter a share. An unknown name stands for a group
+/// without members: a share must not be open to all users because its groups are unknown.
 pub(crate) fn groups(names: &[String]) -> Vec<u32> {
     let unix = UnixAccounts::NameService;
     names.iter().map(|name| unix.group(name).map_or(NO_GROUP, |group| group.gid)).collect()
 }
 
-/// Who may use a share, and what for.
+/// The access rules of a share.
 pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
     let rule = |rule: &ClientRule| HostRule {
         networks: rule.networks(),
@@ -51,9 +52,9 @@ pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
     }
 }
 
-/// What the settings say of accounts and groups that do not exist, each with its place.
+/// The accounts and groups in the settings that do not exist, with their places.
 pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
-    let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // said by who needs the accounts
+    let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // reported elsewhere
     let unix = UnixAccounts::NameService;
     let typed = |name: &str| settings.users.iter().any(|user| user.name == name && user.password.is_some());
     let known = |name: &str| typed(name) || file.find(name).is_some();
@@ -88,7 +89,7 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     settings.mentions.iter().filter_map(note).collect()
 }
 
-/// Who the server runs as.
+/// The identity of the server's process.
 fn own() -> Identity {
     let groups = getgroups().unwrap_or_default();
     Identity {

@@ -1,4 +1,4 @@
-//! The AFP server as part of the program: settings in, status out.
+//! The AFP server as a part of the program: it gets settings and reports its status.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ use crate::running::{self, Current, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{accounts, here};
 
-/// Connections at a time.
+/// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
-/// How long clients have to take the news that the server goes down.
+/// How long clients have to receive the notice of the shutdown.
 const GOODBYE_WITHIN: Duration = Duration::from_millis(500);
 
 /// The AFP server.
@@ -33,24 +33,24 @@ pub(crate) struct AfpView {
     told: Told,
 }
 
-/// What its settings are made from besides the settings.
+/// The data for its settings, in addition to the program's settings.
 struct Told {
     volumes: Arc<Volumes>,
-    /// The state folder, where accounts are kept.
+    /// The state folder, which has the accounts.
     state: PathBuf,
     server_id: [u8; 16],
-    /// Where it listens.
+    /// The addresses on which it listens.
     listen: Vec<IpAddr>,
     port: Option<u16>,
-    /// Somebody has changed a password.
+    /// Signalled when a user has changed a password.
     accounts_changed: Arc<Notify>,
-    /// Limits and logs logins passwords, over all protocols.
+    /// Limits and logs logins with passwords, over all protocols.
     login_guard: Arc<LoginGuard>,
 }
 
 impl AfpView {
-    /// A server for the shares of these settings. `accounts_changed` hears of it when somebody changes a password;
-    /// `login_guard` is that of all protocols.
+    /// A server for the shares of these settings. `accounts_changed` is signalled when a user
+    /// changes a password; `login_guard` is shared by all protocols.
     pub(crate) fn new(
         current: &Arc<Current>,
         state: &admin::State,
@@ -70,7 +70,7 @@ impl AfpView {
         }))
     }
 
-    /// Answers on these listeners until told to stop.
+    /// Answers on these listeners until the server stops.
     pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
         for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
@@ -81,15 +81,15 @@ impl AfpView {
         }
     }
 
-    /// Looks whether the host has other addresses by now.
+    /// Checks whether the host's addresses have changed.
     pub(crate) fn tend(&self) {
         self.service.set_addresses(self.told.addresses());
     }
 
-    /// Tells clients that the server goes down, and lets their connections end.
+    /// Tells clients that the server shuts down, and lets their connections end.
     pub(crate) async fn say_goodbye(&self) {
         self.service.stop();
-        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // or they are cut off
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // then they are closed
     }
 
     /// Waits until every connection has ended.
@@ -99,7 +99,8 @@ impl AfpView {
 }
 
 impl Told {
-    /// Where clients can reach the server: what it listens on, and of "every address" those that the host has now.
+    /// The server's addresses for clients: the configured ones, and for "every address" the host's
+    /// current ones.
     fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses: Vec<SocketAddr> = Vec::new();
         if let Some(port) = self.port {
@@ -139,7 +140,8 @@ impl Told {
         })
     }
 
-    /// What keeps new passwords: in the state folder, where those of the command line are not.
+    /// Stores new passwords in the state folder, which does not have the accounts of the command
+    /// line.
     fn password_keeper(&self, settings: &Settings) -> ChangePassword {
         let typed = settings.users.iter().filter(|user| user.password.is_some());
         let typed: Vec<String> = typed.map(|user| user.name.clone()).collect();
@@ -182,7 +184,7 @@ fn logins(chosen: &[AfpLogin]) -> Logins {
     }
 }
 
-/// Keeps somebody's new password.
+/// Stores a user's new password.
 fn change_password(state: &Path, changed: &Notify, name: &str, password: &str) -> bool {
     let edit = || AccountFile::edit(state, |accounts| accounts.change_password(name, password));
     match vfs::backend::host::as_ourselves(edit) {

@@ -1,4 +1,4 @@
-//! What `serve` prints on standard output: how clients reach each share, then `ready`.
+//! The output of `serve` on standard output: the mount lines of each share, then `ready`.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use admin::{Port, Protocol, Settings};
 use crate::out;
 use crate::running::Current;
 
-/// Prints the shares, who cannot log in yet, what is to be said `also`, and `ready`, at once: a script may wait for the
-/// last line.
+/// Prints the shares, the logins that are impossible yet, the lines `also`, and `ready`, at once: a
+/// script may wait for the last line.
 pub(crate) fn ready(current: &Current, shares: &[ShareStatus], also: &[String]) -> Result<(), out::Failed> {
     let accounts = current.accounts.accounts();
     let anybody = Anybody {
@@ -26,11 +26,11 @@ struct Anybody {
     by_chap: bool,
 }
 
-/// Said when there are LUNs, and nobody can log in to them.
+/// The text if there are LUNs, and no account can log in to them.
 const NOBODY_BY_CHAP: &str = "nobody can log in over iSCSI yet: give an account a secret with `fourfold user passwd NAME \
                               --chap-secret`, or let everybody in with --guest";
 
-/// Said when nobody can log in: over what, and what to do about it.
+/// The text if no account can log in over these protocols, with a hint.
 fn nobody(over: &str) -> String {
     format!(
         "nobody can log in over {over} yet: give an account with --user NAME:PASSWORD, keep one with \
@@ -38,7 +38,7 @@ fn nobody(over: &str) -> String {
     )
 }
 
-/// The protocols with a login that show some share, when none of these shares lets guests in.
+/// The protocols with a login that show a share, if none of their shares allows guests.
 fn without_guests(settings: &Settings) -> Vec<&'static str> {
     let with_login = [Protocol::Smb, Protocol::Afp];
     let closed = |protocol: &Protocol| {

@@ -1,11 +1,11 @@
-//! Asking the running server, with a word to who waits.
+//! Requests to the running server, with a message for the user while the command waits.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use crate::out;
 
-/// How long a server may be silent before the person at the terminal hears what the command waits for.
+/// How long a server may be silent before the command tells the user what it waits for.
 const SILENT_FOR: Duration = Duration::from_secs(2);
 
 /// Signs of life from the server.
@@ -13,13 +13,13 @@ const SILENT_FOR: Duration = Duration::from_secs(2);
 pub(crate) struct Heard(Sender<()>);
 
 impl Heard {
-    /// The server has said something: it goes on.
+    /// Notes a sign of life from the server.
     pub(crate) fn something(&self) {
-        let _ = self.0.send(()); // a second one has no reader
+        let _ = self.0.send(()); // later ones have no reader
     }
 }
 
-/// Runs `ask`, and says after a while of silence what it waits for.
+/// Runs `ask`, and after some silence tells the user what it waits for.
 pub(crate) fn patiently<T>(ask: impl FnOnce(&Heard) -> T) -> T {
     let (heard, silence) = channel();
     std::thread::spawn(move || {

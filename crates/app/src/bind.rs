@@ -1,4 +1,4 @@
-//! Opening the listeners of a protocol: every address, TCP and UDP, on one and the same port.
+//! Opens the listeners of a protocol: every address, TCP and UDP, on one port.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +8,8 @@ use admin::settings::candidates;
 use admin::{Protocol, ServerSettings};
 use tokio::net::{TcpListener, UdpSocket};
 
-/// How often a free port is picked anew because its twin (UDP, or on another address) is taken.
+/// How often another free port is tried because its counterpart (UDP, or on another address) is in
+/// use.
 const MOST_PICKS: usize = 16;
 
 /// The listeners of one protocol.
@@ -21,7 +22,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// As a status lists them.
+    /// The listeners for a status.
     pub(crate) fn listeners(&self, protocol: Protocol) -> Vec<ListenerStatus> {
         let tcp = self.tcp.iter().map(|tcp| ("tcp", tcp.local_addr()));
         let udp = self.udp.iter().map(|udp| ("udp", udp.local_addr()));
@@ -33,7 +34,7 @@ impl Bound {
     }
 }
 
-/// Opens them; `None` when the protocol is off. Needs a tokio runtime.
+/// Opens the listeners; `None` if the protocol is off. Needs a tokio runtime.
 pub(crate) fn open(
     settings: &ServerSettings,
     protocol: Protocol,
@@ -54,7 +55,7 @@ pub(crate) fn open(
     Err(complaint(protocol, at, error))
 }
 
-/// Why a protocol cannot listen at this address, and what to do about it.
+/// The error of a protocol that cannot listen at this address, with a hint.
 fn complaint(protocol: Protocol, at: SocketAddr, error: io::Error) -> anyhow::Error {
     let (title, word, address, port) = (protocol.title(), protocol.word(), at.ip(), at.port());
     let another = format!("choose another port with --{word}-port, or turn {title} off: --{word}-port off");
@@ -77,7 +78,7 @@ fn complaint(protocol: Protocol, at: SocketAddr, error: io::Error) -> anyhow::Er
     }
 }
 
-/// Binds one port on every address; an error comes with the address it is about.
+/// Binds one port on every address; an error contains the address.
 fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> Result<Bound, (IpAddr, io::Error)> {
     let mut bound = Bound { port, tcp: Vec::new(), udp: Vec::new() };
     for address in addresses {
@@ -95,7 +96,7 @@ fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> Result<Bound, (IpAddr, io
     Ok(bound)
 }
 
-/// A machine without IPv6 has no `::`, which is in the default.
+/// Whether the machine has no IPv6: then the default `::` is ignored.
 fn without_ipv6(address: IpAddr, error: &io::Error) -> bool {
     let unsupported = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
     address == IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED)

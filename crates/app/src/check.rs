@@ -1,4 +1,4 @@
-//! `fourfold check`: are the settings right?
+//! `fourfold check`: checks the settings.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use admin::{Arguments, Settings};
 use crate::cli::Check;
 use crate::{accounts, exit, here, out, who};
 
-/// Prints everything that is wrong, or what is accepted.
+/// Prints all errors, or the accepted settings.
 pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let arguments = check.serve.arguments(here::privileged(), here::folder()?);
     let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
@@ -24,7 +24,7 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let unknown = accounts::unknown(&settings.server.state, &settings);
     let notes = settings.notes.iter().chain(&unknown);
     if check.print {
-        notes.for_each(out::error_line); // what is printed is a settings file
+        notes.for_each(out::error_line); // standard output is a settings file
         out::print(text)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -41,7 +41,7 @@ fn plural(many: usize) -> &'static str {
     if many == 1 { "" } else { "s" }
 }
 
-/// A line for each account with the Unix user that it acts as, if the server runs as the current user.
+/// A line for each account with its Unix user, if the server runs as the current user.
 fn accounts_of(settings: &Settings) -> Vec<String> {
     match accounts::read(&settings.server.state, settings) {
         Ok(directory) => directory.accounts().iter().map(|account| who::line(account, &directory)).collect(),

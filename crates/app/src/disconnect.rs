@@ -1,4 +1,4 @@
-//! `fourfold disconnect`: ends sessions, or closes what they have open of a file.
+//! `fourfold disconnect`: ends sessions, or closes a file that they have open.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::asking::patiently;
 use crate::cli;
 use crate::{exit, here, out};
 
-/// Asks the server of the state folder to do it.
+/// Sends the request to the server of the state folder.
 pub(crate) fn run(arguments: &cli::Disconnect) -> anyhow::Result<ExitCode> {
     let state = match here::state(&arguments.state)? {
         Ok(state) => state,

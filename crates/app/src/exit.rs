@@ -1,4 +1,4 @@
-//! Exit codes, and how a failure is reported.
+//! Exit codes, and reports of failures.
 
 use std::process::ExitCode;
 
@@ -10,10 +10,11 @@ pub(crate) const REFUSED: u8 = 2;
 /// No server runs with this state folder.
 pub(crate) const NO_SERVER: u8 = 3;
 
-/// What a shell reports of a program that SIGPIPE has ended: the reader of its output has gone, and needs no message.
+/// The code that a shell reports for a program that SIGPIPE has ended: the reader of its output has
+/// gone, and needs no message.
 const READER_GONE: u8 = 128 + 13;
 
-/// Reports why a command failed; gives the code that the program ends with.
+/// Reports why a command failed; returns the program's exit code.
 pub(crate) fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
         if error.downcast_ref().is_some_and(out::Failed::reader_is_gone) {
@@ -24,7 +25,7 @@ pub(crate) fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// Prints the help that was asked for, or what is wrong with the command line.
+/// Prints the requested help, or the error of the command line.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     match error.print() {
         Err(failed) if !error.use_stderr() => code(Err(out::Failed(failed).into())),
@@ -32,7 +33,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Reports everything that is wrong with the settings.
+/// Reports all errors of the settings.
 pub(crate) fn refused(diagnostics: &[admin::Diagnostic]) -> ExitCode {
     diagnostics.iter().for_each(out::error_line);
     let errors = diagnostics.iter().filter(|d| d.severity == admin::settings::Severity::Error).count();

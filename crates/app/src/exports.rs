@@ -1,4 +1,4 @@
-//! The settings of a share as NFS wants them.
+//! The settings of a share in the form for NFS.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use admin::{Access, ClientMatch, ClientRule, ShareSettings, Squash};
 use nfs::server::{ExportOptions, Rule};
 use vfs::names::Hiding;
 
-/// The client rules, in their order; a rule about several networks becomes several.
+/// The client rules, in their order; a rule with several networks becomes several.
 pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
     let rules = share.clients.iter().flat_map(|rule| {
         let read_only = share.read_only;

@@ -1,4 +1,4 @@
-//! Makes the folders of shares that were given on the command line and do not exist yet.
+//! Makes missing folders of shares that were given on the command line.
 //!
 //! As an ordinary user the server makes them as `mkdir` would. As root it gives them to their users, because clients do
 //! not act as root in a share. The owner is the identity of this run's accounts if they all have the same one, else the
@@ -12,12 +12,12 @@ use admin::{Port, Protocol, Settings, ShareSettings};
 use anyhow::Context;
 use auth::{Account, Directory, Identity};
 
-/// Everybody makes files, and removes their own.
+/// All users may make files, and remove their own.
 const OPEN: u32 = 0o1777;
-/// The owner alone changes something.
+/// Only the owner may change something.
 const OWNED: u32 = 0o755;
 
-/// Makes them; gives back a line about each.
+/// Makes the folders; returns a line about each.
 pub(crate) fn make(
     settings: &Settings,
     directory: &Directory,
@@ -47,7 +47,7 @@ fn make_one(
     Ok(format!("made the folder {shown}: it belongs to {user}, and {who} (mode {mode:o})"))
 }
 
-/// Made closed, so that it is never open to others than those that it is for.
+/// The folder is made with no access for others first, so that it is never open to wrong users.
 fn hand_over(share: &ShareSettings, owner: &Identity, mode: u32) -> std::io::Result<()> {
     DirBuilder::new().mode(0o700).create(&share.path)?;
     let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
@@ -56,7 +56,7 @@ fn hand_over(share: &ShareSettings, owner: &Identity, mode: u32) -> std::io::Res
     folder.set_permissions(Permissions::from_mode(mode))
 }
 
-/// The owner of a folder that root makes, and its mode.
+/// The owner and the mode of a folder that root makes.
 fn owner(share: &ShareSettings, settings: &Settings, directory: &Directory) -> (Identity, u32) {
     let can_log_in = |account: &&Account| !account.disabled && !account.secrets.is_empty();
     let mut identities = directory.accounts().iter().filter(can_log_in).map(|account| &account.identity);

@@ -1,4 +1,4 @@
-//! Tells the log and the service manager whether the server goes on.
+//! Reports to the log and the service manager whether the server answers.
 //!
 //! The thread shares no lock and no runtime with the threads that answer requests, so that it runs when those do not. It
 //! pings systemd's watchdog (`WatchdogSec=`) only while requests end or none waits: a server that hangs is restarted.
@@ -11,7 +11,7 @@ use conn::{Hang, Monitor};
 
 use crate::serve::notify;
 
-/// How often it looks, unless the service manager wants to hear more often.
+/// How often it checks, unless the service manager wants more frequent pings.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Starts the thread, which ends with the process.
@@ -33,13 +33,13 @@ pub(crate) fn start() -> io::Result<()> {
 }
 
 struct Heart {
-    /// The service manager wants to hear that often.
+    /// The interval of pings that the service manager wants.
     ping_every: Option<Duration>,
     pinged: Option<Instant>,
 }
 
 impl Heart {
-    /// Says what was found. Answers whether the service manager is to be pinged.
+    /// Logs the findings. Answers whether to ping the service manager.
     fn beat(&mut self, found: &Hang, now: Instant) -> bool {
         match found {
             Hang::None => {}
@@ -52,7 +52,7 @@ impl Heart {
             }
         }
         let Some(every) = self.ping_every else { return false };
-        // A ping that comes a little early does no harm, one that comes late does.
+        // An early ping does no harm, a late one does.
         let is_due = self.pinged.is_none_or(|pinged| now.duration_since(pinged) + LOOK_EVERY > every);
         if is_due {
             self.pinged = Some(now);

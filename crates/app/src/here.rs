@@ -1,4 +1,4 @@
-//! Where, and as whom, the program was started.
+//! The environment in which the program was started.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -18,35 +18,36 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     std::env::current_dir().context("the current folder cannot be found; go to one that exists")
 }
 
-/// Where this user's programs keep their state, by the XDG Base Directory Specification: a relative path counts as none.
+/// The folder of this user's programs' state, by the XDG Base Directory Specification: a relative
+/// path is ignored.
 pub(crate) fn state_home() -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let set = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(absolute);
     set.or_else(|| Some(std::env::home_dir().filter(absolute)?.join(".local/state")))
 }
 
-/// The state folder that was meant, or what is wrong with the settings that should name it.
+/// The selected state folder, or the errors of the settings that should name it.
 pub(crate) fn state(place: &Where) -> anyhow::Result<Result<PathBuf, Vec<Diagnostic>>> {
     Ok(Settings::state_folder(&place.arguments(privileged(), folder()?)))
 }
 
-/// What other hosts call this one.
+/// The host's name.
 pub(crate) fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() { "localhost".into() } else { name.trim().into() }
 }
 
-/// What kind of machine Macs show it as: an icon of theirs goes with it.
+/// The machine type that Macs show: it determines the icon.
 pub(crate) const MODEL: &str = "MacSamba";
 
-/// What people read as the server's name: the set one, else the host's without its domain.
+/// The displayed name of the server: the setting, otherwise the host's name without its domain.
 pub(crate) fn server_name(settings: &ServerSettings) -> String {
     let host = || host_name().split('.').next().unwrap_or_default().to_owned();
     settings.bonjour_name.clone().unwrap_or_else(host)
 }
 
-/// Where a server that listens on these addresses can be reached: of "every address" those that the host has now and
-/// that mean the same everywhere.
+/// The reachable addresses of a server that listens on these: for "every address", the host's
+/// current addresses that are valid for all clients.
 pub(crate) fn reachable(listen: &[IpAddr]) -> Vec<IpAddr> {
     let own = if_addrs::get_if_addrs().unwrap_or_default();
     let far = |one: &if_addrs::Interface| !one.is_loopback() && !one.is_link_local();

@@ -1,4 +1,4 @@
-//! The iSCSI server as part of the program: settings in, status out.
+//! The iSCSI server as a part of the program: it gets settings and reports its status.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use crate::luns::{Desk, Units, Work};
 use crate::running::{self, Current, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 
-/// Connections at a time.
+/// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
-/// How long initiators have to log out when the server goes down.
+/// How long initiators have to log out when the server shuts down.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
 
 /// The iSCSI server.
@@ -31,22 +31,23 @@ pub(crate) struct IscsiView {
     watchdog: Arc<Watchdog>,
     units: Units,
     work: Work,
-    /// Where initiators reach it; `None`: it is off.
+    /// The server's address for initiators; `None`: it is off.
     at: Option<(IpAddr, u16)>,
     told: Told,
 }
 
-/// What its settings are made from besides the settings.
+/// The data for its settings, in addition to the program's settings.
 struct Told {
     volumes: Arc<Volumes>,
     state: PathBuf,
     server_id: [u8; 16],
-    /// Limits and logs logins secrets, over all protocols.
+    /// Limits and logs logins with secrets, over all protocols.
     login_guard: Arc<LoginGuard>,
 }
 
 impl IscsiView {
-    /// A server for the LUNs of these settings, and of the state folder. What cannot be served is logged.
+    /// A server for the LUNs of these settings and of the state folder. LUNs that cannot be served
+    /// are logged.
     pub(crate) async fn new(
         current: &Arc<Current>,
         state: &admin::State,
@@ -66,7 +67,7 @@ impl IscsiView {
         Ok(Arc::new(view))
     }
 
-    /// Answers on these listeners until told to stop.
+    /// Answers on these listeners until the server stops.
     pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
         for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
@@ -77,7 +78,7 @@ impl IscsiView {
         }
     }
 
-    /// Looks after silent clients, and after the room that there is.
+    /// Checks silent clients and the free space.
     pub(crate) fn tend(&self) {
         self.service.tend();
     }
@@ -85,7 +86,7 @@ impl IscsiView {
     /// Asks initiators to log out, and lets their connections end.
     pub(crate) async fn say_goodbye(&self) {
         self.service.stop();
-        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // or they are cut off
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // then they are closed
     }
 
     /// Waits until every connection has ended.
@@ -93,7 +94,8 @@ impl IscsiView {
         all_ended(&self.connections).await;
     }
 
-    /// Serves what these settings and the state folder say; gives lines about what cannot be served.
+    /// Serves the LUNs of these settings and of the state folder; returns lines about LUNs that
+    /// cannot be served.
     async fn take_over(&self, current: &Current) -> anyhow::Result<Vec<String>> {
         let sessions = |target: &str| self.sessions_of(target);
         let lines = self.desk(&current.settings, &sessions).serve_anew_alone().await;
@@ -140,14 +142,14 @@ impl Told {
     }
 }
 
-/// By what the server proves itself: the name and the secret of an account.
+/// The name and the secret of the account with which the server authenticates itself.
 fn own_secret(current: &Current) -> Option<(String, Vec<u8>)> {
     let name = current.settings.server.iscsi_account.clone()?;
     let account = current.accounts.find(&name)?;
     Some((name, account.chap_secret()?.to_vec()))
 }
 
-/// Said when it should prove itself and cannot.
+/// The text if the server should authenticate itself and cannot.
 fn unproven(current: &Current) -> Option<String> {
     let name = current.settings.server.iscsi_account.as_ref().filter(|_| own_secret(current).is_none())?;
     Some(format!(

@@ -1,4 +1,4 @@
-//! Where log lines go and what they look like.
+//! The destination and the format of log lines.
 
 use std::io::IsTerminal;
 
@@ -15,7 +15,7 @@ pub(crate) fn start(settings: &ServerSettings) -> anyhow::Result<()> {
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .log_internal_errors(false); // it would panic where standard error has no reader
+        .log_internal_errors(false); // it would panic if standard error has no reader
     let started = match settings.log_format {
         LogFormat::Json => logs.json().flatten_event(true).try_init(),
         LogFormat::Text => logs.with_ansi(std::io::stderr().is_terminal()).try_init(),

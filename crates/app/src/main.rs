@@ -1,5 +1,5 @@
-//! The program `fourfold`: one file per subcommand, and what they share.
-#![deny(clippy::print_stdout, clippy::print_stderr)] // they panic where the reader has gone: see `out`
+//! The program `fourfold`: one file per subcommand, and shared parts.
+#![deny(clippy::print_stdout, clippy::print_stderr)] // they panic if the reader has gone: see `out`
 
 mod accounts;
 mod afp_view;
@@ -40,7 +40,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-/// It gives memory back to the host that is free again. glibc keeps what each of its arenas has had at most.
+/// It returns free memory to the host. glibc keeps the most that each of its arenas ever had.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -1,4 +1,4 @@
-//! How much memory there is for the server, and what of it clients may make it hold.
+//! The memory for the server, and the part of it that clients can make it hold.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use admin::ServerSettings;
 use conn::{Budget, DEFAULT_BUDGET};
 
-/// Clients may make the server hold one part in so many of the memory that it may use.
+/// Clients may make the server hold this fraction of its memory: one part in this many.
 const PART: usize = 8;
-/// Where version 2 of the control groups is mounted.
+/// The mount point of control groups, version 2.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// The budget of all clients together.
@@ -19,20 +19,20 @@ pub(crate) fn budget(settings: &ServerSettings) -> Arc<Budget> {
     )
 }
 
-/// Lets the allocator give memory back that is free, also while the threads that had it sleep.
+/// Makes the allocator return free memory to the host, also while the threads that used it sleep.
 pub(crate) fn give_back() {
     if let Err(error) = tikv_jemalloc_ctl::background_thread::write(true) {
         tracing::warn!(%error, "memory that is free again is given back late");
     }
 }
 
-/// The memory that the process may use: the machine's, or what its control groups leave of it.
+/// The memory that the process may use: the machine's, or the limit of its control groups.
 fn available() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));
     let limits = group.iter().flat_map(|group| group.ancestors()).filter_map(|group| {
         let limit = std::fs::read_to_string(group.join("memory.max")).ok()?;
-        limit.trim().parse().ok() // or `max`
+        limit.trim().parse().ok() // otherwise `max`
     });
     limits.chain(machine).min()
 }

@@ -1,4 +1,4 @@
-//! The NFS server as part of the program: settings in, status out.
+//! The NFS server as a part of the program: it gets settings and reports its status.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
@@ -18,15 +18,15 @@ use crate::running::{Current, View, all_ended};
 use crate::volumes::Volumes;
 use crate::{bind, exports, here};
 
-/// Connections at a time.
+/// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
 
-/// What clients that ask on port 111 are told about.
+/// The services that clients find on port 111.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Found {
-    /// Our lock service.
+    /// This server's lock service.
     pub(crate) locks: bool,
-    /// Our files.
+    /// This server's NFS and MOUNT.
     pub(crate) files: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct NfsView {
     connections: Arc<Server>,
     watchdog: Arc<Watchdog>,
     volumes: Arc<Volumes>,
-    /// The sockets of our own portmap.
+    /// The sockets of the server's own portmap.
     portmap: OnceLock<Vec<ListenerStatus>>,
 }
 
@@ -73,7 +73,8 @@ impl NfsView {
         Ok(view)
     }
 
-    /// Answers on these listeners until told to stop. Gives what clients find through port 111.
+    /// Answers on these listeners until the server stops. Returns the services that clients find
+    /// through port 111.
     pub(crate) async fn serve(
         &self,
         bound: Option<Bound>,
@@ -86,13 +87,13 @@ impl NfsView {
         self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
         self.answer(bound, &stopping);
         let found = self.announce(settings, &stopping).await;
-        // Now that clients find the lock service, those that held locks are told to take them back.
+        // Clients find the lock service now: those that held locks are told to reclaim them.
         let service = self.service.clone();
         tokio::spawn(async move { nfs::server::notify_hosts(&service).await });
         found
     }
 
-    /// What clients find through port 111 from now on.
+    /// Registers the services that clients find through port 111.
     async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> Found {
         if settings.ports.portmap == Port::Off {
             return Found::default();
@@ -112,7 +113,7 @@ impl NfsView {
         Found { locks: portmap.finds_locks(), files: portmap.finds_files() }
     }
 
-    /// Opens our own portmap, where no rpcbind runs.
+    /// Opens the server's own portmap, if no rpcbind runs.
     fn own_portmap(
         &self,
         settings: &ServerSettings,
@@ -122,7 +123,7 @@ impl NfsView {
         let bound = bound.map_err(|error| format!("{error:#}"))?.ok_or("it is turned off")?;
         let address = bound.tcp.first().and_then(|tcp| tcp.local_addr().ok()).ok_or("it has no address")?;
         self.service.set_places(Places { portmap: Some(bound.port), ..self.service.places() });
-        let _ = self.portmap.set(bound.listeners(Protocol::Portmap)); // it is opened once
+        let _ = self.portmap.set(bound.listeners(Protocol::Portmap)); // opened only once
         self.answer(bound, stopping);
         Ok(address)
     }

@@ -1,15 +1,15 @@
-//! What a command prints. All of it goes through here, so that a reader that has gone or a disk that is full is an error
-//! and never a panic.
+//! The output of commands. All output goes through here, so that a reader that has gone or a full
+//! disk is an error and never a panic.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// The answer could not be written to standard output.
+/// The output could not be written to standard output.
 #[derive(Debug)]
 pub(crate) struct Failed(pub(crate) io::Error);
 
 impl Failed {
-    /// Whether the program that read the answer has closed its end of the pipe, as `head` does.
+    /// Whether the reader of the output has closed its end of the pipe, as `head` does.
     pub(crate) fn reader_is_gone(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
@@ -23,7 +23,7 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
-/// Prints text as it is.
+/// Prints text unchanged.
 pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failed> {
     let mut stdout = io::stdout().lock();
     write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(Failed)

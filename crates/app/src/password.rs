@@ -1,4 +1,4 @@
-//! Asking for a password, without showing it.
+//! Prompts for a password, without showing it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
@@ -10,10 +10,10 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 /// Longest password in bytes.
 const LONGEST: usize = 1024;
 
-/// Where a password comes from.
+/// The source of a password.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
-    /// Typed twice at the terminal, or the first line of standard input where that is not one.
+    /// Typed twice at the terminal, or the first line of standard input if that is not a terminal.
     Asked,
     /// The first line of standard input.
     Stdin,
@@ -22,7 +22,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// What the flags say.
+    /// The source that the flags select.
     pub(crate) fn new(stdin: bool, file: Option<&'a Path>) -> Self {
         match file {
             Some(path) => Self::File(path),
@@ -74,14 +74,15 @@ fn checked(line: Vec<u8>) -> anyhow::Result<String> {
     String::from_utf8(line).context("the password is not UTF-8 text; type it in a UTF-8 terminal")
 }
 
-/// The terminal, showing nothing that is typed until this is dropped.
+/// The terminal. It shows no typed characters until this is dropped.
 struct Hidden {
     terminal: File,
     before: Termios,
 }
 
 impl Hidden {
-    /// Keys arrive one by one and as they are: so Ctrl-C ends in our hands, and the terminal is set back.
+    /// Keys arrive one by one and unprocessed: so Ctrl-C returns an error here, and the terminal's
+    /// mode is restored.
     fn open() -> anyhow::Result<Self> {
         let hint = "there is no terminal to ask at; use --password-stdin";
         let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").context(hint)?;
@@ -102,12 +103,12 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // Nothing can be done if it fails, and the program ends soon anyway.
+        // An error has no remedy, and the program ends soon anyway.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }
 }
 
-/// Keys up to Return, with the editing keys a person expects.
+/// Keys up to Return, with the usual editing keys.
 fn typed(keys: &mut impl Read) -> anyhow::Result<Vec<u8>> {
     const CTRL_C: u8 = 0x03;
     const CTRL_D: u8 = 0x04;
@@ -120,7 +121,7 @@ fn typed(keys: &mut impl Read) -> anyhow::Result<Vec<u8>> {
             CTRL_C => bail!("interrupted; nothing was changed"),
             CTRL_U => line.clear(),
             0x08 | 0x7f => {
-                // A character of several bytes goes as a whole.
+                // A character of several bytes is removed as a whole.
                 while line.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
             }
             byte if line.len() <= LONGEST => line.push(byte),

@@ -1,11 +1,11 @@
-//! What the process may do. As root it keeps the few capabilities that serving files needs and gives up the rest before
-//! the first byte of a client is read.
+//! The process's privileges. As root, it keeps the few capabilities that a file server needs, and
+//! drops the rest before it reads the first byte from a client.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-/// Acting as the caller, opening files by handle, changing owners, making devices where a share allows them, and
-/// the standard ports.
+/// Acting as the caller, opening files by handle, changing owners, making devices where a share
+/// allows them, and using the standard ports.
 const NEEDED: [CapabilitySet; 9] = [
     CapabilitySet::CHOWN,
     CapabilitySet::DAC_OVERRIDE,
@@ -18,7 +18,7 @@ const NEEDED: [CapabilitySet; 9] = [
     CapabilitySet::SETUID,
 ];
 
-/// Lowers this thread's capabilities, which threads started later inherit; and no program it starts can have more.
+/// Drops this thread's other capabilities, also for threads and programs that it starts later.
 pub(crate) fn keep_only_needed() -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let have = rustix::thread::capabilities(None)?;
@@ -28,7 +28,8 @@ pub(crate) fn keep_only_needed() -> std::io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Every connection and every file in use takes a descriptor: as many as the system allows.
+/// Every connection and every file in use needs a descriptor: the limit becomes the highest that
+/// the system allows.
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
@@ -36,9 +37,9 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// How many descriptors files may take; connections take the rest.
+/// How many descriptors files may use; connections use the rest.
 pub(crate) fn files_to_keep_open() -> usize {
-    /// A file may take two: one to name it and one for its data.
+    /// A file may need two: one to name it and one for its data.
     const EACH: u64 = 2;
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
     usize::try_from(limit / 3 / EACH).unwrap_or(usize::MAX).min(100_000)

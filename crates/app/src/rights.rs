@@ -1,5 +1,5 @@
-//! Who may do what in each share, as far as its folder's owner and mode decide: said at the start where somebody who is
-//! let in cannot read or write, with what to type to change that.
+//! The users' access to each share, as far as its folder's owner and mode decide. At the start, the
+//! server reports admitted users that cannot read or write, with a command that changes that.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -14,23 +14,24 @@ use crate::volumes::Volumes;
 
 /// The most accounts that a line names.
 const MAX_NAMES: usize = 4;
-/// A uid and gid for an NFS user that neither owns a folder nor is in its group. Real ids are not so high.
+/// A uid and gid of an NFS user that neither owns a folder nor is in its group. Real ids are not so
+/// high.
 const SOMEBODY: u32 = 4_294_967_000;
 
-/// What somebody may do in a folder.
+/// A user's access to a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ability {
     read: bool,
     write: bool,
 }
 
-/// Somebody who is let in, as people call them.
+/// An admitted user, with the displayed name.
 struct Person {
     name: String,
     identity: Identity,
 }
 
-/// The lines of all shares. A folder that nobody can read is also logged.
+/// The lines of all shares. A folder that no user can read is also logged.
 pub(crate) fn lines(current: &Current, volumes: &Volumes, privileged: bool) -> Vec<String> {
     let shares = current.settings.shares.iter();
     let of = |share: &ShareSettings| {
@@ -81,10 +82,10 @@ fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privilege
     lines
 }
 
-/// What NFS users are called.
+/// The displayed name of NFS users.
 const NFS_USERS: &str = "NFS users";
 
-/// Everybody who is let in over a protocol that is on.
+/// All users that may enter over an enabled protocol.
 fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> Vec<Person> {
     let is_on =
         |protocol| share.protocols.contains(&protocol) && settings.server.ports.of(protocol) != Port::Off;
@@ -113,7 +114,7 @@ fn may_enter(account: &Account, share: &ShareSettings) -> bool {
     can_log_in && (is_open || is_named || is_member || share.guests)
 }
 
-/// Users of clients that may write: as themselves, or squashed.
+/// Users of clients that may write: with their own identity, or squashed.
 fn nfs_users(share: &ShareSettings) -> Option<Person> {
     let rule = share.clients.iter().find(|rule| rule.access != Allowed::None)?;
     let identity = match rule.squash {
@@ -131,7 +132,7 @@ fn ability(volume: &Volume, root: &Found, identity: &Identity) -> Ability {
     Ability { read: has(Access::READ), write: has(Access::WRITE) }
 }
 
-/// Which of the NFS users may write all the same.
+/// The NFS users that may write although others may not.
 fn of_nfs(share: &ShareSettings, root: &Found, owner: &str) -> String {
     let name = &share.name;
     let rule = share.clients.iter().find(|rule| rule.access != Allowed::None);
@@ -148,7 +149,7 @@ fn of_nfs(share: &ShareSettings, root: &Found, owner: &str) -> String {
     }
 }
 
-/// What to type.
+/// The command that changes the access.
 fn hint(share: &ShareSettings, able: &[(&Person, Ability)], privileged: bool) -> String {
     let path = quoted(&share.path);
     if !privileged {
@@ -176,7 +177,7 @@ fn owner(root: &Found, accounts: &Directory) -> String {
     accounts.unix().user_numbered(uid).map_or_else(|| format!("uid {uid}"), |user| user.name.clone())
 }
 
-/// "a, b and c", with no more names than a line has room for.
+/// "a, b and c", with at most as many names as a line has room for.
 fn list(names: &[&str]) -> String {
     let (shown, more) = names.split_at(names.len().min(MAX_NAMES));
     let mut shown: Vec<String> = shown.iter().map(|name| (*name).to_owned()).collect();
@@ -189,7 +190,7 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 fn quoted(path: &Path) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,@%".contains(byte);
     let text = path.display().to_string();

@@ -1,4 +1,4 @@
-//! A running server as its operator sees it: what it says of itself, and how it takes over new settings.
+//! The operator's interface of a running server: its status, and the reload of its settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use vfs::{FileId, Volume};
 use crate::accounts;
 use crate::availability::{self, Mounts};
 
-/// What counts now. Replaced as a whole by a reload, so that nobody sees half of it.
+/// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
     pub(crate) settings: Settings,
     pub(crate) accounts: Directory,
@@ -36,15 +36,15 @@ pub(crate) trait View: Send + Sync {
     /// Adds its sessions, opens, locks and leases.
     fn report(&self, status: &mut Status);
 
-    /// Takes new settings over without dropping anyone; gives back lines worth saying.
+    /// Applies new settings without disconnecting clients; returns lines about it.
     fn reload(&self, current: &Arc<Current>) -> Vec<String>;
 
-    /// Shows a message to those who are logged in, where the protocol can; gives back who was told.
+    /// Shows a message to connected users, if the protocol can; returns the users that were told.
     fn say(&self, _text: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// Ends the sessions that are meant, or closes what they have open of `file`. Gives back a line about what was done, if
+    /// Ends the matching sessions, or closes `file` in them. Returns a line about what was done, if
     /// anything was.
     fn disconnect(&self, _what: &Disconnect, _file: Option<&OpenFile>) -> Option<String> {
         None
@@ -60,7 +60,7 @@ pub(crate) trait View: Send + Sync {
         None
     }
 
-    /// Does something about LUNs, where that is the protocol's business.
+    /// Executes a request about LUNs, if they belong to the protocol.
     fn lun(
         &self,
         _current: &Arc<Current>,
@@ -71,7 +71,7 @@ pub(crate) trait View: Send + Sync {
     }
 }
 
-/// The line about so many sessions that were ended or opens that were closed.
+/// The line about the number of ended sessions or closed opens.
 pub(crate) fn counted(count: usize, of: &str) -> Option<String> {
     let plural = if count == 1 { "" } else { "s" };
     (count > 0).then(|| format!("{count} {of}{plural} ended"))
@@ -125,7 +125,7 @@ impl Running {
         }
     }
 
-    /// What counts now.
+    /// The state in force.
     pub(crate) fn current(&self) -> Arc<Current> {
         Arc::clone(&self.current.read())
     }
@@ -165,7 +165,7 @@ impl Running {
     }
 }
 
-/// Its methods are called on threads that may have acted as somebody else.
+/// Its methods run on threads that may have acted as another user.
 impl Report for Running {
     fn status(&self) -> Status {
         let mut status = Status {
@@ -291,9 +291,9 @@ mod tests {
         );
         assert_eq!(running.status().shares[0].name, "Two");
         let again = running.reload().unwrap();
-        assert_eq!(again[1], "server.nfs-port counts from the next start", "it still does");
+        assert_eq!(again[1], "server.nfs-port counts from the next start", "it still applies only then");
         let ports = running.current().settings.server.ports;
-        assert_eq!(ports.nfs, admin::Port::Standard, "no one is told of a port that is not open");
+        assert_eq!(ports.nfs, admin::Port::Standard, "clients learn no port that is not open");
         assert!(running.current().accounts.find("ada").is_some());
     }
 

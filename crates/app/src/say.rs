@@ -1,4 +1,4 @@
-//! `fourfold say`: a message to those who are logged in.
+//! `fourfold say`: shows a message to connected users.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use crate::asking::patiently;
 use crate::cli::Say;
 use crate::{exit, here, out};
 
-/// Asks the server of the state folder to show a message.
+/// Sends the message to the server of the state folder.
 pub(crate) fn run(arguments: &Say) -> anyhow::Result<ExitCode> {
     let state = match here::state(&arguments.state)? {
         Ok(state) => state,

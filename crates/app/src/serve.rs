@@ -28,17 +28,18 @@ use crate::{
     who,
 };
 
-/// Threads beyond the processors, for requests that wait for a disk where nobody expected it: they are asleep
-/// otherwise.
+/// Threads in addition to the processors, for requests that unexpectedly wait for a disk: otherwise
+/// they sleep.
 const SPARE_THREADS: usize = 14;
-/// Most threads that wait for disks on purpose.
+/// The most threads that wait for disks by design.
 const DISK_THREADS: usize = 128;
-/// How often listings and open files are looked after.
+/// How often listings and open files are checked.
 const TEND_EVERY: Duration = Duration::from_secs(5);
-/// How long pending answers may take after the order to stop.
+/// How long pending answers may take after the signal to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// Checks the settings as a whole, opens the listeners, gives up privileges, and only then reads a byte.
+/// Checks the settings as a whole, opens the listeners, drops privileges, and only then reads a
+/// byte.
 pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let arguments = serve.arguments(here::privileged(), here::folder()?);
     let settings = match Settings::load(&Arguments { may_make_folders: true, ..arguments.clone() }) {
@@ -53,7 +54,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
-    memory::give_back(); // by a thread, which must not have more privileges than the others
+    memory::give_back(); // its thread must not have more privileges than others
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(settings.server.threads.unwrap_or(processors) + SPARE_THREADS)
@@ -135,7 +136,8 @@ async fn serve_until_stopped(
     Ok(())
 }
 
-/// Prints how clients reach the shares, what was `said` before, and who may do what in them.
+/// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the
+/// shares.
 async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<String>) {
     let (now, privileged) = (running.current(), here::privileged());
     let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));
@@ -193,7 +195,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// What clients are told; `found` is what they find through port 111.
+    /// The information for clients; `found` has the services that they find through port 111.
     fn reachable(self, listen: &[IpAddr], found: Found) -> Reachable {
         let host = recipe::address(listen);
         Reachable {
@@ -231,7 +233,7 @@ async fn tend(
     }
 }
 
-/// On a thread of its own: the threads that answer requests may act as somebody else.
+/// Runs on a thread of its own: the threads that answer requests may act as another user.
 async fn reload(running: Arc<Running>) {
     notify(&[sd_notify::NotifyState::Reloading]);
     let reloaded = tokio::task::spawn_blocking(move || vfs::backend::host::as_ourselves(|| running.reload()));
@@ -250,7 +252,7 @@ async fn reload(running: Arc<Running>) {
     notify(&[sd_notify::NotifyState::Ready]);
 }
 
-/// Tells the service manager, if there is one.
+/// Notifies the service manager, if there is one.
 pub(crate) fn notify(states: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "the service manager cannot be told");
@@ -262,7 +264,7 @@ enum Ordered {
     Stop,
 }
 
-/// Where orders come from.
+/// The sources of signals and orders.
 struct Orders {
     hangup: Signal,
     terminate: Signal,

@@ -1,4 +1,4 @@
-//! The SMB server as part of the program: settings in, status out.
+//! The SMB server as a part of the program: it gets settings and reports its status.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::running::{self, Current, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{accounts, here};
 
-/// Connections at a time.
+/// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
 
 /// The SMB server.
@@ -32,7 +32,7 @@ pub(crate) struct SmbView {
 }
 
 impl SmbView {
-    /// A server for the shares of these settings. `login_guard` is that of all protocols.
+    /// A server for the shares of these settings. `login_guard` is shared by all protocols.
     pub(crate) fn new(
         current: &Arc<Current>,
         state: &admin::State,
@@ -52,7 +52,7 @@ impl SmbView {
         }))
     }
 
-    /// Answers on these listeners until told to stop.
+    /// Answers on these listeners until the server stops.
     pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
         for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());

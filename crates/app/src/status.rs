@@ -1,4 +1,4 @@
-//! `fourfold status`: what a running server is doing.
+//! `fourfold status`: shows the state of a running server.
 
 use std::process::ExitCode;
 

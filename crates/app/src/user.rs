@@ -12,7 +12,7 @@ use crate::cli::{Named, User, Where};
 use crate::password::Source;
 use crate::{accounts, exit, here, out, password, who};
 
-/// Changes or lists the accounts of a state folder, whether a server runs with it or not.
+/// Changes or lists the accounts of a state folder, with or without a running server.
 pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
     let state = match here::state(place(command))? {
         Ok(state) => state,
@@ -35,17 +35,17 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How a password comes, and how it is kept.
+/// The source of a password, and the secrets to store.
 struct Typed<'a> {
     from: Source<'a>,
-    /// With the part that the oldest Macs need.
+    /// Includes the part that the oldest Macs need.
     legacy: bool,
-    /// As the secret of CHAP.
+    /// Includes the CHAP secret.
     chap: bool,
 }
 
 impl Typed<'_> {
-    /// Keeps what was asked for beside the rest.
+    /// Stores the additional secrets.
     fn keep(&self, file: &mut AccountFile, name: &str, password: &str) -> Result<(), auth::Error> {
         if self.legacy {
             file.keep_legacy_password(name, password)?;
@@ -61,7 +61,7 @@ fn place(command: &User) -> &Where {
     }
 }
 
-/// What can be known before the password is typed is said before.
+/// Reports all errors that do not need the password before it is typed.
 fn add(state: &Path, named: &Named, ids: Ids, typed: Typed<'_>) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
@@ -125,7 +125,7 @@ fn for_scripts(account: &Record) -> serde_json::Value {
     })
 }
 
-/// What is kept of an account's password, and so which logins it has.
+/// The stored secrets of an account's password, which determine its logins.
 fn kept(account: &Record) -> String {
     let names = account.secrets.iter().map(|secret| match secret {
         Secret::Argon2(_) => "slow hash",
@@ -146,7 +146,8 @@ fn require(state: &Path, name: &str) -> Result<(), auth::Error> {
     }
 }
 
-/// What identities are made from here. The settings, if there are any, say who accounts act as by default.
+/// The data for identities on this machine. The settings, if there are any, determine the default
+/// user of accounts.
 fn host(place: &Where) -> anyhow::Result<Host> {
     let settings = Settings::load(&place.arguments(here::privileged(), here::folder()?));
     Ok(accounts::host(settings.ok().and_then(|settings| settings.server.default_user)))
@@ -157,7 +158,7 @@ fn acts_as(name: &str, ids: Ids, host: &Host) -> String {
     who::acts_as(name, &identity, basis, &host.unix)
 }
 
-/// A running server takes the change over at once; without one there is nothing to tell.
+/// Makes a running server apply the change at once; without one it does nothing.
 fn tell_server(state: &Path) {
     match patiently(|_| control::reload(state)) {
         Ok(_) | Err(AskError::NoServer(_)) => {}

@@ -1,4 +1,5 @@
-//! The shared folders, each opened once for all protocols, and for all shares that show it.
+//! The shared folders. Each is opened once for all protocols, and for all shares of the same
+//! folder.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -20,18 +21,18 @@ use vfs::{CacheBudget, FileId, Site, Untrusted, Volume, VolumeOptions};
 use crate::privileges;
 use crate::running::{Current, OpenFile, View};
 
-/// Most opens, and most locks, of a share that a status lists.
+/// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;
 
-/// The volumes of the shares, kept over reloads with their caches. What is open or locked through one of them binds all: they
-/// are in one site.
+/// The volumes of the shares. They survive reloads, with their caches. Opens and locks of one
+/// volume bind all volumes, because they are in one site.
 pub(crate) struct Volumes {
-    /// The state folder of this run, which no client reaches.
+    /// The state folder of this run, which clients cannot reach.
     state: PathBuf,
     index: Index,
     /// Memory for listings, which all volumes share.
     cache: Arc<CacheBudget>,
-    /// What is open, locked and leased, through whichever volume.
+    /// The opens, locks and leases of all volumes.
     site: Arc<Site>,
     known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
 }
@@ -42,14 +43,14 @@ struct Known {
     volume: Arc<Volume>,
 }
 
-/// What makes two volumes one.
+/// The identity of a volume: equal values are one volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Folder {
-    /// The device and inode number of the folder that is at the share's path now: another one when a disk was mounted there, or
-    /// the folder was replaced.
+    /// The device and inode number of the folder at the share's current path: they change if a disk
+    /// is mounted there, or if the folder is replaced.
     device: u64,
     inode: u64,
-    /// No share at all allows changes.
+    /// No share of the folder allows changes.
     read_only: bool,
     sidecars: bool,
     cross_mounts: bool,
@@ -70,23 +71,24 @@ impl Folder {
 }
 
 impl Volumes {
-    /// No volume is open yet. Listings of all of them may take so many bytes.
+    /// Without volumes. The listings of all volumes may use `cache_bytes`.
     pub(crate) fn new(index: Index, state: &Path, cache_bytes: u64) -> Arc<Self> {
         let cache = CacheBudget::new(usize::try_from(cache_bytes).unwrap_or(usize::MAX));
         Arc::new(Self { state: state.into(), index, cache, site: Arc::default(), known: Mutex::default() })
     }
 
-    /// Where volumes and hosts are remembered over restarts.
+    /// The index, which stores volumes and hosts.
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }
 
-    /// Who the share's volume is, for ever.
+    /// The permanent identity of the share's volume.
     pub(crate) fn identity(&self, share: &ShareSettings) -> anyhow::Result<index::Volume> {
         self.index.volume(&share.name).context("the index in the state folder failed")
     }
 
-    /// By what Macs remember the share: the settings say, else who the volume is.
+    /// The id by which Macs recognize the share: from the settings, otherwise from the volume's
+    /// identity.
     pub(crate) fn mac_id(&self, share: &ShareSettings) -> anyhow::Result<[u8; 16]> {
         share.volume_id.map_or_else(|| Ok(self.identity(share)?.id), Ok)
     }
@@ -139,14 +141,14 @@ impl Volumes {
         joined.collect()
     }
 
-    /// Looks after caches.
+    /// Called regularly: trims caches.
     pub(crate) fn tend(&self) {
         self.all().iter().for_each(|(_, volume)| volume.tend());
     }
 }
 
-/// Tells what is in the place of the server's own folders in a share and cannot be used. Clients see none of
-/// it, so only a person on this machine can put it right.
+/// Logs objects in the place of the server's own folders in a share that cannot be used. Clients do
+/// not see these, so only a local user can correct the problem.
 fn warn_of_misplaced(share: &ShareSettings, volume: &Volume) {
     let misplaced = match volume.misplaced() {
         Ok(misplaced) => misplaced,
@@ -206,14 +208,15 @@ impl View for Volumes {
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
-        // The protocols open what they show. What no share shows any more is closed with its last session.
+        // The protocols open the volumes that they show. A volume that no share shows any more is
+        // closed with its last session.
         let is_shown = |name: &String| current.settings.shares.iter().any(|share| share.name == *name);
         self.known.lock().retain(|name, _| is_shown(name));
         Vec::new()
     }
 }
 
-/// What is open, locked and cached; `shares` are the names of the shares of each volume.
+/// The opens, locks and leases; `shares` are the names of the shares of each volume.
 fn held(site: &Site, shares: &HashMap<u32, String>, status: &mut Status) {
     let share = |view: u32| shares.get(&view).cloned().unwrap_or_default();
     let file = |id: FileId| site.open_name(id).map(|name| String::from_utf8_lossy(&name).into_owned());
@@ -253,7 +256,7 @@ fn held(site: &Site, shares: &HashMap<u32, String>, status: &mut Status) {
     }));
 }
 
-/// Says who the owners of opens, locks and leases are: a client, its user, and from where.
+/// Fills in the owners of opens, locks and leases: the client, its user and its address.
 pub(crate) fn name_owners(
     people: impl Iterator<Item = (ClientId, String, Option<IpAddr>)>,
     status: &mut Status,
@@ -274,7 +277,7 @@ pub(crate) fn name_owners(
     }
 }
 
-/// A client, until its protocol says who that is.
+/// The text for a client, until its protocol gives a better one.
 fn owner(client: ClientId) -> String {
     format!("client {}", client.0)
 }

@@ -1,12 +1,12 @@
-//! One plain line for each account: as whom it acts on this machine.
+//! One line for each account: the identity with which it acts on this machine.
 
 use admin::Settings;
 use auth::{Account, Basis, Directory, Identity, UnixAccounts};
 
-/// The most accounts that `serve` says a line about.
+/// The most accounts that `serve` prints a line about.
 const MAX_LINES: usize = 8;
 
-/// What follows "acts as".
+/// The text after "acts as".
 pub(crate) fn acts_as(name: &str, identity: &Identity, basis: Basis, unix: &UnixAccounts) -> String {
     let Identity { uid, gid, .. } = identity;
     let everything = if identity.is_root() { ": it may do everything" } else { "" };
@@ -35,7 +35,8 @@ pub(crate) fn line(account: &Account, directory: &Directory) -> String {
     format!("{} acts as {acts_as}{disabled}", account.name)
 }
 
-/// What `serve` says at the start: the accounts whose identity may surprise, and how to give them another.
+/// The lines of `serve` at the start: the accounts whose identity may surprise, and how to change
+/// it.
 pub(crate) fn surprising(directory: &Directory, settings: &Settings) -> Vec<String> {
     let is_anonymous = |account: &&Account| directory.basis(&account.name) == Some(Basis::Anonymous);
     let is_root = |account: &&Account| {

@@ -1,4 +1,4 @@
-//! The server in the list *Network* of Windows: WS-Discovery, under the same switch as Bonjour.
+//! The server in the list *Network* of Windows: WS-Discovery, with the same setting as Bonjour.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,30 +14,31 @@ use crate::here;
 use crate::running::{Current, View};
 use crate::serve::Ports;
 
-/// Windows connects to a listed computer at this port, and no other.
+/// The only port at which Windows connects to a listed computer.
 const SMB_PORT: u16 = 445;
-/// What Windows calls computers that belong to no domain.
+/// The workgroup of computers without a domain.
 const WORKGROUP: &str = "WORKGROUP";
-/// How long the last words may take.
+/// How long the goodbye may take.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 
-/// What announces the server to Windows.
+/// Announces the server to Windows.
 pub(crate) struct WsdView {
     uuid: [u8; 16],
     ports: Ports,
     sockets: watch::Receiver<Sockets>,
-    /// Gone once it has stopped.
+    /// `None` after the stop.
     speaker: Mutex<Option<Speaker>, rank::WsdSpeaker>,
 }
 
-/// The task that announces, and where it looks for what it is to announce.
+/// The task that announces, and the channel for announcements.
 struct Speaker {
     wanted: watch::Sender<Option<Device>>,
     task: JoinHandle<()>,
 }
 
 impl WsdView {
-    /// Begins to announce what these settings say, at the ports that were bound. `uuid` is the server's for ever.
+    /// Begins to announce the device of these settings, at the bound ports. `uuid` is the server's
+    /// permanent id.
     pub(crate) fn start(current: &Current, uuid: [u8; 16], ports: Ports) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
         let (answering, sockets) = watch::channel(Sockets::default());
@@ -58,11 +59,11 @@ impl WsdView {
         }
     }
 
-    /// Says goodbye, so that the server leaves the list at once.
+    /// Sends a goodbye, so that the server is removed from the list at once.
     pub(crate) async fn stopped(&self) {
         let Some(Speaker { wanted, task }) = self.speaker.lock().take() else { return };
         drop(wanted);
-        let _ = tokio::time::timeout(GOODBYE_WITHIN, task).await; // or without a goodbye
+        let _ = tokio::time::timeout(GOODBYE_WITHIN, task).await; // then it stops without a goodbye
     }
 }
 
@@ -84,7 +85,7 @@ impl View for WsdView {
     }
 }
 
-/// Announces what is wanted until the view is gone.
+/// Announces the current device until the view is dropped.
 async fn speak(mut wanted: watch::Receiver<Option<Device>>, sockets: watch::Sender<Sockets>) {
     let mut responder: Option<Responder> = None;
     loop {
@@ -100,7 +101,8 @@ async fn speak(mut wanted: watch::Receiver<Option<Device>>, sockets: watch::Send
     }
 }
 
-/// What these settings announce; `None` when Windows cannot reach it, or is not to be told.
+/// The device for these settings; `None` if Windows cannot reach it, or if the settings turn it
+/// off.
 fn device(settings: &Settings, uuid: [u8; 16], ports: Ports) -> Option<Device> {
     let server = &settings.server;
     let shows_share = settings.shares.iter().any(|share| share.protocols.contains(&Protocol::Smb));
