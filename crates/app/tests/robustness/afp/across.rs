@@ -1,4 +1,5 @@
-//! What a client of AFP holds or writes counts for clients of SMB and NFS, and the other way round, on one folder in one process.
+//! Holds and writes of an AFP client apply to clients of SMB and NFS, and vice versa, on one folder
+//! in one process.
 
 use ::afp::client::ROOT;
 use ::afp::wire::directory::{Place, SetParms};
@@ -15,7 +16,7 @@ use crate::client::Client;
 use crate::server::{Server, folder};
 use crate::smb::Smb;
 
-/// Type, creator, a label, a place.
+/// Type, creator, a label, a position.
 const FINDER_INFO: &[u8; 32] = b"TEXTttxt\x01\x0C\0\x10\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 const FORK: &[u8] = b"not quite a resource fork";
 
@@ -28,7 +29,7 @@ struct Scene {
     top: tempfile::TempDir,
 }
 
-/// One server, a client of each protocol, and a file that all know.
+/// One server, a client of each protocol, and a file that all of them have looked up.
 fn scene() -> Scene {
     let (top, share) = folder();
     let server = Server::start_with_afp(top.path(), &share);
@@ -103,7 +104,7 @@ fn what_is_written_over_nfs_is_seen_over_afp() {
     let Scene { mut afp, mut nfs, root, server: _server, top: _top, .. } = scene();
     let file = nfs.create(&root, "from UNIX: a name").unwrap();
     nfs.write(&file, 0, b"text", StableHow::FILE_SYNC).unwrap();
-    assert_eq!(afp.content("from UNIX/ a name", false).unwrap(), b"text"); // what is `:` there is `/` to a Mac
+    assert_eq!(afp.content("from UNIX/ a name", false).unwrap(), b"text"); // `:` there is `/` for a Mac
     nfs.rename(&root, "from UNIX: a name", "moved").unwrap();
     assert_eq!(afp.content("moved", false).unwrap(), b"text");
     assert_eq!(afp.content("from UNIX/ a name", false), Err(ResultCode::OBJECT_NOT_FOUND));

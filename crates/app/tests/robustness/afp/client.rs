@@ -1,4 +1,4 @@
-//! An AFP client that waits for each answer, every wait bounded.
+//! An AFP client that waits for each answer, with a timeout for every wait.
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use ::afp::wire::{DirBitmap, FileBitmap, ResultCode};
 
 use crate::server::USER;
 
-/// How long an answer may take.
+/// The timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn connect(port: u16) -> io::Result<TcpStream> {
@@ -21,7 +21,7 @@ pub(crate) fn connect(port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether the server ends the connection within this time; what it still sends is passed over.
+/// Whether the server closes the connection within this time; data that it still sends are ignored.
 pub(crate) fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
     stream.set_read_timeout(Some(time)).unwrap();
     let closed = loop {
@@ -31,23 +31,23 @@ pub(crate) fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
             Err(error) => break !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
         }
     };
-    let _ = stream.set_read_timeout(Some(PATIENCE)); // it may be over
+    let _ = stream.set_read_timeout(Some(PATIENCE)); // the connection may be over
     closed
 }
 
-/// Somebody who is logged in and has the share open.
+/// A user's session with the share open.
 pub(crate) struct Afp {
     pub(crate) client: Client<TcpStream>,
     pub(crate) volume: u16,
 }
 
 impl Afp {
-    /// [`USER`] with AFP 3.4 in the share "share".
+    /// Logs in as [`USER`] with AFP 3.4, in the share "share".
     pub(crate) fn enter(port: u16) -> Self {
         Self::enter_with(port, "AFP3.4", "share")
     }
 
-    /// The same where the server may be about to end.
+    /// The same for a server that may be about to stop.
     pub(crate) fn try_enter(port: u16) -> Result<Self, Error> {
         Self::try_enter_with(port, "AFP3.4", "share")
     }
@@ -63,7 +63,7 @@ impl Afp {
         Ok(Self { client, volume })
     }
 
-    /// A file with this content, open.
+    /// Makes a file with this content, and leaves it open.
     pub(crate) fn make(&mut self, name: &str, content: &[u8]) -> ForkId {
         self.client.create(self.volume, name).unwrap();
         let fork = self.client.open_data(self.volume, name).unwrap();
@@ -83,7 +83,7 @@ impl Afp {
         content
     }
 
-    /// Asks for the folder that the share is: the least that a session can do.
+    /// Requests the parameters of the share's folder: the simplest request of a session.
     pub(crate) fn parameters_of_root(&mut self) {
         let (is_folder, bytes) =
             self.client.parameters((self.volume, ROOT, ""), FileBitmap::empty(), DirBitmap::DIR_ID).unwrap();

@@ -1,5 +1,5 @@
-//! Full, read-only and vanished disks, and files that the user may not touch: Apple Filing Protocol Reference, "AFP Result
-//! Codes".
+//! Full, read-only and vanished disks, and files that the user may not access: Apple Filing
+//! Protocol Reference, "AFP Result Codes".
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -14,7 +14,7 @@ fn code<T: std::fmt::Debug>(outcome: Result<T, Error>) -> ResultCode {
     outcome.expect_err("refused").code().expect("an answer")
 }
 
-/// Writes until something refuses; gives how many blocks went in, and the refusal.
+/// Writes until a write is refused; returns the number of written blocks, and the refusal.
 fn fill(afp: &mut Afp, fork: ForkId) -> (i64, ResultCode) {
     let block = vec![7; MIB as usize / 4];
     for number in 0.. {
@@ -94,7 +94,7 @@ fn a_vanished_folder_is_said_and_disturbs_no_other_share() {
     let mut afp = Afp::enter(server.afp_port);
     let file = afp.make("notes", b"abc");
     std::fs::remove_dir_all(&share).unwrap();
-    assert_eq!(afp.client.read(file, 0, 10).unwrap(), b"abc"); // it is open
+    assert_eq!(afp.client.read(file, 0, 10).unwrap(), b"abc"); // it is still open
     let volume = afp.volume;
     for name in ["notes", "new"] {
         let refused = code(afp.client.open_data(volume, name));

@@ -1,5 +1,5 @@
-//! Frames that no client sends: the end of that one connection, or an answer. Apple Filing Protocol Programming Guide, "Data
-//! Stream Interface".
+//! Frames that no client sends: the server closes that one connection, or answers. Apple Filing
+//! Protocol Programming Guide, "Data Stream Interface".
 
 use std::io::Write;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::client::{Afp, connect, is_closed_within};
 use super::{MIB, beside_a_neighbour};
 use crate::random::Random;
 
-/// How soon a hopeless connection is closed.
+/// The deadline for closing a hopeless connection.
 const SOON: Duration = Duration::from_secs(5);
 
 fn header(flags: u8, command: u8, code: u32, length: u32) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn bytes_that_are_no_frame_end_their_connection() {
             &[2; 16],
         ] {
             let mut stream = connect(port).unwrap();
-            let _ = stream.write_all(bytes); // it may end in the middle
+            let _ = stream.write_all(bytes); // the connection may end meanwhile
             assert!(is_closed_within(&mut stream, SOON), "{bytes:?}");
         }
     });
@@ -81,7 +81,7 @@ fn data_that_begin_behind_the_end_are_a_parameter_error() {
             assert_eq!(answer.code(), ResultCode::PARAM_ERROR, "{at}");
         }
         for at in 0..12 {
-            // The command itself is cut short: whatever it is, it is answered.
+            // The command itself is truncated: it gets an answer in any case.
             afp.client.ask(Command::WRITE, at, &request).unwrap();
         }
         assert_eq!(afp.client.read(fork, 0, 10).unwrap(), b"abc");

@@ -1,4 +1,4 @@
-//! Clients that ask and never receive: throttled, at a bounded price in memory.
+//! Clients that send requests and never receive: they are throttled, with bounded memory.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use wire::Writer;
 use super::client::Afp;
 use super::{MIB, beside_a_neighbour};
 
-/// Reads of 1 MiB sent: 256 GiB of answers, if somebody took them.
+/// The number of reads of 1 MiB: 256 GiB of answers if the client received them.
 const READS: usize = 256 * 1024;
 /// Memory the server may need for one such client.
 const BOUND: u64 = 100 * MIB;
@@ -34,7 +34,7 @@ fn memory_stays_bounded(what: &str, fill: bool) {
         });
         println!("{what}: {} reads were taken", sent.count());
         std::thread::sleep(Duration::from_millis(500));
-        std::mem::forget(afp); // it stays
+        std::mem::forget(afp); // it stays connected
     });
 }
 

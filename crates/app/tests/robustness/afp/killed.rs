@@ -1,4 +1,4 @@
-//! `kill -9` in mid-save: what was flushed is there afterwards, and the two forks of a file are of one save.
+//! `kill -9` during saves: flushed data survive, and the two forks of a file belong to one save.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::server::{Server, folder};
 const WRITERS: u32 = 2;
 const KILLS: u32 = 20;
 
-/// A file with what was promised of it: so many bytes from the start of each fork.
+/// A file and its promised data: this many bytes from the start of each fork.
 struct Promised {
     name: String,
     seed: u64,
@@ -24,7 +24,7 @@ struct Promised {
     fork: u64,
 }
 
-/// Writes files until the connection breaks; gives what was promised.
+/// Writes files until the connection breaks; returns the promised data.
 fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<Promised> {
     let mut promised: Vec<Promised> = Vec::new();
     let Ok(mut afp) = Afp::try_enter(port) else { return promised };
@@ -58,7 +58,7 @@ fn one_file(afp: &mut Afp, promised: &mut Promised, done: &AtomicU32) -> Result<
     Ok(()) // both forks stay open
 }
 
-/// Byte for byte, in the folder and through the server.
+/// Compares byte for byte, in the folder and through the server.
 fn verify(share: &Path, afp: &mut Afp, promised: &Promised) {
     let name = &promised.name;
     if promised.data > 0 {
@@ -85,7 +85,7 @@ fn twenty_kills_lose_nothing_that_was_flushed() {
     let kept = first.make("kept", b"abc");
     first.client.flush(kept).unwrap();
     let number = first.client.file_number(first.volume, ROOT, "kept").unwrap();
-    std::thread::sleep(Duration::from_secs(2)); // numbers are written behind
+    std::thread::sleep(Duration::from_secs(2)); // numbers are stored with a delay
     for kill in 0..KILLS {
         let done = Arc::new(AtomicU32::new(0));
         let writers: Vec<JoinHandle<_>> = (0..WRITERS)
@@ -109,7 +109,8 @@ fn twenty_kills_lose_nothing_that_was_flushed() {
     println!("{KILLS} kills: {files} files, everything promised was there");
 }
 
-/// Writes the same mark into both forks, again and again, as a save does that makes a new file and puts it in the old one's place.
+/// Writes the same mark into both forks, repeatedly, like a save that makes a new file and replaces
+/// the old one.
 fn save_until_killed(port: u16, done: &AtomicU32) {
     let Ok(mut afp) = Afp::try_enter(port) else { return };
     for number in 0_u32.. {

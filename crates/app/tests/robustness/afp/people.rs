@@ -1,4 +1,4 @@
-//! Passwords that are guessed.
+//! Guessed passwords.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use ::afp::wire::ResultCode;
 use super::client::{Afp, connect};
 use crate::server::{Server, USER, folder};
 
-/// One try; the answer, and how long it took.
+/// One attempt; returns the answer, and its time.
 fn guess(port: u16, name: &str, password: &str) -> (ResultCode, Duration) {
     let mut client = Client::open(connect(port).unwrap()).unwrap();
     let begun = Instant::now();
@@ -34,7 +34,7 @@ fn guesses_are_answered_ever_more_slowly_and_nobody_is_locked_out() {
     println!("the first guess took {:?}, the tenth {last:?}, all {:?}", first.1, begun.elapsed());
     assert!(last > first.1 + Duration::from_millis(400), "{last:?} after {:?}", first.1);
     inside.parameters_of_root();
-    Afp::enter(port).parameters_of_root(); // who knows the password comes in
+    Afp::enter(port).parameters_of_root(); // the right password succeeds
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Commands of every number, cut short, with wrong bits, with hostile names and numbers, in a session that is in order.
+//! Commands of every number, truncated, with wrong bits, with hostile names and numbers, in a valid
+//! session.
 
 use ::afp::client::{Client, ROOT};
 use ::afp::wire::directory::{OfPlace, Place};
@@ -11,7 +12,7 @@ use super::client::{Afp, connect};
 use super::{MIB, beside_a_neighbour};
 use crate::random::Random;
 
-/// Those that end the session, or leave it for another, by intent.
+/// The commands that end the session, or change to another one.
 const ENDS_THE_SESSION: &[u8] = &[command::LOGOUT, command::DISCONNECT_OLD_SESSION];
 
 const ANSWERED_TO_ALL: &[u8] = &[command::GET_SRVR_INFO, command::GET_AUTH_METHODS];
@@ -23,7 +24,7 @@ const VERSIONS: &[&str] =
 fn every_command_of_every_short_length_is_answered_before_login() {
     beside_a_neighbour("commands before login", 16 * MIB, |port| {
         let mut random = Random::new(0x5eed_0031);
-        // All but what says what the server is, and how one logs in.
+        // All except the commands for the server's information and for logins.
         for number in (0..=255_u8).filter(|number| !ANSWERED_TO_ALL.contains(number)) {
             let mut client = Client::open(connect(port).unwrap()).unwrap();
             for length in (0..48).step_by(3) {
@@ -48,7 +49,8 @@ fn every_command_of_every_short_length_is_answered_in_every_version() {
                 for length in (0..64).step_by(1 + random.below(5)) {
                     let mut message = [&[number][..], &random.bytes(length)].concat();
                     if random.below(2) == 0 && length > 3 {
-                        // Most commands begin with a byte and a volume or fork: what follows is looked at, too.
+                        // Most commands begin with a byte and a volume or fork: with a valid one,
+                        // the rest is decoded, too.
                         message[1] = 0;
                         message[2..4].copy_from_slice(&afp.volume.to_be_bytes());
                     }

@@ -89,7 +89,7 @@ fn a_password_that_somebody_changes_is_kept_and_counts_at_once() {
     until(&true, || log_in(server.afp_port, "new one").is_ok());
     assert_eq!(log_in(server.afp_port, "old one").map(drop), Err(ResultCode::USER_NOT_AUTH));
 
-    // An account of the command line has nowhere to keep one.
+    // The password of an account of the command line cannot be stored.
     let mut tester = Afp::enter(server.afp_port);
     let code = change_password(&mut tester.client, b"secret\0\0", b"new one\0");
     assert_ne!(code, ResultCode::NO_ERROR);
@@ -119,12 +119,12 @@ fn sighup_brings_and_takes_volumes_without_dropping_a_client() {
         other.log_in("AFP3.4", &Login::Guest).unwrap();
         other.open_volume("share").is_err()
     });
-    // The session goes on with its other volume.
+    // The session continues with its other volume.
     assert_eq!(afp.client.read(file, 0, 100).unwrap_err().code(), Some(ResultCode::PARAM_ERROR));
     assert!(afp.client.open_volume("second").is_ok());
 }
 
-/// Apple Filing Protocol Programming Guide, "DSIAttention": bit 15 says that the server goes down.
+/// Apple Filing Protocol Programming Guide, "DSIAttention": bit 15 announces a shutdown.
 #[test]
 fn sigterm_tells_clients_closes_their_connections_and_ends_with_0() {
     const GOES_DOWN: u16 = 0x8000;

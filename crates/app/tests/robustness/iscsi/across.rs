@@ -1,4 +1,4 @@
-//! A disk's file is out of the reach of those who use the share as files.
+//! Clients that use the share's files cannot access a disk's file.
 
 use ::afp::client::ROOT;
 use ::smb::wire::create::Disposition;
@@ -37,7 +37,7 @@ fn the_folder_of_disks_is_hidden_from_all_other_protocols() {
     assert_eq!(iscsi.read(0, 0, 8).unwrap(), [7; 4096]);
 }
 
-/// An image that was there before: it can be read as a file, and not be spoiled.
+/// An image that existed before: it can be read as a file, and cannot be changed.
 #[test]
 fn an_adopted_image_cannot_be_spoiled_through_other_protocols() {
     let (top, share) = folder();

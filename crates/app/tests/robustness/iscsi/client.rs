@@ -1,4 +1,4 @@
-//! An initiator that waits for each answer, every wait bounded.
+//! An initiator that waits for each answer, with a timeout for every wait.
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::iscsi::client::{Client, Error, Login};
 
-/// How long an answer may take.
+/// The timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The disk of all tests.
 pub(crate) const TARGET: &str = "iqn.2026-11.invalid:share.disk";
@@ -25,7 +25,7 @@ pub(crate) fn connect(port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Whether the server ends the connection within this time; what it still sends is passed over.
+/// Whether the server closes the connection within this time; data that it still sends are ignored.
 pub(crate) fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
     stream.set_read_timeout(Some(time)).unwrap();
     let closed = loop {
@@ -35,28 +35,29 @@ pub(crate) fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
             Err(error) => break !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
         }
     };
-    let _ = stream.set_read_timeout(Some(PATIENCE)); // it may be over
+    let _ = stream.set_read_timeout(Some(PATIENCE)); // the connection may be over
     closed
 }
 
-/// An initiator's port that no other one of this process has: a session of the same port would take the place of the other.
+/// A port of an initiator that is unique in this process: a session of the same port would replace
+/// the other.
 pub(crate) fn isid() -> [u8; 6] {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let [a, b, c, d] = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     [0x80, a, b, c, d, 0] // RFC 7143 11.12.5: random
 }
 
-/// A session, ready.
+/// A session that is ready for commands.
 pub(crate) fn enter(port: u16) -> Iscsi {
     try_enter(port).unwrap()
 }
 
-/// The same where the server may be about to end.
+/// The same for a server that may be about to stop.
 pub(crate) fn try_enter(port: u16) -> Result<Iscsi, Error> {
     enter_with(port, &login())
 }
 
-/// To the disk, as a port of its own.
+/// A login to the disk, with a port of its own.
 pub(crate) fn login() -> Login<'static> {
     Login { isid: isid(), ..Login::to(TARGET) }
 }

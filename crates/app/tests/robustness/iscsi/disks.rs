@@ -17,7 +17,7 @@ fn chunk(number: u64) -> Vec<u8> {
 }
 
 fn write(client: &mut Iscsi, number: u64, data: &[u8]) -> Result<(), Error> {
-    // Unit attentions may come first: little space is left.
+    // Unit attentions may come first: the space is low.
     loop {
         let written = client.write(0, number * CHUNK / 512, data, true);
         match written.as_ref().map_err(Error::sense) {
@@ -58,7 +58,7 @@ fn a_full_disk_is_said_to_be_and_loses_nothing_and_works_again_when_there_is_roo
         }
     };
     intact(&mut client, "when it is full");
-    // What is there can be overwritten, and the disk still be read over another session.
+    // Existing blocks can be overwritten, and another session can still read the disk.
     write(&mut client, 0, &chunk(0)).unwrap();
     intact(&mut enter(server.iscsi_port), "over another session");
     std::fs::remove_file(share.join("ballast")).unwrap();
@@ -80,7 +80,7 @@ fn a_read_only_lun_can_be_read_and_no_more() {
     client.synchronize(0).unwrap();
 }
 
-/// The file system below becomes read-only, as Linux does after an error of the disk.
+/// The file system below becomes read-only, as in Linux after an error of the disk.
 #[test]
 fn a_file_system_that_becomes_read_only_is_an_error_of_each_write() {
     let (top, share) = folder();
@@ -91,7 +91,7 @@ fn a_file_system_that_becomes_read_only_is_an_error_of_each_write() {
     let held = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&share).output().unwrap();
     if held.status.success() {
         write(&mut client, 40, &chunk(0)).unwrap_err();
-    } // else it is busy: the LUN's file is open to be written
+    } // otherwise it is busy: the LUN's file is open for writing
     assert_eq!(client.read(0, 0, 8).unwrap(), [1; 4096]);
 }
 
@@ -107,7 +107,7 @@ fn a_vanished_folder_takes_nothing_from_a_disk_that_is_open() {
     assert_eq!(enter(server.iscsi_port).read(0, 0, 1).unwrap(), [2; 512]);
 }
 
-/// SPC-4 annex F: a file that somebody has cut shorter is a disk with errors, not one of zeroes.
+/// SPC-4 annex F: a truncated file is a disk with errors, not with zeros.
 #[test]
 fn a_file_that_was_cut_behind_our_back_gives_errors_or_zeroes_and_harms_nobody() {
     let (top, share) = folder();
@@ -118,7 +118,7 @@ fn a_file_that_was_cut_behind_our_back_gives_errors_or_zeroes_and_harms_nobody()
     std::fs::set_permissions(&image, PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::OpenOptions::new().write(true).open(&image).unwrap().set_len(4096).unwrap();
     match client.read(0, 2048, 1) {
-        Ok(read) => assert_eq!(read, [0; 512]), // the file has a hole there now, to whoever reads
+        Ok(read) => assert_eq!(read, [0; 512]), // the file has a hole there now
         Err(error) => assert!(error.sense().is_some(), "{error}"),
     }
     client.ping(b"there?").unwrap();

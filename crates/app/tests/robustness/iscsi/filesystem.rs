@@ -1,5 +1,5 @@
-//! An ext4 that lives on a disk of ours while the server is killed: Linux writes it, through qemu's initiator, which shows the
-//! disk as a file (FUSE) for a loop device.
+//! An ext4 on a served disk while the server is killed. Linux writes it through qemu's initiator,
+//! which shows the disk as a file (FUSE) for a loop device.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,12 +15,12 @@ use crate::random::Random;
 use crate::server::{Server, folder};
 
 const KILLS: u32 = 20;
-/// Files that are kept at a time.
+/// Files that exist at a time.
 const FILES: usize = 24;
-/// How long qemu may take to begin.
+/// How long qemu may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What was on the disk when `fsync` came back: content by name.
+/// The promised contents by name: those on the disk when `fsync` returned.
 type Promised = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// The disk, attached to this machine and mounted.
@@ -39,7 +39,7 @@ fn text(path: &Path) -> &str {
 }
 
 impl Attached {
-    /// qemu shows the disk as the file `raw`; `None` where that cannot be.
+    /// qemu shows the disk as the file `raw`; `None` if that is impossible.
     fn attach(top: &Path, port: u16) -> Option<Self> {
         let (raw, at) = (top.join("disk.raw"), top.join("mounted"));
         if !raw.exists() {
@@ -79,7 +79,7 @@ impl Attached {
 }
 
 impl Attached {
-    /// Whatever waits for the disk fails from now on.
+    /// All that waits for the disk fails from now on.
     fn end(&mut self) {
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
@@ -100,7 +100,7 @@ impl Drop for Attached {
     }
 }
 
-/// Makes, renames and deletes files until the disk fails, and says what was promised.
+/// Makes, renames and deletes files until the disk fails, and records the promised contents.
 fn work(at: &Path, kill: u32, promised: &Promised, done: &AtomicUsize) {
     let mut random = Random::new(0x5eed_0054 + u64::from(kill));
     for number in 0.. {
@@ -134,8 +134,8 @@ fn one_file(at: &Path, name: &str, random: &mut Random, promised: &Promised) -> 
     old.map_or(Ok(()), |old| std::fs::remove_file(at.join(old)))
 }
 
-/// The disk's bytes as the killed server has left them: once its journal has been replayed, e2fsck finds nothing, and what was
-/// promised is there.
+/// Checks the disk's bytes that the killed server has left: after the replay of its journal, e2fsck
+/// finds no error, and the promised contents exist.
 fn verify(top: &Path, image: &Path, promised: &BTreeMap<String, Vec<u8>>) {
     let copy = top.join("copy.img");
     std::fs::copy(image, &copy).unwrap();
@@ -194,7 +194,8 @@ fn an_ext4_is_sound_after_twenty_kills_and_has_what_was_promised() {
         std::thread::sleep(Duration::from_millis(random.below(80) as u64));
         server.kill();
         attached.end();
-        // Before the file system is gone from there: else it would go on in the folder below, and promise what is not on the disk.
+        // Before the file system is unmounted there: otherwise the work would continue in the
+        // folder below, and promise contents that are not on the disk.
         working.join().unwrap();
         drop(attached);
         files += done.load(Ordering::Relaxed);

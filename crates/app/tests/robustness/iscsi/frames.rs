@@ -1,4 +1,5 @@
-//! PDUs that no initiator sends: the end of that one connection, or an answer. RFC 7143 section 11, and 7.8 for digests.
+//! PDUs that no initiator sends: the server closes that one connection, or answers. RFC 7143
+//! section 11, and 7.8 for digests.
 
 use std::io::Write;
 use std::time::Duration;
@@ -51,7 +52,7 @@ fn bytes_that_are_no_pdu_end_their_connection() {
             &[0xff; 64],
         ] {
             let mut stream = connect(port).unwrap();
-            let _ = stream.write_all(bytes); // it may end in the middle
+            let _ = stream.write_all(bytes); // the connection may end meanwhile
             assert!(is_closed_within(&mut stream, SOON), "{bytes:?}");
         }
     });
@@ -60,7 +61,7 @@ fn bytes_that_are_no_pdu_end_their_connection() {
 #[test]
 fn more_data_than_was_agreed_on_end_their_connection_at_the_header() {
     beside_a_neighbour("announced lengths", 8 * MIB, |port| {
-        // RFC 7143 13.12: 8192 bytes until something else is declared.
+        // RFC 7143 13.12: 8192 bytes until another length is declared.
         for length in [8193, 65_536, (1 << 24) - 1] {
             for opcode in [0x43, 0x03, 0x01, 0x04, 0x05, 0x3f] {
                 let mut stream = connect(port).unwrap();
@@ -107,7 +108,7 @@ fn every_opcode_of_every_length_is_answered_or_ends_its_connection() {
                 let mut bytes = header(opcode, words, data);
                 random.bytes(BHS - 8).iter().zip(&mut bytes[8..]).for_each(|(from, to)| *to = *from);
                 let body = random.bytes(usize::from(words) * 4 + data.next_multiple_of(4) as usize);
-                let _ = client.link().write_all(&[&bytes[..], &body].concat()); // it may end in the middle
+                let _ = client.link().write_all(&[&bytes[..], &body].concat()); // it may end meanwhile
                 let _ = client.link().shutdown(std::net::Shutdown::Write);
                 assert!(is_closed_within(client.link(), SOON), "{opcode:#x}, {words} words, {data} bytes");
             }
@@ -128,14 +129,15 @@ fn a_pdu_that_is_cut_short_anywhere_ends_with_its_connection() {
     });
 }
 
-/// RFC 7143 11.2.2.1: "If a target does not recognise it…"; a length that lies makes the command malformed.
+/// RFC 7143 11.2.2.1: "If a target does not recognise it…"; a wrong length makes the command
+/// malformed.
 #[test]
 fn further_headers_are_passed_over_or_refused() {
     beside_a_neighbour("further headers", 8 * MIB, |port| {
         let unknown = |kind: u8| vec![0, 5, kind, 0, 1, 2, 3, 4];
         let beyond = vec![0xff, 0xff, 0x01, 0, 1, 2, 3, 4];
         let short = vec![0, 0, 0x01, 0];
-        let longest = [&[0x03, 0xf9, 0x3f, 0][..], &[0; 1016]].concat(); // 255 words, of a type that is unknown
+        let longest = [&[0x03, 0xf9, 0x3f, 0][..], &[0; 1016]].concat(); // 255 words of an unknown type
         for (additional, is_fine) in
             [(unknown(0x3f), true), (unknown(0), true), (longest, true), (beyond, false), (short, false)]
         {
@@ -157,7 +159,8 @@ fn with_digests(port: u16) -> Iscsi {
     client
 }
 
-/// RFC 7143 7.8: whoever gets a header that is wrong closes the connection, as nothing behind it can be found.
+/// RFC 7143 7.8: the receiver of a wrong header closes the connection, because the next PDU cannot
+/// be found.
 #[test]
 fn a_header_with_a_wrong_digest_ends_its_connection() {
     beside_a_neighbour("wrong header digests", 8 * MIB, |port| {
@@ -169,7 +172,7 @@ fn a_header_with_a_wrong_digest_ends_its_connection() {
     });
 }
 
-/// RFC 7143 7.8: data that are wrong are rejected and not written; the connection goes on.
+/// RFC 7143 7.8: wrong data are rejected and not written; the connection continues.
 #[test]
 fn data_with_a_wrong_digest_are_not_written() {
     beside_a_neighbour("wrong data digests", 8 * MIB, |port| {
@@ -195,7 +198,8 @@ fn data_with_a_wrong_digest_are_not_written() {
     });
 }
 
-/// RFC 7143 7.8: of Data-Out the command fails, once its sequence is over, with a CRC error of the protocol.
+/// RFC 7143 7.8: with wrong Data-Out, the command fails after its sequence with a CRC error of the
+/// protocol.
 #[test]
 fn a_write_of_which_data_have_a_wrong_digest_fails() {
     beside_a_neighbour("wrong digests of Data-Out", 8 * MIB, |port| {
@@ -229,7 +233,7 @@ fn every_pdu_of_random_bytes_is_answered_or_ends_its_connection() {
             random.bytes(24).iter().zip(&mut bytes[8..]).for_each(|(from, to)| *to = *from);
             let mut client = if round % 3 == 0 { Client::new(connect(port).unwrap()) } else { enter(port) };
             let body = random.bytes(data.next_multiple_of(4));
-            let _ = client.link().write_all(&[&bytes[..], &body].concat()); // it may end in the middle
+            let _ = client.link().write_all(&[&bytes[..], &body].concat()); // it may end meanwhile
             let _ = client.link().shutdown(std::net::Shutdown::Write);
             assert!(is_closed_within(client.link(), SOON), "round {round}");
         }

@@ -1,4 +1,4 @@
-//! Initiators that ask and never receive: throttled, at a bounded price in memory.
+//! Initiators that send commands and never receive: they are throttled, with bounded memory.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use ::iscsi::client::{Data, command_16};
 use super::client::enter;
 use super::{MIB, beside_a_neighbour};
 
-/// Bytes that one command asks for.
+/// Bytes that one command requests.
 const LENGTH: u32 = 8 << 20;
 /// Memory the server may need for one such initiator.
 const BOUND: u64 = 100 * MIB;
-/// Initiators that do so at once.
+/// Initiators that do this at once.
 const INITIATORS: usize = 4;
 
 fn memory_stays_bounded(what: &str, fill: bool) {
@@ -33,7 +33,7 @@ fn memory_stays_bounded(what: &str, fill: bool) {
             println!("{what}: {sent} reads were sent");
         }
         std::thread::sleep(Duration::from_millis(500));
-        std::mem::forget(initiators); // they stay
+        std::mem::forget(initiators); // they stay connected
     });
 }
 
@@ -47,7 +47,7 @@ fn of_data_that_must_be_fetched() {
     memory_stays_bounded("reads of 8 MiB of holes that nobody receives", false);
 }
 
-/// The data of commands that do not come: asked for, and never sent.
+/// Commands without their data: the server solicits them, and the initiator never sends them.
 #[test]
 fn of_writes_whose_data_never_come() {
     beside_a_neighbour("writes of 8 MiB whose data never come", INITIATORS as u64 * BOUND, |port| {

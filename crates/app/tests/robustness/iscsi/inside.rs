@@ -1,4 +1,4 @@
-//! A server in this process, whose disk can be made to stall.
+//! A server in this process, with a disk that can stall.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,10 +23,10 @@ use super::client::{BLOCKS, TARGET};
 
 /// As many threads as `fourfold serve` has on two processors.
 const THREADS: usize = 16;
-/// As many as wait for disks on purpose.
+/// As many as wait for disks by design.
 const DISK_THREADS: usize = 128;
 
-/// A target with two disks: number 0 is well, number 1 is going to be ill.
+/// A target with two disks: number 0 always answers, number 1 will stall.
 pub(crate) struct Inside {
     _runtime: Runtime,
     _stop: watch::Sender<bool>,
@@ -69,7 +69,7 @@ impl Inside {
         Self { _runtime: runtime, _stop: stop, disk, ill: ids[1], port }
     }
 
-    /// Waits until so many calls hang on the ill disk.
+    /// Waits until this many calls hang on the stalled disk.
     pub(crate) fn until_waiting(&self, count: usize) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while self.disk.plan().waiting() < count {

@@ -1,4 +1,4 @@
-//! `kill -9` in mid-load: every write that was answered before a flush that was, or with FUA, is there.
+//! `kill -9` under load: every answered write with FUA, or before an answered flush, survives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,10 +15,10 @@ const KILLS: u32 = 20;
 /// Each writer's part of the disk, in chunks of 8 blocks.
 const CHUNKS: u64 = 512;
 const CHUNK: usize = 4096;
-/// Chunks between two flushes, all under way at once.
+/// Chunks between two flushes, all in flight at once.
 const BATCH: u64 = 8;
 
-/// What a chunk may hold: since the last promise, anything that was written to it.
+/// The possible contents of a chunk: the promised ones, and all that were written since.
 #[derive(Clone, Default)]
 struct Chunk {
     promised: u32,
@@ -30,7 +30,7 @@ fn content(writer: u64, chunk: u64, mark: u32) -> Vec<u8> {
     random.bytes(CHUNK)
 }
 
-/// A writer and what it knows of its part.
+/// A writer and the known state of its part.
 struct Writer {
     number: u64,
     chunks: Vec<Chunk>,
@@ -75,7 +75,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Every chunk is what was promised, or of a write that was begun since, as a whole or not.
+    /// Every chunk has the promised contents, or those of a later write, completely or in part.
     fn verify(&mut self, client: &mut Iscsi) {
         for number in 0..CHUNKS {
             let read = client.read(0, self.lba(number), 8).unwrap();

@@ -1,4 +1,4 @@
-//! Logins that go wrong or stop half-way: RFC 7143 section 6 and 11.13.5.
+//! Logins that fail or stop half-way: RFC 7143 section 6 and 11.13.5.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use super::client::{Iscsi, TARGET, connect, enter, is_closed_within, isid, log_i
 use super::frames::header;
 use super::{MIB, SOON, beside_a_neighbour};
 
-/// How long a client has to log in, and some time for a machine with other things to do.
+/// How long a client has for its login, plus some time for a busy machine.
 const LOGIN_WITHIN: Duration = Duration::from_secs(30 + 8);
 
 const OPERATIONAL: (bool, Stage, Stage) = (true, Stage::OPERATIONAL_NEGOTIATION, Stage::FULL_FEATURE);
 
-/// One login request with this text; `more`: it goes on in the next one.
+/// One login request with this text; `more`: the text continues in the next one.
 fn say(client: &mut Iscsi, stages: (bool, Stage, Stage), more: bool, text: &[u8]) -> Result<Vec<u8>, Error> {
     let mut request = client.login_request([0x80, 1, 2, 3, 4, 5], stages);
     request.more = more;
@@ -51,7 +51,7 @@ fn logins_that_cannot_be_are_refused_and_their_connections_closed() {
         (b"SessionType=Normal\0".to_vec(), LoginStatus::MISSING_PARAMETER),
         (b"InitiatorName=iqn.2026-11.invalid:x\0".to_vec(), LoginStatus::MISSING_PARAMETER),
         (nobody.to_vec(), LoginStatus::NOT_FOUND),
-        // 6.2: nothing is said twice.
+        // 6.2: a key may be sent once only.
         (with("MaxBurstLength=65536\0MaxBurstLength=65536\0"), LoginStatus::INITIATOR_ERROR),
         (with("InitialR2T=Yes\0InitialR2T=No\0"), LoginStatus::INITIATOR_ERROR),
         (with("no key at all\0"), LoginStatus::INITIATOR_ERROR),
@@ -69,7 +69,7 @@ fn logins_that_cannot_be_are_refused_and_their_connections_closed() {
     });
 }
 
-/// RFC 7143 13: a value that cannot be is answered with Reject, one that is not known with NotUnderstood.
+/// RFC 7143 13: an impossible value is answered with Reject, an unknown key with NotUnderstood.
 #[test]
 fn values_at_their_limits_are_negotiated_or_rejected() {
     const KEYS: [&str; 6] = [
@@ -126,7 +126,7 @@ fn stages_that_do_not_exist_and_requests_unlike_the_first_are_refused() {
             .unwrap();
         let back = (true, Stage::SECURITY_NEGOTIATION, Stage::OPERATIONAL_NEGOTIATION);
         assert_eq!(refusal(say(&mut client, back, false, b"")), LoginStatus::INITIATOR_ERROR);
-        // A session that is not there cannot be joined.
+        // A missing session cannot be joined.
         let mut client = fresh(port);
         let mut request = client.login_request(isid(), OPERATIONAL);
         request.tsih = 0x7777;
@@ -138,7 +138,7 @@ fn stages_that_do_not_exist_and_requests_unlike_the_first_are_refused() {
     });
 }
 
-/// RFC 7143 6.2: text may go on in the next request, but not for ever.
+/// RFC 7143 6.2: text may continue in the next request, but not forever.
 #[test]
 fn text_without_an_end_is_refused() {
     beside_a_neighbour("text without an end", 8 * MIB, |port| {
@@ -165,7 +165,7 @@ fn something_else_than_a_login_ends_its_connection() {
     });
 }
 
-/// RFC 7143 6.3: after the login there is no other one on its connection.
+/// RFC 7143 6.3: after the login, its connection accepts no other login.
 #[test]
 fn a_second_login_over_a_connection_is_rejected() {
     beside_a_neighbour("a second login", 8 * MIB, |port| {
@@ -184,7 +184,7 @@ fn a_thousand_half_open_logins_hold_up_nobody_and_end_in_time() {
         let mut half: Vec<Iscsi> = (0..COUNT).map(|_| fresh(port)).collect();
         for (number, client) in half.iter_mut().enumerate() {
             match number % 4 {
-                0 => {} // a connection without a word
+                0 => {} // a connection without a request
                 1 => client.link().write_all(&header(0x43, 0, 512)[..20]).unwrap(),
                 2 => client.link().write_all(&header(0x43, 0, 512)).unwrap(),
                 _ => drop(

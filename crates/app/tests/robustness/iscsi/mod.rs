@@ -1,5 +1,5 @@
-//! The same for iSCSI, with the client of the crate `iscsi`, which shares its codecs with the server: it drives, and proves
-//! nothing about bytes.
+//! The same tests for iSCSI. They use the client of the crate `iscsi`, which shares its codecs with
+//! the server: it exercises the server, and proves nothing about the encoding.
 
 mod across;
 mod client;
@@ -26,15 +26,15 @@ pub(crate) use client::{Iscsi, enter, enter_with, is_closed_within, isid, log_in
 use crate::server::{Server, folder};
 
 const MIB: u64 = 1 << 20;
-/// How soon a hopeless connection is closed.
+/// The deadline for closing a hopeless connection.
 const SOON: Duration = Duration::from_secs(5);
-/// What any round of the neighbour's may take, on a machine with other things to do.
+/// The longest time of a neighbour's round, on a busy machine.
 const SLOWEST: Duration = Duration::from_secs(5);
-/// Blocks at the disk's end, which are the neighbour's.
+/// Blocks at the disk's end that belong to the neighbour.
 const ITS_BLOCKS: u64 = 8;
 
-/// Runs `hostile` beside an initiator that must notice nothing. The server is alive afterwards and has not grown by more than
-/// `growth` bytes.
+/// Runs `hostile` next to an initiator that must not be affected. Afterwards, the server runs and
+/// has not grown by more than `growth` bytes.
 fn beside_a_neighbour(what: &str, growth: u64, hostile: impl FnOnce(u16)) {
     let (top, share) = folder();
     let server = Server::start_with_iscsi(top.path(), &share);

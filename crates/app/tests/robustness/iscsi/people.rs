@@ -1,4 +1,4 @@
-//! Who may log in, and who only says so: RFC 7143 12.1 and 9.2.1, RFC 1994.
+//! Logins with and without authentication: RFC 7143 12.1 and 9.2.1, RFC 1994.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const SECURITY: (bool, Stage, Stage) = (false, Stage::SECURITY_NEGOTIATION, Stag
 const TO_OPERATIONAL: (bool, Stage, Stage) =
     (true, Stage::SECURITY_NEGOTIATION, Stage::OPERATIONAL_NEGOTIATION);
 
-/// A server that wants to know who it is, with an account for initiators and one of its own.
+/// A server that requires authentication, with an account for initiators and one of its own.
 fn closed() -> (tempfile::TempDir, PathBuf, Server) {
     let (top, share) = folder();
     write_iscsi_settings(top.path(), &share, "", "size = \"64 MiB\"\n");
@@ -98,7 +98,7 @@ fn step(client: &mut Iscsi, stages: (bool, Stage, Stage), pairs: &[(&str, &str)]
     client.login_response().map(|(_, text)| text)
 }
 
-/// To the point where the target has asked: the text with its question.
+/// A login up to the target's challenge; returns the text with the challenge.
 fn challenged(port: u16) -> (Iscsi, Vec<u8>) {
     let mut client = Client::new(connect(port).unwrap());
     let who = [
@@ -143,10 +143,10 @@ fn an_answer_that_was_overheard_is_of_no_use() {
     }
     questions.sort();
     questions.dedup();
-    assert_eq!(questions.len(), 4, "no question is asked twice");
+    assert_eq!(questions.len(), 4, "no challenge is used twice");
 }
 
-/// RFC 7143 12.1.3: whoever is asked by the other side what it has just asked must refuse.
+/// RFC 7143 12.1.3: a side that receives its own challenge must refuse.
 #[test]
 fn a_question_that_is_reflected_is_refused() {
     let (_top, _share, server) = closed();
@@ -157,7 +157,7 @@ fn a_question_that_is_reflected_is_refused() {
     let refused = step(&mut client, TO_OPERATIONAL, &pairs).unwrap_err();
     assert!(matches!(refused, Error::Login(LoginStatus::AUTHENTICATION_FAILURE)), "{refused}");
 
-    // Over another connection: to get from the target itself what it wants to know.
+    // Over another connection: an attacker asks the target itself for the response.
     let (mut first, question) = challenged(server.iscsi_port);
     let (mut second, own) = challenged(server.iscsi_port);
     let (id, challenge) = (value(&question, "CHAP_I"), value(&question, "CHAP_C"));

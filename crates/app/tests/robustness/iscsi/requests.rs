@@ -1,4 +1,5 @@
-//! Requests out of their order, data that nobody has asked for, commands that lie: RFC 7143 4.2.2, 7.9 and 11.7, SBC-3.
+//! Requests out of order, data that the target has not solicited, invalid commands: RFC 7143 4.2.2,
+//! 7.9 and 11.7, SBC-3.
 
 use ::iscsi::client::{Data, Error, Login, command_16};
 use ::iscsi::wire::pdu::{DataOut, NO_TAG, Opcode, R2t, Reject, RejectReason, Residual};
@@ -19,7 +20,7 @@ fn reject_reason(client: &mut Iscsi) -> RejectReason {
     Reject::decode(&mut Reader::new(&pdu.header)).unwrap().0.reason
 }
 
-/// RFC 7143 4.2.2.1: what lies outside of the window is ignored without a word, and so is what has come already.
+/// RFC 7143 4.2.2.1: commands outside of the window and duplicates are silently ignored.
 #[test]
 fn commands_outside_of_the_window_are_ignored() {
     beside_a_neighbour("numbers out of the window", 8 * MIB, |port| {
@@ -33,7 +34,7 @@ fn commands_outside_of_the_window_are_ignored() {
             client.begin(0, &command_16(READ, 0, 0, 1), Data::In(512)).unwrap();
         }
         client.cmd_sn = right;
-        // The only answer is to this one.
+        // Only this command gets an answer.
         assert_eq!(client.read(0, 0, 1).unwrap().len(), 512);
         client.cmd_sn = right; // a duplicate
         client.begin(0, &command_16(READ, 0, 0, 1), Data::In(512)).unwrap();
@@ -73,7 +74,8 @@ fn a_gap_that_is_never_filled_holds_up_its_session_alone() {
     });
 }
 
-/// RFC 7143 11.2.1.8 of the initiator task tag: of two commands under way with one tag the later one is rejected.
+/// RFC 7143 11.2.1.8 about the initiator task tag: if two commands in flight have one tag, the
+/// later one is rejected.
 #[test]
 fn a_tag_that_is_in_use_is_rejected() {
     beside_a_neighbour("tags twice", 8 * MIB, |port| {
@@ -95,11 +97,11 @@ fn a_tag_that_is_in_use_is_rejected() {
     });
 }
 
-/// Everything is asked for: no immediate and no unsolicited data.
+/// All data are solicited: no immediate and no unsolicited data.
 const ASKED: &[(&str, &str)] =
     &[("ImmediateData", "No"), ("InitialR2T", "Yes"), ("MaxRecvDataSegmentLength", "65536")];
 
-/// Sends Data-Out for an R2T, changed.
+/// Sends modified Data-Out for an R2T.
 fn answer(client: &mut Iscsi, r2t: &[u8; 48], change: impl FnOnce(&mut DataOut), data: &[u8]) {
     let (asked, _) = R2t::decode(&mut Reader::new(r2t)).unwrap();
     let mut head = client.unsolicited(0, asked.task_tag, asked.offset);
@@ -123,10 +125,11 @@ fn data_that_nobody_has_asked_for_are_rejected() {
     });
 }
 
-/// What is wrong, how it comes about, and how many bytes are sent.
+/// The error's name, the modification, and the number of bytes to send.
 type Change = (&'static str, fn(&mut DataOut), usize);
 
-/// RFC 7143 7.9 and 11.7: the command fails, what lies beside is as it was, and the connection goes on.
+/// RFC 7143 7.9 and 11.7: the command fails, neighbouring blocks are unchanged, and the connection
+/// continues.
 #[test]
 fn data_in_the_wrong_place_fail_their_command_and_touch_nothing_else() {
     beside_a_neighbour("Data-Out that lies", 8 * MIB, |port| {
@@ -170,19 +173,19 @@ fn a_wrong_transfer_tag_is_rejected_and_the_right_one_still_counts() {
     });
 }
 
-/// RFC 7143 13.10 and 13.14: immediate and unsolicited data that were not agreed on.
+/// RFC 7143 13.10 and 13.14: immediate and unsolicited data that were not negotiated.
 #[test]
 fn unsolicited_data_beyond_what_was_agreed_on_fail_their_command() {
     beside_a_neighbour("too much at once", 8 * MIB, |port| {
         let mut client = enter_with(port, &Login { keys: ASKED, ..login() }).unwrap();
-        client.agreed.immediate_data = true; // as if that had been agreed on
+        client.agreed.immediate_data = true; // as if it were negotiated
         let ended = client.execute(0, &command_16(WRITE, 0, 0, 8), Data::Out(&[2; 4096])).unwrap();
         assert_eq!(ended.sense, Some((Key::ABORTED_COMMAND, Asc::UNEXPECTED_UNSOLICITED_DATA)));
         client.ping(b"").unwrap();
     });
 }
 
-/// RFC 7143 11.4.5: a command that has more or less than was expected says by how much.
+/// RFC 7143 11.4.5: a command with more or less data than expected returns the difference.
 #[test]
 fn expected_lengths_that_are_wrong_are_told() {
     beside_a_neighbour("expected lengths", 24 * MIB, |port| {
@@ -199,7 +202,7 @@ fn expected_lengths_that_are_wrong_are_told() {
             assert_eq!((answer.status, answer.residual), (Status::GOOD, residual), "{expected}");
             assert_eq!(answer.data.len(), got, "{expected}");
         }
-        // Of a write only what was sent is written.
+        // A write writes only the data that were sent.
         let answer = client.execute(0, &command_16(WRITE, 0, 0, 8), Data::Out(&[2; 512])).unwrap();
         assert_eq!(answer.residual, Residual::Overflow(7 * 512));
         let answer = client.execute(0, &command_16(WRITE, 0, 0, 1), Data::Out(&[2; 4096])).unwrap();
@@ -244,8 +247,8 @@ fn units_that_are_not_there_are_not_supported() {
     });
 }
 
-/// Every operation code with bytes of all sorts: an answer each, and a server that goes on. It has the disk for itself, as
-/// some of them write, and some reserve.
+/// Every operation code with various bytes: each gets an answer, and the server continues. The test
+/// uses the disk alone, because some commands write, and some reserve.
 #[test]
 fn every_operation_code_is_answered() {
     let (top, share) = folder();

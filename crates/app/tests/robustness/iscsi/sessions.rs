@@ -1,4 +1,5 @@
-//! Sessions that get into each other's way: task management, resets, ports that come back. RFC 7143 6.3.5 and 11.5, SAM-5 6.
+//! Sessions that disturb each other: task management, resets, ports that log in again. RFC 7143
+//! 6.3.5 and 11.5, SAM-5 6.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use ::iscsi::wire::scsi::{Asc, Key};
 use super::client::{Iscsi, enter, enter_with, is_closed_within, log_in, login};
 use super::{MIB, SOON, beside_a_neighbour};
 
-/// Tries again what a reset of somebody else's has ended.
+/// Repeats commands that another initiator's reset has aborted.
 fn in_spite_of_resets<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> T {
     for _ in 0..1000 {
         match attempt() {
@@ -20,7 +21,7 @@ fn in_spite_of_resets<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> T {
             Err(error) => panic!("{error}"),
         }
     }
-    panic!("nothing but unit attentions");
+    panic!("only unit attentions");
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn a_task_that_is_called_off_is_not_answered_and_its_tag_is_free() {
         let keys: &[(&str, &str)] = &[("ImmediateData", "No"), ("InitialR2T", "Yes")];
         let mut client = enter_with(port, &Login { keys, ..login() }).unwrap();
         for _ in 0..100 {
-            // It waits for data that do not come.
+            // It waits for data that the initiator does not send.
             let tag = client.begin(0, &command_16(0x8a, 0, 0, 8), Data::Out(&[3; 4096])).unwrap();
             client.receive().unwrap();
             assert_eq!(client.manage(Function::ABORT_TASK, 0, tag).unwrap(), FunctionResult::COMPLETE);
@@ -46,7 +47,7 @@ fn functions_that_do_not_exist_are_said_not_to() {
         let mut client = enter(port);
         for function in (0..0x80).map(Function) {
             if [5, 6, 7].contains(&function.0) {
-                continue; // resets, which the neighbour would hear of
+                continue; // resets, which would affect the neighbour
             }
             client.manage(function, 0, 12_345).unwrap();
         }
@@ -57,7 +58,8 @@ fn functions_that_do_not_exist_are_said_not_to() {
     });
 }
 
-/// Two initiators that reset the unit and call off all tasks, while two others write and read: those lose nothing but time.
+/// Two initiators reset the unit and abort all tasks, while two others write and read: these lose
+/// only time.
 #[test]
 fn initiators_that_reset_each_other_lose_nothing_that_was_answered() {
     let (top, share) = crate::server::folder();
@@ -82,7 +84,7 @@ fn initiators_that_reset_each_other_lose_nothing_that_was_answered() {
         .collect();
     let mut working: Vec<Iscsi> = (0..2).map(|_| log_in(port, &login()).unwrap()).collect();
     for client in &mut working {
-        // A command that was called off is never answered: it is asked for again.
+        // An aborted command gets no response: it is repeated.
         client.link().set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     }
     let begun = Instant::now();
@@ -109,7 +111,8 @@ fn round(port: u16, client: &mut Iscsi, number: u64, byte: u8) {
             Ok(read) => return assert_eq!(read, data),
             Err(Error::Command(..)) => {}
             Err(_) => {
-                // Its command was called off without an answer: SAM-5 5.? leaves the initiator to its own time-outs.
+                // Its command was aborted without a response: SAM-5 5.? leaves the initiator to its
+                // own time-outs.
                 *client = log_in(port, &login()).unwrap();
                 client.link().set_read_timeout(Some(Duration::from_millis(500))).unwrap();
             }
@@ -118,7 +121,7 @@ fn round(port: u16, client: &mut Iscsi, number: u64, byte: u8) {
     panic!("a hundred attempts, and none was answered");
 }
 
-/// RFC 7143 6.3.5: a session of the same port takes the place of the one before.
+/// RFC 7143 6.3.5: a session of the same port replaces the earlier one.
 #[test]
 fn a_port_that_comes_back_takes_the_place_of_its_session() {
     beside_a_neighbour("ports that come back", 16 * MIB, |port| {

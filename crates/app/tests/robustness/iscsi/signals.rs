@@ -12,7 +12,7 @@ use super::client::{BLOCKS, enter, enter_with, is_closed_within, log_in, login};
 use crate::server::{Server, folder, write_iscsi_settings};
 use crate::signals::until;
 
-/// RFC 7143 11.9.1, event 1: the target asks to log out, and waits some seconds for it.
+/// RFC 7143 11.9.1, event 1: the target requests a logout, and waits some seconds for it.
 #[test]
 fn sigterm_asks_initiators_to_log_out_and_ends_with_0() {
     let (top, share) = folder();
@@ -30,7 +30,10 @@ fn sigterm_asks_initiators_to_log_out_and_ends_with_0() {
     assert_eq!(told.event, AsyncEvent::LOGOUT_REQUESTED);
     assert_eq!(polite.log_out().unwrap(), LogoutResult::CLOSED);
     assert!(is_closed_within(polite.link(), Duration::from_secs(2)));
-    assert!(is_closed_within(deaf.link(), Duration::from_secs(10)), "who does not log out is cut off");
+    assert!(
+        is_closed_within(deaf.link(), Duration::from_secs(10)),
+        "an initiator that does not log out is disconnected"
+    );
     assert_eq!(server.exit_code(), Some(0));
     println!("ended after {:?}", begun.elapsed());
     let image = std::fs::read(share.join(".fourfold-luns/disk.img")).unwrap();
@@ -48,7 +51,7 @@ fn sigterm_without_initiators_ends_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
-/// SBC-3 4.10: a disk that has grown is told of by a unit attention, and the session goes on.
+/// SBC-3 4.10: a unit attention reports a disk that has grown, and the session continues.
 #[test]
 fn sighup_makes_a_disk_larger_and_its_sessions_are_told() {
     let (top, share) = folder();
@@ -67,7 +70,7 @@ fn sighup_makes_a_disk_larger_and_its_sessions_are_told() {
     client.write(0, BLOCKS, &[1; 512], true).unwrap();
 }
 
-/// A disk that is there no more ends its sessions; another one on the same server goes on.
+/// The removal of a disk ends its sessions; sessions of another disk on the same server continue.
 #[test]
 fn sighup_takes_a_disk_away_and_leaves_the_other() {
     let (top, share) = folder();

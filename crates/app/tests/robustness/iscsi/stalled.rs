@@ -1,4 +1,4 @@
-//! A disk that does not answer delays nobody who asks for another one, not even over the same connection.
+//! A stalled disk does not delay commands for another disk, not even over the same connection.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::stalled::{IN_TIME, Stalled};
 const WELL: u16 = 0;
 const ILL: u16 = 1;
 
-/// Writes, reads and flushes; everything in time.
+/// Writes, reads and flushes; each must be in time.
 fn works_in_time(client: &mut Iscsi, what: &str) {
     for number in 0..5 {
         let begun = Instant::now();
@@ -58,7 +58,7 @@ fn session_of_one(server: &Inside) -> Iscsi {
     client
 }
 
-/// The connection on which commands hang.
+/// The same on the connection with hanging commands.
 fn works_in_time_beside(client: &mut Iscsi) {
     for number in 0..5 {
         let begun = Instant::now();
@@ -86,8 +86,9 @@ fn more_commands_may_hang_than_there_are_threads() {
     }
 }
 
-/// SAM-5 7.2: a task is said to be aborted only once nothing of it can happen any more. As long as its disk does not answer that
-/// cannot be said, so after some seconds the function is rejected; everything else goes on.
+/// SAM-5 7.2: a task counts as aborted only once it has no further effect. The server cannot know
+/// that while its disk does not answer. So after some seconds it rejects the function; everything
+/// else continues.
 #[test]
 fn a_command_that_hangs_is_not_said_to_be_called_off() {
     let server = Inside::start();
