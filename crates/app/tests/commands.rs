@@ -1,4 +1,4 @@
-//! The program as scripts see it: what it prints, and its exit codes.
+//! The program from a script's view: its output, and its exit codes.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -15,7 +15,7 @@ fn run(folder: &Path, words: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes()); // it may not want any
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes()); // it may not read any
     child.wait_with_output().unwrap()
 }
 
@@ -29,12 +29,12 @@ fn run_into(folder: &Path, words: &[&str], input: &str, stdout: impl Into<Stdio>
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes()); // it may not want any
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes()); // it may not read any
     child.wait_with_output().unwrap()
 }
 
-/// A pipe whose reader has gone, as that of `head -1` has. A child of another test may hold the reader until it runs its
-/// own program.
+/// A pipe whose reader has gone, like that of `head -1`. A child of another test may keep the
+/// reader open until it executes its own program.
 fn no_reader() -> std::io::PipeWriter {
     let (reader, mut writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -44,7 +44,7 @@ fn no_reader() -> std::io::PipeWriter {
     writer
 }
 
-/// A device without room: a write to it is ENOSPC.
+/// A full device: a write to it gives ENOSPC.
 fn full() -> std::fs::File {
     std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap()
 }

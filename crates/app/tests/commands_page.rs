@@ -1,4 +1,4 @@
-//! `docs/commands.md` is what `--help` says: it cannot fall behind.
+//! `docs/commands.md` has the output of `--help`.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

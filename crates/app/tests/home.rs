@@ -1,4 +1,4 @@
-//! Where an ordinary user's state folder is, as that user meets it.
+//! The place of an ordinary user's state folder.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -7,10 +7,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// An ordinary user that no machine has, where the test runs as root.
+/// An unused uid, for an ordinary user if the test runs as root.
 const UID: u32 = 12_345;
 
-/// Somebody with a home folder.
+/// A user with a home folder.
 struct Person {
     _folder: tempfile::TempDir,
     home: PathBuf,
@@ -47,7 +47,7 @@ impl Person {
         command
     }
 
-    /// What it printed to both.
+    /// Its output on both streams.
     fn run(&self, folder: &Path, words: &[&str]) -> (Option<i32>, String) {
         said(self.command(folder, words))
     }
@@ -115,7 +115,7 @@ fn without_a_home_folder_the_state_lies_in_the_current_one() {
     let mut command = ada.command(&ada.home, &["status"]);
     command.env_remove("HOME");
     let said = said(command).1;
-    // Who has an entry in /etc/passwd has a home folder even so.
+    // A user with an entry in /etc/passwd has a home folder without HOME, too.
     if rustix::process::geteuid().is_root() {
         assert!(said.contains(&format!("state folder {}; ", ada.home.join(".fourfold").display())), "{said}");
     }

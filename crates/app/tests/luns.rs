@@ -1,4 +1,4 @@
-//! `fourfold lun` as operators and scripts meet it, with a server and without one.
+//! `fourfold lun` from the view of operators and scripts, with a server and without one.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use admin::control::LunStatus;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
 const GIB: u64 = 1 << 30;
 
-/// A folder with the share "A", open to guests, and the settings that say so.
+/// A folder with the share "A", open to guests, and its settings.
 struct Scene(tempfile::TempDir);
 
 impl Scene {
@@ -49,14 +49,14 @@ impl Scene {
             .unwrap()
     }
 
-    /// What it prints when it is done.
+    /// Runs a command that must succeed; returns its output.
     fn done(&self, words: &[&str]) -> String {
         let output = self.run(words);
         assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What it says when it is not.
+    /// Runs a command that must fail; returns its message.
     fn refused(&self, words: &[&str]) -> String {
         let output = self.run(words);
         assert_eq!(output.status.code(), Some(1), "{words:?}: {}", String::from_utf8_lossy(&output.stdout));
@@ -104,7 +104,7 @@ fn address(lun: &LunStatus) -> String {
     line.split("iscsi://").nth(1).unwrap().split('/').next().unwrap().to_owned()
 }
 
-/// Logs in as iSCSI has it (RFC 7143 11.12), without proof; the status class of the answer.
+/// Logs in over iSCSI (RFC 7143 11.12), without authentication; returns the status class.
 fn log_in(lun: &LunStatus) -> (TcpStream, u8) {
     let keys = format!(
         "InitiatorName=iqn.2026-11.test:ada\0SessionType=Normal\0TargetName={}\0AuthMethod=None\0",
@@ -113,7 +113,7 @@ fn log_in(lun: &LunStatus) -> (TcpStream, u8) {
     let mut request = vec![0; 48];
     (request[0], request[1]) = (0x43, 0x80 | 1); // immediate; transit from security to operational negotiation
     request[5..8].copy_from_slice(&(keys.len() as u32).to_be_bytes()[1..]);
-    request[8] = 0x40; // ISID of the enterprise kind
+    request[8] = 0x40; // ISID in enterprise format
     let mut stream = TcpStream::connect(address(lun)).unwrap();
     let mut say = |request: &[u8], keys: &[u8]| {
         let padding = vec![0; keys.len().next_multiple_of(4) - keys.len()];
@@ -247,7 +247,7 @@ fn a_clone_has_the_same_contents_and_another_identity() {
     naas.dedup();
     assert_eq!(naas.len(), 3);
     let left = std::fs::read_dir(scene.file(".fourfold-luns")).unwrap().count();
-    assert_eq!(left, 3, "nothing unfinished stays");
+    assert_eq!(left, 3, "no unfinished file stays");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A running server as its operator meets it: start, status, reload, a second one, kill -9, stop.
+//! A running server from its operator's view: start, status, reload, a second server, kill -9,
+//! stop.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -89,8 +90,8 @@ fn share(folder: &Path, name: &str) {
     std::fs::write(folder.join("fourfold.toml"), text).unwrap();
 }
 
-/// A pipe whose reader has gone, as that of `head -1` has. A child of another test may hold the reader until it runs its
-/// own program.
+/// A pipe whose reader has gone, like that of `head -1`. A child of another test may keep the
+/// reader open until it executes its own program.
 fn no_reader() -> std::io::PipeWriter {
     let (reader, mut writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -126,7 +127,8 @@ fn it_says_ready_answers_status_and_stops_on_sigterm_with_0() {
     assert!(!folder.path().join("state/control.sock").exists());
 }
 
-/// A local program can put it there, and earlier versions let an NFS client do it by a hard link.
+/// A local program can put it there, and earlier versions allowed it to an NFS client by a hard
+/// link.
 #[test]
 fn what_is_in_the_place_of_the_servers_own_folders_is_told_with_its_path_and_the_share_is_served() {
     let folder = folder();
@@ -225,7 +227,8 @@ fn a_server_goes_on_when_its_log_has_no_reader_any_more() {
     assert_eq!(server.exit_code(), Some(0));
 }
 
-/// The addresses of a process's sockets that take calls, as the kernel lists them in `/proc/net/tcp` or `udp`.
+/// The addresses of a process's sockets that accept connections or datagrams, from `/proc/net/tcp`
+/// or `udp`.
 fn sockets(pid: u32, transport: &str) -> Vec<std::net::SocketAddr> {
     let own: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
@@ -274,7 +277,8 @@ fn status_lists_every_socket_that_the_kernel_knows_of() {
         names
     };
     let deadline = Instant::now() + Duration::from_secs(10);
-    // Bonjour begins a moment later. It talks to its own thread by a socket that takes no calls from others.
+    // Bonjour begins a moment later. It talks to its own thread by a socket that accepts no
+    // connections of others.
     let known = |transport: &str| {
         let mut known = sockets(server.child.id(), transport);
         let answers = plain(listed("udp"));

@@ -1,4 +1,4 @@
-//! As whom clients act on the host when the server runs as root. Skipped where it does not.
+//! The identities with which clients act on the host if the server runs as root. Skipped otherwise.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
@@ -31,7 +31,8 @@ fn owner(file: &Path) -> (u32, u32) {
     (metadata.uid(), metadata.gid())
 }
 
-/// A server of `share` with zoe's account; AFP takes her password as it is, which has eight characters at most.
+/// A server of `share` with zoe's account. AFP takes her password unencrypted; it has at most eight
+/// characters.
 fn serve(top: &Path, share: &str, more: &[&str]) -> Server {
     std::fs::write(top.join("fourfold.toml"), "[server]\nafp-logins = [\"cleartext\"]\n").unwrap();
     let user = format!("{}:{}", ZOE.0, ZOE.1);
@@ -39,7 +40,7 @@ fn serve(top: &Path, share: &str, more: &[&str]) -> Server {
     Server::run(top, &[&words[..], more].concat())
 }
 
-/// Root's secret, and a folder of root's that others may look at.
+/// Root's secret, and a folder of root that others may read.
 fn things_of_root(share: &Path) {
     std::fs::write(share.join("secret"), b"only for root").unwrap();
     std::fs::set_permissions(share.join("secret"), PermissionsExt::from_mode(0o600)).unwrap();
@@ -97,7 +98,7 @@ fn the_default_user_is_who_such_accounts_act_as() {
     assert_eq!(owner(&share.join("over smb")), (daemon.uid, daemon.gid));
 }
 
-/// README, "Two commands": ada can write, and so can everybody over NFS; nobody is root.
+/// README, "Two commands": ada can write, and so can all users over NFS; none of them is root.
 #[test]
 fn the_first_command_of_the_readme_makes_a_folder_that_its_users_can_write() {
     if !is_root() {
@@ -125,7 +126,8 @@ fn the_first_command_of_the_readme_makes_a_folder_that_its_users_can_write() {
     assert_eq!(owner(&share.join("over afp")), NOBODY);
 }
 
-/// `(uid_t)-1` is "leave it as it is" to the kernel: the thread would go on as root, or as whoever came before.
+/// `(uid_t)-1` means "unchanged" to the kernel: the thread would continue as root, or as the user
+/// before.
 #[test]
 fn a_uid_that_the_kernel_ignores_is_nobody_over_nfs() {
     if !is_root() {
@@ -174,7 +176,7 @@ fn what_a_folder_keeps_people_from_is_said_at_the_start_with_what_to_type() {
         Err(SmbStatus::ACCESS_DENIED)
     );
     drop(server);
-    // What it says to type helps, and then it says nothing.
+    // The suggested command helps, and then the line does not appear.
     std::fs::set_permissions(&share, PermissionsExt::from_mode(0o1777)).unwrap();
     let server = serve(top.path(), &format!("share={}", share.display()), &["--guest"]);
     assert!(!server.said.iter().any(|line| line.starts_with("share: ")), "{:?}", server.said);

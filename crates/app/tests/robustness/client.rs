@@ -1,4 +1,4 @@
-//! An NFSv3 client of a few lines: one call at a time over one connection, every wait bounded.
+//! A small NFSv3 client: one call at a time over one connection, with a timeout for every wait.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -16,10 +16,10 @@ use nfs::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
 use nfs::wire::{mount, nlm};
 use wire::{Reader, Writer};
 
-/// How long a reply may take.
+/// The timeout of a reply.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection, and who calls over it.
+/// A connection, and the user of its calls.
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     xid: u32,
@@ -128,24 +128,24 @@ impl Client {
         answer.0.map(|ok| ok.handle.to_vec())
     }
 
-    /// Sends any bytes.
+    /// Sends arbitrary bytes.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Says that nothing more comes.
+    /// Shuts down the sending side.
     pub(crate) fn end(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Write); // it may be over already
+        let _ = self.stream.shutdown(Shutdown::Write); // the connection may be over
     }
 
-    /// Whether the server closes the connection (and sends nothing more) within this time.
+    /// Whether the server closes the connection (and sends no more data) within this time.
     pub(crate) fn is_closed_within(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();
         let closed = match self.stream.read(&mut [0; 1]) {
             Ok(count) => count == 0,
             Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
         };
-        let _ = self.stream.set_read_timeout(Some(PATIENCE)); // it may be over
+        let _ = self.stream.set_read_timeout(Some(PATIENCE)); // the connection may be over
         closed
     }
 
@@ -265,7 +265,7 @@ impl Client {
         Ok(results.value::<commit::Res>().map(|ok| ok.verifier).map_err(|fail| fail.status))
     }
 
-    /// A call of NLM about a lock of process `svid`, at once: NM_LOCK, UNLOCK.
+    /// A non-blocking call of NLM about a lock of process `svid`: NM_LOCK, UNLOCK.
     pub(crate) fn lock(&mut self, file: &[u8], svid: i32, range: (u64, u64), exclusive: bool) -> nlm::Stat {
         let lock = lock_of(file, svid, range);
         let cookie = Opaque(b"cookie");
@@ -283,7 +283,7 @@ impl Client {
         results.value::<nlm::Res<'_>>().stat
     }
 
-    /// The names in a folder, asked for in small pages.
+    /// The names in a folder, listed in small pages.
     pub(crate) fn names(&mut self, dir: &[u8]) -> Result<Vec<String>, Status> {
         let (mut names, mut cookie) = (Vec::new(), 0);
         loop {
@@ -300,7 +300,7 @@ impl Client {
         }
     }
 
-    /// The names in a folder and their attributes, asked for in pages as large as Linux asks for.
+    /// The names in a folder with attributes, listed in pages of Linux's size.
     pub(crate) fn names_plus(&mut self, dir: &[u8]) -> Result<Vec<String>, Status> {
         let (mut names, mut cookie) = (Vec::new(), 0);
         loop {

@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::server::{Server, folder};
 
 const CONNECTIONS: u64 = 10_000;
-/// Descriptors a process needs for other things than these connections.
+/// Descriptors that a process needs in addition to these connections.
 const OTHERS: u64 = 2_000;
 /// Memory of the server per idle connection.
 const EACH: u64 = 16 * 1024;
@@ -51,7 +51,7 @@ fn thousands_of_idle_connections_cost_little_and_the_next_is_served() {
     let mut fresh = Client::mount(server.port);
     assert_eq!(fresh.lookup(&root, "notes").as_ref(), Ok(&file));
     for client in idle.iter_mut().step_by(100) {
-        client.null().unwrap(); // still served
+        client.null().unwrap(); // still answered
     }
     drop(idle);
     Client::mount(server.port).null().unwrap();

@@ -1,4 +1,5 @@
-//! Datagrams that no client sends (RFC 5531 10): answered or dropped, and nobody notices.
+//! Datagrams that no client sends (RFC 5531 10): they are answered or dropped, and other clients
+//! are not affected.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
@@ -23,7 +24,7 @@ fn socket(port: u16) -> UdpSocket {
     socket
 }
 
-/// Sends a call until its reply comes, as a client over UDP does.
+/// Sends a call until its reply arrives, as a client over UDP does.
 fn answer(socket: &UdpSocket, xid: u32, call: &[u8]) -> Vec<u8> {
     let mut reply = vec![0; 1 << 16];
     for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! `fourfold disconnect` ends what is meant, and nothing else.
+//! `fourfold disconnect` ends the selected sessions, and nothing else.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::afp::Afp;
 use crate::server::{Server, USER, folder};
 use crate::smb::Smb;
 
-/// Exit code and what was printed.
+/// The exit code and the output.
 fn disconnect(top: &Path, what: &[&str]) -> (Option<i32>, String) {
     let fourfold = env!("CARGO_BIN_EXE_fourfold");
     let mut command = Command::new(fourfold);
@@ -36,7 +36,7 @@ fn sessions_and_files_of_smb_and_afp() {
     let mut mac = Afp::enter(server.afp_port);
     let fork = mac.make("of a mac", b"ghi");
 
-    // A file, of all who have it open: the sessions go on.
+    // A file, closed for all clients: the sessions continue.
     let path = share.join("notes").display().to_string();
     assert_eq!(disconnect(top.path(), &["--file", &path]), (Some(0), "1 SMB open ended\n".into()));
     assert_eq!(ada.content(notes), Err(Status::FILE_CLOSED));
@@ -45,7 +45,7 @@ fn sessions_and_files_of_smb_and_afp() {
     assert_eq!(disconnect(top.path(), &["--file", &path]), (Some(0), "1 AFP fork ended\n".into()));
     assert_eq!(mac.client.read(fork, 0, 10).unwrap_err().code(), Some(ResultCode::PARAM_ERROR));
 
-    // What is not there.
+    // Sessions that do not exist.
     let (code, said) = disconnect(top.path(), &["--user", "grace"]);
     assert!(code == Some(1) && said.contains("`fourfold status` lists them"), "{said}");
     let (code, said) = disconnect(top.path(), &["--file", "/dev/null"]);
@@ -58,7 +58,7 @@ fn sessions_and_files_of_smb_and_afp() {
     assert_eq!(ended, (Some(0), "1 SMB session ended\n1 AFP session ended\n".into()));
     assert_eq!(ada.content(other), Err(Status::USER_SESSION_DELETED));
     let connection = Smb::enter(server.smb_port).client.link.local_address().to_string();
-    assert_eq!(disconnect(top.path(), &["--connection", &connection]).0, Some(1), "that one has gone");
+    assert_eq!(disconnect(top.path(), &["--connection", &connection]).0, Some(1), "that connection has gone");
     let again = Smb::enter(server.smb_port);
     let connection = again.client.link.local_address().to_string();
     assert_eq!(disconnect(top.path(), &["--connection", &connection]).0, Some(0));

@@ -1,4 +1,4 @@
-//! Full, read-only and vanished disks, and files that the caller may not touch.
+//! Full, read-only and vanished disks, and files that the caller may not access.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Makes and mounts one; `None`, said on standard output, where that cannot be done.
+    /// Makes and mounts one; `None`, with a message on standard output, if that is impossible.
     pub(crate) fn mount(top: &Path) -> Option<Self> {
         let disk = Self { image: top.join("image"), at: top.join("share") };
         let file = std::fs::File::create(&disk.image).unwrap();
@@ -43,7 +43,7 @@ impl Disk {
     }
 
     pub(crate) fn detach(&self) {
-        // A server that has just ended may still hold it for a moment.
+        // A server that has just ended may still use it for a moment.
         for _ in 0..100 {
             if run("umount", &[path(&self.at)]) {
                 return;
@@ -70,7 +70,7 @@ fn run(program: &str, words: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Writes until something refuses; gives how many whole blocks went in, and the refusal.
+/// Writes until a write is refused; returns the number of whole written blocks, and the refusal.
 fn fill(client: &mut Client, file: &[u8], stable: StableHow) -> (usize, Status) {
     let block = vec![7; MIB / 4];
     for number in 0.. {

@@ -1,4 +1,5 @@
-//! An ordinary user shares the home folder: the server's state lies in it, and no client reaches it.
+//! An ordinary user shares the home folder: it contains the server's state, which clients cannot
+//! reach.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -8,7 +9,7 @@ use nfs::wire::v3::types::Status;
 
 use crate::client::Client;
 
-/// An ordinary user, where the test runs as root.
+/// An ordinary user, if the test runs as root.
 const UID: u32 = 12_345;
 
 /// Stopped when dropped.
@@ -36,7 +37,7 @@ fn hand_over(path: &Path) {
     }
 }
 
-/// Serves the home folder from within it, and waits until it is ready; gives the NFS port.
+/// Serves the home folder as the current folder, and waits until it is ready; returns the NFS port.
 fn serve(home: &Path) -> (Server, u16) {
     let off = ["--smb-port", "off", "--afp-port", "off", "--iscsi-port", "off", "--portmap-port", "off"];
     let mut child = fourfold(home)

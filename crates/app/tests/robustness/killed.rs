@@ -1,4 +1,4 @@
-//! `kill -9` in mid-load: what was promised is there afterwards, and clients carry on with what they have.
+//! `kill -9` under load: promised data survive, and clients continue with their handles.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const WRITERS: u32 = 2;
 /// Blocks written to a file, one after the other.
 pub(crate) const BLOCKS: u64 = 6;
 
-/// A file with what was promised of it: so many bytes from its start.
+/// A file and its promised data: this many bytes from its start.
 struct Promised {
     name: String,
     handle: Vec<u8>,
@@ -25,7 +25,7 @@ struct Promised {
     length: u64,
 }
 
-/// What is written to the file of this seed at a block; blocks differ in length.
+/// The contents of a file with this seed at a block; blocks differ in length.
 pub(crate) fn block(seed: u64, number: u64) -> Vec<u8> {
     let mut random = Random::new(seed * 1000 + number);
     let length = 1 + random.below(20_000);
@@ -36,7 +36,7 @@ pub(crate) fn start_of(seed: u64, number: u64) -> u64 {
     (0..number).map(|before| block(seed, before).len() as u64).sum()
 }
 
-/// Writes files until the connection breaks; tells what was promised and the last verifier.
+/// Writes files until the connection breaks; keeps the promised data and the last verifier.
 struct Writer {
     client: Client,
     promised: Vec<Promised>,
@@ -59,7 +59,7 @@ impl Writer {
         })
     }
 
-    /// One file: by FILE_SYNC writes, or UNSTABLE ones that are committed.
+    /// One file: by FILE_SYNC writes, or by UNSTABLE ones with a COMMIT.
     fn file(&mut self, id: u32, number: u32) -> io::Result<()> {
         let (seed, name) = (u64::from(id) << 20 | u64::from(number), format!("file-{id}-{number}"));
         let handle = self.create(&name)?;
@@ -99,7 +99,7 @@ impl Writer {
     }
 }
 
-/// Byte for byte, by the handle from before and by name.
+/// Compares byte for byte, by the earlier handle and by name.
 fn verify(client: &mut Client, promised: &Promised) {
     let name = &promised.name;
     let expected: Vec<u8> = (0..BLOCKS).flat_map(|number| block(promised.seed, number)).collect();
@@ -128,7 +128,8 @@ fn twenty_kills_in_mid_load_lose_nothing_that_was_promised() {
     assert_eq!(server.exit_code(), Some(0));
 }
 
-/// An ordinary user's server cannot open files by the host's handles: it finds those of clients in its own way.
+/// An ordinary user's server cannot open files by the host's handles: it finds the files of
+/// clients' handles in another way.
 #[test]
 fn kills_of_an_ordinary_users_server_lose_nothing_either() {
     const USER: u32 = 12_345;
@@ -142,8 +143,8 @@ fn kills_of_an_ordinary_users_server_lose_nothing_either() {
     println!("4 kills of an ordinary user's server: {} files", all.len());
 }
 
-/// Kills a server in mid-load so many times; after each, everything that was promised must be there. Gives the last
-/// server and all promises.
+/// Kills a server under load `kills` times; after each, all promised data must exist. Returns the
+/// last server and all promises.
 fn kill_and_verify(kills: u32, start: impl Fn(u16) -> Server) -> (Server, Vec<Promised>) {
     let mut server = start(0);
     let (port, root) = (server.port, Client::mount(server.port).root);

@@ -1,4 +1,4 @@
-//! Clients of NFS that list a large folder again and again while clients of SMB write in it.
+//! Clients of NFS list a large folder repeatedly while clients of SMB write in it.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::smb::Smb;
 
 const FILES: usize = 3_000;
 const CLIENTS: u8 = 4;
-/// How long they work. A deadlock of the listing's locks showed within this time.
+/// How long they work. A deadlock of the listing's locks appeared within this time.
 const WORK: Duration = Duration::from_secs(6);
 
 fn name(at: usize) -> String {

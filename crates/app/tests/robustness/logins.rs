@@ -1,4 +1,4 @@
-//! Logins over real sockets: who is kept in while others guess, and what the log says.
+//! Logins over real sockets: known users can log in while others guess; and the lines of the log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::client::Client;
 use crate::server::{Server, USER, folder};
 use crate::smb::client::Smb;
 
-/// Connections that guess at once.
+/// Connections that guess at the same time.
 const GUESSERS: usize = 12;
-/// A delayed answer takes 4 s; a right one only what the machine needs.
+/// A delayed answer takes 4 s; a right one only as long as the machine needs.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 #[test]
@@ -43,7 +43,7 @@ fn a_known_account_comes_in_at_once_while_others_guess_at_it_from_the_same_addre
         Smb::enter(smb_port).echo().unwrap();
         assert!(began.elapsed() < AT_ONCE, "SMB took {:?}", began.elapsed());
         let began = Instant::now();
-        Afp::enter(afp_port).parameters_of_root(); // known is the account, over whatever protocol it came
+        Afp::enter(afp_port).parameters_of_root(); // the account is known, over any protocol
         assert!(began.elapsed() < AT_ONCE, "AFP took {:?}", began.elapsed());
     }
     stop.store(true, Ordering::Relaxed);
@@ -65,7 +65,7 @@ fn found(filter: &PikeVM, line: &str) -> Option<String> {
     captures.get_group(1).map(|host| line[host.start..host.end].to_owned())
 }
 
-/// The lines about logins, once there are so many.
+/// The lines about logins, once there are this many.
 fn login_lines(top: &Path, count: usize) -> Vec<String> {
     lines(top, " login: ", count)
 }

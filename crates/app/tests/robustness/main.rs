@@ -1,5 +1,6 @@
-//! How the program holds up: hostile clients, stalled and full disks, kill -9, thousands of connections. Against the
-//! real binary over TCP, with a client of a few lines. One test program, so that the parts share what they need.
+//! The robustness of the program: hostile clients, stalled and full disks, kill -9, thousands of
+//! connections. The tests use the real binary over TCP, with a small client. They are one test
+//! program, so that they share their helpers.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod absent;

@@ -1,5 +1,6 @@
-//! Clients of all protocols that make the server hold memory, a thousand connections at once: its memory stays bounded, others
-//! are served meanwhile, and the host has the memory back afterwards.
+//! Clients of all protocols that make the server hold memory, over a thousand connections: its
+//! memory stays bounded, other clients are served meanwhile, and the memory returns to the host
+//! afterwards.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -26,23 +27,23 @@ use crate::smb::{Smb, charge, now, read_request};
 const MIB: u64 = 1 << 20;
 /// Connections of each kind of attack.
 const EACH: usize = 170;
-/// Threads that open them.
+/// Threads that open the connections.
 const THREADS: usize = 8;
-/// Files in the folder that is listed: with their long names a listing of all of them is longer than 1 MiB.
+/// Files in the listed folder: with their long names, a whole listing is longer than 1 MiB.
 const FILES: usize = 2500;
-/// How long the attack goes on once everybody is connected.
+/// How long the attack lasts once all clients are connected.
 const HELD_FOR: Duration = Duration::from_secs(8);
-/// Memory that the server may have at any time.
+/// The most memory of the server at any time.
 const MOST: u64 = 512 * MIB;
-/// Memory that it may have when it is idle again, not counting the program itself. A release build has 46 MiB. A debug
-/// build, whose frames on the threads' stacks are larger, has 66 MiB.
+/// The most memory when it is idle again, without the program itself. A release build has 46 MiB. A
+/// debug build, whose frames on the threads' stacks are larger, has 66 MiB.
 const IDLE: u64 = if cfg!(debug_assertions) { 80 * MIB } else { 50 * MIB };
-/// How soon.
+/// How soon it must be idle again.
 const IDLE_WITHIN: Duration = Duration::from_secs(60);
-/// How long one read of the client at work may take, on a machine with other things to do.
+/// The longest time of a read of the working client, on a busy machine.
 const SLOWEST: Duration = Duration::from_secs(8);
 
-/// What an attack has left open.
+/// The connections that an attack keeps open.
 type Held = Box<dyn Send>;
 
 #[test]
@@ -80,7 +81,7 @@ fn a_thousand_greedy_connections_are_bounded_and_their_memory_is_given_back() {
     assert!(server.own_memory() < IDLE, "{} bytes a minute after", server.own_memory());
 }
 
-/// A file and a disk with something in them.
+/// Makes a file and a disk with contents.
 fn prepare(server: &Server) {
     let mut smb = Smb::enter_as_machine(server.smb_port, 1);
     let file = smb.make("big", b"");
@@ -113,7 +114,8 @@ fn attack(server: &Server) -> Vec<Held> {
             std::thread::spawn(move || {
                 let mut held = Vec::new();
                 for number in (thread..EACH * kinds.len()).step_by(THREADS) {
-                    // One that the server has ended meanwhile has done what it could.
+                    // If the server has ended a connection meanwhile, the attack has had its
+                    // effect.
                     held.extend(kinds[number % kinds.len()]().ok());
                 }
                 held
@@ -123,7 +125,7 @@ fn attack(server: &Server) -> Vec<Held> {
     threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
 }
 
-/// Sends as much of this as the socket takes at once, `times` times.
+/// Sends as much as the socket accepts at once, `times` times.
 fn send_at_once(stream: &mut TcpStream, times: usize, mut next: impl FnMut() -> Vec<u8>) -> io::Result<()> {
     stream.set_write_timeout(Some(Duration::from_millis(20)))?;
     for _ in 0..times {
@@ -160,7 +162,8 @@ fn open_big(smb: &mut Smb) -> FileKey {
     smb.open("big", |request| request.disposition = Disposition::OPEN).unwrap()
 }
 
-/// A client that is logged in and has the large file open; an error where the server has ended it meanwhile.
+/// A client that is logged in and has the large file open; an error if the server has ended it
+/// meanwhile.
 fn smb_client(port: u16) -> io::Result<(Smb, FileKey)> {
     let entered = std::panic::catch_unwind(|| {
         let mut smb = Smb::enter(port);
@@ -228,7 +231,7 @@ fn names_of_targets(port: u16) -> io::Result<Held> {
     Ok(Box::new(client))
 }
 
-/// An immediate one, which has no place in the window of commands.
+/// An immediate request, which has no place in the window of commands.
 fn ask_for_names(client: &mut Iscsi) -> Result<(), ::iscsi::client::Error> {
     let (task_tag, cmd_sn, exp_stat_sn) = (client.new_tag(), client.cmd_sn, client.exp_stat_sn);
     let (lun, transfer_tag) = (Lun::default(), NO_TAG);
@@ -248,7 +251,7 @@ fn ask_for_names(client: &mut Iscsi) -> Result<(), ::iscsi::client::Error> {
     client.send(w, text)
 }
 
-/// A client that reads 1 MiB at a time, encrypted, and receives it.
+/// A client that reads 1 MiB at a time, encrypted, and receives the data.
 struct AtWork {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Duration>>,

@@ -1,4 +1,4 @@
-//! A client that does nothing wrong and must notice nothing.
+//! A well-behaved client that must not be affected by others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use nfs::wire::v3::write::StableHow;
 use crate::client::Client;
 use crate::smb::Smb;
 
-/// How long any of its rounds of calls may take, on a machine with other things to do.
+/// The longest time of a round of calls, on a busy machine.
 const SLOWEST: Duration = Duration::from_secs(5);
 
 /// A client at work on a thread of its own.
@@ -23,7 +23,7 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    /// Starts one that speaks NFS, and waits until it is at work.
+    /// Starts a neighbour over NFS, and waits until it works.
     pub(crate) fn start(port: u16) -> Self {
         Self::at_work(move || {
             let mut client = Client::mount(port);
@@ -31,7 +31,7 @@ impl Neighbour {
         })
     }
 
-    /// The same of one that speaks SMB.
+    /// The same over SMB.
     pub(crate) fn start_smb(port: u16) -> Self {
         Self::at_work(move || {
             let mut smb = Smb::enter_as_machine(port, b'n');
@@ -66,7 +66,7 @@ impl Neighbour {
         }
     }
 
-    /// Stops it after one more round; it has got right answers all the time, each in time.
+    /// Stops it after one more round. All its answers must have been right and in time.
     pub(crate) fn finish(self, during: &str) {
         self.wait_for_a_round();
         self.stop.store(true, Ordering::Relaxed);
@@ -91,7 +91,7 @@ fn round(client: &mut Client, number: u32) {
 }
 
 fn smb_round(smb: &mut Smb, number: u32) {
-    // Other names than those of the neighbour over NFS, which may be there at the same time.
+    // The names differ from those of the NFS neighbour, which may run at the same time.
     let name = format!("smb-neighbour{}", number % 8);
     let content = format!("round {number}").into_bytes();
     let file = smb.make(&name, &content);

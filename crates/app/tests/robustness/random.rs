@@ -1,10 +1,10 @@
-//! Numbers that look random and are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
 /// xorshift64.
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Another sequence for each seed but 0.
+    /// Each seed but 0 gives another sequence.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed | 1)
     }

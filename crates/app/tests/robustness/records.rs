@@ -1,4 +1,5 @@
-//! Records that no client sends (RFC 5531 11): answered as the protocol says, or the end of that one connection.
+//! Records that no client sends (RFC 5531 11): the server answers as the protocol says, or closes
+//! that one connection.
 
 use std::time::Duration;
 
@@ -13,11 +14,11 @@ use crate::neighbour::Neighbour;
 use crate::random::Random;
 use crate::server::{Server, folder};
 
-/// How soon a hopeless connection is closed.
+/// The deadline for closing a hopeless connection.
 const SOON: Duration = Duration::from_secs(5);
 const NULL: (u32, u32, u32) = (PROGRAM, VERSION, 0);
 
-/// Runs `hostile` beside a client that must notice nothing.
+/// Runs `hostile` next to a client that must not be affected.
 fn beside_a_neighbour(what: &str, hostile: impl FnOnce(u16)) {
     let (top, share) = folder();
     let server = Server::start(top.path(), &share);
@@ -92,7 +93,7 @@ fn a_record_longer_than_any_ends_its_connection() {
         // The same in small pieces.
         let mut client = Client::connect(port).unwrap();
         let pieces = vec![[&0x0001_0000_u32.to_be_bytes()[..], &[0; 0x1_0000]].concat(); 32].concat();
-        let _ = client.send(&pieces); // it may be over before all has left
+        let _ = client.send(&pieces); // the connection may end before all is sent
         assert!(client.is_closed_within(SOON));
     });
 }
@@ -102,7 +103,7 @@ fn thousands_of_fragments_end_their_connection() {
     beside_a_neighbour("thousands of fragments", |port| {
         for part in [&[0, 0, 0, 0][..], &[0, 0, 0, 1, 7]] {
             let mut client = Client::connect(port).unwrap();
-            let _ = client.send(&part.repeat(2000)); // it may be over before all has left
+            let _ = client.send(&part.repeat(2000)); // the connection may end before all is sent
             assert!(client.is_closed_within(SOON), "fragments of {} bytes", part.len() - 4);
         }
     });
@@ -161,7 +162,7 @@ fn random_records_before_a_mount_are_answered_or_end_their_connection() {
             let length = random.below(300);
             let mut bytes = random.bytes(length);
             if number % 2 == 0 {
-                bytes = record(&bytes); // a right mark around nonsense
+                bytes = record(&bytes); // a valid mark around random bytes
             }
             if client.send(&bytes).is_err() || number % 50 == 49 {
                 client = Client::connect(port).unwrap();
@@ -191,13 +192,13 @@ fn calls_changed_at_random_after_a_mount_get_an_answer() {
                 _ => message(number, 1000, (PROGRAM - number % 7, number % 5, number % 25), &()),
             };
             for _ in 0..random.below(4) {
-                let at = 8 + random.below(call.len() - 8); // the transaction, and that it is a call, stay
+                let at = 8 + random.below(call.len() - 8); // the transaction and type stay
                 call[at] = random.next() as u8;
             }
             answered += u32::from(is_answered(&mut client, number, &call));
         }
         println!("{answered} of 3000 changed calls were answered");
-        // A head that cannot be taken apart gets no answer.
+        // A head that cannot be decoded gets no answer.
         assert!(answered > 2000, "{answered}");
     });
 }
@@ -212,7 +213,7 @@ fn is_answered(client: &mut Client, xid: u32, call: &[u8]) -> bool {
         let reply = receive(&mut client.stream).unwrap();
         match u32::from_be_bytes(reply[..4].try_into().unwrap()) {
             AFTER => return answered,
-            // The reply to an earlier call that waited for the disk comes when the disk is done.
+            // The reply to an earlier call that waited for the disk may arrive later.
             other => {
                 assert!(other <= xid, "{other} after {xid}");
                 answered |= other == xid;

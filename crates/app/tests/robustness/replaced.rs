@@ -1,4 +1,5 @@
-//! Renames over a file that is open elsewhere: for others the name always leads to a file, the old one or the new one.
+//! Renames over a file that is open elsewhere: for other clients, the name always leads to a file,
+//! the old or the new one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -37,7 +38,11 @@ fn a_name_is_never_without_a_file_while_smb_renames_over_it() {
         for round in 0..ROUNDS {
             let open = opener.open("there", to_read).unwrap();
             rename_over(&mut mover, round);
-            assert_eq!(opener.content(open).unwrap(), round.to_string().as_bytes(), "the open one goes on");
+            assert_eq!(
+                opener.content(open).unwrap(),
+                round.to_string().as_bytes(),
+                "the open file is unchanged"
+            );
             opener.close(open).unwrap();
         }
         is_over.store(true, Ordering::Relaxed);
@@ -51,7 +56,7 @@ fn to_read(request: &mut Request<'_>) {
     request.disposition = Disposition::OPEN;
 }
 
-/// FileRenameInformation as Linux sends it: it replaces, and asks for no POSIX semantics.
+/// FileRenameInformation as Linux sends it: it replaces, and does not request POSIX semantics.
 fn rename_over(mover: &mut Smb, round: usize) {
     let file = mover.make("new", (round + 1).to_string().as_bytes());
     let target =

@@ -12,25 +12,25 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
-/// How long a server may take to start or stop.
+/// How long a server may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server; killed when dropped.
 pub(crate) struct Server {
     child: Child,
-    /// Of NFS.
+    /// The NFS port.
     pub(crate) port: u16,
     pub(crate) smb_port: u16,
     pub(crate) afp_port: u16,
     pub(crate) iscsi_port: u16,
-    /// What it printed until it was ready.
+    /// Its output until it was ready.
     pub(crate) said: Vec<String>,
 }
 
-/// Who may log in to a server that was started with SMB, with which password.
+/// The account and password of servers that are started with SMB.
 pub(crate) const USER: (&str, &str) = ("tester", "secret");
 
-/// A folder to share that everybody may write to, with room for the server's state beside it.
+/// A folder to share that all users may write to, next to room for the server's state.
 pub(crate) fn folder() -> (tempfile::TempDir, PathBuf) {
     let top = tempfile::tempdir().unwrap();
     let share = top.path().join("share");
@@ -39,7 +39,8 @@ pub(crate) fn folder() -> (tempfile::TempDir, PathBuf) {
     (top, share)
 }
 
-/// Gives the folders to an ordinary user, and a copy of the program, which may lie where only root can read.
+/// Gives the folders to an ordinary user, with a copy of the program, which may be in a place that
+/// only root can read.
 pub(crate) fn give_to(uid: u32, top: &Path, share: &Path) {
     std::fs::copy(PROGRAM, top.join("fourfold")).unwrap();
     for folder in [top, share] {
@@ -63,7 +64,7 @@ impl Server {
         Self::run(top, &[&folder, "--nfs-port", &port.to_string()])
     }
 
-    /// Shares `share` over SMB as well, to a user with the uid that the NFS client has.
+    /// Shares `share` also over SMB, to a user with the NFS client's uid.
     pub(crate) fn start_with_smb(top: &Path, share: &Path) -> Self {
         Self::start_with_smb_on(top, share, 0)
     }
@@ -74,7 +75,7 @@ impl Server {
         Self::run_with_smb(top, &[&folder, "--nfs-port", "0", "--smb-port", &smb_port.to_string()])
     }
 
-    /// Shares `share` over AFP as well as NFS and SMB, to the same user.
+    /// Shares `share` also over AFP and SMB, to the same user.
     pub(crate) fn start_with_afp(top: &Path, share: &Path) -> Self {
         Self::start_with_afp_on(top, share, 0)
     }
@@ -86,7 +87,7 @@ impl Server {
         Self::run_with_afp(top, &[&folder, "--nfs-port", "0", "--smb-port", "0", "--afp-port", &port])
     }
 
-    /// Has a disk of 64 MiB for everybody on a share `share`, beside NFS, SMB and AFP.
+    /// Has a disk of 64 MiB for all initiators on a share `share`, in addition to NFS, SMB and AFP.
     pub(crate) fn start_with_iscsi(top: &Path, share: &Path) -> Self {
         Self::start_with_iscsi_on(top, share, 0)
     }
@@ -97,7 +98,7 @@ impl Server {
         Self::run_with_iscsi(top, iscsi_port)
     }
 
-    /// With the settings that are there.
+    /// With the existing settings.
     pub(crate) fn run_with_iscsi(top: &Path, iscsi_port: u16) -> Self {
         let (user, port) = (format!("{}:{}", USER.0, USER.1), iscsi_port.to_string());
         let others = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--user", &user];
@@ -114,7 +115,7 @@ impl Server {
         Self::run_program_with_users(Command::new(PROGRAM), top, words)
     }
 
-    /// As [`Server::start_with_smb`], with so many descriptors and no more.
+    /// As [`Server::start_with_smb`], with this limit of descriptors.
     pub(crate) fn start_with_descriptors(limit: u32, top: &Path, share: &Path) -> Self {
         let mut program = Command::new("prlimit");
         program.arg(format!("--nofile={limit}")).arg(PROGRAM);
@@ -144,7 +145,7 @@ impl Server {
         Self::run_program(program, top, &[&folder, "--nfs-port", &port.to_string()])
     }
 
-    /// Tells a service manager at this socket how it goes, which wants to hear every two seconds.
+    /// Pings a service manager at this socket, which expects a ping every two seconds.
     pub(crate) fn start_with_a_watchdog(top: &Path, share: &Path, socket: &Path) -> Self {
         let mut program = Command::new(PROGRAM);
         program.env("NOTIFY_SOCKET", socket).env("WATCHDOG_USEC", "2000000").env_remove("WATCHDOG_PID");
@@ -203,7 +204,7 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end; gives the exit code.
+    /// Waits for its end; returns the exit code.
     pub(crate) fn exit_code(mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -226,17 +227,17 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Memory it has now, in bytes.
+    /// Its current memory, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         self.status_of_process("VmRSS:")
     }
 
-    /// The most that it has had.
+    /// The most memory that it has had.
     pub(crate) fn most_memory(&self) -> u64 {
         self.status_of_process("VmHWM:")
     }
 
-    /// Memory it has now but for the program's own code and constants.
+    /// Its current memory without the program's own code and constants.
     pub(crate) fn own_memory(&self) -> u64 {
         self.status_of_process("RssAnon:")
     }
@@ -255,7 +256,7 @@ impl Drop for Server {
     }
 }
 
-/// Settings of a share with a disk; `of_share` and `of_disk` are further ones.
+/// Writes settings of a share with a disk; `of_share` and `of_disk` are further settings.
 pub(crate) fn write_iscsi_settings(top: &Path, share: &Path, of_share: &str, of_disk: &str) {
     let text = format!(
         "[server]\niscsi-name = \"iqn.2026-11.invalid\"\nafp-logins = [\"cleartext\"]\n\n[[user]]\nname = \"{}\"\nuid = 1000\n\n\
@@ -266,7 +267,7 @@ pub(crate) fn write_iscsi_settings(top: &Path, share: &Path, of_share: &str, of_
     std::fs::write(top.join("fourfold.toml"), text).unwrap();
 }
 
-/// The port in a line that says how to find a target.
+/// The port in a line with a target's address.
 fn iscsi_port_in(line: &str) -> Option<u16> {
     let (_, rest) = line.split_once("iscsi")?.1.split_once("127.0.0.1:")?;
     rest.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()

@@ -17,7 +17,7 @@ fn settings(top: &Path, shares: &[&str]) {
     std::fs::write(top.join("fourfold.toml"), text).unwrap();
 }
 
-/// Asks until the answer is this one.
+/// Asks repeatedly until the answer is this one.
 pub(crate) fn until<T: PartialEq + std::fmt::Debug>(expected: &T, mut ask: impl FnMut() -> T) {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -49,7 +49,7 @@ fn sighup_brings_and_takes_shares_without_dropping_a_client() {
     until(&true, || client.mnt("/second").is_ok());
     let new = client.mnt("/second").unwrap();
     assert!(client.create(&new, "there").is_ok() && second.join("there").exists());
-    // The same connection, the same handles, the same run: nothing has to be sent again.
+    // The same connection, handles and run: the client need not send anything again.
     assert_eq!(client.content(&file).unwrap(), b"abc");
     assert_eq!(client.try_commit(&file).unwrap(), Ok(verifier));
 
@@ -120,7 +120,7 @@ fn sigterm_in_mid_load_ends_in_time() {
     assert!(writer.join().unwrap() > 0);
 }
 
-/// sd_watchdog_enabled(3): within WATCHDOG_USEC of the last one.
+/// sd_watchdog_enabled(3): pings come within WATCHDOG_USEC of each other.
 #[test]
 fn the_service_manager_hears_from_a_server_that_goes_on() {
     let (top, share) = folder();

@@ -1,4 +1,4 @@
-//! Clients that ask and never receive: throttled, at a bounded price in memory.
+//! Clients that send requests and never receive: they are throttled, with bounded memory.
 
 use std::io::Write;
 use std::time::Duration;
@@ -11,12 +11,13 @@ use crate::neighbour::Neighbour;
 use crate::server::{Server, folder};
 
 const MIB: u64 = 1 << 20;
-/// READs of 1 MiB sent: half a terabyte of replies, if somebody took them. The calls alone fill every buffer on the way.
+/// The number of READs of 1 MiB: half a terabyte of replies if the client received them. The calls
+/// alone fill every buffer on the way.
 const READS: u32 = 512 * 1024;
 /// Memory the server may need for one such client.
 const BOUND: u64 = 200 * MIB;
 
-/// Sends READs until the server takes no more; gives how many left.
+/// Sends READs until the server accepts no more; returns how many were sent.
 fn ask_without_receiving(client: &mut Client, file: &[u8], size: u64) -> u32 {
     client.stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
     for number in 0..READS {

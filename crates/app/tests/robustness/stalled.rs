@@ -1,4 +1,5 @@
-//! A disk that does not answer for one file delays nobody who asks for another, not even over the same connection.
+//! A disk that stalls for one file does not delay requests for another file, not even over the same
+//! connection.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,17 +21,17 @@ use crate::smb;
 
 /// As many threads as `fourfold serve` has on two processors.
 const THREADS: usize = 16;
-/// As many as wait for disks on purpose.
+/// As many as wait for disks by design.
 const DISK_THREADS: usize = 128;
-/// What a request for another file may take meanwhile.
+/// The longest time of a request for another file meanwhile.
 pub(crate) const IN_TIME: Duration = Duration::from_millis(500);
 
-/// A server in this process whose disk can be made to stall.
+/// A server in this process, with a disk that can stall.
 pub(crate) struct Stalling {
     _runtime: Runtime,
     _stop: watch::Sender<bool>,
     pub(crate) disk: Arc<Faulty>,
-    /// Of NFS.
+    /// The NFS port.
     pub(crate) port: u16,
     pub(crate) smb_port: u16,
 }
@@ -83,7 +84,7 @@ impl Stalling {
     }
 }
 
-/// Lets the disk go on, also when a test fails: its threads end with the runtime.
+/// Its drop ends the stall, also when a test fails: the disk's threads end with the runtime.
 pub(crate) struct Stalled<'a>(pub(crate) &'a Faulty, pub(crate) FileId);
 
 impl<'a> Stalled<'a> {
@@ -147,7 +148,7 @@ fn several_requests_may_hang_of_several_clients() {
             other.send(&record(&read_message(number * 2 + xid, &ill, 0, 100))).unwrap();
         }
     }
-    server.until_waiting(2); // the others may wait for their turn
+    server.until_waiting(2); // the others may wait for a permit
     works_in_time(&mut client, &well, "a client that asks for nothing stalled");
     for other in &mut others {
         works_in_time(other, &well, "a client that waits for two replies");
@@ -233,7 +234,8 @@ fn a_record_that_does_not_go_on_ends_its_connection() {
     let mut unfinished = Client::mount(server.port);
     unfinished.send(&record(&read_message(1, &root, 0, 1))[..20]).unwrap();
     assert!(unfinished.is_closed_within(Duration::from_secs(5)));
-    // Silence between records is no reason: the other connection has been silent for as long.
+    // Silence between records is no reason to close: the other connection has been silent for as
+    // long.
     assert_eq!(client.read(&root, 0, 1).err(), Some(Status::ISDIR));
 }
 
@@ -267,7 +269,8 @@ fn a_client_that_takes_nothing_for_too_long_is_let_go() {
     assert!(client.lookup(&root, "big").is_ok());
 }
 
-/// The monitor is asked as if ten seconds had passed. Other tests of this process may have requests end in between.
+/// The monitor is called as if ten seconds had passed. Requests of other tests in this process may
+/// end meanwhile.
 #[test]
 fn a_server_in_which_nothing_ends_is_reported_with_what_its_threads_do() {
     let server = Stalling::start(Limits::default());

@@ -1,5 +1,6 @@
-//! Clients of all four protocols at work on one large folder, while the settings are read again and again: none may stop
-//! making progress. The program under test is a debug build, which verifies the order of its locks.
+//! Clients of all four protocols work on one large folder, while the settings are reloaded
+//! repeatedly: each client must make progress. The program is a debug build, which verifies the
+//! order of its locks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,9 +31,9 @@ use crate::server::{Server, folder, open_to_all};
 use crate::smb::{Smb, ok};
 
 const FILES: usize = 2_000;
-/// How long it goes on, unless `FOURFOLD_STRESS_SECONDS` says otherwise.
+/// How long the test runs, unless `FOURFOLD_STRESS_SECONDS` says otherwise.
 const SECONDS: u64 = 60;
-/// How long a client may take for one round, on a machine with other things to do.
+/// The longest time of a client's round, on a busy machine.
 const SLOWEST: Duration = Duration::from_secs(20);
 const RELOAD_EVERY: Duration = Duration::from_secs(2);
 /// Files of its own that each writing client has at a time.
@@ -63,7 +64,7 @@ impl Workers {
         self.all.push(Worker { what, rounds, thread: std::thread::spawn(work) });
     }
 
-    /// Until the time is over; each client must have made a round within [`SLOWEST`].
+    /// Watches until the time is over; each client must have completed a round within [`SLOWEST`].
     fn watch(&self, server: &Server, time: Duration) {
         let end = Instant::now() + time;
         let mut seen = vec![(0, Instant::now()); self.all.len()];
@@ -109,7 +110,7 @@ fn fill(share: &Path) {
     }
 }
 
-/// The answer, once no cache of another client is in the way.
+/// The answer, once no other client's cache blocks the request.
 fn until_free<T>(mut ask: impl FnMut() -> Result<T, NfsStatus>) -> T {
     let begun = Instant::now();
     loop {
@@ -128,7 +129,7 @@ fn nfs_lists(port: u16) -> impl FnMut(u64) + Send {
     move |_| assert!(nfs.names_plus(&large).unwrap().len() >= FILES)
 }
 
-/// Makes, writes, renames and removes files of its own, and writes to one that all know.
+/// Makes, writes, renames and removes files of its own, and writes to a common one.
 fn nfs_writes(port: u16) -> impl FnMut(u64) + Send {
     let mut nfs = Client::mount(port);
     let large = nfs.lookup(&nfs.root.clone(), "large").unwrap();
@@ -149,7 +150,8 @@ fn smb_lists(port: u16) -> impl FnMut(u64) + Send {
     move |_| {
         let file = smb
             .open("large", |request| {
-                // An open of the folder that may delete it would stand against renaming, MS-FSA 2.1.5.15.11.
+                // An open of the folder with the right to delete it would block renames, MS-FSA
+                // 2.1.5.15.11.
                 request.desired_access = AccessMask::FILE_READ.0;
                 request.disposition = Disposition::OPEN;
                 request.options = Options::DIRECTORY_FILE;

@@ -1,10 +1,11 @@
-//! What a client of SMB holds binds clients of NFS, and the other way round, on one folder in one process.
+//! Opens, locks and leases of an SMB client bind clients of NFS, and vice versa, on one folder in
+//! one process.
 //!
-//! | an NFS client… | while an SMB client has… | is answered |
+//! | an NFS client… | while an SMB client has… | the answer |
 //! |---|---|---|
-//! | reads, writes, cuts, removes, renames | it open and shares nothing | NFS3ERR_ACCES: it may last |
+//! | reads, writes, truncates, removes, renames | it open without sharing | NFS3ERR_ACCES: it may last |
 //! | reads, writes, locks | a range locked | NFS3ERR_JUKEBOX, DENIED |
-//! | reads, writes, cuts, removes, renames | a lease or an oplock | NFS3ERR_JUKEBOX until it has been given up |
+//! | reads, writes, truncates, removes, renames | a lease or an oplock | NFS3ERR_JUKEBOX until it has been given up |
 //! | looks up, reads | deleted it, and still open | as before |
 
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ use super::client::{Smb, ok};
 use crate::client::Client;
 use crate::server::{Server, folder};
 
-/// One server, a client of each protocol, and a file with content that both know.
+/// One server, a client of each protocol, and a file with contents that both have looked up.
 struct Scene {
     _top: tempfile::TempDir,
     share: PathBuf,
@@ -39,7 +40,7 @@ struct Scene {
     smb: Smb,
     nfs: Client,
     root: Vec<u8>,
-    /// "notes", as NFS knows it.
+    /// The NFS handle of "notes".
     handle: Vec<u8>,
 }
 
@@ -89,7 +90,7 @@ impl Scene {
         ok(&self.smb.call(Command::LOCK, |w| request.encode(w)))
     }
 
-    /// Opens with everything a lease can have.
+    /// Opens with all rights that a lease can have.
     fn lease(&mut self) -> FileKey {
         let state = LeaseState::READ | LeaseState::HANDLE | LeaseState::WRITE;
         let lease = Lease { key: LeaseKey(*b"a key of a lease"), state, flags: LeaseFlags::NONE, v2: None };
@@ -100,7 +101,7 @@ impl Scene {
         })
     }
 
-    /// The lease as the server has just asked to have it; acknowledged, MS-SMB2 2.2.24.2.
+    /// Returns the lease state that the server requests; acknowledges it, MS-SMB2 2.2.24.2.
     fn gives_up(&mut self) -> LeaseState {
         let Notification::Lease(told) = notification(&self.smb.notified()) else { panic!("not of a lease") };
         assert!(told.flags.contains(NotificationFlags::ACK_REQUIRED));
@@ -110,12 +111,12 @@ impl Scene {
         told.new_state
     }
 
-    /// Asks again as an NFS client does that has been told JUKEBOX.
+    /// Repeats a request, as an NFS client does after JUKEBOX.
     fn until_done(&mut self, mut ask: impl FnMut(&mut Self) -> Result<(), NfsStatus>) {
         let deadline = Instant::now() + Duration::from_secs(5);
         while let Err(status) = ask(self) {
             assert_eq!(status, NfsStatus::JUKEBOX);
-            assert!(Instant::now() < deadline, "still in the way");
+            assert!(Instant::now() < deadline, "still blocked");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -187,7 +188,8 @@ fn a_range_locked_over_nfs_binds_locks_of_smb_and_not_its_reads_and_writes() {
     assert_eq!(scene.smb.read(file, 0, 5).as_deref(), Ok(&CONTENT[..5]));
     assert_eq!(scene.smb.write(file, 0, b"smb"), Ok(()));
 
-    // One that waits is told so, and gets it when NFS lets go: MS-SMB2 3.3.5.14.2.
+    // A waiting lock gets an interim response, and is granted when NFS releases its lock: MS-SMB2
+    // 3.3.5.14.2.
     let locks = vec![lock::Element { offset: 0, length: 5, flags: lock::Flags::EXCLUSIVE }];
     let request = lock::Request { sequence_number: 0, sequence_index: 0, file, locks };
     let request = scene.smb.request(Command::LOCK, |w| request.encode(w));
@@ -202,7 +204,8 @@ fn a_range_locked_over_nfs_binds_locks_of_smb_and_not_its_reads_and_writes() {
 fn a_lease_is_given_up_before_nfs_has_its_way() {
     type Ask = fn(&mut Scene) -> Result<(), NfsStatus>;
     let read = LeaseState::READ;
-    // What others read need only be written back; what others change may not be cached: MS-FSA 2.1.4.12.
+    // When others read, data need only be written back; when others write, caching must end: MS-FSA
+    // 2.1.4.12.
     let cases: [(&str, Ask, LeaseState); 5] = [
         ("read", |scene| scene.reads(0), read | LeaseState::HANDLE),
         ("write", |scene| scene.writes(3), LeaseState::NONE),
@@ -215,7 +218,7 @@ fn a_lease_is_given_up_before_nfs_has_its_way() {
         let file = scene.lease();
         assert_eq!(ask(&mut scene), Err(NfsStatus::JUKEBOX), "{what}");
         assert_eq!(std::fs::read(scene.share.join("notes")).unwrap(), CONTENT, "{what}: not done yet");
-        // What its client had not written yet comes now, and counts.
+        // The client's cached write arrives now, and takes effect.
         scene.smb.write(file, 0, b"cached").unwrap();
         assert_eq!(ask(&mut scene), Err(NfsStatus::JUKEBOX), "{what}");
         assert_eq!(scene.gives_up(), left, "{what}");
@@ -293,7 +296,7 @@ fn watch_again(smb: &mut Smb, file: FileKey) -> (FileKey, u64) {
     (file, id)
 }
 
-/// What a watch has told.
+/// The changes that a watch has reported.
 fn told(smb: &mut Smb, watch: u64) -> Vec<(Action, String)> {
     let answer = smb.answer(watch).unwrap();
     assert_eq!(answer.status(), Status::SUCCESS);

@@ -1,5 +1,6 @@
-//! What describes a file to a Mac, written over one protocol and read over the other: streams of SMB (protocol of Windows'
-//! Services for Macintosh: AFP_AfpInfo, AFP_Resource), and the AppleDouble file `._name` of macOS on NFS (RFC 1740).
+//! A file's Mac metadata, written over one protocol and read over another: streams of SMB (protocol
+//! of Windows' Services for Macintosh: AFP_AfpInfo, AFP_Resource), and the AppleDouble file
+//! `._name` of macOS on NFS (RFC 1740).
 
 use ::smb::wire::Status;
 use ::smb::wire::create::Disposition;
@@ -14,12 +15,13 @@ use crate::server::{Server, folder};
 const FINDER_INFO: &[u8; 32] = b"TEXTttxt\x01\x00\0\x10\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 const FORK: &[u8] = b"not quite a resource fork";
 
-/// AFP_AfpInfo: signature, version 0x00000100, reserved, backup time that nobody set, Finder info, ProDOS info, reserved.
+/// AFP_AfpInfo: signature, version 0x00000100, reserved, an unset backup time, Finder info, ProDOS
+/// info, reserved.
 fn afp_info(finder_info: &[u8; 32]) -> Vec<u8> {
     [&b"AFP\0\0\0\x01\0\0\0\0\0\x80\0\0\0"[..], finder_info, &[0; 12]].concat()
 }
 
-/// AppleDouble as macOS writes it: version 2, Finder info (9) at 50, resource fork (2) at 82.
+/// AppleDouble in macOS's layout: version 2, Finder info (9) at 50, resource fork (2) at 82.
 fn apple_double(finder_info: &[u8; 32], fork: &[u8]) -> Vec<u8> {
     let row = |id: u32, offset: u32, length: u32| [id, offset, length].map(u32::to_be_bytes).concat();
     [
@@ -51,7 +53,7 @@ fn scene() -> (tempfile::TempDir, Server, Smb, Client, Vec<u8>) {
     (top, server, smb, nfs, root)
 }
 
-/// The content of a stream, read at once as Macs do: AFP_AfpInfo has no parts.
+/// The content of a stream, in a single read as Macs do: AFP_AfpInfo has no parts.
 fn stream(smb: &mut Smb, name: &str) -> Result<Vec<u8>, Status> {
     let file = smb.open(name, |request| request.disposition = Disposition::OPEN)?;
     let content = smb.read(file, 0, 1000);
@@ -86,7 +88,7 @@ fn a_sidecar_written_over_nfs_is_seen_as_streams_over_smb() {
     assert_eq!(stream(&mut smb, "notes:AFP_AfpInfo").unwrap(), afp_info(FINDER_INFO));
     assert_eq!(stream(&mut smb, "notes:AFP_Resource").unwrap(), FORK);
 
-    // And they go with the file, whoever moves it.
+    // They stay with the file, whichever client moves it.
     nfs.rename(&root, "notes", "other").unwrap();
     assert_eq!(stream(&mut smb, "other:AFP_Resource").unwrap(), FORK);
     assert_eq!(stream(&mut smb, "notes:AFP_Resource"), Err(Status::OBJECT_NAME_NOT_FOUND));

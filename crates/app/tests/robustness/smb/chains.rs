@@ -1,4 +1,4 @@
-//! Chains of requests (MS-SMB2 3.3.5.2.7), longer and greedier than any client's.
+//! Chains of requests (MS-SMB2 3.3.5.2.7), longer than those of any client.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use ::smb::wire::{Command, FileKey, Status, close, echo, read};
 use super::client::{Smb, charge, now, open_request, read_request};
 use super::{MIB, beside_a_neighbour};
 
-/// Sends a chain and gives the statuses of its answers.
+/// Sends a chain and returns the statuses of its answers.
 fn call_chain(smb: &mut Smb, requests: Vec<Request>) -> Vec<Status> {
     let session = smb.session.clone();
     let ids = now(smb.client.send(requests, How::Signed(&session))).unwrap();
     ids.into_iter().map(|id| smb.answer(id).unwrap().status()).collect()
 }
 
-/// A client that has so many credits.
+/// A client with this many credits.
 fn with_credits(port: u16) -> Smb {
     let mut smb = Smb::enter(port);
     for _ in 0..4 {
@@ -76,8 +76,8 @@ fn a_chain_of_thousands_of_folders_opens_and_closes_them() {
     });
 }
 
-/// What 20 READs of 8 MiB in one frame ask for does not fit a frame, whose prefix counts 24 bits (MS-SMB2 2.1): some of them
-/// are answered, the others refused, and nothing is torn.
+/// 20 READs of 8 MiB in one frame do not fit a frame, whose length has 24 bits (MS-SMB2 2.1): some
+/// of them are answered, the others refused, and no answer is incomplete.
 #[test]
 fn more_data_than_a_frame_can_carry_is_refused_request_by_request() {
     beside_a_neighbour("chains that ask for 160 MiB", 96 * MIB, |port| {

@@ -1,4 +1,5 @@
-//! An SMB client that waits for each answer, every wait bounded: `smb::client` over a socket that blocks.
+//! An SMB client that waits for each answer, with a timeout for every wait: `smb::client` over a
+//! blocking socket.
 
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -17,10 +18,10 @@ use wire::Writer;
 
 use crate::server::USER;
 
-/// How long an answer may take.
+/// The timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A socket that blocks: its futures are ready when they are first asked.
+/// A blocking socket: its futures are ready at the first poll.
 pub(crate) struct Blocking(pub(crate) TcpStream);
 
 impl Blocking {
@@ -47,7 +48,8 @@ impl Blocking {
         Ok(message)
     }
 
-    /// Whether the server ends the connection within this time; what it still sends is passed over.
+    /// Whether the server closes the connection within this time; data that it still sends are
+    /// ignored.
     pub(crate) fn is_closed_within(&mut self, time: Duration) -> bool {
         self.0.set_read_timeout(Some(time)).unwrap();
         let closed = loop {
@@ -59,7 +61,7 @@ impl Blocking {
                 }
             }
         };
-        let _ = self.0.set_read_timeout(Some(PATIENCE)); // it may be over
+        let _ = self.0.set_read_timeout(Some(PATIENCE)); // the connection may be over
         closed
     }
 }
@@ -74,22 +76,22 @@ impl Link for Blocking {
     }
 }
 
-/// What a future gives that never waits.
+/// The value of a future that never waits.
 pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("a socket that blocks has nothing to wait for"),
+        Poll::Pending => panic!("a blocking socket does not wait"),
     }
 }
 
-/// A connection that has negotiated.
+/// A connection after NEGOTIATE.
 pub(crate) fn connect(port: u16, offer: &Offer) -> client::Client<Blocking> {
     let mut client = client::Client::new(Blocking::connect(port).unwrap());
     now(client.negotiate(offer)).unwrap();
     client
 }
 
-/// Somebody who is logged in and in a share. Requests are signed.
+/// A user's session with a share. Requests are signed.
 pub(crate) struct Smb {
     pub(crate) client: client::Client<Blocking>,
     pub(crate) session: Arc<Session>,
@@ -97,19 +99,19 @@ pub(crate) struct Smb {
 }
 
 impl Smb {
-    /// [`USER`] in the share "share".
+    /// Logs in as [`USER`], in the share "share".
     pub(crate) fn enter(port: u16) -> Self {
         Self::enter_share(port, "share", USER).unwrap()
     }
 
-    /// As a machine of its own.
+    /// The same as another client machine.
     pub(crate) fn enter_as_machine(port: u16, number: u8) -> Self {
         let mut offer = Offer::default();
         offer.guid[15] = number;
         Self::enter_with(port, &offer, "share", USER).unwrap()
     }
 
-    /// Anybody in any share.
+    /// Logs in as any user, in any share.
     pub(crate) fn enter_share(port: u16, share: &str, who: (&str, &str)) -> Result<Self, Status> {
         Self::enter_with(port, &Offer::default(), share, who)
     }
@@ -132,7 +134,7 @@ impl Smb {
         Ok(smb)
     }
 
-    /// Another tree.
+    /// Connects to another tree.
     pub(crate) fn connect_tree(&mut self, share: &str) -> Result<u32, Status> {
         let path = format!("\\\\127.0.0.1\\{share}").encode_utf16().collect();
         let request = tree_connect::Request { flags: tree_connect::RequestFlags::NONE, path };
@@ -151,12 +153,12 @@ impl Smb {
         now(self.client.send(vec![request], How::Signed(&session))).map(|ids| ids[0])
     }
 
-    /// The final answer.
+    /// Receives the final answer.
     pub(crate) fn answer(&mut self, id: u64) -> Result<Answer, Error> {
         now(self.client.answer(id))
     }
 
-    /// What the server sends by itself: a break of an oplock or lease.
+    /// Receives a message without a request: a break of an oplock or lease.
     pub(crate) fn notified(&mut self) -> Answer {
         now(self.client.wait_for(|answer| answer.header.message_id == u64::MAX)).unwrap()
     }
@@ -168,7 +170,7 @@ impl Smb {
         now(self.client.wait_for(is_it)).unwrap()
     }
 
-    /// A request and its answer; fails when the connection is over.
+    /// A request and its answer; fails if the connection is over.
     pub(crate) fn try_call(
         &mut self,
         command: Command,
@@ -188,7 +190,8 @@ impl Smb {
         self.try_call(command, encode).unwrap()
     }
 
-    /// Opens or makes a file, as `change` says: by default to read, write and delete, and so may others.
+    /// Opens or makes a file, as `change` says: by default for reading, writing and deleting,
+    /// shared with others.
     pub(crate) fn open(
         &mut self,
         name: &str,
@@ -209,7 +212,7 @@ impl Smb {
         Ok(ok(&answer).map(|()| create::Response::decode(&answer.message).unwrap().file))
     }
 
-    /// A file with this content, left open.
+    /// Makes a file with this content, and leaves it open.
     pub(crate) fn make(&mut self, name: &str, content: &[u8]) -> FileKey {
         let file = self.open(name, |_| ()).unwrap();
         self.write(file, 0, content).unwrap();
@@ -263,7 +266,7 @@ impl Smb {
         ok(&self.call(Command::CLOSE, |w| request.encode(w)))
     }
 
-    /// Opens to delete, and closes.
+    /// Opens a file to delete it, and closes it.
     pub(crate) fn remove(&mut self, name: &str) -> Result<(), Status> {
         let file = self.open(name, |request| {
             request.desired_access = AccessMask::DELETE.0;
@@ -286,7 +289,7 @@ pub(crate) fn ok(answer: &Answer) -> Result<(), Status> {
     }
 }
 
-/// What so many bytes cost, MS-SMB2 3.2.4.1.5.
+/// The credit charge of this many bytes, MS-SMB2 3.2.4.1.5.
 pub(crate) fn charge(length: usize) -> u16 {
     length.div_ceil(1 << 16).max(1) as u16
 }

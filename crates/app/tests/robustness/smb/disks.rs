@@ -1,4 +1,4 @@
-//! Full, read-only and vanished disks, and files that the user may not touch: MS-ERREF 2.3.1.
+//! Full, read-only and vanished disks, and files that the user may not access: MS-ERREF 2.3.1.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -21,7 +21,7 @@ fn folder_to_make(request: &mut create::Request<'_>) {
     request.options = Options::DIRECTORY_FILE;
 }
 
-/// Writes until something refuses; gives how many blocks went in, and the refusal.
+/// Writes until a write is refused; returns the number of written blocks, and the refusal.
 fn fill(smb: &mut Smb, file: FileKey, flags: Flags) -> (u64, Status) {
     let block = vec![7; MIB as usize / 4];
     for number in 0.. {
@@ -104,7 +104,7 @@ fn a_share_served_read_only_can_be_read_and_no_more() {
     let mut smb = Smb::enter(server.smb_port);
     let file = smb.open("notes", to_read).unwrap();
     assert_eq!(smb.content(file).unwrap(), b"abc");
-    // The open has no right to write, MS-SMB2 3.3.5.13.
+    // The open has no right for writes, MS-SMB2 3.3.5.13.
     assert_eq!(smb.write(file, 0, b"x"), Err(Status::ACCESS_DENIED));
     for name in ["notes", "new"] {
         let refused = smb.open(name, |_| ()).unwrap_err();
@@ -131,7 +131,7 @@ fn a_vanished_folder_is_said_and_disturbs_no_other_share() {
     let file = smb.make("notes", b"abc");
     std::fs::remove_dir_all(&share).unwrap();
 
-    assert_eq!(smb.content(file).unwrap(), b"abc"); // it is open
+    assert_eq!(smb.content(file).unwrap(), b"abc"); // it is still open
     for name in ["notes", "new"] {
         let refused = smb.open(name, |_| ()).unwrap_err();
         println!("a file of a vanished folder: {refused:?}");

@@ -1,4 +1,5 @@
-//! Frames that no client sends, MS-SMB2 2.1 and 3.3.5.2: the end of that one connection, or an answer.
+//! Frames that no client sends, MS-SMB2 2.1 and 3.3.5.2: the server closes that one connection, or
+//! answers.
 
 use std::time::Duration;
 
@@ -9,19 +10,19 @@ use super::client::{Blocking, Smb, connect, now};
 use super::{MIB, beside_a_neighbour};
 use crate::random::Random;
 
-/// How soon a hopeless connection is closed.
+/// The deadline for closing a hopeless connection.
 const SOON: Duration = Duration::from_secs(5);
 
-/// A frame: its length, then this.
+/// A frame: its length, then the message.
 fn framed(message: &[u8]) -> Vec<u8> {
     [&(message.len() as u32).to_be_bytes(), message].concat()
 }
 
-/// Fails unless the server ends a new connection after these bytes.
+/// Fails unless the server closes a new connection after these bytes.
 fn ends_a_new_connection(port: u16, bytes: &[u8], what: &str) {
     use ::smb::client::Link;
     let mut link = Blocking::connect(port).unwrap();
-    let _ = now(link.send(bytes)); // it may end in the middle
+    let _ = now(link.send(bytes)); // the connection may end meanwhile
     assert!(link.is_closed_within(SOON), "{what}");
 }
 
@@ -137,12 +138,12 @@ fn a_first_message_with_any_bit_wrong_is_answered_or_ends_its_connection() {
             let mut link = Blocking::connect(port).unwrap();
             now(link.send(&bytes)).unwrap();
             let _ = link.0.shutdown(std::net::Shutdown::Write);
-            let _ = link.frame(); // whatever it is: the server answers or hangs up
+            let _ = link.frame(); // in any case, the server answers or closes
         }
     });
 }
 
-/// The NEGOTIATE of the client, as it goes over the wire.
+/// The bytes of the client's NEGOTIATE.
 fn recorded_negotiate() -> Vec<u8> {
     struct Recorder(Vec<u8>);
     impl ::smb::client::Link for Recorder {

@@ -1,4 +1,4 @@
-//! Clients that ask and never receive: throttled, at a bounded price in memory.
+//! Clients that send requests and never receive: they are throttled, with bounded memory.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use super::client::{Smb, charge, now, read_request};
 use super::{MIB, beside_a_neighbour};
 
 const HANDLES: usize = 1000;
-/// READs of 8 MiB sent: 2 TiB of answers, if somebody took them. The requests alone fill every buffer on the way.
+/// The number of READs of 8 MiB: 2 TiB of answers if the client received them. The requests alone
+/// fill every buffer on the way.
 const READS: usize = 256 * 1024;
 /// Memory the server may need for one such client.
 const BOUND: u64 = 200 * MIB;
@@ -40,7 +41,7 @@ fn with_handles(port: u16, fill: bool) -> (Smb, Vec<FileKey>) {
     (smb, files)
 }
 
-/// Sends READs until the server takes no more; gives how many left.
+/// Sends READs until the server accepts no more; returns how many were sent.
 fn ask_without_receiving(smb: &mut Smb, files: &[FileKey], signed: bool) -> usize {
     smb.client.link.0.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
     let session = smb.session.clone();
@@ -62,10 +63,10 @@ fn memory_stays_bounded(what: &str, fill: bool, signed: bool) {
     beside_a_neighbour(what, BOUND, |port| {
         let (mut smb, files) = with_handles(port, fill);
         let sent = ask_without_receiving(&mut smb, &files, signed);
-        // How many it takes depends on whose turn it is; what they cost it is what is bounded.
+        // The number of accepted READs depends on timing; only the memory is bounded.
         println!("{what}: {sent} reads were taken");
         std::thread::sleep(Duration::from_millis(500));
-        std::mem::forget(smb); // it stays
+        std::mem::forget(smb); // it stays connected
     });
 }
 

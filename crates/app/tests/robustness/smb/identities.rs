@@ -1,4 +1,5 @@
-//! Numbers that are somebody else's, used before, or beyond what was granted, MS-SMB2 3.3.5.2.
+//! Numbers that belong to another client, were used before, or exceed the granted ones, MS-SMB2
+//! 3.3.5.2.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ fn echo(smb: &Smb) -> Request {
     smb.request(Command::ECHO, |w| echo::Request.encode(w))
 }
 
-/// The status that a READ with these numbers gets, signed with the key of `smb`'s session.
+/// The status of a READ with these numbers, signed with the key of `smb`'s session.
 fn status_of_read(smb: &mut Smb, session: u64, tree: u32, file: FileKey) -> Status {
     let request = Request::new(Command::READ, |w| read_request(file, 0, 10).encode(w)).on(session, tree);
     let signer = smb.session.clone();
@@ -58,7 +59,7 @@ fn sessions_trees_and_files_of_others_are_nobodys() {
 
 #[test]
 fn a_message_that_comes_twice_ends_its_connection() {
-    // 3.3.5.2.3: a MessageId that is not available ends the connection.
+    // 3.3.5.2.3: an unavailable MessageId ends the connection.
     beside_a_neighbour("replays", 8 * MIB, |port| {
         use ::smb::client::Link;
         let mut smb = Smb::enter(port);
@@ -81,7 +82,7 @@ fn numbers_beyond_the_credits_end_their_connection() {
             let mut request = echo(&smb);
             request.header.message_id = smb.client.next_id;
             request.header.credit_charge = charge;
-            // Beyond the last number a client cannot count, so the frame is made before.
+            // After the last number, a client cannot count, so the frame is made before.
             let next = smb.client.next_id;
             smb.client.next_id = next.min(u64::MAX - 4);
             let (_, mut frame) = smb.client.prepare(vec![request], How::Signed(&session));

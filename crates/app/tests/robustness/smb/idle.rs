@@ -6,11 +6,11 @@ use super::client::{Blocking, Smb};
 use crate::connections::possible;
 use crate::server::{Server, folder};
 
-/// Logins of one connection are bounded; so each has a connection of its own.
+/// The logins of one connection are limited; so each has a connection of its own.
 const SESSIONS: u64 = 2_000;
-/// Memory of the server per idle connection that has not said anything.
+/// Memory of the server per idle connection without a message.
 const CONNECTION: u64 = 16 * 1024;
-/// Memory of the server per idle session with a tree, its connection included.
+/// Memory of the server per idle session with a tree, including its connection.
 const SESSION: u64 = 32 * 1024;
 
 #[test]
@@ -23,7 +23,7 @@ fn thousands_of_connections_before_login_cost_little_and_the_next_is_served() {
     let begun = Instant::now();
     let idle: Vec<_> = (0..count).map(|_| Blocking::connect(server.smb_port).unwrap()).collect();
     let opened = begun.elapsed();
-    std::thread::sleep(Duration::from_millis(300)); // the last ones are still being taken in
+    std::thread::sleep(Duration::from_millis(300)); // the last ones are still being accepted
     let each = server.memory().saturating_sub(before) / count;
     println!("{count} connections without a word, opened in {opened:?}: {each} bytes each");
     assert!(each <= CONNECTION, "{each} bytes per idle connection");

@@ -1,4 +1,4 @@
-//! `kill -9` in mid-load: what was written through or flushed is there afterwards, and clients come again.
+//! `kill -9` under load: written-through and flushed data survive, and clients can reconnect.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use crate::server::{Server, folder};
 const WRITERS: u32 = 2;
 const KILLS: u32 = 20;
 
-/// How bytes are promised to be on the disk.
+/// The way in which data are promised to be on the disk.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// Each WRITE says so, MS-SMB2 2.2.21.
+    /// By a flag of each WRITE, MS-SMB2 2.2.21.
     WriteThrough,
-    /// The open says so, MS-SMB2 2.2.13.
+    /// By an option of the open, MS-SMB2 2.2.13.
     OpenedSo,
     /// By FLUSH, after all WRITEs.
     Flush,
 }
 
-/// A file with what was promised of it: so many bytes from its start.
+/// A file and its promised data: this many bytes from its start.
 struct Promised {
     name: String,
     seed: u64,
     length: u64,
 }
 
-/// Writes files until the connection breaks; gives what was promised.
+/// Writes files until the connection breaks; returns the promised data.
 fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<Promised> {
     let mut smb = Smb::enter_as_machine(port, id as u8);
     let mut promised: Vec<Promised> = Vec::new();
@@ -76,7 +76,7 @@ fn one_file(smb: &mut Smb, promised: &mut Promised, way: Way, done: &AtomicU32) 
     Ok(()) // the file stays open
 }
 
-/// Byte for byte, in the folder.
+/// Compares byte for byte, in the folder.
 fn verify(share: &Path, promised: &Promised) {
     let name = &promised.name;
     if promised.length == 0 {
@@ -116,14 +116,14 @@ fn twenty_kills_lose_nothing_that_was_flushed_or_written_through() {
         let all: Vec<Promised> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         all.iter().for_each(|promised| verify(&share, promised));
         server = Server::start_with_smb_on(top.path(), &share, port);
-        // What the dead had open to themselves is free, and it can be gone on with.
+        // Exclusive opens of the killed server's clients are gone, and new clients can continue.
         let mut smb = Smb::enter_as_machine(port, 0xFF);
         let last = all.iter().rfind(|promised| promised.length > 0).expect("five promises at least");
         let file = smb.open(&last.name, |request| request.disposition = Disposition::OPEN).unwrap();
         smb.write(file, 0, b"x").unwrap();
         files += all.len();
         bytes += all.iter().map(|promised| promised.length).sum::<u64>();
-        // A handle of NFS from before the first kill is still good.
+        // An NFS handle from before the first kill is still valid.
         let mut client = Client::connect(server.port).unwrap();
         assert_eq!(client.content(&handle).unwrap(), b"abc");
     }

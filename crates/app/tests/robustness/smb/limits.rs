@@ -1,4 +1,4 @@
-//! Clients that take as much as they can get of everything that is counted.
+//! Clients that use all limited resources to the limit.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::client::{Smb, now};
 use super::{MIB, beside_a_neighbour};
 use crate::server::{Server, folder};
 
-/// A client that has so many credits.
+/// A client with this many credits.
 fn with_credits(port: u16) -> Smb {
     let mut smb = Smb::enter_as_machine(port, 9);
     for _ in 0..4 {
@@ -23,7 +23,8 @@ fn with_credits(port: u16) -> Smb {
     smb
 }
 
-/// However many requests a client lets wait, it can still say something: some are told to wait, the others refused.
+/// With any number of waiting requests, a client can still send others: some get an interim
+/// response, the others are refused.
 #[test]
 fn requests_that_wait_are_bounded_and_leave_room_for_others() {
     const WATCHES: usize = 10_000;
@@ -153,7 +154,7 @@ fn many_locks_in_one_request_are_taken_or_refused_together() {
             smb.try_request(request.charge(32)).unwrap().status()
         };
         for _ in 0..3 {
-            assert_eq!(ask(&mut smb, 1000, true), Status::LOCK_NOT_GRANTED); // the last is the first
+            assert_eq!(ask(&mut smb, 1000, true), Status::LOCK_NOT_GRANTED); // the last repeats the first
         }
         assert_eq!(ask(&mut smb, 1000, false), Status::SUCCESS);
         let many = ask(&mut smb, 65_000, false);
@@ -162,7 +163,7 @@ fn many_locks_in_one_request_are_taken_or_refused_together() {
     });
 }
 
-/// Fragments of a call that never ends (C706 12.6.4.9), into pipes that nobody reads.
+/// Fragments of an endless call (C706 12.6.4.9), into pipes that no client reads.
 #[test]
 fn pipes_take_no_more_than_they_can_hold() {
     beside_a_neighbour("pipes that are filled", 64 * MIB, |port| {

@@ -1,5 +1,5 @@
-//! The same for SMB, with the client of the crate `smb`, which shares its codecs with the server: it drives, and proves nothing
-//! about bytes.
+//! The same tests for SMB. They use the client of the crate `smb`, which shares its codecs with the
+//! server: it exercises the server, and proves nothing about the encoding.
 
 mod across;
 mod across_mac;
@@ -24,8 +24,8 @@ pub(crate) use people::service;
 use crate::neighbour::Neighbour;
 use crate::server::{Server, folder};
 
-/// Runs `hostile` beside a client that must notice nothing. The server is alive afterwards and has not grown by more than
-/// `growth` bytes.
+/// Runs `hostile` next to a client that must not be affected. Afterwards, the server runs and has
+/// not grown by more than `growth` bytes.
 fn beside_a_neighbour(what: &str, growth: u64, hostile: impl FnOnce(u16)) {
     let (top, share) = folder();
     let server = Server::start_with_smb(top.path(), &share);

@@ -8,7 +8,7 @@ use vfs::{Time, Volume};
 
 use crate::server::USER;
 
-/// [`USER`] alone, with the uid that the NFS client has.
+/// A directory with only [`USER`], with the NFS client's uid.
 struct People;
 
 impl Accounts for People {

@@ -1,4 +1,5 @@
-//! Requests of every command that are cut short, have wrong sizes or wrong bits, in a session that is in order.
+//! Requests of every command that are truncated, or have wrong sizes or wrong bits, in a valid
+//! session.
 
 use ::smb::client::{Error, Offer, Request};
 use ::smb::wire::fsctl::Code;
@@ -15,8 +16,8 @@ use super::{MIB, beside_a_neighbour};
 use crate::random::Random;
 use crate::server::USER;
 
-/// A request of each command, about this file and folder, with the length of what every request of it has (its structure size
-/// without the byte that stands for the buffer).
+/// A request of each command for this file and folder, with the length of its fixed part (its
+/// structure size without the byte that stands for the buffer).
 fn one_of_each(smb: &Smb, file: FileKey, folder: FileKey) -> Vec<(Request, usize)> {
     let mut all = Vec::new();
     let mut add = |command, fixed, encode: &dyn Fn(&mut Writer)| {
@@ -120,7 +121,7 @@ impl Prepared {
         one_of_each(&self.smb, self.file, self.folder)
     }
 
-    /// The status of a request; one that waits is cancelled. No request ends the connection.
+    /// The status of a request; a waiting one is cancelled. No request ends the connection.
     fn status(&mut self, request: Request) -> Status {
         let what = request.clone();
         self.try_status(request).unwrap_or_else(|error| panic!("{error} after {what:?}"))
@@ -215,7 +216,7 @@ fn requests_with_wrong_bits_are_answered_in_every_dialect() {
 
 #[test]
 fn commands_that_nobody_knows_are_invalid() {
-    // MS-SMB2 3.3.5.2.6: INVALID_PARAMETER for a command that is none.
+    // MS-SMB2 3.3.5.2.6: INVALID_PARAMETER for an unknown command.
     beside_a_neighbour("unknown commands", 8 * MIB, |port| {
         let mut client = Prepared::new(port, Dialect::SMB_3_1_1);
         for command in [0x14, 0x15, 0xFF, 0x100, u16::MAX] {

@@ -1,4 +1,4 @@
-//! Shares that show one folder: what is open through one of them binds the others.
+//! Shares of one folder: an open through one share binds the others.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::Smb;
 use crate::server::{Server, USER, folder};
 use crate::signals::until;
 
-/// `share`, and `again` with the same path and more settings.
+/// The settings of `share`, and of `again` with the same path and more settings.
 fn settings(top: &Path, more: &str) {
     let shares = format!(
         "[[share]]\nname = \"share\"\npath = \"share\"\n[[share]]\nname = \"again\"\npath = \"again\"\n{more}"
@@ -52,7 +52,7 @@ fn an_open_without_sharing_binds_shares_and_mounts_inside_the_share() {
     for first in 0..clients().len() {
         let mut clients = clients();
         let (holder, path) = &mut clients[first];
-        until(&Ok(()), || open_alone_at(holder, path)); // once the last round's clients are gone
+        until(&Ok(()), || open_alone_at(holder, path)); // after the last round's clients
         for (other, (client, path)) in clients.iter_mut().enumerate().filter(|(other, _)| *other != first) {
             assert_eq!(open_alone_at(client, path), Err(Status::SHARING_VIOLATION), "{first} {other}");
         }
@@ -63,7 +63,7 @@ fn an_open_without_sharing_binds_shares_and_mounts_inside_the_share() {
 struct Bound(std::path::PathBuf);
 
 impl Bound {
-    /// `None`, said on standard output, where that cannot be done.
+    /// `None`, with a message on standard output, if that is impossible.
     fn mount(from: &Path, at: &Path) -> Option<Self> {
         std::fs::create_dir(at).unwrap();
         let mut mount = std::process::Command::new("mount");

@@ -15,7 +15,7 @@ fn settings(top: &Path, shares: &[&str]) {
     settings_with(top, shares, "");
 }
 
-/// With more settings of the last share.
+/// Writes settings with more of them for the last share.
 fn settings_with(top: &Path, shares: &[&str], more: &str) {
     let share = |name: &&str| format!("[[share]]\nname = \"{name}\"\npath = \"{name}\"\n");
     let account = format!("[[user]]\nname = \"{}\"\nuid = 1000\n", USER.0);
@@ -48,7 +48,7 @@ fn sighup_brings_and_takes_shares_without_dropping_a_client() {
 
     settings(top.path(), &["share", "second"]);
     server.signal(Signal::HUP);
-    assert_eq!(smb.content(file), Err(Status::NETWORK_NAME_DELETED)); // what the share had open went with it
+    assert_eq!(smb.content(file), Err(Status::NETWORK_NAME_DELETED)); // its opens have ended
     until(&Ok(()), || smb.connect_tree("share").map(|tree| smb.tree = tree));
     let again = smb.open("notes", |request| request.disposition = Disposition::OPEN).unwrap();
     assert_eq!(smb.content(again).unwrap(), b"abc");

@@ -1,4 +1,5 @@
-//! A disk that does not answer for one file delays nobody who asks for another, and whoever waits is told so.
+//! A disk that stalls for one file does not delay requests for another file; a client whose request
+//! waits gets an interim response.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,9 @@ use super::client::{Smb, read_request};
 use crate::client::Client;
 use crate::stalled::{IN_TIME, Stalled, Stalling};
 
-/// After so long a client is told that it has to wait (and some time for a machine with other things to do).
+/// The deadline of an interim response (plus some time for a busy machine).
 const TOLD_WITHIN: Duration = Duration::from_millis(1500);
-/// Before that there is no need to.
+/// The earliest time of an interim response.
 const NOT_BEFORE: Duration = Duration::from_millis(300);
 
 /// The files "well" and "ill", open.
@@ -26,7 +27,7 @@ fn files(server: &Stalling, smb: &mut Smb) -> (FileKey, FileKey, FileId) {
     (open("well"), open("ill"), id)
 }
 
-/// Reads, writes and makes files; everything in time.
+/// Reads, writes and makes files; each must be in time.
 fn works_in_time(smb: &mut Smb, file: FileKey, what: &str) {
     for number in 0..5 {
         let begun = Instant::now();
@@ -83,7 +84,7 @@ fn whoever_waits_for_data_is_told_so_after_half_a_second() {
     assert_eq!(smb.read(ill, 0, 100).unwrap(), b"ILL");
 }
 
-/// The same where a call that never waits does so after all: the thread itself is stuck.
+/// The same if a call that never waits stalls: the thread itself is stuck.
 #[test]
 fn whoever_waits_for_a_stuck_thread_is_told_so_too() {
     let server = Stalling::start(Limits::default());
@@ -197,7 +198,7 @@ fn a_client_that_goes_away_while_its_request_hangs_leaves_nothing_behind() {
                 Ok(file) => break file,
                 Err(status) => assert_eq!(status, Status::SHARING_VIOLATION),
             }
-            assert!(begun.elapsed() < Duration::from_secs(5), "the open of a client that is gone");
+            assert!(begun.elapsed() < Duration::from_secs(5), "the open of a disconnected client");
             std::thread::sleep(Duration::from_millis(10));
         };
         smb.close(file).unwrap();
