@@ -1,10 +1,11 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Which file. It does not depend on the share, mount or folder through which the file is reached. It is stable across
-/// renames and unique among the existing files of this machine. Listings have it without a query for each entry.
-/// [`HostKey`] tells two files apart that had the same inode number one after the other. [`crate::Volume::number`] gives the
-/// number that clients see.
+/// The identity of a file. It does not depend on the share, mount or folder through which the file
+/// is reached. It is stable across renames and unique among the existing files of this machine. A
+/// listing has it without a query for each entry. [`HostKey`] tells two files apart that had the
+/// same inode number one after the other. [`crate::Volume::number`] gives the number that clients
+/// see.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
     /// The device number of the file's file system (or of its subvolume), as long as it is mounted.
@@ -140,7 +141,7 @@ pub enum Kind {
     BlockDevice,
 }
 
-/// What the host says of a file. Times are the host's; `created` is `None` where it keeps none.
+/// What the host says of a file. Times are the host's; `created` is `None` if the host keeps none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "POSIX words")]
 pub struct Attributes {
@@ -175,7 +176,7 @@ pub enum SetTime {
     To(Time),
 }
 
-/// Changes to a file's attributes; what is `None` stays.
+/// Changes to a file's attributes. An attribute that is `None` is not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "as in Attributes")]
 pub struct SetAttributes {

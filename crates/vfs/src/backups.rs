@@ -1,4 +1,5 @@
-//! The space of a share for backups of Macs that has a limit. Protocols that tell clients the space share this.
+//! The space of a share for backups of Macs that has a limit. All protocols that tell clients the
+//! space use this.
 
 use crate::backend::{Found, Space, Wait};
 use crate::mac::sparse_bundle::{BANDS, INFO, MAX_INFO, SUFFIX, band_size};

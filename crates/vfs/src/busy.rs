@@ -9,9 +9,9 @@ use crate::names::to_nfc;
 /// A folder and a name in it, composed.
 type Place = (FileId, Box<[u8]>);
 
-/// Places (a folder and a name in it, whatever its normal form) where a file and its sidecar are being
-/// changed together. Others wait for just that place, so that a disk that stalls on one file holds up nobody
-/// else.
+/// Places (a folder and a name in it, whatever its normal form) where a file and its sidecar are
+/// being changed together. Another thread waits only if it needs the same place, so a disk that
+/// stalls on one file does not hold up requests for other files.
 #[derive(Default)]
 pub(crate) struct Busy {
     places: Mutex<HashSet<Place>, rank::BusyNames>,
@@ -25,7 +25,7 @@ pub(crate) struct Changing<'a> {
 }
 
 impl Busy {
-    /// Waits until none of these places is being changed, then claims them all at once.
+    /// Waits until none of these places is being changed, then claims all of them at once.
     pub(crate) fn change(&self, wanted: &[(FileId, &[u8])]) -> Changing<'_> {
         let pair = |name: &[u8]| to_nfc(layout::sidecar_owner(name).unwrap_or(name)).as_ref().into();
         let wanted: Vec<Place> = wanted.iter().map(|&(folder, name)| (folder, pair(name))).collect();

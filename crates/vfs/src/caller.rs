@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-/// Who asks: the Unix identity that a request runs as, after squashing and mapping. Cheap to clone.
+/// The Unix identity that a request runs as, after squashing and mapping. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// User id.

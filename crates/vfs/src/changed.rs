@@ -1,6 +1,7 @@
-//! The time of a file's last change of attributes, where a client has set it. The host keeps that time itself and takes none
-//! from anybody. So what was set is remembered here, and shown for as long as the host's own time stays what it was then:
-//! until the file changes again, or the server ends.
+//! The time of a file's last change of attributes, where a client has set it. The host keeps that
+//! time itself and cannot be told another one. So the time that the client set is remembered here.
+//! It is shown as long as the host's own time stays as it was then: until the file changes again,
+//! or the server ends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +10,19 @@ use lock::{Mutex, rank};
 
 use crate::{Attributes, FileId, Time, Volume};
 
-/// The most files whose time is remembered; with more, all are forgotten.
+/// The most files whose time is remembered. With more files, all of them are forgotten.
 const MOST: usize = 16_384;
 
 #[derive(Default)]
 pub(crate) struct Changed {
     any: AtomicBool,
-    /// The host's time, and what is shown while it is that.
+    /// The host's time, and the time that is shown as long as the host's time is this one.
     table: Mutex<HashMap<FileId, (Time, Time)>, rank::ChangeTimes>,
 }
 
 impl Volume {
-    /// When a file's attributes last changed, as clients see it. One atomic load while nobody has set such a time.
+    /// The time when a file's attributes last changed, as clients see it. One atomic load as long
+    /// as no client has set such a time.
     pub fn changed(&self, attributes: &Attributes) -> Time {
         if !self.site.changed.any.load(Ordering::Relaxed) {
             return attributes.changed;

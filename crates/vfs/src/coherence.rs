@@ -1,5 +1,6 @@
-//! What stands between an operation and its file: others' deny modes, byte ranges and leases; and who is told of it.
-//! While nobody holds or watches anything, all of this is a few atomic loads.
+//! What an operation collides with: the deny modes, byte-range locks and leases of other clients.
+//! Also tells the subscribers of changes. While no client holds or watches anything, all of this is
+//! a few atomic loads.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use crate::state::{Cause, Range, Recall, Stream, Totals, Who};
 use crate::volume::Actor;
 use crate::{Error, FileId, Result, Volume};
 
-/// How long the holder of a lease may take to give it back before it is taken.
+/// How long the holder of a lease may take to give it back before the server takes it.
 pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
-/// How often an operation is tried: others may have got leases again.
+/// How often an operation is tried. Other clients may have got leases again after each try.
 const MOST_TRIES: usize = 8;
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
@@ -26,7 +27,7 @@ const MOST_TRIES: usize = 8;
 pub(crate) struct Recalls(Arc<watch::Sender<HashMap<FileId, usize>>>);
 
 impl Recalls {
-    /// Sees a recall to its end, even if the operation that began it does not wait.
+    /// Waits for the end of a recall, even if the operation that began it does not wait.
     fn settle(&self, file: FileId, recall: Recall) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let recalls = self.clone();
@@ -61,8 +62,8 @@ impl Volume {
         self.site.recalls.ended(file).await;
     }
 
-    /// Runs an operation. When it meets a lease of another client, waits until that is returned and runs it again. It waits
-    /// for `limit` at most, and then fails with `LeaseRecall`.
+    /// Runs an operation. If it meets a lease of another client, waits until that lease is returned
+    /// and runs the operation again. Waits for `limit` at most, and then fails with `LeaseRecall`.
     pub async fn once_recalled<T>(&self, limit: Duration, mut run: impl FnMut() -> Result<T>) -> Result<T> {
         let mut deadline = None;
         for _ in 1..MOST_TRIES {
@@ -107,7 +108,8 @@ impl Volume {
         self.site.state.check_io(file, &Stream::Data, who(actor), range, write)
     }
 
-    /// Asks for others' leases that `cause` collides with. `LeaseRecall`: they are not returned yet.
+    /// Recalls the leases of other clients that `cause` collides with. `LeaseRecall`: they are not
+    /// returned yet.
     pub fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
         match self.site.state.break_for(file, &Stream::Data, cause, actor.party) {
             None => Ok(()),
@@ -118,7 +120,8 @@ impl Volume {
         }
     }
 
-    /// Whether another client may have data of this file in its cache only: size and times of the host are too old then.
+    /// Whether the data of this file may be in the cache of another client only. The size and times
+    /// that the host has are too old then.
     pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
         self.site.state.is_written_behind(file, &Stream::Data, actor.party)
     }
@@ -130,8 +133,8 @@ impl Volume {
         }
     }
 
-    /// The file behind an entry that is about to go or move, if anybody may be concerned by that; refused when somebody
-    /// has it open against it.
+    /// The file behind an entry that is about to be removed or moved. `None` if no client can be
+    /// concerned by that. Fails if an open of another client denies it.
     pub(crate) fn concerned(
         &self,
         actor: &Actor,
@@ -152,7 +155,7 @@ impl Volume {
         Ok(Some(found))
     }
 
-    /// Ends what others keep of a folder's listing.
+    /// Ends the leases of other clients on a folder's listing.
     pub(crate) fn listing_changed(&self, actor: &Actor, folder: FileId) {
         let keeper = actor.keeper_of_listings();
         if let Some(recall) = self.site.state.break_for(folder, &Stream::Data, Cause::Entry, keeper) {
@@ -160,7 +163,7 @@ impl Volume {
         }
     }
 
-    /// Tells those who watch the folder, and who cache its listing.
+    /// Tells the subscribers that watch the folder, and recalls the leases on its listing.
     pub(crate) fn entry_changed(
         &self,
         actor: &Actor,

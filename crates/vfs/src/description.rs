@@ -55,7 +55,7 @@ impl Wanted {
     pub const METADATA: Self = Self { metadata: true, fork_len: false, more: false };
 }
 
-/// A file to describe, which need not be open: an entry of a listing is read by its name.
+/// A file to describe. It need not be open: an entry of a listing is read by its name.
 pub(crate) struct Source<'a> {
     pub(crate) details: Details,
     /// The names of its attributes on the host.
@@ -155,8 +155,9 @@ impl Description {
 }
 
 impl Volume {
-    /// Describes a file. One call to the host tells that there is nothing to say, one more looks for a sidecar if `place` is
-    /// given; without it, what only a sidecar says is not seen, which is right for the share's own folder.
+    /// Describes a file. One call to the host tells that there is nothing to say. One more call
+    /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
+    /// seen, which is right for the share's own folder.
     pub fn description(&self, of: &Found, place: Option<Beside<'_>>, wanted: Wanted) -> Result<Description> {
         let details = Details { key: of.object.key(), attributes: of.attributes };
         if wanted == Wanted::default() {

@@ -158,8 +158,8 @@ impl Volume {
         Ok(self.other_form(caller, folder, owner)?.map(|(stored, _)| sidecar_name(&stored)))
     }
 
-    /// Keeps others from making an entry whose name is another normal form of this one, or changing its
-    /// sidecar. Does nothing for a name that has one form only.
+    /// Keeps other threads from making an entry whose name is another normal form of this one, and
+    /// from changing its sidecar. Does nothing for a name that has one form only.
     pub(crate) fn claim_forms(&self, folder: &Found, name: &EntryName<'_>) -> Option<Changing<'_>> {
         let has_forms = names::has_other_forms(name);
         has_forms.then(|| self.site.busy.change(&[(folder.object.id(), &**name)]))
@@ -179,9 +179,9 @@ impl Volume {
         }
     }
 
-    /// Fails with `LeaseRecall`, after which the operation is tried again, where an entry came whose name is
-    /// another normal form of a move's target, and that is not the moved entry itself. The caller has claimed
-    /// both places.
+    /// Fails with `LeaseRecall` if another thread has made an entry whose name is another normal
+    /// form of a move's target, unless it is the moved entry itself. The operation is then tried
+    /// again. The caller has claimed both places.
     pub(crate) fn refuse_new_form(
         &self,
         caller: &Caller,

@@ -15,7 +15,7 @@ pub enum Error {
     NotEmpty,
     /// The caller's identity may not do this, whatever the mode says (EPERM).
     NotPermitted,
-    /// A client has locked the file against this, for everybody.
+    /// A client has locked the file against this for all users.
     Locked,
     /// The mode, ACL or policy of the file refuses it (EACCES).
     AccessDenied,
@@ -34,11 +34,12 @@ pub enum Error {
     NotSupported,
     /// Only said when the caller asked not to wait.
     WouldBlock,
-    /// A byte-range lock of somebody else covers the range.
+    /// A byte-range lock of another owner covers the range.
     RangeLocked,
-    /// A deny mode of somebody else's open refuses it.
+    /// A deny mode of another open refuses it.
     ShareConflict,
-    /// It, or the folder it would be in, goes when those who have it open have closed it.
+    /// The file, or the folder that it would be in, is removed when the clients that have it open
+    /// have closed it.
     BeingRemoved,
     /// Another client's lease of this file conflicts with the operation and is being recalled: try again once it is returned
     /// ([`Volume::recalled`](crate::Volume::recalled)).

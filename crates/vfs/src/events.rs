@@ -1,8 +1,10 @@
-//! Who wants to know of changes: [`Hub`], one per volume.
+//! Subscriptions to changes: [`Hub`], one per volume.
 //!
-//! Whoever changes something publishes it, whichever protocol, or local process, it was. Each subscription has a
-//! bounded queue; one that is not emptied in time loses what did not fit and finds [`Event::Overflowed`] in its place:
-//! look at everything again. While nobody subscribes, publishing costs one atomic load and builds nothing.
+//! The code that makes a change, or hears of one by a local process, publishes it for all
+//! protocols. Each subscription has a bounded queue. If it is not emptied in time, the changes that
+//! do not fit are lost and [`Event::Overflowed`] takes their place: the subscriber must look at
+//! everything again. While there is no subscription, publishing costs one atomic load and builds
+//! nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -39,13 +41,13 @@ pub struct Change {
     pub folder: FileId,
     /// The entry's name (now).
     pub name: Name,
-    /// The file; `None` where it went before anybody had looked.
+    /// The file; `None` if it was removed before the server had looked at it.
     pub file: Option<FileId>,
     /// What the file is.
     pub of: Kind,
     /// What happened.
     pub what: Happened,
-    /// Whose doing it was, if a client's.
+    /// The client that made the change; `None` if it was not a client.
     pub by: Option<ClientId>,
 }
 
@@ -67,7 +69,7 @@ pub enum Happened {
     Modified(Aspects),
 }
 
-/// Aspects of a file: which changed, or which somebody wants to know of.
+/// Aspects of a file: the changed ones, or the ones that a subscriber wants to know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Aspects(pub u16);
 
@@ -93,7 +95,7 @@ bitflags::bitflags! {
         const STREAM = 256;
         /// Extended attributes.
         const XATTR = 512;
-        /// Who may do what.
+        /// Permissions: who may do what to the file.
         const SECURITY = 1024;
         /// All of them.
         const ALL = 2047;
@@ -136,7 +138,7 @@ pub enum Depth {
 pub struct Filter {
     /// Those that concern one of these.
     pub aspects: Aspects,
-    /// Not those of this client's own doing.
+    /// Without the changes that this client made itself.
     pub except: Option<ClientId>,
 }
 
@@ -152,7 +154,7 @@ pub enum Above {
     Nothing,
     /// This folder, under this name.
     Folder(FileId, Name),
-    /// It cannot tell: who watches a subtree must look at everything again.
+    /// It cannot tell: a subscriber that watches a subtree must look at everything again.
     Unknown,
 }
 
@@ -163,12 +165,13 @@ pub enum Event {
     Changed(Seen),
     /// Changes were lost: look at everything again.
     Overflowed,
-    /// The watched folder itself is gone, or goes once nobody has it open.
+    /// The watched folder itself is removed, or is going to be when no client has it open any more.
     Going,
 }
 
-/// A change as one subscription sees it. What is renamed out of its scope has only the old place, and is gone for it;
-/// what is renamed into it has only the new one, and is new to it.
+/// A change as one subscription sees it. An entry that is renamed out of its scope has only the old
+/// place: for this subscription it is removed. An entry that is renamed into its scope has only the
+/// new place: for this subscription it is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// What happened.
@@ -187,7 +190,7 @@ pub struct Hub {
 
 #[derive(Default)]
 struct Shared {
-    /// What lets a publisher pass when nobody listens.
+    /// The number of subscriptions. If it is zero, a publisher has nothing to do.
     count: AtomicUsize,
     /// The subscriptions of all volumes of the site.
     all: Arc<AtomicUsize>,
@@ -212,7 +215,7 @@ impl Hub {
         Self { shared: Arc::new(Shared { all, ..Shared::default() }) }
     }
 
-    /// Whether anybody at all subscribes.
+    /// Whether there is any subscription.
     #[inline]
     pub fn listens(&self) -> bool {
         self.shared.count.load(Ordering::Acquire) > 0
@@ -227,7 +230,8 @@ impl Hub {
         }
     }
 
-    /// Tells those who watch this folder, or it and below, that it is gone, or about to go.
+    /// Tells the subscribers that watch this folder, or the tree below it, that it is removed or
+    /// about to be.
     pub fn going(&self, folder: FileId) {
         if self.listens() {
             self.shared.listeners.read().going(folder);

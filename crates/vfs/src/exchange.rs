@@ -1,10 +1,10 @@
 //! Two files that exchange their contents: how some programs save, by writing a new file and then giving its contents to
 //! the old one.
 //!
-//! The host exchanges the names of the two, which is one step, and their sidecars follow as they do with any move: so the
-//! two forks of a file are never from two files, whatever happens in between. After that, what else the files are is put
-//! back to the names where it was: Mac metadata, named streams, owner, mode and ACL. Who has one of them open keeps its
-//! contents.
+//! The host exchanges the names of the two, which is one step, and their sidecars follow as they do
+//! with any move. So the two forks of a file are never from two files, whatever happens in between.
+//! After that, the other properties of the files are put back to the names where they were: Mac
+//! metadata, named streams, owner, mode and ACL. An open of one of the files keeps its contents.
 
 use crate::acl::RightsAttribute;
 use crate::backend::{Found, RenameMode};
@@ -14,7 +14,7 @@ use crate::state::{Cause, Stream};
 use crate::streams::Described;
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume};
 
-/// How often it is begun anew because somebody got a lease on a file meanwhile.
+/// How often the exchange is begun anew because a client got a lease on a file meanwhile.
 const MOST_TRIES: usize = 8;
 
 /// A file at its place.
@@ -24,7 +24,7 @@ struct At<'a> {
     name: &'a [u8],
 }
 
-/// What of a file stays with its name.
+/// The properties of a file that stay with its name.
 struct Stays {
     described: Option<Described>,
     attributes: Attributes,
@@ -68,7 +68,7 @@ impl Volume {
         let (first, second) = (self.stays(one)?, self.stays(other)?);
         let (from, to) = ((one.folder, one.name), (other.folder, other.name));
         self.rename(actor, from, to, RenameMode::Exchange)?;
-        // From here on it is done. What cannot be put back stays with the contents.
+        // From here on the exchange is made. What cannot be put back stays with the contents.
         for (at, stays) in [(one, &first), (other, &second)] {
             if let Err(error) = self.put_back(at, stays) {
                 let name = at.name.escape_ascii();

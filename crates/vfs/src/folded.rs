@@ -37,7 +37,8 @@ impl Volume {
         if folding.case_sensitive && !has_other_forms(name) {
             return Err(Error::NotFound);
         }
-        // Whoever was told "not found" may pass through the folder: it needs no right to list it to be told more.
+        // A caller that gets "not found" may pass through the folder. It needs no right to list the
+        // folder to get more.
         find(&self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?)
     }
 
@@ -48,7 +49,8 @@ impl Volume {
         Ok(names.iter().find(|name| self.is_shown(folder, name)).map(|name| name.to_vec()))
     }
 
-    /// Names of sidecars are kept with the others, as what they belong to comes and goes.
+    /// Names of sidecars are kept with the others, because the files that they belong to come and
+    /// go.
     fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
         let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
         !(is_own_name(name) || is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))

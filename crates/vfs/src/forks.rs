@@ -17,8 +17,8 @@ impl Volume {
         self.streams.is_some()
     }
 
-    /// The named streams of a file, in no order. One or two calls to the host tell that there are none; what it takes
-    /// more waits where that holds up nobody.
+    /// The named streams of a file, in no order. One or two calls to the host tell that there are
+    /// none. Further calls wait on a thread where they do not hold up other requests.
     pub async fn streams(
         self: &Arc<Self>,
         actor: &Actor,
@@ -32,14 +32,15 @@ impl Volume {
         match place {
             None => streams.streams_alone(&*of.object),
             Some(place) => {
-                // What they are called and how long they are is no more of a secret than the file's size.
+                // The names and lengths of streams are no more secret than the size of the file.
                 self.at(&actor.caller, of, place, |streams, _, file| streams.streams(&Caller::root(), file))
                     .await
             }
         }
     }
 
-    /// The length of a file's resource fork; 0 when it has none. One call to the host, and one more, tell that.
+    /// The length of a file's resource fork; 0 if it has none. At most two calls to the host tell
+    /// that.
     pub fn fork_len(&self, of: &Found, place: Beside<'_>) -> Result<u64> {
         match &self.streams {
             Some(streams) => streams.fork_len(&file_at(of, place)),
@@ -81,8 +82,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Does something with the streams of a file that is at this place, while nobody else changes them, and where waiting
-    /// holds up nobody.
+    /// Does something with the streams of a file that is at this place, while no other request
+    /// changes them, and on a thread where waiting does not hold up other requests.
     async fn at<T: Send + 'static>(
         self: &Arc<Self>,
         caller: &Caller,

@@ -1,8 +1,10 @@
-//! Where the server keeps what fits nowhere beside a file: the server's own folders at the roots of shares.
+//! Where the server keeps what it cannot store beside a file: the server's own folders at the roots
+//! of shares.
 //!
-//! What belongs to a file must be found through whichever share the file is reached. So all shared folders on one file system
-//! are looked at, and those above the share's folder, too: streams that were stored through a share of the folder above stay
-//! where they are. New ones are stored in the highest of them.
+//! The server must find what belongs to a file through each share that reaches the file. So it
+//! looks at all shared folders on one file system, and at the folders above the share's folder,
+//! too: streams that were stored through a share of the folder above stay where they are. New
+//! streams are stored in the highest of these folders.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +24,10 @@ use crate::{FileId, HostKey, Result};
 pub(crate) struct Homes {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) site: Arc<Site>,
-    /// The folders above the share's folder, on the same file system; and which of them have a store.
+    /// The folders above the share's folder, on the same file system, and which of them have a
+    /// store.
     above: OnceLock<Above>,
-    /// Whether the share's own folders were looked at for what the whole site must know.
+    /// Whether the server has read from the share's own folders what the whole site must know.
     learned: AtomicBool,
     /// The same of mounts inside the share.
     learned_mounts: Mutex<HashSet<u64>, rank::LearnedMounts>,

@@ -1,10 +1,11 @@
-//! What may not be done to a file because a client said so: write it, move it, remove it. The bits are part of what
-//! describes a file ([`FileBits::LOCKED`]; Windows' read-only is the first of them), and bind everybody, whichever protocol
-//! they come by.
+//! Operations on a file that a client has forbidden: write it, move it, remove it. The bits are
+//! part of the metadata of the file ([`FileBits::LOCKED`]; Windows' read-only is the first of
+//! them). They bind all clients, over every protocol.
 //!
-//! A site that has never had such a file asks none: one atomic load. If it has, this is noted on the share's folder when the
-//! first is made, or seen. From then on each file is asked when it is to be changed, and again after [`Volume::tend`]; what is
-//! open is not asked again, as it was decided when it was opened.
+//! A site that has never had such a file checks no file: one atomic load. The first time such a
+//! file is made or seen, this is noted on the share's folder. From then on the server checks each
+//! file when it is to be changed, and again after [`Volume::tend`]. An open file is not checked
+//! again, as this was decided when it was opened.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,14 +45,15 @@ impl Inhibited {
         Ok(())
     }
 
-    /// A file is, or is about to be, described so.
+    /// A file has this metadata, or is about to get it.
     pub(crate) fn saw(&self, metadata: FileBits, dos: DosAttributes, kind: Kind) {
         if counting(metadata, dos, kind) != FileBits::default() && !self.any.swap(true, Ordering::AcqRel) {
             self.to_note.store(true, Ordering::Release);
         }
     }
 
-    /// Notes what was seen. A volume that cannot be written is told so again after the next start.
+    /// Notes on the volume that it has such files. If the volume cannot be written, the server has
+    /// to see such a file again after its next start.
     fn note(&self, backend: &dyn Backend) {
         if !self.to_note.swap(false, Ordering::AcqRel) {
             return;
@@ -63,7 +65,7 @@ impl Inhibited {
         }
     }
 
-    /// Every few seconds: forgets what others than this server may have changed.
+    /// Every few seconds: forgets what programs other than this server may have changed.
     pub(crate) fn tend(&self, backend: &dyn Backend) {
         self.note(backend);
         self.forget_all();
@@ -89,7 +91,8 @@ impl Volume {
         Ok(self.site.inhibited.any.load(Ordering::Acquire))
     }
 
-    /// What may not be done to a file or folder: of [`FileBits::LOCKED`] those that count.
+    /// The operations that are forbidden on a file or folder: the bits of [`FileBits::LOCKED`] that
+    /// apply.
     pub fn inhibits(&self, of: &Found) -> Result<FileBits> {
         let (object, kind) = (&*of.object, of.attributes.kind);
         if !matches!(kind, Kind::File | Kind::Folder) || !self.has_inhibited(object)? {
@@ -143,7 +146,7 @@ impl Volume {
         self.entry_may_despite(folder, name, FileBits::DELETE_INHIBIT)
     }
 
-    /// Fails where an entry may not be moved, or not go elsewhere for it.
+    /// Fails if an entry may not be moved, or if the entry at its target may not make way for it.
     pub(crate) fn may_move_away(
         &self,
         from: (&Found, &[u8]),
@@ -157,7 +160,7 @@ impl Volume {
         }
     }
 
-    /// Fails where one of these bits says so.
+    /// Fails if one of these bits forbids the operation.
     pub(crate) fn may_despite(&self, of: &Found, bits: FileBits) -> Result<()> {
         if self.inhibits(of)?.0 & bits.0 != 0 { Err(Error::Locked) } else { Ok(()) }
     }
@@ -178,14 +181,14 @@ impl Volume {
         }
     }
 
-    /// A file is, or is about to be, described so.
+    /// A file has this metadata, or is about to get it.
     pub(crate) fn learn_inhibits(&self, of: &Found, metadata: &Metadata) {
         self.site.inhibited.saw(metadata.bits, metadata.dos, of.attributes.kind);
         self.site.inhibited.note(self.backend.as_ref());
     }
 }
 
-/// What counts of what a file's description says.
+/// The bits of a file's metadata that apply.
 pub(crate) fn inhibits(metadata: &Metadata, kind: Kind) -> FileBits {
     counting(metadata.bits, metadata.dos, kind)
 }

@@ -1,16 +1,18 @@
-//! Folders as listed, kept while nothing in them changes.
+//! Listings of folders, kept while nothing in the folders changes.
 //!
-//! A listing is kept only while the backend watches its folder: every change by anybody reaches the backend's queue of
-//! events before the call that made it returns, and the queue is emptied before a kept listing is used. An event about
-//! an entry's attributes makes that entry be asked for anew. When a name comes or goes, the next listing is the host's
-//! again, as only the host knows the order and the cookies; it takes over what was known of entries that nothing was
-//! heard of. The names by which entries are looked up are not listed again: they are kept up with each event.
-//! What a watch cannot see (files with several names, changes through a file opened by its handle) is not kept, or
-//! forgets everything.
+//! A listing is kept only while the backend watches its folder. Every change, by a client or a
+//! local program, reaches the backend's queue of events before the call that made it returns. The
+//! queue is emptied before a kept listing is used. After an event about an entry's attributes, the
+//! host is asked for that entry anew. When a name comes or goes, the next listing is read from the
+//! host again, as only the host knows the order and the cookies. It takes over the details of
+//! entries that no event was about. The names by which entries are looked up are not listed again:
+//! each event brings them up to date. Changes that a watch cannot see (of files with several names,
+//! or through a file opened by its handle) are not kept, or make the server forget everything.
 //!
-//! How much is kept is limited by memory ([`CacheBudget`]), in steps. A folder whose entries fit is kept whole, with what is
-//! known of them. Of a larger one the names are kept, at a fifth of the memory, and it is listed piece by piece. Where the
-//! names do not fit either, a look-up of a name that is not exact walks through the folder.
+//! How much is kept is limited by memory ([`CacheBudget`]), in steps. A folder whose entries fit is
+//! kept whole, with the details of its entries. Of a larger folder the names are kept, at a fifth
+//! of the memory, and it is listed piece by piece. If the names do not fit either, a look-up of a
+//! name that is not exact walks through the folder.
 
 mod budget;
 mod building;
@@ -51,18 +53,18 @@ const ENTRY_COST: usize = size_of::<Entry>() + 16;
 const SIDECAR_COST: usize = 48;
 /// What a cookie costs where cookies do not grow from entry to entry.
 const COOKIE_COST: usize = 32;
-/// Changed names that are remembered for each listing, beside one for every fourth entry. After more of them there is
-/// little left that would be worth keeping.
+/// Changed names that are remembered for each listing, beside one for every fourth entry. After
+/// more changes, little is left that is worth keeping.
 const MOST_CHANGED: usize = 1_024;
 
 /// One entry of a folder.
 pub struct Entry {
     name: Name,
-    /// Which file.
+    /// The file's identity.
     pub id: FileId,
     /// What it is, where the host says so in listings.
     pub kind: Option<Kind>,
-    /// Where to go on after this entry.
+    /// The cookie with which a listing goes on after this entry.
     pub cookie: u64,
     details: Mutex<Option<Known>, rank::EntryDetails>,
 }
@@ -103,7 +105,7 @@ struct Listing {
     dots: u32,
     streams: Option<Arc<Streams>>,
     bytes: usize,
-    /// What was found out about entries and does not fit into them.
+    /// Bytes of details of entries that do not fit into the entries.
     more_bytes: AtomicUsize,
 }
 
@@ -127,7 +129,7 @@ pub struct Page {
     may_search: bool,
     /// The folder's ACL lets the caller pass, whatever its mode says.
     by_acl: bool,
-    /// Who wants to know of locked files.
+    /// The site's table of locked files, which learns of the locked files that this page finds.
     inhibited: Option<Arc<Inhibited>>,
 }
 
@@ -142,7 +144,8 @@ impl Page {
         self.entries().iter().filter(|entry| !matches!(&*entry.name, b"." | b".."))
     }
 
-    /// The page for a caller who may (or may not) pass through the folder, and so ask about its entries.
+    /// The page for a caller that may (or may not) pass through the folder, and so ask about its
+    /// entries.
     pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool, inhibited: &Arc<Inhibited>) -> Self {
         Self { may_search, by_acl, inhibited: Some(inhibited.clone()), ..self }
     }
@@ -170,7 +173,8 @@ impl Page {
         Ok(details)
     }
 
-    /// Forgets what was known of an entry, if it may not be so any more. Gives whether something was heard of it.
+    /// Forgets the details of an entry if they may have changed. Returns whether there was an event
+    /// about it.
     fn forget_changed(&self, caller: &Caller, entry: &Entry, known: &mut Option<Known>) -> bool {
         let changed = self.listing.take_changed(&entry.name);
         let watched = self.listing.watched.load(Ordering::Acquire);
@@ -185,15 +189,16 @@ impl Page {
         changed || !watched
     }
 
-    /// A folder's times and links change with its entries, of which a watch on the folder above does not tell. False when
-    /// it cannot be asked, or is another one.
+    /// A folder's times and links change with its entries. A watch on the folder above does not
+    /// tell of that. `false` if the host cannot be asked, or if the entry is another folder.
     fn refresh(&self, caller: &Caller, entry: &Entry, known: &mut Known) -> bool {
         let caller = if self.by_acl { server() } else { caller };
         let asked = self.listing.folder.entry_attributes(caller, &entry.name);
         asked.is_ok_and(|now| known.renew(entry.id, &now))
     }
 
-    /// What is to be known of an entry from now on. Files with several names change unheard.
+    /// The details of an entry that are kept from now on. A file with several names can change
+    /// without an event.
     fn to_keep(&self, entry: &Entry, details: Details, facts: Option<Facts>) -> Option<Known> {
         let one_name = details.attributes.links == 1 || details.attributes.kind == Kind::Folder;
         let keeps = one_name && &*entry.name != b".";
@@ -382,7 +387,7 @@ fn collect(
     Ok((found, complete))
 }
 
-/// Sidecars. What cannot be told is shown.
+/// Whether an entry is a sidecar that is hidden. If this cannot be told, the entry is shown.
 fn is_hidden(streams: &Streams, folder: &Node, name: &[u8]) -> bool {
     is_sidecar_name(name) && streams.hidden(folder.as_ref(), name).unwrap_or(false)
 }

@@ -1,21 +1,24 @@
-//! Changes made by local processes, heard for those who subscribe.
+//! Changes made by local processes, published to subscribers.
 //!
 //! ```text
-//! anybody's change ─► host's queue ─► Volume::hear ─┬─► listings
-//!                                                   └─► own? ─no─► heard ─► (thread) Volume::tell ─► Hub
-//! our change ─► own ring ────────────────────────────────┘
+//! any change ─► host's queue ─► Volume::hear ─┬─► listings
+//!                                             └─► own? ─no─► heard ─► (thread) Volume::tell ─► Hub
+//! our change ─► own ring ─────────────────────────┘
 //! ```
 //!
-//! A folder is watched at the host while somebody subscribes to it through [`Volume::watch`], or to a folder above it; the
-//! cache of listings shares the host's watch, which counts its users. One thread per volume empties the queue while
-//! anybody subscribes. A request that uses a kept listing empties it, too, and leaves what it hears to the thread, which
-//! may have to ask the disk what came of it.
+//! A folder is watched at the host while there is a subscription through [`Volume::watch`] to it or
+//! to a folder above it. The cache of listings shares the host's watch, which counts its users. One
+//! thread per volume empties the queue while there is any subscription. A request that uses a kept
+//! listing empties the queue, too. It leaves the events to the thread, which may have to ask the
+//! disk for their result.
 //!
-//! Creations, removals and renamings of our own are published by whoever makes them, with the client's name, and so are
-//! writes through an open that knows where its file is; their echo is dropped ([`own`]). Other writes and attributes are
-//! published only when they are heard, ours as well, as only the host knows the name then; so they are nobody's
-//! (`by: None`). Not heard are writes through a file that was opened by
-//! its handle and never looked up since, as after a restart of the server, or by another of its names.
+//! The server publishes its own creations, removals and renamings where it makes them, with the
+//! client's name. It does so with writes, too, if the open knows where its file is. The host's echo
+//! of these changes is dropped ([`own`]). Other writes and changes of attributes are published only
+//! when the host tells of them, because only the host knows the name then. This includes the
+//! server's own, so they have no client (`by: None`). The server does not hear of writes through a
+//! file that was opened by its handle and never looked up since (as after a restart of the server),
+//! or by another of its names.
 //!
 //! Why inotify: see the host backend's `watch`.
 
@@ -40,28 +43,30 @@ use crate::events::{Above, Change, Depth, Filter, Name, Scope, Subscription};
 use crate::homes::Relation;
 use crate::{Access, Caller, Error, FileId, Kind, Result, Volume};
 
-/// Most events that wait to be told; more are taken for lost.
+/// Most events that wait to be published. More events count as lost.
 const MAX_HEARD: usize = 32_768;
-/// How long the thread waits for events before it looks whether anybody still wants them, and for what requests heard.
+/// How long the thread waits for events before it checks for subscriptions and for events that
+/// requests heard.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long events may gather: the host merges those that say the same.
+/// How long events may gather: the host merges equal events.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// What local processes do to the watched folders of a volume.
+/// The changes that local processes make to the watched folders of a volume.
 #[derive(Default)]
 pub(crate) struct Locals {
     tree: Mutex<Tree, rank::WatchedTree>,
-    /// How many folders `tree` has: what lets others pass.
+    /// How many folders `tree` has. If it is zero, other threads do not lock `tree`.
     watched: AtomicUsize,
     own: OwnChanges,
-    /// Held while the host's queue is emptied and shared out, so that who finds it empty knows what was in it.
+    /// Held while the host's queue is emptied and shared out. So a thread that finds the queue
+    /// empty knows that its events have been shared out.
     hearing: Mutex<(), rank::Hearing>,
     heard: Mutex<Queue, rank::HeardChanges>,
     /// Whether the thread runs.
     listening: Mutex<bool, rank::Listening>,
 }
 
-/// What was heard and not yet told.
+/// Events that were heard and not yet published.
 #[derive(Default)]
 struct Queue {
     entries: Vec<HeardEntry>,
@@ -70,7 +75,7 @@ struct Queue {
     waiting: Option<HeardEntry>,
 }
 
-/// Something that happened to an entry, by no client's doing.
+/// Something that happened to an entry and that was not done by a client.
 #[derive(Debug, Clone)]
 struct HeardEntry {
     folder: FileId,
@@ -91,7 +96,7 @@ impl Locals {
         answer
     }
 
-    /// Where a folder lies, as far as anybody who watches a subtree is concerned.
+    /// Where a folder lies, as far as subscriptions to subtrees need it.
     pub(crate) fn above(&self, folder: FileId) -> Above {
         if self.any() { self.tree.lock().above(folder) } else { Above::Unknown }
     }
@@ -106,7 +111,7 @@ impl Locals {
                 queue.entries = Vec::new();
                 return;
             }
-            // A large write is one change for those who read slower than it writes.
+            // A large write is one change for subscribers that read slower than it writes.
             let same = |last: &HeardEntry| {
                 (last.folder, last.what, &last.name) == (entry.folder, entry.what, &entry.name)
             };
@@ -135,7 +140,8 @@ impl Locals {
 }
 
 impl Volume {
-    /// Announces a change of our own, so that its echo is known. Finished with [`Own::made`], else called off.
+    /// Announces a change by this server, so that its echo is recognised. [`Own::made`] ends it;
+    /// otherwise it is called off.
     pub(crate) fn own(&self, places: &[(FileId, &[u8], What)]) -> Own {
         let mut own = Own::default();
         if self.site.listens() {
@@ -167,7 +173,7 @@ impl Volume {
             }
     }
 
-    /// Whether anybody subscribes to changes of this volume.
+    /// Whether there is any subscription to changes of this volume.
     pub fn is_watched(&self) -> bool {
         self.events.listens()
     }
@@ -178,12 +184,14 @@ impl Volume {
         self.events.subscribe(scope, filter, queue)
     }
 
-    /// Subscribes to what anybody does in a folder, or in it and below: clients and local processes. It may take a while
-    /// where there are many folders below: not for the thread that answers requests.
+    /// Subscribes to changes by clients and local processes in a folder, or in it and below. It may
+    /// take a while if there are many folders below: do not call it on the thread that answers
+    /// requests.
     ///
-    /// The caller must be allowed to list the folder. Who watches what is below also hears the names in folders there that
-    /// it may not list. Below a folder no more than [`MAX_WATCHED`] folders are watched; what happens in the rest is
-    /// heard only if clients do it. When the host watches no folder at all, [`Watching::hears_local`] is false.
+    /// The caller must be allowed to list the folder. A subscription to a subtree also gets the
+    /// names in folders below that the caller may not list. Below a folder no more than
+    /// [`MAX_WATCHED`] folders are watched. In the others only the changes that clients make are
+    /// heard. If the host watches no folder at all, [`Watching::hears_local`] is false.
     pub fn watch(
         self: &Arc<Self>,
         caller: &Caller,
@@ -248,7 +256,7 @@ impl Volume {
     }
 }
 
-/// Hears and tells for as long as the volume is there and somebody subscribes.
+/// Hears and publishes events as long as the volume exists and has a subscription.
 fn listen(volume: &Weak<Volume>, backend: &dyn Backend) {
     loop {
         if backend.wait_for_events(LOOK_EVERY) {
@@ -263,7 +271,7 @@ fn listen(volume: &Weak<Volume>, backend: &dyn Backend) {
     }
 }
 
-/// A subscription to a folder, with the host's watches that it needs. Dropping it gives both back.
+/// A subscription to a folder, with the host's watches that it needs. Dropping it releases both.
 #[derive(Debug)]
 pub struct Watching {
     subscription: Subscription,

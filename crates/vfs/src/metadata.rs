@@ -1,4 +1,5 @@
-//! A file's Mac and DOS metadata as a whole, for protocols that show them: read, changed, told.
+//! A file's Mac and DOS metadata as a whole, for protocols that show them: read them, change them,
+//! publish changes.
 
 use crate::acl::Rights;
 use crate::backend::Found;
@@ -13,9 +14,10 @@ use crate::streams::{self, File};
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, Time, Volume};
 
 impl Volume {
-    /// What a file is besides its forks and the host's attributes. One call to the host tells that there is nothing, one
-    /// more looks for a sidecar where `place` is given; without it what only a sidecar says is not seen, which is right
-    /// for the share's own folder. A file just made has `Metadata::default()`, and need not be asked.
+    /// What a file is besides its forks and the host's attributes. One call to the host tells that
+    /// there is nothing. One more call looks for a sidecar if `place` is given. Without `place`,
+    /// what only a sidecar says is not seen, which is right for the share's own folder. A file just
+    /// made has `Metadata::default()`, and need not be asked.
     pub fn metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Metadata> {
         let object = &*of.object;
         let loaded = match (&self.streams, place) {
@@ -27,14 +29,16 @@ impl Volume {
         Ok(metadata)
     }
 
-    /// When a file was made: what a client said, else what the host knows, else the earliest time that it has.
+    /// The time when a file was made: the time that a client set, else the host's time of creation,
+    /// else the earliest time that the host has.
     pub fn created(attributes: &Attributes, metadata: &Metadata) -> Time {
         let earliest = attributes.modified.min(attributes.changed);
         metadata.times.created.or(attributes.created).unwrap_or(earliest)
     }
 
-    /// Changes the metadata of a file, while nobody else changes them. The file's owner may, and who may write it.
-    /// Nothing is written when nothing changes.
+    /// Changes the metadata of a file, while no other request changes them. The file's owner and
+    /// callers that may write the file are allowed to do this. Nothing is written if nothing
+    /// changes.
     pub fn change_metadata(
         &self,
         actor: &Actor,
@@ -65,8 +69,8 @@ impl Volume {
         stored
     }
 
-    /// Gives a file its first metadata: one that the caller has just made and that nobody else knows yet. Nothing is read
-    /// first; DOS attributes alone cost one call to the host.
+    /// Gives a file its first metadata: a file that the caller has just made and that no other
+    /// client knows yet. Nothing is read first. DOS attributes alone cost one call to the host.
     pub fn describe_new(&self, actor: &Actor, made: &Found, metadata: &Metadata) -> Result<()> {
         let by = self.may_describe(actor, made, Rights::NONE)?;
         self.learn_inhibits(made, metadata);
@@ -75,8 +79,9 @@ impl Volume {
         Ok(())
     }
 
-    /// Fails unless this caller may change what describes a file: its owner, and who may write it.
-    /// Where an ACL counts, it says who has this right. Gives as whom it is done.
+    /// Fails unless this caller may change the metadata of the file: the owner may, and a caller
+    /// that may write the file. If an ACL applies, it decides. Returns the identity under which the
+    /// change is made.
     pub(crate) fn may_describe<'a>(&self, actor: &'a Actor, of: &Found, right: Rights) -> Result<&'a Caller> {
         let attributes = self.may_change(of)?;
         let by = self.acting(&actor.caller, of, right)?;
@@ -85,7 +90,8 @@ impl Volume {
         if may { Ok(by) } else { Err(Error::AccessDenied) }
     }
 
-    /// Keeps others from changing the file's streams and metadata, by its place and by itself.
+    /// Keeps other threads from changing the file's streams and metadata, by its place and by
+    /// itself.
     pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Changing<'_> {
         let itself = (of.object.id(), &b""[..]);
         match place {
@@ -94,7 +100,8 @@ impl Volume {
         }
     }
 
-    /// Makes a change to what describes a file: asks for leases before and after, and tells who watches its folder.
+    /// Makes a change to the metadata of a file: recalls leases before and after, and tells the
+    /// subscribers that watch its folder.
     pub(crate) fn describe(
         &self,
         actor: &Actor,

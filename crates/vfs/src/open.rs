@@ -1,11 +1,12 @@
 //! A stream of a file as a client has it open: for the protocols whose clients open files.
 //!
-//! An open is known to `state` for as long as it lives: what it does, what it denies to others, and what it has locked.
-//! What it may do was decided when it was opened: a mode, owner or ACL changed since does not stop it, and is not looked
-//! at. An open that was told where its file is knows where it goes: it can move, link and remove it, and use its
-//! resource fork and named streams, which are kept by `streams`.
+//! `state` knows an open as long as it lives: its access, what it denies to others, and what it has
+//! locked. Its rights were decided when it was opened. A later change of mode, owner or ACL does
+//! not stop it, and is not looked at. An open that was told where its file is follows the file's
+//! moves. It can move, link and remove the file, and use its resource fork and named streams, which
+//! `streams` keeps.
 //!
-//! Opening and waiting for a lock are futures. Dropping one takes back everything it did.
+//! Opening and waiting for a lock are futures. Dropping such a future takes back everything it did.
 
 mod data;
 mod describing;
@@ -39,28 +40,28 @@ use crate::streams::Fork;
 use crate::volume::Node;
 use crate::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 
-/// What a client opens, and what for.
+/// What a client opens, and for which access.
 #[derive(Debug, Clone)]
 pub struct OpenOptions<'a> {
-    /// Which bytes.
+    /// The stream.
     pub stream: Stream,
-    /// What it will do.
+    /// The access that the open has.
     pub access: Modes,
-    /// What nobody else may do meanwhile.
+    /// The access that other opens may not have meanwhile.
     pub deny: Modes,
     /// Makes a named stream that is not there.
     pub create: bool,
     /// The folder that the file is in and its stored name there. Needed for all but the data fork's bytes.
     pub place: Option<Beside<'a>>,
-    /// The protocol has found that the actor may do this, by rights that say more than the mode does: the server opens
-    /// (and moves, and removes) as itself.
+    /// The protocol has found that the actor may do this, by rights that say more than the mode
+    /// does. The server opens (and moves, and removes) the file as itself.
     pub granted: bool,
-    /// The file (or the stream, of another than the data fork) goes once this open and everybody else's are closed.
-    /// Needs `place`, and `Modes::DELETE` in `access`.
+    /// The file (or the stream, if it is not the data fork) is removed once this open and all
+    /// others of it are closed. Needs `place`, and `Modes::DELETE` in `access`.
     pub remove_on_close: bool,
-    /// What others' caches stand against; `None`: what `access` says.
+    /// What other clients' caches collide with; `None`: what `access` says.
     pub concern: Option<Concern>,
-    /// The protocol is going to empty the stream: what others have in their caches of it goes before that.
+    /// The protocol is going to empty the stream: other clients' caches of it end before that.
     pub empties: bool,
 }
 
@@ -96,8 +97,8 @@ impl OpenOptions<'_> {
     }
 }
 
-/// An open stream. Dropping it gives back its deny modes, its locks and the lease it keeps; [`Open::close`] does the
-/// same and says how it went.
+/// An open stream. Dropping it releases its deny modes, its locks and the lease it keeps.
+/// [`Open::close`] does the same and returns the result.
 pub struct Open {
     volume: Arc<Volume>,
     node: Node,
@@ -106,7 +107,7 @@ pub struct Open {
     guard: OpenGuard,
     is_data: bool,
     granted: bool,
-    /// Makes the file go at the latest when this is closed.
+    /// Removes the file at the latest when this open is closed.
     remove_on_close: bool,
     /// Whether the file was changed through this open.
     changed: AtomicBool,
@@ -116,8 +117,9 @@ pub struct Open {
 }
 
 impl Volume {
-    /// Opens a stream of a file. Waits until those who have it in their caches have given back what stands against it.
-    /// While it is pending a protocol may tell its client so; dropping it calls it off.
+    /// Opens a stream of a file. Waits until clients that have it in their caches have given back
+    /// the leases that collide with it. While it is pending a protocol may tell its client so.
+    /// Dropping it calls it off.
     pub async fn open(
         self: &Arc<Self>,
         actor: &Actor,
@@ -133,7 +135,7 @@ impl Volume {
         let (node, id, is_data) = (file.object.clone(), file.object.id(), stream == Stream::Data);
         if !is_data {
             self.streams.as_ref().ok_or(Error::NotSupported)?;
-            // A share's own folder has no place, and is described by what is kept with itself.
+            // A share's own folder has no place. Its metadata is kept with itself.
             place.map(drop).or((stream == Stream::Info).then_some(())).ok_or(Error::Invalid)?;
         }
         let place = place.map(|place| self.site.places.add(id, place));
@@ -179,8 +181,9 @@ impl Volume {
         if !granted && self.access(caller, file, want)? != want {
             return Err(Error::AccessDenied);
         }
-        // Opens the host's file, so that what is wrong with it is said now, and nothing need be asked for each read. A
-        // folder is opened to be listed, a link to be read as such, moved or removed.
+        // Opens the host's file, so that an error is reported now, and nothing need be asked for
+        // each read. A folder is opened to be listed. A link is opened to be read as such, moved or
+        // removed.
         if want == Access::NONE || matches!(file.attributes.kind, Kind::Folder | Kind::Link) {
             return Ok(());
         }
@@ -205,12 +208,12 @@ impl Open {
         &self.guard
     }
 
-    /// The same.
+    /// As [`Open::guard`], for changes.
     pub fn guard_mut(&mut self) -> &mut OpenGuard {
         &mut self.guard
     }
 
-    /// Where it is.
+    /// The volume that the file is in.
     pub fn volume(&self) -> &Arc<Volume> {
         &self.volume
     }
@@ -220,7 +223,7 @@ impl Open {
         &self.node
     }
 
-    /// Who opened it, acting through it.
+    /// The actor that opened it, acting through it.
     pub fn actor(&self) -> &Actor {
         &self.actor
     }
@@ -241,13 +244,15 @@ impl Open {
         Some(self.place.as_ref()?.now())
     }
 
-    /// Locks a range against everybody else's reads and writes, or says at once what is in the way.
+    /// Locks a range against reads and writes of all other owners, or returns at once which lock is
+    /// in the way.
     pub async fn lock(&self, range: Range, kind: LockKind) -> std::result::Result<(), Refused> {
         self.recall(Cause::Lock).await;
         self.volume.site.state.lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
     }
 
-    /// The same, but waits for it. Dropping this, or the waiter it answers, calls it off.
+    /// As [`Open::lock`], but waits for the range. Dropping this, or the waiter it returns, calls
+    /// it off.
     pub async fn wait_lock(&self, range: Range, kind: LockKind) -> std::result::Result<Locked, Refused> {
         self.recall(Cause::Lock).await;
         self.volume.site.state.wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
@@ -273,7 +278,7 @@ impl Open {
         if self.guard.modes().0.intersects(mode) { Ok(()) } else { Err(Error::AccessDenied) }
     }
 
-    /// Whose permissions count for what the open does to folders.
+    /// The actor whose permissions count for what the open does to folders.
     fn doer(&self) -> Actor {
         let caller = if self.granted { Caller::root() } else { self.actor.caller.clone() };
         Actor { caller, ..self.actor.clone() }
@@ -286,7 +291,8 @@ impl Open {
         state.check_io(self.node.id(), &self.guard.stream(), who(&self.actor), range, write)
     }
 
-    /// Waits for others' caches. Whoever has a file open can wait; a request without an open is sent away to come again.
+    /// Waits for leases of other clients. A client that has a file open can wait. A request without
+    /// an open is refused, so that the client tries again.
     async fn recall(&self, cause: Cause) {
         self.recall_of(&self.node, &self.guard.stream(), cause).await;
     }
@@ -297,7 +303,8 @@ impl Open {
         }
     }
 
-    /// Begins a change of the stream, whose leases were asked for. It is announced to those who watch its folder.
+    /// Begins a change of the stream, whose leases were recalled. It is announced to the
+    /// subscribers that watch its folder.
     fn begin(&self, cause: Cause) -> Changing<'_> {
         let stream = self.guard.stream();
         let mut operation = self.volume.change_stream(&self.actor, &self.node, stream, cause);
@@ -317,7 +324,7 @@ struct Changing<'a> {
 }
 
 impl Changing<'_> {
-    /// Ends it, and tells of it if it was made.
+    /// Ends the change, and publishes it if it was made.
     fn end<T>(self, done: Result<T>) -> Result<T> {
         self.open.changed.store(true, Ordering::Relaxed);
         match (&done, self.place) {

@@ -1,13 +1,14 @@
-//! A change that a client makes, from its first question to the last notice.
+//! A change that a client makes, from the recall of leases to the last event.
 //!
 //! ```text
-//! ask others' leases ─► announce the echo ─► (the change itself) ─► commit ─► echo known ─► subscribers told
-//!                                                               └► drop ─► kept details forgotten ─► late leases asked
+//! recall others' leases ─► announce the echo ─► (the change) ─► commit ─► echo known ─► events published
+//!                                                        └► drop ─► kept details forgotten ─► late leases recalled
 //! ```
 //!
-//! Whoever makes a change begins an [`Operation`] for it, makes it and commits it. If the change fails, the operation is
-//! dropped: what was taken for the echo was then somebody else's doing, and nobody is told. What must happen in either case,
-//! because a failed change may have been made in part, is done when the operation is dropped.
+//! The code that makes a change begins an [`Operation`] for it, makes it and commits it. If the
+//! change fails, the operation is dropped. Then an event that was taken for the echo was of a
+//! change by another program, and no event is published. What must happen in either case, because a
+//! failed change may have been made in part, is done when the operation is dropped.
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ use crate::{FileId, Kind, Result, Volume};
 pub(crate) struct Operation<'a> {
     volume: &'a Volume,
     actor: &'a Actor,
-    /// The stream of a file that is changed: leases on it that are granted meanwhile are asked for after the change.
+    /// The stream of a file that is changed. Leases on it that are granted meanwhile are recalled
+    /// after the change.
     changed: Option<(&'a Node, Stream, Cause)>,
     own: Option<Own>,
 }
@@ -38,8 +40,8 @@ impl Volume {
         Operation { volume: self, actor, changed: None, own: Some(self.own(places)) }
     }
 
-    /// Begins a change of a file's data or attributes. Others' leases that it collides with are asked for: if there are
-    /// any, this is `LeaseRecall`.
+    /// Begins a change of a file's data or attributes. Recalls the leases of other clients that it
+    /// collides with. If there are any, this is `LeaseRecall`.
     pub(crate) fn change_file<'a>(
         &'a self,
         actor: &'a Actor,
@@ -50,7 +52,7 @@ impl Volume {
         Ok(self.change_stream(actor, file, Stream::Data, cause))
     }
 
-    /// Begins a change of a stream whose leases were asked for.
+    /// Begins a change of a stream whose leases were recalled.
     pub(crate) fn change_stream<'a>(
         &'a self,
         actor: &'a Actor,

@@ -37,7 +37,7 @@ const STATE: &[u8] = b".fourfold";
 #[must_use]
 pub fn is_own_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(SIDECAR_PREFIX).unwrap_or(name);
-    // All begin so; this is asked for each name of each request.
+    // All names begin so. This is checked for each name of each request.
     let [b'.', b'f' | b'F', ..] = name else { return false };
     [STORE, OwnFolder::LUNS.name, STATE].iter().any(|own| folds_alike(name, own, Folding::default()))
 }
@@ -47,7 +47,7 @@ pub(crate) fn refuse_own(name: &[u8]) -> Result<()> {
     if is_own_name(name) { Err(Error::AccessDenied) } else { Ok(()) }
 }
 
-/// What is in the place of one of the server's own folders and cannot be used as that.
+/// An entry that has the name of one of the server's own folders and cannot be used as that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misplaced {
     /// The name in the share's folder.
@@ -63,7 +63,7 @@ pub struct Misplaced {
 pub enum Untrusted {
     /// It is a file, a link or a device.
     NotAFolder,
-    /// It belongs to this user, who is neither root nor the user whom the server runs as.
+    /// It belongs to this user, which is neither root nor the user that the server runs as.
     OwnedBy(u32),
     /// Others than its owner may write to it, says its mode.
     WritableByOthers(u32),
@@ -81,7 +81,7 @@ impl std::fmt::Display for Untrusted {
     }
 }
 
-/// Whether what has the name of one of the server's own folders can be used as that.
+/// Whether an entry with the name of one of the server's own folders can be used as that.
 pub(crate) fn trust(backend: &dyn Backend, found: &Found) -> std::result::Result<(), Untrusted> {
     let attributes = &found.attributes;
     match attributes.kind {
@@ -113,7 +113,7 @@ impl Volume {
         self.root()?.object.lookup_path(server(), path)
     }
 
-    /// Any local user who may write to the share's folder can have made it.
+    /// Any local user that may write to the share's folder can have made it.
     fn really_own(&self, which: OwnFolder, found: Found) -> Result<Node> {
         trust(self.backend.as_ref(), &found).map(|()| found.object).map_err(|why| {
             tracing::warn!(name = %which.name.escape_ascii(), %why, "not used as the server's own folder");

@@ -8,7 +8,7 @@ use crate::{Caller, Error, Kind, Node, Result, Volume};
 /// The most components of a path.
 pub const MAX_PATH_DEPTH: usize = 512;
 
-/// Where a path leads.
+/// The entry that a path leads to.
 #[derive(Clone)]
 pub struct Resolved {
     /// The entry; `None` when only the last name is missing.
@@ -23,7 +23,9 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The folder that the entry is in, or would be. For what was found in one step it is looked up now, and is where the
+    /// The folder that the entry is in, or would be in. If the path was found in one step, it is
+    /// looked up now, and is the folder to which the path leads now. For a missing entry it is
+    /// known.
     /// path leads by now; for a missing entry it is known.
     pub fn parent(&self, caller: &Caller) -> Result<Found> {
         if let Some(parent) = &self.parent {
@@ -88,7 +90,7 @@ impl Volume {
                 above: Vec::new(),
             });
         };
-        // A stored ACL on the way says who may pass, which the host does not know.
+        // A stored ACL on the way decides which callers may pass, and the host does not know it.
         let in_one = !self.has_acls().map_err(|why| PathError { at: 0, why })?;
         if in_one && let Ok(found) = from.object.lookup_path(caller, components) {
             let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());

@@ -1,7 +1,8 @@
 use crate::{Access, Attributes, Caller, Kind};
 
-/// What the mode bits alone let the caller do: the owner's class, else the group's, else everybody's. Exact for files
-/// without an ACL; for the owner and the superuser it is exact with one, too.
+/// What the mode bits alone let the caller do: the bits of the owner, else of the group, else of
+/// all others. Exact for files without an ACL; for the owner and the superuser it is exact with
+/// one, too.
 pub(crate) fn by_mode(attributes: &Attributes, caller: &Caller) -> Access {
     if caller.uid == 0 {
         let may_execute = attributes.kind == Kind::Folder || attributes.mode & 0o111 != 0;

@@ -1,5 +1,5 @@
-//! The threads that wait for disks. They are few, so each file has its turns on them: one whose disk does not answer
-//! never takes them all.
+//! The threads that wait for disks. They are few, so each file has a limited number of turns on
+//! them: a file whose disk does not answer never takes all threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -41,7 +41,8 @@ impl Volume {
         }
     }
 
-    /// Puts a sidecar on the disk that was made up until now, because it is about to change.
+    /// Puts a sidecar on the disk that the server has composed until now, because it is about to
+    /// change.
     pub fn materialize(&self, caller: &Caller, owner: &Node) -> Result<Found> {
         self.streams.as_ref().ok_or(Error::Stale)?.materialize_of(caller, owner.as_ref())
     }
@@ -113,7 +114,7 @@ impl Volume {
         self.remove_claimed(caller, &folder.object, name, kind)
     }
 
-    /// The same for who has claimed the place.
+    /// As `remove_pair`, for a caller that has claimed the place.
     pub(crate) fn remove_claimed(
         &self,
         caller: &Caller,

@@ -1,8 +1,9 @@
 //! What all volumes of a server share.
 //!
-//! Volumes are views: a folder, what of it is shown, and whether it may be changed. What a file's opens, locks, leases and
-//! events are depends on the file alone, by [`FileId`], and so is here: two shares of one folder, a share inside another
-//! one, a bind mount, and a volume that a reload replaced all meet in it.
+//! Volumes are views: a folder, what of it is shown, and whether it may be changed. A file's opens,
+//! locks, leases and events depend on the file alone, by [`FileId`], and so they are here. Two
+//! shares of one folder, a share inside another one, a bind mount, and a volume that a reload
+//! replaced all use the same ones.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -38,7 +39,7 @@ pub struct Site {
     pub(crate) stored_changes: AtomicU64,
     /// How many subscriptions to changes there are.
     pub(crate) subscriptions: Arc<AtomicUsize>,
-    /// The volumes that anybody has subscribed to.
+    /// The volumes that have had subscriptions.
     watched: Mutex<Vec<Weak<Volume>>, rank::WatchedVolumes>,
     homes: Mutex<Vec<Weak<Homes>>, rank::SiteHomes>,
     views: AtomicU32,
@@ -50,13 +51,13 @@ impl Site {
         self.views.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Whether anybody at all subscribes to changes.
+    /// Whether there is any subscription to changes.
     #[inline]
     pub(crate) fn listens(&self) -> bool {
         self.subscriptions.load(Ordering::Acquire) > 0
     }
 
-    /// Notes that somebody subscribes to changes of a volume.
+    /// Notes that there is a subscription to changes of a volume.
     pub(crate) fn watch(&self, volume: &Arc<Volume>) {
         let mut watched = self.watched.lock();
         watched.retain(|known| known.strong_count() > 0);
@@ -65,7 +66,7 @@ impl Site {
         }
     }
 
-    /// The volumes that anybody has subscribed to.
+    /// The volumes that have subscriptions.
     pub(crate) fn watched(&self) -> Vec<Arc<Volume>> {
         self.watched.lock().iter().filter_map(Weak::upgrade).collect()
     }
@@ -89,12 +90,12 @@ impl Site {
         roots.filter(|root| root.id().device == device).collect()
     }
 
-    /// Who has what open, locked and leased.
+    /// The opens, locks and leases of all files.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The name of a file that somebody has open, for people to look at.
+    /// The name of a file that a client has open, for display.
     pub fn open_name(&self, file: FileId) -> Option<Arc<[u8]>> {
         self.places.name_of(file)
     }

@@ -1,7 +1,8 @@
 //! A shared folder: what every protocol does to files, in the few operations they all need.
 //!
-//! Operations take a [`Found`]: a node with its attributes as of the start of the request. They are what permissions are
-//! checked by and what the reply says of the time before, so that each request asks the host for them once.
+//! Operations take a [`Found`]: a node with its attributes as of the start of the request.
+//! Permissions are checked against these attributes, and the reply uses them for the time before.
+//! So each request asks the host for them once.
 
 mod data;
 mod renaming;
@@ -30,7 +31,7 @@ use crate::{
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
 pub type Node = Arc<dyn Object>;
 
-/// What a volume is told when it is opened.
+/// The options of a volume.
 #[derive(Debug, Clone)]
 pub struct VolumeOptions {
     /// Refuses every change.
@@ -63,28 +64,29 @@ pub struct Volume {
     pub(crate) whereabouts: Whereabouts,
 }
 
-/// Who acts: as which user of the host, and as which client (through which open) where locks, deny modes and leases are
-/// concerned.
+/// The actor of an operation: the user of the host, and the client (with its open) for locks, deny
+/// modes and leases.
 #[derive(Debug, Clone)]
 pub struct Actor {
-    /// Whose permissions count.
+    /// The identity whose permissions count.
     pub caller: Caller,
-    /// Whose locks and leases are its own.
+    /// The party whose own locks and leases do not stand against the operation.
     pub party: Party,
     /// The open it acts through, if its protocol has opens.
     pub open: Option<OpenId>,
-    /// The cache of its client's that knows already what it does to a folder's entries, and so keeps that folder's
-    /// listing. Without it no cache but the party's own does.
+    /// The key of the client's lease on the folder. The client already knows what it does to the
+    /// folder's entries, so this lease on the listing stays. Without a key only the party's own
+    /// lease stays.
     pub parent_key: Option<[u8; 16]>,
 }
 
 impl Actor {
-    /// Somebody without an open.
+    /// An actor without an open.
     pub fn new(caller: Caller, party: Party) -> Self {
         Self { caller, party, open: None, parent_key: None }
     }
 
-    /// Whose listing of a folder stays when this actor changes an entry of it.
+    /// The party that keeps its lease on a folder's listing when this actor changes an entry of it.
     pub(crate) fn keeper_of_listings(&self) -> Party {
         match self.parent_key {
             Some(key) => Party { client: self.party.client, key: Some(key) },
@@ -164,7 +166,7 @@ impl Volume {
         self.backend.by_key(key)
     }
 
-    /// Who has what open, locked and leased.
+    /// The opens, locks and leases of all files of the site.
     pub fn state(&self) -> &State {
         &self.site.state
     }
@@ -326,7 +328,8 @@ impl Volume {
         Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, &self.site.inhibited))
     }
 
-    /// Notes changes made by others than this server, and lets go of what nobody uses. Called every few seconds.
+    /// Notes changes made by programs other than this server, and releases what is unused. Called
+    /// every few seconds.
     pub fn tend(&self) {
         self.hear();
         self.site.inhibited.tend(self.backend.as_ref());
@@ -335,7 +338,7 @@ impl Volume {
         self.backend.tend();
     }
 
-    /// After a change through a node of which no watch hears.
+    /// After a change through a node that no watch reports.
     pub(crate) fn unheard(&self, node: &Node) {
         if !node.is_heard() {
             self.listings.forget_details();

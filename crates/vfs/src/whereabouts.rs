@@ -1,11 +1,13 @@
-//! Where a file is now: the folder that it is in and its name there, which hosts do not tell.
+//! The present place of a file: the folder that it is in and its name there, which hosts do not
+//! tell.
 //!
 //! ```text
-//! who has it open ─► where it was last seen ─► what the host's caches say ─► kept listings ─► a search of the tree
+//! opens of the file ─► where it was last seen ─► what the host's caches say ─► kept listings ─► a search of the tree
 //! ```
 //!
-//! Each of them is a hint: the name is looked up, and only what is found under it counts. The search is the last resort. It
-//! notes all that it sees, and pauses nine times as long as it took before the next.
+//! Each of them is a hint: the name is looked up, and only a file that is found under it counts.
+//! The search is the last resort. It notes all files that it sees, and pauses nine times as long as
+//! it took before the next search.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -32,7 +34,7 @@ type Seen = (HostKey, Box<[u8]>);
 #[derive(Default)]
 pub(crate) struct Whereabouts {
     seen: Mutex<HashMap<FileId, Seen>, rank::SeenPlaces>,
-    /// The end of the last search, and the pause that it is worth. Locked while one goes on.
+    /// The end of the last search, and the length of the pause after it. Locked during a search.
     searched: Mutex<Option<(Instant, Duration)>, rank::SearchedPlaces>,
 }
 
@@ -87,7 +89,7 @@ impl Volume {
         }
     }
 
-    /// The host knows the folder above; a name is among its entries.
+    /// The host knows the folder above. A name is searched among its entries.
     fn place_of_folder(&self, of: &Found) -> Result<(Found, Vec<u8>)> {
         let above = of.object.parent()?;
         if let Some((folder, name)) = self.whereabouts.of(of.object.id())
@@ -105,7 +107,7 @@ impl Volume {
         folder.lookup(server(), name).is_ok_and(|found| found.object.key() == file.object.key())
     }
 
-    /// A place, if it is one, and inside the share.
+    /// A place, if the file is there and inside the share.
     fn confirmed(&self, file: &Found, folder: Node, name: Vec<u8>) -> Option<(Found, Vec<u8>)> {
         if !self.is_there(file, &folder, &name) || folder.parent().is_err() {
             return None;
@@ -138,7 +140,7 @@ impl Volume {
     fn search_for(&self, wanted: FileId) {
         let asked = Instant::now();
         let mut last = self.whereabouts.searched.lock();
-        // Another's search that ended while this one waited was as good.
+        // A search by another thread that ended while this one waited is as good.
         if last.is_some_and(|(at, pause)| at >= asked || at.elapsed() < pause) {
             return;
         }
@@ -209,7 +211,7 @@ mod tests {
         let root = tree.volume.root().unwrap();
         let (a, b) = (tree.make(&root, "a", NewKind::Folder), tree.make(&root, "b", NewKind::Folder));
         let file = tree.make(&a, "file", NewKind::File);
-        assert_eq!(tree.place(&file), Ok((a.object.key(), "file".into())), "nobody saw it");
+        assert_eq!(tree.place(&file), Ok((a.object.key(), "file".into())), "no place noted");
         a.object.rename(&Caller::root(), b"file", &*b.object, b"moved", RenameMode::Replace).unwrap();
         std::thread::sleep(Duration::from_millis(20)); // longer than nine times a search of three folders
         assert_eq!(tree.place(&file), Ok((b.object.key(), "moved".into())), "unheard");
