@@ -25,7 +25,8 @@ impl Open {
         if self.is_data { Ok(self.node.attributes()?.size) } else { self.stream_size().await }
     }
 
-    /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.
+    /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
+    /// others waits on a thread of the pool.
     pub async fn read_at(&self, offset: u64, length: usize) -> Result<ReadBytes> {
         self.require(Modes::READ)?;
         self.may_touch(offset, length as u64, false)?;
@@ -44,14 +45,15 @@ impl Open {
         Ok(ReadBytes { payload, end })
     }
 
-    /// Whether a read would be answered with a range of the file that is in memory: it then takes no memory of the server.
+    /// Whether a read would return a range of the file that is in memory: it then takes no memory
+    /// of the server.
     pub fn is_resident(&self, offset: u64, length: usize) -> bool {
         let Ok(attributes) = self.node.attributes() else { return false };
         let (length, _) = within(attributes.size, offset, length);
         self.is_data && length >= SENT_BLINDLY && self.node.resident(offset, length as u64).is_some()
     }
 
-    /// The bytes themselves; who may read them has been looked at.
+    /// The bytes themselves. The caller has checked that they may be read.
     pub(super) async fn bytes_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         if !self.is_data {
             return self.stream_bytes(offset, length).await;
@@ -83,14 +85,14 @@ impl Open {
         writing.end(written)
     }
 
-    /// Cuts the stream off, or lets zeros follow.
+    /// Cuts the stream, or extends it with zeros.
     pub async fn truncate(&self, size: u64) -> Result<()> {
         self.require(Modes::WRITE)?;
         self.cut(size).await
     }
 
-    /// The same, but only cutting is stopped by others' locks: letting it grow changes no byte that anybody could have
-    /// locked and read.
+    /// The same, but the locks of other owners stop only cutting. If the stream grows, no byte
+    /// changes that another owner can have locked and read.
     pub async fn resize(&self, size: u64) -> Result<()> {
         self.require(Modes::WRITE)?;
         if size < self.size().await? {
@@ -100,8 +102,9 @@ impl Open {
         self.cut_now(size).await
     }
 
-    /// Cuts off everything, whatever the stream was opened for and whoever has locked a part of it: for protocols that
-    /// empty what they open. Their deny modes have been looked at when it was opened.
+    /// Cuts off everything, whatever access the stream was opened with and whatever parts are
+    /// locked: for protocols that empty what they open. The deny modes of other opens were checked
+    /// when it was opened.
     pub async fn empty(&self) -> Result<()> {
         if self.volume.is_read_only() {
             return Err(Error::ReadOnly);
@@ -137,13 +140,14 @@ impl Open {
         Ok(())
     }
 
-    /// Puts everything written to the data fork on the disk, and what is needed to read it back. Times may be older after
-    /// a crash, which is why it takes less long.
+    /// Puts everything written to the data fork on the disk, and what is needed to read it back. It
+    /// is faster than `sync`, as times may be older after a crash.
     pub async fn sync_data(&self) -> Result<()> {
         self.on_data(|node, _| node.sync(Stability::Data)).await
     }
 
-    /// Does something to the data fork, as its user, where waiting for the disk holds up nobody.
+    /// Does something to the data fork, as its user, on a thread where waiting for the disk does
+    /// not hold up other requests.
     pub(super) async fn on_data<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Node, &Caller) -> Result<T> + Send + 'static,

@@ -1,5 +1,5 @@
-//! What an open file is besides its bytes, changed through the open. Who may was decided when it was opened, by the
-//! protocol where it said so (`granted`).
+//! What an open file is besides its bytes, changed through the open. The permission was checked
+//! when it was opened: by the protocol if it said so (`granted`).
 
 use super::Open;
 use crate::acl::AclChange;
@@ -9,7 +9,7 @@ use crate::mac::Metadata;
 use crate::state::{Cause, Stream};
 use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
 
-/// How often a change is begun anew because somebody got a lease on the file meanwhile.
+/// How often a change is begun anew because a client got a lease on the file meanwhile.
 const MOST_TRIES: usize = 8;
 
 impl Open {
@@ -18,23 +18,25 @@ impl Open {
         Ok(Found { attributes: self.node.attributes()?, object: self.node.clone() })
     }
 
-    /// Changes times, mode, owner or group; the size is [`Open::truncate`]'s. Waits for others' caches.
+    /// Changes times, mode, owner or group; [`Open::truncate`] changes the size. Waits for leases
+    /// of other clients.
     pub async fn set_attributes(&self, changes: &SetAttributes) -> Result<()> {
         let changes = SetAttributes { size: None, ..*changes };
         self.describing(|actor, of, _| self.volume.set_attributes(actor, of, &changes).map(drop)).await
     }
 
-    /// Changes the file's Mac and DOS metadata. Waits for others' caches.
+    /// Changes the file's Mac and DOS metadata. Waits for leases of other clients.
     pub async fn change_metadata(&self, change: impl Fn(&mut Metadata)) -> Result<()> {
         self.describing(|actor, of, place| self.volume.change_metadata(actor, of, place, &change)).await
     }
 
-    /// Changes the file's extended attributes as in [`Volume::change_xattrs`]. Waits for others' caches.
+    /// Changes the file's extended attributes as in [`Volume::change_xattrs`]. Waits for leases of
+    /// other clients.
     pub async fn change_xattrs(&self, plan: impl Fn(Vec<Xattr>) -> Result<Vec<XattrChange>>) -> Result<()> {
         self.describing(|actor, of, place| self.volume.change_xattrs(actor, of, place, &plan)).await
     }
 
-    /// Changes owner, group or entries of the file's ACL. Waits for others' caches.
+    /// Changes owner, group or entries of the file's ACL. Waits for leases of other clients.
     pub async fn set_acl(&self, change: &AclChange) -> Result<()> {
         self.describing(|actor, of, _| self.volume.set_acl(actor, of, change).map(drop)).await
     }
@@ -59,8 +61,8 @@ impl Open {
 }
 
 impl Volume {
-    /// Asks those who keep a file open only in their caches to close it, and waits until they have. Who is away closes it
-    /// as well.
+    /// Asks the clients that keep a file open only in their caches to close it, and waits until
+    /// they have. A client that is not connected closes it as well.
     pub async fn recall_handles(&self, actor: &Actor, file: &Node) {
         self.site.state.make_way(file.id(), actor.party.client);
         if let Some(recall) = self.site.state.break_for(file.id(), &Stream::Data, Cause::Remove, actor.party)

@@ -1,5 +1,6 @@
-//! What describes an open file to a Mac, as the stream of 60 bytes that some clients know it by ([`Stream::Info`]). It is
-//! there when the file has Finder info, and always has its full size; writing a Finder info of zeros takes it away.
+//! The metadata of an open file for a Mac, as the stream of 60 bytes by which some clients access
+//! it ([`Stream::Info`]). The stream exists if the file has Finder info, and always has its full
+//! size. Writing a Finder info of zeros removes it.
 
 use super::{Beside, Open};
 use crate::backend::Stability;
@@ -9,7 +10,7 @@ use crate::state::{Cause, Stream};
 use crate::streams::{File, Streams};
 use crate::{Caller, Error, Result};
 
-/// How often a change is begun anew because somebody got a lease on the file meanwhile.
+/// How often a change is begun anew because a client got a lease on the file meanwhile.
 const MOST_TRIES: usize = 8;
 
 impl Open {
@@ -24,7 +25,8 @@ impl Open {
         Ok(rest[..rest.len().min(length)].to_vec())
     }
 
-    /// Takes the Finder info that is in there. Waits for those who keep the file's attributes in their caches.
+    /// Stores the Finder info that the data contain. Waits for clients that have the file's
+    /// attributes in their caches.
     pub(super) async fn write_info(&self, offset: u64, data: &[u8]) -> Result<()> {
         let written = InfoStream::written(offset, data).map_err(|_| Error::Invalid)?;
         let Some(finder_info) = written else { return Ok(()) };

@@ -9,12 +9,14 @@ use crate::state::{Cause, Stream};
 use crate::volume::Node;
 use crate::{Actor, Caller, Error, FileId, Kind, Result, Volume};
 
-/// How often a move is begun anew because somebody else moved the file meanwhile, or got a lease on it.
+/// How often a move is begun anew because another client moved the file meanwhile, or got a lease
+/// on it.
 const MOST_TRIES: usize = 8;
 
 impl Open {
-    /// Moves the file to another name, in the same folder or another one. Who else has it open keeps it open, unless by
-    /// denying removal (`ShareConflict`); what is open inside a folder goes along. Waits for others' caches.
+    /// Moves the file to another name, in the same folder or another one. Other opens of the file
+    /// stay open, unless one of them denies removal (`ShareConflict`). Files that are open inside a
+    /// folder move along. Waits for leases of other clients.
     pub async fn rename_to(&self, folder: &Found, name: &[u8], mode: RenameMode) -> Result<()> {
         self.may_leave()?;
         let doer = self.doer();
@@ -41,7 +43,7 @@ impl Open {
         self.volume.rename_if(&self.doer(), (&found, &was), (folder, name), mode, is_this).map(drop)
     }
 
-    /// Gives the file another name, besides those it has. Waits for others' caches.
+    /// Gives the file another name, besides those it has. Waits for leases of other clients.
     pub async fn link_to(&self, folder: &Found, name: &[u8]) -> Result<()> {
         if self.node.kind() == Kind::Folder {
             return Err(Error::IsFolder);
@@ -61,15 +63,15 @@ impl Open {
 }
 
 impl Volume {
-    /// Whether anything inside a folder, at any depth, is open, as far as opens have said where their files are. For
-    /// protocols whose clients expect that such a folder stays where it is; first ask for what is open only in a cache:
-    /// [`Volume::recall_below`].
+    /// Whether anything inside a folder, at any depth, is open, as far as opens have said where
+    /// their files are. For protocols whose clients expect that such a folder stays where it is.
+    /// First call [`Volume::recall_below`], because some files may be open only in a cache.
     pub fn open_below(&self, folder: &Node) -> bool {
         !self.files_below(folder, 1).is_empty()
     }
 
-    /// Asks those who keep files inside a folder open only in their caches to close them, and waits until they have. Who
-    /// is away closes them as well.
+    /// Asks the clients that keep files inside a folder open only in their caches to close them,
+    /// and waits until they have. A client that is not connected closes them as well.
     pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
         for file in self.files_below(folder, usize::MAX) {
             self.site.state.make_way(file, actor.party.client);
@@ -88,7 +90,7 @@ impl Volume {
     }
 }
 
-/// `known` says of folders whether they are, and learns it of those on the way up.
+/// `known` tells of folders whether they are, and learns it of the folders on the way up.
 fn is_at_or_below(at: &Node, known: &mut HashMap<FileId, bool>) -> bool {
     let (mut way, mut at) = (Vec::new(), at.clone());
     let is_below = loop {

@@ -1,4 +1,4 @@
-//! Where the files are that are open.
+//! The places of open files.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// By which of the file's names it is open. The same for all opens by this name, also after a move.
+    /// The name of the file by which it is open. The same for all opens by this name, also after a
+    /// move.
     pub(super) fn link(&self) -> Link {
         self.link
     }
@@ -34,7 +35,7 @@ impl Place {
         self.at.lock().clone()
     }
 
-    /// The place, where nobody else changes anything until the guard is dropped.
+    /// The place, where no other thread changes anything until the guard is dropped.
     pub(super) fn claim<'a>(&self, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
         loop {
             let (folder, name) = self.at.lock().clone();
@@ -59,14 +60,14 @@ pub(crate) struct Places(Arc<Table>);
 
 #[derive(Default)]
 struct Table {
-    /// How many files: what lets others pass.
+    /// How many files. If it is zero, other threads do not take the lock.
     count: AtomicUsize,
     files: Mutex<Files, rank::OpenPlaces>,
 }
 
 #[derive(Default)]
 struct Files {
-    /// By file and, of one file, in the order in which its names were opened.
+    /// By file, and for one file in the order in which its names were opened.
     places: HashMap<FileId, BTreeMap<Link, Name>>,
     next: u64,
 }

@@ -1,4 +1,4 @@
-//! Files and streams that go once nobody has them open any more.
+//! Files and streams that are removed once no client has them open any more.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,11 +19,13 @@ use crate::volume::Node;
 use crate::{Access, Actor, Caller, Error, Kind, Result, Volume};
 
 impl Open {
-    /// Whether the file goes once the last one who has it open has closed it (of a resource fork or named stream: that
-    /// stream). Meanwhile nobody opens it any more: `BeingRemoved`. It goes from where it then is, with everything that
-    /// is its own, unless another file has got its name.
+    /// Whether the file is removed once its last open is closed (of a resource fork or named
+    /// stream: that stream). Meanwhile it cannot be opened any more: `BeingRemoved`. It is removed
+    /// from where it then is, with everything that is its own, unless another file has got its
+    /// name.
     ///
-    /// Waits for those who keep it open only in their caches. A folder must be empty, now and then.
+    /// Waits for clients that keep it open only in their caches. A folder must be empty, now and
+    /// then.
     pub async fn remove_on_close(&self, yes: bool) -> Result<()> {
         if !yes {
             self.guard.stay();
@@ -38,12 +40,13 @@ impl Open {
         Ok(())
     }
 
-    /// Whether the stream, or the whole file, goes once everybody has closed it.
+    /// Whether the stream, or the whole file, is removed once all its opens are closed.
     pub fn is_being_removed(&self) -> bool {
         self.guard.is_going()
     }
 
-    /// Closes it: what dropping does, too. If it was the last one of something that was to go, says how that went.
+    /// Closes it: dropping does this, too. If it was the last open of something to be removed,
+    /// returns the result of the removal.
     pub async fn close(mut self) -> Result<()> {
         self.give_back()
     }
@@ -109,14 +112,14 @@ impl Drop for Open {
 }
 
 impl Volume {
-    /// Sidecars of files that are gone do not count: removing the folder clears them away.
+    /// Sidecars of files that are gone do not count: removing the folder removes them.
     fn is_empty_folder(&self, folder: &Node) -> Result<bool> {
         let own =
             |name: &[u8]| matches!(name, b"." | b"..") || (self.streams.is_some() && is_sidecar_name(name));
         folder.list(0, &mut |entry| own(entry.name))
     }
 
-    /// The file, if it still is where it is said to be.
+    /// The file, if it still is in this folder under this name.
     fn still_there(&self, folder: &Node, name: &[u8], node: &Node) -> Result<Option<Found>> {
         match folder.lookup(&Caller::root(), name) {
             Ok(found) => Ok(same_file(&*found.object, &**node).then_some(found)),
@@ -159,7 +162,7 @@ impl Volume {
         }
     }
 
-    /// Whether anybody may still put an entry into this folder.
+    /// Fails if no new entry may be put into this folder, because the folder is being removed.
     pub(crate) fn may_gain_entry(&self, folder: &Found) -> Result<()> {
         if self.site.state.is_going(folder.object.id()) { Err(Error::BeingRemoved) } else { Ok(()) }
     }

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 /// Bytes copied at a time where the host does not copy by itself.
 const PIECE: u64 = 1 << 20;
-/// Bytes that the host copies at a time: it does not look whether anybody still wants them.
+/// Bytes that the host copies at a time. The host does not notice when the client goes away.
 const HOST_PIECE: u64 = 64 << 20;
 
 /// What [`Open::allocated`] found.
@@ -25,7 +25,7 @@ pub struct Allocated {
 }
 
 impl Open {
-    /// Makes a range read as zeros and gives its space back where the host can. The file stays as long as it is.
+    /// Makes a range read as zeros and frees its space if the host can. The size of the file stays.
     pub async fn punch(&self, offset: u64, length: u64) -> Result<()> {
         self.before_write(offset, length, Cause::Write).await?;
         if length == 0 {
@@ -82,7 +82,7 @@ impl Open {
         .await
     }
 
-    /// Makes sure of space for the first `length` bytes. The file does not get longer.
+    /// Reserves space for the first `length` bytes. The file does not get longer.
     pub async fn allocate(&self, length: u64) -> Result<()> {
         self.require(Modes::WRITE)?;
         if !self.is_data {
@@ -92,8 +92,9 @@ impl Open {
         self.on_data(move |node, caller| node.allocate(caller, length)).await
     }
 
-    /// Copies up to `length` bytes at `from` in another open file to `to` in this one; the two may be the same, and the
-    /// ranges overlap. Answers how many, fewer than asked for only at the end of the source.
+    /// Copies up to `length` bytes at `from` in another open file to `to` in this one. The two may
+    /// be the same file, and the ranges may overlap. Returns the number of bytes copied, fewer than
+    /// asked for only at the end of the source.
     pub async fn copy_from(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
         source.require(Modes::READ)?;
         source.may_touch(from, length, false)?;
@@ -127,7 +128,7 @@ impl Open {
         Ok(done)
     }
 
-    /// From behind where the ranges overlap so that bytes would be written before they are read.
+    /// Copies backwards if the ranges overlap so that bytes would be written before they are read.
     async fn copy_by_pieces(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
         let left = source.size().await?.saturating_sub(from).min(length);
         let same = self.node.key() == source.node.key() && self.guard.stream() == source.guard.stream();

@@ -1,5 +1,6 @@
-//! The resource fork and named streams of an open file. They are where `streams` keeps them, so each access finds them
-//! anew, at the place where the file is by then. Who may was decided at open: the server acts as itself.
+//! The resource fork and named streams of an open file. They are where `streams` keeps them, so
+//! each access finds them anew, at the present place of the file. Permission was checked at open:
+//! the server acts as itself.
 
 use std::sync::Arc;
 
@@ -48,8 +49,9 @@ impl Open {
         }
     }
 
-    /// To find the fork takes some ten calls to the host, on a thread that may wait. What is found is good for as long as
-    /// nobody changes the sidecar: then a read is two calls, here.
+    /// To find the fork takes some ten calls to the host, on a thread that may wait. The result is
+    /// valid until the sidecar changes. As long as it is valid, a read is two calls, on this
+    /// thread.
     async fn fork_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let known = self.fork.lock().clone();
         if let Some(bytes) = known.and_then(|fork| as_found(&fork, offset, length)) {
@@ -80,7 +82,7 @@ impl Open {
 
     pub(super) async fn truncate_stream(&self, size: u64) -> Result<()> {
         if self.guard.stream() == Stream::Info {
-            // It has its size whenever it is there, and goes only by being removed or by saying nothing.
+            // It always has its full size. It ends when it is removed, or when zeros are written.
             return if size <= info_stream::LEN as u64 { Ok(()) } else { Err(Error::FileTooLarge) };
         }
         let which = Which::of(self.guard.stream());
@@ -142,7 +144,8 @@ impl Open {
         moved
     }
 
-    /// Does something with the file's streams while nobody else changes them, and where waiting holds up nobody.
+    /// Does something with the file's streams while no other request changes them, on a thread
+    /// where waiting does not hold up other requests.
     pub(super) async fn with_streams<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Streams, &Caller, &File<'_>) -> Result<T> + Send + 'static,
@@ -153,7 +156,7 @@ impl Open {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
             let (_changing, folder, name) = place.claim(&volume.site.busy);
             let ourselves = Caller::root();
-            // Moved by a local process: who knows where to.
+            // A local process has moved it. The new place is not known.
             let there = folder.lookup(&ourselves, &name).map_err(|_| Error::Stale)?;
             if there.object.key() != node.key() {
                 return Err(Error::Stale);
@@ -164,7 +167,8 @@ impl Open {
     }
 }
 
-/// Bytes of a fork that is as it was found, if they are in memory. That is looked at last: they were right then.
+/// Bytes of a fork that has not changed since it was found, if they are in memory. The change is
+/// checked last, so the bytes were right then.
 fn as_found(fork: &Fork, offset: u64, length: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     fork.read_at(offset, length, &mut bytes, Wait::Never).ok()?;

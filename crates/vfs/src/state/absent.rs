@@ -1,9 +1,10 @@
-//! Clients that are away and may come back. What they have goes on to bind others, but nobody has to wait for it: when it is
-//! in the way of somebody's open, lock, read, write or removal, its holder gives up all that it has.
+//! Clients that are not connected and may come back. Their opens, locks and leases go on to bind
+//! other clients, but no client has to wait for them. When one of them collides with an open, lock,
+//! read, write or removal of another client, its holder gives up all that it has.
 //!
 //! ```text
-//! here ─ leave ─► away ─┬─ Absence dropped ─► here again, with everything
-//!                       └─ in somebody's way ─► give way ─► gone
+//! connected ─ leave ─► absent ─┬─ Absence dropped ─► connected again, with everything
+//!                              └─ collides with another client ─► give way ─► gone
 //! ```
 
 use std::collections::HashMap;
@@ -17,20 +18,20 @@ use super::table::Entry;
 use super::{ClientId, State};
 use crate::{Error, FileId, Result};
 
-/// Gives up everything that an absent client has, before it returns. Called without any lock, by whomever it stands in
-/// the way of, at most once.
+/// Gives up everything that an absent client has, before it returns. Called without any lock, by
+/// the thread whose operation collides with it, at most once.
 pub type GiveWay = Arc<dyn Fn() + Send + Sync>;
 
-/// Who is away.
+/// The clients that are absent.
 #[derive(Default)]
 pub(super) struct Absent {
-    /// What lets others pass while nobody is.
+    /// The number of absent clients. If it is zero, other threads do not take the lock.
     count: AtomicUsize,
     clients: Mutex<HashMap<ClientId, GiveWay>, rank::AbsentClients>,
 }
 
 impl State {
-    /// A client is away, until the guard is dropped or it has given way.
+    /// A client is absent, until the guard is dropped or it has given way.
     pub fn leave(&self, client: ClientId, give_way: GiveWay) -> Absence {
         let absent = &self.table.absent;
         let mut clients = absent.clients.lock();
@@ -39,13 +40,14 @@ impl State {
         Absence { state: self.clone(), client }
     }
 
-    /// Whether anybody has this file open, for `by` who would rather nobody had. Who is away gives way.
+    /// Whether any client has this file open; `by` wants that no client has. An absent client gives
+    /// way.
     pub fn is_in_use(&self, file: FileId, by: ClientId) -> bool {
         let is_open = || self.table.look(file, |entry| !entry.opens.is_empty()).unwrap_or(false);
         is_open() && (!self.make_way(file, by) || is_open())
     }
 
-    /// What `attempt` comes to, once nobody who is away stands in its way.
+    /// The result of `attempt` after the absent clients that it collides with have given way.
     pub(super) fn with_way<T>(
         &self,
         file: FileId,
@@ -58,7 +60,8 @@ impl State {
         }
     }
 
-    /// Has those who are away give up what they have, if that includes this file. Answers whether there were any.
+    /// Makes absent clients give up what they have, if that includes this file. Returns whether
+    /// there were any.
     pub(crate) fn make_way(&self, file: FileId, by: ClientId) -> bool {
         let absent = &self.table.absent;
         if absent.count.load(Ordering::Acquire) == 0 {
@@ -78,14 +81,15 @@ impl State {
 }
 
 impl Entry {
-    /// Who has it open or holds a range of it.
+    /// The clients that have it open or hold a range of it.
     fn holders(&self) -> Vec<ClientId> {
         let ranges = self.ranges.iter().flat_map(|(_, ranges)| ranges.iter()).map(|lock| lock.owner.client);
         self.opens.iter().map(|open| open.party.client).chain(ranges).collect()
     }
 }
 
-/// For as long as a client is away. Dropping it says that the client is back, or has nothing any more.
+/// Exists as long as a client is absent. Dropping it means that the client is back, or has nothing
+/// any more.
 pub struct Absence {
     state: State,
     client: ClientId,

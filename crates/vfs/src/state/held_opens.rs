@@ -1,5 +1,5 @@
-//! The opens of one file, found by their numbers, and counts of what they do and deny. An open comes, goes and meets
-//! the others in constant time, however many there are.
+//! The opens of one file, found by their numbers, and counts of their access and denials. An open
+//! is added, removed and compared with the others in constant time, however many there are.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -37,7 +37,7 @@ struct OfStream {
     by_party: HashMap<Party, Uses>,
 }
 
-/// How many opens there are with which others' caches are concerned.
+/// How many opens there are that concern the caches of other clients.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 struct Uses {
     opens: usize,
@@ -46,7 +46,7 @@ struct Uses {
     writing: usize,
 }
 
-/// What others than one party do with a stream.
+/// The opens of a stream by all parties but one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Foreign {
     /// They have it open for more than its attributes.
@@ -149,7 +149,7 @@ impl Opens {
         self.meets(stream, access, except, |counts| &counts.deny, |open| open.deny)
     }
 
-    /// Whether an open other than `except` does what somebody on the stream would deny.
+    /// Whether an open other than `except` has an access that `denied` denies.
     pub(super) fn does(&self, stream: &Stream, denied: Modes, except: Option<OpenId>) -> bool {
         self.meets(stream, denied, except, |counts| &counts.access, |open| open.access)
     }
@@ -172,7 +172,7 @@ impl Opens {
         })
     }
 
-    /// What others than this party do with the stream.
+    /// What other parties have of the stream.
     pub(super) fn foreign(&self, stream: &Stream, party: Party) -> Foreign {
         let Some(of) = self.streams.get(stream) else { return Foreign { open: false, writing: false } };
         let own = of.by_party.get(&party).copied().unwrap_or_default();

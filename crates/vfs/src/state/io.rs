@@ -4,26 +4,27 @@ use super::table::Entry;
 use super::{ClientId, OpenId, State, Stream};
 use crate::{Error, FileId, Result};
 
-/// Who reads or writes.
+/// The client that reads or writes.
 #[derive(Debug, Clone, Copy)]
 pub struct Who<'a> {
     /// The client.
     pub client: ClientId,
-    /// The open it does so through, if its protocol has opens.
+    /// The open that it uses, if its protocol has opens.
     pub open: Option<OpenId>,
-    /// The lock owner it does so as, if it says.
+    /// The lock owner of the request, if the client names one.
     pub owner: Option<&'a LockOwner>,
-    /// What its own locks would be.
+    /// The flavour that the client's own locks have.
     pub flavour: Flavour,
 }
 
 impl<'a> Who<'a> {
-    /// A client without an open: nothing that the same client holds stands in its way.
+    /// A client without an open: nothing that the same client holds collides with it.
     pub fn stateless(client: ClientId) -> Self {
         Self { client, open: None, owner: None, flavour: Flavour::Advisory }
     }
 
-    /// A client whose locks are mandatory, through one of its opens. Its other opens are others.
+    /// A client whose locks are mandatory, through one of its opens. Its other opens count as
+    /// others.
     pub fn through(client: ClientId, open: OpenId) -> Self {
         Self { client, open: Some(open), owner: None, flavour: Flavour::Mandatory }
     }
@@ -48,10 +49,11 @@ impl<'a> Who<'a> {
 }
 
 impl State {
-    /// Whether this read or write may go on, as far as others' deny modes (`ShareConflict`) and byte ranges
-    /// (`RangeLocked`) are concerned. A file with nothing held costs one atomic load.
+    /// Whether this read or write may go on, as far as the deny modes (`ShareConflict`) and byte
+    /// ranges (`RangeLocked`) of others are concerned. A file with nothing held costs one atomic
+    /// load.
     ///
-    /// Leases are another question: [`State::break_for`].
+    /// Leases are checked elsewhere: [`State::break_for`].
     #[inline]
     pub fn check_io(
         &self,
@@ -105,7 +107,8 @@ impl Entry {
         if !self.opens.denies(stream, access, who.open) {
             return Ok(());
         }
-        // Somebody denies it. Without an open of its own, a client is not bound by what it denies itself.
+        // Another open denies it. Without an open of its own, a client is not bound by what it
+        // denies itself.
         let binds = |open: &Open| who.is_other(open.party.client, open.id) && open.denies(stream, access);
         if self.opens.iter().any(binds) { Err(Error::ShareConflict) } else { Ok(()) }
     }

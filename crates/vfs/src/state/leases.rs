@@ -8,7 +8,8 @@ use super::table::{Entry, Table};
 use super::{Party, State, Stream};
 use crate::{Error, FileId, Result};
 
-/// What a party may keep to itself. Only sets with `READ` mean anything: without it the rest is worth nothing.
+/// What a party may cache. Only sets with `READ` have a meaning: without it the rest is worth
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Caching(pub u8);
 
@@ -16,11 +17,11 @@ bitflags::bitflags! {
     impl Caching: u8 {
         /// Nothing.
         const NONE = 0;
-        /// Data it has read stays true; of a folder, the listing.
+        /// The data that it has read stay true; of a folder, the listing.
         const READ = 1;
         /// It may keep the file open after its user has closed it, and open it again by itself.
         const HANDLE = 2;
-        /// It may keep writes and locks to itself for a while.
+        /// It may delay writes and locks.
         const WRITE = 4;
         /// All of them.
         const ALL = 7;
@@ -28,62 +29,62 @@ bitflags::bitflags! {
 }
 
 impl Caching {
-    /// Itself, or nothing when it lacks `READ`.
+    /// The same set, or nothing if it lacks `READ`.
     pub(super) fn sensible(self) -> Self {
         if self.contains(Self::READ) { self } else { Self::NONE }
     }
 }
 
-/// One lease, never used twice while the process runs.
+/// The number of a lease, never used twice while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaseId(u64);
 
-/// How a lease is granted, and given back when something of it must go.
+/// How a lease is granted, and how it is given back when a part of it must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
     /// Bit by bit.
     Bits,
     /// As a whole or not at all (a delegation).
     Whole,
-    /// Everything, down to reading alone, or nothing. A party that has reading alone loses it by its own writes, too,
-    /// and it does not stand beside others' cached handles.
+    /// Everything, down to reading alone, or nothing. A party that has reading alone loses it by
+    /// its own writes, too. Such a lease is not granted beside cached handles of others.
     Steps,
 }
 
-/// What a party would like to keep to itself.
+/// A request for a lease.
 #[derive(Debug, Clone)]
 pub struct LeaseRequest {
-    /// Whose cache it is.
+    /// The party whose cache it is.
     pub party: Party,
     /// What it wants.
     pub want: Caching,
     /// How it is granted and lost.
     pub style: Style,
-    /// Where to tell it of breaks. Unbounded, yet never longer than two per grant: a lease has one break under way,
-    /// and one that needs no answer leaves nothing to break.
+    /// The channel for notices of breaks. It is unbounded, but never longer than two per grant: a
+    /// lease has one break in flight, and a break that needs no answer leaves nothing to break.
     pub notices: mpsc::UnboundedSender<BreakNotice>,
 }
 
-/// A holder is told what is left of its lease.
+/// The notice to a holder: what is left of its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakNotice {
-    /// Which lease.
+    /// The lease.
     pub lease: LeaseId,
-    /// On which file.
+    /// The file that it is on.
     pub file: FileId,
-    /// Which stream of it.
+    /// The stream of the file.
     pub stream: Stream,
-    /// Whose.
+    /// The party that holds it.
     pub party: Party,
     /// What it had.
     pub from: Caching,
     /// What is left.
     pub to: Caching,
-    /// Somebody waits until the holder has cleaned up and says so ([`Lease::acknowledge`]).
+    /// An operation waits until the holder has cleaned up and says so ([`Lease::acknowledge`]).
     pub needs_ack: bool,
-    /// The next step of a break that was told of before, and answered.
+    /// The next step of an earlier break that the holder has answered.
     pub further: bool,
-    /// It did not answer in time: the lease is gone already.
+    /// The holder did not answer in time: the lease has ended already.
     pub revoked: bool,
 }
 
@@ -100,8 +101,8 @@ pub(super) struct LeaseEntry {
     pub(super) style: Style,
     pub(super) held: Caching,
     breaking: Option<Breaking>,
-    /// Who waits for which bits to be gone; for none: until nothing is on its way back. Dropping the sender is the
-    /// answer.
+    /// The waiting operations, with the bits that each waits for; with no bits it waits until no
+    /// break is in flight. Dropping the sender is the answer.
     causers: Vec<(Caching, oneshot::Sender<Infallible>)>,
     notices: mpsc::UnboundedSender<BreakNotice>,
     /// How many [`Lease`] guards there are.
@@ -116,7 +117,7 @@ struct Breaking {
 }
 
 impl Style {
-    /// What stays with a holder who may keep at most this.
+    /// What stays with a holder that may keep at most this.
     fn leaves(self, most: Caching) -> Caching {
         match self {
             Self::Bits => most.sensible(),
@@ -132,7 +133,8 @@ impl LeaseEntry {
         self.breaking.is_some()
     }
 
-    /// Whether what this party does ends the lease: of its own only those that only steps hold.
+    /// Whether an operation of this party ends the lease. Operations of the holder itself end it
+    /// only if it goes in steps.
     pub(super) fn minds(&self, by: Party) -> bool {
         self.party != by || (self.style == Style::Steps && self.held == Caching::READ)
     }
@@ -156,7 +158,7 @@ impl LeaseEntry {
         self.held.intersects(waits_for).then(|| self.cause(waits_for))
     }
 
-    /// What to wait on until nothing is on its way back any more.
+    /// What to wait on until no break is in flight any more.
     pub(super) fn settled(&mut self) -> Option<oneshot::Receiver<Infallible>> {
         self.breaking.is_some().then(|| self.cause(Caching::NONE))
     }
@@ -168,8 +170,8 @@ impl LeaseEntry {
         receiver
     }
 
-    /// What a holder is told next that has answered already, but not for all that must go: to close what it keeps open
-    /// first, then to forget what it has read.
+    /// The next notice to a holder that has answered, but not yet for all that must end: first to
+    /// close what it keeps open, then to forget what it has read.
     fn next_step(&self, last: Caching) -> Caching {
         match self.style {
             Style::Bits if self.held.contains(Caching::HANDLE) => {
@@ -179,8 +181,8 @@ impl LeaseEntry {
         }
     }
 
-    /// Only what the holder may have to flush or close is worth waiting for. One that cannot be told any more has
-    /// nothing left to flush.
+    /// Waits only for a holder that may have to flush or close something. A holder that cannot be
+    /// reached any more has nothing left to flush.
     fn announce(&mut self, file: FileId, to: Caching, last: Caching, further: bool) {
         let needs_ack =
             self.style == Style::Whole || self.held.intersects(Caching::WRITE.union(Caching::HANDLE));
@@ -212,11 +214,11 @@ impl LeaseEntry {
         Ok(self.held)
     }
 
-    /// Takes everything away, as the time to answer is over.
+    /// Takes the whole lease away, as the time to answer is over.
     pub(super) fn revoke(&mut self, file: FileId) {
         let (lease, stream, party, from) = (self.id, self.stream.clone(), self.party, self.held);
         let (to, needs_ack, further, revoked) = (Caching::NONE, false, false, true);
-        // Whether anybody listens does not matter.
+        // It does not matter whether the holder still receives notices.
         let _ = self.notices.send(BreakNotice {
             lease,
             file,
@@ -233,7 +235,8 @@ impl LeaseEntry {
         self.causers.clear();
     }
 
-    /// More of the same lease, all that is asked for or nothing, never less, and not while it is being broken.
+    /// Adds to the same lease: all that is asked for or nothing, never less, and not during a
+    /// break.
     fn upgrade(&mut self, grant: Caching, request: &LeaseRequest) {
         if self.breaking.is_none() && grant == request.want && grant.contains(self.held) {
             self.held = grant;
@@ -244,15 +247,16 @@ impl LeaseEntry {
 }
 
 impl Entry {
-    /// What of a request can be granted beside what others hold.
+    /// The part of a request that can be granted beside what others hold.
     fn grantable(&self, stream: &Stream, request: &LeaseRequest) -> Caching {
         let LeaseRequest { party, want, style, .. } = request;
         let mut others = self.leases.iter().filter(|l| l.stream == *stream && l.party != *party);
         let foreign = self.opens.foreign(stream, *party);
         let (opened, written) = (self.openers > 0 || foreign.open, foreign.writing);
-        // Whoever reads from its cache does not notice a range that others have locked since.
+        // A client that reads from its cache does not notice a range that others have locked since.
         let locked = self.ranges_of(stream).is_some_and(|r| r.iter().any(|l| l.owner.client != party.client));
-        // A client that may cache writes takes locks without telling us, and a waiter would be granted the same range.
+        // A client that may cache writes takes locks without telling the server. It could take the
+        // range for which another client waits.
         let others_wait =
             |q: &super::waiters::Queued| q.stream == *stream && q.wanted.owner.client != party.client;
         let awaited = self.queue.iter().any(others_wait);
@@ -312,9 +316,9 @@ impl Entry {
 }
 
 impl State {
-    /// Grants a party what it may keep to itself, beside what others hold; possibly nothing. The same party asking
-    /// again for the same stream gets the same lease, with more in it if that is possible, never less. Register the
-    /// open it goes with first.
+    /// Grants a party what it may cache, beside what others hold; possibly nothing. If the same
+    /// party asks again for the same stream, it gets the same lease, with more in it if that is
+    /// possible, never less. Register the open that belongs to it first.
     pub fn lease(&self, file: FileId, stream: &Stream, request: &LeaseRequest) -> Result<Lease> {
         let party = request.party;
         let id = self.table.with(file, |entry| entry.take_lease(&self.table, stream, request))?;
@@ -323,7 +327,8 @@ impl State {
 }
 
 impl State {
-    /// Whether a party other than `by` may have changes of this stream in its cache that nobody else knows of.
+    /// Whether a party other than `by` may have changes of this stream in its cache that only this
+    /// party knows.
     pub fn is_written_behind(&self, file: FileId, stream: &Stream, by: Party) -> bool {
         let behind = |lease: &LeaseEntry| {
             lease.stream == *stream && lease.minds(by) && lease.held.intersects(Caching::WRITE)
@@ -332,7 +337,7 @@ impl State {
     }
 }
 
-/// A lease. The last guard of it gives it back when dropped; an open can keep one (`OpenGuard::keep`).
+/// A lease. Dropping its last guard gives it back; an open can keep one (`OpenGuard::keep`).
 pub struct Lease {
     state: State,
     file: FileId,
@@ -346,7 +351,7 @@ impl Lease {
         self.id
     }
 
-    /// What the party may still keep to itself; while a break is under way, what it had before.
+    /// What the party may still cache; while a break is in flight, what it had before.
     pub fn caching(&self) -> Caching {
         let find =
             |entry: &Entry| entry.leases.iter().find(|lease| lease.id == self.id).map(|lease| lease.held);
@@ -359,8 +364,9 @@ impl Lease {
         self.state.table.look(self.file, breaking).unwrap_or(false)
     }
 
-    /// The holder has come down to `to`, which is what the notice said or less. Answers what it holds now. `Invalid`
-    /// when no break is under way, or it would keep more than it was told.
+    /// The holder has reduced its lease to `to`, which is what the notice said or less. Returns
+    /// what it holds now. `Invalid` if no break is in flight, or if it would keep more than the
+    /// notice allowed.
     pub fn acknowledge(&self, to: Caching) -> Result<Caching> {
         let answer = |entry: &mut Entry| entry.lease(self.id).map(|lease| lease.acknowledge(self.file, to));
         self.state.table.with_existing(self.file, answer).flatten().unwrap_or(Err(Error::Invalid))

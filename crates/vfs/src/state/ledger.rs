@@ -6,8 +6,8 @@ use lock::{Mutex, rank};
 use super::ClientId;
 use crate::{Error, Result};
 
-/// How much peers may make the server remember on one volume. Reaching one is `Error::TooMany` for who asked, and
-/// nothing for anybody else.
+/// How much clients may make the server remember on one volume. A client that reaches a limit gets
+/// `Error::TooMany`. Other clients notice nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Opens in all.

@@ -8,7 +8,7 @@ use crate::{Error, FileId};
 /// Why a lock was not granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// This lock is in the way. It may be the asker's own, where locks are mandatory.
+    /// This lock is in the way. If locks are mandatory, it may be one of the same owner.
     Blocked(Lock),
     /// A named limit is reached.
     TooMany,
@@ -24,10 +24,11 @@ impl From<Refused> for Error {
 }
 
 impl State {
-    /// Takes a lock, or says at once which one is in the way. It does not queue behind those that wait: a lock that
-    /// [`State::test`] calls free can be had.
+    /// Takes a lock, or returns at once which lock is in the way. It does not queue behind waiting
+    /// requests: a lock that [`State::test`] calls free can be taken.
     ///
-    /// Break others' leases first ([`State::break_for`] with `Cause::Lock`): they may have locks we were not told of.
+    /// Break the leases of other clients first ([`State::break_for`] with `Cause::Lock`): they may
+    /// have locks that the server does not know.
     pub fn lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<(), Refused> {
         let lock = || self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted));
         match lock() {
@@ -36,8 +37,9 @@ impl State {
         }
     }
 
-    /// Gives back a range. Answers whether anything was held: a mandatory lock must be named exactly, of advisory
-    /// ones any part goes. `TooMany` when cutting a lock in two would pass a limit.
+    /// Releases a range. Returns whether anything was held: a mandatory lock must be named exactly,
+    /// of advisory locks any part can be released. `TooMany` if cutting a lock in two would pass a
+    /// limit.
     pub fn unlock(
         &self,
         file: FileId,
@@ -51,7 +53,7 @@ impl State {
         self.table.with_existing(file, unlock).unwrap_or(Ok(false))
     }
 
-    /// The lock that would refuse this one, if any.
+    /// The lock that would refuse this one, if there is one.
     pub fn test(&self, file: FileId, stream: &Stream, wanted: &Lock) -> Option<Lock> {
         let find = |entry: &Entry| entry.ranges_of(stream)?.blocker(wanted).cloned();
         self.table.look(file, find).flatten()
@@ -68,18 +70,18 @@ impl State {
         self.table.look(file, find).unwrap_or(false)
     }
 
-    /// Gives back every range of this owner, on all files, and cancels what it waits for.
+    /// Releases all ranges of this owner, on all files, and cancels its waiting requests.
     pub fn release_owner(&self, owner: &LockOwner) {
         self.release_ranges(|held| held == owner);
     }
 
-    /// Gives back every range of this client, on all files, and cancels what it waits for. Its opens and leases go
-    /// with their guards.
+    /// Releases all ranges of this client, on all files, and cancels its waiting requests. Its
+    /// opens and leases end with their guards.
     pub fn release_client(&self, client: ClientId) {
         self.release_ranges(|held| held.client == client);
     }
 
-    /// Releases all ranges of these clients in one file, and calls off their requests for more.
+    /// Releases all ranges of these clients in one file, and cancels their requests for more.
     pub fn release_in(&self, file: FileId, clients: &[ClientId]) {
         let whose = |owner: &LockOwner| clients.contains(&owner.client);
         _ = self.table.with_existing(file, |entry| entry.release(&self.table.ledger, whose));
@@ -98,18 +100,18 @@ impl State {
 }
 
 impl Entry {
-    /// Grants a lock that nothing blocks, or says what does.
+    /// Grants a lock if no other lock blocks it, or returns the lock that does.
     pub(super) fn lock(&mut self, ledger: &Ledger, stream: &Stream, wanted: &Lock) -> Result<(), Refused> {
         if let Some(blocker) = self.ranges_of(stream).and_then(|ranges| ranges.blocker(wanted)) {
             return Err(Refused::Blocked(blocker.clone()));
         }
         self.grant(ledger, stream, wanted).map_err(|_| Refused::TooMany)?;
-        // A lock that its owner has turned from exclusive to shared frees others.
+        // A lock that its owner has turned from exclusive to shared unblocks others.
         self.serve_queue(ledger);
         Ok(())
     }
 
-    /// Grants what nothing blocks, as far as the limits allow.
+    /// Grants a lock that no other lock blocks, as far as the limits allow.
     pub(super) fn grant(&mut self, ledger: &Ledger, stream: &Stream, wanted: &Lock) -> crate::Result<()> {
         let plan = self.ranges_mut(stream).grant(wanted);
         self.apply(ledger, stream, wanted.owner.client, plan)?;
@@ -117,7 +119,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Gives back a range and serves those who waited for it.
+    /// Releases a range and grants requests that waited for it.
     pub(super) fn unlock(
         &mut self,
         ledger: &Ledger,

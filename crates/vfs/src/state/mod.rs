@@ -1,17 +1,19 @@
-//! Who has what: opens with deny modes, byte ranges and leases, for one volume and every view of it at once.
+//! What clients hold: opens with deny modes, byte ranges and leases, for one volume and every view
+//! of it at once.
 //!
-//! One [`State`] per volume. It knows files by [`FileId`] and keeps an entry only while something is held, so that a
-//! file nobody has opened costs a reader one atomic load ([`State::quiet`]). Nothing in here waits, reads a clock or
-//! touches a file: what must be waited for is a future ([`Waiter`], [`Recall`]), and its deadline is the caller's.
+//! One [`State`] per volume. It knows files by [`FileId`] and keeps an entry only while something
+//! is held, so a file that no client has open costs a reader one atomic load ([`State::quiet`]).
+//! Nothing in here waits, reads a clock or touches a file. What must be waited for is a future
+//! ([`Waiter`], [`Recall`]), and the caller sets its deadline.
 //!
 //! ```text
 //! caller ─► State ─► shard (mutex) ─► Entry of the file ─► opens · ranges per stream · queue of waiters · leases
 //!                                          └─► ledger: what each client holds, against the named limits
 //! ```
 //!
-//! Whatever is taken is given back by dropping its guard: [`OpenGuard`], [`Lease`], [`Waiter`]. Only byte ranges whose
-//! owner has no open (advisory ones of a stateless peer) are given back by name: [`State::unlock`],
-//! [`State::release_owner`], [`State::release_client`].
+//! Dropping the guard of an item gives it back: [`OpenGuard`], [`Lease`], [`Waiter`]. Only byte
+//! ranges whose owner has no open (advisory ones of a stateless client) are given back by name:
+//! [`State::unlock`], [`State::release_owner`], [`State::release_client`].
 //!
 //! The order of locks is shard, then ledger; two shards are never held together, and none across an await.
 
@@ -51,8 +53,8 @@ pub use waiters::{Cancelled, Locked, WaitId, Waiter};
 use crate::FileId;
 use table::Table;
 
-/// A client as the volume sees it: whatever a protocol counts as one peer. The protocols draw these numbers from one
-/// source, so that no two of them use the same one.
+/// A client as the volume sees it: what a protocol counts as one client. The protocols draw these
+/// numbers from one source, so that no two of them use the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
@@ -68,13 +70,14 @@ impl ClientId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenId(pub(crate) u64);
 
-/// Who acts, where leases are concerned: a client, and within it what shares one cache. What a party does never breaks
-/// its own lease. A client whose protocol has one cache per client leaves `key` out.
+/// The holder of a lease: a client, and within it everything that shares one cache. An operation of
+/// a party never breaks its own lease. A client whose protocol has one cache per client leaves
+/// `key` out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Party {
     /// The client.
     pub client: ClientId,
-    /// Its own name for one of its caches.
+    /// The client's own name for one of its caches.
     pub key: Option<[u8; 16]>,
 }
 
@@ -85,7 +88,7 @@ impl Party {
     }
 }
 
-/// Which bytes of a file: deny modes of reading and writing, ranges and leases are per stream.
+/// A stream of a file: deny modes of reading and writing, ranges and leases are per stream.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// The data fork.
@@ -94,17 +97,17 @@ pub enum Stream {
     Resource,
     /// A named stream.
     Named(Arc<str>),
-    /// What describes the file to a Mac, as the 60 bytes of [`crate::mac::info_stream`].
+    /// The metadata of the file for a Mac, as the 60 bytes of [`crate::mac::info_stream`].
     Info,
 }
 
-/// What the site decides about clients of different habits meeting on one file.
+/// The site's policy for clients of different protocols on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// An advisory range also stops the reads and writes of clients whose own ranges are mandatory.
+    /// An advisory range also stops reads and writes of clients whose own ranges are mandatory.
     pub advisory_binds_io: bool,
-    /// An open that denies deletion stops others from removing or renaming the file. Without it they may, as UNIX has
-    /// it, and the open lives on without a name.
+    /// An open that denies deletion stops others from removing or renaming the file. Without this
+    /// they may, as on UNIX, and the file of the open goes on without a name.
     pub deny_binds_remove: bool,
 }
 
@@ -126,8 +129,8 @@ impl State {
         Self { table: Arc::new(Table::new(policy, limits)) }
     }
 
-    /// Whether nothing at all is held on this file: no open, range, waiter or lease. Takes no lock unless some file
-    /// of the same shard has an entry.
+    /// Whether nothing is held on this file: no open, range, waiter or lease. Takes no lock unless
+    /// a file of the same shard has an entry.
     #[inline]
     pub fn quiet(&self, file: FileId) -> bool {
         self.table.quiet(file)

@@ -27,36 +27,38 @@ bitflags::bitflags! {
     }
 }
 
-/// A name of a file among the names by which it is open. Of one file, equal numbers are the same name.
+/// A name of a file, out of the names by which it is open. For one file, equal numbers are the same
+/// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link(pub u64);
 
-/// What an open is about, where others' caches are concerned.
+/// The part of a file that an open concerns, for the caches of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Concern {
-    /// Times and attributes: nobody's cache is asked for, and it is in nobody's way.
+    /// Times and attributes: no cache is recalled for it, and it is in the way of no cache.
     Attributes,
-    /// And who may do what: ends caches that go in steps.
+    /// These and permissions: ends caches that go in steps.
     Rights,
     /// Everything.
     Data,
 }
 
-/// An open to be registered. An open that only looks at attributes asks for no access; whether it may still deny
-/// something is for its protocol to say.
+/// An open to be registered. An open that only looks at attributes asks for no access. Its protocol
+/// decides whether it may still deny something.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenRequest {
-    /// Who opens.
+    /// The party that opens the file.
     pub party: Party,
-    /// What it will do.
+    /// The access that it has.
     pub access: Modes,
-    /// What nobody else may do meanwhile.
+    /// The access that other opens may not have meanwhile.
     pub deny: Modes,
-    /// What of it others' caches stand against.
+    /// The part of it that collides with caches of others.
     pub concern: Concern,
     /// It empties the stream at once.
     pub empties: bool,
-    /// By which name the file is opened; `None` when it is not known: then the removal of any name concerns this open.
+    /// The name by which the file is opened. If it is not known (`None`), the removal of any name
+    /// concerns this open.
     pub link: Option<Link>,
 }
 
@@ -67,7 +69,7 @@ impl OpenRequest {
         Self { party, access, deny, concern, empties: false, link: None }
     }
 
-    /// What it means to others' caches.
+    /// Its effect on the caches of others.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self.concern {
             _ if self.empties => Some(Cause::Overwrite),
@@ -99,18 +101,19 @@ impl Open {
     }
 }
 
-/// What modes on stream `to` mean to an open of stream `of`: deletion concerns the file, the rest the same stream.
+/// The effect of modes on stream `to` for an open of stream `of`: deletion concerns the file, the
+/// rest the same stream.
 fn seen_by(of: &Stream, to: &Stream, modes: Modes) -> Modes {
     if of == to { modes } else { Modes(modes.0 & Modes::DELETE.0) }
 }
 
 impl Entry {
-    /// Whether an open (other than `except`) stands against this access and these denials.
+    /// Whether an open (other than `except`) collides with this access and these denials.
     fn share_conflict(&self, stream: &Stream, access: Modes, deny: Modes, except: Option<OpenId>) -> bool {
         self.opens.denies(stream, access, except) || self.opens.does(stream, deny, except)
     }
 
-    /// Whether others' opens let this one stand.
+    /// Whether the opens of others allow this one.
     pub(super) fn verdict(&self, stream: &Stream, request: &OpenRequest) -> Result<()> {
         if self.is_going(stream, request.link) {
             return Err(Error::BeingRemoved);
@@ -141,11 +144,12 @@ impl Entry {
 }
 
 impl State {
-    /// Registers an open, unless its access meets what another open denies, or it denies what another one does
-    /// (`ShareConflict`). A client's own opens count like anybody's.
+    /// Registers an open. `ShareConflict` if its access collides with what another open denies, or
+    /// if it denies an access that another open has. A client's own opens count like those of
+    /// others.
     ///
-    /// A reservation without an open is the same thing: keep the guard for as long as it lasts. What others keep in
-    /// caches is another matter: [`State::open_and_recall`].
+    /// A reservation without an open is the same: keep the guard as long as the reservation lasts.
+    /// [`State::open_and_recall`] also recalls the caches of others.
     pub fn open(&self, file: FileId, stream: Stream, request: OpenRequest) -> Result<OpenGuard> {
         let open = |entry: &mut Entry| {
             entry.verdict(&stream, &request)?;
@@ -190,17 +194,17 @@ impl OpenGuard {
         self.stream.read().clone()
     }
 
-    /// Who opened it.
+    /// The party that opened it.
     pub fn party(&self) -> Party {
         self.party
     }
 
-    /// Who opened it.
+    /// The client that opened it.
     pub fn client(&self) -> ClientId {
         self.party.client
     }
 
-    /// Keeps a lease for as long as it is open itself, instead of the one it kept.
+    /// Keeps a lease as long as it is open itself, instead of the lease that it kept.
     pub fn keep(&mut self, lease: Lease) {
         self.lease = Some(lease);
     }
@@ -210,13 +214,13 @@ impl OpenGuard {
         self.lease.as_ref()
     }
 
-    /// What it may do and what it denies, as of now.
+    /// Its present access and denials.
     pub fn modes(&self) -> (Modes, Modes) {
         let find = |entry: &Entry| entry.opens.get(self.id).map(|open| (open.access, open.deny));
         self.state.table.look(self.file, find).flatten().unwrap_or_default()
     }
 
-    /// Changes access and denials, or leaves both as they are when others stand against it.
+    /// Changes access and denials. Leaves both as they are if other opens collide with that.
     pub fn change(&self, access: Modes, deny: Modes) -> Result<()> {
         let change = |entry: &mut Entry| {
             if entry.share_conflict(&self.stream.read(), access, deny, Some(self.id)) {
@@ -230,8 +234,8 @@ impl OpenGuard {
 }
 
 impl OpenGuard {
-    /// Gives everything back, as dropping it does, and says how what was left to the last one to close went
-    /// ([`OpenGuard::remove_when_unused`]).
+    /// Gives everything back, as dropping it does. Returns the result of the removal that the last
+    /// close makes ([`OpenGuard::remove_when_unused`]).
     pub fn close(mut self) -> Result<()> {
         self.give_back()
     }

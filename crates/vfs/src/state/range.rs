@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use super::{ClientId, OpenId};
 
-/// Bytes of a stream. The last offset there is, 2^64-1, stands for "to the end, wherever that will be". A range of no
-/// bytes ([`Range::empty`]) is a point between two bytes: only mandatory locks are on such.
+/// Bytes of a stream. The last offset, 2^64-1, means "to the end, wherever that will be". A range
+/// of no bytes ([`Range::empty`]) is a point between two bytes: only mandatory locks can have such
+/// a range.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
     start: u64,
@@ -83,7 +84,7 @@ impl Range {
         Self { start: self.start.min(other.start), last: self.last.max(other.last), is_empty: false }
     }
 
-    /// What of this lies before, and what lies after `hole`.
+    /// The parts of this range before `hole` and after it.
     pub(super) fn without(&self, hole: &Self) -> [Option<Self>; 2] {
         let before =
             hole.start.checked_sub(1).and_then(|last| Self::between(self.start, last.min(self.last)));
@@ -103,44 +104,46 @@ impl fmt::Debug for Range {
     }
 }
 
-/// Whether others may hold the same bytes too.
+/// Whether others may hold the same bytes, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockKind {
     /// Others may share them.
     Shared,
-    /// Nobody else may hold them.
+    /// No other owner may hold them.
     Exclusive,
 }
 
-/// What a lock means to those who did not ask for one, and how it meets its owner's other locks.
+/// How a lock binds clients that did not ask for one, and how it combines with its owner's other
+/// locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flavour {
-    /// It binds reads and writes of everybody else. Each lock stands for itself: an exclusive one may not overlap
-    /// another of the same owner, shared ones stack, and an unlock must name exactly what was locked.
+    /// It binds reads and writes of all others. Each lock stands for itself: an exclusive one may
+    /// not overlap another of the same owner, shared ones stack, and an unlock must name exactly
+    /// the range that was locked.
     Mandatory,
-    /// It binds other locks only. The owner's newest word on each byte counts, as POSIX `fcntl` has it: locks merge,
-    /// split, and change their kind in place; any range may be unlocked.
+    /// It binds other locks only. The owner's newest request for each byte counts, as with POSIX
+    /// `fcntl`: locks merge, split, and change their kind in place. Any range may be unlocked.
     Advisory,
 }
 
-/// Whose a lock is. Two locks belong together when all three are equal.
+/// The owner of a lock. Two locks belong together if all three are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LockOwner {
     /// The client.
     pub client: ClientId,
-    /// The open that it goes away with, if there is one.
+    /// The open that it ends with, if there is one.
     pub open: Option<OpenId>,
     /// The client's own name for the owner.
     pub opaque: Arc<[u8]>,
 }
 
 impl LockOwner {
-    /// Everything that one open locks.
+    /// The owner of all locks of one open.
     pub fn open(client: ClientId, open: OpenId) -> Self {
         Self { client, open: Some(open), opaque: Arc::new([]) }
     }
 
-    /// An owner that the client names, and that outlives any open.
+    /// An owner that the client names, and that does not end with an open.
     pub fn named(client: ClientId, opaque: &[u8]) -> Self {
         Self { client, open: None, opaque: opaque.into() }
     }
@@ -149,9 +152,9 @@ impl LockOwner {
 /// A lock on a range: asked for, or held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lock {
-    /// Whose it is.
+    /// Its owner.
     pub owner: LockOwner,
-    /// Which bytes.
+    /// Its bytes.
     pub range: Range,
     /// Shared or exclusive.
     pub kind: LockKind,

@@ -7,7 +7,7 @@ pub(super) struct Ranges {
     held: Vec<Lock>,
 }
 
-/// A change worked out but not made: which locks go, and which come instead.
+/// A change that is not yet made: the locks to remove, and the locks that replace them.
 pub(super) struct Plan {
     /// Indices, ascending.
     gone: Vec<usize>,
@@ -48,7 +48,8 @@ impl Ranges {
         }
     }
 
-    /// The new lock swallows what it overlaps or touches of its own kind, and cuts its hole into the other kind.
+    /// The new lock absorbs locks of its own kind that it overlaps or touches, and cuts its range
+    /// out of locks of the other kind.
     fn grant_merged(&self, wanted: &Lock) -> Plan {
         let (mut gone, mut new, mut hull) = (Vec::new(), Vec::new(), wanted.range);
         for (index, own) in self.own(wanted) {
@@ -64,7 +65,8 @@ impl Ranges {
         Plan { gone, new }
     }
 
-    /// How to unlock: exactly one lock of that range, or every own byte in it. An empty plan when there is none.
+    /// How to unlock: exactly one lock of that range, or every byte of this owner in it. An empty
+    /// plan if there is none.
     pub(super) fn unlock(&self, owner: &LockOwner, range: Range, flavour: Flavour) -> Plan {
         let wanted = Lock { owner: owner.clone(), range, kind: LockKind::Exclusive, flavour };
         match flavour {
@@ -73,7 +75,7 @@ impl Ranges {
         }
     }
 
-    /// Of stacked locks the exclusive one goes first.
+    /// Of stacked locks the exclusive one is removed first.
     fn unlock_exactly(&self, wanted: &Lock) -> Plan {
         let matching = self.own(wanted).filter(|(_, own)| own.range == wanted.range);
         let first = matching.min_by_key(|(_, own)| own.kind != LockKind::Exclusive);
@@ -130,8 +132,8 @@ impl Ranges {
     }
 }
 
-/// An exclusive lock stops everybody but its owner. A shared one stops every write, and a mandatory one even its
-/// owner's, who by taking it has promised the others that nobody writes.
+/// An exclusive lock stops all but its owner. A shared lock stops every write. A mandatory one
+/// stops even writes of its owner, as it promises other clients that there are no writes.
 fn stops_io(held: &Lock, who: &Who<'_>, write: bool) -> bool {
     match held.kind {
         LockKind::Exclusive => !who.owns(&held.owner),

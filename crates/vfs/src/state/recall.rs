@@ -9,17 +9,17 @@ use super::table::Entry;
 use super::{OpenGuard, OpenRequest, Party, State, Stream};
 use crate::{Error, FileId, Result};
 
-/// How often an open is begun anew because others have got something into their caches again meanwhile.
+/// How often an open is begun anew because other clients have got leases again meanwhile.
 const MOST_TRIES: usize = 8;
 
-/// What is about to happen to a file that somebody may have in a cache.
+/// An operation on a file that another client may have in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// It is opened, not for writing.
     OpenRead,
     /// It is opened for writing.
     OpenWrite,
-    /// It is opened to see who may do what with it.
+    /// It is opened to see or change permissions.
     OpenRights,
     /// It is opened to be emptied.
     Overwrite,
@@ -44,13 +44,14 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// What others lose by it, of a lease that goes bit by bit: cached writes when somebody else reads, cached data
-    /// when somebody else writes or locks, cached handles when an open file is in the way.
+    /// What others lose by it, of a lease that goes bit by bit. Cached writes end if another client
+    /// reads. Cached data end if another client writes or locks. Cached handles end if an open file
+    /// is in the way.
     fn takes(self) -> Caching {
         match self {
             Self::OpenRead | Self::OpenWrite | Self::Read => Caching::WRITE,
             Self::ShareConflict => Caching::HANDLE,
-            // As if it were opened for that first, which is how some clients do it.
+            // As if it were opened for that first, as some clients do.
             Self::Rename | Self::Remove => Caching::HANDLE.union(Caching::WRITE),
             Self::Write | Self::Truncate | Self::Overwrite | Self::Lock => {
                 Caching::READ.union(Caching::WRITE)
@@ -60,13 +61,13 @@ impl Cause {
         }
     }
 
-    /// The same of a lease that goes in steps.
+    /// The same for a lease that goes in steps.
     fn takes_steps(self) -> Caching {
         if self == Self::OpenRights { Caching::WRITE } else { self.takes() }
     }
 
-    /// What it collides with in a lease that is given back as a whole. That one promises that nobody else has the
-    /// file open for writing, and that its attributes and names stay.
+    /// What it collides with in a lease that is given back as a whole. Such a lease promises that
+    /// no other client has the file open for writing, and that its attributes and names stay.
     fn takes_whole(self) -> Caching {
         match self {
             Self::OpenRead | Self::OpenRights | Self::Read => Caching::WRITE,
@@ -76,8 +77,9 @@ impl Cause {
         }
     }
 
-    /// What of that must be gone before it happens. Who empties a file does not wait for those who have nothing to write
-    /// back: they are told, and what they keep open stays.
+    /// The part of `gone` that must end before the operation. An operation that empties a file does
+    /// not wait for holders that have nothing to write back: they are told, and what they keep open
+    /// stays.
     fn waits_for(self, gone: Caching) -> Caching {
         if self == Self::Overwrite { gone.intersection(Caching::WRITE) } else { gone }
     }
@@ -89,11 +91,12 @@ impl Cause {
 }
 
 impl State {
-    /// Starts what must come before `cause`: tells every other party what it may no longer keep to itself. `None`
-    /// when nobody need be waited for, which for a file with nothing held is known at once.
+    /// Starts what must come before `cause`: tells every other party what it may no longer cache.
+    /// `None` if there is no need to wait. For a file with nothing held this is known at once.
     ///
-    /// Ask before the change, wait, change; and ask again after it, before the reply, without waiting: a lease granted
-    /// in between then ends too, and nobody sees old data after the change was answered.
+    /// Call it before the change, wait, and make the change. Then call it again before the reply,
+    /// without waiting: a lease granted in between ends, too, and no client sees old data after the
+    /// reply to the change.
     #[inline]
     pub fn break_for(&self, file: FileId, stream: &Stream, cause: Cause, by: Party) -> Option<Recall> {
         if self.quiet(file) {
@@ -104,8 +107,9 @@ impl State {
         Some(Recall { state: self.clone(), file, holders })
     }
 
-    /// [`State::open`] with the breaks that belong to it: cached handles that are in the way are asked for, and others'
-    /// cached writes are fetched. It stands once all have answered. `deadline` makes a new timer for each wait.
+    /// [`State::open`] with the breaks that belong to it: recalls cached handles that are in the
+    /// way, and makes others write back cached writes. It succeeds once all have answered.
+    /// `deadline` makes a new timer for each wait.
     pub async fn open_and_recall<T: Future<Output = ()>>(
         &self,
         file: FileId,
@@ -127,8 +131,9 @@ impl State {
         Err(Error::ShareConflict)
     }
 
-    /// Opens, unless somebody's cache is in the way: then it is asked for. Who opens while a cache is on its way back,
-    /// for whomever, waits for that, too; but for the first try of one that asks for everything itself.
+    /// Opens, unless the cache of another client is in the way: then it is recalled. If any lease
+    /// is being returned, for any operation, an open waits for that, too. The first try of an open
+    /// that recalls everything itself does not wait.
     fn try_open(
         &self,
         file: FileId,
@@ -180,7 +185,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Those whose leases are on their way back, bit by bit.
+    /// The holders whose leases are being returned bit by bit.
     fn unsettled(&mut self, stream: &Stream, by: Party) -> Vec<Holder> {
         let others = self.leases.iter_mut().filter(|lease| lease.party != by && lease.stream == *stream);
         let settled = |lease: &mut LeaseEntry| Some(Holder { lease: lease.id, answer: lease.settled()? });
@@ -188,7 +193,7 @@ impl Entry {
     }
 }
 
-/// Somebody who is going to open a file: until then nobody gets a new cache of writes.
+/// A client that is going to open a file. Until then no client gets a new lease to cache writes.
 struct Opener {
     state: State,
     file: FileId,
@@ -207,10 +212,10 @@ impl Drop for Opener {
     }
 }
 
-/// Somebody whose answer is awaited.
+/// A holder whose answer is awaited.
 struct Holder {
     lease: LeaseId,
-    /// Closed once the holder has answered, or has gone.
+    /// Closed once the holder has answered, or is gone.
     answer: oneshot::Receiver<Infallible>,
 }
 
@@ -219,12 +224,13 @@ struct Holder {
 pub enum Settled {
     /// Every holder has answered.
     Answered,
-    /// The time was over: what was not answered is revoked.
+    /// The time was over: the leases of holders that did not answer are revoked.
     Revoked,
 }
 
-/// Leases on their way back. Dropping it does not stop them; only nobody waits, nor revokes what is never answered. A
-/// protocol that tells its client to come again therefore still awaits [`Recall::within`], in a task of its own.
+/// Leases that are being returned. Dropping it does not stop them. But then no operation waits for
+/// them, and a lease without an answer is not revoked. So a protocol that tells its client to try
+/// again still awaits [`Recall::within`], in a task of its own.
 pub struct Recall {
     state: State,
     file: FileId,
@@ -256,10 +262,10 @@ impl Recall {
         }
     }
 
-    /// Takes the leases of those who have not answered.
+    /// Takes the leases of holders that have not answered.
     pub fn revoke(mut self) -> Settled {
         let (state, file) = (self.state.clone(), self.file);
-        // Answers come under the same lock: nobody loses what it has just answered for.
+        // Answers come under the same lock: no holder loses what it has just answered for.
         let late = state.table.with_existing(file, |entry| {
             let late = self.waiting();
             let unanswered = |lease: &&mut LeaseEntry| self.holders.iter().any(|late| late.lease == lease.id);

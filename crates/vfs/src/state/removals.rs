@@ -1,22 +1,24 @@
-//! Files and streams that go when the last of those who have them open has closed them.
+//! Files and streams that are removed when their last open is closed.
 
 use super::table::Entry;
 use super::{Link, OpenGuard, State, Stream};
 use crate::{Error, FileId, Result};
 
-/// What is done when a file or stream that is to go is used by nobody any more: its removal. Called without any lock.
+/// Removes a file or stream that is to be removed, when no open uses it any more. Called without
+/// any lock.
 pub type Last = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// Something that is to go. The data fork stands for a name of the file, and the whole file when it is the last one.
+/// Something that is to be removed. The data fork stands for a name of the file, and for the whole
+/// file if that is its last name.
 pub(super) struct Removal {
     stream: Stream,
-    /// The name that goes; `None` for a stream, and when it is not known.
+    /// The name that is removed; `None` for a stream, and if it is not known.
     link: Option<Link>,
     last: Last,
 }
 
 impl Removal {
-    /// Whether this stands against opening a stream by a name.
+    /// Whether this prevents opening a stream by a name.
     fn concerns(&self, stream: &Stream, link: Option<Link>) -> bool {
         match self.stream {
             Stream::Data => self.link.is_none() || link.is_none() || self.link == link,
@@ -26,12 +28,13 @@ impl Removal {
 }
 
 impl Entry {
-    /// Whether this name of the file, or this stream of it, is to go.
+    /// Whether this name of the file, or this stream of it, is to be removed.
     pub(super) fn is_going(&self, stream: &Stream, link: Option<Link>) -> bool {
         self.removals.iter().any(|going| going.concerns(stream, link))
     }
 
-    /// What is to go and not used any more: streams first, since they are found by a name.
+    /// What is to be removed and is not used any more: streams first, since they are found by a
+    /// name.
     pub(super) fn take_unused(&mut self) -> Vec<Last> {
         let opens = &self.opens;
         let unused = |going: &mut Removal| match going.stream {
@@ -45,16 +48,18 @@ impl Entry {
 }
 
 impl State {
-    /// Whether a name of this file is to go: of a folder, which has one, the folder.
+    /// Whether a name of this file is to be removed. A folder has one name, so this means the
+    /// folder.
     pub fn is_going(&self, file: FileId) -> bool {
         self.table.look(file, |entry| entry.is_going(&Stream::Data, None)).unwrap_or(false)
     }
 }
 
 impl OpenGuard {
-    /// From now on this stream (of the data fork: any stream, by the name by which the file is open here) cannot be
-    /// opened any more, and the last close of it calls `last`. A second call changes nothing. MS-FSA has this state with
-    /// a file's link, too: other names of the file stay open, and can be opened.
+    /// From now on this stream (of the data fork: any stream, by the name by which the file is open
+    /// here) cannot be opened any more, and the last close of it calls `last`. A second call
+    /// changes nothing. In MS-FSA, too, this state belongs to a link of the file: other names of
+    /// the file stay open, and can be opened.
     pub fn remove_when_unused(&self, last: Last) {
         self.state.table.with(self.file, |entry| {
             let (stream, link) = self.goes(entry);
@@ -64,7 +69,7 @@ impl OpenGuard {
         });
     }
 
-    /// The stream stays, after all.
+    /// The stream is not removed after all.
     pub fn stay(&self) {
         self.state.table.with_existing(self.file, |entry| {
             let (stream, link) = self.goes(entry);
@@ -72,7 +77,7 @@ impl OpenGuard {
         });
     }
 
-    /// Whether this stream, or the name by which the file is open here, is to go.
+    /// Whether this stream, or the name by which the file is open here, is to be removed.
     pub fn is_going(&self) -> bool {
         let is_going = |entry: &Entry| entry.is_going(&self.stream(), self.link(entry));
         self.state.table.look(self.file, is_going).unwrap_or(false)
@@ -82,15 +87,15 @@ impl OpenGuard {
         entry.opens.get(self.id)?.link
     }
 
-    /// What a removal through this open removes.
+    /// The stream and name that a removal through this open removes.
     fn goes(&self, entry: &Entry) -> (Stream, Option<Link>) {
         let stream = self.stream();
         let link = if stream == Stream::Data { self.link(entry) } else { None };
         (stream, link)
     }
 
-    /// Gives this named stream, with what is held on it, another name. `ShareConflict` while anybody else has it open,
-    /// or has one of the new name open.
+    /// Gives this named stream, with what is held on it, another name. `ShareConflict` if it has
+    /// another open, or if a stream of the new name is open.
     pub fn move_stream(&self, to: &Stream) -> Result<()> {
         self.state.table.with(self.file, |entry| {
             let from = self.stream();

@@ -8,7 +8,7 @@ use super::table::Entry;
 use super::{ClientId, OpenId, State, Stream};
 use crate::FileId;
 
-/// An open, for people to look at.
+/// An open, for display.
 #[derive(Debug, Clone)]
 pub struct OpenInfo {
     /// Which file.
@@ -19,15 +19,15 @@ pub struct OpenInfo {
     pub stream: Stream,
     /// Its number.
     pub open: OpenId,
-    /// Who opened it.
+    /// The client that opened it.
     pub client: ClientId,
-    /// What it may do.
+    /// Its access.
     pub access: Modes,
-    /// What it denies to others.
+    /// The access that it denies to others.
     pub deny: Modes,
 }
 
-/// A locked range, for people to look at.
+/// A locked range, for display.
 #[derive(Debug, Clone)]
 pub struct RangeInfo {
     /// Which file.
@@ -40,7 +40,7 @@ pub struct RangeInfo {
     pub lock: Lock,
 }
 
-/// A lease, for people to look at.
+/// A lease, for display.
 #[derive(Debug, Clone)]
 pub struct LeaseInfo {
     /// Which file.
@@ -49,9 +49,9 @@ pub struct LeaseInfo {
     pub view: u32,
     /// Which stream of it.
     pub stream: Stream,
-    /// Who has it.
+    /// The client that has it.
     pub client: ClientId,
-    /// What its holder may keep to itself.
+    /// What its holder may cache.
     pub held: Caching,
     /// It is being taken back.
     pub breaking: bool,
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// Notes through which volume a file is used, on which something is held.
+    /// Notes through which volume a file with an entry is used.
     pub fn note_view(&self, file: FileId, view: u32) {
         _ = self.table.with_existing(file, |entry| entry.view = view);
     }
@@ -109,7 +109,7 @@ impl State {
         found
     }
 
-    /// Up to `most` leases that are worth anything, in no order.
+    /// Up to `most` leases that allow some caching, in no order.
     pub fn leases(&self, most: usize) -> Vec<LeaseInfo> {
         let mut found = Vec::new();
         self.table.look_at_all(|file, entry| {

@@ -13,7 +13,8 @@ use super::waiters::Queued;
 use super::{Policy, Stream};
 use crate::FileId;
 
-/// A power of two. Enough that tasks on different files rarely meet, few enough to walk through all of them.
+/// A power of two. Enough that tasks on different files rarely use the same shard, few enough to
+/// walk through all of them.
 const SHARDS: usize = 64;
 
 /// All entries of a volume.
@@ -27,12 +28,12 @@ pub(super) struct Table {
 
 #[derive(Default)]
 struct Shard {
-    /// How many entries `files` has: what lets a reader pass without taking the lock.
+    /// How many entries `files` has. If it is zero, a reader does not take the lock.
     count: AtomicUsize,
     files: Mutex<HashMap<FileId, Entry>, rank::StateFiles>,
 }
 
-/// What is held on one file. It goes when all of these are empty.
+/// What is held on one file. The entry is removed when all of these are empty.
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) opens: Opens,
@@ -42,9 +43,9 @@ pub(super) struct Entry {
     pub(super) leases: Vec<LeaseEntry>,
     /// Empty when `opens` is.
     pub(super) removals: Vec<Removal>,
-    /// How many wait for others' caches and will open then.
+    /// How many opens wait for caches of others before they are registered.
     pub(super) openers: usize,
-    /// The number of a volume through which the file is used, for people to look at.
+    /// The number of a volume through which the file is used, for display.
     pub(super) view: u32,
 }
 
@@ -82,7 +83,7 @@ impl Table {
         Self { shards, ledger: Ledger::new(limits), policy, absent, next }
     }
 
-    /// A number never given out before.
+    /// A number that was not used before.
     pub(super) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }

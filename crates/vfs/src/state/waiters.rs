@@ -11,7 +11,7 @@ use super::table::Entry;
 use super::{State, Stream};
 use crate::FileId;
 
-/// One waiting request, never used twice while the process runs.
+/// The number of a waiting request, never used twice while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WaitId(u64);
 
@@ -24,7 +24,7 @@ pub enum Locked {
     Later(Waiter),
 }
 
-/// The wait was called off: cancelled, or its owner was released.
+/// The wait was ended: cancelled, or its owner was released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -37,8 +37,9 @@ pub(super) struct Queued {
 }
 
 impl State {
-    /// Takes a lock, or queues for it. The queue is fair: whoever came first and meets another request is granted
-    /// first, so that sharers who keep coming do not starve one who wants the range alone.
+    /// Takes a lock, or queues for it. The queue is fair: of two requests that collide, the first
+    /// one is granted first. So shared requests that keep coming do not starve a request for an
+    /// exclusive lock.
     pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<Locked, Refused> {
         let ledger = &self.table.ledger;
         if self.test(file, stream, &wanted).is_some() {
@@ -60,15 +61,15 @@ impl State {
         })
     }
 
-    /// Calls off the waits of this owner for exactly this range. Answers whether there was one; if not, it may have
-    /// been granted already.
+    /// Cancels the waits of this owner for exactly this range. Returns whether there was one; if
+    /// not, it may have been granted already.
     pub fn cancel_wait(&self, file: FileId, stream: &Stream, owner: &LockOwner, range: Range) -> bool {
         self.cancel_where(file, |queued| {
             queued.stream == *stream && queued.wanted.owner == *owner && queued.wanted.range == range
         })
     }
 
-    /// Calls off one wait. Answers whether it was still waiting.
+    /// Cancels one wait. Returns whether it was still waiting.
     pub fn cancel_wait_id(&self, file: FileId, id: WaitId) -> bool {
         self.cancel_where(file, |queued| queued.id == id)
     }
@@ -95,13 +96,14 @@ impl Entry {
             })
     }
 
-    /// Whether the owner of `wanted` holds what `earlier` waits for: to queue behind it would be a deadlock.
+    /// Whether the owner of `wanted` holds what `earlier` waits for. To queue behind it would be a
+    /// deadlock.
     fn holds_up(&self, wanted: &Lock, earlier: &Queued) -> bool {
         let ranges = self.ranges_of(&earlier.stream);
         ranges.is_some_and(|r| r.iter().any(|held| held.same_owner(wanted) && held.blocks(&earlier.wanted)))
     }
 
-    /// Grants what can be granted, in order of arrival. A grant that meets a limit is called off.
+    /// Grants what can be granted, in order of arrival. A grant that reaches a limit is cancelled.
     pub(super) fn serve_queue(&mut self, ledger: &Ledger) {
         let mut at = 0;
         while at < self.queue.len() {
@@ -112,16 +114,19 @@ impl Entry {
             }
             let queued = self.queue.remove(at);
             ledger.give_back(queued.wanted.owner.client, Resource::Waiter, 1);
-            // A waiter about to be dropped takes nothing; one that cannot be granted hears of it by the lost sender.
+            // A waiter about to be dropped gets nothing. If a request cannot be granted, its sender
+            // is dropped, which tells its waiter.
             if !queued.granted.is_closed() && self.grant(ledger, &queued.stream, &queued.wanted).is_ok() {
-                // Should it be dropped right now, the waiter finds the answer unread and gives the lock back.
+                // If the waiter is dropped right now, it finds the unread answer and gives the lock
+                // back.
                 let _ = queued.granted.send(());
-                at = 0; // A lock that changed its kind may have freed somebody earlier.
+                at = 0; // A lock that changed its kind may have unblocked an earlier request.
             }
         }
     }
 
-    /// Cancels the waits that `which` names; answers whether there were any. Serve the queue afterwards.
+    /// Cancels the waits that `which` selects; returns whether there were any. Serve the queue
+    /// afterwards.
     pub(super) fn cancel(&mut self, ledger: &Ledger, which: impl Fn(&Queued) -> bool) -> bool {
         let before = self.queue.len();
         self.queue.retain(|queued| {
@@ -135,8 +140,8 @@ impl Entry {
     }
 }
 
-/// A lock that will come. Resolves when it is held, or to [`Cancelled`]. Dropping it leaves the queue; a lock granted
-/// but not yet taken notice of is given back.
+/// A lock that will be granted. Resolves when it is held, or to [`Cancelled`]. Dropping it leaves
+/// the queue. A lock that is granted while its waiter has not yet been polled is given back.
 #[derive(Debug)]
 pub struct Waiter {
     state: State,
@@ -177,7 +182,8 @@ impl Drop for Waiter {
         }
         if self.answer.try_recv().is_ok() {
             let Lock { owner, range, flavour, .. } = &self.wanted;
-            // Cannot pass a limit but by cutting a merged lock in two; then the client keeps what it asked for.
+            // This can pass a limit only by cutting a merged lock in two. Then the client keeps the
+            // lock that it asked for.
             let _ = self.state.unlock(self.file, &self.stream, owner, *range, *flavour);
         }
     }

@@ -14,7 +14,8 @@ const SENT: usize = 32 * 1024;
 pub(crate) const SENT_BLINDLY: usize = 64 * 1024 + 1;
 
 impl Volume {
-    /// Reads up to `length` bytes at `offset`. What is in memory is answered at once; the rest waits elsewhere.
+    /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
+    /// others waits on a thread of the pool.
     pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
         self.may_read(actor, node.id(), offset, length)?;
@@ -45,13 +46,15 @@ impl Volume {
         }
     }
 
-    /// Whether a read would be answered with a range of the file that is in memory: it then takes no memory of the server.
+    /// Whether a read would return a range of the file that is in memory: it then takes no memory
+    /// of the server.
     pub fn is_resident(&self, of: &Found, offset: u64, length: usize) -> bool {
         let (length, _) = within(of.attributes.size, offset, length);
         length == 0 || length >= SENT && of.object.resident(offset, length as u64).is_some()
     }
 
-    /// Writes `data` at `offset`. A write that must be on the disk waits for it elsewhere.
+    /// Writes `data` at `offset`. A write that must be on the disk waits for it on a thread of the
+    /// pool.
     pub async fn write(
         &self,
         actor: &Actor,

@@ -17,7 +17,8 @@ struct Moved<'a> {
     from: (&'a Found, &'a EntryName<'a>),
     to: (&'a Found, &'a Target<'a>),
     mode: RenameMode,
-    /// The file behind the old name, and the one behind the new name, if anybody is concerned by that.
+    /// The file behind the old name, and the one behind the new name, if any client is concerned by
+    /// that.
     moving: Option<Found>,
     replaced: Option<Found>,
     /// The name that the file has now.
@@ -25,9 +26,9 @@ struct Moved<'a> {
 }
 
 impl Volume {
-    /// Moves an entry; gives what happened to both folders. An entry that has the new name in another normal
-    /// form is replaced like one that has exactly this name. An entry can be given its own name in another
-    /// normal form.
+    /// Moves an entry; returns what happened to both folders. An entry that has the new name in
+    /// another normal form is replaced like one that has exactly this name. An entry can be given
+    /// its own name in another normal form.
     pub fn rename(
         &self,
         actor: &Actor,
@@ -38,7 +39,7 @@ impl Volume {
         self.rename_if(actor, from, to, mode, |_| true)
     }
 
-    /// The same if the entry still is what it is taken for; else `Stale`.
+    /// The same if the entry is still the expected one; else `Stale`.
     pub(crate) fn rename_if(
         &self,
         actor: &Actor,

@@ -9,7 +9,7 @@ use crate::Error;
 const R: Modes = Modes::READ;
 const W: Modes = Modes::WRITE;
 
-/// A client that is away, what it has, and how often it was asked to give way.
+/// A client that is absent, what it has, and how often it was asked to give way.
 struct Away {
     absence: Absence,
     held: Arc<Mutex<Option<OpenGuard>>>,
@@ -67,7 +67,7 @@ fn who_is_away_gives_way_to_locks_reads_and_writes() {
         let held = open(&state, A, R.union(W), Modes::NONE).unwrap();
         state.lock(FILE, &Stream::Data, mandatory(&held, bytes(0, 10), Exclusive)).unwrap();
         let own = open(&state, B, R.union(W), Modes::NONE).unwrap();
-        assert!(attempt(&state, &own).is_err(), "{number}: somebody who is here");
+        assert!(attempt(&state, &own).is_err(), "{number}: a connected client");
         let away = Away::new(&state, held);
         attempt(&state, &own).unwrap();
         assert_eq!(away.asked(), 1, "{number}");
@@ -102,7 +102,7 @@ fn a_file_that_only_those_who_are_away_have_open_is_not_in_use() {
     assert!(!state.is_in_use(FILE, B));
     assert_eq!(away.asked(), 1);
     let (_away, _here) = (Away::new(&state, open(&state, A, R, Modes::NONE).unwrap()), open(&state, C, R, W));
-    assert!(state.is_in_use(FILE, B), "one of two is here");
+    assert!(state.is_in_use(FILE, B), "one of two is connected");
 }
 
 #[tokio::test]

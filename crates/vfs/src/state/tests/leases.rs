@@ -30,7 +30,7 @@ fn causes(state: &State, cause: Cause) -> Option<Recall> {
     state.break_for(FILE, &DATA, cause, Party::client(B))
 }
 
-/// A clock that somebody turns by hand: the deadline comes when the sender fires.
+/// A clock that the test controls: the deadline comes when the sender fires.
 fn clock() -> (oneshot::Sender<()>, impl Future<Output = ()>) {
     let (fire, fired) = oneshot::channel();
     (fire, async { fired.await.unwrap() })
@@ -48,7 +48,7 @@ fn what_is_granted_depends_on_what_others_hold() {
         (Modes::READ, R, RH, false, RH),
         (Modes::READ, RWH, RH, false, NONE),
         (Modes::READ, NONE, Caching::WRITE, false, NONE),
-        // Delegations: all or nothing, and none for reading while somebody else may write.
+        // Delegations: all or nothing. None is granted for reading while another client may write.
         (Modes::NONE, NONE, RWH, true, RWH),
         (Modes::READ, NONE, RWH, true, NONE),
         (Modes::READ, NONE, RH, true, RH),
@@ -153,7 +153,7 @@ fn who_empties_a_file_does_not_wait_for_those_who_have_nothing_to_write_back() {
     let notice = notices.try_recv().unwrap();
     assert_eq!((notice.to, notice.needs_ack, held.caching()), (NONE, true, RH));
     assert!(open(empties).is_some());
-    // Who wants what is there waits until it is clear who has it.
+    // An open that wants what is granted waits until it is clear which client has it.
     assert!(open(OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE)).is_none());
     assert_eq!(held.acknowledge(NONE), Ok(NONE));
     assert!(open(OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE)).is_some());
@@ -205,7 +205,8 @@ fn opens_with_the_same_key_share_one_lease_that_grows_but_never_shrinks_by_askin
     assert_eq!((third.caching(), state.totals().leases), (RWH, 1));
     drop((first, third));
     assert_eq!(second.caching(), RWH);
-    // The newest channel is told; the third one's is closed, so it cannot be told, and nothing is waited for.
+    // The newest channel gets the notice. The third one's is closed, so its holder cannot be told,
+    // and nothing is waited for.
     assert!(causes(&state, Cause::Write).is_none());
     assert!(notices.try_recv().is_err());
     assert_eq!(second.caching(), NONE);
@@ -326,7 +327,7 @@ fn a_recall_that_nobody_waits_for_any_more_goes_on() {
     let (held, _notices) = lease(&state, keyed(A, 1), RH, false);
     drop(causes(&state, Cause::Write).unwrap());
     assert!(held.is_breaking());
-    // Who asks again joins the same break, and can still end it.
+    // A second operation joins the same break, and can still end it.
     assert_eq!(causes(&state, Cause::Write).unwrap().revoke(), Settled::Revoked);
     assert_eq!(held.caching(), NONE);
 }

@@ -1,8 +1,10 @@
-//! The lock and open matrix: what client A holds, and what then meets client B, whatever protocol either speaks.
+//! The lock and open matrix: what client A holds, and how it then limits client B, whatever
+//! protocols they use.
 //!
-//! The rules: a deny mode binds everybody's opens and I/O; a mandatory range refuses others' locks and I/O; an
-//! advisory one others' locks, and I/O of mandatory clients only by policy; a lease is broken before another's open,
-//! write, truncation, removal, renaming or lock completes; a delegation is recalled before a conflicting open.
+//! The rules: a deny mode binds opens and I/O of all others. A mandatory range refuses locks and
+//! I/O of others. An advisory range refuses locks of others, and I/O of mandatory clients only by
+//! policy. A lease is broken before an open, write, truncation, removal, renaming or lock by
+//! another client completes. A delegation is recalled before a conflicting open.
 
 use tokio::sync::mpsc;
 
@@ -21,7 +23,7 @@ enum Held {
     Lease(Caching),
     /// For reading (false) or writing (true).
     Delegation(bool),
-    /// A file that goes when everybody has closed it.
+    /// A file that is removed when all its opens are closed.
     Going,
 }
 
@@ -48,14 +50,14 @@ enum Event {
     Remove,
 }
 
-/// What comes of it.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Free,
     Refused(Error),
-    /// A must come down to this, and B waits for it.
+    /// A must reduce its lease to this, and B waits for it.
     Waits(Caching),
-    /// A is told to come down to this, and B need not wait.
+    /// A is told to reduce its lease to this, and B need not wait.
     Tells(Caching),
 }
 
@@ -150,7 +152,7 @@ const DATA: Stream = Stream::Data;
 struct Scene {
     state: State,
     held: Option<OpenGuard>,
-    /// B looks at the attributes only; it could go on to read and write when that is checked alone.
+    /// B looks at the attributes only. It could go on to read and write if that is checked alone.
     looking: OpenGuard,
     notices: mpsc::UnboundedReceiver<BreakNotice>,
 }

@@ -1,4 +1,5 @@
-//! What one client holds and another meets, through [`State`] alone: no file, clock or socket.
+//! What one client holds and how it limits another, through [`State`] alone: no file, clock or
+//! socket.
 
 mod absent;
 mod leases;
@@ -23,7 +24,7 @@ pub(super) const B: ClientId = ClientId(2);
 pub(super) const C: ClientId = ClientId(3);
 pub(super) use LockKind::{Exclusive, Shared};
 
-/// An open by a client, without further ado.
+/// An open by a client, without recalls.
 pub(super) fn open(state: &State, client: ClientId, access: Modes, deny: Modes) -> crate::Result<OpenGuard> {
     let party = Party::client(client);
     state.open(FILE, Stream::Data, OpenRequest::new(party, access, deny))

@@ -59,7 +59,7 @@ fn mandatory_locks_of_one_owner_do_not_merge() {
     let owner = LockOwner::open(A, a.id());
     let unlock = |range| state.unlock(FILE, &D, &owner, range, Flavour::Mandatory);
     state.lock(FILE, &D, mandatory(&a, bytes(0, 10), Exclusive)).unwrap();
-    // Its own lock refuses it, and it can tell that it is its own.
+    // The owner's own lock refuses it, and the owner can tell that the lock is its own.
     let blocker = blocked_by(state.lock(FILE, &D, mandatory(&a, bytes(5, 10), Exclusive)));
     assert_eq!((blocker.owner, blocker.range), (owner.clone(), bytes(0, 10)));
     // A lock beside it stays a lock of its own.
@@ -198,7 +198,7 @@ fn a_lock_of_no_bytes_is_held_and_given_back_by_its_offset() {
     assert_eq!(unlock(Range::empty(11)), Ok(false));
     assert_eq!(unlock(point), Ok(true));
     assert_eq!(unlock(point), Ok(false));
-    // Who waits for a range is held up by a point within it.
+    // A request for a range waits if there is a point within it.
     state.lock(FILE, &D, mandatory(&a, point, Exclusive)).unwrap();
     let b = open(&state, B, Modes::READ, Modes::NONE).unwrap();
     let mut waiter = waits(&state, mandatory(&b, bytes(9, 2), Exclusive));

@@ -44,7 +44,7 @@ fn range(step: &Step) -> Range {
     Range::between(step.first as u64, last).unwrap()
 }
 
-/// POSIX fcntl: per byte and owner nothing, shared or exclusive; the newest word counts.
+/// POSIX fcntl: per byte and owner nothing, shared or exclusive; the newest request counts.
 #[derive(Default)]
 struct Posix([[Option<LockKind>; BYTES]; OWNERS]);
 
@@ -66,7 +66,7 @@ impl Posix {
         any
     }
 
-    /// The runs of equal bytes: what the server should keep, and no more pieces than that.
+    /// The runs of equal bytes: the server should keep exactly these pieces.
     fn runs(&self, owner: usize) -> usize {
         let bytes = &self.0[owner];
         (0..BYTES).filter(|i| bytes[*i].is_some() && (*i == 0 || bytes[*i] != bytes[*i - 1])).count()
@@ -103,7 +103,7 @@ proptest! {
             prop_assert_eq!(state.totals().ranges, runs);
             prop_assert_eq!(state.quiet(FILE), runs == 0);
         }
-        // Byte by byte, a stranger finds what the model says.
+        // Byte by byte, a test by another owner gives what the model says.
         for byte in 0..BYTES {
             let held = |kind| (0..OWNERS).any(|owner| model.0[owner][byte] == Some(kind));
             let ask = |kind| state.test(FILE, &Stream::Data, &advisory(C, b"x", bytes(byte as u64, 1), kind));

@@ -1,4 +1,4 @@
-//! What is to go when nobody uses it any more.
+//! Removal of files and streams that are not used any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ fn a_file_that_is_to_go_is_not_opened_any_more_and_goes_with_the_last_open() {
     let third = open_stream(&state, C, "s").unwrap();
     first.remove_when_unused(counted(&gone));
     assert!(state.is_going(FILE) && second.is_going() && third.is_going());
-    // Before what it denies is looked at, and whichever stream it is.
+    // This is checked before the denials, for every stream.
     let refused = open(&state, C, Modes::READ, Modes::ALL).unwrap_err();
     assert_eq!(refused, Error::BeingRemoved);
     assert_eq!(open_stream(&state, A, "s").unwrap_err(), Error::BeingRemoved);
@@ -100,7 +100,7 @@ fn a_stream_that_is_renamed_keeps_what_is_held_on_it() {
     state.lock(FILE, &stream.stream(), lock).unwrap();
     let other = open_stream(&state, B, "old").unwrap();
     let new = Stream::Named("new".into());
-    assert_eq!(stream.move_stream(&new), Err(Error::ShareConflict)); // somebody else has it open
+    assert_eq!(stream.move_stream(&new), Err(Error::ShareConflict)); // another client has it open
     drop(other);
     stream.move_stream(&new).unwrap();
     assert_eq!(stream.stream(), new);
