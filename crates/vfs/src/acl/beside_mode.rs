@@ -1,13 +1,14 @@
-//! ACLs that come before a mode and do not replace it, as those of Macs: what no entry decides, the mode does. Ours are final, so
-//! such a one is stored with entries behind it that say what the mode says, marked [`Rights::FROM_MODE`].
+//! ACLs that come before a mode and do not replace it, like those of Macs: the mode decides what no
+//! entry decides. The server's own ACLs are final. So such an ACL is stored with entries behind it
+//! that say what the mode says, marked [`Rights::FROM_MODE`].
 
 use super::mode::entries_of_mode;
 use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
 
-/// What a folder passes on.
+/// The flags of entries that a folder passes on.
 const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
 
-/// Entries with what the mode says behind them. None at all leave the mode alone.
+/// Entries with what the mode says behind them. If there are no entries, the mode alone applies.
 pub fn before_mode(given: Vec<Entry>, protected: bool, mode: u32, is_folder: bool) -> Entries {
     if given.is_empty() && !protected {
         return Entries { list: entries_of_mode(mode, is_folder), ..Entries::default() };
@@ -21,14 +22,14 @@ pub fn before_mode(given: Vec<Entry>, protected: bool, mode: u32, is_folder: boo
     let passes_on = is_folder && list.iter().any(|entry| entry.inherit.intersects(PASSED_ON));
     list.extend(marked(mode, is_folder, Inherit::NONE));
     if passes_on {
-        // What inherits an entry has no mode of its own any more: it gets this one's.
+        // A file that inherits an entry has no mode of its own any more: it gets this one's.
         list.extend(marked(mode, true, Inherit::ONLY.union(Inherit::FOLDERS)));
         list.extend(marked(mode & 0o666, false, Inherit::ONLY.union(Inherit::FILES)));
     }
     Entries { list, protected, auto_inherited: true }
 }
 
-/// The same entries before another mode; `None` for an ACL that no mode stands behind.
+/// The same entries before another mode; `None` for an ACL without entries from a mode.
 pub(super) fn before_another_mode(entries: &Entries, mode: u32, is_folder: bool) -> Option<Entries> {
     let is_marked = |entry: &Entry| entry.rights.contains(Rights::FROM_MODE);
     if !entries.list.iter().any(is_marked) {
@@ -39,8 +40,9 @@ pub(super) fn before_another_mode(entries: &Entries, mode: u32, is_folder: bool)
 }
 
 impl Acl {
-    /// The mode that stands behind the entries that are not marked, or that of the file if the stored ones do not say. Of an
-    /// ACL that is not stored it is what owner, group and others have, whatever others by name have beside them.
+    /// The mode behind the entries that are not marked, or the mode of the file if the stored
+    /// entries do not say it. For an ACL that is not stored, it is what owner, group and others
+    /// have. Entries for other users and groups do not count.
     pub fn mode_beside(&self, of_file: u32) -> u32 {
         let is_class = |who: &Who| matches!(who, Who::Owner | Who::OwningGroup | Who::Everyone);
         let counts = |entry: &&Entry| {

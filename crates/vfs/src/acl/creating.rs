@@ -17,8 +17,8 @@ pub(crate) struct New<'a> {
 }
 
 impl Volume {
-    /// Makes an entry as the caller, or as the server for him where the folder's ACL lets him and its mode does not; with
-    /// the ACL that it was given or inherits.
+    /// Makes an entry as the caller, or as the server on behalf of the caller if the folder's ACL
+    /// lets the caller and its mode does not. The entry gets the ACL that it was given or inherits.
     pub(crate) fn create_for(
         &self,
         caller: &Caller,
@@ -37,7 +37,7 @@ impl Volume {
         let above = above.as_ref().map(|acl| &acl.entries);
         let is_given = takes_acl && entries_of(own, above, heir).is_some();
         let as_server = !std::ptr::eq(by, caller) && caller.uid != 0;
-        // Nobody else gets in before it is finished.
+        // No other user gets access before it is finished.
         let first = match (is_given, as_server) {
             (_, true) => new.mode & 0o700,
             (true, _) => new.mode & 0o7700,
@@ -77,7 +77,8 @@ impl Volume {
         })
     }
 
-    /// As whom something is made in a folder: the caller, wherever the host lets him.
+    /// The identity under which something is made in a folder: the caller, if the host lets the
+    /// caller.
     fn making<'a>(&self, caller: &'a Caller, folder: &Found, kind: NewKind<'_>) -> Result<&'a Caller> {
         let need = if matches!(kind, NewKind::Folder) { Rights::APPEND } else { Rights::WRITE_DATA };
         let by = self.acting(caller, folder, need)?;
@@ -87,7 +88,7 @@ impl Volume {
         Ok(if by_host { caller } else { by })
     }
 
-    /// Gives what the server has made to the caller, as if he had.
+    /// Gives what the server has made to the caller, as if the caller had made it.
     fn hand_over(&self, caller: &Caller, folder: &Found, made: &Found, mode: u32) -> Result<()> {
         let keeps_group = folder.attributes.mode & 0o2000 != 0;
         let special = made.attributes.mode & 0o7000;

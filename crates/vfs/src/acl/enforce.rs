@@ -1,5 +1,6 @@
-//! As whom an operation is done. Where a stored ACL counts, its verdict is final: what it gives is done as the server
-//! itself, as the host knows only the mode. Where none does, the host judges the caller.
+//! The identity under which an operation is done. If a stored ACL applies, its verdict is final:
+//! what it allows is done as the server itself, as the host knows only the mode. If none applies,
+//! the host judges the caller.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,11 +15,11 @@ pub(crate) fn server() -> &'static Caller {
     &SERVER
 }
 
-/// Bits of a mode by which somebody runs as somebody else.
+/// Bits of a mode that make a program run as another user or group.
 const RUNS_AS: u32 = 0o6000;
 
 impl Volume {
-    /// The stored ACL that counts for a file.
+    /// The stored ACL that applies to a file.
     pub(crate) fn stored_acl(&self, of: &Found) -> Result<Option<Arc<Acl>>> {
         self.homes.learn(&of.object.key())?;
         if !self.site.acls.any() || !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
@@ -27,13 +28,14 @@ impl Volume {
         self.site.acls.of(&*of.object, &of.attributes)
     }
 
-    /// Whether a stored ACL may count anywhere.
+    /// Whether a stored ACL may apply to any file.
     pub fn has_acls(&self) -> Result<bool> {
         self.homes.learn_root()?;
         Ok(self.site.acls.any())
     }
 
-    /// As whom something that needs these rights is done, once: the caller, or the server where a stored ACL lets it.
+    /// The identity under which something that needs these rights is done once: the caller, or the
+    /// server if a stored ACL allows it.
     pub(crate) fn acting<'a>(&self, caller: &'a Caller, of: &Found, need: Rights) -> Result<&'a Caller> {
         match self.stored_acl(of)? {
             None => Ok(caller),
@@ -42,7 +44,7 @@ impl Volume {
         }
     }
 
-    /// As whom entries of a folder are looked up.
+    /// The identity under which entries of a folder are looked up.
     pub(crate) fn passing<'a>(&self, caller: &'a Caller, folder: &Found) -> Result<&'a Caller> {
         match folder.attributes.kind {
             Kind::Folder => self.acting(caller, folder, Rights::EXECUTE),
@@ -59,7 +61,7 @@ impl Volume {
         self.passing(caller, &Found { object: folder.clone(), attributes: folder.attributes()? })
     }
 
-    /// Which of `want` the caller may do by the ACL; `None` where none counts.
+    /// Which of `want` the caller may do by the ACL; `None` if no ACL applies.
     pub(crate) fn access_by_acl(&self, caller: &Caller, to: &Found, want: Access) -> Result<Option<Access>> {
         let Some(acl) = self.stored_acl(to)? else { return Ok(None) };
         let rights = acl.rights(caller, to.attributes.uid, to.attributes.gid);
@@ -74,7 +76,7 @@ impl Volume {
         Ok(Some(granted.intersection(want)))
     }
 
-    /// Changes attributes, each as whoever may.
+    /// Changes attributes, each under the identity that may change it.
     pub(crate) fn change_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<()> {
         let (object, caller) = (&of.object, &actor.caller);
         let Some(acl) = self.stored_acl(of)? else { return object.set_attributes(caller, changes) };
@@ -99,7 +101,8 @@ impl Volume {
         if owning == none { Ok(()) } else { self.restate(of, &acl) }
     }
 
-    /// A mode may be set by whoever may change the ACL; owner and group only by whom the host lets.
+    /// A caller that may change the ACL may set a mode. Owner and group change only if the host
+    /// lets the caller.
     fn may_own<'a>(
         &self,
         caller: &'a Caller,
@@ -110,14 +113,15 @@ impl Volume {
         if caller.uid == of.attributes.uid || changes.uid.is_some() || changes.gid.is_some() {
             return Ok((caller, changes));
         }
-        // Only the owner lets others run as himself.
+        // Only the owner may let programs of other users run as the owner.
         let kept = of.attributes.mode & RUNS_AS;
         let mode =
             changes.mode.map(|mode| if caller.uid == 0 { mode } else { mode & !RUNS_AS | kept & mode });
         Ok((by, SetAttributes { mode, ..changes }))
     }
 
-    /// As whom another name is made for a file. Who may neither own, nor read and write it, makes none.
+    /// The identity under which another name is made for a file. A caller that does not own the
+    /// file and may not read and write it cannot make one.
     pub(crate) fn linking<'a>(
         &self,
         caller: &'a Caller,
@@ -133,7 +137,7 @@ impl Volume {
         if owns || self.own_rights(caller, target)?.contains(all) { Ok(by) } else { Err(Error::NotPermitted) }
     }
 
-    /// As whom an entry is removed.
+    /// The identity under which an entry is removed.
     pub(crate) fn removing<'a>(&self, caller: &'a Caller, folder: &Found, name: &[u8]) -> Result<&'a Caller> {
         if !self.has_acls()? {
             return Ok(caller);
@@ -148,7 +152,8 @@ impl Volume {
         if may { Ok(server()) } else { Err(Error::AccessDenied) }
     }
 
-    /// As whom an entry is moved: out of a folder, into another, perhaps in place of what is there.
+    /// The identity under which an entry is moved: out of a folder, into another, perhaps in place
+    /// of an existing entry.
     pub(crate) fn moving<'a>(
         &self,
         caller: &'a Caller,
@@ -190,7 +195,7 @@ impl Volume {
         Ok(server())
     }
 
-    /// What the caller sees under a name. A sidecar need not be on the disk.
+    /// What the caller finds under a name. A sidecar need not be on the disk.
     fn entry(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<Option<Found>> {
         match folder.object.lookup(self.passing(caller, folder)?, name) {
             Ok(found) => Ok(Some(found)),

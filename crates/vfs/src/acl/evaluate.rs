@@ -1,16 +1,18 @@
-//! What an ACL lets somebody do: MS-DTYP 2.5.3.2, which is RFC 8881 6.2.1 with an owner's own rights.
+//! What an ACL allows a caller: MS-DTYP 2.5.3.2, which is RFC 8881 6.2.1 with an owner's own
+//! rights.
 
 use super::{Acl, Entry, EntryKind, Inherit, NOBODY, Rights, Who};
 use crate::Caller;
 
-/// Somebody, as far as entries ask.
+/// A caller, as far as entries need it.
 pub(super) struct Seeker<'a> {
     pub(super) is: &'a dyn Fn(&Who) -> bool,
     pub(super) owns: bool,
 }
 
 impl Acl {
-    /// Everything that the caller may do, of a file of this host's owner and group. The superuser may do all.
+    /// Everything that the caller may do to a file of this owner and group on this host. The
+    /// superuser may do everything.
     pub fn rights(&self, caller: &Caller, uid: u32, gid: u32) -> Rights {
         if caller.uid == 0 {
             return Rights::ALL;
@@ -28,7 +30,7 @@ impl Acl {
     }
 }
 
-/// In order: a right belongs to the first entry that names it and somebody who asks.
+/// In order: the first entry that names a right and matches the caller decides that right.
 pub(super) fn evaluate(entries: &[Entry], seeker: &Seeker<'_>) -> Rights {
     let about_this = || entries.iter().filter(|entry| !entry.inherit.contains(Inherit::ONLY));
     let limited = || about_this().any(|entry| entry.who == Who::OwnerRights);

@@ -1,10 +1,10 @@
-//! What a new file inherits: MS-DTYP 2.5.3.4.2 (ComputeACL) in our words.
+//! What a new file inherits: MS-DTYP 2.5.3.4.2 (ComputeACL) in other words.
 
 use super::{Entries, Entry, Inherit, Who};
 
 const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
 
-/// What is made, and who its owner and group are.
+/// The kind of the new file, its owner and its group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heir {
     pub(super) is_folder: bool,
@@ -12,8 +12,8 @@ pub(super) struct Heir {
     pub(super) gid: u32,
 }
 
-/// The entries of something new in a folder with `above`, that is to have `own` (if anything was said); `None` where neither
-/// has anything to say, so that the mode counts.
+/// The entries of a new file in a folder with `above`, which gets `own` (if it was given any).
+/// `None` if neither has entries, so that the mode applies.
 pub(super) fn entries_of(own: Option<&Entries>, above: Option<&Entries>, heir: Heir) -> Option<Entries> {
     let passed: Vec<Entry> = match own {
         Some(own) if own.protected => Vec::new(),
@@ -39,7 +39,8 @@ pub(super) fn entries_of(own: Option<&Entries>, above: Option<&Entries>, heir: H
 
 /// Only a folder whose own list is marked so marks what it passes on as inherited (`marks`).
 ///
-/// What becomes of one entry: nothing, one that counts for the heir, one that it only passes on, or both.
+/// An entry results in nothing, in an entry that applies to the heir, in one that the heir only
+/// passes on, or in both.
 fn passed_on(entry: &Entry, heir: Heir, marks: Inherit) -> impl Iterator<Item = Entry> + use<> {
     let has = |flag| entry.inherit.contains(flag);
     let counts = has(if heir.is_folder { Inherit::FOLDERS } else { Inherit::FILES });
@@ -50,7 +51,8 @@ fn passed_on(entry: &Entry, heir: Heir, marks: Inherit) -> impl Iterator<Item = 
         Who::OwningGroup => Who::Group(heir.gid),
         ref other => other.clone(),
     };
-    // Who is named by what he does is somebody else for what is made in the heir.
+    // An entry that names the user by a role (owner, owning group) names another user for files
+    // that are made in the heir.
     let is_named = who == entry.who;
     let now = if goes_on && is_named { onward } else { marks };
     let counting = counts.then(|| Entry { who, inherit: now, ..entry.clone() });

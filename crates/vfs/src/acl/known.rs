@@ -1,4 +1,5 @@
-//! What the site knows of stored ACLs: whether there is any, what they are sealed with, and those read lately.
+//! What the site knows of stored ACLs: whether there are any, the keys of their seals, and the ACLs
+//! read lately.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const SHARDS: usize = 16;
 /// Files remembered, per shard.
 const REMEMBERED: usize = 1_024;
 
-/// An ACL read, as of the file's time of change.
+/// An ACL that was read, as of the file's time of change.
 type Read = (Time, Option<Arc<ReadAcl>>);
 
 struct ReadAcl {
@@ -31,7 +32,7 @@ struct ReadAcl {
 #[derive(Default)]
 pub(crate) struct Known {
     any: AtomicBool,
-    /// The keys of all file systems. An ACL counts if one of them has sealed it.
+    /// The keys of all file systems. An ACL is valid if one of them has sealed it.
     keys: Mutex<Vec<SealKey>, rank::AclKey>,
     read: [Mutex<HashMap<FileKey, Read>, rank::KnownAcls>; SHARDS],
     /// Raised with every ACL that is stored, so that what was read before is not remembered after.
@@ -44,7 +45,7 @@ impl Known {
         self.any.load(Ordering::Acquire)
     }
 
-    /// Takes in the key that is kept at the root of a share or mount, if there is one.
+    /// Reads the key that is kept at the root of a share or mount, if there is one.
     pub(crate) fn look(&self, backend: &dyn Backend, home: &dyn Object) -> Result<()> {
         if let Some(key) = read_key(backend, home)? {
             self.add(key);
@@ -60,7 +61,7 @@ impl Known {
         self.any.store(true, Ordering::Release);
     }
 
-    /// The stored ACL that counts for a file with these fresh attributes.
+    /// The stored ACL that applies to a file with these fresh attributes.
     pub(super) fn of(&self, object: &dyn Object, attributes: &Attributes) -> Result<Option<Arc<Acl>>> {
         let file = file_key(object);
         let remembered = self.shard(&file).lock().get(&file).cloned();
@@ -92,7 +93,7 @@ impl Known {
         Ok(read)
     }
 
-    /// What ACLs on the file system of this folder are sealed with; made if there is none.
+    /// The key that seals ACLs on the file system of this folder; made if there is none.
     pub(super) fn seal_key(&self, backend: &dyn Backend, home: &dyn Object) -> Result<SealKey> {
         let key = match read_key(backend, home)? {
             Some(key) => key,
@@ -126,7 +127,8 @@ fn read_key(backend: &dyn Backend, home: &dyn Object) -> Result<Option<SealKey>>
     .or_else(|error| if error == Error::NotPermitted { Ok(None) } else { Err(error) })
 }
 
-/// A user who may write into the share could have made these before the server, to know what ACLs are sealed with.
+/// A user that may write into the share could have made these before the server did, to know the
+/// key of the seals.
 fn own(backend: &dyn Backend, found: Found) -> Result<Arc<dyn Object>> {
     let Attributes { uid, mode, .. } = found.attributes;
     if (uid == 0 || uid == backend.own_user()) && mode & 0o077 == 0 {
@@ -139,7 +141,7 @@ fn own(backend: &dyn Backend, found: Found) -> Result<Arc<dyn Object>> {
     Err(Error::NotPermitted)
 }
 
-/// `None` where a crash has left a file that was not finished: nothing was sealed with it.
+/// `None` if a crash has left a file that was not finished: no ACL was sealed with it.
 fn read_file(file: &Found) -> Result<Option<SealKey>> {
     let mut bytes = Vec::new();
     file.object.prepare(&Caller::root(), &file.attributes, Access::READ, true)?;

@@ -1,9 +1,10 @@
-//! Who may do what: one model of access control for every protocol.
+//! Permissions: one model of access control for every protocol.
 //!
-//! A file has an [`Acl`]: the one that somebody has set, which is stored beside the file (`stored.rs`), or one that says
-//! the same as its mode (`mode.rs`). A stored one counts for everybody, whichever protocol they come by, for as long as
-//! the file's owner, group and mode are those it was stored with: after a chmod or chown the mode counts again.
-//! `enforce.rs` is where the operations of a volume ask; while a volume has never had a stored ACL that is one atomic load.
+//! A file has an [`Acl`]: one that a client has set, which is stored beside the file (`stored.rs`),
+//! or one that says the same as its mode (`mode.rs`). A stored ACL applies to all users, over every
+//! protocol, as long as the file's owner, group and mode are those with which it was stored: after
+//! a chmod or chown the mode applies again. The operations of a volume ask `enforce.rs`. If a
+//! volume has never had a stored ACL, that is one atomic load.
 
 mod beside_mode;
 mod creating;
@@ -34,31 +35,33 @@ pub const MAX_ENTRIES: usize = 1_000;
 /// The longest identity of another system, in bytes.
 pub const MAX_FOREIGN: usize = 68;
 
-/// Somebody, or several.
+/// The users that an entry of an ACL is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Who {
     /// The user of this number.
     User(u32),
     /// The members of the group of this number.
     Group(u32),
-    /// Whoever owns the file. In an entry to be inherited: whoever makes the new file.
+    /// The owner of the file. In an entry to be inherited: the user that makes the new file.
     Owner,
     /// The members of the file's group; in an entry to be inherited, of the new file's.
     OwningGroup,
-    /// Everybody.
+    /// All users.
     Everyone,
-    /// Everybody who has said who they are: all but [`NOBODY`].
+    /// All users that have logged in: all but [`NOBODY`].
     SignedIn,
-    /// The owner again; where there is an entry for this, an owner has by owning only what such entries say.
+    /// The owner again. If there is an entry for this, the ownership gives only the rights in such
+    /// entries.
     OwnerRights,
-    /// Somebody of another system, who is never anybody of this one. Kept as it was given, at most [`MAX_FOREIGN`] bytes.
+    /// A user or group of another system, which is no user of this one. Kept as it was given, at
+    /// most [`MAX_FOREIGN`] bytes.
     Foreign(Arc<[u8]>),
 }
 
-/// The user whom nobody trusts, by custom.
+/// The user that has no rights by custom.
 pub const NOBODY: u32 = 65_534;
 
-/// Whether an entry gives or takes.
+/// Whether an entry gives or takes rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EntryKind {
     /// Its rights are given, unless an entry before it has taken them.
@@ -67,13 +70,14 @@ pub enum EntryKind {
     Deny,
 }
 
-/// What becomes of an entry in what is made inside a folder, as a set of bits. The numbers are those of MS-DTYP 2.4.4.1.
+/// How files and folders that are made in a folder inherit an entry, as a set of bits. The numbers
+/// are those of MS-DTYP 2.4.4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Inherit(pub u8);
 
 bitflags::bitflags! {
     impl Inherit: u8 {
-        /// The entry is about this file alone, and was given to it.
+        /// The entry applies to this file alone, and was given to it.
         const NONE = 0;
         /// Files inherit it.
         const FILES = 1;
@@ -81,7 +85,7 @@ bitflags::bitflags! {
         const FOLDERS = 2;
         /// Folders that inherit it do not pass it on.
         const NO_PROPAGATE = 4;
-        /// It says nothing about this folder, only about what is made in it.
+        /// It does not apply to this folder, only to what is made in it.
         const ONLY = 8;
         /// It was inherited.
         const INHERITED = 16;
@@ -91,62 +95,63 @@ bitflags::bitflags! {
 /// One line of an ACL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Gives or takes.
+    /// Whether it gives or takes rights.
     pub kind: EntryKind,
-    /// What becomes of it inside.
+    /// How files and folders inside inherit it.
     pub inherit: Inherit,
-    /// What.
+    /// The rights.
     pub rights: Rights,
-    /// To or from whom.
+    /// The users that get or lose the rights.
     pub who: Who,
 }
 
 impl Entry {
-    /// An entry that gives, about one file alone.
+    /// An entry that gives rights, for one file alone.
     pub fn allow(who: Who, rights: Rights) -> Self {
         Self { kind: EntryKind::Allow, inherit: Inherit::NONE, rights, who }
     }
 
-    /// An entry that takes, about one file alone.
+    /// An entry that takes rights, for one file alone.
     pub fn deny(who: Who, rights: Rights) -> Self {
         Self { kind: EntryKind::Deny, ..Self::allow(who, rights) }
     }
 
-    /// The same, inherited so.
+    /// The same entry with this inheritance.
     #[must_use]
     pub fn inherited_by(self, inherit: Inherit) -> Self {
         Self { inherit, ..self }
     }
 }
 
-/// The entries of an ACL, in the order in which they count, and how they came about.
+/// The entries of an ACL, in the order in which they apply, and their origin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entries {
-    /// The entries. None at all give nobody anything.
+    /// The entries. An empty list gives no rights to any user.
     pub list: Vec<Entry>,
-    /// What the folder above would pass on is not wanted.
+    /// Entries of the folder above are not inherited.
     pub protected: bool,
-    /// What was inherited is marked so.
+    /// Inherited entries are marked so.
     pub auto_inherited: bool,
 }
 
-/// Who may do what to a file.
+/// The permissions of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acl {
-    /// Its owner: a user. One of another system is kept, and the host's owner is who has an owner's rights.
+    /// Its owner: a user. An owner of another system is kept; then the host's owner has the rights
+    /// of the owner.
     pub owner: Who,
-    /// Its group. One of another system is kept, and the host's group is another then.
+    /// Its group. A group of another system is kept; then the host's group is another one.
     pub group: Who,
     /// The entries.
     pub entries: Entries,
-    /// It was set and is stored. Otherwise it says in other words what the mode says.
+    /// It was set and is stored. Otherwise it expresses the mode.
     pub stored: bool,
 }
 
-/// Changes to an ACL; what is `None` stays.
+/// Changes to an ACL. What is `None` is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AclChange {
-    /// The new owner: a user, or one of another system, who is only kept.
+    /// The new owner: a user, or one of another system, which is only kept.
     pub owner: Option<Who>,
     /// The new group, or one of another system, which is only kept.
     pub group: Option<Who>,

@@ -1,4 +1,4 @@
-//! A mode said as an ACL, and an ACL summed up in a mode.
+//! A mode expressed as an ACL, and an ACL summed up in a mode.
 
 use super::evaluate::{Seeker, evaluate};
 use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
@@ -7,7 +7,8 @@ use crate::{Attributes, Kind};
 /// The three bits of a mode, as a set.
 const ALL_BITS: u32 = 7;
 
-/// The ACL of a file as the host has it: its mode, and the value of its POSIX ACL, if it has one that is more than that.
+/// The ACL of a file as the host has it: its mode, and the value of its POSIX ACL, if that says
+/// more than the mode.
 pub(super) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
     let is_folder = attributes.kind == Kind::Folder;
     let classes = posix.and_then(Classes::parse).unwrap_or_else(|| Classes::of_mode(attributes.mode));
@@ -19,20 +20,20 @@ pub(super) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
     }
 }
 
-/// The entries that say what a mode says.
+/// The entries that say the same as a mode.
 pub fn entries_of_mode(mode: u32, is_folder: bool) -> Vec<Entry> {
     Classes::of_mode(mode).entries(is_folder)
 }
 
-/// What three bits of a mode give.
+/// The rights that three bits of a mode give.
 pub(super) fn rights_of(bits: u32, is_folder: bool) -> Rights {
     let bit = |bit, rights| if bits & bit != 0 { rights } else { Rights::NONE };
     let write = if is_folder { Rights::BY_WRITE.union(Rights::DELETE_CHILD) } else { Rights::BY_WRITE };
     bit(4, Rights::BY_READ).union(bit(2, write)).union(bit(1, Rights::EXECUTE))
 }
 
-/// The classes of POSIX 1003.1e 23.1.5, the mask applied: the first that is somebody's decides alone, and of the groups all
-/// that are.
+/// The classes of POSIX 1003.1e 23.1.5, with the mask applied. The first class that the caller
+/// belongs to decides alone. Of the groups, all that the caller belongs to decide.
 struct Classes {
     owner: u32,
     users: Vec<(u32, u32)>,
@@ -80,7 +81,8 @@ impl Classes {
         Some(classes)
     }
 
-    /// In the order in which the classes count. What a later class has and an earlier one lacks is taken in between.
+    /// In the order in which the classes apply. If a later class has a right that an earlier one
+    /// lacks, an entry in between takes it.
     fn entries(&self, is_folder: bool) -> Vec<Entry> {
         let rights = |bits| rights_of(bits, is_folder);
         let mut list = Vec::new();
@@ -114,9 +116,9 @@ fn take(list: &mut Vec<Entry>, who: Who, rights: Rights) {
     }
 }
 
-/// The permission bits that say nearest what an ACL says, for those who see the mode only. They give nobody more than the
-/// ACL does, as far as it is known who is in which group: what is taken from somebody by name is given to no class that
-/// they may be in.
+/// The permission bits that come nearest to an ACL, for clients that see the mode only. They give
+/// no user more than the ACL does, as far as the members of groups are known. A right that is taken
+/// from a named user is given to no class to which that user may belong.
 pub(super) fn summary(entries: &[Entry], uid: u32, gid: u32) -> u32 {
     let class = |is: &dyn Fn(&Who) -> bool, owns| bits_of(evaluate(entries, &Seeker { is, owns }));
     let is_owner = |who: &Who| matches!(who, Who::Owner | Who::OwnerRights) || *who == Who::User(uid);
@@ -134,13 +136,13 @@ pub(super) fn summary(entries: &[Entry], uid: u32, gid: u32) -> u32 {
     owner << 6 | (group & left) << 3 | (others & left)
 }
 
-/// The mode bits that rights make up. Whoever may not also append may not write.
+/// The mode bits of these rights. A caller that may not append does not get the write bit.
 fn bits_of(rights: Rights) -> u32 {
     let bit = |needs, bit| if rights.contains(needs) { bit } else { 0 };
     bit(Rights::READ_DATA, 4) | bit(Rights::WRITE_DATA.union(Rights::APPEND), 2) | bit(Rights::EXECUTE, 1)
 }
 
-/// The mode bits of which a part is in these rights.
+/// The mode bits of which these rights contain a part.
 fn touched(rights: Rights) -> u32 {
     let bit = |of, bit| if rights.intersects(of) { bit } else { 0 };
     bit(Rights::READ_DATA, 4) | bit(Rights::WRITE_DATA.union(Rights::APPEND), 2) | bit(Rights::EXECUTE, 1)

@@ -1,4 +1,4 @@
-//! An ACL read, changed, and asked what it lets somebody do.
+//! Reads and changes an ACL, and finds what it allows a caller.
 
 use super::beside_mode::before_another_mode;
 use super::inherit::{Heir, entries_of};
@@ -12,14 +12,14 @@ use crate::{
     Access, Actor, Attributes, Caller, Change, Description, Error, Kind, Result, SetAttributes, Volume,
 };
 
-/// Where the host keeps an ACL of its own kind.
+/// The attribute in which the host keeps its own kind of ACL.
 pub(crate) const POSIX: &[u8] = b"system.posix_acl_access";
 
-/// An attribute that says who may do what, by its name on the disk; `None` where the file has none.
+/// An attribute with permissions, by its name on the disk; `None` if the file has none.
 pub(crate) type RightsAttribute = (&'static [u8], Option<Vec<u8>>);
 
 impl Volume {
-    /// Who may do what to a file: as stored, else as its mode says.
+    /// The permissions of a file: the stored ACL, else what its mode says.
     pub fn acl(&self, of: &Found) -> Result<Acl> {
         if let Some(stored) = self.stored_acl(of)? {
             return Ok(Acl::clone(&stored));
@@ -31,7 +31,7 @@ impl Volume {
         Ok(derive(&of.attributes, posix.as_deref()))
     }
 
-    /// Whether an ACL that somebody has set counts for a file, and not its mode.
+    /// Whether a stored ACL applies to a file, and not its mode.
     pub fn has_stored_acl(&self, of: &Found) -> Result<bool> {
         Ok(self.stored_acl(of)?.is_some())
     }
@@ -43,8 +43,9 @@ impl Volume {
         Ok(entries_of(None, Some(&above.entries), heir).map_or_else(Vec::new, |entries| entries.list))
     }
 
-    /// Everything that the caller may do to a file. Without `parent`, the folder it is in, what that adds is left out:
-    /// that whoever may change the folder's entries may remove this one, and whoever may list it sees attributes.
+    /// Everything that the caller may do to a file. `parent` is the folder that it is in. Without
+    /// it, the rights that the folder adds are left out: a caller that may change the folder's
+    /// entries may remove this file, and a caller that may list the folder may see attributes.
     pub fn rights(&self, caller: &Caller, of: &Found, parent: Option<&Found>) -> Result<Rights> {
         let mut rights = self.own_rights(caller, of)?;
         if let Some(parent) = parent.filter(|_| caller.uid != 0) {
@@ -59,7 +60,7 @@ impl Volume {
         Ok(if self.is_read_only() { rights.difference(Rights::CHANGING) } else { rights })
     }
 
-    /// Of a file's own ACL or mode.
+    /// The rights by a file's own ACL or mode.
     pub(super) fn own_rights(&self, caller: &Caller, of: &Found) -> Result<Rights> {
         if caller.uid == 0 {
             return Ok(Rights::ALL);
@@ -71,8 +72,9 @@ impl Volume {
         Ok(by_host(caller, &of.attributes, of.object.access(caller, &of.attributes, Access(7))?))
     }
 
-    /// Everything that the caller may do to an entry of a listing of `folder`, as [`Volume::rights`] says it. `above` is what
-    /// they may do to the folder itself. The host is asked only about what has more than a mode.
+    /// Everything that the caller may do to an entry of a listing of `folder`, as
+    /// [`Volume::rights`] defines it. `above` are the caller's rights to the folder itself. The
+    /// host is asked only about files that have more than a mode.
     pub fn listed_rights(
         &self,
         caller: &Caller,
@@ -92,7 +94,8 @@ impl Volume {
         Ok(if self.is_read_only() { rights.difference(Rights::CHANGING) } else { rights })
     }
 
-    /// Changes owner, group or entries. The mode becomes what sums up the entries, for those who see only that.
+    /// Changes owner, group or entries. The mode becomes a summary of the entries, for clients that
+    /// see only the mode.
     pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
         let before = self.may_change(of)?;
         let owners = self.may_set_acl(&actor.caller, of, change)?;
@@ -102,7 +105,7 @@ impl Volume {
         Ok(Change { before, after: of.object.attributes()? })
     }
 
-    /// Whether the caller may make this change; gives the new owner and group of the host's file.
+    /// Whether the caller may make this change; returns the new owner and group of the host's file.
     fn may_set_acl(&self, caller: &Caller, of: &Found, change: &AclChange) -> Result<(u32, u32)> {
         let Attributes { mut uid, mut gid, kind, .. } = of.attributes;
         if !matches!(kind, Kind::File | Kind::Folder) {
@@ -137,7 +140,7 @@ impl Volume {
         Ok((uid, gid))
     }
 
-    /// After mode or owner have changed: the mode counts, or the ACL, where it comes before a mode.
+    /// After mode or owner have changed: the mode applies, or the ACL if it comes before a mode.
     pub(super) fn restate(&self, of: &Found, before: &Acl) -> Result<()> {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
         let Attributes { mode, uid, gid, kind, .. } = now.attributes;
@@ -149,8 +152,8 @@ impl Volume {
         self.store_acl(&now, Stored { mode: 0, uid, gid, owner: foreign(&before.owner), group, entries })
     }
 
-    /// Takes away a stored ACL that another mode or owner has made stale, so that it does not count again when they are by
-    /// chance what they were.
+    /// Removes a stored ACL that another mode or owner has made stale. Otherwise it would apply
+    /// again if they became by chance what they were.
     pub(super) fn drop_stale(&self, of: &Found) -> Result<()> {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
         if self.stored_acl(&now)?.is_none() {
@@ -160,7 +163,7 @@ impl Volume {
         Ok(())
     }
 
-    /// The attributes of a file that say who may do what, as they are on the disk.
+    /// The attributes of a file that hold permissions, as they are on the disk.
     pub(crate) fn rights_of_file(&self, of: &Found) -> Result<Vec<RightsAttribute>> {
         [ATTRIBUTE, POSIX].into_iter().map(|name| Ok((name, there(of.object.xattr(name))?))).collect()
     }
@@ -191,7 +194,8 @@ impl Volume {
         changed
     }
 
-    /// As the server. The stored ACL comes first: it counts from when owner, group and mode are what it says.
+    /// As the server. The ACL is stored first. It applies once owner, group and mode are what it
+    /// says.
     fn put_acl(&self, of: &Found, change: &AclChange, (uid, gid): (u32, u32)) -> Result<()> {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
         let current = self.acl(&now)?;
@@ -246,12 +250,13 @@ impl Volume {
     }
 }
 
-/// A host that does not keep modes or owners would make every stored ACL stale.
+/// If a host does not keep modes or owners, every stored ACL is stale.
 fn is_set(object: &dyn Object, stored: &Stored) -> Result<()> {
     if stored.is_fresh(&object.attributes()?) { Ok(()) } else { Err(Error::NotSupported) }
 }
 
-/// What changes of the host's attributes. Nobody runs as a new owner who has not said so.
+/// The changes of the host's attributes. The set-user-id and set-group-id bits of a file do not
+/// survive a new owner or group.
 fn owned(before: &Attributes, uid: u32, gid: u32, mode: Option<u32>) -> SetAttributes {
     let moves = (uid, gid) != (before.uid, before.gid);
     let special = before.mode & if moves && before.kind == Kind::File { 0o1000 } else { 0o7000 };
@@ -288,17 +293,17 @@ fn sticks(caller: &Caller, of: &Attributes, folder: &Attributes) -> bool {
     folder.mode & 0o1000 != 0 && ![of.uid, folder.uid].contains(&caller.uid)
 }
 
-/// What the host's permission to a file without a stored ACL amounts to.
+/// The rights that the host's permission gives to a file without a stored ACL.
 fn by_host(caller: &Caller, of: &Attributes, granted: Access) -> Rights {
     let owning = if caller.uid == of.uid { Rights::BY_OWNING } else { Rights::NONE };
     let by_mode = rights_of(granted.0.into(), of.kind == Kind::Folder);
-    // The host removes an entry for whoever may write to the folder and pass through it.
+    // The host removes an entry for a caller that may write to the folder and pass through it.
     let passes = granted.contains(Access::EXECUTE);
     let by_mode = if passes { by_mode } else { by_mode.difference(Rights::DELETE_CHILD) };
     by_mode.union(owning).union(Rights::BY_ANY_MODE)
 }
 
-/// Takes "there is none" as an answer.
+/// Turns "there is none" into `None`.
 fn there<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,7 +1,8 @@
 use std::fmt;
 
-/// What may be done to a file, as a set of bits, or what somebody wants to do. The numbers are those that ACLs of NFSv4
-/// (RFC 8881 6.2.1.3.1) and Windows (MS-DTYP 2.4.3) share. Bits without a name here are kept, and mean nothing.
+/// Rights to a file, as a set of bits: those that a user has, or those that a request needs. The
+/// numbers are those that ACLs of NFSv4 (RFC 8881 6.2.1.3.1) and Windows (MS-DTYP 2.4.3) share.
+/// Bits without a name here are kept, and have no meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Rights(pub u32);
 
@@ -21,7 +22,7 @@ bitflags::bitflags! {
         const WRITE_NAMED = 0x10;
         /// Execute a file, or pass through a folder.
         const EXECUTE = 0x20;
-        /// Remove entries of a folder, whatever they say themselves.
+        /// Remove entries of a folder, whatever their own permissions are.
         const DELETE_CHILD = 0x40;
         /// Read times, size and flags.
         const READ_ATTRIBUTES = 0x80;
@@ -39,8 +40,8 @@ bitflags::bitflags! {
         const SYNCHRONIZE = 0x10_0000;
         /// All of them.
         const ALL = 0x1f_01ff;
-        /// No right, but a mark of an entry: it stands for what the mode says beside an ACL, for those whose ACLs come before a
-        /// mode and do not replace it. They do not see such an entry.
+        /// No right, but a mark of an entry: it stands for what the mode says beside an ACL.
+        /// Clients whose ACLs come before a mode and do not replace it do not see such an entry.
         const FROM_MODE = 0x40_0000;
         /// Those that change something.
         const CHANGING = 0xd_0156;
@@ -48,14 +49,15 @@ bitflags::bitflags! {
 }
 
 impl Rights {
-    /// What mode bit 4 (read) gives.
+    /// The rights of mode bit 4 (read).
     pub(crate) const BY_READ: Self = Self::READ_DATA.union(Self::READ_NAMED);
-    /// What mode bit 2 (write) gives.
+    /// The rights of mode bit 2 (write).
     pub(crate) const BY_WRITE: Self =
         Self::WRITE_DATA.union(Self::APPEND).union(Self::WRITE_NAMED).union(Self::WRITE_ATTRIBUTES);
-    /// What everybody has who can name a file, whatever its mode: POSIX has no right to stat.
+    /// The rights of every user that can name a file, whatever its mode: POSIX has no right to
+    /// stat.
     pub(crate) const BY_ANY_MODE: Self = Self::READ_ATTRIBUTES.union(Self::READ_ACL).union(Self::SYNCHRONIZE);
-    /// What an owner has beyond that, whatever the mode.
+    /// The rights that an owner has beyond that, whatever the mode.
     pub(crate) const BY_OWNING: Self = Self::WRITE_ATTRIBUTES.union(Self::WRITE_ACL);
 }
 

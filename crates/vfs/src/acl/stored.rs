@@ -1,5 +1,5 @@
-//! An ACL as it is stored beside its file, docs/on-disk-format.md. Big-endian. After the ACL comes a seal, so that nobody
-//! gives himself rights who may only write the file (and so its attributes).
+//! An ACL as it is stored beside its file, docs/on-disk-format.md. Big-endian. A seal follows the
+//! ACL, so that a user that may only write the file (and so its attributes) cannot gain rights.
 
 use std::hash::Hasher as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::Attributes;
 
 /// The attribute of a file that holds its ACL.
 pub(crate) const ATTRIBUTE: &[u8] = b"user.fourfold.acl";
-/// What a volume's ACLs are sealed with.
+/// The key that seals a volume's ACLs.
 pub(super) type SealKey = [u8; 16];
 
 const VERSION: u8 = 1;
@@ -21,7 +21,8 @@ const AUTO_INHERITED: u8 = 2;
 const FOREIGN_OWNER: u8 = 4;
 const SEAL_LEN: usize = 16;
 
-/// An ACL, and what the file's mode, owner and group were when it was stored. It counts while they are the same.
+/// An ACL, and the mode, owner and group of the file when it was stored. It applies as long as they
+/// are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// Permission bits (0o777).
@@ -39,7 +40,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Whether this is what counts for a file with these attributes.
+    /// Whether this applies to a file with these attributes.
     pub(super) fn is_fresh(&self, attributes: &Attributes) -> bool {
         (u32::from(self.mode), self.uid, self.gid)
             == (attributes.mode & 0o777, attributes.uid, attributes.gid)
@@ -73,7 +74,7 @@ impl Stored {
         w.into_bytes()
     }
 
-    /// What [`Stored::encode`] wrote.
+    /// Reads what [`Stored::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(bytes);
         if r.u8()? != VERSION {
@@ -101,7 +102,7 @@ impl Stored {
         bytes
     }
 
-    /// `None` for what was not sealed with this key.
+    /// `None` if the value was not sealed with this key.
     pub(super) fn open(key: &SealKey, bytes: &[u8]) -> Option<Self> {
         let (body, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_LEN)?)?;
         let difference = seal_of(key, body).iter().zip(seal).fold(0, |all, (a, b)| all | (a ^ b));

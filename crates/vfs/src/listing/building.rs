@@ -1,4 +1,4 @@
-//! A folder that is being read, and what was heard of it meanwhile.
+//! A folder that is being read, and the events about it meanwhile.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ pub(super) struct Buildings(Mutex<Vec<(WatchId, Arc<Unfinished>)>, rank::Listing
 
 type Unfinished = Mutex<Pending, rank::ListingEvents>;
 
-/// What was heard of a folder since its reading began.
+/// The events about a folder since its reading began.
 #[derive(Default)]
 struct Pending {
     events: Vec<(Box<[u8]>, Heard)>,
-    /// More has happened than can be repeated.
+    /// There were more events than can be repeated.
     spoilt: bool,
-    /// The events were taken. Later ones go to what is kept.
+    /// The events were taken. Later events go to what is kept.
     closed: bool,
 }
 
@@ -61,7 +61,7 @@ impl Pending {
     }
 }
 
-/// A folder is being read to be kept. It is watched meanwhile, and on from there once it is kept.
+/// A folder that is being read to be kept. It is watched meanwhile, and afterwards if it is kept.
 pub(super) struct Building<'a> {
     buildings: &'a Buildings,
     pub(super) backend: &'a dyn Backend,
@@ -78,8 +78,8 @@ impl<'a> Building<'a> {
         Self { buildings, backend, watch, pending, kept: Cell::new(false) }
     }
 
-    /// What was heard since the start, in its order. `None` when that cannot be told. From here on events must reach
-    /// what is kept: the caller has locked it.
+    /// The events since the start, in their order. `None` if that cannot be told. From here on
+    /// events must reach what is kept: the caller has locked it.
     pub(super) fn close(&self) -> Option<Vec<(Box<[u8]>, Heard)>> {
         let mut pending = self.pending.lock();
         pending.closed = true;

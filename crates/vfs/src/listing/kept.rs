@@ -1,4 +1,4 @@
-//! Listings kept from one request to the next, and what becomes of them when something is heard of their folders.
+//! Listings kept from one request to the next, and how events about their folders change them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::{Attributes, FileId, Result};
 
 /// After so many calls of [`Listings::tend`] a folder that was too large for the budget is tried again,
 const RETRY: u64 = 20;
-/// and a kept folder that nobody has used gives way to other volumes' when memory is short.
+/// and a kept folder that no client has used is dropped for other volumes' folders when memory is
+/// short.
 const IDLE: u64 = 20;
 /// Folders that are remembered as too large.
 const MOST_REFUSED: usize = 256;
@@ -35,7 +36,7 @@ pub(crate) struct Listings {
     epoch: Arc<AtomicU64>,
     /// How many times [`Listings::tend`] was called.
     age: AtomicU64,
-    /// Folders that were too large, and at which age that was found.
+    /// Folders that were too large, and the age at which that was found.
     refused: Mutex<HashMap<(FileId, What), u64>, rank::RefusedListings>,
     buildings: Buildings,
 }
@@ -73,7 +74,8 @@ impl Listings {
         }
     }
 
-    /// Entries of `folder`, whose fresh attributes these are, after `cookie`. What the backend has heard was taken in.
+    /// Entries of `folder` after `cookie`. The attributes are the fresh ones of the folder. The
+    /// events of the backend were taken in.
     pub(crate) fn page(
         &self,
         backend: &dyn Backend,
@@ -144,8 +146,8 @@ impl Listings {
         state.names().map(|names| names.like(name, folding))
     }
 
-    /// Reads all names of a folder. Keeps them, and answers `None`; or gives them back when they are not worth that.
-    /// `None` as well when they cannot be watched or do not fit into the budget.
+    /// Reads all names of a folder. Keeps them, and returns `None`; or returns them if they are too
+    /// few to be kept. `None` as well if they cannot be watched or do not fit into the budget.
     fn gather_names(&self, backend: &dyn Backend, folder: &Found) -> Result<Option<Names>> {
         let (node, attributes) = (&folder.object, &folder.attributes);
         if self.is_refused(node.id(), What::Names) {
@@ -173,7 +175,7 @@ impl Listings {
             .and_then(Gathered::names))
     }
 
-    /// Whether events matter.
+    /// Whether anything is kept, so that events are needed.
     pub(crate) fn keeps_any(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }
@@ -183,7 +185,7 @@ impl Listings {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Lets go of what is not used, when memory is short. Called every few seconds.
+    /// Drops what is not used, when memory is short. Called every few seconds.
     pub(crate) fn tend(&self, backend: &dyn Backend) {
         let age = self.age.fetch_add(1, Ordering::Relaxed) + 1;
         self.refused.lock().retain(|_, since| age - *since < RETRY);
@@ -194,7 +196,7 @@ impl Listings {
         }
     }
 
-    /// Takes in what the backend has heard.
+    /// Takes in an event of the backend.
     pub(crate) fn take_event(&self, backend: &dyn Backend, event: &WatchEvent) {
         self.buildings.take_event(event);
         match event {
@@ -310,7 +312,8 @@ impl Listings {
         Ok(Some(listing))
     }
 
-    /// The listing of which a newer one takes the details. When the budget has no room for both, it goes now.
+    /// The listing from which a newer one takes the details. If the budget has no room for both, it
+    /// is dropped now.
     fn source_of_details(&self, kept: &Folder) -> Option<Arc<Listing>> {
         let mut state = kept.state.lock();
         let old = state.retire()?;
@@ -321,7 +324,8 @@ impl Listings {
         Some(old)
     }
 
-    /// Keeps what was read of a folder. Gives it back when there is no room for it, or when it was spoilt meanwhile.
+    /// Keeps what was read of a folder. Returns it if there is no room for it, or if events have
+    /// spoilt it meanwhile.
     fn install(
         &self,
         building: &Building<'_>,
@@ -341,7 +345,8 @@ impl Listings {
             }
             return Err(gathered);
         }
-        // A new folder is not to be found before events that were heard meanwhile are repeated. A known one hears itself.
+        // A new folder must not be found before the events since the start are repeated. A known
+        // one takes in its events itself.
         let (folder, kept) = match known {
             Some(folder) => {
                 drop(kept);
@@ -371,12 +376,12 @@ impl Listings {
             kept.folders.insert(id, folder);
             self.count.store(kept.folders.len(), Ordering::Release);
         }
-        drop(old); // which may take a while: without any lock
+        drop(old); // this may take a while: without any lock
         Ok(())
     }
 
-    /// Drops other folders than this one, those first that were not used for the longest time, until so many bytes are
-    /// free. Gives whether they are.
+    /// Drops other folders than this one, the longest unused ones first, until so many bytes are
+    /// free. Returns whether they are.
     fn make_room(&self, kept: &mut Kept, backend: &dyn Backend, id: FileId, bytes: usize) -> bool {
         if bytes > self.budget.limit() {
             return false;

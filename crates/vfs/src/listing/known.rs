@@ -5,7 +5,7 @@ use super::offspring::Counted;
 use super::rich::Facts;
 use crate::{Attributes, FileId, HostKey, Kind, Time};
 
-/// An entry's details, what richer listings show of it, and when that was true.
+/// An entry's details, what richer listings show of it, and the time at which that was true.
 pub(super) struct Known {
     key: Key,
     kind: Kind,

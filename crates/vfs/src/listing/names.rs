@@ -1,8 +1,9 @@
-//! The names of a kept folder by what they fold to, kept up with what comes and goes.
+//! The names of a kept folder by their folded form. Each event brings them up to date.
 //!
-//! A folder can have millions of names, so a name costs its bytes and some 20 more: names lie one after the other in one
-//! buffer, and the table has their positions. Names are found by what they fold to when neither case nor normal form
-//! counts; among those, the folding of the question decides. So one table serves protocols with different foldings.
+//! A folder can have millions of names, so a name costs its bytes and some 20 more: names are
+//! stored one after the other in one buffer, and the table has their positions. Names are found by
+//! their form with both case and normal form folded. Among those, the folding of the request
+//! decides. So one table serves protocols with different foldings.
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -12,11 +12,12 @@ use crate::streams::Streams;
 use crate::volume::Node;
 use crate::{Attributes, Result, Time, Volume};
 
-/// How much later a change is sure to give a folder another time than one that it had before. Kernels stamp times by a
-/// clock that goes in steps of up to 10 ms.
+/// After this time, a change gives a folder another time than it had before. Kernels stamp times by
+/// a clock that goes in steps of up to 10 ms.
 const NEXT_STEP: Duration = Duration::from_millis(100);
 
-/// A count, and of which state of the folder. It is believed once it was made again, after any change would have shown.
+/// A count, and the state of the folder to which it belongs. It counts as right once it was made
+/// again, after any change would have shown.
 pub(super) struct Counted {
     count: u32,
     version: (Time, Time),
@@ -33,7 +34,8 @@ impl Counted {
 }
 
 impl Volume {
-    /// How many entries a folder has that listings show, `.` and `..` not counted; whoever asks.
+    /// How many entries of a folder listings show, `.` and `..` not counted. The same for all
+    /// callers.
     pub fn offspring(&self, folder: &Found) -> Result<u32> {
         self.hear();
         match self.listings.kept_count(folder.object.id(), &folder.attributes) {

@@ -23,7 +23,7 @@ pub(super) struct Facts {
     more: Option<Box<More>>,
 }
 
-/// What few files have.
+/// Facts that few files have.
 #[derive(Default, PartialEq, Eq)]
 struct More {
     finder_info: FinderInfo,
@@ -63,8 +63,8 @@ impl Facts {
 }
 
 impl Page {
-    /// An entry with everything that richer listings show; asks the host for what is not known. A plain entry that is
-    /// not known costs three calls.
+    /// An entry with everything that richer listings show. Asks the host for what is not known. A
+    /// plain entry that is not known costs three calls.
     pub fn rich_details(&self, caller: &Caller, entry: &Entry) -> Result<Description> {
         if !self.may_search {
             return Err(Error::AccessDenied);
@@ -149,7 +149,8 @@ impl Listing {
         if name == b"." { self.folder.xattr(xattr) } else { self.folder.glance_xattr(caller, name, xattr) }
     }
 
-    /// Whether there may be a sidecar. A listing of the whole folder knows, until something is heard.
+    /// Whether there may be a sidecar. A listing of the whole folder knows, until there is an
+    /// event.
     fn may_have_sidecar(&self, name: &[u8], changed: bool) -> bool {
         if self.streams.is_none() {
             return false;

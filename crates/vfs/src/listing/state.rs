@@ -14,12 +14,12 @@ use crate::backend::{Heard, WatchId};
 /// Changes to a folder that no client lists or looks up in any more, after which it is no longer kept. One that has many
 /// entries is kept for as many changes.
 const UNUSED: usize = 1_024;
-/// How many times a change that was heard explains that the folder has another time: once for each request that
-/// had asked for it before.
+/// How many times an event explains that the folder has another time: once for each request that
+/// had asked for the time before.
 const EXPLAINS: u8 = 4;
 
-/// A folder that is kept. While its state is locked, only entries' details and what a [`super::building::Building`] has
-/// heard are locked.
+/// A folder that is kept. While its state is locked, only the details of entries and the events of
+/// a [`super::building::Building`] are locked.
 pub(super) struct Folder {
     pub(super) watch: WatchId,
     /// When it was last used: [`super::Listings`]' age.
@@ -56,7 +56,7 @@ pub(super) struct State {
     names: Option<Names>,
     /// The folder's times of change, as of when everything was known.
     version: Attributes,
-    /// How many times more may be put down to what was heard.
+    /// How many more times events can explain another time of the folder.
     explained: u8,
     /// Changes since the listing or the names were last used.
     unused: usize,
@@ -91,7 +91,8 @@ impl State {
         self.names.as_ref()
     }
 
-    /// Whether the folder is as what was heard made it: something that no watch hears may have changed it.
+    /// Whether the folder is in the state that the events explain. Otherwise a change that no watch
+    /// reports may have been made.
     pub(super) fn explains(&mut self, folder: &Attributes) -> bool {
         if folder.changed <= self.version.changed && folder.modified <= self.version.modified {
             return true;
@@ -128,7 +129,7 @@ impl State {
         self.retire();
     }
 
-    /// The listing is used no more but as a source of details.
+    /// The listing is now used only as a source of details.
     pub(super) fn retire(&mut self) -> Option<Arc<Listing>> {
         self.stale = true;
         let listing = self.listing.as_ref()?;
@@ -136,7 +137,7 @@ impl State {
         Some(listing.clone())
     }
 
-    /// Drops the listing; gives whether there was one.
+    /// Drops the listing; returns whether there was one.
     pub(super) fn drop_listing(&mut self) -> bool {
         let had = self.retire().is_some();
         self.listing = None;
@@ -144,7 +145,8 @@ impl State {
         had
     }
 
-    /// Puts a newer listing in the place of the one that was kept. Gives that one back, to be dropped without the lock.
+    /// Replaces the listing that was kept by a newer one. Returns the old one, to be dropped
+    /// without the lock.
     pub(super) fn put_listing(
         &mut self,
         listing: Arc<Listing>,
@@ -184,7 +186,7 @@ impl State {
         self.charge.bytes()
     }
 
-    /// Charges the budget with what the folder takes by now.
+    /// Charges the budget with what the folder takes now.
     pub(super) fn charge(&mut self) {
         let listing = self.listing.as_ref().map_or(0, |listing| listing.bytes());
         self.charge.set(listing + self.names.as_ref().map_or(0, Names::bytes));

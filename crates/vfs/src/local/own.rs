@@ -1,4 +1,4 @@
-//! Changes of our own, of which the host tells us like of anybody's.
+//! Changes made by this server, which the host reports like those of other programs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use crate::FileId;
 use crate::backend::Heard;
 use crate::events::Name;
 
-/// The most changes whose echo is waited for. Of one more the oldest is forgotten, and told twice.
+/// The most changes whose echo is awaited. With one more, the oldest is forgotten, and published
+/// twice.
 const MAX_OWN: usize = 1_024;
 
-/// Which echo a change has.
+/// The kind of echo that a change has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     /// One creation.
@@ -32,10 +33,11 @@ pub(crate) enum What {
     Anything,
 }
 
-/// The changes under way, and those whose echo may still be in the host's queue.
+/// The changes in flight, and those whose echo may still be in the host's queue.
 ///
-/// A change is announced before it is made, as it may be heard before the call returns. The host queues its event before
-/// that, so whoever empties the queue after the change was finished has its echo; if it had none, there is none to come.
+/// A change is announced before it is made, as its event may arrive before the call returns. The
+/// host queues the event before that. So a thread that empties the queue after the change was
+/// finished has its echo. If it had none, there will be none.
 #[derive(Default)]
 pub(super) struct OwnChanges {
     changes: Mutex<Changes, rank::OwnChanges>,
@@ -53,7 +55,7 @@ struct Expected {
     name: Name,
     what: What,
     finished: bool,
-    /// What was taken for its echo.
+    /// The entries that were taken for its echo.
     taken: Vec<HeardEntry>,
 }
 
@@ -89,7 +91,7 @@ impl OwnChanges {
         ticket
     }
 
-    /// Gives the entry back unless it is an echo.
+    /// Returns the entry unless it is an echo.
     pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
         let mut changes = self.changes.lock();
         match changes.ring.iter_mut().find(|expected| expected.is_echoed_by(&entry)) {
@@ -131,8 +133,9 @@ impl OwnChanges {
     }
 }
 
-/// A change of our own, announced to all volumes that watch its folders. Dropped without [`Own::made`] it has failed: what
-/// was taken for its echo was somebody else's doing.
+/// A change by this server, announced to all volumes that watch its folders. If it is dropped
+/// without [`Own::made`], it has failed: the entries that were taken for its echo were changes by
+/// another program.
 #[derive(Default)]
 pub(crate) struct Own {
     announced: Vec<(Arc<Locals>, u64)>,
@@ -140,7 +143,7 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Announces it to one more volume.
+    /// Announces the change to one more volume.
     pub(super) fn announce(&mut self, locals: &Arc<Locals>, places: &[(FileId, &[u8], What)]) {
         if !locals.any() {
             return;
@@ -152,7 +155,7 @@ impl Own {
         }
     }
 
-    /// It is done.
+    /// The change is made.
     pub(crate) fn made(mut self) {
         self.made = true;
     }

@@ -1,4 +1,5 @@
-//! What was heard, told to those who subscribe; and the host's watches kept on the right folders meanwhile.
+//! Publishes the events of the host to the subscribers, and keeps the host's watches on the right
+//! folders meanwhile.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::{Caller, FileId, Kind, Volume};
 /// How far ahead the other half of a move is looked for.
 const MOST_BETWEEN: usize = 64;
 
-/// What of a file is different when its data are.
+/// The aspects of a file that change with its data.
 pub(crate) const DATA: Aspects = Aspects(Aspects::DATA.0 | Aspects::SIZE.0 | Aspects::MODIFIED.0);
 const ATTRIBUTES: Aspects = Aspects(
     Aspects::ATTRIBUTES.0
@@ -23,7 +24,7 @@ const ATTRIBUTES: Aspects = Aspects(
         | Aspects::XATTR.0
         | Aspects::SECURITY.0,
 );
-/// What of a file may be different when its sidecar is.
+/// The aspects of a file that may change with its sidecar.
 pub(crate) const SIDECAR: Aspects = Aspects(Aspects::STREAM.0 | Aspects::ATTRIBUTES.0 | Aspects::XATTR.0);
 
 /// One thing that happened.
@@ -34,7 +35,7 @@ enum Step {
 }
 
 impl Volume {
-    /// Watches a folder for one more subscriber; false when the host does not.
+    /// Watches a folder for one more subscriber; `false` if the host cannot watch it.
     pub(super) fn hold(&self, folder: &Found, depth: Depth) -> bool {
         let root = self.backend.root().ok().map(|root| root.object.id());
         self.locals.with_tree(|tree| tree.root = root);
@@ -85,7 +86,7 @@ impl Volume {
         }
     }
 
-    /// Keeps up with folders that come, move and go, so that the right ones are watched.
+    /// Follows folders that come, move and go, so that the right ones are watched.
     pub(crate) fn follow(&self, change: &Change, found: Option<&Found>) {
         if change.of != Kind::Folder || !self.locals.any() {
             return;
@@ -110,7 +111,7 @@ impl Volume {
         }
     }
 
-    /// Tells what was heard until now.
+    /// Publishes the events until now.
     pub(super) fn tell(&self) {
         let Queue { entries, lost, waiting } = std::mem::take(&mut *self.locals.heard.lock());
         if lost {
@@ -146,7 +147,7 @@ impl Volume {
             _ => folder.object.lookup(&Caller::root(), &entry.name).ok(),
         };
         if found.is_none() && matches!(what, Happened::Modified(_)) {
-            return; // its removal is heard next
+            return; // the event of its removal comes next
         }
         self.tell_change(&change(entry, what, found.as_ref()), found.as_ref());
         if let Some(found) = found.filter(|_| entry.what == Heard::Created) {
@@ -166,7 +167,7 @@ impl Volume {
         self.tell_change(&change(to, what, found.as_ref()), found.as_ref());
     }
 
-    /// What is in a new folder came before it was watched.
+    /// The contents of a new folder came before it was watched.
     fn tell_contents(&self, new: Found) {
         let mut told = 0;
         let mut waiting = vec![new];
@@ -180,7 +181,7 @@ impl Volume {
                 if told > MAX_QUEUE {
                     return self.events.lost();
                 }
-                // It may have come since: then it is heard as well.
+                // It may have come since then. In that case there is an event, too.
                 self.own(&[(id, &name, What::Created)]).made();
                 let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
                 if !is_sidecar_name(&name) {
@@ -191,7 +192,7 @@ impl Volume {
         }
     }
 
-    /// A sidecar is a part of the file beside it: of this one.
+    /// The file to which a sidecar belongs.
     pub(crate) fn owner_of_sidecar(&self, folder: &Found, name: &[u8], gone: bool) -> Option<(Name, Found)> {
         let (streams, owner) = (self.streams.as_ref()?, layout::sidecar_owner(name)?);
         let found = folder.object.lookup(&Caller::root(), owner).ok()?;
@@ -239,7 +240,8 @@ fn entries_of(folder: &Found) -> Vec<(Name, Option<Kind>)> {
     entries
 }
 
-/// Puts the two halves of each move together. The first half of a move at the very end waits once for the other one.
+/// Joins the two halves of each move. If the first half of a move is at the very end, it waits once
+/// for the other half.
 fn steps(waiting: Option<HeardEntry>, entries: Vec<HeardEntry>) -> (Vec<Step>, Option<HeardEntry>) {
     let waited = waiting.is_some();
     let mut entries: Vec<Option<HeardEntry>> = waiting.into_iter().chain(entries).map(Some).collect();
@@ -286,9 +288,9 @@ mod tests {
         let (c, d) = (entry("c", Heard::MovedFrom(2)), entry("d", Heard::MovedTo(2)));
         let mixed = vec![a.clone(), c.clone(), b.clone(), d.clone()];
         assert_eq!(told(&steps(None, mixed).0), "a->b c->d");
-        // Moved in from, and out to, where nobody watches.
+        // Moved in from a folder that is not watched, and out to one.
         assert_eq!(told(&steps(None, vec![b.clone(), a.clone(), d]).0), "b a d");
-        // Cut in two by the end of the queue: it waits once.
+        // Cut in two by the end of the queue: the first half waits once.
         let (none, waiting) = steps(None, vec![a.clone()]);
         assert_eq!((told(&none), waiting.is_some()), (String::new(), true));
         assert_eq!(told(&steps(waiting.clone(), vec![b]).0), "a->b");

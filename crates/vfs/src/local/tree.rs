@@ -1,4 +1,4 @@
-//! The folders that the host watches, and how they lie in each other.
+//! The folders that the host watches, and which of them contains which.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,28 +14,28 @@ pub(super) struct Tree {
     folders: HashMap<FileId, Watched>,
     by_watch: HashMap<WatchId, FileId>,
     pub(super) root: Option<FileId>,
-    /// Somebody watches a subtree that has folders which are not watched.
+    /// There is a subscription to a subtree that has folders which are not watched.
     incomplete: bool,
-    /// How many subscribe to subtrees that are not watched at all.
+    /// How many subscriptions are to subtrees that are not watched at all.
     blind: usize,
 }
 
 struct Watched {
     key: HostKey,
     watch: WatchId,
-    /// What it lies in, if that is watched with what is below.
+    /// The folder that it lies in, if that is watched with the tree below.
     above: Option<(FileId, Name)>,
-    /// How many subscribe to its entries.
+    /// How many subscriptions are to its entries.
     entries: usize,
-    /// How many subscribe to it and everything below.
+    /// How many subscriptions are to it and everything below.
     below: usize,
 }
 
-/// What came of a folder to be watched.
+/// The result of adding a folder to be watched.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Added {
     New,
-    /// It was watched already; one watch is too much now.
+    /// It was watched already; one of the two watches must be released.
     Known,
     /// There are too many.
     Full,
@@ -58,7 +58,8 @@ impl Tree {
         self.folders.get(&folder).map(|watched| watched.key)
     }
 
-    /// Whether somebody subscribes to this folder, or one above it, with what is below.
+    /// Whether there is a subscription to this folder with the tree below it, or to such a folder
+    /// above it.
     pub(super) fn is_below(&self, folder: FileId) -> bool {
         let mut here = folder;
         for _ in 0..MAX_DEPTH {
@@ -71,7 +72,7 @@ impl Tree {
         false
     }
 
-    /// A folder that is not watched lies in no subtree that is, unless there were too many.
+    /// A folder that is not watched lies in no watched subtree, unless there were too many folders.
     pub(super) fn above(&self, folder: FileId) -> Above {
         match self.folders.get(&folder) {
             Some(Watched { above: Some((parent, name)), .. }) => Above::Folder(*parent, name.clone()),
@@ -95,7 +96,7 @@ impl Tree {
         }
         let new = Watched { key, watch, above, entries: 0, below: 0 };
         if let Some(old) = self.folders.insert(id, new) {
-            self.by_watch.remove(&old.watch); // of a folder that is gone, whose number is used again
+            self.by_watch.remove(&old.watch); // its folder is gone, and its number is used again
         }
         self.by_watch.insert(watch, id);
         Added::New
@@ -107,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// A folder cannot be watched: one that somebody subscribes to, or one below it.
+    /// A folder cannot be watched: one with a subscription, or one below it.
     pub(super) fn miss(&mut self, hold: Option<Depth>) {
         match hold {
             Some(Depth::Entries) => {}
@@ -116,7 +117,7 @@ impl Tree {
         }
     }
 
-    /// Ends a subscription. Gives the watches that nobody needs any more.
+    /// Ends a subscription. Returns the watches that no subscription needs any more.
     pub(super) fn release(&mut self, folder: FileId, depth: Depth, held: bool) -> Vec<WatchId> {
         if !held {
             self.blind -= usize::from(depth == Depth::Below);
@@ -127,7 +128,7 @@ impl Tree {
         self.sweep()
     }
 
-    /// A watched folder was moved, to a place that is watched with what is below, or to another.
+    /// A watched folder was moved to a place in a watched subtree, or to another place.
     pub(super) fn moved(&mut self, folder: FileId, above: Option<(FileId, Name)>) -> Vec<WatchId> {
         if above.is_some() {
             let replaced = self.folders.values_mut().filter(|watched| watched.above == above);
@@ -154,7 +155,7 @@ impl Tree {
         }
     }
 
-    /// The folders that subtrees begin with.
+    /// The top folders of the subtrees.
     pub(super) fn tops(&self) -> Vec<HostKey> {
         self.folders.values().filter(|watched| watched.below > 0).map(|watched| watched.key).collect()
     }
@@ -222,7 +223,8 @@ mod tests {
         assert_eq!(tree.above(b), Above::Folder(a, name("1")));
         assert_eq!((tree.above(a), tree.above(top)), (Above::Folder(top, name("0")), Above::Nothing));
         assert_eq!(tree.at(top, b"0"), Some(a));
-        // It leaves the subtree, and what is below it, too; but that has a subscriber of its own.
+        // It leaves the subtree. The folder below leaves it, too, but that has a subscriber of its
+        // own.
         assert_eq!(tree.moved(a, None), [WatchId(2)]);
         assert!(tree.has(b) && !tree.is_below(b));
         assert_eq!(tree.release(top, Depth::Below, true), [WatchId(1)]);

@@ -1,4 +1,5 @@
-//! What describes a file, where that is to stay when the file's contents go: its Mac metadata and named streams.
+//! The metadata of a file, if they are to stay when the file's contents go: its Mac metadata and
+//! named streams.
 
 use super::{File, Streams};
 use crate::backend::Stability;
@@ -8,14 +9,14 @@ use crate::{Caller, Error, Result};
 /// The most bytes of named streams that are carried over: those of Macs are short.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// What is not a file's contents, with the bytes of its named streams.
+/// The metadata of a file, with the bytes of its named streams.
 pub(crate) struct Described {
     pub(crate) metadata: Metadata,
     streams: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Streams {
-    /// What describes a file. `TooMany` when its named streams are longer than what is carried over.
+    /// The metadata of a file. `TooMany` if its named streams are longer than what is carried over.
     pub(crate) fn described(&self, file: &File<'_>) -> Result<Described> {
         let ourselves = Caller::root();
         let infos = match self.may_have_streams(file.object, Some(file))? {
@@ -34,7 +35,7 @@ impl Streams {
         Ok(Described { metadata: self.load(file)?.0, streams })
     }
 
-    /// Makes that what describes a file. What it has already is not written.
+    /// Gives a file these metadata. What it has already is not written.
     pub(crate) fn describe_as(&self, file: &File<'_>, described: &Described) -> Result<()> {
         let ourselves = Caller::root();
         let has = self.described(file)?;

@@ -1,4 +1,5 @@
-//! Resource forks and metadata in other places than ours: read where they are, moved when they change.
+//! Resource forks and metadata in the places that other servers use: read where they are, moved
+//! when they change.
 //!
 //! Netatalk 2's `.AppleDouble/` is looked for only where the volume was told to ([`Streams::with_netatalk2`]), as it
 //! costs a look-up for each file.
@@ -74,7 +75,8 @@ impl Streams {
         }
     }
 
-    /// Takes what a header file says into the model, and removes it. Its fork has moved.
+    /// Takes the contents of a header file into the model, and removes the file. Its fork has
+    /// moved.
     pub(super) fn give_up_header_file(&self, file: &File<'_>) -> Result<()> {
         if self.header_file(file)?.is_none() {
             return Ok(());

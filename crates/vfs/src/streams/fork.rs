@@ -11,7 +11,7 @@ use crate::{Access, Caller, Error, Result, SetAttributes};
 /// Bytes copied at a time when a fork has to move.
 const CHUNK: usize = 1 << 20;
 
-/// A file's resource fork, open. Right as long as nobody else writes the sidecar.
+/// A file's resource fork, open. Valid as long as no other thread or program writes the sidecar.
 pub struct Fork {
     held: Held,
     layout: Layout,
@@ -69,7 +69,8 @@ impl Streams {
         Ok(fork.map(|fork| Fork { grows: false, ..fork }))
     }
 
-    /// The fork to write. Makes the sidecar, or makes it ours, if need be; a fork that is elsewhere moves into it.
+    /// The fork to write. Makes the sidecar, or makes it the server's own, if need be. A fork that
+    /// is elsewhere moves into it.
     pub fn fork_to_write(&self, caller: &Caller, file: &File<'_>) -> Result<Fork> {
         file.require(caller, Access::WRITE)?;
         if self.any_fork(file)?.is_some_and(|fork| !fork.grows) {
@@ -95,8 +96,8 @@ impl Streams {
         Ok(fork)
     }
 
-    /// Takes over what Netatalk 2 or an attribute holds: the fork into a sidecar, the rest into the model. Then the old
-    /// place is given up.
+    /// Takes over the contents of Netatalk 2's file or of an attribute: the fork into a sidecar,
+    /// the rest into the model. Then the old place is given up.
     pub fn take_over(&self, file: &File<'_>) -> Result<()> {
         if self.any_fork(file)?.is_some_and(|fork| !fork.grows) {
             self.move_fork(file)?;
@@ -104,7 +105,8 @@ impl Streams {
         self.give_up_header_file(file)
     }
 
-    /// Removes a sidecar that says nothing: no fork, no attributes, and no Finder info that the model does not know.
+    /// Removes a sidecar without contents: no fork, no attributes, and no Finder info that the
+    /// model does not know.
     pub fn settle(&self, file: &File<'_>) -> Result<()> {
         let Some(sidecar) = self.sidecar(file)? else { return Ok(()) };
         let nothing = match (sidecar.layout(), sidecar.parsed()) {
@@ -131,7 +133,8 @@ impl Streams {
         self.settle(file)
     }
 
-    /// After the file's mode or owner was changed: the sidecar's is the same. One look-up when there is none.
+    /// After the file's mode or owner was changed: changes the sidecar's, too. One look-up if there
+    /// is none.
     pub fn dress(&self, file: &File<'_>) -> Result<()> {
         match self.beside(file)? {
             Beside::Own(sidecar) => dress(&*sidecar.object, &file.object.attributes()?),
@@ -139,13 +142,13 @@ impl Streams {
         }
     }
 
-    /// The header of a new sidecar, with the Finder info that neighbours look for in it.
+    /// The header of a new sidecar, with the Finder info that other servers look for in it.
     fn new_header(&self, file: &File<'_>) -> Result<Vec<u8>> {
         Ok(self.load_alone(file.object)?.0.to_stored_sidecar(0))
     }
 
-    /// Puts a fork that cannot grow where it is (other entries follow it, no row names it, it is not in a sidecar) behind
-    /// a header of its own. The new sidecar appears whole.
+    /// Moves a fork that cannot grow where it is (other entries follow it, no row names it, it is
+    /// not in a sidecar) behind a header of its own. The new sidecar appears whole.
     fn move_fork(&self, file: &File<'_>) -> Result<()> {
         self.absorb(file)?; // entries that the new header has no place for
         let old = self.sidecar(file)?;
@@ -200,7 +203,7 @@ impl Streams {
     }
 }
 
-/// A header that says what another one does, as far as the sidecar's format goes.
+/// A header with the contents of another one, as far as the sidecar's format allows.
 fn kept_header(old: &SidecarHead<'_>) -> Vec<u8> {
     let xattrs: Vec<_> = old.xattrs.iter().filter_map(|attr| Some((attr.name, attr.value?))).collect();
     sidecar::synthesize(&old.finder_info, &xattrs, 0).0
@@ -246,7 +249,8 @@ impl Fork {
         self.layout.len
     }
 
-    /// Whether it is where and as long as it was when it was found: nobody has changed, moved or replaced the sidecar.
+    /// Whether the fork is where and as long as it was when it was found: the sidecar was not
+    /// changed, moved or replaced.
     pub(crate) fn is_unchanged(&self) -> bool {
         let Held::Sidecar(Sidecar { object, attributes: then, .. }) = &self.held else { return false };
         object.attributes().is_ok_and(|now| {
@@ -284,7 +288,7 @@ impl Fork {
         self.object()?.write_at(&Caller::root(), at, data, stability)
     }
 
-    /// Cuts it off, or lets zeros follow.
+    /// Cuts the fork, or extends it with zeros.
     pub fn truncate(&mut self, size: u64) -> Result<()> {
         self.layout.start.checked_add(size).ok_or(Error::FileTooLarge)?;
         self.layout.len = size;

@@ -1,4 +1,5 @@
-//! The model of a file's Mac metadata: read from wherever a server or client left it, written where neighbours look.
+//! The model of a file's Mac metadata: read from where a server or client left it, written where
+//! other servers look.
 
 use super::sidecar::Sidecar;
 use super::{File, MOVING, Streams, found};
@@ -10,7 +11,7 @@ use crate::{Caller, Error, Result};
 /// Reads one of a file's attributes.
 type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>>;
 
-/// What the file's own extended attributes say.
+/// The contents of the file's own extended attributes.
 #[derive(Default)]
 struct Own {
     netatalk: Option<Vec<u8>>,
@@ -92,12 +93,13 @@ impl Streams {
         load_alone(object)
     }
 
-    /// False when there is certainly no sidecar beside a file. One call, for which no identity is taken on.
+    /// `false` if there is certainly no sidecar beside a file. One call, without a switch of
+    /// identity.
     pub(crate) fn may_have_sidecar(&self, file: &File<'_>) -> bool {
         file.folder.may_have(&file.sidecar_name())
     }
 
-    /// Writes the model down, and into the head of a sidecar that is there.
+    /// Writes the model to the disk, and into the head of an existing sidecar.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
         let names = names(file.object)?;
         put_model(caller, file.object, Own::among(&|name| file.object.xattr(name), &names)?, metadata)?;
@@ -119,8 +121,9 @@ impl Streams {
         store_alone(caller, object, metadata)
     }
 
-    /// Takes into the model what was written into a sidecar since it was last known: by a client that sees it as a file,
-    /// or by another server. Its bytes stay. Called when a writer commits or closes, and before others look at streams.
+    /// Takes into the model what was written into a sidecar since it was last known: by a client
+    /// that sees it as a file, or by another server. Its bytes stay. Called when a writer commits
+    /// or closes, and before other clients look at streams.
     pub fn absorb(&self, file: &File<'_>) -> Result<()> {
         let Some(sidecar) = self.sidecar(file)? else { return Ok(()) };
         let before = sidecar.absorbed()?;
@@ -142,12 +145,12 @@ impl Streams {
     }
 }
 
-/// What a file's attributes alone say.
+/// The metadata by a file's attributes alone.
 pub(crate) fn load_alone(object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
     Ok(Own::read(object)?.model(None, None))
 }
 
-/// The same of a file that is not at hand: `read` gives the values of these attributes of it.
+/// The same for a file that is not open: `read` gives the values of these attributes of it.
 pub(crate) fn load_from(read: Read<'_>, names: &[Vec<u8>]) -> Result<(Metadata, Vec<Problem>)> {
     Ok(Own::among(read, names)?.model(None, None))
 }
@@ -199,7 +202,7 @@ fn dated(metadata: &Metadata, object: &dyn Object) -> Result<Metadata> {
     Ok(dated)
 }
 
-/// Puts the model's Finder info into a sidecar's head, where that has a place for it.
+/// Puts the model's Finder info into a sidecar's head, if that has a place for it.
 pub(super) fn write_finder_info(sidecar: Sidecar, metadata: &Metadata) -> Result<()> {
     let info = metadata.finder_info_with_date();
     let Some(at) = sidecar.layout().and_then(|layout| layout.finder_info_at) else { return Ok(()) };

@@ -1,5 +1,6 @@
-//! Everything a file is besides its data fork, on the disk: Mac metadata, the resource fork, named streams; and what
-//! keeps them with their file when it is moved, replaced or removed. docs/on-disk-format.md has the layouts.
+//! Everything a file is besides its data fork, on the disk: Mac metadata, the resource fork, named
+//! streams. Also the code that keeps them with their file when it is moved, replaced or removed.
+//! docs/on-disk-format.md has the layouts.
 //!
 //! The caller holds off concurrent changes to one file; nothing here locks. Bookkeeping is done as the server itself
 //! ([`Caller::root`]), after the caller's right to the file has been checked.
@@ -40,7 +41,7 @@ use crate::{Access, Caller, Error, HostKey, Kind, Result};
 
 /// The [`HostKey`] of the file that a sidecar belongs to. On the sidecar.
 const OWNER: &[u8] = b"user.fourfold.owner";
-/// Which head of the sidecar the model knows already. On the sidecar.
+/// The fingerprint of the sidecar's head that the model knows already. On the sidecar.
 const ABSORBED: &[u8] = b"user.fourfold.absorbed";
 /// Where a file's sidecar was before the file was last moved. On the file, from before the move until after the sidecar
 /// has followed.
@@ -79,7 +80,7 @@ impl File<'_> {
     }
 }
 
-/// As of how many changes to stores, on which mount inside the share, and the files.
+/// A number of changes to stores, the mount inside the share, and the files that had streams then.
 type StoredFiles = (u64, Option<u64>, HashSet<HostKey>);
 
 /// The streams and metadata of one volume's files.
@@ -100,7 +101,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Of the files on this backend, for which nothing else is shared.
+    /// The streams of the files on this backend, which shares nothing else with other volumes.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         Self::at(&Homes::new(backend, Arc::default()))
     }
@@ -118,7 +119,7 @@ impl Streams {
     }
 }
 
-/// Takes "there is none" as an answer.
+/// Turns "there is none" into `None`.
 fn found<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

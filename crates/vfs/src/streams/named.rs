@@ -1,5 +1,6 @@
-//! Named streams, which are also the extended attributes of Macs: in `user.<name>` while the host lets them be so long,
-//! beyond that in the store. What Samba left in `user.DosStream.<name>:$DATA` is used where it is.
+//! Named streams, which are also the extended attributes of Macs. They are in `user.<name>` as long
+//! as the host has room for them, beyond that in the store. Samba's streams in
+//! `user.DosStream.<name>:$DATA` are used where they are.
 
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ impl Streams {
         }
     }
 
-    /// The same with what a sidecar may still have to say; false is certain.
+    /// The same with what a sidecar may add; `false` is certain.
     pub(crate) fn may_have_streams(&self, object: &dyn Object, file: Option<&File<'_>>) -> Result<bool> {
         Ok(file.is_some_and(|file| self.may_have_sidecar(file)) || self.has_streams(object)?)
     }
@@ -177,7 +178,7 @@ impl Streams {
         self.write_stored(file, name, offset, &[], stability)
     }
 
-    /// Cuts a stream off or lets zeros follow, making it if there is none.
+    /// Cuts a stream or extends it with zeros, making it if there is none.
     pub fn truncate_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8], size: u64) -> Result<()> {
         file.require(caller, Access::WRITE)?;
         self.absorb(file)?;
@@ -208,8 +209,8 @@ impl Streams {
         self.drop_stream(file, name)
     }
 
-    /// Gives a stream another name. With `replace` one that has it goes, else that is `Exists`. The new one is whole
-    /// before the old one goes.
+    /// Gives a stream another name. If a stream of that name exists, it is removed with `replace`;
+    /// else the result is `Exists`. The new stream is complete before the old one is removed.
     pub fn rename_stream(
         &self,
         caller: &Caller,
@@ -264,7 +265,7 @@ impl Streams {
         value: &[u8],
         newer: bool,
     ) -> Result<()> {
-        // Attributes that are not the clients' to set stay in the sidecar only.
+        // Attributes that clients may not set stay in the sidecar only.
         let Some(stored) = stored_xattr(name) else { return Ok(()) };
         match self.home(file, name)? {
             Some(_) if !newer => Ok(()),
@@ -277,7 +278,7 @@ impl Streams {
         }
     }
 
-    /// As far as a volume that cannot be written allows.
+    /// Absorbs the sidecar, as far as a volume that cannot be written allows.
     fn absorb_if_possible(&self, file: &File<'_>) -> Result<()> {
         match self.absorb(file) {
             Err(Error::ReadOnly | Error::NoSpace | Error::QuotaExceeded) => Ok(()),
@@ -289,7 +290,7 @@ impl Streams {
         u64::from(self.backend.limits().xattr)
     }
 
-    /// An attribute counts before the store: it is removed last when a stream moves there.
+    /// An attribute comes before the store: it is removed last when a stream moves to the store.
     fn home(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Home>> {
         if !may_be_stream(name) {
             return Ok(None);
@@ -325,7 +326,7 @@ impl Streams {
         self.home(file, name)?.ok_or(Error::Io)
     }
 
-    /// Sets the attribute; false when the host has no room for so long a value.
+    /// Sets the attribute; `false` if the host has no room for so long a value.
     fn put(&self, file: &File<'_>, home: &Home, value: &[u8]) -> Result<bool> {
         let set = |stored, value| file.object.set_xattr(&Caller::root(), stored, value, XattrMode::Set);
         let done = match home {

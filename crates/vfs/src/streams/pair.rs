@@ -1,17 +1,18 @@
 //! A file and its sidecar, moved and removed as one.
 //!
-//! The order in which a pair moves, so that a crash after any step is seen and mended:
+//! The order in which a pair moves, so that a crash after any step is detected and repaired:
 //!
 //! ```text
-//! claim    the sidecar says whose it is (OWNER), if it did not: from here on it is never shown with another file
-//! mark     the file says where its sidecar is (MOVING)
+//! claim    the sidecar names its file (OWNER), if it did not: from here on it is never shown with another file
+//! mark     the file names the place of its sidecar (MOVING)
 //! move     the file
 //! follow   the sidecar
 //! unmark   the file
 //! ```
 //!
-//! A file whose mark is still there looks for its sidecar at the marked place, then in the store. Removing goes file
-//! first: a sidecar whose owner is gone is never shown, and goes when its place is needed or scrubbed.
+//! A file whose mark is still there looks for its sidecar at the marked place, then in the store.
+//! Removing starts with the file: a sidecar whose file is gone is never shown. It is removed when
+//! its place is needed or scrubbed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl Streams {
             [&source, &target].into_iter().flatten().for_each(|pair| _ = unmark(&*pair.object));
             return Err(error);
         }
-        // The file has moved, which is what was asked for. A sidecar that cannot follow now is found by its mark.
+        // The file has moved, as requested. A sidecar that cannot follow now is found by its mark.
         let followed = match mode {
             RenameMode::Exchange => self.swap(from, source, to, target),
             _ => self.follow(from, source, to, target),
@@ -89,7 +90,8 @@ impl Streams {
         followed.or(Ok(()))
     }
 
-    /// Other servers' layouts do not say whose they are, so nothing in them may be left beside a name that changes hands.
+    /// Sidecars in the layouts of other servers do not name their file, so no content may be left
+    /// beside a name that another file gets.
     fn take_over_at(&self, (folder, name): (&dyn Object, &[u8])) -> Result<()> {
         if !self.netatalk2 {
             return Ok(());
@@ -103,8 +105,9 @@ impl Streams {
         }
     }
 
-    /// The file there and its sidecar, if it has one. One call when there is nothing beside it, as the caller, who is
-    /// about to change the folder: the host then need not switch identities. Who may not look cannot change it either.
+    /// The file there and its sidecar, if it has one. One call if there is nothing beside it. The
+    /// call runs as the caller, which is about to change the folder: so the host need not switch
+    /// identities. A caller that may not look there cannot change the folder either.
     fn pair(&self, caller: &Caller, (folder, name): (&dyn Object, &[u8])) -> Result<Option<Pair>> {
         let beside = match folder.lookup(caller, &layout::sidecar_name(name)) {
             Err(Error::AccessDenied) => None,
@@ -145,7 +148,7 @@ impl Streams {
         unmark(&*source.object)
     }
 
-    /// Takes away the sidecar of a file that has lost its name here.
+    /// Removes the sidecar of a file that has lost its name here.
     fn leave(&self, folder: &dyn Object, name: &[u8], pair: &Pair) -> Result<()> {
         let sidecar = layout::sidecar_name(name);
         if pair.links > 1 {
@@ -217,13 +220,15 @@ impl Streams {
             claim(pair)?;
         }
         remove()?;
-        // The name is gone, as asked. What is left over is never shown, and scrubbed.
+        // The name is removed, as requested. A left-over sidecar is never shown, and is scrubbed
+        // later.
         let _ = pair.map_or(Ok(()), |pair| self.leave(folder, name, &pair));
         let _ = last.map_or(Ok(()), |key| self.forget(&key));
         Ok(())
     }
 
-    /// The key of a file about to lose its last name, where that may have something in the store.
+    /// The key of a file that is about to lose its last name, if it may have something in the
+    /// store.
     fn last_name(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<HostKey>> {
         if !self.has_store(&folder.key())? {
             return Ok(None);
@@ -232,7 +237,8 @@ impl Streams {
         Ok(file.filter(|file| links(&file.attributes) < 2).map(|file| file.object.key()))
     }
 
-    /// Removes an empty folder with everything that is its own. Sidecars left over in it do not make it full.
+    /// Removes an empty folder with everything that is its own. A folder with only left-over
+    /// sidecars counts as empty.
     pub fn remove_folder(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<()> {
         self.remove_by(caller, folder, name, || match folder.remove_folder(caller, name) {
             Err(Error::NotEmpty) => {
@@ -244,7 +250,8 @@ impl Streams {
         })
     }
 
-    /// Brings the sidecar of a moved file home, if a crash left it behind. Gives whether it did.
+    /// Moves the sidecar of a moved file to its file, if a crash left it behind. Returns whether it
+    /// did.
     pub fn mend(&self, file: &File<'_>) -> Result<bool> {
         let Some(marked) = found(file.object.xattr(MOVING))? else { return Ok(false) };
         let key = file.key();
@@ -281,8 +288,8 @@ impl Streams {
         Ok(places)
     }
 
-    /// Brings sidecars in a folder to their files, where these are in the same folder or marked, and removes those of
-    /// files that are gone. Gives how many it moved or removed.
+    /// Moves sidecars in a folder to their files, if these are in the same folder or marked, and
+    /// removes those of files that are gone. Returns how many it moved or removed.
     pub fn scrub(&self, folder: &dyn Object) -> Result<usize> {
         let root = Caller::root();
         let names = store::names(folder)?;
@@ -315,8 +322,8 @@ impl Streams {
         Ok(())
     }
 
-    /// After a client itself put a file at `._name`, by renaming or linking it there: it is the sidecar of `name` now,
-    /// and what it says counts.
+    /// After a client itself put a file at `._name`, by renaming or linking it there: it is the
+    /// sidecar of `name` now, and its contents apply.
     pub fn placed(&self, folder: &dyn Object, sidecar_name: &[u8]) -> Result<()> {
         let root = Caller::root();
         let Some(name) = layout::sidecar_owner(sidecar_name) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! The sidecar `._name` on the disk: whose it is, where in it things are, and how it comes and goes.
+//! The sidecar `._name` on the disk: the file it belongs to, the layout of its contents, how it is
+//! made and removed.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub(super) enum Beside {
     Own(Sidecar),
     /// The sidecar of another file, which may be gone.
     Foreign(HostKey),
-    /// A file that merely has such a name.
+    /// A file that is no sidecar but has such a name.
     Plain,
 }
 
@@ -27,22 +28,24 @@ pub(super) enum Beside {
 pub(super) struct Sidecar {
     pub(super) object: Arc<dyn Object>,
     pub(super) attributes: Attributes,
-    /// Whether it says whose it is. Netatalk, Samba and macOS write none that does.
+    /// Whether it names the file that it belongs to. Those that Netatalk, Samba and macOS write do
+    /// not.
     pub(super) owned: bool,
     /// Its beginning.
     pub(super) head: Vec<u8>,
 }
 
-/// Where things are in a sidecar.
+/// The positions of the parts of a sidecar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Of the resource fork.
     pub(super) start: u64,
     /// Of the resource fork.
     pub(super) len: u64,
-    /// Where the table says how long the fork is; `None` when the fork cannot change where it is.
+    /// The position of the fork's length in the table; `None` if the fork cannot change where it
+    /// is.
     pub(super) len_at: Option<u64>,
-    /// Where the 32 bytes of Finder info are, if they are.
+    /// The position of the 32 bytes of Finder info, if there are any.
     pub(super) finder_info_at: Option<u64>,
 }
 
@@ -51,7 +54,7 @@ impl Sidecar {
         sidecar::parse(&self.head, self.attributes.size).ok()
     }
 
-    /// `None` for a sidecar that nobody has written a header to yet.
+    /// `None` for a sidecar that has no header yet.
     pub(super) fn layout(&self) -> Option<Layout> {
         let (total, parsed) = (self.attributes.size, self.parsed()?);
         let table = AppleDouble::parse(&self.head, total).ok()?;
@@ -88,7 +91,8 @@ impl Sidecar {
         hasher.finish()
     }
 
-    /// What was noted when the head was last absorbed: its fingerprint, and the attributes that were in it.
+    /// The note of when the head was last absorbed: its fingerprint, and the attributes that were
+    /// in it.
     pub(super) fn absorbed(&self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
         let Some(noted) = found(self.object.xattr(ABSORBED))? else { return Ok(None) };
         let Some((print, names)) = noted.split_first_chunk() else { return Ok(None) };
@@ -129,7 +133,8 @@ impl Sidecar {
         self.object.prepare(&Caller::root(), &self.attributes, want, true)
     }
 
-    /// Replaces everything by a head that the model knows. Nothing is lost by a crash in between: it is in the model.
+    /// Replaces everything by a head that the model knows. A crash in between loses nothing,
+    /// because it is all in the model.
     pub(super) fn rewrite(self, head: &[u8]) -> Result<()> {
         self.write(0, head)?;
         let size = SetAttributes { size: Some(head.len() as u64), ..SetAttributes::default() };
@@ -161,12 +166,13 @@ impl Streams {
             return Ok(Beside::Foreign(other));
         }
         let sidecar = read(there, owner.is_some())?;
-        // An empty file is a sidecar that is being written, as is one of ours without a header.
+        // An empty file is a sidecar that is being written, as is one of the server's own without a
+        // header.
         let is_sidecar = sidecar.owned || sidecar.head.is_empty() || sidecar.parsed().is_some();
         Ok(if is_sidecar { Beside::Own(sidecar) } else { Beside::Plain })
     }
 
-    /// The file's sidecar, brought home first if a crash left it behind.
+    /// The file's sidecar. If a crash left it behind, it is moved to the file first.
     pub(super) fn sidecar(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
         if let Beside::Own(sidecar) = self.beside(file)? {
             return Ok(Some(sidecar));
@@ -202,8 +208,8 @@ impl Streams {
         Ok(sidecar)
     }
 
-    /// Takes a sidecar out of the place where another one must go: to the store, where its own file will find it, or
-    /// away, when that file is gone.
+    /// Moves a sidecar out of the place where another one must go: to the store, where its own file
+    /// finds it. If that file is gone, removes the sidecar.
     pub(super) fn displace(&self, folder: &dyn Object, name: &[u8], owner: &HostKey) -> Result<()> {
         let root = Caller::root();
         let alive = match self.backend.by_key(owner) {
@@ -238,7 +244,7 @@ pub(super) fn read(there: Found, owned: bool) -> Result<Sidecar> {
     Ok(Sidecar { object, attributes, owned, head })
 }
 
-/// Whose sidecar it says it is.
+/// The key of the file that a sidecar names as its own.
 pub(super) fn owner(sidecar: &dyn Object) -> Result<Option<HostKey>> {
     let owner = found(sidecar.xattr(OWNER))?.and_then(|bytes| HostKey::new(&bytes));
     Ok(owner.map(|owner| owner.beside(&sidecar.key())))

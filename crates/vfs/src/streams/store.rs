@@ -1,5 +1,5 @@
-//! The server's own folder for what fits nowhere beside a file: streams too large for an attribute, and sidecars whose
-//! place was taken before they could follow their file.
+//! The server's own folder for what it cannot store beside a file: streams too large for an
+//! attribute, and sidecars whose place was taken before they could follow their file.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ pub(super) const UNFINISHED: &[u8] = b"unfinished";
 const LONGEST_FILE: usize = 255;
 const STREAM_PREFIX: &[u8] = b"s.";
 
-/// What the file of a stream begins with that is named on it, as the name is too long for a file's.
+/// The prefix of a stream's file whose name is the hash of the stream's name. The stream's name is
+/// too long for the name of a file, so it is noted on the file.
 const LONG_PREFIX: &[u8] = b"n.";
 /// The name of a stream, on its file.
 const NAME: &[u8] = b"user.fourfold.name";
@@ -43,7 +44,7 @@ pub(super) fn streams(folder: &dyn Object) -> Result<Vec<(Vec<u8>, Attributes)>>
     Ok(streams)
 }
 
-/// Notes on a stream's file what the stream is called, where the file's name does not say that.
+/// Notes the stream's name on its file, if the file's name does not say it.
 pub(super) fn note_name(object: &dyn Object, name: &[u8]) -> Result<()> {
     if !stream_file(name).starts_with(LONG_PREFIX) {
         return Ok(());
@@ -128,7 +129,7 @@ impl Streams {
         Ok(None)
     }
 
-    /// A number that is another one after each change to who has streams in a store.
+    /// A number that changes with each change to the set of files that have streams in a store.
     pub(crate) fn stored_changes(&self) -> u64 {
         self.homes.site.stored_changes.load(Ordering::Acquire)
     }
@@ -168,7 +169,8 @@ impl Streams {
         Ok(there)
     }
 
-    /// The stores that there are. What has the name of a store but could be somebody else's is none.
+    /// The existing stores. If another user could have made an entry with the name of a store, it
+    /// is no store.
     fn trusted_stores(&self, key: &HostKey) -> Result<Vec<Found>> {
         let mut stores = Vec::new();
         for home in self.homes.of(key)? {
@@ -178,13 +180,13 @@ impl Streams {
         Ok(stores)
     }
 
-    /// Called every few seconds: what was in the store's place may be gone.
+    /// Called every few seconds: something that was in the store's place may be gone.
     pub(crate) fn tend(&self) {
         self.store_seen.lock().retain(|_, (_, there)| *there);
     }
 
-    /// The store's folder for a file, made if need be. `NotPermitted` where something else is in the store's
-    /// place.
+    /// The store's folder for a file, made if need be. `NotPermitted` if something else is in the
+    /// store's place.
     pub(super) fn make_stored(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
         if let Some(folder) = self.stored(key)? {
             return Ok(folder);
@@ -212,7 +214,8 @@ impl Streams {
         found(store.object.remove_folder(&Caller::root(), &folder_name(key))).map(drop)
     }
 
-    /// Removes what is kept for files that are gone, on the file system of the share's folder. Gives how many there were.
+    /// Removes what is kept for files that are gone, on the file system of the share's folder.
+    /// Returns how many there were.
     pub fn scrub_store(&self) -> Result<usize> {
         let mut gone = 0;
         for store in self.trusted_stores(&self.backend.root()?.object.key())? {

@@ -1,5 +1,5 @@
-//! The sidecar as a file, for Macs whose protocol has no place for forks and attributes: they look up `._name`, read and
-//! write it, and find there what the model says.
+//! The sidecar as a file, for Macs whose protocol has no place for forks and attributes. They look
+//! up `._name`, read and write it, and its contents are those of the model.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::backend::{Found, Object, XattrMode};
 use crate::mac::{FinderInfo, Metadata, attr, layout, sidecar as mac_sidecar};
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result};
 
-/// How many places of files with a made-up sidecar are remembered.
+/// How many places of files with a composed sidecar are remembered.
 const REMEMBERED: usize = 16_384;
 
 /// A longer fork is not moved to make room for attributes before it.
@@ -21,7 +21,7 @@ type Attribute = (Vec<u8>, Vec<u8>);
 /// A folder, and a name in it.
 type Place = (Arc<dyn Object>, Vec<u8>);
 
-/// Where files were that clients saw a made-up sidecar of: their folder, and their name in it.
+/// The places of files whose composed sidecar clients saw: their folder, and their name in it.
 #[derive(Default)]
 pub(super) struct Seen(HashMap<HostKey, (HostKey, Vec<u8>)>);
 
@@ -40,11 +40,12 @@ impl Seen {
 
 /// What a client that asks for `._name` gets.
 pub enum View {
-    /// A file like any other: the name is no sidecar's, or there is no file that it could be of.
+    /// A file like any other: the name is not that of a sidecar, or there is no file to which it
+    /// could belong.
     Plain,
     /// The sidecar on the disk.
     OnDisk(Found),
-    /// Nothing is on the disk, but the model has something to say.
+    /// Nothing is on the disk, but the model has contents for it.
     Synthesized(Synthesized),
     /// Nothing.
     Absent,
@@ -89,8 +90,8 @@ impl Streams {
         self.synthesized(there, &metadata)
     }
 
-    /// What a client sees that found a made-up sidecar earlier and comes back with nothing but the file it belongs to.
-    /// By now it may be on the disk, wherever the file is.
+    /// The view of a client that found a composed sidecar earlier and comes back with nothing but
+    /// the file it belongs to. It may be on the disk by now, wherever the file is.
     pub fn view_of(&self, owner: Found) -> Result<View> {
         if let Some(sidecar) = self.linked(&*owner.object)? {
             return Ok(View::OnDisk(sidecar));
@@ -113,12 +114,13 @@ impl Streams {
         Ok(there.filter(|there| there.object.key() == owner.key()).map(|_| (folder, name)))
     }
 
-    /// The file that this object says it is the sidecar of.
+    /// The file that this object names as the one it is the sidecar of.
     pub(crate) fn owner_of(&self, object: &dyn Object) -> Result<Option<HostKey>> {
         sidecar::owner(object)
     }
 
-    /// The file that this object is the sidecar of, and where it is, as far as a client's look-up has shown that.
+    /// The file that this object is the sidecar of, and where it is, as far as a client's look-up
+    /// has shown that.
     pub fn sidecar_place(&self, object: &dyn Object) -> Result<Option<Owned>> {
         let Some(key) = sidecar::owner(object)? else { return Ok(None) };
         let owner = match self.backend.by_key(&key) {
@@ -137,7 +139,7 @@ impl Streams {
         Ok(View::Synthesized(Synthesized { owner: owner.object, bytes, attributes }))
     }
 
-    /// The sidecar that a client's writing put on the disk.
+    /// The sidecar that a client's write put on the disk.
     fn linked(&self, owner: &dyn Object) -> Result<Option<Found>> {
         let Some(key) = found(owner.xattr(SIDECAR))?.and_then(|key| HostKey::new(&key)) else {
             return Ok(None);
@@ -150,8 +152,9 @@ impl Streams {
         Ok(Some(there).filter(|_| still))
     }
 
-    /// As [`Streams::materialize`], for a client that comes back with nothing but the file. `Stale` when the server does
-    /// not know any more where the client found it: it looks again.
+    /// As [`Streams::materialize`], for a client that comes back with nothing but the file. `Stale`
+    /// if the server does not know any more where the client found it: the client looks it up
+    /// again.
     pub fn materialize_of(&self, caller: &Caller, owner: &dyn Object) -> Result<Found> {
         if let Some(there) = self.linked(owner)? {
             return Ok(there);
@@ -166,8 +169,9 @@ impl Streams {
         Ok(there.filter(|there| matches!(there.attributes.kind, Kind::File | Kind::Folder)))
     }
 
-    /// A Mac that has renamed a file renames the sidecar next, and one that does not find it takes the new one for stale
-    /// and removes it. So the old name answers until there is a file of that name.
+    /// A Mac that has renamed a file renames the sidecar next. If it does not find the sidecar, it
+    /// takes the new one for stale and removes it. So the old name exists until there is a file of
+    /// that name.
     fn moved_view(&self, folder: &dyn Object, name: &[u8]) -> Result<View> {
         let plain = found(folder.lookup(&Caller::root(), name))?.is_some();
         match self.moved_to(folder, name)? {
@@ -176,7 +180,7 @@ impl Streams {
         }
     }
 
-    /// Where the sidecar went that lately was here.
+    /// The present place of the sidecar that lately was here.
     fn moved_to(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<Found>> {
         let went_to = self.moved.lock().went_to(&(folder.key(), name.to_vec()));
         let Some((key, new_name)) = went_to else { return Ok(None) };
@@ -206,8 +210,8 @@ impl Streams {
         Ok(View::OnDisk(Found { object, attributes }))
     }
 
-    /// Makes a sidecar's head say what the model does, when the model has changed since; or when another server wrote
-    /// the sidecar. A head that a client is writing stays.
+    /// Writes the model into a sidecar's head, if the model has changed since, or if another server
+    /// wrote the sidecar. A head that a client is writing stays.
     fn refresh(&self, file: &File<'_>, sidecar: Sidecar) -> Result<()> {
         let Some(layout) = sidecar.layout() else { return Ok(()) };
         let sidecar = match sidecar.absorbed()? {
@@ -246,7 +250,7 @@ impl Streams {
         Ok(fitting.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect())
     }
 
-    /// A whole sidecar without a fork; no bytes when there is nothing to say.
+    /// A whole sidecar without a fork; no bytes if it would have no contents.
     fn synthesize(&self, object: &dyn Object, metadata: &Metadata) -> Result<Vec<u8>> {
         let attributes = self.attributes(object)?;
         if metadata.finder_info_with_date().is_none() && attributes.is_empty() {
@@ -256,8 +260,8 @@ impl Streams {
         Ok(metadata.to_sidecar(&attributes, 0).0)
     }
 
-    /// The sidecar as a file on the disk, for a client that is about to write it, or makes it. `None` when the name is
-    /// no sidecar's: then it is a file like any other.
+    /// The sidecar as a file on the disk, for a client that is about to write it, or makes it.
+    /// `None` if the name is not that of a sidecar: then it is a file like any other.
     pub fn materialize(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<Option<Found>> {
         let Some(owner) = owner_name(name) else { return Ok(None) };
         let Some(there) = self.owner(caller, folder, owner)? else { return Ok(None) };
@@ -278,8 +282,9 @@ impl Streams {
         Ok(Some(Found { object: sidecar.object, attributes }))
     }
 
-    /// Removes what a client sees as the file `._name`: the fork, the Finder info, and the attributes shown in it; other
-    /// streams and the rest of the model stay. False when the name is no sidecar's.
+    /// Removes what a client sees as the file `._name`: the fork, the Finder info, and the
+    /// attributes shown in it. Other streams and the rest of the model stay. `false` if the name is
+    /// not that of a sidecar.
     pub fn remove_view(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<bool> {
         let Some(owner) = owner_name(name) else { return Ok(false) };
         let Some(there) = self.owner(caller, folder, owner)? else { return Ok(false) };
@@ -302,7 +307,7 @@ impl Streams {
         Ok(true)
     }
 
-    /// The attributes that the sidecar shows; `NotFound` when there is no sidecar to see.
+    /// The attributes that the sidecar shows; `NotFound` if there is no visible sidecar.
     fn shown(&self, file: &File<'_>) -> Result<Vec<Vec<u8>>> {
         if let Some(sidecar) = self.sidecar(file)? {
             let head = sidecar.parsed();
@@ -314,8 +319,8 @@ impl Streams {
         Ok(self.attributes(file.object)?.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// Whether an entry is left out of listings: it is the sidecar of a file beside it, or was another's. A file that
-    /// merely has such a name stays.
+    /// Whether an entry is left out of listings: it is the sidecar of a file beside it, or was the
+    /// sidecar of another file. A file that is no sidecar but has such a name stays.
     pub fn hidden(&self, folder: &dyn Object, name: &[u8]) -> Result<bool> {
         let Some(owner) = owner_name(name) else { return Ok(false) };
         let Some(there) = self.owner(&Caller::root(), folder, owner)? else { return Ok(false) };
@@ -324,7 +329,7 @@ impl Streams {
     }
 }
 
-/// Whether the attributes in a sidecar are these.
+/// Whether a sidecar contains exactly these attributes.
 fn says(sidecar: &Sidecar, shown: &[Attribute]) -> Result<bool> {
     let Some(head) = sidecar.parsed() else { return Ok(false) };
     for attr in &head.xattrs {
@@ -336,12 +341,12 @@ fn says(sidecar: &Sidecar, shown: &[Attribute]) -> Result<bool> {
     Ok(head.xattrs.len() == shown.len())
 }
 
-/// The file whose sidecar a name would be. A sidecar has none of its own.
+/// The file whose sidecar would have this name. A sidecar has no sidecar itself.
 fn owner_name(name: &[u8]) -> Option<&[u8]> {
     layout::sidecar_owner(name).filter(|owner| !layout::is_sidecar_name(owner))
 }
 
-/// The attributes a sidecar seems to have.
+/// The attributes that a sidecar shows.
 fn seeming(owner: &Attributes, size: u64) -> Attributes {
     Attributes {
         id: owner.id.with_inode(owner.id.inode ^ 1 << 62),

@@ -6,7 +6,7 @@ fn acl(entries: Entries) -> Acl {
     Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true }
 }
 
-/// acl(3) of macOS: what the entries do not decide is decided by the mode.
+/// acl(3) of macOS: the mode decides what the entries do not decide.
 #[test]
 fn what_no_entry_decides_the_mode_does() {
     let bob = Entry::allow(Who::User(1001), Rights::WRITE_DATA);
@@ -41,7 +41,8 @@ fn the_same_entries_stand_before_another_mode() {
     assert_eq!(acl(after).mode_beside(0), 0o700);
 }
 
-/// acl(5): with an ACL of the host, the mode's bits for the group are what anybody by name has at most, not the group's.
+/// acl(5): with an ACL of the host, the mode's bits for the group are the most that a named user or
+/// group has. They are not the bits of the owning group.
 #[test]
 fn the_mode_beside_users_by_name_is_not_what_they_have_at_most() {
     let attributes = super::attributes(crate::Kind::File, 0o674);

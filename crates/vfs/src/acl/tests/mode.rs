@@ -76,11 +76,11 @@ fn a_posix_acl_is_read_with_its_mask() {
     let mut masked = SETFACL.to_vec();
     masked[30] = 0; // the mask's permissions
     assert_eq!([&owner, &ben, &member, &other].map(|caller| may(&masked, caller)), [6, 0, 0, 0]);
-    // acl(5): a user's own entry counts, not that of a group he is in.
+    // acl(5): a user's own entry applies, not that of a group of the user.
     let mut less = SETFACL.to_vec();
     less[14] = 0;
     assert_eq!(may(&less, &Caller::new(5002, 20, &[])), 0);
-    // What is not understood is not there.
+    // An ACL that is not understood is ignored.
     assert_eq!(may(b"\x03\0\0\0", &member), 4);
 }
 
@@ -95,7 +95,7 @@ fn a_summary_gives_nobody_what_the_acl_takes_from_somebody_by_name() {
     assert_eq!(of(&[Entry::allow(Who::Group(20), READ)]), 0o040);
     assert_eq!(of(&[Entry::allow(Who::User(11), Rights::ALL)]), 0);
     assert_eq!(of(&[Entry::allow(Who::SignedIn, READ)]), 0o440);
-    // Windows' "write" is both; one alone is not what mode bit 2 gives.
+    // Windows' "write" is both. One of them alone is not the right of mode bit 2.
     assert_eq!(of(&[Entry::allow(Who::Everyone, WRITE)]), 0);
 }
 
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn nobody_but_the_owner_gets_more_by_the_summary(list in prop::collection::vec(entry(), 0..6),
         uid in prop_oneof![9..10_u32, 11..13_u32, Just(NOBODY)], groups in prop::collection::vec(19..23_u32, 0..3)) {
-        // By custom nobody is in no group.
+        // By custom the user `NOBODY` is in no group.
         let caller = Caller::new(uid, 1, if uid == NOBODY { &[] } else { &groups });
         let mode = summary(&list, 10, 20);
         let entries = Entries { list, ..Entries::default() };

@@ -1,5 +1,6 @@
-//! Every operation on pairs, with the power cut before its Nth call, for every N; and with the Nth call alone failing.
-//! A fork is never shown with another file's data, and after mending none is lost whose file is there.
+//! Every operation on pairs, with the power cut before its Nth call, for every N; and with the Nth
+//! call alone failing. A fork is never shown with another file's data. After the repair no fork is
+//! lost whose file is there.
 
 use super::*;
 use crate::Error;
@@ -15,7 +16,7 @@ struct Scene {
 const FILES: [(&str, &str); 3] = [("", "a"), ("", "b"), ("sub", "c")];
 
 impl Scene {
-    /// `foreign` sidecars do not say whose they are.
+    /// `foreign` sidecars do not name their file.
     fn new(foreign: bool) -> Self {
         let disk = Disk::new();
         let sub = disk.folder("sub");
@@ -86,7 +87,7 @@ fn remove(name: &'static str) -> Box<Action> {
     Box::new(move |scene| scene.disk.streams.remove(&user(), &*scene.folder(""), name.as_bytes()))
 }
 
-/// Names taken again at once are where a fork could meet the wrong data.
+/// If names are used again at once, a fork could meet the wrong data.
 fn retake(scene: &Scene) {
     for name in ["a", "b", "new"] {
         if !scene.disk.has(name) {
@@ -111,7 +112,8 @@ fn actions() -> Vec<(&'static str, Box<Action>)> {
     ]
 }
 
-/// Runs an action with the fault at every call until it is through without one. `on`: everything fails from there.
+/// Runs an action with the fault at every call until it is through without one. `on`: every call
+/// fails from there.
 fn for_every_call(foreign: bool, on: bool, after: impl Fn(&mut Scene, &str)) {
     for (name, action) in actions() {
         let mut through = false;

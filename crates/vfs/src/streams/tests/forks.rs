@@ -104,7 +104,7 @@ fn another_files_sidecar_is_never_shown_and_gives_way() {
     let disk = Disk::new();
     let old = disk.make("f");
     disk.put_fork(&old, b"old");
-    disk.root().remove(&user(), b"f").unwrap(); // by somebody who does not know of sidecars
+    disk.root().remove(&user(), b"f").unwrap(); // by a program that does not know of sidecars
     drop(old);
     let new = disk.make("f");
     assert_eq!(disk.fork(&new), b"");

@@ -1,4 +1,4 @@
-//! What other servers and macOS left, made by hand from their formats.
+//! Files as other servers and macOS leave them, made by hand from their formats.
 
 use super::*;
 use crate::mac::{DosAttributes, apple_double};
@@ -61,7 +61,7 @@ fn a_sidecar_of_macos_with_attributes() {
     assert_eq!(content(&*disk.find("._f").unwrap().object)[..46], bytes[..46]);
 }
 
-/// "This resource fork intentionally left blank" is none, and gives way to a real one.
+/// "This resource fork intentionally left blank" is no fork, and is replaced by a real one.
 #[test]
 fn a_placeholder_fork_of_macos() {
     let disk = Disk::new();
@@ -75,7 +75,7 @@ fn a_placeholder_fork_of_macos() {
     assert_eq!(disk.find("._f").unwrap().object.attributes().unwrap().size, 86);
 }
 
-/// Nothing says that the fork comes last, or that there is a row for it.
+/// No rule says that the fork comes last, or that there is a row for it.
 #[test]
 fn a_fork_that_cannot_grow_where_it_is_moves() {
     use apple_double::{Container, EntryId, pack};

@@ -1,4 +1,4 @@
-//! Streams on the memory backend, failing where a test says so.
+//! Streams on the memory backend, which fails where a test says so.
 
 mod crash;
 mod forks;
@@ -16,7 +16,7 @@ use crate::backend::memory::{LIMITS, Memory};
 use crate::backend::{Backend, Found, Limits, NewKind, Object, Stability, Wait, XattrMode};
 use crate::{Access, Caller, Kind, Result, Time};
 
-/// A volume with one user, who owns everything.
+/// A volume with one user, which owns everything.
 struct Disk {
     faulty: Arc<Faulty>,
     streams: Streams,
@@ -114,7 +114,7 @@ fn fork_of(streams: &Streams, file: &File<'_>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// All bytes of a file, as somebody who just reads it.
+/// All bytes of a file, as a program reads it.
 fn content(object: &dyn Object) -> Vec<u8> {
     let mut bytes = Vec::new();
     let attributes = object.attributes().unwrap();

@@ -145,7 +145,7 @@ fn a_folder_is_empty_when_only_lost_sidecars_are_in_it() {
         let file = Owned { folder: sub.clone(), name: name.to_vec(), object: made.object };
         disk.put_fork(&file, name);
     }
-    sub.remove(&user(), b"gone").unwrap(); // by somebody who does not know of sidecars, as is
+    sub.remove(&user(), b"gone").unwrap(); // both by a program that does not know of sidecars
     sub.rename(&user(), b"moved", &*disk.root(), b"moved", RenameMode::Keep).unwrap();
     disk.streams.remove_folder(&user(), &*disk.root(), b"sub").unwrap();
     assert_eq!(fork(&disk, "moved"), b"moved");
