@@ -52,18 +52,30 @@ struct Folder {
     inode: u64,
     /// No share of the folder allows changes.
     read_only: bool,
+    /// No share that shows files of the folder allows changes: the server changes nothing there
+    /// either. Otherwise a removal that a client of another share has asked for may have to be done
+    /// through this volume.
+    no_changes: bool,
     sidecars: bool,
     cross_mounts: bool,
 }
 
 impl Folder {
     fn of(share: &ShareSettings, settings: &Settings) -> std::io::Result<Self> {
-        let folder = std::fs::metadata(&share.path)?;
+        let place =
+            |share: &ShareSettings| std::fs::metadata(&share.path).map(|folder| (folder.dev(), folder.ino()));
+        let (device, inode) = place(share)?;
+        let is_same = |other: &&ShareSettings| place(other).is_ok_and(|place| place == (device, inode));
+        let overlaps = |other: &&ShareSettings| {
+            other.path.starts_with(&share.path) || share.path.starts_with(&other.path) || is_same(other)
+        };
+        let all = || settings.shares.iter().chain(&settings.absent);
         Ok(Self {
-            device: folder.dev(),
-            inode: folder.ino(),
+            device,
+            inode,
+            read_only: share.read_only && settings.shares.iter().filter(is_same).all(|other| other.read_only),
             // Also of those that are not served now: volumes stay when shares come and go.
-            read_only: settings.shares.iter().chain(&settings.absent).all(|share| share.read_only),
+            no_changes: share.read_only && all().filter(overlaps).all(|other| other.read_only),
             sidecars: share.mac_sidecars,
             cross_mounts: share.cross_mounts,
         })
@@ -111,7 +123,7 @@ impl Volumes {
         let many = settings.shares.len().max(1);
         let options = HostOptions {
             open_files: privileges::files_to_keep_open() / many,
-            read_only: folder.read_only,
+            read_only: folder.no_changes,
             private: Some(self.state.clone()),
             cross_mounts: folder.cross_mounts,
         };

@@ -10,7 +10,7 @@ use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::{Error, OpenOptions, Site, Volume, VolumeOptions};
 
-use crate::scene::{RWD, Scene, at, client, read, write};
+use crate::scene::{RWD, Scene, assert_bound, client, read, write};
 
 mod scene;
 
@@ -177,11 +177,7 @@ async fn its_streams_stay_on_it_and_are_found_by_whoever_shares_it() {
         };
         write(&stream(writer).await, 0, &large).await.unwrap();
         assert_eq!(read(&stream(reader).await, 0, 200_000).await, large, "{number}");
-        // And what is open through the one binds the other.
-        let options = OpenOptions { deny: RWD, ..at(&writer.root, &name) };
-        let open = writer.volume.open(&client(1), &writer.find(&name).unwrap(), options).await.unwrap();
-        assert_eq!(reader.open(2, &name).await.err(), Some(Error::ShareConflict), "{number}");
-        drop(open);
+        assert_bound(writer, reader, &name).await;
     }
     assert!(mounted.share().join("one/.fourfold-streams").is_dir());
     assert!(!mounted.share().join(".fourfold-streams").exists());
@@ -203,11 +199,8 @@ async fn a_bind_mount_shows_the_same_files() {
         (inside(&share, "real"), inside(&share, "bound"), inside(&share, "elsewhere"));
     real.file("file");
     assert_eq!(real.find("file").unwrap().object.id(), bound.find("file").unwrap().object.id());
-    let options = OpenOptions { deny: RWD, ..at(&bound.root, "file") };
-    let open = share.volume.open(&client(1), &bound.find("file").unwrap(), options).await.unwrap();
-    assert_eq!(real.open(2, "file").await.err(), Some(Error::ShareConflict));
-    drop(open);
-    real.open(2, "file").await.unwrap();
+    assert_bound(&real, &bound, "file").await;
+    assert_bound(&bound, &real, "file").await;
     // A folder that is mounted from outside ends at the share, however a file in it is reached.
     let file = elsewhere.file("file");
     let next = mounted.volume(&Arc::default());
@@ -237,6 +230,10 @@ async fn a_subvolume_is_a_file_system_of_its_own() {
         assert_ne!(a.attributes.id, b.attributes.id);
         assert_ne!(a.object.key(), b.object.key());
         assert_ne!(number(&share, &a), number(&share, &b));
+        // A share of the subvolume alone shows the same files.
+        let alone = open(&pool.join("one"), share.volume.site(), true);
+        assert_bound(&one, &alone, &name).await;
+        assert_bound(&alone, &one, &name).await;
         let moved = share.volume.rename(
             &client(1),
             (&one.root, name.as_bytes()),

@@ -8,10 +8,10 @@ use std::time::Duration;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::events::{Event, Filter, Happened, Scope};
 use vfs::mac::FileBits;
-use vfs::state::{Caching, ClientId, Flavour, Lock, LockKind, LockOwner, Modes, Range, Stream};
-use vfs::{Actor, Beside, Error, OpenOptions, SetAttributes, Site, Volume, VolumeOptions};
+use vfs::state::{ClientId, Modes};
+use vfs::{Beside, Error, OpenOptions, Site, Volume, VolumeOptions};
 
-use crate::scene::{RWD, Scene, at, client, read, scenes, write};
+use crate::scene::{RWD, Scene, assert_bound, at, client, read, scenes, write};
 
 mod scene;
 
@@ -65,37 +65,7 @@ async fn deny_modes_ranges_and_leases_bind_through_every_volume() {
     let places = views.places();
     places[0].file("file");
     for (mine, other) in pairs(&places) {
-        let options = OpenOptions { deny: RWD, ..at(&mine.root, "file") };
-        let open = mine.volume.open(&client(1), &mine.find("file").unwrap(), options).await.unwrap();
-        assert_eq!(other.open(2, "file").await.err(), Some(Error::ShareConflict));
-        drop(open);
-
-        let open = mine.open(1, "file").await.unwrap();
-        let lock = Lock {
-            owner: LockOwner::named(ClientId(1), b"owner"),
-            range: Range::new(0, 10).unwrap(),
-            kind: LockKind::Exclusive,
-            flavour: Flavour::Mandatory,
-        };
-        let id = mine.find("file").unwrap().object.id();
-        mine.volume.state().lock(id, &Stream::Data, lock).unwrap();
-        let theirs = other.open(2, "file").await.unwrap();
-        assert_eq!(write(&theirs, 0, b"x").await, Err(Error::RangeLocked));
-        mine.volume.state().release_client(ClientId(1));
-        drop((open, theirs));
-
-        let (lease, mut told) = mine.lease(
-            &mine.find("file").unwrap().object,
-            vfs::state::Party::client(ClientId(1)),
-            Caching::READ.union(Caching::WRITE),
-        );
-        let stateless = Actor { open: None, ..client(2) };
-        let changes = SetAttributes { size: Some(3), ..SetAttributes::default() };
-        let refused = other.volume.set_attributes(&stateless, &other.find("file").unwrap(), &changes);
-        let id = mine.find("file").unwrap().object.id();
-        assert_eq!(refused.err(), Some(Error::LeaseRecall(id)));
-        told.recv().await.unwrap();
-        drop(lease);
+        assert_bound(mine, other, "file").await;
     }
 }
 

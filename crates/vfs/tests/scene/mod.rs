@@ -16,8 +16,12 @@ use tokio::sync::mpsc;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind, Stability};
-use vfs::state::{BreakNotice, Caching, ClientId, LeaseRequest, Modes, Party, Stream, Style};
-use vfs::{Actor, Beside, Caller, Node, Open, OpenOptions, Payload, Volume, VolumeOptions};
+use vfs::state::{
+    BreakNotice, Caching, ClientId, LeaseRequest, LockKind, Modes, Party, Range, Stream, Style,
+};
+use vfs::{
+    Actor, Beside, Caller, Error, Node, Open, OpenOptions, Payload, SetAttributes, Volume, VolumeOptions,
+};
 
 pub const RW: Modes = Modes(3);
 pub const RWD: Modes = Modes::ALL;
@@ -101,4 +105,49 @@ pub async fn read(open: &Open, offset: u64, length: usize) -> Vec<u8> {
 
 pub async fn write(open: &Open, offset: u64, data: &[u8]) -> vfs::Result<()> {
     open.write_at(offset, Bytes::copy_from_slice(data), Stability::Unstable).await
+}
+
+/// What a client has of a file through one volume binds another client that reaches it through another one: deny modes of
+/// each kind, a locked range, and each part of a lease.
+pub async fn assert_bound(mine: &Scene, other: &Scene, name: &str) {
+    for (deny, access) in
+        [(Modes::READ, Modes::READ), (Modes::WRITE, Modes::WRITE), (Modes::DELETE, Modes::DELETE)]
+    {
+        let file = mine.find(name).unwrap();
+        let options = OpenOptions { deny, access: Modes::READ, ..at(&mine.root, name) };
+        let open = mine.volume.open(&client(1), &file, options).await.unwrap();
+        let theirs = |access| {
+            let (volume, found, root) = (other.volume.clone(), other.find(name).unwrap(), other.root.clone());
+            async move {
+                let options = OpenOptions { access, ..at(&root, name) };
+                volume.open(&client(2), &found, options).await.map(drop)
+            }
+        };
+        assert_eq!(theirs(access).await, Err(Error::ShareConflict), "{deny:?}");
+        drop(open);
+        assert_eq!(theirs(access).await, Ok(()), "{deny:?}");
+    }
+
+    let (open, theirs) = (mine.open(1, name).await.unwrap(), other.open(2, name).await.unwrap());
+    open.lock(Range::new(0, 10).unwrap(), LockKind::Exclusive).await.unwrap();
+    assert_eq!(write(&theirs, 0, b"x").await, Err(Error::RangeLocked));
+    assert_eq!(write(&theirs, 10, b"x").await, Ok(()));
+    assert!(theirs.lock(Range::new(5, 10).unwrap(), LockKind::Shared).await.is_err());
+    drop(open);
+    assert_eq!(write(&theirs, 0, b"x").await, Ok(()));
+    drop(theirs);
+
+    let changes = SetAttributes { size: Some(3), ..SetAttributes::default() };
+    for want in [Caching::READ, Caching::READ | Caching::WRITE, Caching::READ | Caching::HANDLE] {
+        let file = mine.find(name).unwrap();
+        let (lease, mut told) = mine.lease(&file.object, Party::client(ClientId(1)), want);
+        let done = other.volume.set_attributes(&client(2), &other.find(name).unwrap(), &changes);
+        let recalled = Err(Error::LeaseRecall(file.object.id()));
+        // What is only read is told of the change; data that a client may have written are asked for first.
+        if want.contains(Caching::WRITE) {
+            assert_eq!(done.map(drop), recalled, "{want:?}");
+        }
+        told.recv().await.unwrap();
+        drop(lease);
+    }
 }
