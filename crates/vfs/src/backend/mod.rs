@@ -1,8 +1,10 @@
-//! What holds the bytes. [`Backend`] is one volume's store and [`Object`] one file, folder, link or device in it.
+//! The stores of files. [`Backend`] is one volume's store and [`Object`] one file, folder, link or
+//! device in it.
 //!
-//! Three of them: `host` (a folder of the host's file system), `memory` (tests) and `faulty` (any other, failing
-//! on demand). Every method may block unless it says otherwise, and is called on the thread that answers the request:
-//! `crate::Volume` moves to the blocking pool what is known to wait for a disk.
+//! There are three: `host` (a folder of the host's file system), `memory` (tests) and `faulty` (any
+//! other, failing on demand). Every method may block unless it says otherwise, and is called on the
+//! thread that answers the request. `crate::Volume` moves calls that are known to wait for a disk
+//! to the blocking pool.
 
 pub mod faulty;
 pub mod host;
@@ -140,7 +142,7 @@ pub struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WatchId(pub i32);
 
-/// What a watch heard.
+/// An event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEvent {
     /// Something happened to the entry of this name.
@@ -154,9 +156,9 @@ pub enum WatchEvent {
         /// Whether the entry is a folder.
         of_folder: bool,
     },
-    /// The folder itself changed, moved or went.
+    /// The folder itself changed, was moved or was removed.
     Folder(WatchId),
-    /// The watch is over, as its folder is gone or nobody wants it.
+    /// The watch is over, as its folder is gone or the watch has no user any more.
     Over(WatchId),
     /// Events were lost: anything may have changed.
     Missed,
@@ -227,7 +229,8 @@ pub trait Object: Any + Send + Sync {
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
         self.lookup(caller, name)?.object.xattr(xattr)
     }
-    /// False when there is certainly no entry of this name. Whoever asks: no identity is taken on for it.
+    /// `false` if there is certainly no entry of this name. The same for all callers, without a
+    /// switch of identity.
     fn may_have(&self, _name: &[u8]) -> bool {
         true
     }
@@ -399,16 +402,16 @@ pub trait Backend: Send + Sync {
         std::thread::sleep(most);
         false
     }
-    /// As whom permissions are judged where this caller asks.
+    /// The identity whose permissions are checked for this caller.
     fn effective<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
         caller
     }
-    /// The user whom the server's own files belong to.
+    /// The user that owns the server's own files.
     fn own_user(&self) -> u32 {
         0
     }
     /// Puts everything written to any file on the disk.
     fn sync(&self) -> Result<()>;
-    /// Lets go of what nobody has used lately. Called every few seconds.
+    /// Releases what was not used lately. Called every few seconds.
     fn tend(&self) {}
 }

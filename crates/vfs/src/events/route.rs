@@ -5,12 +5,13 @@ use super::subscription::Sink;
 use super::{Above, Change, Happened, Listeners, MAX_DEPTH, Name, Scope, Seen};
 use crate::{FileId, Kind};
 
-/// Who is told of one change, and where from its own watched folder it happened.
+/// The subscriptions that get one change, and where it happened relative to the folder of each.
 #[derive(Default)]
 struct Route<'a> {
     /// By the subscriptions' numbers.
     found: BTreeMap<u64, Found<'a>>,
-    /// A folder's parents are not known: anybody who watches a subtree may have missed something.
+    /// The parents of a folder are not known: each subscription to a subtree may have missed
+    /// something.
     lost: bool,
 }
 
@@ -67,7 +68,7 @@ impl Listeners {
         self.folders.get(&folder).into_iter().flat_map(BTreeMap::values).for_each(|sink| sink.going());
     }
 
-    /// Finds those who watch this folder, and, going up, those who watch a subtree that it is in.
+    /// Finds the subscriptions to this folder, and, going up, those to a subtree that it is in.
     fn walk<'a>(
         &'a self,
         route: &mut Route<'a>,

@@ -21,7 +21,8 @@ pub(super) struct Sink {
 #[derive(Default)]
 struct Queue {
     seen: VecDeque<Seen>,
-    /// Something was lost after these. Until that has been read nothing more is queued: it would be read twice.
+    /// Something was lost after these. Nothing more is queued until the marker has been read: it
+    /// would be read twice.
     overflowed: bool,
     going: bool,
 }
@@ -39,7 +40,7 @@ impl Sink {
     pub(super) fn push(&self, seen: Seen) {
         let mut queue = self.queue.lock();
         if queue.seen.back_mut().is_some_and(|last| last.takes_in(&seen)) {
-            return; // whoever is to read the last one has been woken
+            return; // the reader of the last one has been woken
         }
         if queue.seen.len() >= self.room {
             queue.overflowed = true;
@@ -63,7 +64,7 @@ impl Sink {
 }
 
 impl Seen {
-    /// Whether this tells of the other one, too, now: of changes to the same file, one after the other.
+    /// Whether this now includes the other one, too: changes to the same file, one after the other.
     fn takes_in(&mut self, other: &Self) -> bool {
         let (Happened::Modified(before), Happened::Modified(more)) = (&self.change.what, &other.change.what)
         else {

@@ -143,7 +143,7 @@ fn who_watches_a_subtree_looks_again_when_a_place_in_it_is_not_known() {
     publish(&hub, unknown, Happened::Created);
     assert_eq!(tree.try_next(), Some(Event::Overflowed));
     assert_eq!(places(&mut folder), at(""));
-    // So it does when the way up never ends.
+    // The same if the way up never ends.
     hub.publish(&|folder| Above::Folder(folder, name("loop")), || change(ASIDE, Happened::Created));
     assert_eq!((tree.try_next(), folder.try_next()), (Some(Event::Overflowed), None));
 }

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-/// What the index cannot do. The words of each say what the operator can do about it.
+/// The failures of the index. Each message says what the operator can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// Another process holds the file.
@@ -64,7 +64,7 @@ impl IndexError {
         Self::Disk { path: path.to_owned(), why: why.to_string() }
     }
 
-    /// What a failure of the database means for its file.
+    /// The meaning of a database failure for its file.
     pub(super) fn database(path: &Path, error: redb::Error) -> Self {
         match error {
             redb::Error::DatabaseAlreadyOpen => Self::InUse { path: path.to_owned() },

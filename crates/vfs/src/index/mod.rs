@@ -1,5 +1,6 @@
-//! What must outlive the server and is not in the files themselves: one embedded database (redb) in the state folder,
-//! `index.redb`. It says its format version in its table `meta`, row "format".
+//! Facts that must outlive the server and are not in the files themselves: one embedded database
+//! (redb) in the state folder, `index.redb`. It has its format version in its table `meta`, row
+//! "format".
 //!
 //! * **Volumes**: the identity of each share, by its name.
 //! * **Boot epoch**: how often this index was opened.
@@ -113,17 +114,18 @@ impl Index {
         self.core.books.rows_waiting()
     }
 
-    /// Makes a change in memory of which no batch may have one half only.
+    /// Makes a change in memory that no batch may contain by half.
     pub fn between_batches<T>(&self, change: impl FnOnce() -> T) -> T {
         self.core.books.between_batches(change)
     }
 
-    /// Has the writer write what waits now rather than at its time.
+    /// Makes the writer write the waiting rows now rather than at its time.
     pub fn write_soon(&self) {
         self.core.books.alarm.ring();
     }
 
-    /// Writes what waits, unless another thread has done it meanwhile: `still_needed` is asked when it is this thread's turn.
+    /// Writes the waiting rows, unless another thread has done it meanwhile: `still_needed` is
+    /// called when it is this thread's turn.
     pub fn write_if(&self, still_needed: impl Fn() -> bool) -> Result<(), IndexError> {
         self.core.books.write_if(still_needed)
     }

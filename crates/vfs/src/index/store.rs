@@ -127,15 +127,17 @@ fn write<T>(
     change: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
 ) -> Result<T, redb::Error> {
     let mut transaction = database.begin_write()?;
-    // After kill -9 a start must not walk millions of rows; it costs each commit a second sync, which nobody waits for.
+    // After kill -9 a start must not walk millions of rows. This costs each commit a second sync,
+    // for which no request waits.
     transaction.set_quick_repair(true);
     let done = change(&transaction)?;
     transaction.commit()?;
     Ok(done)
 }
 
-/// What the database answers. It trusts its own pages and panics on some wrecked ones: that is damage too, and must not
-/// end the thread that met it. A transaction that panics is rolled back.
+/// The result of a database call. The database trusts its own pages and panics on some damaged
+/// ones. That is damage, too, and must not end the thread that met it. A transaction that panics is
+/// rolled back.
 fn guarded<T>(path: &Path, ask: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, IndexError> {
     match catch_unwind(AssertUnwindSafe(ask)) {
         Ok(answer) => answer.map_err(|error| IndexError::database(path, error)),

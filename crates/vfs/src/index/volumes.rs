@@ -9,9 +9,10 @@ pub const VOLUME_NAME_MAX: usize = 1024;
 /// A volume's identity: random, made when its share name is first seen, kept for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Volume {
-    /// For whoever has room for 16 bytes.
+    /// For uses that have room for 16 bytes.
     pub id: [u8; 16],
-    /// For whoever has only four: unique in this index and never 0. The first four bytes of `id`, big endian.
+    /// For uses that have room for four bytes only: unique in this index and never 0. The first
+    /// four bytes of `id`, big endian.
     pub tag: VolumeTag,
 }
 

@@ -15,7 +15,7 @@ pub trait Tenant: Any + Send + Sync {
     /// A copy of the rows to write now; `None` if there are none.
     fn batch(&self) -> Option<Box<dyn Batch + '_>>;
 
-    /// Writes what only the end of the server decides. Called after the last batch.
+    /// Writes rows that are known only at the end of the server. Called after the last batch.
     fn close(&self, _transaction: &WriteTransaction) -> Result<(), redb::Error> {
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Books {
         Ok(tenant)
     }
 
-    /// Makes a change in memory of which no batch may have one half only.
+    /// Makes a change in memory that no batch may contain by half.
     pub(super) fn between_batches<T>(&self, change: impl FnOnce() -> T) -> T {
         let _one = self.writing.lock();
         change()

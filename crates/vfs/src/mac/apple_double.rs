@@ -119,7 +119,7 @@ pub struct AppleDouble<'a> {
     pub version: u32,
     /// Of the table and of the entries' numbers.
     pub order: ByteOrder,
-    /// Zeros by the specification; who wrote it, by habit.
+    /// Zeros by the specification; by custom the name of the program that wrote it.
     pub filler: [u8; 16],
     /// In the order of the table, each id once.
     pub entries: Vec<Entry>,
@@ -262,8 +262,8 @@ impl<'a> AppleDouble<'a> {
     }
 }
 
-/// An entry to write: its place in the file, the length its row says, and the bytes put there (fewer than the length
-/// when somebody else writes the rest, as with a fork).
+/// An entry to write: its place in the file, the length in its row, and the bytes to write there.
+/// They are fewer than the length if the caller writes the rest itself, as with a fork.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "as above")]
 pub struct Slot<'a> {

@@ -47,7 +47,7 @@ pub struct MacBinary {
     pub created: Option<Time>,
     pub modified: Option<Time>,
     pub comment_len: u16,
-    /// A second header between this one and the data fork; nobody uses it.
+    /// A second header between this one and the data fork; no program uses it.
     pub secondary_len: u16,
 }
 
@@ -141,7 +141,7 @@ impl MacBinary {
         w.put(&info[24..26]);
         w.zeros(122 - w.len());
         w.u8(VERSION_3);
-        w.u8(VERSION_2); // who reads version two can read this
+        w.u8(VERSION_2); // a reader of version two can read this
         let crc = crc16(w.as_bytes());
         w.u16_be(crc);
         w.zeros(2);

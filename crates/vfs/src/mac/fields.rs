@@ -1,4 +1,4 @@
-//! What the entries of an AppleSingle or AppleDouble file mean, whoever wrote them.
+//! The meaning of the entries of an AppleSingle or AppleDouble file, whatever program wrote them.
 
 use wire::{Malformed, Reader};
 
@@ -48,7 +48,7 @@ pub struct IdHint {
     pub id: [u8; 4],
 }
 
-/// An entry nobody here understands, byte for byte.
+/// An entry that this server does not understand, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "obvious")]
 pub struct KeptEntry {

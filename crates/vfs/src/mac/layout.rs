@@ -8,7 +8,7 @@ pub const NETATALK_METADATA: &[u8] = b"user.org.netatalk.Metadata";
 pub const NETATALK_RESOURCE: &[u8] = b"user.org.netatalk.ResourceFork";
 /// Samba's DOS attributes.
 pub const DOSATTRIB: &[u8] = b"user.DOSATTRIB";
-/// What [`super::Metadata::to_kept`] gives.
+/// The value of [`super::Metadata::to_kept`].
 pub const KEPT: &[u8] = b"user.fourfold.kept";
 /// The stream with Finder info and backup time.
 pub const INFO_STREAM: &[u8] = b"AFP_AfpInfo";
@@ -28,7 +28,8 @@ pub fn sidecar_name(name: &[u8]) -> Vec<u8> {
     [SIDECAR_PREFIX, name].concat()
 }
 
-/// The file whose sidecar a name would be. Whether it is one, its bytes tell: [`super::sidecar::is_sidecar`].
+/// The file whose sidecar would have this name. Whether it is a sidecar, its bytes tell:
+/// [`super::sidecar::is_sidecar`].
 pub fn sidecar_owner(name: &[u8]) -> Option<&[u8]> {
     name.strip_prefix(SIDECAR_PREFIX).filter(|owner| !matches!(*owner, b"" | b"." | b".."))
 }
@@ -71,15 +72,16 @@ pub fn classify_xattr(stored: &[u8]) -> Stored<'_> {
     }
 }
 
-/// Whether a client may have a stream of this name. What a name of the model means is changed by other ways.
+/// Whether a client may have a stream of this name. Streams with names of the model are changed by
+/// other calls.
 pub fn may_be_stream(client: &[u8]) -> bool {
     // A header of transparent compression is acted on by Macs that read it: none is taken from the network.
     let refused = [FINDER_INFO_XATTR, RESOURCE_XATTR, b"com.apple.decmpfs", INFO_STREAM, RESOURCE_STREAM];
     !client.is_empty() && !client.contains(&0) && !refused.contains(&client)
 }
 
-/// The attribute of the host in which a client's attribute lives, or `None` when the name is not the client's to use: it
-/// is part of the model, or would be some server's bookkeeping.
+/// The attribute of the host in which a client's attribute is stored. `None` if the client may not
+/// use the name: it is part of the model, or would be the bookkeeping of a server.
 pub fn stored_xattr(client: &[u8]) -> Option<Vec<u8>> {
     if !may_be_stream(client) {
         return None;

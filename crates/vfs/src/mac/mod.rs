@@ -1,7 +1,8 @@
 //! Mac metadata and its on-disk layouts: bytes to values and back, no I/O.
 //!
-//! [`Metadata`] is the one model of what a file is besides its forks; everything else here is a layout that some
-//! server or client writes, read into that model and, where neighbours read it too, written from it.
+//! [`Metadata`] is the one model of what a file is besides its forks. Everything else here is a
+//! layout that some server or client writes. It is read into that model and, if other servers read
+//! it too, written from it.
 
 pub mod apple_double;
 pub mod attr;

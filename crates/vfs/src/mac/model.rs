@@ -27,12 +27,12 @@ pub struct Metadata {
     pub times: Times,
     /// DOS attributes.
     pub dos: DosAttributes,
-    /// Mac attributes: what may not be done, mainly.
+    /// Mac attributes: mainly the operations that are forbidden.
     pub bits: FileBits,
     kept: Kept,
 }
 
-/// Times that the host does not keep, or will not let us set.
+/// Times that the host does not keep, or that the server cannot set there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "obvious")]
 pub struct Times {
@@ -42,7 +42,7 @@ pub struct Times {
     pub added: Option<Time>,
 }
 
-/// What nobody here uses but a rewrite must not lose.
+/// Values that this server does not use but a rewrite must not lose.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Kept {
     modified: Option<Time>,
@@ -68,14 +68,14 @@ pub struct Parts<'a> {
     pub sidecar: Option<(&'a [u8], u64)>,
     /// The extended attribute `user.DOSATTRIB`.
     pub dosattrib: Option<&'a [u8]>,
-    /// The extended attribute in which we keep what [`Metadata::to_kept`] gave.
+    /// The extended attribute in which the server keeps the value of [`Metadata::to_kept`].
     pub kept: Option<&'a [u8]>,
 }
 
 impl Metadata {
-    /// Reads everything there is. Where several sources say the same thing, the first in the order of [`Parts`] counts,
-    /// but DOS attributes and the creation time are those of `dosattrib` when it has them. What cannot be read is kept
-    /// for [`Metadata::to_kept`], and named.
+    /// Reads everything there is. If several sources have the same value, the first in the order of
+    /// [`Parts`] counts. But DOS attributes and the creation time are those of `dosattrib` if it
+    /// has them. Values that cannot be read are kept for [`Metadata::to_kept`], and named.
     pub fn from_parts(parts: &Parts<'_>) -> (Self, Vec<Problem>) {
         reading::read(parts)
     }
@@ -125,7 +125,8 @@ impl Metadata {
         netatalk::build_header_file(&fields, resource_len)
     }
 
-    /// What the layouts above have no place for, to be stored beside them; `None` when that is nothing.
+    /// The values for which the layouts above have no place, to be stored beside them; `None` if
+    /// there are none.
     pub fn to_kept(&self) -> Option<Vec<u8>> {
         let mut entries: Vec<(EntryId, &[u8])> = Vec::new();
         if self.comment.len() > netatalk::MAX_COMMENT {
@@ -177,7 +178,7 @@ impl Metadata {
         self.bits.set(FileBits::INVISIBLE, invisible);
     }
 
-    /// Hides or shows it to everyone.
+    /// Hides it from all clients, or shows it to them.
     pub fn set_hidden(&mut self, on: bool) {
         self.dos.set(DosAttributes::HIDDEN, on);
         self.bits.set(FileBits::INVISIBLE, on);
@@ -186,7 +187,7 @@ impl Metadata {
         self.finder_info.set_flags(flags);
     }
 
-    /// Whether anyone hid it.
+    /// Whether any client hid it.
     pub fn is_hidden(&self) -> bool {
         self.dos.contains(DosAttributes::HIDDEN)
             || self.bits.contains(FileBits::INVISIBLE)
@@ -199,7 +200,7 @@ impl Metadata {
         self.bits.set(FileBits::WRITE_INHIBIT, on);
     }
 
-    /// Whether anyone forbade changes to its contents.
+    /// Whether any client forbade changes to its contents.
     pub fn is_readonly(&self) -> bool {
         self.dos.contains(DosAttributes::READONLY) || self.bits.contains(FileBits::WRITE_INHIBIT)
     }
@@ -222,9 +223,10 @@ impl Metadata {
         self.bits.set(FileBits::BACKUP_NEEDED, on);
     }
 
-    /// Takes DOS attributes from a client, and what they mean to a Mac.
+    /// Takes DOS attributes from a client, and their meaning for a Mac.
     ///
-    /// Who makes a file writable that was locked as a Mac locks it, unlocks it: otherwise nobody could who has but these.
+    /// If a client makes a file writable that is locked as a Mac locks it, this unlocks it: a
+    /// client that has only DOS attributes could not do so otherwise.
     pub fn set_dos(&mut self, dos: DosAttributes) {
         self.dos = dos;
         if !dos.contains(DosAttributes::READONLY) && self.bits.contains(FileBits::WRITE_INHIBIT) {
@@ -236,7 +238,7 @@ impl Metadata {
         self.set_archive(dos.contains(DosAttributes::ARCHIVE));
     }
 
-    /// Takes Mac attributes from a client, and what they mean to DOS.
+    /// Takes Mac attributes from a client, and their meaning for DOS.
     pub fn set_bits(&mut self, bits: FileBits) {
         self.bits = bits;
         self.set_hidden(bits.contains(FileBits::INVISIBLE));
@@ -245,13 +247,15 @@ impl Metadata {
         self.set_archive(bits.contains(FileBits::BACKUP_NEEDED));
     }
 
-    /// Takes from a sidecar found on the disk what nothing else said. The attributes in it are the caller's to place.
+    /// Takes from a sidecar found on the disk the values that no other source has. The caller
+    /// stores the attributes in it.
     pub fn merge_sidecar(&mut self, head: &SidecarHead<'_>) {
         self.fill(head.fields.clone());
         self.fill_finder_info(head.finder_info);
     }
 
-    /// Takes what a client said by writing a sidecar: its Finder info counts, also when it is none.
+    /// Takes the values that a client set by writing a sidecar: its Finder info counts, even if it
+    /// is empty.
     pub fn absorb_sidecar(&mut self, head: &SidecarHead<'_>) {
         self.set_finder_info(head.finder_info);
         self.fill(head.fields.clone());
@@ -273,7 +277,7 @@ impl Metadata {
         }
     }
 
-    /// Takes what is not known yet.
+    /// Takes the values that are not known yet.
     fn fill(&mut self, fields: Fields) {
         let dates = fields.dates.unwrap_or_default();
         self.fill_finder_info(fields.finder_info.unwrap_or_default());
@@ -293,7 +297,7 @@ impl Metadata {
     }
 
     fn keep(&mut self, entry: KeptEntry) {
-        // Netatalk 2 writes empty entries into every file; they say nothing.
+        // Netatalk 2 writes empty entries into every file; they have no meaning.
         let says_something = entry.bytes.iter().any(|&byte| byte != 0);
         if says_something && !self.kept.entries.iter().any(|kept| kept.id == entry.id) {
             self.kept.entries.push(entry);
@@ -317,7 +321,7 @@ impl Metadata {
         }
     }
 
-    /// What the Mac attributes mean to DOS, for a file that has no DOS attributes yet.
+    /// The meaning of the Mac attributes for DOS, for a file that has no DOS attributes yet.
     fn derive_dos(&mut self) {
         let invisible = self.is_hidden();
         let has = |bit| self.bits.contains(bit);

@@ -55,7 +55,7 @@ impl DosAttrib {
         Ok(Self { attributes, created: time::from_1601(r.u64_le()?), itime: None })
     }
 
-    /// Nobody knows when this version's time counts: Samba takes the attributes only.
+    /// The epoch of this version's time is not known: Samba takes the attributes only.
     fn version_2(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.skip(4)?; // flags
         Ok(Self { attributes: DosAttributes(r.u32_le()?), ..Self::default() })

@@ -28,8 +28,8 @@ pub fn to_2000(time: Option<Time>) -> i32 {
     })
 }
 
-/// From seconds since 1904-01-01 (HFS, MacBinary); 0 is "none". That clock is in the local time of whoever wrote it,
-/// which the file does not tell: it is taken as UTC.
+/// From seconds since 1904-01-01 (HFS, MacBinary); 0 is "none". That clock is in the local time of
+/// the Mac that wrote it, which the file does not tell: it is taken as UTC.
 pub fn from_1904(seconds: u32) -> Option<Time> {
     (seconds != 0).then(|| Time { secs: Y1904 + i64::from(seconds), nanos: 0 })
 }

@@ -62,8 +62,8 @@ pub fn folds_alike(a: &[u8], b: &[u8], folding: Folding) -> bool {
     }
 }
 
-/// A text as UTF-16 in the form in which texts are compared, as [`FoldedKey`] does; for patterns, whose parts are no names.
-/// Unpaired surrogates stay.
+/// A text as UTF-16 in the form in which texts are compared, as [`FoldedKey`] does. For patterns,
+/// whose parts are not names. Unpaired surrogates stay.
 pub fn folded_units(units: &[u16], folding: Folding) -> Vec<u16> {
     let mut folded = Vec::with_capacity(units.len());
     let mut text = String::new();

@@ -9,9 +9,11 @@
 //!
 //! * The digits are SipHash-2-4, with a fixed key, of the whole name: the same name always has the same stub.
 //! * The extension (at most 16 bytes with its dot) stays, so that other programs still know the kind of file.
-//! * A name that fits, but [looks like](is_stub) a stub, gets a stub too. So every stub that Fourfold made has a whole name
-//!   beside it; one that has none was made by somebody else and is its own name.
-//! * The hash is no proof: whoever finds a stub taken compares the whole name, and answers that the name is taken if it differs.
+//! * A name that fits, but [looks like](is_stub) a stub, gets a stub too. So every stub that
+//!   Fourfold made has a whole name beside it. A stub without one was made by another program and
+//!   is its own name.
+//! * The hash is no proof: if a stub is taken, the caller compares the whole name, and answers that
+//!   the name is taken if it differs.
 //! * Case variants have different stubs; folding looks at whole names.
 
 use std::hash::Hasher;
@@ -35,7 +37,7 @@ pub enum Fit {
     Stub {
         /// The name on the host.
         stub: Name,
-        /// The name everybody sees.
+        /// The name that all clients see.
         full: Vec<u8>,
     },
 }

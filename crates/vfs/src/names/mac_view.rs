@@ -40,8 +40,9 @@ pub fn from_mac_view(view: &[u8]) -> Result<Vec<u8>, NameError> {
     Ok(stored)
 }
 
-/// The Mac view of a name whose own view another name of the folder has: `prefix#id.ext`, in at most `limit` bytes.
-/// [`parse_mangled`](super::parse_mangled) gives the id back. Works as well wherever else two names look alike.
+/// The Mac view of a name if another name of the folder has the same view: `prefix#id.ext`, in at
+/// most `limit` bytes. [`parse_mangled`](super::parse_mangled) gives the id back. It can be used
+/// wherever two names look alike.
 pub fn tagged_mac_view(stored: &[u8], id: u32, limit: usize) -> String {
     let view = mac_view(stored);
     let (stem, extension) = mangle::split(&view);

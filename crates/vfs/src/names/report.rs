@@ -1,4 +1,4 @@
-//! Names of one folder that will hurt somebody.
+//! Names in one folder that can cause problems for clients.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub struct Trouble {
     pub kind: Kind,
 }
 
-/// What is wrong with a name.
+/// The problem of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Not UTF-8: shown with private-use code points.

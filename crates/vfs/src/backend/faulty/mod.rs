@@ -50,13 +50,13 @@ impl Faulty {
         Self { inner: Box::new(inner), shared: Arc::new(Shared { plan: Plan::default(), unsynced }) }
     }
 
-    /// What is to go wrong, to be changed at any time.
+    /// The plan of failures, which can be changed at any time.
     pub fn plan(&self) -> &Plan {
         &self.shared.plan
     }
 
-    /// Cuts the power and starts again: unsynced writes are gone, planned faults too. Objects found before still answer,
-    /// which those of a real host would not; tests look everything up anew.
+    /// Cuts the power and starts again: unsynced writes are gone, planned faults too. Objects found
+    /// before still answer, unlike those of a real host. So tests look everything up anew.
     pub fn crash(&self) {
         if let Some(unsynced) = &self.shared.unsynced {
             unsynced.lose();

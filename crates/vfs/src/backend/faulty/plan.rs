@@ -39,7 +39,7 @@ pub enum Call {
     ListXattrs,
 }
 
-/// What is to go wrong, and what was called.
+/// The planned failures, and the calls that were made.
 #[derive(Default)]
 pub struct Plan {
     state: Mutex<State>,

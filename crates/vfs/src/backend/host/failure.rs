@@ -14,7 +14,7 @@ use crate::Error;
 const LINES: u64 = 10;
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// What became of a call on an open file or folder.
+/// The result of a call on an open file or folder.
 pub(super) fn of<'a>(call: &'static str, at: impl AsFd + 'a) -> impl FnOnce(Errno) -> Error + 'a {
     move |errno| {
         report(call, errno, Some(at.as_fd()), b"");
@@ -22,7 +22,7 @@ pub(super) fn of<'a>(call: &'static str, at: impl AsFd + 'a) -> impl FnOnce(Errn
     }
 }
 
-/// What became of a call on an entry of a folder.
+/// The result of a call on an entry of a folder.
 pub(super) fn of_entry<'a>(
     call: &'static str,
     folder: impl AsFd + 'a,
@@ -34,26 +34,26 @@ pub(super) fn of_entry<'a>(
     }
 }
 
-/// What became of a call on no open file.
+/// The result of a call that is not on an open file.
 pub(super) fn of_call(call: &'static str, errno: Errno) -> Error {
     report(call, errno, None, b"");
     fact(errno)
 }
 
-/// What became of a call that fails by no fault of a client.
+/// The result of a call that does not fail by the fault of a client.
 pub(super) fn of_server(call: &'static str) -> Error {
     log(call, last_errno(), None, b"");
     Error::Io
 }
 
-/// What became of a call by its name and the error number that it left behind.
+/// The result of a call, by its name and the error number that it left behind.
 pub(super) fn last(call: &'static str, at: Option<BorrowedFd<'_>>) -> Error {
     let errno = last_errno();
     report(call, errno, at, b"");
     fact(errno)
 }
 
-/// The same of a call that may fail as it likes.
+/// The same for a call whose failures are not logged.
 pub(super) fn last_fact() -> Error {
     fact(last_errno())
 }
@@ -92,7 +92,7 @@ pub(super) fn fact(error: Errno) -> Error {
     }
 }
 
-/// Writes an error into the log that is no answer to what a client asked for.
+/// Logs an error that is not the answer to a client's request.
 fn report(call: &str, errno: Errno, at: Option<BorrowedFd<'_>>, name: &[u8]) {
     if matches!(fact(errno), Error::Io | Error::TooMany) {
         log(call, errno, at, name);

@@ -174,8 +174,9 @@ impl HostObject {
         }
     }
 
-    /// The data's descriptor when every page of the range is in memory (cachestat(2), Linux 6.5; since 6.14 it answers
-    /// only those who may write the file: it is then asked again as the server itself).
+    /// The data's descriptor when every page of the range is in memory (cachestat(2), Linux 6.5).
+    /// Since 6.14 it answers only a caller that may write the file. Then it is asked again as the
+    /// server itself.
     pub(super) fn resident_range(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
         let fd = {
             let opened = self.opened.lock();

@@ -107,7 +107,8 @@ impl HostObject {
         self.shared.adopt(opened.map_err(failure::of_entry("openat2", &self.fd, name))?, Reached::ByName)
     }
 
-    /// The parent, if it is inside the share: a folder moved out of it meanwhile has no parent to show.
+    /// The parent, if it is inside the share. A folder that was moved out of it meanwhile has no
+    /// visible parent.
     pub(super) fn parent_folder(&self) -> Result<Found> {
         const DEEPEST: usize = 4096;
         self.shared.act_as_ourselves()?;
@@ -183,7 +184,7 @@ impl HostObject {
         Ok(())
     }
 
-    /// Lets go of a file without names, so that its space is free once nobody uses it.
+    /// Closes a file without names, so that its space is free once no client uses it.
     fn forget_if_gone(&self) {
         if self.stat().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder) {
             self.shared.objects.forget(&crate::backend::Object::key(self));

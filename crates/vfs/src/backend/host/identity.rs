@@ -1,13 +1,13 @@
-//! Whose permissions the kernel checks. As root each call runs with the caller's file-system ids; Linux keeps those
-//! per thread, so they are switched only when the thread last worked for somebody else. As an ordinary user
-//! everything runs as that user.
+//! The identity whose permissions the kernel checks. As root each call runs with the caller's
+//! file-system ids. Linux keeps those per thread, so they are switched only when the thread last
+//! worked for another caller. If the server is an ordinary user, everything runs as that user.
 
 use std::cell::{Cell, RefCell};
 
 use super::failure;
 use crate::{Caller, Error, Result};
 
-/// Whose ids the thread has now.
+/// The ids that the thread has now.
 #[derive(Clone, PartialEq, Eq)]
 enum Worn {
     /// Not known: threads inherit ids from the thread that started them.
@@ -25,8 +25,8 @@ thread_local! {
 /// `(uid_t)-1`: setfsuid and setfsgid leave the thread's ids as they are when they are given it.
 const INVALID: u32 = u32::MAX;
 
-/// Takes on the caller's ids on this thread. Protocols have no callers with [`INVALID`] ids; if one comes all the same,
-/// it must not go on with whatever ids the thread had.
+/// Switches this thread to the caller's ids. Protocols have no callers with [`INVALID`] ids. If one
+/// comes nevertheless, the call must not go on with the ids that the thread happens to have.
 pub(super) fn act_as(caller: &Caller) -> Result<()> {
     if caller.uid == INVALID || caller.gid == INVALID {
         return Err(Error::AccessDenied);
@@ -45,7 +45,7 @@ pub(super) fn act_as(caller: &Caller) -> Result<()> {
     })
 }
 
-/// Takes the server's own ids on this thread.
+/// Switches this thread to the server's own ids.
 pub(super) fn act_as_ourselves() -> Result<()> {
     WORN.with_borrow_mut(|worn| {
         if *worn == Worn::Ours {

@@ -1,5 +1,6 @@
-//! Finding a file by its key where the host does not open handles for us (an ordinary user's server): by where it was
-//! last seen, else by searching the tree once for its inode number. Nothing is written for this.
+//! Finds a file by its key where the host does not let the server open handles (the server of an
+//! ordinary user): by where it was last seen, else by searching the tree once for its inode number.
+//! Nothing is written for this.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -41,7 +42,8 @@ impl Traces {
         seen.insert(key, (folder, name.into()));
     }
 
-    /// Where a file was seen since the last search, else where that found one of its number.
+    /// The place where a file was seen since the last search, else where the search found a file of
+    /// its number.
     fn of(&self, key: &HostKey) -> Option<Place> {
         let seen = self.seen.lock().get(key).cloned();
         seen.or_else(|| self.found.lock().get(&handle::inode_of(key)?).cloned())

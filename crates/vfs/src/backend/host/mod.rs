@@ -35,7 +35,7 @@ use self::watch::Watches;
 use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::{Caller, Error, FileId, HostKey, Result};
 
-/// What [`Host::open`] needs to know.
+/// The parameters of [`Host::open`].
 #[derive(Debug, Clone)]
 pub struct HostOptions {
     /// Most files kept open between requests. Each costs one descriptor, and a second one once its data is used.
@@ -62,7 +62,7 @@ pub struct Host {
     root: Arc<OnceLock<Arc<dyn Object>>>,
 }
 
-/// What all objects of one volume lean on.
+/// What all objects of one volume share.
 struct Shared {
     root: OwnedFd,
     device: u32,
@@ -75,7 +75,7 @@ struct Shared {
     /// File systems that are mounted inside the share, which are part of it if `cross_mounts`.
     mounts: Mounts,
     cross_mounts: bool,
-    /// Who the server is, where it cannot switch.
+    /// The server's own identity, if it cannot switch.
     ourselves: Caller,
     read_only: bool,
     private: Option<Private>,
@@ -85,7 +85,7 @@ struct Shared {
     watches: Watches,
 }
 
-/// What is asked for of a file.
+/// The access to a file that is needed.
 const WANTED: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
 /// How a file was opened. The kernel tells a folder's watchers of changes to files that were reached through it; one
@@ -147,11 +147,12 @@ impl Backend for Host {
             None => {
                 let fd = rustix::io::dup(&self.shared.root).map_err(failure::of("dup", &self.shared.root))?;
                 let found = self.shared.adopt(fd, Reached::ByName)?;
-                let _ = self.root.set(found.object.clone()); // the same as whoever was faster
+                let _ = self.root.set(found.object.clone()); // the same as the faster thread's
                 found
             }
         };
-        // A folder removed by somebody else is held by our descriptor, but nothing can be in it any more.
+        // If another program has removed the folder, the server's descriptor still holds it, but it
+        // cannot have entries any more.
         if found.attributes.links > 0 { Ok(found) } else { Err(Error::Stale) }
     }
 
@@ -164,7 +165,7 @@ impl Backend for Host {
             None => self.shared.find_unkept(key)?,
         };
         if found.attributes.links == 0 {
-            // Without a name it lives only while somebody has it open.
+            // Without a name it exists only while it is open.
             self.shared.objects.forget(key);
             return Err(Error::Stale);
         }
@@ -257,7 +258,8 @@ impl Backend for Host {
         self.shared.ourselves.uid
     }
 
-    /// Forgets files not used since the last call but one, so that one removed by a local program gives back its space.
+    /// Forgets files not used since the last call but one, so that a file removed by a local
+    /// program frees its space.
     fn tend(&self) {
         self.shared.objects.forget_idle();
         self.shared.mounts.forget_idle();
@@ -356,7 +358,7 @@ impl Shared {
         if self.switches_ids { identity::act_as_ourselves() } else { Ok(()) }
     }
 
-    /// Takes on the caller's ids for a change.
+    /// Switches to the caller's ids for a change.
     fn act_to_change(&self, caller: &Caller) -> Result<()> {
         if self.read_only {
             return Err(Error::ReadOnly);
@@ -364,7 +366,7 @@ impl Shared {
         self.act_as(caller)
     }
 
-    /// Whose permissions count.
+    /// The identity whose permissions count.
     fn effective<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
         if self.switches_ids { caller } else { &self.ourselves }
     }

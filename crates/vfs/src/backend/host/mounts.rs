@@ -48,7 +48,7 @@ struct Listed {
     id: i32,
     /// The folder of the file system that is mounted.
     root: String,
-    /// Where.
+    /// The place where it is mounted.
     place: String,
 }
 

@@ -77,8 +77,9 @@ impl HostObject {
         Ok(granted.fold(Access::NONE, Access::union))
     }
 
-    /// Whether the file has an ACL. While it stays unchanged the host is asked once a second at most: it takes a path
-    /// look-up, which every small read of somebody else's file would pay (1.5 of 10 µs).
+    /// Whether the file has an ACL. While it stays unchanged the host is asked once a second at
+    /// most. The question takes a path look-up, which every small read of a file of another user
+    /// would pay (1.5 of 10 µs).
     fn has_acl(&self, changed: Time) -> bool {
         const BELIEVED_FOR: Duration = Duration::from_secs(1);
         let mut known = self.acl.lock();

@@ -1,11 +1,12 @@
-//! Hearing of changes by anybody, through inotify.
+//! Events about changes by clients and local programs, through inotify.
 //!
-//! inotify and not fanotify, which needs a privilege (CAP_SYS_ADMIN) to tell names: inotify serves an ordinary user as
-//! well, and has what the cache of listings stands on: the kernel queues an event before the call that caused it returns.
-//! Its price is one watch per folder, so that a subtree is watched folder by folder and has a named limit.
+//! inotify and not fanotify, which needs a privilege (CAP_SYS_ADMIN) to tell names. inotify works
+//! for an ordinary user as well, and has the property that the cache of listings needs: the kernel
+//! queues an event before the call that caused it returns. It needs one watch per folder, so a
+//! subtree is watched folder by folder and has a named limit.
 //!
-//! inotify gives one number per folder, however often it is watched, and stops at the first who stops. So users are
-//! counted here.
+//! inotify gives one number per folder, however often it is watched, and ends the watch when the
+//! first user stops it. So users are counted here.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -21,13 +22,13 @@ use crate::backend::{Heard, WatchEvent, WatchId};
 
 /// Bytes of events that one call brings.
 const EVENT_BYTES: usize = 16 * 1024;
-/// Most calls for events at one time; what is left then is taken for missed.
+/// Most calls for events at one time; events left after that count as missed.
 const MOST_CALLS: usize = 64;
 
 /// The volume's one event queue.
 pub(super) struct Watches {
     queue: Option<OwnedFd>,
-    /// How many want each watch.
+    /// How many users each watch has.
     users: Mutex<HashMap<i32, usize>, rank::WatchUsers>,
 }
 

@@ -15,7 +15,7 @@ const LARGEST: usize = 65_536;
 const LIKELY_NAMES: usize = 512;
 
 impl HostObject {
-    /// Who asked has been checked. A caller who may not read the file may be told of what describes it.
+    /// The caller has been checked. A caller that may not read the file may still get its metadata.
     pub(super) fn read_xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
         match self.try_read_xattr(name) {
             Err(Error::AccessDenied) => {
@@ -46,7 +46,7 @@ impl HostObject {
         }
     }
 
-    /// What can be said of an entry of this folder by its name: three calls.
+    /// The facts about an entry of this folder, by its name: three calls.
     pub(super) fn glance_at(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
         self.shared.act_as(caller)?;
         let (key, attributes) = self.entry_at(caller, name)?;

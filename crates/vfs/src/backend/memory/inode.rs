@@ -136,7 +136,7 @@ impl Inode {
         self.changed = now;
     }
 
-    /// A write by somebody else than root takes away the right to run as the owner or group.
+    /// A write by any user but root removes the set-user-id and set-group-id bits.
     pub(super) fn drop_set_id(&mut self, caller: &Caller) {
         if caller.uid != 0 && self.kind == Kind::File {
             let group = if self.mode & 0o010 != 0 { 0o2000 } else { 0 };

@@ -1,7 +1,8 @@
 //! A volume in memory, for tests: what a POSIX file system does, permissions included, without a disk.
 //!
-//! One lock guards the whole tree; an object is a number in it. As on a host, inode numbers of deleted files are used
-//! again (with a new [`HostKey`]), and a file without names lives on while somebody holds its object.
+//! One lock guards the whole tree; an object is a number in it. As on a host, inode numbers of
+//! deleted files are used again (with a new [`HostKey`]), and a file without names exists as long
+//! as its object is held.
 
 mod file;
 mod folder;
@@ -31,7 +32,7 @@ const KEY_LEN: usize = 16;
 pub const LIMITS: Limits =
     Limits { name: 255, file_size: i64::MAX as u64, links: 65_000, xattr: 65_536, time_step_ns: 1 };
 
-/// A volume in memory. The root folder belongs to root, and everybody may write there.
+/// A volume in memory. The root folder belongs to root, and all users may write there.
 #[derive(Clone)]
 pub struct Memory {
     store: Arc<Store>,
@@ -190,7 +191,7 @@ impl Tree {
         id
     }
 
-    /// Deletes files that have no name and that nobody holds.
+    /// Deletes files that have no name and whose object is not held.
     fn sweep(&mut self) {
         for id in std::mem::take(&mut self.nameless) {
             match self.inodes.get(&id) {

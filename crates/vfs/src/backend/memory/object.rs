@@ -196,7 +196,7 @@ impl Object for MemoryObject {
         self.cut(&mut tree, caller, size, now)
     }
 
-    /// Looks whether there is room, and keeps none.
+    /// Checks whether there is room, and reserves none.
     fn allocate(&self, _: &Caller, length: u64) -> Result<()> {
         let (_, mut tree) = self.begin();
         tree.writable()?;
