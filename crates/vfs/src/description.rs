@@ -31,7 +31,7 @@ pub struct Description {
     pub xattr_count: u32,
     /// The bytes of their names and values.
     pub xattr_bytes: u32,
-    /// Whether it may have an ACL, of ours or the host's: its mode does not say everything.
+    /// Whether it may have an ACL, of this server or of the host: its mode does not say everything.
     pub has_acl: bool,
     /// Whether it has none of all this: only data and the host's attributes.
     pub plain: bool,

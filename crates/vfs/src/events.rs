@@ -95,7 +95,7 @@ bitflags::bitflags! {
         const STREAM = 256;
         /// Extended attributes.
         const XATTR = 512;
-        /// Permissions: who may do what to the file.
+        /// Permissions: what each user may do.
         const SECURITY = 1024;
         /// All of them.
         const ALL = 2047;

@@ -37,8 +37,8 @@ impl Volume {
         if folding.case_sensitive && !has_other_forms(name) {
             return Err(Error::NotFound);
         }
-        // A caller that gets "not found" may pass through the folder. It needs no right to list the
-        // folder to get more.
+        // A caller that gets "not found" may pass through the folder. For a look-up of other forms
+        // it needs no right to list the folder.
         find(&self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?)
     }
 

@@ -246,9 +246,10 @@ impl Listing {
         shown.filter(|name| !matches!(&***name, b"." | b"..")).chain(&self.hidden)
     }
 
-    /// Notes that an event was about this name. An event about a sidecar is about its file as well. After an event
-    /// about names (`spoils`) the listing is no longer true, and this is known before anybody can take the event. False
-    /// when so much has changed that the listing is not worth keeping.
+    /// Notes that an event was about this name. An event about a sidecar is about its file as well.
+    /// After an event about names (`spoils`) the listing is no longer true, and this is known
+    /// before another thread can take the event. `false` if so much has changed that the listing is
+    /// not worth keeping.
     fn note_changed(&self, name: &[u8], spoils: bool) -> bool {
         let mut changed = self.changed.lock();
         changed.insert(name.into());

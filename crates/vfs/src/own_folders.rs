@@ -37,7 +37,7 @@ const STATE: &[u8] = b".fourfold";
 #[must_use]
 pub fn is_own_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(SIDECAR_PREFIX).unwrap_or(name);
-    // All names begin so. This is checked for each name of each request.
+    // All reserved names begin so. This is checked for each name of each request.
     let [b'.', b'f' | b'F', ..] = name else { return false };
     [STORE, OwnFolder::LUNS.name, STATE].iter().any(|own| folds_alike(name, own, Folding::default()))
 }

@@ -1,4 +1,4 @@
-//! Stored ACLs: whom they let do what, by whichever operation, and how long they count.
+//! Stored ACLs: what they allow each caller, in all operations, and how long they apply.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
@@ -27,7 +27,7 @@ fn root() -> Actor {
     actor(0, 0)
 }
 
-/// Owns what the tests are about.
+/// Owns the files of the tests.
 fn anna() -> Actor {
     actor(5001, 5001)
 }
@@ -37,7 +37,7 @@ fn ben() -> Actor {
     actor(5002, 5002)
 }
 
-/// Anybody.
+/// Any other user.
 fn carl() -> Actor {
     actor(5003, 5003)
 }
@@ -108,7 +108,8 @@ impl Share {
     }
 }
 
-/// What every rule is tried on: a volume in memory, and a folder of the host where this process can act for others.
+/// Every rule is tested on a volume in memory, and on a host folder if this process can act for
+/// others.
 fn shares() -> Vec<Share> {
     let mut shares = vec![Share::on(Arc::new(Memory::ticking()), None)];
     if rustix::process::geteuid().is_root() {
@@ -204,7 +205,7 @@ fn after_a_chmod_the_mode_counts() {
         let by_others = SetAttributes { mode: Some(0o744), ..Default::default() };
         file.object.set_attributes(&root().caller, &by_others).unwrap();
         assert_eq!((share.reads(&carl(), &file), share.writes(&anna(), &file)), (Ok(()), Ok(())));
-        // The same mode again says nothing new.
+        // The same mode again changes nothing.
         let file = share.set(&anna(), &file, &list).unwrap();
         share.chmod(&anna(), &file, 0o700).unwrap();
         assert_eq!(share.reads(&ben(), &file), Ok(()));
@@ -238,7 +239,7 @@ fn an_acl_that_this_server_did_not_store_is_none() {
             assert!(!share.volume.acl(&share.now(&hers)).unwrap().stored);
             assert_eq!(share.reads(&carl(), &hers), Ok(()));
         }
-        // A whole one is of another mode.
+        // A whole one is for another mode.
         let whole = mine.object.xattr(ATTRIBUTE).unwrap();
         hers.object.set_xattr(&carl().caller, ATTRIBUTE, &whole, XattrMode::Set).unwrap();
         assert_eq!(share.reads(&carl(), &hers), Ok(()));
@@ -272,7 +273,7 @@ fn acl_owner_and_group_are_changed_by_those_who_may() {
         let group = |gid| AclChange { group: Some(Who::Group(gid)), ..Default::default() };
         assert_eq!(set(&ben(), entries(&[])), DENIED, "writing a file is not changing its ACL");
         assert_eq!(set(&ben(), owner(5002)), DENIED);
-        assert_eq!(set(&anna(), owner(5002)), DENIED, "nobody gives files away");
+        assert_eq!(set(&anna(), owner(5002)), DENIED, "an owner cannot give files away");
         assert_eq!(set(&anna(), group(5002)), Err(Error::NotPermitted), "not into a group of others");
         let takes = Rights::TAKE_OWNERSHIP.union(Rights::WRITE_ACL);
         set(&anna(), entries(&[allow(5002, takes)])).unwrap();
@@ -375,7 +376,7 @@ fn removing_takes_the_files_right_or_the_folders() {
             share.volume.remove(by, &share.now(&folder), name.as_bytes(), Kind::File).map(drop)
         };
         assert_eq!(remove(&ben(), "refused"), DENIED);
-        assert_eq!(remove(&anna(), "refused"), DENIED, "the owner, whom the mode would let");
+        assert_eq!(remove(&anna(), "refused"), DENIED, "the owner, allowed by the mode alone");
         assert_eq!(remove(&ben(), "by-file"), Ok(()));
         assert_eq!(remove(&carl(), "by-folder"), Ok(()));
         assert_eq!(remove(&carl(), "by-folder"), Err(Error::NotFound));
@@ -467,7 +468,7 @@ fn rights_by_mode_are_those_that_the_host_grants() {
         assert_eq!(
             rights(ben(), Some(&folder)),
             reads.union(Rights::DELETE),
-            "whoever changes the folder removes"
+            "a right to change the folder removes"
         );
         assert_eq!(rights(actor(5002, 5001), None), stat);
         let writes = Rights(0x116).union(Rights::WRITE_ACL);

@@ -1,4 +1,5 @@
-//! What describes a file: metadata, extended attributes, the list of its streams. On the memory and the host backend.
+//! The description of a file: metadata, extended attributes, the list of its streams. On the memory
+//! and the host backend.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
@@ -17,7 +18,7 @@ use vfs::{
     XattrChange,
 };
 
-/// A volume on each backend, the folder of the host if it has one, and who acts.
+/// A volume on each backend, the folder of the host if it has one, and the actor.
 fn volumes() -> Vec<(Arc<Volume>, Option<tempfile::TempDir>, Actor)> {
     let dir = tempfile::tempdir().unwrap();
     let host = Host::open(dir.path(), &HostOptions::default()).unwrap();

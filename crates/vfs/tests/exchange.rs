@@ -11,7 +11,7 @@ use vfs::{Beside, Error, OpenOptions, SetAttributes, Time, Volume};
 
 use scene::{RW, Scene, at, client, read, scenes, write};
 
-/// What a test writes into a file's streams: those of the contents, and one that stays.
+/// The bytes that a test writes into a file's streams: those of the contents, and one that stays.
 async fn fill(scene: &Scene, name: &str, text: &str) {
     scene.file(name);
     let open = scene.open(1, name).await.unwrap();
@@ -123,7 +123,7 @@ async fn only_files_are_exchanged_and_only_by_who_may_write_both() {
         scene.folder("d");
         assert_eq!(exchange(&scene, "a", "d").await, Err(Error::IsFolder));
         assert_eq!(exchange(&scene, "a", "none").await, Err(Error::NotFound));
-        // Against who denies it nothing is done.
+        // Nothing is done if an open denies it.
         let keeps = OpenOptions { access: Modes::READ, deny: Modes::DELETE, ..at(&scene.root, "a") };
         let found = scene.find("a").unwrap();
         let theirs = scene.volume.open(&client(2), &found, keeps).await.unwrap();

@@ -190,7 +190,7 @@ fn permissions_are_those_of_the_caller() {
         run(volume.write(&ben, &diary, 0, Bytes::from_static(b"x"), Stability::Unstable)).unwrap_err(),
         Error::AccessDenied
     );
-    // An ACL for Ben, which the mode does not show to him: setfacl is the judge.
+    // An ACL for Ben, which the mode does not show. setfacl makes it.
     let path = dir.path().join("diary");
     let acl = std::process::Command::new("setfacl").args(["-m", "u:5002:r"]).arg(&path).status();
     if acl.is_ok_and(|status| status.success()) {

@@ -1,4 +1,5 @@
-//! Kept listings and names on the host backend: right whoever changes the folder, and fast.
+//! Kept listings and names on the host backend: right for changes by clients and local programs,
+//! and fast.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
@@ -67,7 +68,7 @@ impl Disk {
         page.named().map(|entry| String::from_utf8(entry.name().to_vec()).unwrap()).collect()
     }
 
-    /// How many entries a client counts that asks for page after page.
+    /// How many entries a client counts if it asks for page after page.
     fn listed_by_pages(&self) -> usize {
         let (mut count, mut cookie) = (0, 0);
         loop {
@@ -126,7 +127,7 @@ fn names_that_are_not_exact_are_found_whoever_brought_them() {
 fn sidecars_are_not_found_by_folding_while_their_file_is_there() {
     let disk = Disk::new();
     disk.fill(200);
-    // RFC 1740: magic, version, filler, no entries. It says nothing, and is a sidecar.
+    // RFC 1740: magic, version, filler, no entries. It has no contents, but it is a sidecar.
     let sidecar = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \x00\x00";
     std::fs::write(disk.path().join("File"), b"").unwrap();
     assert_eq!(disk.folded("._FILE"), Err(Error::NotFound));
@@ -202,7 +203,7 @@ fn rich_details_say_what_there_is_and_hear_of_changes() {
     assert_eq!(disk.rich(&name).fork_len, 5);
     std::fs::remove_file(disk.path().join(format!("._{name}"))).unwrap();
     assert_eq!(disk.rich(&name).fork_len, 0);
-    // Details outlive changes to others, and are given up with changes to this one.
+    // Details stay after changes to other entries, and are given up after changes to this one.
     std::fs::write(disk.path().join("other"), b"").unwrap();
     std::fs::write(disk.path().join(&name), b"12345").unwrap();
     assert_eq!(disk.rich(&name).details.attributes.size, 5);
@@ -278,11 +279,11 @@ fn the_cache_keeps_within_its_bytes_and_stays_right() {
     }
 }
 
-/// Each creation is preceded by the look-up that finds nothing, as a client does that ignores case.
+/// Before each creation there is a look-up that finds nothing, as from a client that ignores case.
 #[test]
 fn creating_many_files_takes_no_longer_for_the_later_ones() {
     let disk = Disk::new();
-    // The host's own part, making the file, takes as long as its disk likes.
+    // The host's own part, making the file, takes as long as its disk needs.
     let create = |range: std::ops::Range<usize>| {
         let mut looked = Duration::ZERO;
         for at in range {
@@ -407,8 +408,8 @@ fn a_folder_too_large_for_its_entries_keeps_its_names() {
     }
 }
 
-/// Names that come while a folder is read are repeated once it is kept: a folder in which something always happens can
-/// be kept, too.
+/// Names that come while a folder is read are repeated once it is kept. So a folder that changes
+/// all the time can be kept, too.
 #[test]
 fn a_folder_that_changes_while_it_is_read_is_kept_as_it_then_is() {
     const MADE: usize = 400;
@@ -436,7 +437,7 @@ fn a_folder_that_changes_while_it_is_read_is_kept_as_it_then_is() {
     assert_eq!(disk.listed().len(), 2_000);
 }
 
-/// Folders that are not used give way to those that are, also across volumes.
+/// Folders that are not used are dropped for those that are, also across volumes.
 #[test]
 fn volumes_share_one_budget() {
     let cache = CacheBudget::new(400_000);

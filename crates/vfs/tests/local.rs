@@ -15,9 +15,9 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Kind, Volume, VolumeOptions, Watching};
 
 const ME: ClientId = ClientId(7);
-/// Nothing that is going to come takes longer.
+/// The longest time that an awaited event takes.
 const AT_MOST: Duration = Duration::from_secs(1);
-/// What has not come by then does not come: longer than the thread ever waits, twice.
+/// After this time no event comes any more: longer than the thread ever waits, twice.
 const QUIET: Duration = Duration::from_millis(500);
 
 struct Share {
@@ -49,8 +49,8 @@ impl Share {
     }
 }
 
-/// What happened, in short: `+a` came, `-a` went, `a>b` moved, `a=` data, `a~` something else; `!` for our own, and `?` for
-/// "look again". Paths from the watched folder.
+/// What happened, in short: `+a` created, `-a` removed, `a>b` moved, `a=` data, `a~` another
+/// change; `!` for changes by this server, and `?` for "look again". Paths from the watched folder.
 fn word(event: &Event) -> String {
     let Event::Changed(seen) = event else { return "?".into() };
     let path = |names: &Option<Vec<vfs::events::Name>>, name: &[u8]| {
@@ -68,7 +68,7 @@ fn word(event: &Event) -> String {
     if seen.change.by == Some(ME) { what + "!" } else { what }
 }
 
-/// Everything that comes within a second, until all that is awaited has come and then some.
+/// All events within a second, until all awaited ones have come and some time more.
 fn heard(watching: &mut Watching, awaited: usize) -> Vec<String> {
     let start = Instant::now();
     let mut words: Vec<String> = Vec::new();
@@ -127,7 +127,7 @@ fn our_own_changes_are_heard_once() {
     volume.remove(me, root, b"b", Kind::File).unwrap();
     volume.remove(me, root, b"d", Kind::Folder).unwrap();
     assert_eq!(heard(&mut watching, 6), ["+a!", "+d!", "+l!", "a>b!", "-b!", "-d!"]);
-    // Writes have no name but the one that is heard; attributes likewise.
+    // Writes have only the name that comes with the event; attributes likewise.
     let file = volume.create(me, root, b"w", NewKind::File, 0o644).unwrap().found;
     assert_eq!(heard(&mut watching, 1), ["+w!"]);
     let write = volume.write(me, &file, 0, Bytes::from_static(b"x"), Stability::Unstable);
@@ -169,12 +169,12 @@ fn a_subtree_is_heard_as_deep_as_it_grows() {
     std::fs::rename(share.path().join("x/new"), share.path().join("moved")).unwrap();
     std::fs::write(share.path().join("moved/er/later"), b"").unwrap();
     assert_eq!(heard(&mut watching, 2), ["x/new>moved", "+moved/er/later"]);
-    // Our own, in folders of our own.
+    // Changes by this server, in folders that this server made.
     let made = share.volume.create(&share.me, &share.root, b"ours", NewKind::Folder, 0o755).unwrap().found;
     share.volume.create(&share.me, &made, b"file", NewKind::File, 0o644).unwrap();
     std::fs::remove_file(share.path().join("ours/file")).unwrap();
     assert_eq!(heard(&mut watching, 3), ["+ours!", "+ours/file!", "-ours/file"]);
-    // What leaves the subtree is heard no more.
+    // There are no more events of a folder that leaves the subtree.
     let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::rename(share.path().join("moved"), outside.path().join("moved")).unwrap();
     assert_eq!(heard(&mut watching, 1), ["-moved"]);
@@ -218,7 +218,7 @@ fn lost_events_say_look_again() {
         }
     }
     assert!(lost);
-    // The events that were not lost are still being told.
+    // The events that were not lost are still being published.
     while !heard(&mut watching, 0).is_empty() {
         assert!(start.elapsed() < Duration::from_secs(60), "the events do not end");
     }
@@ -245,10 +245,10 @@ fn listings_and_subscribers_share_a_watch() {
     assert_eq!(heard(&mut watching, 1), ["-a-rather-long-file-name-0"]);
     for i in 1..50 {
         std::fs::write(share.path().join(format!("a-rather-long-file-name-{i}")), b"12345").unwrap();
-        assert_eq!(sizes(), 5 * i); // whoever empties the queue first
+        assert_eq!(sizes(), 5 * i); // whichever thread empties the queue first
     }
     let mut came = heard(&mut watching, 49);
-    came.dedup(); // emptying and writing a file may be heard one by one
+    came.dedup(); // there may be one event each for emptying and writing a file
     assert_eq!(came.len(), 49);
     drop(watching);
     std::fs::write(share.path().join("a-rather-long-file-name-1"), b"123456").unwrap();
@@ -270,7 +270,7 @@ fn the_thread_goes_with_the_last_subscriber() {
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    // Other tests have threads of that name; that they all end is what is shown.
+    // Other tests have threads of that name. The test shows that all of them end.
     let watching = share.watch(Depth::Entries);
     wait_for(&|count| count >= 1);
     drop(watching);
@@ -299,7 +299,7 @@ fn a_sidecar_is_a_part_of_its_file() {
     let came = heard(&mut watching, 1);
     assert!(came.contains(&"a>b!".into()), "{came:?}");
     assert!(came.iter().all(|word| word == "a>b!" || word.ends_with('~')), "{came:?}");
-    // A file that merely has such a name is a file.
+    // A file that is no sidecar but has such a name is a file.
     std::fs::write(share.path().join("._alone"), b"").unwrap();
     assert_eq!(heard(&mut watching, 1), ["+._alone"]);
 }

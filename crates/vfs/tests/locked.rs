@@ -1,5 +1,5 @@
-//! Locked means locked: what a client has locked is neither written nor moved nor removed by anybody. On the memory and the
-//! host backend.
+//! Locked files: a file that a client has locked cannot be written, moved or removed by any client.
+//! On the memory and the host backend.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +14,7 @@ use vfs::mac::{FileBits, Metadata};
 use vfs::state::{ClientId, Modes, Party};
 use vfs::{Actor, Beside, Caller, Error, Kind, OpenOptions, Result, SetAttributes, Volume, VolumeOptions};
 
-/// A volume with a file "notes", who acts, and the file.
+/// A volume with a file "notes", the actor, and the file.
 struct Scene {
     backend: Arc<dyn Backend>,
     volume: Arc<Volume>,
@@ -58,7 +58,7 @@ impl Scene {
         self.volume.metadata(&self.file(), None).unwrap();
     }
 
-    /// Looks at everything, as SMB and AFP list folders.
+    /// Lists everything, as SMB and AFP list folders.
     fn list(&self) {
         let page = self.volume.list(&self.actor.caller, &self.root(), 0).unwrap();
         for entry in page.named() {

@@ -1,5 +1,5 @@
-//! Reads the shared corpus of real Mac files and compares with the facts its manifest holds, which an independent parser
-//! found. Skipped, with a word, where the corpus is not there.
+//! Reads the shared corpus of real Mac files and compares with the facts in its manifest, which an
+//! independent parser found. If the corpus is missing, the test is skipped with a message.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
@@ -358,7 +358,7 @@ fn check_finder(info: &FinderInfo, facts: &Value, name: &str) {
     assert_eq!(u32::from(info.flags().0), prefixed(expected["flags"].as_str().unwrap()), "{name}");
 }
 
-/// Every file of the corpus, whatever it is, cut at every length up to a page, goes through every reader.
+/// Every file of the corpus, cut at every length up to a page, goes through every reader.
 #[test]
 fn nothing_in_the_corpus_panics_at_any_length() {
     let Some(corpus) = corpus() else { return };

@@ -13,7 +13,7 @@ use vfs::mac::{
     DosAttributes, FileBits, FinderInfo, Metadata, Parts, Times, layout, netatalk, resource, sidecar,
 };
 
-/// Puts the bytes through every reader, and what was read through every writer.
+/// Passes the bytes to every reader, and what was read to every writer.
 fn read_everything(bytes: &[u8], total: u64) {
     if let Ok(head) = sidecar::parse(bytes, total) {
         let values: u64 = head.xattrs.iter().map(|attr| u64::from(attr.length)).sum();
@@ -48,7 +48,8 @@ fn read_everything(bytes: &[u8], total: u64) {
 }
 
 fn time() -> impl Strategy<Value = Option<Time>> {
-    // What both clocks on the disk can say: whole seconds from 1931 to 2068, but not the second both take for none.
+    // The range of both clocks on the disk: whole seconds from 1931 to 2068, without the second
+    // that both take for "none".
     proptest::option::of((-1_200_000_000_i64..3_000_000_000).prop_map(|secs| Time { secs, nanos: 0 }))
         .prop_filter("zero is none", |time| time.is_none_or(|time| time.secs != 946_684_800))
 }

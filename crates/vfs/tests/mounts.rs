@@ -29,7 +29,7 @@ fn text(path: &Path) -> &str {
 }
 
 impl Mounted {
-    /// `None`, said on standard output, if this user may not mount.
+    /// `None`, with a message on standard output, if this user may not mount.
     fn new() -> Option<Self> {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         std::fs::create_dir(dir.path().join("share")).unwrap();
@@ -44,7 +44,8 @@ impl Mounted {
         self.dir.path().join("share")
     }
 
-    /// Makes a file system in a file and mounts it in the share; false, said on standard output, where that fails.
+    /// Makes a file system in a file and mounts it in the share; `false`, with a message on
+    /// standard output, if that fails.
     fn mount(&mut self, kind: &str, name: &str, megabytes: u64) -> bool {
         let (image, place) = (self.dir.path().join(format!("{name}.image")), self.share().join(name));
         std::fs::File::create(&image).unwrap().set_len(megabytes << 20).unwrap();

@@ -43,7 +43,7 @@ impl Scene {
         self.volume.link(&client(1), &self.find(target)?, &self.root, name.as_bytes()).map(drop)
     }
 
-    /// Past the rules of the volume, as a local program does it.
+    /// Without the rules of the volume, as a local program does it.
     fn make_locally(&self, name: &str, kind: NewKind<'_>, mode: u32) {
         self.root.object.create(&client(1).caller, name.as_bytes(), kind, mode).unwrap();
     }
@@ -184,7 +184,8 @@ fn two_forms_made_at_once_are_one_file() {
     }
 }
 
-/// Names of the server's own folders and of their sidecars, also as a file system without case takes them.
+/// Names of the server's own folders and of their sidecars, also in the case variants that a file
+/// system without case takes for them.
 const OWN: [&str; 6] = [
     ".fourfold-streams",
     ".fourfold-luns",
@@ -232,7 +233,7 @@ fn no_way_of_making_a_name_makes_one_of_the_servers_own() {
     }
 }
 
-/// What may be there before the server starts, or put there by a local program.
+/// Entries that may be there before the server starts, or that a local program may make.
 #[tokio::test]
 async fn what_is_in_the_place_of_the_store_is_told_and_breaks_nothing_else() {
     let big = vec![7; 300_000];
@@ -272,7 +273,7 @@ async fn what_is_in_the_place_of_the_store_is_told_and_breaks_nothing_else() {
     }
 }
 
-/// Without the bits that say what it is.
+/// Without the bits that tell its type.
 fn kept(why: Untrusted) -> Untrusted {
     match why {
         Untrusted::WritableByOthers(mode) => Untrusted::WritableByOthers(mode & 0o7777),

@@ -1,4 +1,5 @@
-//! Files as clients have them open: who may, who waits for whom, and what of a file each stream is.
+//! Files as clients have them open: permissions, waiting for other clients, and the meaning of each
+//! stream.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
@@ -53,7 +54,7 @@ async fn what_an_open_denies_nobody_else_may_until_it_is_dropped() {
     let first = volume.open(&client(1), &file, data(both, Modes::WRITE)).await.unwrap();
     let refused = volume.open(&client(2), &file, data(Modes::WRITE, Modes::NONE)).await;
     assert_eq!(refused.unwrap_err(), Error::ShareConflict);
-    // It cannot deny what the first one does, either.
+    // It cannot deny an access that the first one has, either.
     let refused = volume.open(&client(2), &file, data(Modes::READ, Modes::READ)).await;
     assert_eq!(refused.unwrap_err(), Error::ShareConflict);
     let reader = volume.open(&client(2), &file, data(Modes::READ, Modes::NONE)).await.unwrap();
@@ -150,7 +151,7 @@ async fn who_opens_waits_for_what_another_has_in_its_cache() {
     assert_eq!(notice.to, Caching::READ.union(Caching::HANDLE));
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(!other.is_finished());
-    write(&holder, 0, b"kept back").await.unwrap(); // what it had not written yet
+    write(&holder, 0, b"kept back").await.unwrap(); // a write that it had delayed
     holder.guard().lease().unwrap().acknowledge(notice.to).unwrap();
     assert_eq!(other.await.unwrap(), b"kept back");
 }

@@ -1,4 +1,5 @@
-//! Resource forks as clients have them open: what a read costs, and that it never gives what is no longer there.
+//! Resource forks as clients have them open: what a read costs, and that it never returns bytes
+//! that are no longer there.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -118,7 +118,7 @@ async fn a_volume_knows_what_is_open_below_a_folder() {
         let file = make(volume, &below, b"a", NewKind::File);
         let is_open = |folder: &Found| volume.open_below(&folder.object);
         let folder = scene.open(1, "d").await.unwrap();
-        assert!(!is_open(&above)); // itself is not inside itself
+        assert!(!is_open(&above)); // a folder is not inside itself
         assert!(is_open(&scene.root));
         let open = volume.open(&client(1), &file, at(&below, "a")).await.unwrap();
         assert!(is_open(&above) && is_open(&below) && !is_open(&beside));
@@ -224,7 +224,7 @@ async fn others_lose_the_listing_of_a_folder_whose_entries_change() {
         let me = Actor { party: party(1, 1), parent_key: Some([9; 16]), ..client(1) };
         scene.volume.create(&me, &scene.root, b"a", NewKind::File, 0o644).unwrap();
         assert_eq!(told.try_recv().unwrap().to, Caching::NONE);
-        assert!(own_told.try_recv().is_err()); // the same cache knows
+        assert!(own_told.try_recv().is_err()); // the same cache knows it
         assert_eq!(own.caching(), both);
         lease.acknowledge(Caching::NONE).unwrap();
         // A move concerns both folders. Without the key, the client's other caches are told, too.

@@ -1,4 +1,5 @@
-//! Files and streams that go with the last open: what everybody sees meanwhile, and what is left.
+//! Files and streams that are removed with their last open: what all clients see meanwhile, and
+//! what is left.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! Rights are those at open; what waits can be called off.
+//! Rights are those at open; a wait can be called off.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -99,7 +99,7 @@ async fn an_open_that_is_given_up_while_it_waits_leaves_nothing() {
         assert_eq!(told.recv().await.unwrap().to, Caching::READ.union(Caching::HANDLE));
         assert_eq!(scene.volume.state().totals(), before);
         assert_eq!(scene.names(), ["a"]);
-        // The holder still answers, and whoever comes next need not wait.
+        // The holder still answers, and the next client need not wait.
         lease.acknowledge(Caching::READ).unwrap();
         drop(scene.open(1, "a").await.unwrap());
         drop(lease);

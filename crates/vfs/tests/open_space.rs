@@ -13,7 +13,7 @@ use vfs::{Allocated, Error, Open, OpenOptions, Time};
 use scene::{Scene, at, client, read, scenes, stream, write};
 
 const MIB: u64 = 1 << 20;
-/// Where attributes of the old kind are.
+/// The place of attributes of the old kind.
 const OLD: &[u8] = b"user.fourfold.ea.KEY";
 
 async fn filled(scene: &Scene, name: &str, length: usize) -> Open {
@@ -23,7 +23,7 @@ async fn filled(scene: &Scene, name: &str, length: usize) -> Open {
     open
 }
 
-/// Bytes that say where they are.
+/// Bytes that contain their own position.
 fn pattern(from: usize, length: usize) -> Vec<u8> {
     (from..from + length).map(|at| (at / 7) as u8).collect()
 }
@@ -64,7 +64,7 @@ async fn what_is_allocated_is_told_a_bounded_number_at_a_time() {
         assert_eq!(all, Allocated { ranges: three.clone(), more: false });
         let some = open.allocated(0, 10 * MIB, 2).await.unwrap();
         assert_eq!(some, Allocated { ranges: three[..2].to_vec(), more: true });
-        // Cut to what was asked about.
+        // Cut to the range of the request.
         let part = open.allocated(MIB + 4096, 2 * MIB, 9).await.unwrap();
         assert_eq!(part.ranges, [(MIB + 4096, 65_536 - 4096), (3 * MIB, 4096)]);
         assert_eq!(open.allocated(20 * MIB, MIB, 9).await.unwrap(), Allocated::default());

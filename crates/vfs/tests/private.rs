@@ -1,4 +1,5 @@
-//! The server's state inside a share: no client reaches it, and none can take it to where the next server would show it.
+//! The server's state inside a share: no client reaches it, and no client can move it to a place
+//! where the next server would show it.
 #![allow(clippy::unwrap_used)] // a test
 
 use std::path::Path;

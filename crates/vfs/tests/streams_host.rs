@@ -1,4 +1,4 @@
-//! Streams on a real file system: what the memory backend cannot know.
+//! Streams on a real file system: what the memory backend does not show.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 

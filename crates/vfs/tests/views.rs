@@ -1,4 +1,4 @@
-//! One file, whichever volume it is reached through: two volumes of one folder, a volume inside another one.
+//! One file, through any volume: two volumes of one folder, a volume inside another one.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
@@ -88,7 +88,7 @@ async fn changes_are_told_through_every_volume_that_shows_the_folder() {
             assert_eq!((seen.change.by, told.try_next()), (Some(ClientId(1)), None));
         }
     }
-    // What is outside of `inner` is not told to those who watch all of it.
+    // Subscribers to all of `inner` do not get changes outside of `inner`.
     let mut inner = views.inner.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
     views.outer.file("outside");
     assert_eq!((inner.try_next(), elsewhere.try_next()), (None, None));

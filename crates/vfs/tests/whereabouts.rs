@@ -1,4 +1,4 @@
-//! Where files are, on the host backend: whoever moved them.
+//! The places of files on the host backend, after moves by clients and local programs.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -24,7 +24,7 @@ fn a_file_is_found_after_local_programs_moved_it_and_not_outside() {
     let key = volume.lookup(&caller, &folder.object, b"one").unwrap().object.key();
     drop(volume);
 
-    let volume = open(); // nobody remembers anything
+    let volume = open(); // a new volume remembers no places
     let place = || {
         let (folder, name) = volume.place_of(&volume.node(&key)?)?;
         Ok((volume.path_of(&folder.object).unwrap(), name))

@@ -25,7 +25,7 @@ impl Own {
         Self::among(&|name| object.xattr(name), &names(object)?)
     }
 
-    /// One call for each of ours among these attributes of the file.
+    /// One call for each of the server's own among these attributes of the file.
     fn among(read: Read<'_>, names: &[Vec<u8>]) -> Result<Self> {
         let mut own = Self::default();
         for name in names {

@@ -44,7 +44,7 @@ pub fn scenes() -> [Scene; 2] {
     })
 }
 
-/// Somebody whom the host lets do everything.
+/// A caller to which the host allows everything.
 pub fn client(number: u64) -> Actor {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     Actor::new(Caller::new(uid, gid, &[]), Party::client(ClientId(number)))

@@ -16,7 +16,7 @@ fn example() -> Stored {
 const BYTES: &[u8] = &[
     1, 1, 0x01, 0xa0, 0, 0, 3, 0xe8, 0, 0, 0, 100, // version, protected, mode, user, group
     1, 0, 0, 0, 100, 0, 3, // the ACL's group, entries
-    1, 0x13, 0, 0, 0, 2, 7, 2, 1, 2, // deny, flags, rights, somebody foreign
+    1, 0x13, 0, 0, 0, 2, 7, 2, 1, 2, // deny, flags, rights, a foreign user
     0, 0, 0, 0x1f, 0x01, 0xff, 0, 0, 0, 3, 0xe8, // allow user 1000
     0, 0, 0, 0, 0, 1, 4, // allow everyone
 ];
