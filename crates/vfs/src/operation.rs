@@ -1,8 +1,8 @@
 //! A change that a client makes, from the recall of leases to the last event.
 //!
 //! ```text
-//! recall others' leases ─► announce the echo ─► (the change) ─► commit ─► echo known ─► events published
-//!                                                        └► drop ─► kept details forgotten ─► late leases recalled
+//! recall leases ─► announce echo ─► (change) ─┬─► commit ─► echo known ─► events published
+//!                                             └─► drop ─► forget details ─► recall late leases
 //! ```
 //!
 //! The code that makes a change begins an [`Operation`] for it, makes it and commits it. If the

@@ -2,7 +2,7 @@
 //! tell.
 //!
 //! ```text
-//! opens of the file ─► where it was last seen ─► what the host's caches say ─► kept listings ─► a search of the tree
+//! opens of the file ─► where it was last seen ─► the host's caches ─► kept listings ─► a search
 //! ```
 //!
 //! Each of them is a hint: the name is looked up, and only a file that is found under it counts.

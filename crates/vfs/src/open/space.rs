@@ -179,7 +179,7 @@ impl Open {
         let named = besides.streams.iter().map(|stream| Which::Named((&*stream.name).into()));
         for which in named.chain(fork) {
             match self.copy_stream(source, which).await {
-                Err(Error::InvalidName) => {} // another program has set a name that no client may set
+                Err(Error::InvalidName) => {} // set by another program: no client may use it
                 other => other?,
             }
         }

@@ -3,7 +3,8 @@
 //! The order in which a pair moves, so that a crash after any step is detected and repaired:
 //!
 //! ```text
-//! claim    the sidecar names its file (OWNER), if it did not: from here on it is never shown with another file
+//! claim    the sidecar names its file (OWNER), if it did not:
+//!          from here on it is never shown with another file
 //! mark     the file names the place of its sidecar (MOVING)
 //! move     the file
 //! follow   the sidecar
