@@ -312,6 +312,8 @@ ranks! {
     SiteHomes Known,
     /// Mounts whose notes and keys were read.
     LearnedMounts Known,
+    /// The folders above a share's folder that have a store of streams.
+    StoresAbove Known,
     /// The key that seals stored ACLs.
     AclKey Known,
     /// The stored ACLs that were read.

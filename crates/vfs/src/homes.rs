@@ -2,9 +2,9 @@
 //! of shares.
 //!
 //! The server must find what belongs to a file through each share that reaches the file. So it
-//! looks at all shared folders on one file system, and at the folders above the share's folder,
-//! too: streams that were stored through a share of the folder above stay where they are. New
-//! streams are stored in the highest of these folders.
+//! looks at the roots of the shares that overlap, and at the folders above the share's folder, too:
+//! streams that were stored through a share of the folder above stay where they are. New streams are
+//! stored in the highest of these folders.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,15 +18,16 @@ use crate::own_folders::trust;
 use crate::site::Site;
 use crate::streams::STORE;
 use crate::volume::Node;
-use crate::{FileId, HostKey, Result};
+use crate::{HostKey, Result};
 
 /// The folders of one volume, and of others on its file system.
 pub(crate) struct Homes {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) site: Arc<Site>,
-    /// The folders above the share's folder, on the same file system, and which of them have a
-    /// store.
-    above: OnceLock<Above>,
+    /// The folders above the share's folder, on the same file system, the highest first.
+    above: OnceLock<Vec<Node>>,
+    /// Those of them that have a store, as of this count of changes to stores.
+    stores: Mutex<Option<(u64, Vec<Node>)>, rank::StoresAbove>,
     /// Whether the server has read from the share's own folders what the whole site must know.
     learned: AtomicBool,
     /// The same of mounts inside the share.
@@ -43,16 +44,11 @@ pub(crate) enum Relation {
     Apart,
 }
 
-struct Above {
-    ids: HashSet<FileId>,
-    /// The highest first.
-    stores: Vec<Node>,
-}
-
 impl Homes {
     pub(crate) fn new(backend: Arc<dyn Backend>, site: Arc<Site>) -> Arc<Self> {
-        let (above, learned, learned_mounts) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        let homes = Arc::new(Self { backend, site, above, learned, learned_mounts });
+        let (above, learned) = (OnceLock::new(), AtomicBool::new(false));
+        let (stores, learned_mounts) = (Mutex::default(), Mutex::default());
+        let homes = Arc::new(Self { backend, site, above, stores, learned, learned_mounts });
         homes.site.add_homes(&homes);
         homes
     }
@@ -61,13 +57,17 @@ impl Homes {
     pub(crate) fn of(&self, key: &HostKey) -> Result<Vec<Node>> {
         let own = self.backend.homes(key)?;
         let Some(first) = own.first() else { return Ok(own) };
-        let others = self.site.roots_on(first.id().device, self);
-        if others.is_empty() && (key.mount().is_some() || self.above().stores.is_empty()) {
+        let on_mount = key.mount().is_some();
+        let overlaps = |other: &Self, root: &Node| {
+            on_mount || root.id() == first.id() || self.is_below(root) || other.is_below(first)
+        };
+        let others = self.site.roots_on(first.id().device, self, overlaps);
+        let stores = if on_mount { Vec::new() } else { self.stores_above() };
+        if others.is_empty() && stores.is_empty() {
             return Ok(own);
         }
-        let is_above = |root: &Node| key.mount().is_none() && self.above().ids.contains(&root.id());
+        let is_above = |root: &Node| !on_mount && self.is_below(root);
         let (higher, beside): (Vec<Node>, Vec<Node>) = others.into_iter().partition(is_above);
-        let stores = if key.mount().is_none() { self.above().stores.clone() } else { Vec::new() };
         let mut all: Vec<Node> = Vec::new();
         for home in stores.into_iter().chain(higher).chain(own).chain(beside) {
             if all.iter().all(|known| known.id() != home.id()) {
@@ -77,31 +77,49 @@ impl Homes {
         Ok(all)
     }
 
+    /// Whether the share's folder is below this one, on the same file system.
+    fn is_below(&self, folder: &Node) -> bool {
+        self.above().iter().any(|above| above.id() == folder.id())
+    }
+
+    fn above(&self) -> &[Node] {
+        self.above.get_or_init(|| {
+            let mut above = self.backend.above();
+            above.reverse();
+            above
+        })
+    }
+
+    /// The folders above that have a store. The host is asked again after each change to a store.
+    fn stores_above(&self) -> Vec<Node> {
+        if self.above().is_empty() {
+            return Vec::new();
+        }
+        let changes = self.site.stored_changes.load(Ordering::Acquire);
+        if let Some((as_of, stores)) = &*self.stores.lock()
+            && *as_of == changes
+        {
+            return stores.clone();
+        }
+        let has_store = |folder: &&Node| {
+            let store = folder.lookup(server(), STORE);
+            store.is_ok_and(|store| trust(self.backend.as_ref(), &store).is_ok())
+        };
+        let stores: Vec<Node> = self.above().iter().filter(has_store).cloned().collect();
+        *self.stores.lock() = Some((changes, stores.clone()));
+        stores
+    }
+
     /// How this volume's folder lies to another one's.
     pub(crate) fn place_in(&self, other: &Self) -> Relation {
         let (Ok(own), Ok(theirs)) = (self.backend.root(), other.backend.root()) else {
             return Relation::Apart;
         };
-        let (own, theirs) = (own.object.id(), theirs.object.id());
-        if own == theirs || self.above().ids.contains(&theirs) {
+        if own.object.id() == theirs.object.id() || self.is_below(&theirs.object) {
             return Relation::Inside;
         }
         let has_mounts = self.backend.has_mounts() || other.backend.has_mounts();
-        if has_mounts || other.above().ids.contains(&own) { Relation::Around } else { Relation::Apart }
-    }
-
-    fn above(&self) -> &Above {
-        self.above.get_or_init(|| {
-            let mut above = self.backend.above();
-            let ids = above.iter().map(|folder| folder.id()).collect();
-            above.reverse();
-            let has_store = |folder: &Node| {
-                let store = folder.lookup(server(), STORE);
-                store.is_ok_and(|store| trust(self.backend.as_ref(), &store).is_ok())
-            };
-            above.retain(has_store);
-            Above { ids, stores: above }
-        })
+        if has_mounts || other.is_below(&own.object) { Relation::Around } else { Relation::Apart }
     }
 
     /// The same for the share's folder.
@@ -123,13 +141,15 @@ impl Homes {
             Some(mount) if self.learned_mounts.lock().contains(&mount) => return Ok(()),
             _ => {}
         }
-        let homes = self.of(key)?;
-        let above = if key.mount().is_none() { self.backend.above() } else { Vec::new() };
-        for folder in homes.iter().chain(&above) {
-            self.site.inhibited.look(&**folder)?;
-        }
-        for home in &homes {
+        for home in &self.backend.homes(key)? {
+            self.site.inhibited.look(&**home)?;
             self.site.acls.look(self.backend.as_ref(), &**home)?;
+        }
+        // The server may not be permitted to read folders outside the share: then they say nothing.
+        let above = if key.mount().is_none() { self.above() } else { &[] };
+        above.iter().for_each(|folder| _ = self.site.inhibited.look(&**folder));
+        for home in &self.of(key)? {
+            let _ = self.site.acls.look(self.backend.as_ref(), &**home);
         }
         match key.mount() {
             None => self.learned.store(true, Ordering::Release),

@@ -78,7 +78,12 @@ impl Site {
     }
 
     /// The folders on a device that other volumes than this one share.
-    pub(crate) fn roots_on(&self, device: u32, except: &Homes) -> Vec<Node> {
+    pub(crate) fn roots_on(
+        &self,
+        device: u32,
+        except: &Homes,
+        wanted: impl Fn(&Homes, &Node) -> bool,
+    ) -> Vec<Node> {
         let others: Vec<Arc<Homes>> = {
             let all = self.homes.lock();
             if all.len() < 2 {
@@ -86,8 +91,9 @@ impl Site {
             }
             all.iter().filter_map(Weak::upgrade).filter(|homes| !std::ptr::eq(&**homes, except)).collect()
         };
-        let roots = others.iter().filter_map(|homes| homes.backend.root().ok()).map(|root| root.object);
-        roots.filter(|root| root.id().device == device).collect()
+        let roots = others.iter().filter_map(|homes| Some((homes, homes.backend.root().ok()?.object)));
+        let wanted = roots.filter(|(homes, root)| root.id().device == device && wanted(homes, root));
+        wanted.map(|(_, root)| root).collect()
     }
 
     /// The opens, locks and leases of all files.

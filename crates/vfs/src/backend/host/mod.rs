@@ -1,8 +1,9 @@
 //! A folder of the host's file system.
 //!
-//! Everything is reached relative to the share's root descriptor, never through a link, so that nothing outside the folder
-//! can be named. File systems that are mounted inside it are entered ([`mounts`]). This folder is the only place that calls the file system, and the
-//! only one with `unsafe`: for calls that have no safe wrapper (file handles, file-system ids, cache residency).
+//! Everything is reached relative to the share's root descriptor, never through a link, so that
+//! nothing outside the folder can be named. File systems that are mounted inside it are entered
+//! (`mounts.rs`). This folder is the only place that calls the file system, and the only one with
+//! `unsafe`: for calls that have no safe wrapper (file handles, file-system ids, cache residency).
 
 mod cache;
 mod failure;
