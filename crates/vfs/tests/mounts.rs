@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Found, NewKind, RenameMode};
-use vfs::{Error, OpenOptions, Site, Volume, VolumeOptions};
+use vfs::{Actor, Caller, Error, OpenOptions, Site, Volume, VolumeOptions};
 
 use crate::scene::{RWD, Scene, assert_bound, client, read, write};
 
@@ -297,4 +297,48 @@ async fn what_nobody_uses_can_be_unmounted_and_mounted_again() {
     assert_eq!(inside(&share, "one").find("file").unwrap().object.key(), file);
     share.volume.create(&client(1), &inside(&share, "one").root, b"new", NewKind::File, 0o644).unwrap();
     share.volume.node(&file).unwrap();
+}
+
+#[tokio::test]
+async fn a_mounted_file_is_a_file_of_the_share() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    let (outside, place) = (mounted.dir.path().join("outside"), mounted.share().join("file"));
+    std::fs::write(&outside, b"content").unwrap();
+    std::fs::write(&place, b"").unwrap();
+    assert!(run("mount", &["--bind", text(&outside), text(&place)]));
+    mounted.places.push(place);
+    let share = mounted.volume(&Arc::default());
+    let open = share.open(1, "file").await.unwrap();
+    assert_eq!(read(&open, 0, 20).await, b"content");
+    let found = share.find("file").unwrap();
+    let next = mounted.volume(&Arc::default());
+    assert_eq!(next.volume.node(&found.object.key()).unwrap().object.id(), found.object.id());
+    // It has no folder on its mount for large streams.
+    let open =
+        share.volume.open(&client(1), &found, scene::stream(&share.root, "file", "large")).await.unwrap();
+    write(&open, 0, b"small").await.unwrap();
+    assert!(write(&open, 0, &vec![1; 100_000]).await.is_err());
+    assert_eq!(read(&open, 0, 20).await, b"small");
+}
+
+#[test]
+fn a_user_that_may_search_a_mounted_folder_but_not_read_it_enters_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("ext4", "one", 16) {
+        return;
+    }
+    let place = mounted.share().join("one");
+    std::fs::write(place.join("file"), b"content").unwrap();
+    for (path, mode) in [(mounted.share(), 0o755), (place.clone(), 0o711), (place.join("file"), 0o644)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let share = mounted.volume(&Arc::default());
+    let user = Caller::new(12_345, 12_345, &[]);
+    let one = share.volume.lookup(&user, &share.root.object, b"one").unwrap();
+    let file = share.volume.lookup(&user, &one.object, b"file").unwrap();
+    assert_eq!(file.attributes.size, 7);
+    assert_eq!(share.volume.list(&user, &one, 0).err(), Some(Error::AccessDenied));
+    let made = share.volume.create(&Actor { caller: user, ..client(1) }, &one, b"new", NewKind::File, 0o644);
+    assert_eq!(made.err(), Some(Error::AccessDenied));
 }

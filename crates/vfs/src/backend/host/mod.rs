@@ -192,8 +192,10 @@ impl Backend for Host {
         match key.mount() {
             None => Ok(vec![self.root()?.object]),
             Some(mount) => {
+                self.shared.act_as_ourselves()?;
                 let root = self.shared.root_of_mount(mount)?;
-                Ok(vec![self.shared.adopt(root, Reached::ByName)?.object])
+                let adopt = |root| Ok(self.shared.adopt(root, Reached::ByName)?.object);
+                root.into_iter().map(adopt).collect()
             }
         }
     }
@@ -301,7 +303,11 @@ impl Shared {
             Err(Error::NotSupported) => handle::key_by_birth(stat),
             Err(Error::CrossVolume) if self.cross_mounts => {
                 let (handle, mount) = handle::key_at(fd, b"")?;
-                self.mounts.enter(mount, fd, &handle)
+                self.act_as_ourselves()?;
+                match self.mounts.enter(mount, fd, &handle) {
+                    Err(Error::NotSupported) => handle::key_by_birth(stat),
+                    other => other,
+                }
             }
             other => other,
         }

@@ -29,8 +29,9 @@ struct Mount {
     id: i32,
     /// The number in the keys of its files.
     number: u64,
-    /// A folder on it.
+    /// A file on it, at which handles are opened: the folder that is mounted, if `is_root`.
     folder: OwnedFd,
+    is_root: bool,
     /// Used since the last sweep.
     used: AtomicBool,
 }
@@ -68,15 +69,17 @@ impl Mounts {
         handle.on_mount(self.find(|entered| entered.id == mount)?.number)
     }
 
-    /// Enters the mount that `at` is on, and gives the key of a file on it with this handle.
+    /// Enters the mount that `at` is on, and gives the key of a file on it with this handle. This thread acts as the server.
     pub(super) fn enter(&self, mount: i32, at: BorrowedFd<'_>, handle: &HostKey) -> Result<HostKey> {
         if let Some(key) = self.key(mount, handle) {
             return Ok(key);
         }
         let listed = listed()?.into_iter().find(|listed| listed.id == mount).ok_or(Error::Stale)?;
-        // A file can be mounted, too: it is the only one that its handle is opened for.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-        let folder = handle::reopen(at, flags | OFlags::DIRECTORY).or_else(|_| handle::reopen(at, flags))?;
+        let (folder, is_root) = match root_of(&listed) {
+            Some(root) => (root, true),
+            // A file can be mounted, too: it is the only one that its handle is opened for.
+            None => (handle::reopen(at, OFlags::RDONLY | OFlags::NONBLOCK)?, false),
+        };
         let number = number_of(at, &listed.root)?;
         let mut entered = self.entered.lock();
         if entered.len() >= MOST_MOUNTS {
@@ -84,7 +87,8 @@ impl Mounts {
         }
         if entered.iter().all(|known| known.id != mount) {
             tracing::debug!(place = listed.place, "entering a file system that is mounted inside the share");
-            entered.push(Arc::new(Mount { id: mount, number, folder, used: AtomicBool::new(true) }));
+            let used = AtomicBool::new(true);
+            entered.push(Arc::new(Mount { id: mount, number, folder, is_root, used }));
         }
         drop(entered);
         handle.on_mount(number).ok_or(Error::NotSupported)
@@ -118,15 +122,18 @@ impl Mounts {
 impl Shared {
     /// A descriptor on the mount with this number, at which handles of its files are opened.
     pub(super) fn open_on_mount(&self, number: u64, key: &HostKey) -> Result<OwnedFd> {
+        handle::open(self.mount_numbered(number)?.folder.as_fd(), key)
+    }
+
+    fn mount_numbered(&self, number: u64) -> Result<Arc<Mount>> {
         let find = || self.mounts.find(|mount| mount.number == number);
-        let mount = match find() {
-            Some(mount) => mount,
+        match find() {
+            Some(mount) => Ok(mount),
             None => {
                 self.enter_all()?;
-                find().ok_or(Error::Stale)?
+                find().ok_or(Error::Stale)
             }
-        };
-        handle::open(mount.folder.as_fd(), key)
+        }
     }
 
     /// Enters all mounts inside the share: after a restart, clients have keys of files on them.
@@ -153,16 +160,23 @@ impl Shared {
         Ok(())
     }
 
-    /// The folder that is mounted with this number, where it is mounted inside the share.
-    pub(super) fn root_of_mount(&self, number: u64) -> Result<OwnedFd> {
-        let mount = self.mounts.find(|mount| mount.number == number).ok_or(Error::Stale)?;
-        let listed = listed()?.into_iter().find(|listed| listed.id == mount.id).ok_or(Error::Stale)?;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let at = rustix::fs::open(&listed.place, flags, Mode::empty())
-            .map_err(|errno| failure::of_call("open", errno))?;
-        let (_, on) = handle::key_at(at.as_fd(), b"")?;
-        if on == mount.id { Ok(at) } else { Err(Error::Stale) }
+    /// The folder that is mounted with this number. `None` if a file is mounted.
+    pub(super) fn root_of_mount(&self, number: u64) -> Result<Option<OwnedFd>> {
+        let mount = self.mount_numbered(number)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = || {
+            let root = rustix::fs::openat(&mount.folder, c".", flags, Mode::empty());
+            root.map_err(failure::of("openat", &mount.folder))
+        };
+        mount.is_root.then(open).transpose()
     }
+}
+
+/// The folder that is mounted, unless another mount hides it.
+fn root_of(listed: &Listed) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = rustix::fs::open(&listed.place, flags, Mode::empty()).ok()?;
+    handle::key_at(root.as_fd(), b"").is_ok_and(|(_, mount)| mount == listed.id).then_some(root)
 }
 
 /// The device number of a file, as the kernel has it: 12 bits and 20 bits.
