@@ -216,7 +216,7 @@ impl View for Volumes {
         };
         let volume = known.values().find(holds)?.volume.clone();
         let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
-        Some(Ok(OpenFile { volume, id: FileId::new(major << 20 | minor, found.ino()) }))
+        Some(Ok(OpenFile { volume, id: FileId::new(FileId::device_of(major, minor), found.ino()) }))
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

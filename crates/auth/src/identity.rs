@@ -13,7 +13,7 @@
 
 use crate::unix::{UnixAccounts, UnixUser};
 
-/// The uid and the gid of the anonymous user: "nobody" on most systems, which owns nothing.
+/// The uid and the gid of the anonymous user: the account `nobody` of most systems. It owns no files.
 pub const ANONYMOUS: u32 = 65_534;
 /// The kernel's "no id" (`(uid_t)-1`). If a thread sets it, it silently keeps its ids.
 const INVALID: u32 = u32::MAX;

@@ -21,6 +21,12 @@ impl FileId {
         Self { device, inode }
     }
 
+    /// The device number as the kernel has it: 12 bits and 20 bits.
+    #[must_use]
+    pub const fn device_of(major: u32, minor: u32) -> u32 {
+        major << 20 | minor
+    }
+
     /// The file with this inode number, on the same device.
     #[must_use]
     pub fn with_inode(self, inode: u64) -> Self {

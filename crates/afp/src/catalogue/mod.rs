@@ -98,7 +98,7 @@ impl Catalogue {
 
     /// The file's id, given on first sight. The same file has the same id ever after, with one exception: an id that
     /// was given less than [`vfs::index::Options::interval`] before a crash may be lost. Then the file
-    /// gets a new one, and nobody the lost one.
+    /// gets a new id, and no file gets the lost id.
     pub fn catalog_id(&self, key: &HostKey) -> Result<CatalogId, IndexError> {
         if *key == self.root {
             return Ok(CatalogId::ROOT);
@@ -179,7 +179,7 @@ impl Catalogue {
         self.ledger.kept_place(self.index.store(), id)
     }
 
-    /// Nobody keeps the file by its id any more; it goes on to have it.
+    /// Forgets the place of a file that no client keeps by its id any more. The file keeps its id.
     pub fn forget_place(&self, id: CatalogId) -> Result<(), IndexError> {
         self.index.make_room()?;
         self.index.added(self.ledger.forget_place(self.index.store(), id)?);

@@ -80,7 +80,7 @@ impl Target {
         Self { found: Some(found), place: OnceLock::from(place) }
     }
 
-    /// The existing entry; an error if there is none.
+    /// The existing entry. A missing entry is an error.
     pub(super) fn found(&self) -> Result<&Found, ResultCode> {
         self.found.as_ref().ok_or(ResultCode::OBJECT_NOT_FOUND)
     }

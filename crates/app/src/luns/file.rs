@@ -15,7 +15,7 @@ pub(super) const READ_WRITE: Modes = Modes(Modes::READ.0 | Modes::WRITE.0);
 /// The access that it denies to others.
 pub(super) const DENY: Modes = Modes(Modes::WRITE.0 | Modes::DELETE.0);
 
-/// The file of a LUN; `NotFound` if there is none.
+/// The file of a LUN. A missing file is `NotFound`.
 pub(super) fn find(volume: &Volume, lun: &LunRecord) -> vfs::Result<Found> {
     match &lun.file {
         None => disks::find(volume, own_file_name(&lun.name).as_bytes()),

@@ -48,7 +48,7 @@ struct Grace {
 }
 
 impl Monitor {
-    /// Reads the table of hosts. The grace period begins now. Without former hosts there is none.
+    /// Reads the table of hosts. The grace period begins now, if the table has former hosts.
     pub(super) fn new(company: &Company) -> Self {
         let watched = Watched::new(company.hosts.clone());
         let former = watched.kept();
@@ -103,7 +103,7 @@ pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
         Procedure::NULL => call.no_arguments()?,
         Procedure::STAT => stat(call, &call.arguments()?).encode(w),
         Procedure::MON => {
-            // The monitor would have to call another lock manager on this host. There is none.
+            // This would have the monitor call another lock manager on this host, which does not exist.
             call.arguments::<MonRequest<'_>>()?;
             StatRes { res: Res::STAT_FAIL, state: call.service.monitor.state() }.encode(w);
         }

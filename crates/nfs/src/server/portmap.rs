@@ -40,7 +40,7 @@ const PORTMAP: Program = (portmap::PROGRAM, portmap::VERSIONS.0, portmap::VERSIO
 /// The addresses of the programs, as portmap reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Places {
-    /// The port of every program. 0 while there is none.
+    /// The port of every program. 0 before the listener is open.
     pub programs: u16,
     /// The port of portmap, if this server serves it.
     pub portmap: Option<u16>,

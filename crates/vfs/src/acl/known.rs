@@ -33,7 +33,7 @@ struct ReadAcl {
 pub(crate) struct Known {
     any: AtomicBool,
     /// The keys of all file systems. An ACL is valid if one of them has sealed it.
-    keys: Mutex<Vec<SealKey>, rank::AclKey>,
+    keys: Mutex<Vec<(FileKey, SealKey)>, rank::AclKey>,
     read: [Mutex<HashMap<FileKey, Read>, rank::KnownAcls>; SHARDS],
     /// Raised with every ACL that is stored, so that what was read before is not remembered after.
     epoch: AtomicU64,
@@ -47,17 +47,17 @@ impl Known {
 
     /// Reads the key that is kept at the root of a share or mount, if there is one.
     pub(crate) fn look(&self, backend: &dyn Backend, home: &dyn Object) -> Result<()> {
+        let mut keys = self.keys.lock();
         if let Some(key) = read_key(backend, home)? {
-            self.add(key);
+            self.add(&mut keys, home, key);
         }
         Ok(())
     }
 
-    fn add(&self, key: SealKey) {
-        let mut keys = self.keys.lock();
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
+    fn add(&self, keys: &mut Vec<(FileKey, SealKey)>, home: &dyn Object, key: SealKey) {
+        let home = file_key(home);
+        keys.retain(|(known, _)| *known != home);
+        keys.push((home, key));
         self.any.store(true, Ordering::Release);
     }
 
@@ -75,7 +75,7 @@ impl Known {
     fn read(&self, object: &dyn Object, file: FileKey, changed: Time) -> Result<Option<Arc<ReadAcl>>> {
         let epoch = self.epoch.load(Ordering::Acquire);
         let stored = match object.xattr(ATTRIBUTE) {
-            Ok(bytes) => self.keys.lock().iter().find_map(|key| Stored::open(key, &bytes)),
+            Ok(bytes) => self.keys.lock().iter().find_map(|(_, key)| Stored::open(key, &bytes)),
             Err(Error::NoSuchAttribute | Error::NotSupported) => None,
             Err(other) => return Err(other),
         };
@@ -95,11 +95,17 @@ impl Known {
 
     /// The key that seals ACLs on the file system of this folder; made if there is none.
     pub(super) fn seal_key(&self, backend: &dyn Backend, home: &dyn Object) -> Result<SealKey> {
+        // Held meanwhile: two threads would make two keys, of which the disk keeps one.
+        let mut keys = self.keys.lock();
+        let place = file_key(home);
+        if let Some((_, key)) = keys.iter().find(|(known, _)| *known == place) {
+            return Ok(*key);
+        }
         let key = match read_key(backend, home)? {
             Some(key) => key,
             None => make_key(backend, home)?,
         };
-        self.add(key);
+        self.add(&mut keys, home, key);
         Ok(key)
     }
 
@@ -166,4 +172,25 @@ fn make_key(backend: &dyn Backend, home: &dyn Object) -> Result<SealKey> {
     file.object.write_at(&root, 0, &seal, Stability::File)?;
     store.sync(Stability::File)?;
     Ok(seal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::memory::Memory;
+
+    #[test]
+    fn threads_that_store_the_first_acl_together_make_one_key() {
+        for _ in 0..50 {
+            let (memory, known) = (Memory::ticking(), Known::default());
+            let home = memory.root().unwrap().object;
+            let keys = std::thread::scope(|scope| {
+                let make = || scope.spawn(|| known.seal_key(&memory, &*home).unwrap());
+                let threads: Vec<_> = (0..4).map(|_| make()).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            let kept = read_key(&memory, &*home).unwrap();
+            assert!(keys.iter().all(|key| Some(*key) == kept));
+        }
+    }
 }

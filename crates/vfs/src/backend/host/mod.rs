@@ -29,7 +29,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 
 use self::cache::Objects;
 use self::lost::Traces;
-use self::mounts::{Mounts, device};
+use self::mounts::Mounts;
 use self::object::{HostObject, attributes_of};
 use self::private::Private;
 use self::watch::Watches;
@@ -110,7 +110,7 @@ impl Host {
         let stat = stat(root.as_fd())?;
         let root_user = rustix::process::geteuid().is_root();
         let shared = Shared {
-            device: device(stat.stx_dev_major, stat.stx_dev_minor),
+            device: FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor),
             mounts: Mounts::default(),
             cross_mounts: options.cross_mounts,
             switches_ids: root_user,

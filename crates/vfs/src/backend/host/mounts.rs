@@ -16,7 +16,7 @@ use siphasher::sip::SipHasher24;
 
 use super::{Shared, failure, handle};
 use crate::backend::Limits;
-use crate::{Error, HostKey, Result};
+use crate::{Error, FileId, HostKey, Result};
 
 /// Most mounts inside a share that are used at a time.
 const MOST_MOUNTS: usize = 1_024;
@@ -179,18 +179,13 @@ fn root_of(listed: &Listed) -> Option<OwnedFd> {
     handle::key_at(root.as_fd(), b"").is_ok_and(|(_, mount)| mount == listed.id).then_some(root)
 }
 
-/// The device number of a file, as the kernel has it: 12 bits and 20 bits.
-pub(super) fn device(major: u32, minor: u32) -> u32 {
-    major << 20 | minor
-}
-
 /// The number of a file system, or of a folder of it that is mounted. It is made of the file system's id, which the host
 /// derives from the UUID on the disk; where there is none, of the device number.
 fn number_of(at: BorrowedFd<'_>, root: &str) -> Result<u64> {
     let id = handle::file_system_id(at)?;
     let id = if id == 0 {
         let stat = super::stat(at)?;
-        u64::from(device(stat.stx_dev_major, stat.stx_dev_minor))
+        u64::from(FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor))
     } else {
         id
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lock::{Mutex, rank};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
-use super::{Reached, Shared, failure, handle, mounts};
+use super::{Reached, Shared, failure, handle};
 use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
@@ -348,7 +348,7 @@ impl Object for HostObject {
 pub(super) fn attributes_of(stat: &Statx) -> Attributes {
     let has_birth = stat.stx_mask & rustix::fs::StatxFlags::BTIME.bits() != 0;
     Attributes {
-        id: FileId::new(mounts::device(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino),
+        id: FileId::new(FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino),
         kind: kind_of(u32::from(stat.stx_mode)),
         mode: u32::from(stat.stx_mode) & 0o7777,
         uid: stat.stx_uid,
