@@ -321,6 +321,8 @@ ranks! {
     // Opens, ranges and leases.
     /// Clients that are not connected.
     AbsentClients Known,
+    /// The files whose state another server has.
+    AskedStates Known,
     /// The opens, ranges and leases of files.
     StateFiles Known,
     /// The stream of an open.

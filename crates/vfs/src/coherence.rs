@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::backend::Found;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
-use crate::state::{Cause, Range, Recall, Stream, Totals, Who};
+use crate::state::{Cause, Range, Recall, Settled, Stream, Who};
 use crate::volume::Actor;
 use crate::{Error, FileId, Result, Volume};
 
@@ -52,13 +52,14 @@ impl Recalls {
 }
 
 impl Volume {
-    /// Whether a lease of this file is being recalled.
+    /// Whether a lease of this file is being recalled, or its state from another server.
     pub fn is_recalling(&self, file: FileId) -> bool {
-        self.site.recalls.has(file)
+        self.site.recalls.has(file) || self.site.state.is_coming(file)
     }
 
-    /// Waits until no lease of this file is being recalled.
+    /// Waits until no lease of this file is being recalled, and its state is here.
     pub async fn recalled(&self, file: FileId) {
+        self.site.state.arrived(file).await;
         self.site.recalls.ended(file).await;
     }
 
@@ -120,6 +121,19 @@ impl Volume {
         }
     }
 
+    /// Recalls the leases of other clients that `cause` collides with, and waits until they are
+    /// returned, or taken at the deadline.
+    pub(crate) async fn recall_and_wait(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
+        let deadline = Instant::now() + RECALL_DEADLINE;
+        for _ in 0..MOST_TRIES {
+            let Some(recall) = self.site.state.break_for(file, stream, cause, actor.party) else { return };
+            // After a state from another server has come, its leases are asked for.
+            if recall.within(sleep_until(deadline)).await == Settled::Revoked {
+                return;
+            }
+        }
+    }
+
     /// Whether the data of this file may be in the cache of another client only. The size and times
     /// that the host has are too old then.
     pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
@@ -142,7 +156,7 @@ impl Volume {
         name: &[u8],
         cause: Cause,
     ) -> Result<Option<Found>> {
-        if self.site.state.totals() == Totals::default() && !self.site.listens() {
+        if !self.site.state.is_used() && !self.site.listens() {
             return Ok(None);
         }
         let found = match folder.object.lookup(self.passing(&actor.caller, folder)?, name) {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::acl::Rights;
 use crate::backend::Found;
-use crate::coherence::RECALL_DEADLINE;
 use crate::metadata::file_at;
 use crate::open::forget_info;
 use crate::state::{Cause, Stream};
@@ -65,10 +64,7 @@ impl Volume {
         stream: &Stream,
     ) -> Result<()> {
         let by = self.may_describe(actor, of, Rights::WRITE_NAMED)?;
-        if let Some(recall) = self.site.state.break_for(of.object.id(), stream, Cause::Truncate, actor.party)
-        {
-            recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
-        }
+        self.recall_and_wait(actor, of.object.id(), stream, Cause::Truncate).await;
         let operation = self.change_stream(actor, &of.object, stream.clone(), Cause::Truncate);
         let going = stream.clone();
         self.at(by, of, place, move |streams, caller, file| match &going {

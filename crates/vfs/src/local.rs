@@ -41,6 +41,7 @@ use self::tree::Tree;
 use crate::backend::{Backend, Found, Heard, Object, WatchEvent, WatchId};
 use crate::events::{Above, Change, Depth, Filter, Name, Scope, Subscription};
 use crate::homes::Relation;
+use crate::state::Told;
 use crate::{Access, Caller, Error, FileId, Kind, Result, Volume};
 
 /// Most events that wait to be published. More events count as lost.
@@ -158,9 +159,15 @@ impl Volume {
         let change = change();
         for volume in self.site.watched() {
             if self.shows_in(&volume, folder) {
-                volume.events.publish(&|folder| volume.locals.above(folder), || change.clone());
+                volume.publish_here(&change);
             }
         }
+        self.site.state.tell(|| Told { folder: folder.key(), change });
+    }
+
+    /// Tells the subscribers of this volume.
+    pub(crate) fn publish_here(&self, change: &Change) {
+        self.events.publish(&|folder| self.locals.above(folder), || change.clone());
     }
 
     /// Whether a folder of this volume is in another one, too.

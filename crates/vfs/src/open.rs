@@ -34,7 +34,7 @@ use crate::local::What;
 use crate::operation::Operation;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
-    Refused, Stream,
+    Refused, State, Stream,
 };
 use crate::streams::Fork;
 use crate::volume::Node;
@@ -248,25 +248,25 @@ impl Open {
     /// in the way.
     pub async fn lock(&self, range: Range, kind: LockKind) -> std::result::Result<(), Refused> {
         self.recall(Cause::Lock).await;
-        self.volume.site.state.lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
+        self.state().lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
     }
 
     /// As [`Open::lock`], but waits for the range. Dropping this, or the waiter it returns, calls
     /// it off.
     pub async fn wait_lock(&self, range: Range, kind: LockKind) -> std::result::Result<Locked, Refused> {
         self.recall(Cause::Lock).await;
-        self.volume.site.state.wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
+        self.state().wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
     }
 
     /// Gives back a range, named exactly as it was locked. Answers whether it was.
-    pub fn unlock(&self, range: Range) -> Result<bool> {
+    pub async fn unlock(&self, range: Range) -> Result<bool> {
         let Lock { owner, flavour, .. } = self.locked(range, LockKind::Shared);
-        self.volume.site.state.unlock(self.node.id(), &self.guard.stream(), &owner, range, flavour)
+        let unlock = || self.state().unlock(self.node.id(), &self.guard.stream(), &owner, range, flavour);
+        self.volume.once_recalled(RECALL_DEADLINE, unlock).await
     }
 
-    /// The lock that would refuse this one, if any.
-    pub fn test(&self, range: Range, kind: LockKind) -> Option<Lock> {
-        self.volume.site.state.test(self.node.id(), &self.guard.stream(), &self.locked(range, kind))
+    fn state(&self) -> &State {
+        &self.volume.site.state
     }
 
     fn locked(&self, range: Range, kind: LockKind) -> Lock {
@@ -285,10 +285,16 @@ impl Open {
     }
 
     /// Whether others' deny modes and locks let a part of this stream be read or written.
-    fn may_touch(&self, offset: u64, length: u64, write: bool) -> Result<()> {
+    async fn may_touch(&self, offset: u64, length: u64, write: bool) -> Result<()> {
         let Some(range) = Range::new(offset, length) else { return Ok(()) };
-        let state = self.volume.state();
-        state.check_io(self.node.id(), &self.guard.stream(), who(&self.actor), range, write)
+        let (file, stream, who) = (self.node.id(), self.guard.stream(), who(&self.actor));
+        match self.state().check_io(file, &stream, who, range, write) {
+            Err(Error::LeaseRecall(_)) => {
+                let check = || self.state().check_io(file, &stream, who, range, write);
+                self.volume.once_recalled(RECALL_DEADLINE, check).await
+            }
+            other => other,
+        }
     }
 
     /// Waits for leases of other clients. A client that has a file open can wait. A request without
@@ -298,9 +304,7 @@ impl Open {
     }
 
     async fn recall_of(&self, node: &Node, stream: &Stream, cause: Cause) {
-        if let Some(recall) = self.volume.site.state.break_for(node.id(), stream, cause, self.actor.party) {
-            recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
-        }
+        self.volume.recall_and_wait(&self.actor, node.id(), stream, cause).await;
     }
 
     /// Begins a change of the stream, whose leases were recalled. It is announced to the

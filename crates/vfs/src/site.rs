@@ -18,7 +18,7 @@ use crate::homes::Homes;
 use crate::inhibited::Inhibited;
 use crate::open::Places;
 use crate::pool::Pool;
-use crate::state::State;
+use crate::state::{Coordinator, Limits, Policy, State, Told};
 use crate::volume::Node;
 use crate::{FileId, Volume};
 
@@ -46,15 +46,31 @@ pub struct Site {
 }
 
 impl Site {
+    /// The site of a server that shares its files with other servers. `server` is its number among
+    /// them, which no other one has.
+    pub fn joined(server: u16, coordinator: Arc<dyn Coordinator>) -> Self {
+        let state = State::joined(Policy::default(), Limits::default(), server, coordinator);
+        Self { state, ..Self::default() }
+    }
+
+    /// Tells the subscribers of this server of a change that was made through another server.
+    pub fn hear(&self, told: &Told) {
+        for volume in self.watched() {
+            if volume.backend.by_key(&told.folder).is_ok() {
+                volume.publish_here(&told.change);
+            }
+        }
+    }
+
     /// A number for a new volume.
     pub(crate) fn new_view(&self) -> u32 {
         self.views.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Whether there is any subscription to changes.
+    /// Whether there is any subscription to changes, here or at other servers.
     #[inline]
     pub(crate) fn listens(&self) -> bool {
-        self.subscriptions.load(Ordering::Acquire) > 0
+        self.subscriptions.load(Ordering::Acquire) > 0 || self.state.tells()
     }
 
     /// Notes that there is a subscription to changes of a volume.

@@ -122,13 +122,12 @@ async fn locked_ranges_bind_others_and_go_with_the_open() {
     assert_eq!(write(&second, 8, b"xyz").await, Err(Error::RangeLocked));
     write(&second, 0, b"xyz").await.unwrap();
     write(&first, 8, b"xyz").await.unwrap();
-    let blocker = second.test(range, LockKind::Shared).unwrap();
+    let Err(Refused::Blocked(blocker)) = second.lock(range, LockKind::Shared).await else { panic!() };
     assert_eq!((blocker.owner.client, blocker.range), (ClientId(1), range));
-    assert_eq!(second.lock(range, LockKind::Shared).await, Err(Refused::Blocked(blocker)));
-    assert_eq!(first.unlock(Range::new(10, 4).unwrap()), Ok(false)); // not what was locked
+    assert_eq!(first.unlock(Range::new(10, 4).unwrap()).await, Ok(false)); // not what was locked
     drop(first);
     second.lock(range, LockKind::Exclusive).await.unwrap();
-    assert_eq!(second.unlock(range), Ok(true));
+    assert_eq!(second.unlock(range).await, Ok(true));
 }
 
 #[tokio::test]

@@ -143,7 +143,7 @@ async fn a_lock_that_is_waited_for_can_be_given_up() {
         };
         assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
         assert_eq!(scene.volume.state().totals().waiters, 0);
-        assert_eq!(theirs.unlock(range), Ok(true));
+        assert_eq!(theirs.unlock(range).await, Ok(true));
         assert_eq!(scene.volume.state().totals().ranges, 0);
     }
 }

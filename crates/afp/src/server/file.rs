@@ -142,5 +142,5 @@ async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> R
     }
     let actor = request.actor();
     volume.once_recalled(|| tree.recall(&actor, id, Cause::Remove)).await?;
-    if tree.state().is_in_use(id, request.session.client) { Err(ResultCode::FILE_BUSY) } else { Ok(()) }
+    if tree.state().is_in_use(id, request.session.client)? { Err(ResultCode::FILE_BUSY) } else { Ok(()) }
 }

@@ -20,7 +20,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
     let (start, range) = range(&fork, width, &wanted).await?;
     let open = fork.open_to_change()?;
     match wanted.unlock {
-        true if open.unlock(range)? => {}
+        true if open.unlock(range).await? => {}
         true => return Err(ResultCode::RANGE_NOT_LOCKED),
         false => match open.lock(range, LockKind::Exclusive).await {
             Ok(()) => {}
@@ -28,6 +28,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
                 return Err(ResultCode::RANGE_OVERLAP);
             }
             Err(Refused::Blocked(_)) => return Err(ResultCode::LOCK_ERROR),
+            Err(Refused::Elsewhere(_)) => return Err(ResultCode::FILE_BUSY),
             Err(Refused::TooMany) => return Err(ResultCode::NO_MORE_LOCKS),
         },
     }

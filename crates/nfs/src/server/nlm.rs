@@ -125,11 +125,11 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
         }
         Procedure::CANCEL => {
             let request: CancelRequest<'_> = call.arguments()?;
-            Ok(encoded(&Res { cookie: request.cookie, stat: lock::cancel(call, &request) }))
+            Ok(encoded(&Res { cookie: request.cookie, stat: lock::cancel(call, &request).await }))
         }
         Procedure::UNLOCK => {
             let request: UnlockRequest<'_> = call.arguments()?;
-            Ok(encoded(&Res { cookie: request.cookie, stat: lock::unlock(call, &request) }))
+            Ok(encoded(&Res { cookie: request.cookie, stat: lock::unlock(call, &request).await }))
         }
         Procedure::SHARE => Ok(share::share(call, &call.arguments::<ShareRequest<'_>>()?).await),
         Procedure::UNSHARE => Ok(share::unshare(call, &call.arguments::<ShareRequest<'_>>()?)),

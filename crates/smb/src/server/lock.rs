@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
         return Ok(Reply { file: Some(key), ..Reply::encoded(|w| Response.encode(w)) });
     }
     match first.flags.contains(Flags::UNLOCK) {
-        true => unlock(open.file()?, &request.locks)?,
+        true => unlock(open.file()?, &request.locks).await?,
         false => lock(context, open, &request.locks).await?,
     }
     if let (Some(sequence), Ok(open)) = (sequence, context.open(request.file)) {
@@ -64,12 +64,12 @@ fn sequences_count(context: &Context, open: &Open) -> bool {
 
 /// MS-SMB2 3.3.5.14.1: unlocks one range after another. Ranges stay unlocked when a later one
 /// fails.
-fn unlock(file: &File, elements: &[Element]) -> Result<(), Status> {
+async fn unlock(file: &File, elements: &[Element]) -> Result<(), Status> {
     for element in elements {
         if element.flags != Flags::UNLOCK {
             return Err(Status::INVALID_PARAMETER);
         }
-        if !file.open.unlock(range(element)?)? {
+        if !file.open.unlock(range(element)?).await? {
             return Err(Status::RANGE_NOT_LOCKED);
         }
     }
@@ -91,7 +91,7 @@ async fn lock(context: &Context, open: Arc<Open>, elements: &[Element]) -> Resul
     for (taken, one) in wanted.iter().enumerate() {
         if let Err(refused) = context.wait(file.open.lock(one.range, one.kind)).await? {
             for earlier in wanted[..taken].iter().rev() {
-                file.open.unlock(earlier.range)?;
+                file.open.unlock(earlier.range).await?;
             }
             return Err(refusal(&refused));
         }
@@ -131,6 +131,7 @@ fn range(element: &Element) -> Result<Range, Status> {
 fn refusal(refused: &Refused) -> Status {
     match refused {
         Refused::Blocked(_) => Status::LOCK_NOT_GRANTED,
+        Refused::Elsewhere(_) => Status::RETRY,
         Refused::TooMany => Status::INSUFFICIENT_RESOURCES,
     }
 }

@@ -29,7 +29,7 @@ impl Open {
     /// others waits on a thread of the pool.
     pub async fn read_at(&self, offset: u64, length: usize) -> Result<ReadBytes> {
         self.require(Modes::READ)?;
-        self.may_touch(offset, length as u64, false)?;
+        self.may_touch(offset, length as u64, false).await?;
         if !self.is_data {
             let bytes = self.stream_bytes(offset, length).await?;
             let end = bytes.len() < length;
@@ -68,7 +68,7 @@ impl Open {
     pub async fn write_at(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
         self.require(Modes::WRITE)?;
         self.recall(Cause::Write).await;
-        self.may_touch(offset, data.len() as u64, true)?;
+        self.may_touch(offset, data.len() as u64, true).await?;
         let writing = self.begin(Cause::Write);
         let written = match (self.is_data, stability) {
             (false, _) => self.write_stream(offset, data, stability).await,
@@ -115,7 +115,7 @@ impl Open {
 
     async fn cut(&self, size: u64) -> Result<()> {
         self.recall(Cause::Truncate).await;
-        let (state, smaller) = (self.volume.state(), size.min(self.size().await?));
+        let (state, smaller) = (self.state(), size.min(self.size().await?));
         state.check_resize(self.node.id(), &self.guard.stream(), who(&self.actor), smaller)?;
         self.cut_now(size).await
     }

@@ -4,7 +4,6 @@
 use super::Open;
 use crate::acl::AclChange;
 use crate::backend::Found;
-use crate::coherence::RECALL_DEADLINE;
 use crate::mac::Metadata;
 use crate::state::{Cause, Stream};
 use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
@@ -65,9 +64,6 @@ impl Volume {
     /// they have. A client that is not connected closes it as well.
     pub async fn recall_handles(&self, actor: &Actor, file: &Node) {
         self.site.state.make_way(file.id(), actor.party.client);
-        if let Some(recall) = self.site.state.break_for(file.id(), &Stream::Data, Cause::Remove, actor.party)
-        {
-            recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
-        }
+        self.recall_and_wait(actor, file.id(), &Stream::Data, Cause::Remove).await;
     }
 }

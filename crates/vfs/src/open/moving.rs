@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::Open;
 use crate::backend::{Found, RenameMode};
-use crate::coherence::RECALL_DEADLINE;
 use crate::state::{Cause, Stream};
 use crate::volume::Node;
 use crate::{Actor, Caller, Error, FileId, Kind, Result, Volume};
@@ -75,10 +74,7 @@ impl Volume {
     pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
         for file in self.files_below(folder, usize::MAX) {
             self.site.state.make_way(file, actor.party.client);
-            let recall = self.site.state.break_for(file, &Stream::Data, Cause::ShareConflict, actor.party);
-            if let Some(recall) = recall {
-                recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
-            }
+            self.recall_and_wait(actor, file, &Stream::Data, Cause::ShareConflict).await;
         }
     }
 

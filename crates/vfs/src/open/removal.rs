@@ -164,6 +164,6 @@ impl Volume {
 
     /// Fails if no new entry may be put into this folder, because the folder is being removed.
     pub(crate) fn may_gain_entry(&self, folder: &Found) -> Result<()> {
-        if self.site.state.is_going(folder.object.id()) { Err(Error::BeingRemoved) } else { Ok(()) }
+        if self.site.state.is_going(folder.object.id())? { Err(Error::BeingRemoved) } else { Ok(()) }
     }
 }

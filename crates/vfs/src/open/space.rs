@@ -97,7 +97,7 @@ impl Open {
     /// asked for only at the end of the source.
     pub async fn copy_from(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
         source.require(Modes::READ)?;
-        source.may_touch(from, length, false)?;
+        source.may_touch(from, length, false).await?;
         self.before_write(to, length, Cause::Write).await?;
         from.checked_add(length).and(to.checked_add(length)).ok_or(Error::FileTooLarge)?;
         let copying = self.begin(Cause::Write);
@@ -152,7 +152,7 @@ impl Open {
     /// cannot; `Invalid` when the range does not begin and end with blocks.
     pub async fn clone_from(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<()> {
         source.require(Modes::READ)?;
-        source.may_touch(from, length, false)?;
+        source.may_touch(from, length, false).await?;
         self.before_write(to, length, Cause::Write).await?;
         if !self.is_data || !source.is_data {
             return Err(Error::NotSupported);
@@ -217,6 +217,6 @@ impl Open {
     async fn before_write(&self, offset: u64, length: u64, cause: Cause) -> Result<()> {
         self.require(Modes::WRITE)?;
         self.recall(cause).await;
-        self.may_touch(offset, length, true)
+        self.may_touch(offset, length, true).await
     }
 }

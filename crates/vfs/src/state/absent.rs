@@ -42,9 +42,11 @@ impl State {
 
     /// Whether any client has this file open; `by` wants that no client has. An absent client gives
     /// way.
-    pub fn is_in_use(&self, file: FileId, by: ClientId) -> bool {
-        let is_open = || self.table.look(file, |entry| !entry.opens.is_empty()).unwrap_or(false);
-        is_open() && (!self.make_way(file, by) || is_open())
+    pub fn is_in_use(&self, file: FileId, by: ClientId) -> Result<bool> {
+        let is_open = || -> Result<bool> {
+            Ok(self.table.look(file, |entry| !entry.opens.is_empty())?.unwrap_or(false))
+        };
+        Ok(is_open()? && (!self.make_way(file, by) || is_open()?))
     }
 
     /// The result of `attempt` after the absent clients that it collides with have given way.
@@ -67,7 +69,7 @@ impl State {
         if absent.count.load(Ordering::Acquire) == 0 {
             return false;
         }
-        let holders = self.table.look(file, Entry::holders).unwrap_or_default();
+        let holders = self.table.look(file, Entry::holders).ok().flatten().unwrap_or_default();
         let called: Vec<GiveWay> = {
             let mut clients = absent.clients.lock();
             let called = holders.iter().filter(|client| **client != by).filter_map(|c| clients.remove(c));

@@ -68,10 +68,6 @@ impl Opens {
         self.by_id.values()
     }
 
-    pub(super) fn get(&self, id: OpenId) -> Option<&Open> {
-        self.by_id.get(&id)
-    }
-
     /// Whether this stream is open.
     pub(super) fn has_stream(&self, stream: &Stream) -> bool {
         self.streams.contains_key(stream)

@@ -69,7 +69,7 @@ impl State {
         }
         let binds = table.policy.advisory_binds_io;
         let check = |entry: &Entry| entry.check_io(stream, &who, range, write, binds);
-        self.with_way(file, who.client, || table.look(file, check).unwrap_or(Ok(())))
+        self.with_way(file, who.client, || table.look(file, check)?.unwrap_or(Ok(())))
     }
 
     /// Whether the stream may be cut or grown to `length`: what lies beyond counts as written.
@@ -83,7 +83,7 @@ impl State {
             return Ok(());
         }
         let check = |entry: &Entry| entry.check_deny(&Stream::Data, &who, Modes::DELETE);
-        self.with_way(file, who.client, || self.table.look(file, check).unwrap_or(Ok(())))
+        self.with_way(file, who.client, || self.table.look(file, check)?.unwrap_or(Ok(())))
     }
 }
 

@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -284,12 +285,17 @@ impl Entry {
         }
     }
 
-    fn take_lease(&mut self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Result<LeaseId> {
+    fn take_lease(
+        &mut self,
+        table: &Table,
+        stream: &Stream,
+        request: &LeaseRequest,
+    ) -> Result<(LeaseId, Caching)> {
         let (grant, party) = (self.grantable(stream, request), request.party);
         let same = self.leases.iter_mut().find(|lease| lease.stream == *stream && lease.party == party);
         if let Some(lease) = same {
             lease.upgrade(grant, request);
-            return Ok(lease.id);
+            return Ok((lease.id, lease.held));
         }
         if self.leases.len() >= table.ledger.limits.leases_per_file {
             return Err(Error::TooMany);
@@ -307,7 +313,7 @@ impl Entry {
             notices: request.notices.clone(),
             guards: 1,
         });
-        Ok(id)
+        Ok((id, grant))
     }
 
     fn lease(&mut self, id: LeaseId) -> Option<&mut LeaseEntry> {
@@ -321,19 +327,20 @@ impl State {
     /// possible, never less. Register the open that belongs to it first.
     pub fn lease(&self, file: FileId, stream: &Stream, request: &LeaseRequest) -> Result<Lease> {
         let party = request.party;
-        let id = self.table.with(file, |entry| entry.take_lease(&self.table, stream, request))?;
-        Ok(Lease { state: self.clone(), file, party, id })
+        let (id, held) = self.table.with(file, |entry| entry.take_lease(&self.table, stream, request))??;
+        Ok(Lease { state: self.clone(), file, party, id, last: AtomicU8::new(held.0) })
     }
 }
 
 impl State {
     /// Whether a party other than `by` may have changes of this stream in its cache that only this
-    /// party knows.
+    /// party knows. It may, if another server has the state of the file.
     pub fn is_written_behind(&self, file: FileId, stream: &Stream, by: Party) -> bool {
         let behind = |lease: &LeaseEntry| {
             lease.stream == *stream && lease.minds(by) && lease.held.intersects(Caching::WRITE)
         };
-        self.table.look(file, |entry| entry.leases.iter().any(behind)).unwrap_or(false)
+        let is_behind = self.table.look(file, |entry| entry.leases.iter().any(behind));
+        is_behind.map_or(true, |is_behind| is_behind.unwrap_or(false))
     }
 }
 
@@ -343,6 +350,8 @@ pub struct Lease {
     file: FileId,
     party: Party,
     id: LeaseId,
+    /// What it was when it was last looked at.
+    last: AtomicU8,
 }
 
 impl Lease {
@@ -351,17 +360,38 @@ impl Lease {
         self.id
     }
 
-    /// What the party may still cache; while a break is in flight, what it had before.
+    /// What the party may still cache; while a break is in flight, what it had before. If another
+    /// server has the state of the file: what is known here.
     pub fn caching(&self) -> Caching {
         let find =
             |entry: &Entry| entry.leases.iter().find(|lease| lease.id == self.id).map(|lease| lease.held);
-        self.state.table.look(self.file, find).flatten().unwrap_or_default()
+        let Ok(found) = self.state.table.look(self.file, find) else {
+            return Caching(self.last.load(Ordering::Relaxed));
+        };
+        let held = found.flatten().unwrap_or_default();
+        self.last.store(held.0, Ordering::Relaxed);
+        held
+    }
+
+    /// The holder keeps nothing of a lease that is being recalled, as when it cannot be reached. If
+    /// it has answered already, that holds.
+    pub fn drop_caching(&self) {
+        let (id, file) = (self.id, self.file);
+        self.state.table.when_here(file, move |_, entry| {
+            entry.lease(id).map(|lease| lease.acknowledge(file, Caching::NONE));
+            Vec::new()
+        });
+    }
+
+    /// Waits until the state of the file is here.
+    pub async fn bring(&self) {
+        self.state.bring(self.file).await;
     }
 
     /// Whether a break waits for an answer.
     pub fn is_breaking(&self) -> bool {
         let breaking = |entry: &Entry| entry.leases.iter().any(|l| l.id == self.id && l.breaking.is_some());
-        self.state.table.look(self.file, breaking).unwrap_or(false)
+        self.state.table.look(self.file, breaking).ok().flatten().unwrap_or(false)
     }
 
     /// The holder has reduced its lease to `to`, which is what the notice said or less. Returns
@@ -369,19 +399,25 @@ impl Lease {
     /// notice allowed.
     pub fn acknowledge(&self, to: Caching) -> Result<Caching> {
         let answer = |entry: &mut Entry| entry.lease(self.id).map(|lease| lease.acknowledge(self.file, to));
-        self.state.table.with_existing(self.file, answer).flatten().unwrap_or(Err(Error::Invalid))
+        let held =
+            self.state.table.with_existing(self.file, answer)?.flatten().unwrap_or(Err(Error::Invalid))?;
+        self.last.store(held.0, Ordering::Relaxed);
+        Ok(held)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.state.table.with_existing(self.file, |entry| {
-            let Some(lease) = entry.lease(self.id) else { return };
-            lease.guards -= 1;
-            if lease.guards == 0 {
-                entry.leases.retain(|lease| lease.id != self.id);
-                self.state.table.ledger.give_back(self.party.client, Resource::Lease, 1);
+        let (id, client) = (self.id, self.party.client);
+        self.state.table.when_here(self.file, move |table, entry| {
+            if let Some(lease) = entry.lease(id) {
+                lease.guards -= 1;
+                if lease.guards == 0 {
+                    entry.leases.retain(|lease| lease.id != id);
+                    table.ledger.give_back(client, Resource::Lease, 1);
+                }
             }
+            Vec::new()
         });
     }
 }

@@ -96,6 +96,12 @@ impl Ledger {
         Ok(())
     }
 
+    /// Counts one more of a resource, beyond any limit: it was granted by another server.
+    pub(super) fn add(&self, client: ClientId, what: Resource) {
+        self.totals[what as usize].fetch_add(1, Ordering::Relaxed);
+        self.shard(client).lock().entry(client).or_default()[what as usize] += 1;
+    }
+
     /// Counts `less` of what was taken.
     pub(super) fn give_back(&self, client: ClientId, what: Resource, less: usize) {
         let mut clients = self.shard(client).lock();

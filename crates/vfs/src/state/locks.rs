@@ -12,6 +12,8 @@ pub enum Refused {
     Blocked(Lock),
     /// A named limit is reached.
     TooMany,
+    /// Another server has the state of this file. It was asked for.
+    Elsewhere(FileId),
 }
 
 impl From<Refused> for Error {
@@ -19,6 +21,16 @@ impl From<Refused> for Error {
         match refused {
             Refused::Blocked(_) => Self::RangeLocked,
             Refused::TooMany => Self::TooMany,
+            Refused::Elsewhere(file) => Self::LeaseRecall(file),
+        }
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::LeaseRecall(file) => Self::Elsewhere(file),
+            _ => Self::TooMany,
         }
     }
 }
@@ -30,7 +42,7 @@ impl State {
     /// Break the leases of other clients first ([`State::break_for`] with `Cause::Lock`): they may
     /// have locks that the server does not know.
     pub fn lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<(), Refused> {
-        let lock = || self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted));
+        let lock = || self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted))?;
         match lock() {
             Err(Refused::Blocked(_)) if self.make_way(file, wanted.owner.client) => lock(),
             answer => answer,
@@ -50,16 +62,17 @@ impl State {
     ) -> crate::Result<bool> {
         let ledger = &self.table.ledger;
         let unlock = |entry: &mut Entry| entry.unlock(ledger, stream, owner, range, flavour);
-        self.table.with_existing(file, unlock).unwrap_or(Ok(false))
+        self.table.with_existing(file, unlock)?.unwrap_or(Ok(false))
     }
 
     /// The lock that would refuse this one, if there is one.
-    pub fn test(&self, file: FileId, stream: &Stream, wanted: &Lock) -> Option<Lock> {
+    pub fn test(&self, file: FileId, stream: &Stream, wanted: &Lock) -> crate::Result<Option<Lock>> {
         let find = |entry: &Entry| entry.ranges_of(stream)?.blocker(wanted).cloned();
-        self.table.look(file, find).flatten()
+        Ok(self.table.look(file, find)?.flatten())
     }
 
-    /// Whether this client has the file open, holds a range of it, or waits for one.
+    /// Whether this client has the file open, holds a range of it, or waits for one. It may, if
+    /// another server has the state of the file.
     pub fn concerns(&self, file: FileId, client: ClientId) -> bool {
         let find = |entry: &Entry| {
             let mut held = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter());
@@ -67,35 +80,33 @@ impl State {
                 || entry.queue.iter().any(|queued| queued.wanted.owner.client == client)
                 || entry.opens.iter().any(|open| open.party.client == client)
         };
-        self.table.look(file, find).unwrap_or(false)
-    }
-
-    /// Releases all ranges of this owner, on all files, and cancels its waiting requests.
-    pub fn release_owner(&self, owner: &LockOwner) {
-        self.release_ranges(|held| held == owner);
+        self.table.look(file, find).map_or(true, |holds| holds.unwrap_or(false))
     }
 
     /// Releases all ranges of this client, on all files, and cancels its waiting requests. Its
     /// opens and leases end with their guards.
     pub fn release_client(&self, client: ClientId) {
-        self.release_ranges(|held| held.client == client);
+        let concerned = |entry: &Entry| {
+            let held = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter()).map(|lock| &lock.owner);
+            let waiting = entry.queue.iter().map(|queued| &queued.wanted.owner);
+            held.chain(waiting).any(|owner| owner.client == client)
+        };
+        let elsewhere = self.table.left();
+        for file in self.table.files_where(concerned).into_iter().chain(elsewhere) {
+            self.release_in(file, &[client]);
+        }
     }
 
     /// Releases all ranges of these clients in one file, and cancels their requests for more.
     pub fn release_in(&self, file: FileId, clients: &[ClientId]) {
-        let whose = |owner: &LockOwner| clients.contains(&owner.client);
-        _ = self.table.with_existing(file, |entry| entry.release(&self.table.ledger, whose));
-    }
-
-    fn release_ranges(&self, whose: impl Fn(&LockOwner) -> bool) {
-        let concerned = |entry: &Entry| {
-            let held = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter()).map(|lock| &lock.owner);
-            let waiting = entry.queue.iter().map(|queued| &queued.wanted.owner);
-            held.chain(waiting).any(&whose)
-        };
-        for file in self.table.files_where(concerned) {
-            self.table.with_existing(file, |entry| entry.release(&self.table.ledger, &whose));
+        if self.quiet(file) {
+            return;
         }
+        let clients = clients.to_vec();
+        self.table.when_here(file, move |table, entry| {
+            entry.release(&table.ledger, |owner| clients.contains(&owner.client));
+            Vec::new()
+        });
     }
 }
 

@@ -1,8 +1,8 @@
-//! What clients hold: opens with deny modes, byte ranges and leases, for one volume and every view
-//! of it at once.
+//! What clients hold: opens with deny modes, byte ranges and leases, for all volumes of a server.
 //!
-//! One [`State`] per volume. It knows files by [`FileId`] and keeps an entry only while something
+//! One [`State`] per server. It knows files by [`FileId`] and keeps an entry only while something
 //! is held, so a file that no client has open costs a reader one atomic load ([`State::quiet`]).
+//! Several servers can share the state of their files ([`Coordinator`]).
 //! Nothing in here waits, reads a clock or touches a file. What must be waited for is a future
 //! ([`Waiter`], [`Recall`]), and the caller sets its deadline.
 //!
@@ -13,13 +13,14 @@
 //!
 //! Dropping the guard of an item gives it back: [`OpenGuard`], [`Lease`], [`Waiter`]. Only byte
 //! ranges whose owner has no open (advisory ones of a stateless client) are given back by name:
-//! [`State::unlock`], [`State::release_owner`], [`State::release_client`].
+//! [`State::unlock`], [`State::release_client`].
 //!
 //! The order of locks is shard, then ledger; two shards are never held together, and none across an await.
 
 mod absent;
 mod held_opens;
 mod io;
+mod joined;
 mod leases;
 mod ledger;
 mod locks;
@@ -40,6 +41,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use absent::{Absence, GiveWay};
 pub use io::Who;
+pub use joined::{Coordinator, FileState, Told};
 pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;
 pub use locks::Refused;
@@ -53,7 +55,7 @@ pub use waiters::{Cancelled, Locked, WaitId, Waiter};
 use crate::FileId;
 use table::Table;
 
-/// A client as the volume sees it: what a protocol counts as one client. The protocols draw these
+/// A client: what a protocol counts as one client. The protocols draw these
 /// numbers from one source, so that no two of them use the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
@@ -117,7 +119,7 @@ impl Default for Policy {
     }
 }
 
-/// The opens, ranges and leases of one volume. Cheap to clone.
+/// The opens, ranges and leases of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct State {
     table: Arc<Table>,

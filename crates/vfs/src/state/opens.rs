@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use lock::{RwLock, rank};
 
@@ -155,14 +156,15 @@ impl State {
             entry.verdict(&stream, &request)?;
             entry.add_open(&self.table, &stream, &request)
         };
-        let id = self.with_way(file, request.party.client, || self.table.with(file, open))?;
-        Ok(self.guard(file, stream, id, request.party))
+        let id = self.with_way(file, request.party.client, || self.table.with(file, open)?)?;
+        Ok(self.guard(file, stream, id, &request))
     }
 
     /// The guard of an open that is in the table.
-    pub(super) fn guard(&self, file: FileId, stream: Stream, id: OpenId, party: Party) -> OpenGuard {
-        let stream = RwLock::new(stream);
-        OpenGuard { state: self.clone(), file, stream, id, party, lease: None, closed: false }
+    pub(super) fn guard(&self, file: FileId, stream: Stream, id: OpenId, request: &OpenRequest) -> OpenGuard {
+        let OpenRequest { party, access, deny, link, .. } = *request;
+        let (stream, modes) = (RwLock::new(stream), AtomicU16::new(pack(access, deny)));
+        OpenGuard { state: self.clone(), file, stream, id, party, link, modes, lease: None, closed: false }
     }
 }
 
@@ -174,8 +176,15 @@ pub struct OpenGuard {
     pub(super) stream: RwLock<Stream, rank::OpenStream>,
     pub(super) id: OpenId,
     party: Party,
+    pub(super) link: Option<Link>,
+    /// Access and denials, as in the table.
+    modes: AtomicU16,
     lease: Option<Lease>,
     closed: bool,
+}
+
+fn pack(access: Modes, deny: Modes) -> u16 {
+    u16::from_be_bytes([access.0, deny.0])
 }
 
 impl OpenGuard {
@@ -216,8 +225,8 @@ impl OpenGuard {
 
     /// Its present access and denials.
     pub fn modes(&self) -> (Modes, Modes) {
-        let find = |entry: &Entry| entry.opens.get(self.id).map(|open| (open.access, open.deny));
-        self.state.table.look(self.file, find).flatten().unwrap_or_default()
+        let [access, deny] = self.modes.load(Ordering::Relaxed).to_be_bytes();
+        (Modes(access), Modes(deny))
     }
 
     /// Changes access and denials. Leaves both as they are if other opens collide with that.
@@ -227,9 +236,10 @@ impl OpenGuard {
                 return Err(Error::ShareConflict);
             }
             entry.opens.change(self.id, |own| (own.access, own.deny) = (access, deny));
+            self.modes.store(pack(access, deny), Ordering::Relaxed);
             Ok(())
         };
-        self.state.with_way(self.file, self.client(), || self.state.table.with(self.file, change))
+        self.state.with_way(self.file, self.client(), || self.state.table.with(self.file, change)?)
     }
 }
 
@@ -244,12 +254,12 @@ impl OpenGuard {
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
-        let ledger = &self.state.table.ledger;
-        let last = self.state.table.with(self.file, |entry| {
-            let open = entry.opens.remove(self.id);
-            ledger.give_back(self.party.client, Resource::Open, 1);
+        let (id, client) = (self.id, self.party.client);
+        let last = self.state.table.when_here(self.file, move |table, entry| {
+            let open = entry.opens.remove(id);
+            table.ledger.give_back(client, Resource::Open, 1);
             if open.is_some_and(|open| open.has_ranges) {
-                entry.release(ledger, |owner| owner.open == Some(self.id));
+                entry.release(&table.ledger, |owner| owner.open == Some(id));
             }
             entry.take_unused()
         });

@@ -102,9 +102,19 @@ impl State {
         if self.quiet(file) {
             return None;
         }
-        let recall = self.table.with_existing(file, |entry| entry.break_for(file, stream, cause, by));
-        let holders = recall.filter(|holders| !holders.is_empty())?;
-        Some(Recall { state: self.clone(), file, holders })
+        match self.table.with_existing(file, |entry| entry.break_for(file, stream, cause, by)) {
+            Ok(holders) => {
+                let holders = holders.filter(|holders| !holders.is_empty())?;
+                Some(Recall { state: self.clone(), file, holders })
+            }
+            Err(_) => Some(self.arrival(file)),
+        }
+    }
+
+    /// Waiting for the state of a file that another server has.
+    fn arrival(&self, file: FileId) -> Recall {
+        let holders = vec![Holder { lease: None, answer: self.table.come(file) }];
+        Recall { state: self.clone(), file, holders }
     }
 
     /// [`State::open`] with the breaks that belong to it: recalls cached handles that are in the
@@ -124,9 +134,11 @@ impl State {
                 Ok(open) => return Ok(open),
                 Err(recall) => {
                     opener.get_or_insert_with(|| Opener::new(self, file));
-                    recall.within(deadline()).await
+                    if recall.within(deadline()).await == Settled::Revoked && self.is_coming(file) {
+                        return Err(Error::LeaseRecall(file));
+                    }
                 }
-            };
+            }
         }
         Err(Error::ShareConflict)
     }
@@ -141,7 +153,7 @@ impl State {
         request: OpenRequest,
         again: bool,
     ) -> Result<std::result::Result<OpenGuard, Recall>> {
-        let opened = self.table.with(file, |entry| {
+        let attempt = |entry: &mut Entry| {
             let verdict = entry.verdict(stream, &request);
             let cause = match verdict {
                 Ok(()) => request.cause(),
@@ -157,9 +169,10 @@ impl State {
                 false => Ok(Err(holders)),
                 true => verdict.and_then(|()| entry.add_open(&self.table, stream, &request)).map(Ok),
             }
-        })?;
-        Ok(match opened {
-            Ok(id) => Ok(self.guard(file, stream.clone(), id, request.party)),
+        };
+        let Ok(opened) = self.table.with(file, attempt) else { return Ok(Err(self.arrival(file))) };
+        Ok(match opened? {
+            Ok(id) => Ok(self.guard(file, stream.clone(), id, &request)),
             Err(holders) => Err(Recall { state: self.clone(), file, holders }),
         })
     }
@@ -178,7 +191,7 @@ impl Entry {
             };
             let waits_for = if lease.style == Style::Whole { gone } else { cause.waits_for(gone) };
             let answer = lease.break_for(file, gone, waits_for)?;
-            Some(Holder { lease: lease.id, answer })
+            Some(Holder { lease: Some(lease.id), answer })
         });
         broken.collect()
     }
@@ -188,7 +201,8 @@ impl Entry {
     /// The holders whose leases are being returned bit by bit.
     fn unsettled(&mut self, stream: &Stream, by: Party) -> Vec<Holder> {
         let others = self.leases.iter_mut().filter(|lease| lease.party != by && lease.stream == *stream);
-        let settled = |lease: &mut LeaseEntry| Some(Holder { lease: lease.id, answer: lease.settled()? });
+        let settled =
+            |lease: &mut LeaseEntry| Some(Holder { lease: Some(lease.id), answer: lease.settled()? });
         others.filter(|lease| lease.style == Style::Bits).filter_map(settled).collect()
     }
 }
@@ -199,22 +213,32 @@ struct Opener {
     file: FileId,
 }
 
+impl State {
+    fn change_openers(&self, file: FileId, change: impl FnOnce(&mut usize) + Send + 'static) {
+        self.table.when_here(file, |_, entry| {
+            change(&mut entry.openers);
+            Vec::new()
+        });
+    }
+}
+
 impl Opener {
     fn new(state: &State, file: FileId) -> Self {
-        state.table.with(file, |entry| entry.openers += 1);
+        state.change_openers(file, |openers| *openers += 1);
         Self { state: state.clone(), file }
     }
 }
 
 impl Drop for Opener {
     fn drop(&mut self) {
-        self.state.table.with(self.file, |entry| entry.openers -= 1);
+        self.state.change_openers(self.file, |openers| *openers -= 1);
     }
 }
 
 /// A holder whose answer is awaited.
 struct Holder {
-    lease: LeaseId,
+    /// Its lease; `None` for another server that has the state of the file.
+    lease: Option<LeaseId>,
     /// Closed once the holder has answered, or is gone.
     answer: oneshot::Receiver<Infallible>,
 }
@@ -265,13 +289,25 @@ impl Recall {
     /// Takes the leases of holders that have not answered.
     pub fn revoke(mut self) -> Settled {
         let (state, file) = (self.state.clone(), self.file);
-        // Answers come under the same lock: no holder loses what it has just answered for.
-        let late = state.table.with_existing(file, |entry| {
-            let late = self.waiting();
-            let unanswered = |lease: &&mut LeaseEntry| self.holders.iter().any(|late| late.lease == lease.id);
-            entry.leases.iter_mut().filter(unanswered).for_each(|lease| lease.revoke(file));
-            late
-        });
-        if late.unwrap_or(0) > 0 { Settled::Revoked } else { Settled::Answered }
+        match state.table.with_existing(file, |entry| self.revoke_late(entry)) {
+            Ok(late) => return if late.unwrap_or(0) > 0 { Settled::Revoked } else { Settled::Answered },
+            Err(_) if self.holders.iter().all(|late| late.lease.is_none()) => {}
+            Err(_) => {
+                state.table.when_here(file, move |_, entry| {
+                    self.revoke_late(entry);
+                    Vec::new()
+                });
+            }
+        }
+        Settled::Revoked
+    }
+
+    /// Answers come under the same lock: no holder loses what it has just answered for.
+    fn revoke_late(&mut self, entry: &mut Entry) -> usize {
+        let (late, file) = (self.waiting(), self.file);
+        let unanswered =
+            |lease: &&mut LeaseEntry| self.holders.iter().any(|late| late.lease == Some(lease.id));
+        entry.leases.iter_mut().filter(unanswered).for_each(|lease| lease.revoke(file));
+        late
     }
 }

@@ -50,8 +50,8 @@ impl Entry {
 impl State {
     /// Whether a name of this file is to be removed. A folder has one name, so this means the
     /// folder.
-    pub fn is_going(&self, file: FileId) -> bool {
-        self.table.look(file, |entry| entry.is_going(&Stream::Data, None)).unwrap_or(false)
+    pub fn is_going(&self, file: FileId) -> Result<bool> {
+        Ok(self.table.look(file, |entry| entry.is_going(&Stream::Data, None))?.unwrap_or(false))
     }
 }
 
@@ -61,8 +61,7 @@ impl OpenGuard {
     /// changes nothing. In MS-FSA, too, this state belongs to a link of the file: other names of
     /// the file stay open, and can be opened.
     pub fn remove_when_unused(&self, last: Last) {
-        self.state.table.with(self.file, |entry| {
-            let (stream, link) = self.goes(entry);
+        self.change_removals(|entry, stream, link| {
             if entry.removals.iter().all(|going| (&going.stream, going.link) != (&stream, link)) {
                 entry.removals.push(Removal { stream, link, last });
             }
@@ -71,27 +70,26 @@ impl OpenGuard {
 
     /// The stream is not removed after all.
     pub fn stay(&self) {
-        self.state.table.with_existing(self.file, |entry| {
-            let (stream, link) = self.goes(entry);
+        self.change_removals(|entry, stream, link| {
             entry.removals.retain(|going| (&going.stream, going.link) != (&stream, link));
         });
     }
 
-    /// Whether this stream, or the name by which the file is open here, is to be removed.
+    /// Whether this stream, or the name by which the file is open here, is to be removed. If
+    /// another server has the state of the file, what it says comes later: no.
     pub fn is_going(&self) -> bool {
-        let is_going = |entry: &Entry| entry.is_going(&self.stream(), self.link(entry));
-        self.state.table.look(self.file, is_going).unwrap_or(false)
+        let is_going = |entry: &Entry| entry.is_going(&self.stream(), self.link);
+        self.state.table.look(self.file, is_going).ok().flatten().unwrap_or(false)
     }
 
-    fn link(&self, entry: &Entry) -> Option<Link> {
-        entry.opens.get(self.id)?.link
-    }
-
-    /// The stream and name that a removal through this open removes.
-    fn goes(&self, entry: &Entry) -> (Stream, Option<Link>) {
+    /// Changes the removals of the stream and name that a removal through this open removes.
+    fn change_removals(&self, change: impl FnOnce(&mut Entry, Stream, Option<Link>) + Send + 'static) {
         let stream = self.stream();
-        let link = if stream == Stream::Data { self.link(entry) } else { None };
-        (stream, link)
+        let link = self.link.filter(|_| stream == Stream::Data);
+        self.state.table.when_here(self.file, move |_, entry| {
+            change(entry, stream, link);
+            Vec::new()
+        });
     }
 
     /// Gives this named stream, with what is held on it, another name. `ShareConflict` if it has
@@ -111,6 +109,6 @@ impl OpenGuard {
             all.filter(|stream| **stream == from).for_each(|stream| *stream = to.clone());
             *self.stream.write() = to.clone();
             Ok(())
-        })
+        })?
     }
 }

@@ -103,7 +103,7 @@ impl State {
             found.len() < most
         };
         match of {
-            Some(file) => _ = self.table.look(file, |entry| add(file, entry)),
+            Some(file) => _ = self.table.look(file, |entry| add(file, entry)).ok(),
             None => self.table.look_at_all(add),
         }
         found

@@ -5,25 +5,28 @@ use lock::{Mutex, rank};
 
 use super::absent::Absent;
 use super::held_opens::Opens;
+use super::joined::{Deferred, Joined};
 use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
 use super::ranges::Ranges;
-use super::removals::Removal;
+use super::removals::{Last, Removal};
 use super::waiters::Queued;
 use super::{Policy, Stream};
-use crate::FileId;
+use crate::{FileId, Result};
 
 /// A power of two. Enough that tasks on different files rarely use the same shard, few enough to
 /// walk through all of them.
 const SHARDS: usize = 64;
 
-/// All entries of a volume.
+/// All entries of a server.
 pub(super) struct Table {
     shards: Box<[Shard]>,
     pub(super) ledger: Ledger,
     pub(super) policy: Policy,
     pub(super) absent: Absent,
-    next: AtomicU64,
+    pub(super) next: AtomicU64,
+    /// If several servers share the files: where the entries are that are not here.
+    pub(super) joined: Option<Joined>,
 }
 
 #[derive(Default)]
@@ -50,9 +53,9 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn is_empty(&self) -> bool {
-        let nobody = self.opens.is_empty() && self.openers == 0;
-        nobody && self.ranges.is_empty() && self.queue.is_empty() && self.leases.is_empty()
+    pub(super) fn is_empty(&self) -> bool {
+        let unopened = self.opens.is_empty() && self.openers == 0;
+        unopened && self.ranges.is_empty() && self.queue.is_empty() && self.leases.is_empty()
     }
 
     /// The ranges of a stream, if it has any.
@@ -80,7 +83,7 @@ impl Table {
     pub(super) fn new(policy: Policy, limits: Limits) -> Self {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
         let (absent, next) = (Absent::default(), AtomicU64::new(1));
-        Self { shards, ledger: Ledger::new(limits), policy, absent, next }
+        Self { shards, ledger: Ledger::new(limits), policy, absent, next, joined: None }
     }
 
     /// A number that was not used before.
@@ -95,44 +98,90 @@ impl Table {
         &self.shards[(hash >> 58) as usize % SHARDS]
     }
 
-    /// Whether the file, or another one of its shard, has an entry.
+    /// Whether the file, or another one of its shard, has an entry here or may have one elsewhere.
     #[inline]
     pub(super) fn may_hold(&self, file: FileId) -> bool {
-        self.shard(file).count.load(Ordering::Acquire) > 0
+        self.shard(file).count.load(Ordering::Acquire) > 0 || self.is_joined()
     }
 
     #[inline]
     pub(super) fn quiet(&self, file: FileId) -> bool {
-        !self.may_hold(file) || !self.shard(file).files.lock().contains_key(&file)
+        if !self.may_hold(file) {
+            return true;
+        }
+        match self.shard(file).files.lock().get(&file) {
+            Some(entry) => self.is_joined() && entry.is_empty(),
+            None => !self.is_joined(),
+        }
     }
 
-    /// Changes the entry of a file, making one when there is none, and dropping one that ends up empty.
-    pub(super) fn with<R>(&self, file: FileId, act: impl FnOnce(&mut Entry) -> R) -> R {
+    /// Whether the file has an entry here. Where files are shared with other servers, an entry
+    /// stays when it is empty.
+    pub(super) fn has(&self, file: FileId) -> bool {
+        self.shard(file).files.lock().contains_key(&file)
+    }
+
+    /// Adds the entry of a file, and makes the changes that waited for it.
+    pub(super) fn insert(&self, file: FileId, entry: Entry, then: Vec<Deferred>) -> Vec<Last> {
         let shard = self.shard(file);
         let mut files = shard.files.lock();
+        let entry = files.entry(file).insert_entry(entry).into_mut();
+        let last = then.into_iter().flat_map(|act| act(self, entry)).collect();
+        shard.count.store(files.len(), Ordering::Release);
+        last
+    }
+
+    /// Takes the entry of a file out.
+    pub(super) fn take(&self, file: FileId) -> Option<Entry> {
+        let shard = self.shard(file);
+        let mut files = shard.files.lock();
+        let entry = files.remove(&file);
+        shard.count.store(files.len(), Ordering::Release);
+        entry
+    }
+
+    /// Changes the entry of a file. A missing entry is made, an entry that is empty afterwards is
+    /// dropped. `LeaseRecall` if another server has it.
+    pub(super) fn with<R>(&self, file: FileId, act: impl FnOnce(&mut Entry) -> R) -> Result<R> {
+        let shard = self.shard(file);
+        let mut files = shard.files.lock();
+        if self.is_joined() && !files.contains_key(&file) {
+            drop(files);
+            return Err(self.ask(file));
+        }
         // Counted before anything is in it: a reader that sees 0 ran wholly before this change.
         shard.count.store(files.len() + 1, Ordering::Release);
         let entry = files.entry(file).or_default();
         let answer = act(entry);
         entry.ranges.retain(|(_, ranges)| ranges.len() > 0);
-        if entry.is_empty() {
+        if entry.is_empty() && !self.is_joined() {
             files.remove(&file);
         }
         shard.count.store(files.len(), Ordering::Release);
-        answer
+        Ok(answer)
     }
 
-    /// Changes the entry of a file if there is one.
-    pub(super) fn with_existing<R>(&self, file: FileId, act: impl FnOnce(&mut Entry) -> R) -> Option<R> {
-        (!self.quiet(file)).then(|| self.with(file, act))
+    /// Changes the entry of a file if there is one. `LeaseRecall` if another server has it.
+    pub(super) fn with_existing<R>(
+        &self,
+        file: FileId,
+        act: impl FnOnce(&mut Entry) -> R,
+    ) -> Result<Option<R>> {
+        if self.quiet(file) { Ok(None) } else { self.with(file, act).map(Some) }
     }
 
-    /// Looks at the entry of a file if there is one.
-    pub(super) fn look<R>(&self, file: FileId, see: impl FnOnce(&Entry) -> R) -> Option<R> {
+    /// Looks at the entry of a file if there is one. `LeaseRecall` if another server has it.
+    #[inline]
+    pub(super) fn look<R>(&self, file: FileId, see: impl FnOnce(&Entry) -> R) -> Result<Option<R>> {
         if !self.may_hold(file) {
-            return None;
+            return Ok(None);
         }
-        self.shard(file).files.lock().get(&file).map(see)
+        match self.shard(file).files.lock().get(&file) {
+            Some(entry) => return Ok(Some(see(entry))),
+            None if !self.is_joined() => return Ok(None),
+            None => {}
+        }
+        Err(self.ask(file))
     }
 
     /// Looks at every entry, one shard at a time, until `see` answers false.

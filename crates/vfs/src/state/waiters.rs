@@ -42,7 +42,7 @@ impl State {
     /// exclusive lock.
     pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<Locked, Refused> {
         let ledger = &self.table.ledger;
-        if self.test(file, stream, &wanted).is_some() {
+        if self.test(file, stream, &wanted)?.is_some() {
             self.make_way(file, wanted.owner.client);
         }
         self.table.with(file, |entry| {
@@ -58,30 +58,36 @@ impl State {
             entry.queue.push(Queued { id, stream: stream.clone(), wanted: wanted.clone(), granted });
             let (state, stream) = (self.clone(), stream.clone());
             Ok(Locked::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))
-        })
+        })?
     }
 
     /// Cancels the waits of this owner for exactly this range. Returns whether there was one; if
     /// not, it may have been granted already.
-    pub fn cancel_wait(&self, file: FileId, stream: &Stream, owner: &LockOwner, range: Range) -> bool {
+    pub fn cancel_wait(
+        &self,
+        file: FileId,
+        stream: &Stream,
+        owner: &LockOwner,
+        range: Range,
+    ) -> crate::Result<bool> {
         self.cancel_where(file, |queued| {
             queued.stream == *stream && queued.wanted.owner == *owner && queued.wanted.range == range
         })
     }
 
     /// Cancels one wait. Returns whether it was still waiting.
-    pub fn cancel_wait_id(&self, file: FileId, id: WaitId) -> bool {
+    pub fn cancel_wait_id(&self, file: FileId, id: WaitId) -> crate::Result<bool> {
         self.cancel_where(file, |queued| queued.id == id)
     }
 
-    fn cancel_where(&self, file: FileId, which: impl Fn(&Queued) -> bool) -> bool {
+    fn cancel_where(&self, file: FileId, which: impl Fn(&Queued) -> bool) -> crate::Result<bool> {
         let ledger = &self.table.ledger;
         let cancelled = self.table.with_existing(file, |entry| {
             let any = entry.cancel(ledger, which);
             entry.serve_queue(ledger);
             any
         });
-        cancelled.unwrap_or(false)
+        Ok(cancelled?.unwrap_or(false))
     }
 }
 
@@ -177,14 +183,21 @@ impl Future for Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        if self.settled || self.state.cancel_wait_id(self.file, self.id) {
+        if self.settled {
             return;
         }
-        if self.answer.try_recv().is_ok() {
-            let Lock { owner, range, flavour, .. } = &self.wanted;
-            // This can pass a limit only by cutting a merged lock in two. Then the client keeps the
-            // lock that it asked for.
-            let _ = self.state.unlock(self.file, &self.stream, owner, *range, *flavour);
-        }
+        let (id, stream, wanted) = (self.id, self.stream.clone(), self.wanted.clone());
+        let mut answer = std::mem::replace(&mut self.answer, oneshot::channel().1);
+        self.state.table.when_here(self.file, move |table, entry| {
+            let is_cancelled = entry.cancel(&table.ledger, |queued| queued.id == id);
+            entry.serve_queue(&table.ledger);
+            if !is_cancelled && answer.try_recv().is_ok() {
+                let Lock { owner, range, flavour, .. } = &wanted;
+                // This can pass a limit only by cutting a merged lock in two. Then the client keeps
+                // the lock that it asked for.
+                let _ = entry.unlock(&table.ledger, &stream, owner, *range, *flavour);
+            }
+            Vec::new()
+        });
     }
 }

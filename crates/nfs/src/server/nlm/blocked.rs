@@ -122,7 +122,7 @@ pub(super) fn cancel(call: &Call<'_>, asked: &Asked) -> bool {
     let Some(blocked) = call.service.locks.blocked.all.lock().remove(&key) else { return false };
     blocked.settle(false);
     let state = asked.subject.state();
-    if !state.cancel_wait(key.file, &key.stream, &key.owner, key.range) {
+    if let Ok(false) = state.cancel_wait(key.file, &key.stream, &key.owner, key.range) {
         // The lock was granted a moment ago. The unlock fails only if it would split a merged lock.
         // Then too much stays locked.
         let _ = state.unlock(key.file, &key.stream, &key.owner, key.range, Flavour::Advisory);
@@ -159,6 +159,9 @@ impl Waiting {
             self.blocked.settle(has); // keeps the client's own decision if there is one
         }
         let has = granted && self.blocked.settled_as() == Some(true);
+        if let Some(export) = self.service.export_tagged(self.key.tag) {
+            export.volume.state().bring(self.key.file).await;
+        }
         self.end(granted && !has);
     }
 

@@ -41,7 +41,7 @@ async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<L
         return Err(Stat::DENIED_GRACE_PERIOD);
     }
     subject.recall(Cause::Lock).await?;
-    Ok(subject.state().test(subject.file(), &subject.stream, &lock))
+    subject.state().test(subject.file(), &subject.stream, &lock).map_err(|_| Stat::DENIED_GRACE_PERIOD)
 }
 
 fn holder(held: &Lock) -> Holder<'_> {
@@ -95,9 +95,10 @@ pub(super) fn in_its_time(call: &Call<'_>, reclaim: bool) -> Result<(), Stat> {
 
 /// CANCEL: the client does not wait any more. DENIED if it did not wait, or has already got the
 /// lock.
-pub(super) fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
+pub(super) async fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
     match Asked::of(call, &request.lock, request.exclusive) {
         Ok(asked) => {
+            asked.subject.state().bring(asked.subject.file()).await;
             let cancelled = blocked::cancel(call, &asked);
             asked.subject.settle(call);
             if cancelled { Stat::GRANTED } else { Stat::DENIED }
@@ -107,12 +108,13 @@ pub(super) fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
 }
 
 /// UNLOCK. Unlocking a range without locks is no error.
-pub(super) fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
+pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
     let (subject, lock) = match Asked::of(call, &request.lock, true) {
         Ok(Asked { subject, lock }) => (subject, lock),
         Err(stat) => return stat,
     };
     let Lock { owner, range, .. } = lock;
+    subject.state().bring(subject.file()).await;
     let unlocked = subject.state().unlock(subject.file(), &subject.stream, &owner, range, Flavour::Advisory);
     subject.settle(call);
     if unlocked.is_ok() { Stat::GRANTED } else { Stat::DENIED_NOLOCKS }
@@ -123,6 +125,7 @@ impl From<Refused> for Stat {
         match refused {
             Refused::Blocked(_) => Self::DENIED,
             Refused::TooMany => Self::DENIED_NOLOCKS,
+            Refused::Elsewhere(_) => Self::DENIED_GRACE_PERIOD,
         }
     }
 }

@@ -163,7 +163,7 @@ impl Cache {
                 && let Some(held) = open.held.get()
             {
                 // If another open was first, it has already acknowledged.
-                let _ = held.lease.acknowledge(Caching::NONE);
+                held.lease.drop_caching();
             }
         }
     }

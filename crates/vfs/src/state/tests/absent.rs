@@ -95,14 +95,14 @@ fn removals_count_as_being_in_the_way() {
 #[test]
 fn a_file_that_only_those_who_are_away_have_open_is_not_in_use() {
     let state = State::default();
-    assert!(!state.is_in_use(FILE, B));
+    assert!(!state.is_in_use(FILE, B).unwrap());
     let here = open(&state, C, R, Modes::NONE).unwrap();
-    assert!(state.is_in_use(FILE, B));
+    assert!(state.is_in_use(FILE, B).unwrap());
     let away = Away::new(&state, here);
-    assert!(!state.is_in_use(FILE, B));
+    assert!(!state.is_in_use(FILE, B).unwrap());
     assert_eq!(away.asked(), 1);
     let (_away, _here) = (Away::new(&state, open(&state, A, R, Modes::NONE).unwrap()), open(&state, C, R, W));
-    assert!(state.is_in_use(FILE, B), "one of two is connected");
+    assert!(state.is_in_use(FILE, B).unwrap(), "one of two is connected");
 }
 
 #[tokio::test]

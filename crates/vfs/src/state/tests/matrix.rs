@@ -8,6 +8,7 @@
 
 use tokio::sync::mpsc;
 
+use super::servers::Servers;
 use super::*;
 use crate::Error;
 
@@ -118,39 +119,46 @@ const MATRIX: &[(Held, [Outcome; ROWS])] = &[
 
 #[test]
 fn what_one_client_holds_binds_every_other() {
-    for (held, row) in MATRIX {
-        for (event, expected) in EVENTS.iter().zip(row) {
-            let mut scene = Scene::new(*held);
-            assert_eq!(scene.play(*event), *expected, "{held:?} × {event:?}");
-            drop(scene.held);
-            assert!(scene.state.opens(None, 9).iter().all(|open| open.client == B), "{held:?} × {event:?}");
+    for servers in SITES {
+        for (held, row) in MATRIX {
+            for (event, expected) in EVENTS.iter().zip(row) {
+                let mut scene = Scene::new(*held, servers);
+                assert_eq!(scene.play(*event), *expected, "{held:?} × {event:?}");
+                drop(scene.held);
+                scene.servers.settle();
+                scene.servers.bring(&scene.servers.second);
+                let left = scene.servers.second.opens(None, 9);
+                assert!(left.iter().all(|open| open.client == B), "{held:?} × {event:?}");
+            }
         }
     }
 }
 
 #[test]
 fn what_one_client_holds_does_not_stand_in_its_own_way() {
-    for (held, _) in MATRIX {
-        let scene = Scene::new(*held);
+    for (servers, (held, _)) in SITES.iter().flat_map(|site| MATRIX.iter().map(move |row| (site, row))) {
+        let scene = Scene::new(*held, *servers);
+        let state = &scene.servers.first;
+        scene.servers.bring(state);
         let party = scene.held.as_ref().map_or(Party::client(A), OpenGuard::party);
         for cause in [Cause::Read, Cause::Write, Cause::Truncate, Cause::Lock, Cause::Rename, Cause::Remove] {
-            assert!(scene.state.break_for(FILE, &DATA, cause, party).is_none());
+            assert!(state.break_for(FILE, &DATA, cause, party).is_none());
         }
         let who = Who::stateless(A);
         let shared_range = matches!(held, Held::Mandatory(Shared));
-        assert_eq!(
-            scene.state.check_io(FILE, &DATA, who, Range::ALL, true).is_ok(),
-            !shared_range,
-            "{held:?}"
-        );
-        assert_eq!(scene.state.check_remove(FILE, who), Ok(()));
+        assert_eq!(state.check_io(FILE, &DATA, who, Range::ALL, true).is_ok(), !shared_range, "{held:?}");
+        assert_eq!(state.check_remove(FILE, who), Ok(()));
     }
 }
 
 const DATA: Stream = Stream::Data;
 
+/// The matrix is the same for two clients of one server, and for clients of two servers that share
+/// their files.
+const SITES: [fn(Policy) -> Servers; 2] = [Servers::one, Servers::two];
+
 struct Scene {
-    state: State,
+    servers: Servers,
     held: Option<OpenGuard>,
     /// B looks at the attributes only. It could go on to read and write if that is checked alone.
     looking: OpenGuard,
@@ -158,23 +166,25 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(held: Held) -> Self {
+    fn new(held: Held, servers: fn(Policy) -> Servers) -> Self {
         let advisory_binds_io = matches!(held, Held::AdvisoryBinding(_));
-        let state = State::new(Policy { advisory_binds_io, ..Policy::default() }, Limits::default());
-        let looking = open(&state, B, Modes::NONE, Modes::NONE).unwrap();
+        let servers = servers(Policy { advisory_binds_io, ..Policy::default() });
+        let looking = servers.run(|| open(&servers.second, B, Modes::NONE, Modes::NONE)).unwrap();
         let (sender, notices) = mpsc::unbounded_channel();
-        let held = hold(&state, held, sender);
-        Self { state, held, looking, notices }
+        servers.bring(&servers.first);
+        let held = hold(&servers.first, held, sender);
+        Self { servers, held, looking, notices }
     }
 
     fn play(&mut self, event: Event) -> Outcome {
         let (cause, done) = self.perform(event);
+        self.servers.bring(&self.servers.second);
         let cause = match (done, cause) {
             (Err(Error::ShareConflict), Cause::OpenRead | Cause::OpenWrite) => Cause::ShareConflict,
             (Err(error), _) => return Outcome::Refused(error),
             (Ok(()), cause) => cause,
         };
-        let recall = self.state.break_for(FILE, &DATA, cause, Party::client(B));
+        let recall = self.servers.second.break_for(FILE, &DATA, cause, Party::client(B));
         match (self.notices.try_recv(), recall, done) {
             (Ok(notice), Some(_), _) if notice.needs_ack => Outcome::Waits(notice.to),
             (Ok(notice), None, Ok(())) if !notice.needs_ack => Outcome::Tells(notice.to),
@@ -186,12 +196,13 @@ impl Scene {
 
     /// Does all but the breaking of leases.
     fn perform(&self, event: Event) -> (Cause, crate::Result<()>) {
-        let state = &self.state;
-        let opened = |access, deny| open(state, B, access, deny).map(drop);
-        let stateless = |write| state.check_io(FILE, &DATA, Who::stateless(B), bytes(0, 1), write);
-        let through =
-            |write| state.check_io(FILE, &DATA, Who::through(B, self.looking.id()), bytes(0, 1), write);
-        let lock = |lock| state.lock(FILE, &DATA, lock).map_err(Error::from);
+        let (servers, state) = (&self.servers, &self.servers.second);
+        let opened = |access, deny| servers.run(|| open(state, B, access, deny)).map(drop);
+        let check = |who, write| servers.run(|| state.check_io(FILE, &DATA, who, bytes(0, 1), write));
+        let stateless = |write| check(Who::stateless(B), write);
+        let through = |write| check(Who::through(B, self.looking.id()), write);
+        let lock = |lock: Lock| servers.run(|| state.lock(FILE, &DATA, lock.clone()).map_err(Error::from));
+        let remove = || servers.run(|| state.check_remove(FILE, Who::stateless(B)));
         let range = bytes(0, 1);
         match event {
             Event::OpenRead => (Cause::OpenRead, opened(Modes::READ, Modes::NONE)),
@@ -202,13 +213,15 @@ impl Scene {
             Event::Write => (Cause::Write, stateless(true)),
             Event::ReadOpen => (Cause::Read, through(false)),
             Event::WriteOpen => (Cause::Write, through(true)),
-            Event::Truncate => (Cause::Truncate, state.check_resize(FILE, &DATA, Who::stateless(B), 0)),
+            Event::Truncate => {
+                (Cause::Truncate, servers.run(|| state.check_resize(FILE, &DATA, Who::stateless(B), 0)))
+            }
             Event::LockShared => (Cause::Lock, lock(mandatory(&self.looking, range, Shared))),
             Event::LockExclusive => (Cause::Lock, lock(mandatory(&self.looking, range, Exclusive))),
             Event::LockAdvisory => (Cause::Lock, lock(advisory(B, b"b", range, Exclusive))),
             Event::Attributes => (Cause::Attributes, Ok(())),
-            Event::Rename => (Cause::Rename, state.check_remove(FILE, Who::stateless(B))),
-            Event::Remove => (Cause::Remove, state.check_remove(FILE, Who::stateless(B))),
+            Event::Rename => (Cause::Rename, remove()),
+            Event::Remove => (Cause::Remove, remove()),
         }
     }
 }

@@ -9,6 +9,7 @@ mod opens;
 mod ranges;
 mod ranges_model;
 mod removals;
+mod servers;
 mod threads;
 mod waiters;
 
@@ -60,6 +61,12 @@ pub(super) fn waits(state: &State, lock: Lock) -> Waiter {
         Ok(Locked::Later(waiter)) => waiter,
         other => panic!("it should wait, not be {other:?}"),
     }
+}
+
+/// Releases the ranges of one lock owner in a file, as closing its open does.
+pub(super) fn release_owner(state: &State, file: FileId, owner: &LockOwner) {
+    let release = |entry: &mut table::Entry| entry.release(&state.table.ledger, |held| held == owner);
+    state.table.with_existing(file, release).unwrap();
 }
 
 /// Nothing is held or counted any more.

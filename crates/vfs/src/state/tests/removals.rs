@@ -27,7 +27,7 @@ fn a_file_that_is_to_go_is_not_opened_any_more_and_goes_with_the_last_open() {
     let second = open(&state, B, Modes::READ, Modes::NONE).unwrap();
     let third = open_stream(&state, C, "s").unwrap();
     first.remove_when_unused(counted(&gone));
-    assert!(state.is_going(FILE) && second.is_going() && third.is_going());
+    assert!(state.is_going(FILE).unwrap() && second.is_going() && third.is_going());
     // This is checked before the denials, for every stream.
     let refused = open(&state, C, Modes::READ, Modes::ALL).unwrap_err();
     assert_eq!(refused, Error::BeingRemoved);
@@ -48,7 +48,7 @@ fn a_stream_goes_without_its_file() {
     let file = open(&state, A, Modes::READ, Modes::NONE).unwrap();
     let stream = open_stream(&state, A, "s").unwrap();
     stream.remove_when_unused(counted(&gone));
-    assert!(!state.is_going(FILE) && !file.is_going());
+    assert!(!state.is_going(FILE).unwrap() && !file.is_going());
     assert_eq!(open_stream(&state, B, "s").unwrap_err(), Error::BeingRemoved);
     drop(open_stream(&state, B, "t").unwrap());
     drop(stream);
@@ -106,8 +106,8 @@ fn a_stream_that_is_renamed_keeps_what_is_held_on_it() {
     assert_eq!(stream.stream(), new);
     let other = open_stream(&state, B, "new").unwrap();
     let wanted = mandatory(&other, bytes(5, 1), Shared);
-    assert!(state.test(FILE, &new, &wanted).is_some());
-    assert!(state.test(FILE, &Stream::Named("old".into()), &wanted).is_none());
+    assert!(state.test(FILE, &new, &wanted).unwrap().is_some());
+    assert!(state.test(FILE, &Stream::Named("old".into()), &wanted).unwrap().is_none());
     drop((stream, other));
     assert_quiet(&state);
 }

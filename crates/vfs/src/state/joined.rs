@@ -1,0 +1,263 @@
+//! Several servers of one tree: the seam to a service that coordinates them.
+//!
+//! At each moment one server has the state of a file: its opens, ranges, waiting requests and
+//! leases, those of the clients of other servers included. All rules are applied there, by the same
+//! code as in a server that is alone. An operation that needs a file whose state another server has
+//! asks for it and fails with `Error::LeaseRecall`, as it does for a lease of another client. The
+//! protocols wait for both in the same way, and repeat the operation. As long as one server only
+//! uses a file, it asks once.
+//!
+//! ```text
+//! operation ─► Table ─► is the state here? ─┬─ yes ─► Entry
+//!                                           └─ no ──► Coordinator::ask ··· State::take_over ─► repeated
+//! ```
+//!
+//! What must not fail (an open is closed, a lease is dropped) is done when the state has come.
+//! A server that is alone has no coordinator: every state is here, and the question costs one
+//! branch.
+
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lock::{Mutex, rank};
+use tokio::sync::oneshot;
+
+use super::ledger::Resource;
+use super::removals::Last;
+use super::table::{Entry, Table};
+use super::{ClientId, Limits, Policy, State};
+use crate::events::Change;
+use crate::{Error, FileId, HostKey};
+
+/// A service that gives the state of each file to one of several servers.
+///
+/// It calls [`State::take_over`] when a state has come, and [`State::give_up`] on the server that
+/// has it. After a state has come it stays long enough for the operations that asked for it to be
+/// repeated (some milliseconds), so that two servers that use one file both make progress.
+pub trait Coordinator: Send + Sync + 'static {
+    /// Asks for the state of a file. Returns at once. It is not called again for this file before
+    /// the state has come.
+    fn ask(&self, file: FileId);
+
+    /// Tells the other servers of a change that a client of this server has made, for their
+    /// subscribers ([`crate::Site::hear`]). Returns at once.
+    fn tell(&self, told: Told);
+}
+
+/// A change, as servers tell it to each other.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// The folder in which the change was made.
+    pub folder: HostKey,
+    /// The change.
+    pub change: Change,
+}
+
+/// The state of one file on its way between two servers. The opens, ranges, waiting requests and
+/// leases in it are values. Beside them it has the ways back to the server of each client: the
+/// notices of a lease, the answer to a waiting request, the removal after the last close. In one
+/// process these are channels and closures. Between processes, each side forwards them by messages.
+///
+/// The default is the state of a file that no server has used.
+#[derive(Default)]
+pub struct FileState(Entry);
+
+impl fmt::Debug for FileState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "state of a file with {} opens, {} leases",
+            self.0.opens.iter().count(),
+            self.0.leases.len()
+        )
+    }
+}
+
+/// A change of an entry that is made when the entry has come. Returns what is to be removed then.
+pub(super) type Deferred = Box<dyn FnOnce(&Table, &mut Entry) -> Vec<Last> + Send>;
+
+/// The part of a table that belongs to its coordinator.
+pub(super) struct Joined {
+    coordinator: Arc<dyn Coordinator>,
+    asked: Mutex<Asked, rank::AskedStates>,
+}
+
+#[derive(Default)]
+struct Asked {
+    /// The files whose state was asked for.
+    files: HashMap<FileId, Awaited>,
+    /// The files whose state was here and was not empty when another server took it.
+    left: HashSet<FileId>,
+}
+
+#[derive(Default)]
+struct Awaited {
+    then: Vec<Deferred>,
+    /// Closed when the state has come.
+    come: Vec<oneshot::Sender<Infallible>>,
+}
+
+impl Table {
+    /// Whether the state of any file may be elsewhere.
+    #[inline]
+    pub(super) fn is_joined(&self) -> bool {
+        self.joined.is_some()
+    }
+
+    /// Asks for the state of a file that was not here.
+    pub(super) fn ask(&self, file: FileId) -> Error {
+        if let Some(joined) = &self.joined {
+            let mut asked = joined.asked.lock();
+            let is_new = !self.has(file) && !asked.files.contains_key(&file);
+            if is_new {
+                asked.files.insert(file, Awaited::default());
+                drop(asked);
+                joined.coordinator.ask(file);
+            }
+        }
+        Error::LeaseRecall(file)
+    }
+
+    /// Makes a change that does not fail: now, or when the state of the file has come. Returns what
+    /// is to be removed now.
+    pub(super) fn when_here(
+        &self,
+        file: FileId,
+        act: impl FnOnce(&Self, &mut Entry) -> Vec<Last> + Send + 'static,
+    ) -> Vec<Last> {
+        let mut act = Some(act);
+        loop {
+            let make = |entry: &mut Entry| act.take().map_or_else(Vec::new, |act| act(self, entry));
+            if let Ok(last) = self.with(file, make) {
+                return last;
+            }
+            self.ask(file);
+            let Some(joined) = &self.joined else { return Vec::new() };
+            // If it has come since, it is not among those asked for, and the change is made now.
+            if let Some(awaited) = joined.asked.lock().files.get_mut(&file)
+                && let Some(act) = act.take()
+            {
+                awaited.then.push(Box::new(act));
+                return Vec::new();
+            }
+        }
+    }
+
+    /// Closed when the state of the file is here.
+    pub(super) fn come(&self, file: FileId) -> oneshot::Receiver<Infallible> {
+        let (come, came) = oneshot::channel();
+        if let Some(joined) = &self.joined
+            && let Some(awaited) = joined.asked.lock().files.get_mut(&file)
+        {
+            awaited.come.push(come);
+        }
+        came
+    }
+
+    /// The files whose state has gone to other servers with something in it.
+    pub(super) fn left(&self) -> Vec<FileId> {
+        self.joined
+            .as_ref()
+            .map_or_else(Vec::new, |joined| joined.asked.lock().left.iter().copied().collect())
+    }
+
+    /// Counts what a state has, or no longer counts it.
+    fn count(&self, entry: &Entry, add: bool) {
+        let one = |client: ClientId, what: Resource| match add {
+            true => self.ledger.add(client, what),
+            false => self.ledger.give_back(client, what, 1),
+        };
+        entry.opens.iter().for_each(|open| one(open.party.client, Resource::Open));
+        entry.leases.iter().for_each(|lease| one(lease.party.client, Resource::Lease));
+        entry.queue.iter().for_each(|queued| one(queued.wanted.owner.client, Resource::Waiter));
+        let ranges = entry.ranges.iter().flat_map(|(_, ranges)| ranges.iter());
+        ranges.for_each(|range| one(range.owner.client, Resource::Range));
+    }
+}
+
+impl State {
+    /// The state of a server that shares its files with others. `server` is its number among them,
+    /// which no other one has; numbers of opens and leases begin with it.
+    pub fn joined(policy: Policy, limits: Limits, server: u16, coordinator: Arc<dyn Coordinator>) -> Self {
+        let mut table = Table::new(policy, limits);
+        table.next.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
+        table.joined = Some(Joined { coordinator, asked: Mutex::default() });
+        Self { table: Arc::new(table) }
+    }
+
+    /// The state of a file that was asked for has come.
+    pub fn take_over(&self, file: FileId, state: FileState) {
+        let Some(joined) = &self.table.joined else { return };
+        let mut asked = joined.asked.lock();
+        asked.left.remove(&file);
+        let awaited = asked.files.remove(&file).unwrap_or_default();
+        self.table.count(&state.0, true);
+        let last = self.table.insert(file, state.0, awaited.then);
+        drop(asked);
+        drop(awaited.come);
+        self.remove(last);
+    }
+
+    /// Gives up the state of a file, for another server. `None` if it is not here. Clients that are
+    /// not connected give way: they could not be asked from there.
+    pub fn give_up(&self, file: FileId) -> Option<FileState> {
+        let joined = self.table.joined.as_ref()?;
+        self.make_way(file, ClientId::unused());
+        let mut asked = joined.asked.lock();
+        let entry = self.table.take(file)?;
+        self.table.count(&entry, false);
+        if !entry.is_empty() {
+            asked.left.insert(file);
+        }
+        Some(FileState(entry))
+    }
+
+    /// Waits until the state of a file is here, if it was asked for.
+    pub async fn arrived(&self, file: FileId) {
+        if self.table.is_joined() {
+            let _closed = self.table.come(file).await;
+        }
+    }
+
+    /// Asks for the state of a file and waits until it is here.
+    pub async fn bring(&self, file: FileId) {
+        if self.table.is_joined() && !self.table.has(file) {
+            self.table.ask(file);
+            self.arrived(file).await;
+        }
+    }
+
+    /// Whether the state of a file was asked for and has not come.
+    pub fn is_coming(&self, file: FileId) -> bool {
+        self.table.joined.as_ref().is_some_and(|joined| joined.asked.lock().files.contains_key(&file))
+    }
+
+    /// Whether a client of any server may have something open, locked or cached.
+    pub(crate) fn is_used(&self) -> bool {
+        self.table.is_joined() || self.totals() != super::Totals::default()
+    }
+
+    /// Whether other servers are to be told of changes.
+    #[inline]
+    pub(crate) fn tells(&self) -> bool {
+        self.table.is_joined()
+    }
+
+    pub(crate) fn tell(&self, told: impl FnOnce() -> Told) {
+        if let Some(joined) = &self.table.joined {
+            joined.coordinator.tell(told());
+        }
+    }
+
+    /// Removes what was to be removed when its last open was closed on another server.
+    fn remove(&self, last: Vec<Last>) {
+        for last in last {
+            if let Err(error) = last() {
+                tracing::warn!(%error, "a file that was to be removed at its last close was not removed");
+            }
+        }
+    }
+}

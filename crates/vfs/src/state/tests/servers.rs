@@ -1,0 +1,197 @@
+//! One server, or two that share their files through a coordinator. The tests that are written
+//! against the interface run with both.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::Error;
+use crate::state::{Coordinator, FileState, Told};
+
+/// The servers of two clients: the same one, or one for each.
+pub(super) struct Servers {
+    /// The server of client A.
+    pub(super) first: State,
+    /// The server of client B.
+    pub(super) second: State,
+    service: Option<Arc<Service>>,
+}
+
+/// What the servers asked for. States move when the test says so.
+#[derive(Default)]
+struct Service(Mutex<Vec<(usize, FileId)>>);
+
+struct Port(Arc<Service>, usize);
+
+impl Coordinator for Port {
+    fn ask(&self, file: FileId) {
+        self.0.0.lock().unwrap().push((self.1, file));
+    }
+
+    fn tell(&self, _told: Told) {}
+}
+
+impl Servers {
+    pub(super) fn one(policy: Policy) -> Self {
+        let state = State::new(policy, Limits::default());
+        Self { first: state.clone(), second: state, service: None }
+    }
+
+    pub(super) fn two(policy: Policy) -> Self {
+        let service = Arc::new(Service::default());
+        let server = |number: usize| {
+            let port = Arc::new(Port(service.clone(), number));
+            State::joined(policy, Limits::default(), u16::try_from(number).unwrap(), port)
+        };
+        Self { first: server(0), second: server(1), service: Some(service) }
+    }
+
+    /// Moves every state that was asked for. Returns how many moved.
+    pub(super) fn settle(&self) -> usize {
+        let Some(service) = &self.service else { return 0 };
+        let mut moved = 0;
+        loop {
+            let asked = std::mem::take(&mut *service.0.lock().unwrap());
+            if asked.is_empty() {
+                return moved;
+            }
+            for (number, file) in asked {
+                let servers = [&self.first, &self.second];
+                let state = servers[1 - number].give_up(file);
+                servers[number].take_over(file, state.unwrap_or_default());
+                moved += 1;
+            }
+        }
+    }
+
+    /// The state of the file moves to this server, unless it is there.
+    pub(super) fn bring(&self, server: &State) {
+        if self.service.is_some() && !server.table.has(FILE) {
+            server.table.ask(FILE);
+            self.settle();
+        }
+    }
+
+    /// The result of an operation once the state it needs has come.
+    pub(super) fn run<T>(&self, mut operation: impl FnMut() -> crate::Result<T>) -> crate::Result<T> {
+        match operation() {
+            Err(Error::LeaseRecall(FILE)) if self.settle() > 0 => operation(),
+            other => other,
+        }
+    }
+}
+
+#[test]
+fn a_state_moves_once_for_many_operations() {
+    let servers = Servers::two(Policy::default());
+    let read = || servers.second.check_io(FILE, &Stream::Data, Who::stateless(B), bytes(0, 1), false);
+    assert_eq!(read(), Err(Error::LeaseRecall(FILE)));
+    assert_eq!(read(), Err(Error::LeaseRecall(FILE)), "it has not come");
+    assert!(servers.second.is_coming(FILE));
+    assert_eq!(servers.settle(), 1, "it was asked for once");
+    for _ in 0..100 {
+        assert_eq!(read(), Ok(()));
+        drop(servers.run(|| open(&servers.second, B, Modes::READ, Modes::NONE)).unwrap());
+    }
+    assert_eq!(servers.settle(), 0);
+    assert!(servers.second.quiet(FILE) && !servers.first.quiet(FILE));
+}
+
+#[test]
+fn what_must_not_fail_is_done_when_the_state_has_come() {
+    let servers = Servers::two(Policy::default());
+    let (first, second) = (&servers.first, &servers.second);
+    let gone = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let guard = servers.run(|| open(first, A, Modes::ALL, Modes::WRITE)).unwrap();
+    first.lock(FILE, &Stream::Data, mandatory(&guard, bytes(0, 10), Exclusive)).unwrap();
+    servers.bring(second);
+    assert_eq!((first.totals(), second.totals().opens, second.totals().ranges), (Totals::default(), 1, 1));
+
+    let counted = gone.clone();
+    guard.remove_when_unused(Box::new(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }));
+    drop(guard);
+    assert_eq!(gone.load(Ordering::Relaxed), 0, "another server has the state");
+    servers.settle();
+    assert_eq!(gone.load(Ordering::Relaxed), 1);
+    servers.bring(second);
+    assert_eq!(second.totals(), Totals::default());
+    drop(open(second, B, Modes::WRITE, Modes::ALL).unwrap());
+}
+
+#[test]
+fn numbers_of_two_servers_differ() {
+    let servers = Servers::two(Policy::default());
+    let one = servers.run(|| open(&servers.first, A, Modes::READ, Modes::NONE)).unwrap();
+    let other = servers.run(|| open(&servers.second, B, Modes::READ, Modes::NONE)).unwrap();
+    assert_ne!(one.id(), other.id());
+    assert_eq!(servers.second.opens(Some(FILE), 9).len(), 2);
+}
+
+#[test]
+fn a_waiting_request_is_granted_by_the_server_that_has_the_state() {
+    let servers = Servers::two(Policy::default());
+    let (first, second) = (&servers.first, &servers.second);
+    let lock = |client| advisory(client, b"p", Range::ALL, Exclusive);
+    servers.run(|| first.lock(FILE, &Stream::Data, lock(A)).map_err(Error::from)).unwrap();
+    servers.bring(second);
+    let mut waiter = waits(second, lock(B));
+    servers.bring(first);
+    assert_eq!(now(&mut waiter), None);
+    let owner = lock(A).owner;
+    first.unlock(FILE, &Stream::Data, &owner, Range::ALL, Flavour::Advisory).unwrap();
+    assert_eq!(now(&mut waiter), Some(Ok(())), "the state is at the first server");
+    // The ranges of a client are released wherever they are.
+    servers.second.release_client(B);
+    servers.settle();
+    servers.bring(first);
+    assert_eq!(first.totals().ranges, 0);
+}
+
+#[test]
+fn a_client_that_is_not_connected_gives_way_to_another_server() {
+    let servers = Servers::two(Policy::default());
+    let guard = servers.run(|| open(&servers.first, A, Modes::READ, Modes::WRITE)).unwrap();
+    let held = Arc::new(Mutex::new(Some(guard)));
+    let gives = held.clone();
+    let _absence = servers.first.leave(A, Arc::new(move || drop(gives.lock().unwrap().take())));
+    assert!(servers.run(|| open(&servers.second, B, Modes::WRITE, Modes::NONE)).is_ok());
+    assert!(held.lock().unwrap().is_none());
+}
+
+#[tokio::test]
+async fn an_open_waits_for_the_state_and_then_for_the_lease_in_it() {
+    let servers = Servers::two(Policy::default());
+    let (first, second) = (&servers.first, &servers.second);
+    let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let party = Party { client: A, key: Some([1; 16]) };
+    let guard = servers
+        .run(|| first.open(FILE, Stream::Data, OpenRequest::new(party, Modes::WRITE, Modes::NONE)))
+        .unwrap();
+    let request = LeaseRequest { party, want: Caching::ALL, style: Style::Bits, notices };
+    let lease = first.lease(FILE, &Stream::Data, &request).unwrap();
+    let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE);
+    let mut opening =
+        Box::pin(second.open_and_recall(FILE, Stream::Data, request, std::future::pending::<()>));
+    assert!(now(&mut opening).is_none(), "waits for the state");
+    servers.settle();
+    assert!(now(&mut opening).is_none(), "waits for the lease");
+    assert_eq!(told.try_recv().unwrap().to, Caching(3));
+    assert_eq!(lease.acknowledge(Caching(3)), Err(Error::LeaseRecall(FILE)), "the state is elsewhere");
+    servers.settle();
+    assert_eq!(lease.acknowledge(Caching(3)), Ok(Caching(3)));
+    assert!(now(&mut opening).is_none(), "waits for the state again");
+    servers.settle();
+    assert!(now(&mut opening).unwrap().is_ok());
+    assert_eq!((lease.caching(), guard.modes().0), (Caching(3), Modes::WRITE));
+}
+
+#[test]
+fn the_state_of_an_unused_file_is_the_default() {
+    let servers = Servers::two(Policy::default());
+    servers.first.take_over(FILE, FileState::default());
+    assert!(servers.first.quiet(FILE));
+    assert!(servers.first.give_up(FILE).is_some());
+    assert!(servers.first.give_up(FILE).is_none());
+}
