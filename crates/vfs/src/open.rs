@@ -265,7 +265,7 @@ impl Open {
         self.volume.once_recalled(RECALL_DEADLINE, unlock).await
     }
 
-    fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &State {
         &self.volume.site.state
     }
 

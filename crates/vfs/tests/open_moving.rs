@@ -80,7 +80,7 @@ async fn who_moves_waits_for_others_caches() {
     for scene in scenes() {
         let file = scene.file("a");
         let theirs = Party::client(ClientId(2));
-        let (lease, mut told) = scene.lease(&file.object, theirs, Caching::READ.union(Caching::HANDLE));
+        let (lease, mut told) = scene.lease(&file.object, theirs, Caching::READ.union(Caching::HANDLE)).await;
         let (open, root) = (scene.open(1, "a").await.unwrap(), scene.root.clone());
         let moving = tokio::spawn(async move { open.rename_to(&root, b"b", RenameMode::Keep).await });
         assert_eq!(told.recv().await.unwrap().to, Caching::READ);
@@ -136,7 +136,7 @@ async fn what_is_open_below_a_folder_only_in_a_cache_is_closed_when_asked_for() 
         let made = scene.volume.create(&client(1), &folder, b"f", NewKind::File, 0o644).unwrap().found;
         let mut kept = scene.volume.open(&client(2), &made, at(&folder, "f")).await.unwrap();
         let both = Caching::READ.union(Caching::HANDLE);
-        let (lease, mut told) = scene.lease(&made.object, Party::client(ClientId(2)), both);
+        let (lease, mut told) = scene.lease(&made.object, Party::client(ClientId(2)), both).await;
         kept.guard_mut().keep(lease);
         let (volume, node) = (scene.volume.clone(), folder.object.clone());
         let asking = tokio::spawn(async move { volume.recall_below(&client(1), &node).await });
@@ -218,9 +218,9 @@ async fn others_lose_the_listing_of_a_folder_whose_entries_change() {
         let folder = scene.folder("d");
         let party = |client, key| Party { client: ClientId(client), key: Some([key; 16]) };
         let both = Caching::READ.union(Caching::HANDLE);
-        let (own, mut own_told) = scene.lease(&scene.root.object, party(1, 9), both);
-        let (lease, mut told) = scene.lease(&scene.root.object, party(2, 9), both);
-        let (_lease_below, mut told_below) = scene.lease(&folder.object, party(2, 8), both);
+        let (own, mut own_told) = scene.lease(&scene.root.object, party(1, 9), both).await;
+        let (lease, mut told) = scene.lease(&scene.root.object, party(2, 9), both).await;
+        let (_lease_below, mut told_below) = scene.lease(&folder.object, party(2, 8), both).await;
         let me = Actor { party: party(1, 1), parent_key: Some([9; 16]), ..client(1) };
         scene.volume.create(&me, &scene.root, b"a", NewKind::File, 0o644).unwrap();
         assert_eq!(told.try_recv().unwrap().to, Caching::NONE);
@@ -239,7 +239,8 @@ async fn others_lose_the_listing_of_a_folder_whose_entries_change() {
 async fn a_changed_file_changes_the_listing_when_it_is_closed() {
     for scene in scenes() {
         let file = scene.file("a");
-        let (_lease, mut told) = scene.lease(&scene.root.object, Party::client(ClientId(2)), Caching::READ);
+        let (_lease, mut told) =
+            scene.lease(&scene.root.object, Party::client(ClientId(2)), Caching::READ).await;
         drop(scene.volume.open(&client(1), &file, at(&scene.root, "a")).await.unwrap());
         assert!(told.try_recv().is_err());
         let open = scene.open(1, "a").await.unwrap();

@@ -255,7 +255,7 @@ async fn a_handle_kept_in_a_cache_is_asked_for_first() {
     for scene in scenes() {
         let file = scene.file("a");
         let (lease, mut told) =
-            scene.lease(&file.object, Party::client(ClientId(2)), Caching::READ.union(Caching::HANDLE));
+            scene.lease(&file.object, Party::client(ClientId(2)), Caching::READ.union(Caching::HANDLE)).await;
         let open = scene.open(1, "a").await.unwrap();
         let removing = tokio::spawn(async move {
             open.remove_on_close(true).await.unwrap();

@@ -90,7 +90,7 @@ async fn an_open_that_is_given_up_while_it_waits_leaves_nothing() {
     for scene in scenes() {
         let file = scene.file("a");
         let holder = Party::client(ClientId(2));
-        let (lease, mut told) = scene.lease(&file.object, holder, Caching::ALL);
+        let (lease, mut told) = scene.lease(&file.object, holder, Caching::ALL).await;
         let before = scene.volume.state().totals();
         let me = client(1);
         let options = OpenOptions { remove_on_close: true, ..at(&scene.root, "a") };
@@ -114,7 +114,7 @@ async fn an_open_that_waits_for_a_cached_handle_can_be_given_up() {
         let denies = OpenOptions { deny: Modes::ALL, ..OpenOptions::data(Modes::READ) };
         let mut theirs = scene.volume.open(&client(2), &file, denies).await.unwrap();
         let (lease, mut told) =
-            scene.lease(&file.object, Party::client(ClientId(2)), Caching::READ.union(Caching::HANDLE));
+            scene.lease(&file.object, Party::client(ClientId(2)), Caching::READ.union(Caching::HANDLE)).await;
         theirs.guard_mut().keep(lease);
         let before = scene.volume.state().totals();
         let me = client(1);

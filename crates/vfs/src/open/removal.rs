@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::time::timeout;
+
 use super::Open;
 use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
 use crate::backend::{Found, same_file};
+use crate::coherence::RECALL_DEADLINE;
 use crate::entry_name::EntryName;
 use crate::events::Happened;
 use crate::local::What;
@@ -46,8 +49,10 @@ impl Open {
     }
 
     /// Closes it: dropping does this, too. If it was the last open of something to be removed,
-    /// returns the result of the removal.
+    /// returns the result of the removal. If another server has the state of the file, waits until
+    /// the close has come into effect there.
     pub async fn close(mut self) -> Result<()> {
+        _ = timeout(RECALL_DEADLINE, self.state().bring(self.node.id())).await;
         self.give_back()
     }
 

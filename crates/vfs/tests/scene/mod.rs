@@ -9,6 +9,7 @@
 )]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -78,10 +79,11 @@ impl Scene {
         self.volume.open(&client(number), &found, at(&self.root, name)).await
     }
 
-    pub fn lease(&self, of: &Node, party: Party, want: Caching) -> (vfs::state::Lease, Notices) {
+    pub async fn lease(&self, of: &Node, party: Party, want: Caching) -> (vfs::state::Lease, Notices) {
         let (notices, told) = mpsc::unbounded_channel();
         let request = LeaseRequest { party, want, style: Style::Bits, notices };
-        (self.volume.state().lease(of.id(), &Stream::Data, &request).unwrap(), told)
+        let lease = || self.volume.state().lease(of.id(), &Stream::Data, &request);
+        (self.volume.once_recalled(Duration::from_secs(10), lease).await.unwrap(), told)
     }
 }
 
@@ -124,7 +126,7 @@ pub async fn assert_bound(mine: &Scene, other: &Scene, name: &str) {
             }
         };
         assert_eq!(theirs(access).await, Err(Error::ShareConflict), "{deny:?}");
-        drop(open);
+        open.close().await.unwrap();
         assert_eq!(theirs(access).await, Ok(()), "{deny:?}");
     }
 
@@ -133,15 +135,17 @@ pub async fn assert_bound(mine: &Scene, other: &Scene, name: &str) {
     assert_eq!(write(&theirs, 0, b"x").await, Err(Error::RangeLocked));
     assert_eq!(write(&theirs, 10, b"x").await, Ok(()));
     assert!(theirs.lock(Range::new(5, 10).unwrap(), LockKind::Shared).await.is_err());
-    drop(open);
+    open.close().await.unwrap();
     assert_eq!(write(&theirs, 0, b"x").await, Ok(()));
-    drop(theirs);
+    theirs.close().await.unwrap();
 
     let changes = SetAttributes { size: Some(3), ..SetAttributes::default() };
     for want in [Caching::READ, Caching::READ | Caching::WRITE, Caching::READ | Caching::HANDLE] {
         let file = mine.find(name).unwrap();
-        let (lease, mut told) = mine.lease(&file.object, Party::client(ClientId(1)), want);
-        let done = other.volume.set_attributes(&client(2), &other.find(name).unwrap(), &changes);
+        let (lease, mut told) = mine.lease(&file.object, Party::client(ClientId(1)), want).await;
+        let (by, found) = (client(2), other.find(name).unwrap());
+        let change = || other.volume.set_attributes(&by, &found, &changes);
+        let done = other.volume.once_recalled(Duration::from_millis(50), change).await;
         let recalled = Err(Error::LeaseRecall(file.object.id()));
         // What is only read is told of the change; data that a client may have written are asked for first.
         if want.contains(Caching::WRITE) {

@@ -1,0 +1,169 @@
+//! Two servers of one folder, with a coordinator between them: what a client of one server has
+//! binds the clients of the other one, and every client hears of every change.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use vfs::backend::host::{Host, HostOptions};
+use vfs::events::{Event, Filter, Happened, Scope};
+use vfs::state::{Caching, ClientId, Coordinator, Party, Told};
+use vfs::{Error, FileId, Site, Volume, VolumeOptions};
+
+use crate::scene::{Scene, assert_bound, client, read, write};
+
+mod scene;
+
+/// The time that a message between servers takes, and the time that a state stays.
+const TRAVEL: Duration = Duration::from_millis(1);
+
+/// A coordination service in this process. It knows the server that has the state of each file.
+#[derive(Default)]
+struct Service {
+    sites: OnceLock<[Weak<Site>; 2]>,
+    owners: tokio::sync::Mutex<HashMap<FileId, usize>>,
+}
+
+struct Port {
+    service: Arc<Service>,
+    server: usize,
+}
+
+impl Service {
+    fn site(&self, server: usize) -> Option<Arc<Site>> {
+        self.sites.get()?[server].upgrade()
+    }
+
+    async fn hand_over(&self, file: FileId, to: usize) {
+        let mut owners = self.owners.lock().await;
+        sleep(TRAVEL).await;
+        let from = owners.insert(file, to).and_then(|owner| self.site(owner));
+        let state = from.and_then(|from| from.state().give_up(file)).unwrap_or_default();
+        let Some(site) = self.site(to) else { return };
+        site.state().take_over(file, state);
+        sleep(TRAVEL).await;
+    }
+}
+
+impl Coordinator for Port {
+    fn ask(&self, file: FileId) {
+        let (service, to) = (self.service.clone(), self.server);
+        tokio::spawn(async move { service.hand_over(file, to).await });
+    }
+
+    fn tell(&self, told: Told) {
+        let other = self.service.site(1 - self.server);
+        other.into_iter().for_each(|site| site.hear(&told));
+    }
+}
+
+/// Two servers of one folder, of which each is told the other one's changes.
+fn servers() -> [Scene; 2] {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let service = Arc::new(Service::default());
+    let site = |server: usize| {
+        let port = Port { service: service.clone(), server };
+        Arc::new(Site::joined(u16::try_from(server).unwrap(), Arc::new(port)))
+    };
+    let sites = [site(0), site(1)];
+    service.sites.set(sites.each_ref().map(Arc::downgrade)).unwrap();
+    let scene = |site: &Arc<Site>| {
+        let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
+        let volume = Arc::new(Volume::in_site(Arc::new(host), VolumeOptions::default(), site.clone()));
+        Scene { root: volume.root().unwrap(), volume, dir: None }
+    };
+    let [first, second] = sites.each_ref().map(scene);
+    [Scene { dir: Some(dir), ..first }, second]
+}
+
+/// Runs a change as a protocol does that waits for leases.
+async fn settled<T>(scene: &Scene, run: impl FnMut() -> vfs::Result<T>) -> vfs::Result<T> {
+    scene.volume.once_recalled(Duration::from_secs(10), run).await
+}
+
+async fn make(scene: &Scene, name: &str) {
+    let new = vfs::backend::NewKind::File;
+    let create = || scene.volume.create(&client(1), &scene.root, name.as_bytes(), new, 0o644);
+    settled(scene, create).await.unwrap();
+}
+
+#[tokio::test]
+async fn deny_modes_ranges_and_leases_bind_the_clients_of_the_other_server() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    for (mine, other) in [(&first, &second), (&second, &first), (&first, &second)] {
+        assert_bound(mine, other, "file").await;
+    }
+}
+
+#[tokio::test]
+async fn a_write_cache_is_given_back_before_the_other_server_opens_the_file() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let open = first.open(1, "file").await.unwrap();
+    let wanted = Caching::READ | Caching::WRITE | Caching::HANDLE;
+    let (lease, mut told) = first.lease(open.node(), Party::client(ClientId(1)), wanted).await;
+    let reading = async {
+        let open = second.open(2, "file").await.unwrap();
+        read(&open, 0, 5).await
+    };
+    let holding = async {
+        let notice = timeout(Duration::from_secs(10), told.recv()).await.unwrap().unwrap();
+        assert_eq!(notice.to, Caching::READ | Caching::HANDLE);
+        // The holder writes what it has in its cache. The state comes back for that.
+        write(&open, 0, b"clean").await.unwrap();
+        let answer = || lease.acknowledge(notice.to);
+        assert_eq!(settled(&first, answer).await, Ok(notice.to));
+    };
+    let (data, ()) =
+        timeout(Duration::from_secs(30), async { tokio::join!(reading, holding) }).await.unwrap();
+    assert_eq!(data, b"clean");
+}
+
+#[tokio::test]
+async fn a_file_is_removed_with_the_last_open_of_both_servers() {
+    let servers = servers();
+    for (mine, other) in [(&servers[0], &servers[1]), (&servers[1], &servers[0])] {
+        make(mine, "file").await;
+        let (open, theirs) = (mine.open(1, "file").await.unwrap(), other.open(2, "file").await.unwrap());
+        open.remove_on_close(true).await.unwrap();
+        open.close().await.unwrap();
+        assert_eq!(other.open(3, "file").await.err(), Some(Error::BeingRemoved));
+        assert!(mine.find("file").is_ok());
+        theirs.close().await.unwrap();
+        assert_eq!(mine.find("file").err(), Some(Error::NotFound));
+    }
+}
+
+#[tokio::test]
+async fn changes_are_told_to_the_subscribers_of_both_servers() {
+    let [first, second] = servers();
+    let mut here = first.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
+    let mut there = second.volume.subscribe(Scope::Folder(second.root.object.id()), Filter::ALL, 16).unwrap();
+    make(&first, "file").await;
+    for told in [&mut here, &mut there] {
+        let Some(Event::Changed(seen)) = told.try_next() else { panic!("not told") };
+        assert_eq!((&*seen.change.name, &seen.change.what), (&b"file"[..], &Happened::Created));
+        assert_eq!((seen.change.by, told.try_next()), (Some(ClientId(1)), None));
+    }
+}
+
+#[tokio::test]
+async fn two_servers_that_use_one_file_at_once_both_make_progress() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let (one, other) = (first.open(1, "file").await.unwrap(), second.open(2, "file").await.unwrap());
+    let write_all = |open: vfs::Open, offset: u64| async move {
+        for turn in 0..50 {
+            write(&open, offset + turn, b"x").await.unwrap();
+        }
+        open
+    };
+    let both = async { tokio::join!(write_all(one, 0), write_all(other, 50)) };
+    let (one, _other) = timeout(Duration::from_secs(30), both).await.unwrap();
+    assert_eq!(read(&one, 0, 200).await, [b'x'; 100]);
+}
