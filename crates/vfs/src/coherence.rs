@@ -81,6 +81,12 @@ impl Volume {
         run()
     }
 
+    /// As [`Volume::once_recalled`], for a protocol whose clients wait: until every holder has
+    /// answered, or has lost its lease.
+    pub async fn settled<T>(&self, run: impl FnMut() -> Result<T>) -> Result<T> {
+        self.once_recalled(RECALL_DEADLINE + Duration::from_secs(1), run).await
+    }
+
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
         if self.site.state.quiet(file) {
             return Ok(());

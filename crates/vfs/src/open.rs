@@ -262,7 +262,7 @@ impl Open {
     pub async fn unlock(&self, range: Range) -> Result<bool> {
         let Lock { owner, flavour, .. } = self.locked(range, LockKind::Shared);
         let unlock = || self.state().unlock(self.node.id(), &self.guard.stream(), &owner, range, flavour);
-        self.volume.once_recalled(RECALL_DEADLINE, unlock).await
+        self.volume.settled(unlock).await
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -291,7 +291,7 @@ impl Open {
         match self.state().check_io(file, &stream, who, range, write) {
             Err(Error::LeaseRecall(_)) => {
                 let check = || self.state().check_io(file, &stream, who, range, write);
-                self.volume.once_recalled(RECALL_DEADLINE, check).await
+                self.volume.settled(check).await
             }
             other => other,
         }

@@ -1,9 +1,5 @@
 //! The limits on what clients can make the server keep.
 
-use std::time::Duration;
-
-/// How long a command waits for leases of other clients: a little longer than the tree waits until it revokes them.
-pub(super) const RECALL_LIMIT: Duration = Duration::from_secs(36);
 /// The most bytes of a request or reply after login: what OpenSession calls the server's request quantum.
 pub(super) const QUANTUM: u32 = 1 << 20;
 /// Bytes around the data of the largest write.

@@ -8,7 +8,7 @@ use lock::{RwLock, rank};
 use vfs::Volume;
 
 use super::config::Share;
-use super::limits::{MAX_VOLUMES, RECALL_LIMIT};
+use super::limits::MAX_VOLUMES;
 use super::reach::Ways;
 use crate::wire::ResultCode;
 
@@ -32,7 +32,7 @@ impl OpenVolume {
 
     /// Runs an operation. When it meets a lease of another client, waits until that is returned and runs it again.
     pub(super) async fn once_recalled<T>(&self, run: impl FnMut() -> vfs::Result<T>) -> vfs::Result<T> {
-        self.tree().once_recalled(RECALL_LIMIT, run).await
+        self.tree().settled(run).await
     }
 
     /// Refuses changes where nobody may make any.

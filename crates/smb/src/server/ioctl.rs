@@ -124,8 +124,8 @@ async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
         Code::SET_COMPRESSION => object::set_compression(asked, &open),
         Code::CREATE_OR_GET_OBJECT_ID | Code::GET_OBJECT_ID => object::id(asked, &open),
         Code::GET_REPARSE_POINT => reparse::read(asked, &open),
-        Code::SET_REPARSE_POINT => reparse::set(asked, &open),
-        Code::DELETE_REPARSE_POINT => reparse::delete(asked, &open),
+        Code::SET_REPARSE_POINT => reparse::set(asked, &open).await,
+        Code::DELETE_REPARSE_POINT => reparse::delete(asked, &open).await,
         Code::IS_PATHNAME_VALID | Code::IS_VOLUME_MOUNTED => {
             open.file()?;
             Ok(Output::none())

@@ -51,8 +51,9 @@ pub(super) async fn make(
     besides.may_own(caller)?;
     let acl = besides.entries();
     let mode = besides.mode().unwrap_or(mode);
-    let made = volume.create_with_acl(&wanted.actor, &parent, &resolved.name, (kind, mode), acl.as_ref());
-    let made = match made {
+    let create =
+        || volume.create_with_acl(&wanted.actor, &parent, &resolved.name, (kind, mode), acl.as_ref());
+    let made = match context.wait(volume.settled(create)).await? {
         Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),
         other => other?,
     };
@@ -80,7 +81,8 @@ pub(super) async fn make(
     let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
     if let Err(status) = besides.give(&open).await {
         drop(open);
-        volume.remove(&wanted.actor, &parent, &resolved.name, made.found.attributes.kind)?;
+        let kind = made.found.attributes.kind;
+        volume.settled(|| volume.remove(&wanted.actor, &parent, &resolved.name, kind)).await?;
         return Err(status.into());
     }
     Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action: Action::CREATED })

@@ -41,7 +41,7 @@ pub(super) fn read(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
 }
 
 /// SET_REPARSE_POINT: an empty file, or an empty folder, becomes a link.
-pub(super) fn set(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn set(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     open.require(AccessMask::WRITE_DATA | AccessMask::WRITE_ATTRIBUTES)?;
     let point = Reparse::decode(&mut asked.input()).map_err(|_| Status::IO_REPARSE_DATA_INVALID)?;
@@ -55,12 +55,12 @@ pub(super) fn set(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     if !file.open.is_data() || !(is_empty_file || file.open.node().kind() == Kind::Folder) {
         return Err(Status::IO_REPARSE_DATA_INVALID.into());
     }
-    replace(file, NewKind::Link(&target), 0o777)?;
+    replace(file, NewKind::Link(&target), 0o777).await?;
     Ok(Output::none())
 }
 
 /// DELETE_REPARSE_POINT: the link becomes an empty file.
-pub(super) fn delete(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn delete(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     open.require(AccessMask::WRITE_DATA | AccessMask::WRITE_ATTRIBUTES)?;
     let tag = Tag(asked.input().u32_le()?);
@@ -70,13 +70,13 @@ pub(super) fn delete(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> 
     if tag != Tag::SYMLINK && tag != Tag::NFS {
         return Err(Status::IO_REPARSE_TAG_MISMATCH.into());
     }
-    replace(file, NewKind::File, 0o644)?;
+    replace(file, NewKind::File, 0o644).await?;
     Ok(Output::none())
 }
 
 /// Replaces the file by something else. The open keeps the old file, which no other open can reach
 /// any more.
-fn replace(file: &File, new: NewKind<'_>, mode: u32) -> Result<(), Failure> {
+async fn replace(file: &File, new: NewKind<'_>, mode: u32) -> Result<(), Failure> {
     let (folder, name) = file.open.place().ok_or(Status::ACCESS_DENIED)?;
     let volume = file.open.volume();
     let folder = Found { attributes: folder.attributes()?, object: folder };
@@ -84,8 +84,8 @@ fn replace(file: &File, new: NewKind<'_>, mode: u32) -> Result<(), Failure> {
     let kind = if file.open.node().kind() == Kind::Folder { Kind::Folder } else { Kind::File };
     // The open's right to change the file was checked when it was opened.
     let by_server = Actor { caller: Caller::root(), ..actor.clone() };
-    volume.remove(&by_server, &folder, &name, kind)?;
-    volume.create(actor, &folder, &name, new, mode)?;
+    volume.settled(|| volume.remove(&by_server, &folder, &name, kind)).await?;
+    volume.settled(|| volume.create(actor, &folder, &name, new, mode)).await?;
     Ok(())
 }
 

@@ -115,7 +115,9 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
             return Ok(());
         }
         context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
-        volume.remove(&context.actor()?, &folder, &place.0.name, Kind::File).map_err(rename_status)?;
+        let actor = context.actor()?;
+        let remove = || volume.remove(&actor, &folder, &place.0.name, Kind::File);
+        context.wait(volume.settled(remove)).await?.map_err(rename_status)?;
     }
     Ok(context.wait(file.open.link_to(&folder, &place.1)).await??)
 }
