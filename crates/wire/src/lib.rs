@@ -4,8 +4,10 @@
 //!
 //! No I/O, no clock, no state, no dependencies.
 
+mod layout;
 mod reader;
 mod writer;
 
+pub use layout::Field;
 pub use reader::{Malformed, Reader};
 pub use writer::Writer;

@@ -22,7 +22,7 @@ use wire::{Reader, Writer};
 pub use self::files::ROOT;
 pub use self::forks::ForkId;
 use crate::wire::dsi::{Command, Header, Options};
-use crate::wire::strings::{pascal, put_pascal};
+use crate::wire::strings::pascal;
 use crate::wire::volume::OpenVol;
 use crate::wire::{Path, ResultCode, VolumeBitmap, command};
 
@@ -206,9 +206,9 @@ impl<L: Link> Client<L> {
     /// Logs in.
     pub fn log_in(&mut self, version: &str, login: &Login<'_>) -> Result<()> {
         self.call(command::LOGIN, |w| {
-            put_pascal(w, version.as_bytes());
+            pascal::put(w, version.as_bytes());
             match login {
-                Login::Guest => put_pascal(w, b"No User Authent"),
+                Login::Guest => pascal::put(w, b"No User Authent"),
                 Login::Cleartext { name, password } => cleartext(name, password, w),
             }
         })?
@@ -234,7 +234,7 @@ impl<L: Link> Client<L> {
         let mut names = Vec::new();
         for _ in 0..count {
             r.skip(1)?; // flags
-            names.push(pascal(&mut r)?.to_vec());
+            names.push(pascal::read(&mut r)?.to_vec());
         }
         Ok(names)
     }
@@ -259,8 +259,8 @@ fn message(number: u8, body: impl FnOnce(&mut Writer)) -> Writer {
 
 /// The user name, a padding byte up to an even offset, eight bytes of password.
 fn cleartext(name: &str, password: &str, w: &mut Writer) {
-    put_pascal(w, b"Cleartxt Passwrd");
-    put_pascal(w, name.as_bytes());
+    pascal::put(w, b"Cleartxt Passwrd");
+    pascal::put(w, name.as_bytes());
     if !w.len().is_multiple_of(2) {
         w.u8(0);
     }

@@ -55,7 +55,7 @@ fn parameters(request: &Request) -> Outcome {
     };
     let wanted = wanted.check(request.version())?;
     let mut w = Writer::new();
-    FileDirParms::encode_head(files, folders, is_folder, &mut w);
+    FileDirParms { files, folders, is_folder, parameters: &[] }.encode(&mut w);
     put_target(&volume, request.caller(), request.version(), &target, wanted, &mut w)?;
     Ok(Reply { head: w.into_bytes(), ..Reply::default() })
 }

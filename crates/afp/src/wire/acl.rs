@@ -1,9 +1,9 @@
 //! Access control lists, Apple Filing Protocol Reference, FPGetACL, FPSetACL, FPAccess, and "ACL Structures".
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::Path;
-use super::padding::{pad_to_even, skip_to_even};
+use super::strings::even;
 
 /// A user or group, as directory services identify it.
 pub type Uuid = [u8; 16];
@@ -12,27 +12,28 @@ pub type Uuid = [u8; 16];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bitmap(pub u16);
 
-impl Bitmap {
-    pub const OWNER: Self = Self(1);
-    pub const GROUP: Self = Self(2);
-    pub const ACL: Self = Self(4);
-    /// FPSetACL: removes the ACL.
-    pub const REMOVE_ACL: Self = Self(8);
-    /// FPSetACL: adds the entries that are inherited from the folder above.
-    pub const INHERIT: Self = Self(16);
+wire::fields!(Bitmap);
 
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+bitflags::bitflags! {
+    impl Bitmap: u16 {
+        const OWNER = 1;
+        const GROUP = 2;
+        const ACL = 4;
+        /// FPSetACL: removes the ACL.
+        const REMOVE_ACL = 8;
+        /// FPSetACL: adds the entries that are inherited from the folder above.
+        const INHERIT = 16;
     }
 }
 
-/// One entry of an ACL, "kauth_ace".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ace {
-    pub who: Uuid,
-    /// [`Ace::PERMIT`] or [`Ace::DENY`], and the flags of inheritance.
-    pub flags: u32,
-    pub rights: u32,
+layout! {
+    /// One entry of an ACL, "kauth_ace".
+    pub struct Ace {
+        pub who: Uuid,
+        /// [`Ace::PERMIT`] or [`Ace::DENY`], and the flags of inheritance.
+        pub flags: u32,
+        pub rights: u32,
+    }
 }
 
 impl Ace {
@@ -47,16 +48,6 @@ impl Ace {
     pub const DIRECTORY_INHERIT: u32 = 0x40;
     pub const LIMIT_INHERIT: u32 = 0x80;
     pub const ONLY_INHERIT: u32 = 0x100;
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { who: r.array()?, flags: r.u32_be()?, rights: r.u32_be()? })
-    }
-
-    fn encode(&self, w: &mut Writer) {
-        w.put(&self.who);
-        w.u32_be(self.flags);
-        w.u32_be(self.rights);
-    }
 }
 
 /// An ACL, "kauth_acl".
@@ -118,31 +109,15 @@ impl Security {
     }
 }
 
-/// FPGetACL, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Get<'a> {
-    pub volume: u16,
-    pub directory: u32,
-    pub bitmap: Bitmap,
-    /// The longest reply; 0 for any length.
-    pub max_reply: u32,
-    pub path: Path<'a>,
-}
-
-impl<'a> Get<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (volume, directory, bitmap) = (r.u16_be()?, r.u32_be()?, Bitmap(r.u16_be()?));
-        Ok(Self { volume, directory, bitmap, max_reply: r.u32_be()?, path: Path::decode(r)? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u32_be(self.directory);
-        w.u16_be(self.bitmap.0);
-        w.u32_be(self.max_reply);
-        self.path.encode(w);
+layout! {
+    /// FPGetACL, request.
+    pub struct Get<'a> [1] {
+        pub volume: u16,
+        pub directory: u32,
+        pub bitmap: Bitmap,
+        /// The longest reply; 0 for any length.
+        pub max_reply: u32,
+        pub path: Path<'a>,
     }
 }
 
@@ -178,7 +153,7 @@ impl<'a> Set<'a> {
         r.skip(1)?; // padding
         let (volume, directory, bitmap) = (r.u16_be()?, r.u32_be()?, Bitmap(r.u16_be()?));
         let path = Path::decode(r)?;
-        skip_to_even(r)?;
+        even::skip(r)?;
         Ok(Self { volume, directory, bitmap, path, security: Security::decode(bitmap, r)? })
     }
 
@@ -190,39 +165,21 @@ impl<'a> Set<'a> {
         w.u32_be(self.directory);
         w.u16_be(self.bitmap.0 & !values | self.security.bitmap());
         self.path.encode(w);
-        pad_to_even(w, start);
+        even::pad(w, start);
         self.security.encode(w);
     }
 }
 
-/// FPAccess, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access<'a> {
-    pub volume: u16,
-    pub directory: u32,
-    /// The user that the client asks for: its own user.
-    pub who: Uuid,
-    /// All rights that it needs.
-    pub rights: u32,
-    pub path: Path<'a>,
-}
-
-impl<'a> Access<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (volume, directory) = (r.u16_be()?, r.u32_be()?);
-        r.skip(2)?; // a bitmap, reserved
-        Ok(Self { volume, directory, who: r.array()?, rights: r.u32_be()?, path: Path::decode(r)? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u32_be(self.directory);
-        w.u16_be(0);
-        w.put(&self.who);
-        w.u32_be(self.rights);
-        self.path.encode(w);
+layout! {
+    /// FPAccess, request.
+    pub struct Access<'a> [1] {
+        pub volume: u16,
+        pub directory: u32 [2],
+        /// The user that the client asks for: its own user.
+        pub who: Uuid,
+        /// All rights that it needs.
+        pub rights: u32,
+        pub path: Path<'a>,
     }
 }
 

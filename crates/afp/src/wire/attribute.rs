@@ -1,80 +1,40 @@
 //! Extended attributes, Apple Filing Protocol Reference, FPGetExtAttr, FPSetExtAttr, FPRemoveExtAttr, FPListExtAttrs.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::Path;
-use super::padding::{pad_to_even, skip_to_even};
+use super::strings::{blob, even, long};
 
 /// The options of an access to an attribute, "Extended Attributes Bitmap".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bitmap(pub u16);
 
-impl Bitmap {
-    /// Uses the attribute of a link, not of its target.
-    pub const NO_FOLLOW: Self = Self(1);
-    /// Fails if an attribute with this name exists.
-    pub const CREATE: Self = Self(2);
-    /// Fails if no attribute with this name exists.
-    pub const REPLACE: Self = Self(4);
+wire::fields!(Bitmap);
 
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+bitflags::bitflags! {
+    impl Bitmap: u16 {
+        /// Uses the attribute of a link, not of its target.
+        const NO_FOLLOW = 1;
+        /// Fails if an attribute with this name exists.
+        const CREATE = 2;
+        /// Fails if no attribute with this name exists.
+        const REPLACE = 4;
     }
 }
 
-/// The file: the beginning of all four requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Start {
-    volume: u16,
-    directory: u32,
-    bitmap: Bitmap,
-}
-
-impl Start {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()?, directory: r.u32_be()?, bitmap: Bitmap(r.u16_be()?) })
-    }
-
-    fn encode(self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u32_be(self.directory);
-        w.u16_be(self.bitmap.0);
-    }
-}
-
-/// FPGetExtAttr, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Get<'a> {
-    pub volume: u16,
-    pub directory: u32,
-    pub bitmap: Bitmap,
-    pub offset: u64,
-    /// How much to return; all ones for all of it.
-    pub count: u64,
-    /// The longest reply; 0 asks for the length of the attribute.
-    pub max_reply: u32,
-    pub path: Path<'a>,
-    pub name: &'a [u8],
-}
-
-impl<'a> Get<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let Start { volume, directory, bitmap } = Start::decode(r)?;
-        let (offset, count, max_reply) = (r.u64_be()?, r.u64_be()?, r.u32_be()?);
-        let (path, name) = (Path::decode(r)?, name(r)?);
-        Ok(Self { volume, directory, bitmap, offset, count, max_reply, path, name })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        let start = w.len();
-        Start { volume: self.volume, directory: self.directory, bitmap: self.bitmap }.encode(w);
-        w.u64_be(self.offset);
-        w.u64_be(self.count);
-        w.u32_be(self.max_reply);
-        self.path.encode(w);
-        put_name(w, start, self.name);
+layout! {
+    /// FPGetExtAttr, request.
+    pub struct Get<'a> [1] {
+        pub volume: u16,
+        pub directory: u32,
+        pub bitmap: Bitmap,
+        pub offset: u64,
+        /// How much to return; all ones for all of it.
+        pub count: u64,
+        /// The longest reply; 0 asks for the length of the attribute.
+        pub max_reply: u32,
+        pub path: Path<'a> [even],
+        pub name: &'a [u8] => long,
     }
 }
 
@@ -108,105 +68,40 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// FPSetExtAttr, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Set<'a> {
-    pub volume: u16,
-    pub directory: u32,
-    pub bitmap: Bitmap,
-    pub offset: u64,
-    pub path: Path<'a>,
-    pub name: &'a [u8],
-    pub bytes: &'a [u8],
-}
-
-impl<'a> Set<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let Start { volume, directory, bitmap } = Start::decode(r)?;
-        let (offset, path, name) = (r.u64_be()?, Path::decode(r)?, name(r)?);
-        let length = usize::try_from(r.u32_be()?).unwrap_or(usize::MAX);
-        Ok(Self { volume, directory, bitmap, offset, path, name, bytes: r.take(length)? })
+layout! {
+    /// FPSetExtAttr, request.
+    pub struct Set<'a> [1] {
+        pub volume: u16,
+        pub directory: u32,
+        pub bitmap: Bitmap,
+        pub offset: u64,
+        pub path: Path<'a> [even],
+        pub name: &'a [u8] => long,
+        pub bytes: &'a [u8] => blob,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        let start = w.len();
-        Start { volume: self.volume, directory: self.directory, bitmap: self.bitmap }.encode(w);
-        w.u64_be(self.offset);
-        self.path.encode(w);
-        put_name(w, start, self.name);
-        w.u32_be(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
-        w.put(self.bytes);
-    }
-}
-
-/// FPRemoveExtAttr, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Remove<'a> {
-    pub volume: u16,
-    pub directory: u32,
-    pub bitmap: Bitmap,
-    pub path: Path<'a>,
-    pub name: &'a [u8],
-}
-
-impl<'a> Remove<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let Start { volume, directory, bitmap } = Start::decode(r)?;
-        Ok(Self { volume, directory, bitmap, path: Path::decode(r)?, name: name(r)? })
+    /// FPRemoveExtAttr, request.
+    pub struct Remove<'a> [1] {
+        pub volume: u16,
+        pub directory: u32,
+        pub bitmap: Bitmap,
+        pub path: Path<'a> [even],
+        pub name: &'a [u8] => long,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        let start = w.len();
-        Start { volume: self.volume, directory: self.directory, bitmap: self.bitmap }.encode(w);
-        self.path.encode(w);
-        put_name(w, start, self.name);
+    /// FPListExtAttrs, request.
+    pub struct List<'a> [1] {
+        pub volume: u16,
+        pub directory: u32,
+        pub bitmap: Bitmap,
+        /// How many names to return; clients send 0.
+        pub count: u16,
+        /// The index of the first name; clients send 0.
+        pub index: u32,
+        /// The longest reply; 0 asks for the length of all names.
+        pub max_reply: u32,
+        pub path: Path<'a>,
     }
-}
-
-/// FPListExtAttrs, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct List<'a> {
-    pub volume: u16,
-    pub directory: u32,
-    pub bitmap: Bitmap,
-    /// How many names to return; clients send 0.
-    pub count: u16,
-    /// The index of the first name; clients send 0.
-    pub index: u32,
-    /// The longest reply; 0 asks for the length of all names.
-    pub max_reply: u32,
-    pub path: Path<'a>,
-}
-
-impl<'a> List<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let Start { volume, directory, bitmap } = Start::decode(r)?;
-        let (count, index, max_reply) = (r.u16_be()?, r.u32_be()?, r.u32_be()?);
-        Ok(Self { volume, directory, bitmap, count, index, max_reply, path: Path::decode(r)? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        Start { volume: self.volume, directory: self.directory, bitmap: self.bitmap }.encode(w);
-        w.u16_be(self.count);
-        w.u32_be(self.index);
-        w.u32_be(self.max_reply);
-        self.path.encode(w);
-    }
-}
-
-/// The name of an attribute: UTF-8, at an even offset.
-fn name<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
-    skip_to_even(r)?;
-    let length = r.u16_be()?;
-    r.take(length.into())
-}
-
-/// Names longer than their length field are cut: the caller knows the limit.
-fn put_name(w: &mut Writer, start: usize, name: &[u8]) {
-    pad_to_even(w, start);
-    let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
-    w.u16_be(length);
-    w.put(&name[..length.into()]);
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ macro_rules! bitmap {
             }
         }
 
+        wire::fields!($name);
+
         impl $name {
             /// Those that the reference does not define.
             pub const fn unknown(self) -> Self {

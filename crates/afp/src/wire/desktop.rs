@@ -2,10 +2,9 @@
 //! Reference, FPOpenDT, FPCloseDT, FPAddIcon, FPGetIcon, FPGetIconInfo, FPAddAPPL, FPRemoveAPPL,
 //! FPGetAPPL, FPAddComment, FPGetComment, FPRemoveComment.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
-use super::padding::{pad_to_even, skip_to_even};
-use super::strings::{pascal, put_pascal};
+use super::strings::{even, pascal};
 use super::{FileBitmap, Path};
 
 /// A creator or a type: four bytes.
@@ -14,294 +13,104 @@ pub type FourBytes = [u8; 4];
 /// FPOpenDT, request.
 pub use super::volume::OfVolume as OpenDt;
 
-/// FPOpenDT, reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenDtReply {
-    pub desktop: u16,
-}
-
-impl OpenDtReply {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { desktop: r.u16_be()? })
+layout! {
+    /// FPOpenDT, reply.
+    pub struct OpenDtReply {
+        pub desktop: u16,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_be(self.desktop);
-    }
-}
-
-/// FPCloseDT, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CloseDt {
-    pub desktop: u16,
-}
-
-impl CloseDt {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { desktop: r.u16_be()? })
+    /// FPCloseDT, request.
+    pub struct CloseDt [1] {
+        pub desktop: u16,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-    }
-}
-
-/// FPAddIcon, request. The bitmap follows as the data of a DSI write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AddIcon {
-    pub desktop: u16,
-    pub creator: FourBytes,
-    pub kind: FourBytes,
-    /// Size and depth.
-    pub icon: u8,
-    /// A value of the client.
-    pub tag: u32,
-    /// Bytes of the bitmap.
-    pub size: u16,
-}
-
-impl AddIcon {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (desktop, creator, kind, icon) = (r.u16_be()?, r.array()?, r.array()?, r.u8()?);
-        r.skip(1)?; // padding
-        Ok(Self { desktop, creator, kind, icon, tag: r.u32_be()?, size: r.u16_be()? })
+    /// FPAddIcon, request. The bitmap follows as the data of a DSI write.
+    pub struct AddIcon [1] {
+        pub desktop: u16,
+        pub creator: FourBytes,
+        pub kind: FourBytes,
+        /// Size and depth.
+        pub icon: u8 [1],
+        /// A value of the client.
+        pub tag: u32,
+        /// Bytes of the bitmap.
+        pub size: u16,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-        w.put(&self.creator);
-        w.put(&self.kind);
-        w.u8(self.icon);
-        w.u8(0);
-        w.u32_be(self.tag);
-        w.u16_be(self.size);
-    }
-}
-
-/// FPGetIcon, request. The reply is the bitmap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetIcon {
-    pub desktop: u16,
-    pub creator: FourBytes,
-    pub kind: FourBytes,
-    /// Size and depth.
-    pub icon: u8,
-    /// How many bytes of the bitmap to return.
-    pub length: u16,
-}
-
-impl GetIcon {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (desktop, creator, kind, icon) = (r.u16_be()?, r.array()?, r.array()?, r.u8()?);
-        r.skip(1)?; // padding
-        Ok(Self { desktop, creator, kind, icon, length: r.u16_be()? })
+    /// FPGetIcon, request. The reply is the bitmap.
+    pub struct GetIcon [1] {
+        pub desktop: u16,
+        pub creator: FourBytes,
+        pub kind: FourBytes,
+        /// Size and depth.
+        pub icon: u8 [1],
+        /// How many bytes of the bitmap to return.
+        pub length: u16,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-        w.put(&self.creator);
-        w.put(&self.kind);
-        w.u8(self.icon);
-        w.u8(0);
-        w.u16_be(self.length);
-    }
-}
-
-/// FPGetIconInfo, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetIconInfo {
-    pub desktop: u16,
-    pub creator: FourBytes,
-    /// The index among the creator's icons, from 1.
-    pub index: u16,
-}
-
-impl GetIconInfo {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { desktop: r.u16_be()?, creator: r.array()?, index: r.u16_be()? })
+    /// FPGetIconInfo, request.
+    pub struct GetIconInfo [1] {
+        pub desktop: u16,
+        pub creator: FourBytes,
+        /// The index among the creator's icons, from 1.
+        pub index: u16,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-        w.put(&self.creator);
-        w.u16_be(self.index);
-    }
-}
-
-/// FPGetIconInfo, reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IconInfo {
-    pub tag: u32,
-    pub kind: FourBytes,
-    pub icon: u8,
-    pub size: u16,
-}
-
-impl IconInfo {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (tag, kind, icon) = (r.u32_be()?, r.array()?, r.u8()?);
-        r.skip(1)?; // padding
-        Ok(Self { tag, kind, icon, size: r.u16_be()? })
+    /// FPGetIconInfo, reply.
+    pub struct IconInfo {
+        pub tag: u32,
+        pub kind: FourBytes,
+        pub icon: u8 [1],
+        pub size: u16,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u32_be(self.tag);
-        w.put(&self.kind);
-        w.u8(self.icon);
-        w.u8(0);
-        w.u16_be(self.size);
-    }
-}
-
-/// FPAddAPPL, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AddAppl<'a> {
-    pub desktop: u16,
-    pub directory: u32,
-    pub creator: FourBytes,
-    /// A value of the client.
-    pub tag: u32,
-    pub path: Path<'a>,
-}
-
-impl<'a> AddAppl<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (desktop, directory, creator) = (r.u16_be()?, r.u32_be()?, r.array()?);
-        Ok(Self { desktop, directory, creator, tag: r.u32_be()?, path: Path::decode(r)? })
+    /// FPAddAPPL, request.
+    pub struct AddAppl<'a> [1] {
+        pub desktop: u16,
+        pub directory: u32,
+        pub creator: FourBytes,
+        /// A value of the client.
+        pub tag: u32,
+        pub path: Path<'a>,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-        w.u32_be(self.directory);
-        w.put(&self.creator);
-        w.u32_be(self.tag);
-        self.path.encode(w);
-    }
-}
-
-/// FPRemoveAPPL, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RemoveAppl<'a> {
-    pub desktop: u16,
-    pub directory: u32,
-    pub creator: FourBytes,
-    pub path: Path<'a>,
-}
-
-impl<'a> RemoveAppl<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (desktop, directory, creator) = (r.u16_be()?, r.u32_be()?, r.array()?);
-        Ok(Self { desktop, directory, creator, path: Path::decode(r)? })
+    /// FPRemoveAPPL, request.
+    pub struct RemoveAppl<'a> [1] {
+        pub desktop: u16,
+        pub directory: u32,
+        pub creator: FourBytes,
+        pub path: Path<'a>,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-        w.u32_be(self.directory);
-        w.put(&self.creator);
-        self.path.encode(w);
-    }
-}
-
-/// FPGetAPPL, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetAppl {
-    pub desktop: u16,
-    pub creator: FourBytes,
-    /// The index among the creator's applications, from 1; 0 is the first, too.
-    pub index: u16,
-    /// The parameters to return.
-    pub bitmap: FileBitmap,
-}
-
-impl GetAppl {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (desktop, creator) = (r.u16_be()?, r.array()?);
-        Ok(Self { desktop, creator, index: r.u16_be()?, bitmap: FileBitmap(r.u16_be()?) })
+    /// FPGetAPPL, request.
+    pub struct GetAppl [1] {
+        pub desktop: u16,
+        pub creator: FourBytes,
+        /// The index among the creator's applications, from 1; 0 is the first, too.
+        pub index: u16,
+        /// The parameters to return.
+        pub bitmap: FileBitmap,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-        w.put(&self.creator);
-        w.u16_be(self.index);
-        w.u16_be(self.bitmap.0);
-    }
-}
-
-/// The beginning of the reply to FPGetAPPL. The parameters follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appl {
-    pub bitmap: FileBitmap,
-    pub tag: u32,
-}
-
-impl Appl {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { bitmap: FileBitmap(r.u16_be()?), tag: r.u32_be()? })
+    /// The beginning of the reply to FPGetAPPL. The parameters follow.
+    pub struct Appl {
+        pub bitmap: FileBitmap,
+        pub tag: u32,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_be(self.bitmap.0);
-        w.u32_be(self.tag);
-    }
-}
-
-/// FPAddComment, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AddComment<'a> {
-    pub desktop: u16,
-    pub directory: u32,
-    pub path: Path<'a>,
-    pub comment: &'a [u8],
-}
-
-impl<'a> AddComment<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let OfFile { desktop, directory, path } = OfFile::decode(r)?;
-        skip_to_even(r)?;
-        Ok(Self { desktop, directory, path, comment: Comment::decode(r)?.0 })
+    /// FPAddComment, request.
+    pub struct AddComment<'a> [1] {
+        pub desktop: u16,
+        pub directory: u32,
+        pub path: Path<'a> [even],
+        pub comment: &'a [u8] => pascal,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        let start = w.len();
-        OfFile { desktop: self.desktop, directory: self.directory, path: self.path }.encode(w);
-        pad_to_even(w, start);
-        Comment(self.comment).encode(w);
-    }
-}
-
-/// FPGetComment and FPRemoveComment, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OfFile<'a> {
-    pub desktop: u16,
-    pub directory: u32,
-    pub path: Path<'a>,
-}
-
-impl<'a> OfFile<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { desktop: r.u16_be()?, directory: r.u32_be()?, path: Path::decode(r)? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.desktop);
-        w.u32_be(self.directory);
-        self.path.encode(w);
+    /// FPGetComment and FPRemoveComment, request.
+    pub struct OfFile<'a> [1] {
+        pub desktop: u16,
+        pub directory: u32,
+        pub path: Path<'a>,
     }
 }
 
@@ -311,11 +120,11 @@ pub struct Comment<'a>(pub &'a [u8]);
 
 impl<'a> Comment<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        pascal(r).map(Self)
+        pascal::read(r).map(Self)
     }
 
     pub fn encode(&self, w: &mut Writer) {
-        put_pascal(w, self.0);
+        pascal::put(w, self.0);
     }
 }
 

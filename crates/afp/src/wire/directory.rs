@@ -1,56 +1,27 @@
 //! Folders, and the place in a volume with which most commands begin. Apple Filing Protocol
 //! Reference, FPCreateDir, FPOpenDir, FPCloseDir, FPSetDirParms.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::{Path, SetParameters};
 
-/// A place in a volume: a folder, and a path from there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
-    pub volume: u16,
-    pub folder: u32,
-    pub path: Path<'a>,
-}
-
-/// FPCreateDir, FPOpenDir, FPDelete, FPCreateID: a request that names a place alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OfPlace<'a> {
-    pub place: Place<'a>,
-}
-
-impl<'a> OfPlace<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (volume, folder) = (r.u16_be()?, r.u32_be()?);
-        Ok(Self { place: Place { volume, folder, path: Path::decode(r)? } })
+layout! {
+    /// A place in a volume: a folder, and a path from there.
+    pub struct Place<'a> {
+        pub volume: u16,
+        pub folder: u32,
+        pub path: Path<'a>,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.place.volume);
-        w.u32_be(self.place.folder);
-        self.place.path.encode(w);
-    }
-}
-
-/// FPCloseDir, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CloseDir {
-    pub volume: u16,
-    pub folder: u32,
-}
-
-impl CloseDir {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()?, folder: r.u32_be()? })
+    /// FPCreateDir, FPOpenDir, FPDelete, FPCreateID: a request that names a place alone.
+    pub struct OfPlace<'a> [1] {
+        pub place: Place<'a>,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u32_be(self.folder);
+    /// FPCloseDir, request.
+    pub struct CloseDir [1] {
+        pub volume: u16,
+        pub folder: u32,
     }
 }
 

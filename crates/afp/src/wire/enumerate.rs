@@ -1,9 +1,10 @@
 //! Listings of folders. Apple Filing Protocol Reference, FPEnumerate, FPEnumerateExt,
 //! FPEnumerateExt2: three forms of one command, with longer entries, then with longer numbers.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::directory::Place;
+use super::strings::rest;
 use super::{DirBitmap, FileBitmap, Path};
 
 /// The form of the command.
@@ -72,14 +73,15 @@ impl<'a> Enumerate<'a> {
     }
 }
 
-/// A reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reply<'a> {
-    pub files: FileBitmap,
-    pub folders: DirBitmap,
-    pub count: u16,
-    /// See [`Framing::entries`].
-    pub entries: &'a [u8],
+layout! {
+    /// A reply.
+    pub struct Reply<'a> {
+        pub files: FileBitmap,
+        pub folders: DirBitmap,
+        pub count: u16,
+        /// See [`Framing::entries`].
+        pub entries: &'a [u8] => rest,
+    }
 }
 
 impl<'a> Reply<'a> {
@@ -87,18 +89,6 @@ impl<'a> Reply<'a> {
     pub const HEAD: usize = 6;
     /// The position of the count.
     pub const COUNT_AT: usize = 4;
-
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let (files, folders) = (FileBitmap(r.u16_be()?), DirBitmap(r.u16_be()?));
-        Ok(Self { files, folders, count: r.u16_be()?, entries: r.rest() })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_be(self.files.0);
-        w.u16_be(self.folders.0);
-        w.u16_be(self.count);
-        w.put(self.entries);
-    }
 }
 
 /// The framing of the entries of a reply.

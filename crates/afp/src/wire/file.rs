@@ -3,9 +3,10 @@
 //! (FPDelete names only a place: [`super::directory::OfPlace`]; FPSetFileParms and
 //! FPSetFileDirParms are [`super::directory::SetParms`].)
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::directory::Place;
+use super::strings::{high_bit, rest};
 use super::{DirBitmap, FileBitmap, Path};
 
 /// FPGetFileDirParms, request.
@@ -36,87 +37,36 @@ impl<'a> GetFileDirParms<'a> {
     }
 }
 
-/// FPGetFileDirParms, reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileDirParms<'a> {
-    pub files: FileBitmap,
-    pub folders: DirBitmap,
-    pub is_folder: bool,
-    /// The parameters of one of the bitmaps.
-    pub parameters: &'a [u8],
+layout! {
+    /// FPGetFileDirParms, reply.
+    pub struct FileDirParms<'a> {
+        pub files: FileBitmap,
+        pub folders: DirBitmap,
+        pub is_folder: bool => high_bit [1],
+        /// The parameters of one of the bitmaps.
+        pub parameters: &'a [u8] => rest,
+    }
 }
 
 /// The flag of a folder.
 pub const IS_FOLDER: u8 = 0x80;
 
-impl<'a> FileDirParms<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let (files, folders) = (FileBitmap(r.u16_be()?), DirBitmap(r.u16_be()?));
-        let is_folder = r.u8()? & IS_FOLDER != 0;
-        r.skip(1)?; // padding
-        Ok(Self { files, folders, is_folder, parameters: r.rest() })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        Self::encode_head(self.files, self.folders, self.is_folder, w);
-        w.put(self.parameters);
-    }
-
-    /// Writes the bytes before the parameters.
-    pub fn encode_head(files: FileBitmap, folders: DirBitmap, is_folder: bool, w: &mut Writer) {
-        w.u16_be(files.0);
-        w.u16_be(folders.0);
-        w.u8(if is_folder { IS_FOLDER } else { 0 });
-        w.u8(0);
+layout! {
+    /// FPCreateFile, request.
+    pub struct CreateFile<'a> {
+        /// An existing file is replaced.
+        pub is_hard: bool => high_bit,
+        pub place: Place<'a>,
     }
 }
 
-/// FPCreateFile, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CreateFile<'a> {
-    /// An existing file is replaced.
-    pub is_hard: bool,
-    pub place: Place<'a>,
-}
+impl<'a> CreateFile<'a> {}
 
-impl<'a> CreateFile<'a> {
-    const HARD: u8 = 0x80;
-
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let is_hard = r.u8()? & Self::HARD != 0;
-        let (volume, folder) = (r.u16_be()?, r.u32_be()?);
-        Ok(Self { is_hard, place: Place { volume, folder, path: Path::decode(r)? } })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(if self.is_hard { Self::HARD } else { 0 });
-        w.u16_be(self.place.volume);
-        w.u32_be(self.place.folder);
-        self.place.path.encode(w);
-    }
-}
-
-/// FPRename, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rename<'a> {
-    pub place: Place<'a>,
-    pub new_name: Path<'a>,
-}
-
-impl<'a> Rename<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (volume, folder) = (r.u16_be()?, r.u32_be()?);
-        let place = Place { volume, folder, path: Path::decode(r)? };
-        Ok(Self { place, new_name: Path::decode(r)? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.place.volume);
-        w.u32_be(self.place.folder);
-        self.place.path.encode(w);
-        self.new_name.encode(w);
+layout! {
+    /// FPRename, request.
+    pub struct Rename<'a> [1] {
+        pub place: Place<'a>,
+        pub new_name: Path<'a>,
     }
 }
 

@@ -4,8 +4,9 @@
 //! ignored. Offsets and lengths are signed; they have 64 bits in the commands whose names end in
 //! Ext, and 32 bits in the others.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
+use super::strings::{high_bit, rest};
 use super::{FileBitmap, Path};
 
 /// The size of offsets and lengths.
@@ -43,99 +44,44 @@ impl Width {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct AccessMode(pub u16);
 
-impl AccessMode {
-    pub const READ: Self = Self(0x01);
-    pub const WRITE: Self = Self(0x02);
-    pub const DENY_READ: Self = Self(0x10);
-    pub const DENY_WRITE: Self = Self(0x20);
+wire::fields!(AccessMode);
 
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+bitflags::bitflags! {
+    impl AccessMode: u16 {
+        const READ = 0x01;
+        const WRITE = 0x02;
+        const DENY_READ = 0x10;
+        const DENY_WRITE = 0x20;
     }
 }
 
-impl std::ops::BitOr for AccessMode {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+layout! {
+    /// FPOpenFork.
+    pub struct OpenFork<'a> {
+        /// It is the resource fork, not the data fork.
+        pub resource: bool => high_bit,
+        pub volume: u16,
+        pub folder: u32,
+        /// Parameters of the file for the reply.
+        pub bitmap: FileBitmap,
+        pub access: AccessMode,
+        pub path: Path<'a>,
     }
 }
 
-/// FPOpenFork.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenFork<'a> {
-    /// It is the resource fork, not the data fork.
-    pub resource: bool,
-    pub volume: u16,
-    pub folder: u32,
-    /// Parameters of the file for the reply.
-    pub bitmap: FileBitmap,
-    pub access: AccessMode,
-    pub path: Path<'a>,
-}
-
-impl<'a> OpenFork<'a> {
-    const RESOURCE: u8 = 0x80;
-
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Ok(Self {
-            resource: r.u8()? & Self::RESOURCE != 0,
-            volume: r.u16_be()?,
-            folder: r.u32_be()?,
-            bitmap: FileBitmap(r.u16_be()?),
-            access: AccessMode(r.u16_be()?),
-            path: Path::decode(r)?,
-        })
+layout! {
+    /// The reply to FPOpenFork. A deny conflict has it, too; its fork is then 0.
+    pub struct OpenForkReply<'a> {
+        pub bitmap: FileBitmap,
+        /// The client's number for the fork from now on.
+        pub fork: u16,
+        /// The parameters of the bitmap.
+        pub parameters: &'a [u8] => rest,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(if self.resource { Self::RESOURCE } else { 0 });
-        w.u16_be(self.volume);
-        w.u32_be(self.folder);
-        w.u16_be(self.bitmap.0);
-        w.u16_be(self.access.0);
-        self.path.encode(w);
-    }
-}
-
-/// The reply to FPOpenFork. A deny conflict has it, too; its fork is then 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenForkReply<'a> {
-    pub bitmap: FileBitmap,
-    /// The client's number for the fork from now on.
-    pub fork: u16,
-    /// The parameters of the bitmap.
-    pub parameters: &'a [u8],
-}
-
-impl<'a> OpenForkReply<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Ok(Self { bitmap: FileBitmap(r.u16_be()?), fork: r.u16_be()?, parameters: r.rest() })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_be(self.bitmap.0);
-        w.u16_be(self.fork);
-        w.put(self.parameters);
-    }
-}
-
-/// The request of FPCloseFork, FPFlushFork and FPSyncFork, with the fork.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OneFork {
-    pub fork: u16,
-}
-
-impl OneFork {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // pad
-        Ok(Self { fork: r.u16_be()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.fork);
+    /// The request of FPCloseFork, FPFlushFork and FPSyncFork, with the fork.
+    pub struct OneFork [1] {
+        pub fork: u16,
     }
 }
 
@@ -225,42 +171,18 @@ impl WriteReply {
     }
 }
 
-/// FPGetForkParms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetForkParms {
-    pub fork: u16,
-    pub bitmap: FileBitmap,
-}
-
-impl GetForkParms {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // pad
-        Ok(Self { fork: r.u16_be()?, bitmap: FileBitmap(r.u16_be()?) })
+layout! {
+    /// FPGetForkParms.
+    pub struct GetForkParms [1] {
+        pub fork: u16,
+        pub bitmap: FileBitmap,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.fork);
-        w.u16_be(self.bitmap.0);
-    }
-}
-
-/// The reply to FPGetForkParms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetForkParmsReply<'a> {
-    pub bitmap: FileBitmap,
-    /// The parameters of the bitmap.
-    pub parameters: &'a [u8],
-}
-
-impl<'a> GetForkParmsReply<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Ok(Self { bitmap: FileBitmap(r.u16_be()?), parameters: r.rest() })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_be(self.bitmap.0);
-        w.put(self.parameters);
+    /// The reply to FPGetForkParms.
+    pub struct GetForkParmsReply<'a> {
+        pub bitmap: FileBitmap,
+        /// The parameters of the bitmap.
+        pub parameters: &'a [u8] => rest,
     }
 }
 

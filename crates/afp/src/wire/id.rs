@@ -1,9 +1,10 @@
 //! Files by their numbers. Apple Filing Protocol Reference, FPCreateID (whose request is
 //! [`super::directory::OfPlace`]), FPDeleteID, FPResolveID.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::FileBitmap;
+use super::strings::rest;
 
 /// FPCreateID, reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,64 +20,25 @@ impl FileId {
     }
 }
 
-/// FPDeleteID, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeleteId {
-    pub volume: u16,
-    pub id: u32,
-}
-
-impl DeleteId {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()?, id: r.u32_be()? })
+layout! {
+    /// FPDeleteID, request.
+    pub struct DeleteId [1] {
+        pub volume: u16,
+        pub id: u32,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u32_be(self.id);
-    }
-}
-
-/// FPResolveID, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResolveId {
-    pub volume: u16,
-    pub id: u32,
-    /// The parameters of the file.
-    pub bitmap: FileBitmap,
-}
-
-impl ResolveId {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()?, id: r.u32_be()?, bitmap: FileBitmap(r.u16_be()?) })
+    /// FPResolveID, request.
+    pub struct ResolveId [1] {
+        pub volume: u16,
+        pub id: u32,
+        /// The parameters of the file.
+        pub bitmap: FileBitmap,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u32_be(self.id);
-        w.u16_be(self.bitmap.0);
-    }
-}
-
-/// FPResolveID, reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resolved<'a> {
-    pub bitmap: FileBitmap,
-    pub parameters: &'a [u8],
-}
-
-impl<'a> Resolved<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Ok(Self { bitmap: FileBitmap(r.u16_be()?), parameters: r.rest() })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_be(self.bitmap.0);
-        w.put(self.parameters);
+    /// FPResolveID, reply.
+    pub struct Resolved<'a> {
+        pub bitmap: FileBitmap,
+        pub parameters: &'a [u8] => rest,
     }
 }
 

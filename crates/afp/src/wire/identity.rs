@@ -1,8 +1,8 @@
 //! Users and groups, Apple Filing Protocol Reference, FPGetUserInfo, FPMapID, FPMapName.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
-use super::strings::{long_string, pascal, put_long_string, put_pascal};
+use super::strings::{long, pascal};
 
 /// A universal identifier of a user or group.
 pub type Uuid = [u8; 16];
@@ -10,6 +10,8 @@ pub type Uuid = [u8; 16];
 /// The requested values of FPGetUserInfo, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserBitmap(pub u16);
+
+wire::fields!(UserBitmap);
 
 impl UserBitmap {
     pub const USER_ID: u16 = 1;
@@ -22,28 +24,19 @@ impl UserBitmap {
     }
 }
 
-/// FPGetUserInfo, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetUserInfo {
-    /// Bit 0: for the client's own user.
-    pub flags: u8,
-    /// Another user. No version supports this.
-    pub user: u32,
-    pub bitmap: UserBitmap,
+layout! {
+    /// FPGetUserInfo, request.
+    pub struct GetUserInfo {
+        /// Bit 0: for the client's own user.
+        pub flags: u8,
+        /// Another user. No version supports this.
+        pub user: u32,
+        pub bitmap: UserBitmap,
+    }
 }
 
 impl GetUserInfo {
     pub const THIS_USER: u8 = 1;
-
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { flags: r.u8()?, user: r.u32_be()?, bitmap: UserBitmap(r.u16_be()?) })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(self.flags);
-        w.u32_be(self.user);
-        w.u16_be(self.bitmap.0);
-    }
 }
 
 /// FPGetUserInfo, reply. The bitmap follows from the existing values.
@@ -132,23 +125,23 @@ impl<'a> MappedId<'a> {
 
     pub fn decode(subfunction: u8, r: &mut Reader<'a>) -> Result<Self, Malformed> {
         match subfunction {
-            MapId::USER_TO_NAME | MapId::GROUP_TO_NAME => pascal(r).map(Self::Name),
+            MapId::USER_TO_NAME | MapId::GROUP_TO_NAME => pascal::read(r).map(Self::Name),
             MapId::USER_UUID_TO_UTF8 | MapId::GROUP_UUID_TO_UTF8 => {
                 let is_group = r.u32_be()? == Self::GROUP;
-                Ok(Self::OfUuid { is_group, number: r.u32_be()?, name: long_string(r)? })
+                Ok(Self::OfUuid { is_group, number: r.u32_be()?, name: long::read(r)? })
             }
-            _ => long_string(r).map(Self::Utf8),
+            _ => long::read(r).map(Self::Utf8),
         }
     }
 
     pub fn encode(&self, w: &mut Writer) {
         match *self {
-            Self::Name(name) => put_pascal(w, name),
-            Self::Utf8(name) => put_long_string(w, name),
+            Self::Name(name) => pascal::put(w, name),
+            Self::Utf8(name) => long::put(w, name),
             Self::OfUuid { is_group, number, name } => {
                 w.u32_be(if is_group { Self::GROUP } else { Self::USER });
                 w.u32_be(number);
-                put_long_string(w, name);
+                long::put(w, name);
             }
         }
     }
@@ -172,17 +165,13 @@ impl<'a> MapName<'a> {
 
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let subfunction = r.u8()?;
-        let name = if Self::is_short(subfunction) { pascal(r)? } else { long_string(r)? };
+        let name = if Self::is_short(subfunction) { pascal::read(r)? } else { long::read(r)? };
         Ok(Self { subfunction, name })
     }
 
     pub fn encode(&self, w: &mut Writer) {
         w.u8(self.subfunction);
-        if Self::is_short(self.subfunction) {
-            put_pascal(w, self.name)
-        } else {
-            put_long_string(w, self.name)
-        }
+        if Self::is_short(self.subfunction) { pascal::put(w, self.name) } else { long::put(w, self.name) }
     }
 
     fn is_short(subfunction: u8) -> bool {

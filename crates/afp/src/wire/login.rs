@@ -4,11 +4,10 @@
 //! Requests are read and written from the byte after the command's number. A field at an even
 //! offset counts its offset from that number.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::Path;
-use super::padding::{pad_to_even, skip_to_even};
-use super::strings::{long_string, pascal, put_long_string, put_pascal};
+use super::strings::{even, long, pascal, rest};
 
 /// A login without an account.
 pub const NO_USER_AUTHENT: &[u8] = b"No User Authent";
@@ -40,98 +39,51 @@ pub struct Login<'a> {
 
 impl<'a> Login<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let (version, uam) = (pascal(r)?, pascal(r)?);
-        let user = if r.remaining() > 0 { pascal(r)? } else { &[] };
-        skip_to_even(r)?;
+        let (version, uam) = (pascal::read(r)?, pascal::read(r)?);
+        let user = if r.remaining() > 0 { pascal::read(r)? } else { &[] };
+        even::skip(r)?;
         Ok(Self { version, uam, user, info: r.rest() })
     }
 
     pub fn encode(&self, w: &mut Writer) {
         let start = w.len();
-        put_pascal(w, self.version);
-        put_pascal(w, self.uam);
+        pascal::put(w, self.version);
+        pascal::put(w, self.uam);
         if !self.user.is_empty() || !self.info.is_empty() {
-            put_pascal(w, self.user);
-            pad_to_even(w, start);
+            pascal::put(w, self.user);
+            even::pad(w, start);
             w.put(self.info);
         }
     }
 }
 
-/// FPLoginExt, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoginExt<'a> {
-    /// No flag is defined.
-    pub flags: u16,
-    pub version: &'a [u8],
-    pub uam: &'a [u8],
-    /// In UTF-8.
-    pub user: &'a [u8],
-    /// The folder of Open Directory that has the account. Empty for all.
-    pub directory: &'a [u8],
-    /// The method's own data.
-    pub info: &'a [u8],
-}
-
-impl<'a> LoginExt<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        let (flags, version, uam) = (r.u16_be()?, pascal(r)?, pascal(r)?);
-        let (user, directory) = (name(r)?, name(r)?);
-        skip_to_even(r)?;
-        Ok(Self { flags, version, uam, user, directory, info: r.rest() })
+layout! {
+    /// FPLoginExt, request.
+    pub struct LoginExt<'a> [1] {
+        /// No flag is defined.
+        pub flags: u16,
+        pub version: &'a [u8] => pascal,
+        pub uam: &'a [u8] => pascal,
+        /// In UTF-8.
+        pub user: &'a [u8] => name,
+        /// The folder of Open Directory that has the account. Empty for all.
+        pub directory: &'a [u8] => name [even],
+        /// The method's own data.
+        pub info: &'a [u8] => rest,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        let start = w.len();
-        w.u8(0);
-        w.u16_be(self.flags);
-        put_pascal(w, self.version);
-        put_pascal(w, self.uam);
-        put_name(w, self.user);
-        put_name(w, self.directory);
-        pad_to_even(w, start);
-        w.put(self.info);
-    }
-}
-
-/// FPLoginCont, request: the next step of a method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoginCont<'a> {
-    /// The id from the server.
-    pub id: u16,
-    pub info: &'a [u8],
-}
-
-impl<'a> LoginCont<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { id: r.u16_be()?, info: r.rest() })
+    /// FPLoginCont, request: the next step of a method.
+    pub struct LoginCont<'a> [1] {
+        /// The id from the server.
+        pub id: u16,
+        pub info: &'a [u8] => rest,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.id);
-        w.put(self.info);
-    }
-}
-
-/// The reply to a step of a login that is not the last one (the result is AUTH_CONTINUE).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Continue<'a> {
-    /// The id for the next step.
-    pub id: u16,
-    pub info: &'a [u8],
-}
-
-impl<'a> Continue<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Ok(Self { id: r.u16_be()?, info: r.rest() })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_be(self.id);
-        w.put(self.info);
+    /// The reply to a step of a login that is not the last one (the result is AUTH_CONTINUE).
+    pub struct Continue<'a> {
+        /// The id for the next step.
+        pub id: u16,
+        pub info: &'a [u8] => rest,
     }
 }
 
@@ -148,42 +100,30 @@ pub struct ChangePassword<'a> {
 impl<'a> ChangePassword<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         r.skip(1)?; // padding
-        let uam = pascal(r)?;
-        skip_to_even(r)?;
-        let user = if r.remaining() > 0 { pascal(r)? } else { &[] };
-        skip_to_even(r)?;
+        let uam = pascal::read(r)?;
+        even::skip(r)?;
+        let user = if r.remaining() > 0 { pascal::read(r)? } else { &[] };
+        even::skip(r)?;
         Ok(Self { uam, user, info: r.rest() })
     }
 
     pub fn encode(&self, w: &mut Writer) {
         let start = w.len();
         w.u8(0);
-        put_pascal(w, self.uam);
-        pad_to_even(w, start);
-        put_pascal(w, self.user);
-        pad_to_even(w, start);
+        pascal::put(w, self.uam);
+        even::pad(w, start);
+        pascal::put(w, self.user);
+        even::pad(w, start);
         w.put(self.info);
     }
 }
 
-/// FPGetAuthMethods, request: the login methods for the users of a folder of Open Directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetAuthMethods<'a> {
-    /// No flag is defined.
-    pub flags: u16,
-    pub directory: &'a [u8],
-}
-
-impl<'a> GetAuthMethods<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { flags: r.u16_be()?, directory: name(r)? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.flags);
-        put_name(w, self.directory);
+layout! {
+    /// FPGetAuthMethods, request: the login methods for the users of a folder of Open Directory.
+    pub struct GetAuthMethods<'a> [1] {
+        /// No flag is defined.
+        pub flags: u16,
+        pub directory: &'a [u8] => name,
     }
 }
 
@@ -199,28 +139,32 @@ pub struct AuthMethods<'a> {
 impl<'a> AuthMethods<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (flags, count) = (r.u16_be()?, r.u8()?);
-        let uams = (0..count).map(|_| pascal(r)).collect::<Result<_, _>>()?;
+        let uams = (0..count).map(|_| pascal::read(r)).collect::<Result<_, _>>()?;
         Ok(Self { flags, uams })
     }
 
     pub fn encode(&self, w: &mut Writer) {
         w.u16_be(self.flags);
         w.u8(self.uams.len() as u8);
-        self.uams.iter().take(usize::from(u8::MAX)).for_each(|uam| put_pascal(w, uam));
+        self.uams.iter().take(usize::from(u8::MAX)).for_each(|uam| pascal::put(w, uam));
     }
 }
 
 /// An AFPName without a text encoding hint: its kind, its length in two bytes (or one, if it is not UTF-8), its bytes.
-fn name<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
-    match r.u8()? {
-        Path::UTF8 => long_string(r),
-        _ => pascal(r),
-    }
-}
+mod name {
+    use super::*;
 
-fn put_name(w: &mut Writer, bytes: &[u8]) {
-    w.u8(Path::UTF8);
-    put_long_string(w, bytes);
+    pub(super) fn read<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+        match r.u8()? {
+            Path::UTF8 => long::read(r),
+            _ => pascal::read(r),
+        }
+    }
+
+    pub(super) fn put(w: &mut Writer, bytes: &[u8]) {
+        w.u8(Path::UTF8);
+        long::put(w, bytes);
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ pub mod id;
 pub mod identity;
 pub mod lock;
 pub mod login;
-mod padding;
 pub mod path;
 pub mod result_code;
 pub mod search;

@@ -1,6 +1,8 @@
 //! Pathnames, Apple Filing Protocol Programming Guide, "Paths".
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Field, Malformed, Reader, Writer};
+
+use super::strings::{long, pascal};
 
 /// A path from a client: from a folder that the command names, down and up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +13,16 @@ pub struct Path<'a> {
     pub hint: u32,
     /// Names, separated by NUL bytes.
     pub bytes: &'a [u8],
+}
+
+impl<'a> Field<'a> for Path<'a> {
+    fn read(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Self::decode(r)
+    }
+
+    fn write(&self, w: &mut Writer) {
+        self.encode(w);
+    }
 }
 
 /// One step of a path.
@@ -30,28 +42,20 @@ impl<'a> Path<'a> {
     pub const HINT_UTF8: u32 = 0x0800_0103;
 
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let kind = r.u8()?;
-        if kind != Self::UTF8 {
-            let length = usize::from(r.u8()?);
-            return Ok(Self { kind, hint: 0, bytes: r.take(length)? });
+        match r.u8()? {
+            Self::UTF8 => Ok(Self { kind: Self::UTF8, hint: r.u32_be()?, bytes: long::read(r)? }),
+            kind => Ok(Self { kind, hint: 0, bytes: pascal::read(r)? }),
         }
-        let hint = r.u32_be()?;
-        let length = usize::from(r.u16_be()?);
-        Ok(Self { kind, hint, bytes: r.take(length)? })
     }
 
     /// Names longer than their length field are cut: the caller knows the limit.
     pub fn encode(&self, w: &mut Writer) {
         w.u8(self.kind);
         if self.kind == Self::UTF8 {
-            let length = self.bytes.len().min(usize::from(u16::MAX));
             w.u32_be(self.hint);
-            w.u16_be(length as u16);
-            w.put(&self.bytes[..length]);
+            long::put(w, self.bytes);
         } else {
-            let length = self.bytes.len().min(usize::from(u8::MAX));
-            w.u8(length as u8);
-            w.put(&self.bytes[..length]);
+            pascal::put(w, self.bytes);
         }
     }
 

@@ -4,10 +4,10 @@
 //! masks and upper bounds in the second. Parameters are in the order of their bits; names come
 //! after all others. The place of a name has its offset, counted from the first parameter.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::enumerate::Framing;
-use super::strings::{pascal, put_pascal};
+use super::strings::{pascal, rest};
 use super::{DirBitmap, FileBitmap, Path};
 
 /// The form of the command.
@@ -138,7 +138,7 @@ impl<'a> Specification<'a> {
         if has(RequestBitmap::LONG_NAME) {
             let offset = r.u16_be()?;
             if with_names {
-                spec.long_name = pascal(&mut at(bytes, offset)?)?;
+                spec.long_name = pascal::read(&mut at(bytes, offset)?)?;
             }
         }
         spec.decode_lengths(&mut r, bitmap, only_folders(of.0))?;
@@ -235,7 +235,7 @@ impl<'a> Specification<'a> {
         }
         if let Some(at) = long_at {
             w.patch_u16_be(at, (w.len() - from) as u16);
-            put_pascal(w, self.long_name);
+            pascal::put(w, self.long_name);
         }
         if let Some(at) = utf8_at {
             w.patch_u16_be(at, (w.len() - from) as u16);
@@ -323,15 +323,16 @@ fn specification<'a>(r: &mut Reader<'a>, form: Form) -> Result<&'a [u8], Malform
     r.take(length.into())
 }
 
-/// A reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reply<'a> {
-    pub position: [u8; 16],
-    pub files: FileBitmap,
-    pub folders: DirBitmap,
-    pub count: u32,
-    /// See [`Framing::entries`].
-    pub entries: &'a [u8],
+layout! {
+    /// A reply.
+    pub struct Reply<'a> {
+        pub position: [u8; 16],
+        pub files: FileBitmap,
+        pub folders: DirBitmap,
+        pub count: u32,
+        /// See [`Framing::entries`].
+        pub entries: &'a [u8] => rest,
+    }
 }
 
 impl<'a> Reply<'a> {
@@ -339,20 +340,6 @@ impl<'a> Reply<'a> {
     pub const HEAD: usize = 24;
     /// The position of the count.
     pub const COUNT_AT: usize = 20;
-
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let position = r.array()?;
-        let (files, folders) = (FileBitmap(r.u16_be()?), DirBitmap(r.u16_be()?));
-        Ok(Self { position, files, folders, count: r.u32_be()?, entries: r.rest() })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.put(&self.position);
-        w.u16_be(self.files.0);
-        w.u16_be(self.folders.0);
-        w.u32_be(self.count);
-        w.put(self.entries);
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
 use wire::{Malformed, Reader, Writer};
 
-use super::strings::{pascal, put_pascal};
+use super::strings::pascal;
 
 /// Bits of [`ServerInfo::flags`], Apple Filing Protocol Reference, "Server Flags Bitmap".
 pub mod flags {
@@ -161,7 +161,7 @@ impl<'a> ServerInfo<'a> {
         let mut r = Reader::new(block);
         let (machine_type, versions) = (r.u16_be()?, r.u16_be()?);
         let (uams, icon, flags) = (r.u16_be()?, r.u16_be()?, r.u16_be()?);
-        let name = pascal(&mut r)?;
+        let name = pascal::read(&mut r)?;
         if r.position() % 2 == 1 && r.remaining() > 0 {
             r.skip(1)?;
         }
@@ -176,7 +176,7 @@ impl<'a> ServerInfo<'a> {
         }
         let [signature, addresses, directory_names, utf8_name] = later;
         Ok(Self {
-            machine_type: at(block, machine_type, pascal)?.unwrap_or_default(),
+            machine_type: at(block, machine_type, pascal::read)?.unwrap_or_default(),
             versions: at(block, versions, strings)?.unwrap_or_default(),
             uams: at(block, uams, strings)?.unwrap_or_default(),
             icon: at(block, icon, |r| r.take(ICON_LEN))?.and_then(|icon| icon.try_into().ok()),
@@ -198,13 +198,13 @@ impl<'a> ServerInfo<'a> {
         let mut block = Block { w: Writer::new() };
         block.w.zeros(8);
         block.w.u16_be(self.flags);
-        put_pascal(&mut block.w, self.name);
+        pascal::put(&mut block.w, self.name);
         if block.w.len() % 2 == 1 {
             block.w.u8(0);
         }
         let later = block.w.len();
         block.w.zeros(2 * LATER);
-        block.part(0, |w| put_pascal(w, self.machine_type));
+        block.part(0, |w| pascal::put(w, self.machine_type));
         block.part(2, |w| put_strings(w, &self.versions));
         block.part(4, |w| put_strings(w, &self.uams));
         if let Some(icon) = self.icon {
@@ -264,7 +264,7 @@ fn list<'a, T>(
 }
 
 fn strings<'a>(r: &mut Reader<'a>) -> Result<Vec<&'a [u8]>, Malformed> {
-    list(r, pascal)
+    list(r, pascal::read)
 }
 
 fn put_list<T>(w: &mut Writer, items: &[T], put: impl Fn(&mut Writer, &T)) {
@@ -274,7 +274,7 @@ fn put_list<T>(w: &mut Writer, items: &[T], put: impl Fn(&mut Writer, &T)) {
 }
 
 fn put_strings(w: &mut Writer, strings: &[&[u8]]) {
-    put_list(w, strings, |w, string| put_pascal(w, string));
+    put_list(w, strings, |w, string| pascal::put(w, string));
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! FPGetSrvrMsg, FPGetSessionToken, FPDisconnectOldSession, FPZzz. (FPGetSrvrInfo and FPLogout have
 //! no parameters; `server_info` has the former's reply.)
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
-use super::strings::{pascal, put_pascal};
+use super::strings::{blob, long, pascal};
 
 /// FPGetSrvrParms, reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl ListedVolume<'_> {
 impl<'a> SrvrParms<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (time, count) = (r.i32_be()?, r.u8()?);
-        let volume = |_| Ok(ListedVolume { flags: r.u8()?, name: pascal(r)? });
+        let volume = |_| Ok(ListedVolume { flags: r.u8()?, name: pascal::read(r)? });
         let volumes = (0..count).map(volume).collect::<Result<_, _>>()?;
         Ok(Self { time, volumes })
     }
@@ -43,16 +43,17 @@ impl<'a> SrvrParms<'a> {
         w.u8(volumes.len() as u8);
         for volume in volumes {
             w.u8(volume.flags);
-            put_pascal(w, volume.name);
+            pascal::put(w, volume.name);
         }
     }
 }
 
-/// FPGetSrvrMsg, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetSrvrMsg {
-    pub kind: u16,
-    pub bitmap: u16,
+layout! {
+    /// FPGetSrvrMsg, request.
+    pub struct GetSrvrMsg [1] {
+        pub kind: u16,
+        pub bitmap: u16,
+    }
 }
 
 impl GetSrvrMsg {
@@ -64,17 +65,6 @@ impl GetSrvrMsg {
     pub const TEXT: u16 = 0x0001;
     /// Bit of the bitmap: the text is UTF-8, with a long length. From AFP 3 on.
     pub const UTF8: u16 = 0x0002;
-
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { kind: r.u16_be()?, bitmap: r.u16_be()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.kind);
-        w.u16_be(self.bitmap);
-    }
 }
 
 /// FPGetSrvrMsg, reply.
@@ -89,13 +79,7 @@ pub struct SrvrMsg<'a> {
 impl<'a> SrvrMsg<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (kind, bitmap) = (r.u16_be()?, r.u16_be()?);
-        let text = match bitmap & GetSrvrMsg::UTF8 {
-            0 => pascal(r)?,
-            _ => {
-                let length = usize::from(r.u16_be()?);
-                r.take(length)?
-            }
-        };
+        let text = if bitmap & GetSrvrMsg::UTF8 == 0 { pascal::read(r)? } else { long::read(r)? };
         Ok(Self { kind, bitmap, text })
     }
 
@@ -104,11 +88,10 @@ impl<'a> SrvrMsg<'a> {
         w.u16_be(self.kind);
         w.u16_be(self.bitmap);
         if self.bitmap & GetSrvrMsg::UTF8 == 0 {
-            return put_pascal(w, self.text);
+            pascal::put(w, self.text);
+        } else {
+            long::put(w, self.text);
         }
-        let length = self.text.len().min(usize::from(u16::MAX));
-        w.u16_be(length as u16);
-        w.put(&self.text[..length]);
     }
 }
 
@@ -171,42 +154,17 @@ impl<'a> GetSessionToken<'a> {
     }
 }
 
-/// FPGetSessionToken, reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionToken<'a> {
-    pub token: &'a [u8],
-}
-
-impl<'a> SessionToken<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let length = usize::try_from(r.u32_be()?).unwrap_or(usize::MAX);
-        Ok(Self { token: r.take(length)? })
+layout! {
+    /// FPGetSessionToken, reply.
+    pub struct SessionToken<'a> {
+        pub token: &'a [u8] => blob,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u32_be(u32::try_from(self.token.len()).unwrap_or(u32::MAX));
-        w.put(self.token);
-    }
-}
-
-/// FPDisconnectOldSession, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DisconnectOldSession<'a> {
-    /// Reserved.
-    pub kind: u16,
-    pub token: &'a [u8],
-}
-
-impl<'a> DisconnectOldSession<'a> {
-    pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { kind: r.u16_be()?, token: SessionToken::decode(r)?.token })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.kind);
-        SessionToken { token: self.token }.encode(w);
+    /// FPDisconnectOldSession, request.
+    pub struct DisconnectOldSession<'a> [1] {
+        /// Reserved.
+        pub kind: u16,
+        pub token: &'a [u8] => blob,
     }
 }
 
@@ -235,20 +193,11 @@ impl Zzz {
     }
 }
 
-/// FPZzz, reply: not in the reference, but Apple's servers send it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asleep {
-    /// How long the session is kept.
-    pub hours: u32,
-}
-
-impl Asleep {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { hours: r.u32_be()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u32_be(self.hours);
+layout! {
+    /// FPZzz, reply: not in the reference, but Apple's servers send it.
+    pub struct Asleep {
+        /// How long the session is kept.
+        pub hours: u32,
     }
 }
 

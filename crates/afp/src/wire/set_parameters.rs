@@ -4,31 +4,20 @@
 //! The common bits of files and folders have the same meaning for both; the bits of [`DirBitmap`]
 //! that only folders have must not be set in a file's bitmap, which the server checks.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::DirBitmap;
 
-/// User, group, mode, and the user's rights: Apple Filing Protocol Reference, "FPUnixPrivs".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct UnixPrivileges {
-    pub user: u32,
-    pub group: u32,
-    /// As of stat(2).
-    pub mode: u32,
-    /// The rights of user, everyone, group, owner, a byte each.
-    pub rights: u32,
-}
-
-impl UnixPrivileges {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { user: r.u32_be()?, group: r.u32_be()?, mode: r.u32_be()?, rights: r.u32_be()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u32_be(self.user);
-        w.u32_be(self.group);
-        w.u32_be(self.mode);
-        w.u32_be(self.rights);
+layout! {
+    /// User, group, mode, and the user's rights: Apple Filing Protocol Reference, "FPUnixPrivs".
+    #[derive(Default)]
+    pub struct UnixPrivileges {
+        pub user: u32,
+        pub group: u32,
+        /// As of stat(2).
+        pub mode: u32,
+        /// The rights of user, everyone, group, owner, a byte each.
+        pub rights: u32,
     }
 }
 

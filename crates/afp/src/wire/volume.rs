@@ -1,10 +1,10 @@
 //! Volumes: opening, closing, parameters, flushing. Apple Filing Protocol Reference, FPOpenVol,
 //! FPCloseVol, FPGetVolParms, FPSetVolParms, FPFlush, FPSyncDir.
 
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, layout};
 
 use super::VolumeBitmap;
-use super::strings::{pascal, put_pascal};
+use super::strings::pascal;
 
 /// FPOpenVol, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct OpenVol<'a> {
 impl<'a> OpenVol<'a> {
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         r.skip(1)?; // padding
-        let (bitmap, name) = (VolumeBitmap(r.u16_be()?), pascal(r)?);
+        let (bitmap, name) = (VolumeBitmap(r.u16_be()?), pascal::read(r)?);
         if name.len().is_multiple_of(2) && r.remaining() > 0 {
             r.skip(1)?; // to an even offset: four bytes and the length come before the name
         }
@@ -32,7 +32,7 @@ impl<'a> OpenVol<'a> {
     pub fn encode(&self, w: &mut Writer) {
         w.u8(0);
         w.u16_be(self.bitmap.0);
-        put_pascal(w, self.name);
+        pascal::put(w, self.name);
         let Some(password) = self.password else { return };
         if self.name.len().is_multiple_of(2) {
             w.u8(0);
@@ -41,41 +41,16 @@ impl<'a> OpenVol<'a> {
     }
 }
 
-/// FPCloseVol, FPFlush: a request that names only a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OfVolume {
-    pub volume: u16,
-}
-
-impl OfVolume {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()? })
+layout! {
+    /// FPCloseVol, FPFlush: a request that names only a volume.
+    pub struct OfVolume [1] {
+        pub volume: u16,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-    }
-}
-
-/// FPGetVolParms, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GetVolParms {
-    pub volume: u16,
-    pub bitmap: VolumeBitmap,
-}
-
-impl GetVolParms {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()?, bitmap: VolumeBitmap(r.u16_be()?) })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u16_be(self.bitmap.0);
+    /// FPGetVolParms, request.
+    pub struct GetVolParms [1] {
+        pub volume: u16,
+        pub bitmap: VolumeBitmap,
     }
 }
 
@@ -104,23 +79,11 @@ impl SetVolParms {
     }
 }
 
-/// FPSyncDir, request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SyncDir {
-    pub volume: u16,
-    pub folder: u32,
-}
-
-impl SyncDir {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // padding
-        Ok(Self { volume: r.u16_be()?, folder: r.u32_be()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u8(0);
-        w.u16_be(self.volume);
-        w.u32_be(self.folder);
+layout! {
+    /// FPSyncDir, request.
+    pub struct SyncDir [1] {
+        pub volume: u16,
+        pub folder: u32,
     }
 }
 
@@ -186,7 +149,7 @@ impl<'a> Parameters<'a> {
         if let Some(at) = name_at {
             let mut name = all;
             name.skip(usize::from(at))?;
-            it.name = pascal(&mut name)?;
+            it.name = pascal::read(&mut name)?;
             // The next part begins after the name, wherever that is.
             r.skip((name.position() - start).saturating_sub(r.position() - start))?;
         }
@@ -230,7 +193,7 @@ impl<'a> Parameters<'a> {
             w.u32_be(self.block_size);
         }
         if has(VolumeBitmap::NAME) {
-            put_pascal(w, self.name);
+            pascal::put(w, self.name);
         }
     }
 }

@@ -69,7 +69,8 @@ fn entries(form: Form, answer: Answer) -> Vec<(bool, Vec<u8>)> {
 fn names(form: Form, answer: Answer) -> Vec<String> {
     let name = |parameters: &[u8]| {
         assert_eq!(parameters[..2], [0, 2], "the name is right after its offset");
-        String::from_utf8(strings::pascal(&mut Reader::new(&parameters[2..])).unwrap().to_vec()).unwrap()
+        String::from_utf8(strings::pascal::read(&mut Reader::new(&parameters[2..])).unwrap().to_vec())
+            .unwrap()
     };
     entries(form, answer).iter().map(|(_, parameters)| name(parameters)).collect()
 }

@@ -69,7 +69,7 @@ async fn ask(client: &mut Client, search: Search<'_>) -> Answer {
 fn names(form: Form, answer: &Answer) -> (Vec<String>, [u8; 16]) {
     let reply = search::Reply::decode(&mut Reader::new(&answer.payload)).unwrap();
     let name = |entry: crate::wire::enumerate::Entry<'_>| {
-        let name = strings::pascal(&mut Reader::new(&entry.parameters[2..])).unwrap();
+        let name = strings::pascal::read(&mut Reader::new(&entry.parameters[2..])).unwrap();
         String::from_utf8_lossy(name).into_owned()
     };
     let found: Vec<_> = form.framing().entries(reply.entries).map(|entry| name(entry.unwrap())).collect();
