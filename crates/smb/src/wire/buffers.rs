@@ -56,17 +56,6 @@ pub(super) fn pad8(w: &mut Writer, start: usize) {
     w.zeros((start.wrapping_sub(w.len())) % 8);
 }
 
-/// The body of commands that have only their structure size of 4.
-pub(super) fn decode_empty(message: &[u8]) -> Result<(), Malformed> {
-    body(message, 4)?.skip(2)
-}
-
-/// See [`decode_empty`].
-pub(super) fn encode_empty(w: &mut Writer) {
-    w.u16_le(4);
-    w.u16_le(0); // reserved
-}
-
 /// A response of one buffer: QUERY_DIRECTORY, CHANGE_NOTIFY and QUERY_INFO, MS-SMB2 2.2.34, 2.2.36 and 2.2.38.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
@@ -125,10 +114,10 @@ mod tests {
 
     #[test]
     fn the_structure_size_is_checked() {
-        assert_eq!(decode_empty(&after_header(&[4, 0, 0, 0])), Ok(()));
-        assert!(decode_empty(&after_header(&[5, 0, 0, 0])).is_err());
-        assert!(decode_empty(&after_header(&[4, 0, 0])).is_err());
-        assert!(decode_empty(&[0; 63]).is_err());
+        assert!(body(&after_header(&[4, 0, 0, 0]), 4).is_ok());
+        assert!(body(&after_header(&[5, 0, 0, 0]), 4).is_err());
+        assert!(body(&after_header(&[4]), 4).is_err());
+        assert!(body(&[0; 63], 4).is_err());
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! CHANGE_NOTIFY, MS-SMB2 2.2.35 and 2.2.36.
 
-use wire::{Malformed, Writer};
-
 use super::FileKey;
-use super::buffers::{Output, body};
+use super::buffers::Output;
+use super::layout::body;
 
 bits! {
     /// MS-SMB2 2.2.35.
@@ -30,31 +29,13 @@ bits! {
     }
 }
 
-/// CHANGE_NOTIFY request, MS-SMB2 2.2.35.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    pub flags: Flags,
-    pub output_buffer_length: u32,
-    pub file: FileKey,
-    pub completion_filter: CompletionFilter,
-}
-
-impl Request {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        let mut r = body(message, 32)?;
-        let (flags, output_buffer_length) = (Flags(r.u16_le()?), r.u32_le()?);
-        let (file, completion_filter) = (FileKey::decode(&mut r)?, CompletionFilter(r.u32_le()?));
-        r.skip(4)?; // reserved
-        Ok(Self { flags, output_buffer_length, file, completion_filter })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_le(32);
-        w.u16_le(self.flags.0);
-        w.u32_le(self.output_buffer_length);
-        self.file.encode(w);
-        w.u32_le(self.completion_filter.0);
-        w.u32_le(0); // reserved
+body! {
+    /// CHANGE_NOTIFY request, MS-SMB2 2.2.35.
+    pub struct Request (32) {
+        pub flags: Flags,
+        pub output_buffer_length: u32,
+        pub file: FileKey,
+        pub completion_filter: CompletionFilter [4],
     }
 }
 

@@ -1,35 +1,13 @@
 //! ECHO, MS-SMB2 2.2.28 and 2.2.29.
 
-use wire::{Malformed, Writer};
+use super::layout::empty_body;
 
-use super::buffers::{decode_empty, encode_empty};
+empty_body! {
+    /// ECHO request, MS-SMB2 2.2.28.
+    pub struct Request;
 
-/// ECHO request, MS-SMB2 2.2.28.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request;
-
-impl Request {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        encode_empty(w);
-    }
-}
-
-/// ECHO response, MS-SMB2 2.2.29.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response;
-
-impl Response {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        encode_empty(w);
-    }
+    /// ECHO response, MS-SMB2 2.2.29.
+    pub struct Response;
 }
 
 #[cfg(test)]

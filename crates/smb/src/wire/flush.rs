@@ -1,48 +1,25 @@
 //! FLUSH, MS-SMB2 2.2.17 and 2.2.18.
 
-use wire::{Malformed, Writer};
+use super::FileKey;
+use super::layout::{body, empty_body};
 
-use super::{FileKey, buffers};
-
-/// FLUSH request, MS-SMB2 2.2.17.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// Reserved in the specification; [`Self::FULL_SYNC`] of Mac clients.
-    pub reserved: u16,
-    pub file: FileKey,
+body! {
+    /// FLUSH request, MS-SMB2 2.2.17.
+    pub struct Request (24) {
+        /// Reserved in the specification; [`Self::FULL_SYNC`] of Mac clients.
+        pub reserved: u16 [4],
+        pub file: FileKey,
+    }
 }
 
 impl Request {
     /// F_FULLFSYNC: the disk's cache is flushed as well. Only where the volume said that it can.
     pub const FULL_SYNC: u16 = 0xFFFF;
-
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        let mut r = buffers::body(message, 24)?;
-        let reserved = r.u16_le()?;
-        r.skip(4)?; // reserved
-        Ok(Self { reserved, file: FileKey::decode(&mut r)? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_le(24);
-        w.u16_le(self.reserved);
-        w.u32_le(0); // reserved
-        self.file.encode(w);
-    }
 }
 
-/// FLUSH response, MS-SMB2 2.2.18.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response;
-
-impl Response {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        buffers::decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        buffers::encode_empty(w);
-    }
+empty_body! {
+    /// FLUSH response, MS-SMB2 2.2.18.
+    pub struct Response;
 }
 
 #[cfg(test)]

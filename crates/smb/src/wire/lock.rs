@@ -2,6 +2,7 @@
 
 use wire::{Malformed, Writer};
 
+use super::layout::{empty_body, layout};
 use super::{FileKey, buffers};
 
 bits! {
@@ -14,12 +15,13 @@ bits! {
     }
 }
 
-/// SMB2_LOCK_ELEMENT, MS-SMB2 2.2.26.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Element {
-    pub offset: u64,
-    pub length: u64,
-    pub flags: Flags,
+layout! {
+    /// SMB2_LOCK_ELEMENT, MS-SMB2 2.2.26.1.
+    pub struct Element {
+        pub offset: u64,
+        pub length: u64,
+        pub flags: Flags [4],
+    }
 }
 
 /// How long an element is.
@@ -43,11 +45,7 @@ impl Request {
         if r.remaining() < usize::from(count) * ELEMENT_LEN {
             return Err(Malformed("fewer locks than announced"));
         }
-        let mut locks = Vec::with_capacity(count.into());
-        for _ in 0..count {
-            locks.push(Element { offset: r.u64_le()?, length: r.u64_le()?, flags: Flags(r.u32_le()?) });
-            r.skip(4)?; // reserved
-        }
+        let locks = (0..count).map(|_| Element::decode(&mut r)).collect::<Result<_, _>>()?;
         Ok(Self { sequence_number: (sequence & 0xF) as u8, sequence_index: sequence >> 4, file, locks })
     }
 
@@ -56,27 +54,13 @@ impl Request {
         w.u16_le(self.locks.len() as u16);
         w.u32_le(self.sequence_index << 4 | u32::from(self.sequence_number & 0xF));
         self.file.encode(w);
-        for lock in &self.locks {
-            w.u64_le(lock.offset);
-            w.u64_le(lock.length);
-            w.u32_le(lock.flags.0);
-            w.u32_le(0); // reserved
-        }
+        self.locks.iter().for_each(|lock| lock.encode(w));
     }
 }
 
-/// LOCK response, MS-SMB2 2.2.27.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response;
-
-impl Response {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        buffers::decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        buffers::encode_empty(w);
-    }
+empty_body! {
+    /// LOCK response, MS-SMB2 2.2.27.
+    pub struct Response;
 }
 
 #[cfg(test)]

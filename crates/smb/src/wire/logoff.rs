@@ -1,35 +1,13 @@
 //! LOGOFF, MS-SMB2 2.2.7 and 2.2.8.
 
-use wire::{Malformed, Writer};
+use super::layout::empty_body;
 
-use super::buffers::{decode_empty, encode_empty};
+empty_body! {
+    /// LOGOFF request, MS-SMB2 2.2.7.
+    pub struct Request;
 
-/// LOGOFF request, MS-SMB2 2.2.7.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request;
-
-impl Request {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        encode_empty(w);
-    }
-}
-
-/// LOGOFF response, MS-SMB2 2.2.8.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response;
-
-impl Response {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        encode_empty(w);
-    }
+    /// LOGOFF response, MS-SMB2 2.2.8.
+    pub struct Response;
 }
 
 #[cfg(test)]

@@ -4,58 +4,20 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use super::buffers::body;
+use super::layout::body;
 use super::{FileKey, Header, LeaseKey, LeaseState, OplockLevel};
 
-/// An oplock's notification (2.2.23.1), acknowledgment (2.2.24.1) and response (2.2.25.1): they look the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Oplock {
-    pub level: OplockLevel,
-    pub file: FileKey,
-}
-
-impl Oplock {
-    const SIZE: u16 = 24;
-
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        let mut r = body(message, Self::SIZE)?;
-        let level = OplockLevel(r.u8()?);
-        r.skip(5)?; // reserved
-        Ok(Self { level, file: FileKey::decode(&mut r)? })
+body! {
+    /// An oplock's notification (2.2.23.1), acknowledgment (2.2.24.1) and response (2.2.25.1): they look the same.
+    pub struct Oplock (24) {
+        pub level: OplockLevel [5],
+        pub file: FileKey,
     }
 
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_le(Self::SIZE);
-        w.u8(self.level.0);
-        w.zeros(5); // reserved
-        self.file.encode(w);
-    }
-}
-
-/// A lease's acknowledgment (2.2.24.2) and response (2.2.25.2): they look the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
-    pub key: LeaseKey,
-    pub state: LeaseState,
-}
-
-impl Lease {
-    const SIZE: u16 = 36;
-
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        let mut r = body(message, Self::SIZE)?;
-        r.skip(6)?; // reserved, flags
-        let (key, state) = (LeaseKey(r.array()?), LeaseState(r.u32_le()?));
-        r.skip(8)?; // duration
-        Ok(Self { key, state })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_le(Self::SIZE);
-        w.zeros(6); // reserved, flags
-        w.put(&self.key.0);
-        w.u32_le(self.state.0);
-        w.u64_le(0); // duration
+    /// A lease's acknowledgment (2.2.24.2) and response (2.2.25.2): they look the same.
+    pub struct Lease (36) [6] {
+        pub key: LeaseKey,
+        pub state: LeaseState [8],
     }
 }
 
@@ -66,37 +28,15 @@ bits! {
     }
 }
 
-/// A lease's notification, MS-SMB2 2.2.23.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaseNotification {
-    /// Of a lease of version 2; else 0.
-    pub new_epoch: u16,
-    pub flags: NotificationFlags,
-    pub key: LeaseKey,
-    pub current_state: LeaseState,
-    pub new_state: LeaseState,
-}
-
-impl LeaseNotification {
-    const SIZE: u16 = 44;
-
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        let mut r = body(message, Self::SIZE)?;
-        let (new_epoch, flags) = (r.u16_le()?, NotificationFlags(r.u32_le()?));
-        let (key, current_state) = (LeaseKey(r.array()?), LeaseState(r.u32_le()?));
-        let new_state = LeaseState(r.u32_le()?);
-        r.skip(12)?; // reason and hints, which are reserved
-        Ok(Self { new_epoch, flags, key, current_state, new_state })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_le(Self::SIZE);
-        w.u16_le(self.new_epoch);
-        w.u32_le(self.flags.0);
-        w.put(&self.key.0);
-        w.u32_le(self.current_state.0);
-        w.u32_le(self.new_state.0);
-        w.zeros(12); // reason and hints, which are reserved
+body! {
+    /// A lease's notification, MS-SMB2 2.2.23.2.
+    pub struct LeaseNotification (44) {
+        /// Of a lease of version 2; else 0.
+        pub new_epoch: u16,
+        pub flags: NotificationFlags,
+        pub key: LeaseKey,
+        pub current_state: LeaseState,
+        pub new_state: LeaseState [12],
     }
 }
 

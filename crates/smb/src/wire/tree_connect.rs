@@ -2,6 +2,7 @@
 
 use wire::{Malformed, Writer};
 
+use super::layout::body;
 use super::{Header, buffers};
 
 bits! {
@@ -91,33 +92,14 @@ impl Request {
     }
 }
 
-/// TREE_CONNECT response, MS-SMB2 2.2.10.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response {
-    pub share_type: ShareType,
-    pub share_flags: ShareFlags,
-    pub capabilities: ShareCapabilities,
-    /// An access mask.
-    pub maximal_access: u32,
-}
-
-impl Response {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        let mut r = buffers::body(message, 16)?;
-        let share_type = ShareType(r.u8()?);
-        r.skip(1)?; // reserved
-        let share_flags = ShareFlags(r.u32_le()?);
-        let capabilities = ShareCapabilities(r.u32_le()?);
-        Ok(Self { share_type, share_flags, capabilities, maximal_access: r.u32_le()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_le(16);
-        w.u8(self.share_type.0);
-        w.u8(0); // reserved
-        w.u32_le(self.share_flags.0);
-        w.u32_le(self.capabilities.0);
-        w.u32_le(self.maximal_access);
+body! {
+    /// TREE_CONNECT response, MS-SMB2 2.2.10.
+    pub struct Response (16) {
+        pub share_type: ShareType [1],
+        pub share_flags: ShareFlags,
+        pub capabilities: ShareCapabilities,
+        /// An access mask.
+        pub maximal_access: u32,
     }
 }
 

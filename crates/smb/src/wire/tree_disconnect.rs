@@ -1,35 +1,13 @@
 //! TREE_DISCONNECT, MS-SMB2 2.2.11 and 2.2.12.
 
-use wire::{Malformed, Writer};
+use super::layout::empty_body;
 
-use super::buffers::{decode_empty, encode_empty};
+empty_body! {
+    /// TREE_DISCONNECT request, MS-SMB2 2.2.11.
+    pub struct Request;
 
-/// TREE_DISCONNECT request, MS-SMB2 2.2.11.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request;
-
-impl Request {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        encode_empty(w);
-    }
-}
-
-/// TREE_DISCONNECT response, MS-SMB2 2.2.12.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response;
-
-impl Response {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        decode_empty(message).map(|()| Self)
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        encode_empty(w);
-    }
+    /// TREE_DISCONNECT response, MS-SMB2 2.2.12.
+    pub struct Response;
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Values that several commands carry.
 
+use super::layout::{Field, layout};
 use wire::{Malformed, Reader, Writer};
 
 number! {
@@ -72,61 +73,41 @@ number! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct LeaseKey(pub [u8; 16]);
 
-/// SMB2_FILEID, MS-SMB2 2.2.14.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct FileKey {
-    pub persistent: u64,
-    pub volatile: u64,
+impl Field for LeaseKey {
+    fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.array().map(Self)
+    }
+
+    fn write(&self, w: &mut Writer) {
+        w.put(&self.0);
+    }
+}
+
+layout! {
+    /// SMB2_FILEID, MS-SMB2 2.2.14.1.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub struct FileKey {
+        pub persistent: u64,
+        pub volatile: u64,
+    }
 }
 
 impl FileKey {
     /// In a related request: the file of the request before. In some IOCTLs: no file.
     pub const ALL_ONES: Self = Self { persistent: u64::MAX, volatile: u64::MAX };
-
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { persistent: r.u64_le()?, volatile: r.u64_le()? })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u64_le(self.persistent);
-        w.u64_le(self.volatile);
-    }
 }
 
-/// The file's properties in the responses of CREATE and CLOSE, MS-SMB2 2.2.14 and 2.2.16. Times are
-/// FILETIMEs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NetworkOpen {
-    pub creation_time: u64,
-    pub last_access_time: u64,
-    pub last_write_time: u64,
-    pub change_time: u64,
-    pub allocation_size: u64,
-    pub end_of_file: u64,
-    pub file_attributes: u32,
-}
-
-impl NetworkOpen {
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self {
-            creation_time: r.u64_le()?,
-            last_access_time: r.u64_le()?,
-            last_write_time: r.u64_le()?,
-            change_time: r.u64_le()?,
-            allocation_size: r.u64_le()?,
-            end_of_file: r.u64_le()?,
-            file_attributes: r.u32_le()?,
-        })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u64_le(self.creation_time);
-        w.u64_le(self.last_access_time);
-        w.u64_le(self.last_write_time);
-        w.u64_le(self.change_time);
-        w.u64_le(self.allocation_size);
-        w.u64_le(self.end_of_file);
-        w.u32_le(self.file_attributes);
+layout! {
+    /// The file's properties in the responses of CREATE and CLOSE, MS-SMB2 2.2.14 and 2.2.16. Times are
+    /// FILETIMEs.
+    pub struct NetworkOpen {
+        pub creation_time: u64,
+        pub last_access_time: u64,
+        pub last_write_time: u64,
+        pub change_time: u64,
+        pub allocation_size: u64,
+        pub end_of_file: u64,
+        pub file_attributes: u32,
     }
 }
 

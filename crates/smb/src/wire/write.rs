@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use wire::{Malformed, Writer};
 
+use super::layout::body;
 use super::{FileKey, Header, buffers};
 
 bits! {
@@ -59,26 +60,10 @@ impl Request {
     }
 }
 
-/// WRITE response, MS-SMB2 2.2.22.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Response {
-    pub count: u32,
-}
-
-impl Response {
-    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
-        let mut r = buffers::body(message, 17)?;
-        r.skip(2)?; // reserved
-        let count = r.u32_le()?;
-        r.skip(8)?; // remaining, and the channel's buffer: unused
-        Ok(Self { count })
-    }
-
-    pub fn encode(&self, w: &mut Writer) {
-        w.u16_le(17);
-        w.u16_le(0); // reserved
-        w.u32_le(self.count);
-        w.u64_le(0); // remaining, and the channel's buffer: unused
+body! {
+    /// WRITE response, MS-SMB2 2.2.22.
+    pub struct Response (17) [2] {
+        pub count: u32 [8],
     }
 }
 
