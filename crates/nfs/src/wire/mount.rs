@@ -67,9 +67,7 @@ record! {
     pub struct Request<'a> {
         pub path: DirPath<'a>,
     }
-}
 
-record! {
     /// mountres3_ok, the answer to MNT in version 3.
     pub struct MountOk<'a> {
         pub handle: FileHandle<'a>,

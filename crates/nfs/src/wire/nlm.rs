@@ -92,9 +92,7 @@ record! {
         pub offset: u64,
         pub len: u64,
     }
-}
 
-record! {
     /// nlm4_holder: the owner of the conflicting lock.
     pub struct Holder<'a> {
         pub exclusive: bool,
@@ -103,18 +101,14 @@ record! {
         pub offset: u64,
         pub len: u64,
     }
-}
 
-record! {
     /// nlm4_testargs, of TEST. GRANTED has it for the lock that the client waited for.
     pub struct TestRequest<'a> {
         pub cookie: NetObj<'a>,
         pub exclusive: bool,
         pub lock: Lock<'a>,
     }
-}
 
-record! {
     /// nlm4_lockargs, of LOCK and NM_LOCK (the non-monitored lock of clients without NSM).
     pub struct LockRequest<'a> {
         pub cookie: NetObj<'a>,
@@ -128,9 +122,7 @@ record! {
         /// The client's NSM state.
         pub state: i32,
     }
-}
 
-record! {
     /// nlm4_cancargs, of CANCEL.
     pub struct CancelRequest<'a> {
         pub cookie: NetObj<'a>,
@@ -138,17 +130,13 @@ record! {
         pub exclusive: bool,
         pub lock: Lock<'a>,
     }
-}
 
-record! {
     /// nlm4_unlockargs, of UNLOCK.
     pub struct UnlockRequest<'a> {
         pub cookie: NetObj<'a>,
         pub lock: Lock<'a>,
     }
-}
 
-record! {
     /// nlm4_res: the answer to LOCK, CANCEL, UNLOCK, GRANTED and NM_LOCK.
     pub struct Res<'a> {
         pub cookie: NetObj<'a>,
@@ -223,27 +211,21 @@ record! {
         pub mode: ShareMode,
         pub access: ShareAccess,
     }
-}
 
-record! {
     /// nlm4_shareargs, of SHARE and UNSHARE.
     pub struct ShareRequest<'a> {
         pub cookie: NetObj<'a>,
         pub share: Share<'a>,
         pub reclaim: bool,
     }
-}
 
-record! {
     /// nlm4_shareres: the answer to SHARE and UNSHARE.
     pub struct ShareRes<'a> {
         pub cookie: NetObj<'a>,
         pub stat: Stat,
         pub sequence: i32,
     }
-}
 
-record! {
     /// nlm4_notify, of FREE_ALL: a client without NSM has restarted and holds nothing any more.
     pub struct FreeAllRequest<'a> {
         pub name: Name<'a>,

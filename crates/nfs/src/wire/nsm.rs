@@ -40,17 +40,13 @@ record! {
     pub struct StatRequest<'a> {
         pub mon_name: Name<'a>,
     }
-}
 
-record! {
     /// sm_stat_res: the answer to STAT and MON, with this host's state.
     pub struct StatRes {
         pub res: Res,
         pub state: i32,
     }
-}
 
-record! {
     /// my_id, of UNMON_ALL: the program to call back, and its procedure.
     pub struct MyId<'a> {
         pub my_name: Name<'a>,
@@ -58,40 +54,30 @@ record! {
         pub my_vers: u32,
         pub my_proc: u32,
     }
-}
 
-record! {
     /// mon_id, of UNMON: the host to forget, and the program that no longer watches it.
     pub struct MonId<'a> {
         pub mon_name: Name<'a>,
         pub my_id: MyId<'a>,
     }
-}
 
-record! {
     /// mon, of MON.
     pub struct MonRequest<'a> {
         pub mon_id: MonId<'a>,
         pub private: Private,
     }
-}
 
-record! {
     /// sm_stat: the answer to UNMON and UNMON_ALL, this host's state.
     pub struct State {
         pub state: i32,
     }
-}
 
-record! {
     /// stat_chge, of NOTIFY: this host has restarted and has this state now.
     pub struct NotifyRequest<'a> {
         pub mon_name: Name<'a>,
         pub state: i32,
     }
-}
 
-record! {
     /// status: the call of a monitor to its client after a watched host has restarted.
     pub struct Status<'a> {
         pub mon_name: Name<'a>,

@@ -67,9 +67,7 @@ record! {
         pub protocol: Protocol,
         pub port: u32,
     }
-}
 
-record! {
     /// call_args and rpcb_rmtcallargs: a call to forward to a program of this host.
     pub struct CallRequest<'a> {
         pub program: u32,
@@ -77,9 +75,7 @@ record! {
         pub procedure: u32,
         pub arguments: Opaque<'a, CALL_ARGUMENTS_LIMIT>,
     }
-}
 
-record! {
     /// rpcb, RFC 1833 2.1: argument of SET, UNSET, GETADDR and GETVERSADDR, item of DUMP's list. SET and UNSET answer
     /// a boolean, the others the universal address as a string, empty when there is none.
     pub struct Rpcb<'a> {

@@ -52,15 +52,15 @@ impl<T: Field + Copy + Default, const N: usize> Field for [T; N] {
     }
 }
 
-/// Declares a structure whose layout is its fields in order. `[n]` after a type: `n` reserved bytes follow, which are zero
+/// Declares structures whose layout is its fields in order. `[n]` after a type: `n` reserved bytes follow, which are zero
 /// when written and not looked at when read.
 macro_rules! layout {
-    (
+    ($(
         $(#[$meta:meta])*
         pub struct $name:ident {
             $($(#[$doc:meta])* pub $field:ident: $type:ty $([$reserved:literal])?,)*
         }
-    ) => {
+    )*) => {$(
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct $name { $($(#[$doc])* pub $field: $type,)* }
@@ -91,7 +91,7 @@ macro_rules! layout {
                 self.encode(w);
             }
         }
-    };
+    )*};
 }
 
 /// Declares a message whose body is its structure size and its fields in order, as [`layout`] does for other structures.

@@ -22,9 +22,7 @@ record! {
         pub object: FileHandle<'a>,
         pub access: u32,
     }
-}
 
-record! {
     /// ACCESS3resok.
     pub struct ResOk {
         pub attributes: PostOpAttr,

@@ -10,9 +10,7 @@ record! {
         pub offset: u64,
         pub count: u32,
     }
-}
 
-record! {
     /// COMMIT3resok.
     pub struct ResOk {
         pub wcc: Wcc,

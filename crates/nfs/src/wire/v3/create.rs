@@ -44,9 +44,7 @@ record! {
         pub place: DirOpArgs<'a>,
         pub how: CreateHow,
     }
-}
 
-record! {
     /// CREATE3resok; MKDIR, SYMLINK and MKNOD have the same.
     pub struct ResOk<'a> {
         pub object: Option<FileHandle<'a>>,

@@ -17,9 +17,7 @@ record! {
     pub struct Request<'a> {
         pub root: FileHandle<'a>,
     }
-}
 
-record! {
     /// FSINFO3resok: the most, the preferred and the unit of a READ and a WRITE, and so on.
     pub struct ResOk {
         pub attributes: PostOpAttr,

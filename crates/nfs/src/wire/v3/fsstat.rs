@@ -8,9 +8,7 @@ record! {
     pub struct Request<'a> {
         pub root: FileHandle<'a>,
     }
-}
 
-record! {
     /// FSSTAT3resok: bytes and file slots, in all, free, and free for the caller.
     pub struct ResOk {
         pub attributes: PostOpAttr,

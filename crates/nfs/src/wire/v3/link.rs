@@ -9,9 +9,7 @@ record! {
         pub file: FileHandle<'a>,
         pub link: DirOpArgs<'a>,
     }
-}
 
-record! {
     /// LINK3resok, and the fields of LINK3resfail after the status.
     #[derive(Default)]
     pub struct ResOk {

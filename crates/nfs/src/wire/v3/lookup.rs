@@ -8,9 +8,7 @@ record! {
     pub struct Request<'a> {
         pub what: DirOpArgs<'a>,
     }
-}
 
-record! {
     /// LOOKUP3resok.
     pub struct ResOk<'a> {
         pub object: FileHandle<'a>,

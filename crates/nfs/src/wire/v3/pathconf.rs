@@ -8,9 +8,7 @@ record! {
     pub struct Request<'a> {
         pub object: FileHandle<'a>,
     }
-}
 
-record! {
     /// PATHCONF3resok.
     pub struct ResOk {
         pub attributes: PostOpAttr,

@@ -15,9 +15,7 @@ record! {
         pub verifier: Verifier,
         pub count: u32,
     }
-}
 
-record! {
     /// entry3.
     pub struct Entry<'a> {
         pub fileid: u64,

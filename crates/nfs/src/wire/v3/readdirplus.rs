@@ -16,9 +16,7 @@ record! {
         pub dircount: u32,
         pub maxcount: u32,
     }
-}
 
-record! {
     /// entryplus3.
     pub struct Entry<'a> {
         pub fileid: u64,

@@ -8,9 +8,7 @@ record! {
     pub struct Request<'a> {
         pub symlink: FileHandle<'a>,
     }
-}
 
-record! {
     /// READLINK3resok.
     pub struct ResOk<'a> {
         pub attributes: PostOpAttr,

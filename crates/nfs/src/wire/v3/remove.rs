@@ -8,9 +8,7 @@ record! {
     pub struct Request<'a> {
         pub object: DirOpArgs<'a>,
     }
-}
 
-record! {
     /// REMOVE3resok.
     pub struct ResOk {
         pub dir_wcc: Wcc,

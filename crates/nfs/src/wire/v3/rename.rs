@@ -9,9 +9,7 @@ record! {
         pub from: DirOpArgs<'a>,
         pub to: DirOpArgs<'a>,
     }
-}
 
-record! {
     /// RENAME3resok, and the fields of RENAME3resfail after the status.
     #[derive(Default)]
     pub struct ResOk {

@@ -11,9 +11,7 @@ record! {
         /// sattrguard3: only if the object's ctime is this one, else NFS3ERR_NOT_SYNC.
         pub guard: Option<NfsTime>,
     }
-}
 
-record! {
     /// SETATTR3resok.
     pub struct ResOk {
         pub wcc: Wcc,

@@ -80,9 +80,7 @@ record! {
         pub major: u32,
         pub minor: u32,
     }
-}
 
-record! {
     /// nfstime3: since 1970-01-01 00:00 UTC.
     #[derive(Default, PartialOrd, Ord)]
     pub struct NfsTime {
@@ -165,9 +163,7 @@ record! {
         pub mtime: NfsTime,
         pub ctime: NfsTime,
     }
-}
 
-record! {
     /// wcc_data, weak cache consistency: the object before and after the operation.
     #[derive(Default)]
     pub struct Wcc {
@@ -220,9 +216,7 @@ record! {
         pub atime: SetTime,
         pub mtime: SetTime,
     }
-}
 
-record! {
     /// diropargs3: a name in a directory.
     pub struct DirOpArgs<'a> {
         pub dir: FileHandle<'a>,

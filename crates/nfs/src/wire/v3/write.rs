@@ -20,9 +20,7 @@ record! {
         pub stable: StableHow,
         pub data: Data<'a>,
     }
-}
 
-record! {
     /// WRITE3resok.
     pub struct ResOk {
         pub wcc: Wcc,

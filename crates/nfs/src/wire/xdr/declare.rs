@@ -1,23 +1,7 @@
 //! `record!` and `enumeration!`: a type and both directions of its codec from one list of its fields or values.
 
-/// Declares a structure with its fields in layout order, and its codec.
+/// Declares structures with their fields in layout order, and their codecs.
 macro_rules! record {
-    (
-        $(#[$meta:meta])*
-        pub struct $name:ident $(<$life:lifetime>)? { $($(#[$doc:meta])* pub $field:ident: $type:ty,)* }
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct $name $(<$life>)? { $($(#[$doc])* pub $field: $type,)* }
-
-        $crate::wire::xdr::record!(@decode $name $(<$life>)? { $($field)* });
-
-        impl $(<$life>)? $crate::wire::xdr::Encode for $name $(<$life>)? {
-            fn encode(&self, w: &mut ::wire::Writer) {
-                $($crate::wire::xdr::Encode::encode(&self.$field, w);)*
-            }
-        }
-    };
     (@decode $name:ident { $($field:ident)* }) => {
         impl $crate::wire::xdr::Decode<'_> for $name {
             fn decode(r: &mut ::wire::Reader<'_>) -> Result<Self, ::wire::Malformed> {
@@ -32,6 +16,22 @@ macro_rules! record {
             }
         }
     };
+    ($(
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$life:lifetime>)? { $($(#[$doc:meta])* pub $field:ident: $type:ty,)* }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name $(<$life>)? { $($(#[$doc])* pub $field: $type,)* }
+
+        $crate::wire::xdr::record!(@decode $name $(<$life>)? { $($field)* });
+
+        impl $(<$life>)? $crate::wire::xdr::Encode for $name $(<$life>)? {
+            fn encode(&self, w: &mut ::wire::Writer) {
+                $($crate::wire::xdr::Encode::encode(&self.$field, w);)*
+            }
+        }
+    )*};
 }
 
 /// Declares an enumeration of the specification. Any number decodes. Those with a name have a

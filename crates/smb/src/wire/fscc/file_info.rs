@@ -14,9 +14,7 @@ layout! {
         pub change_time: NtTime,
         pub attributes: FileAttributes [4],
     }
-}
 
-layout! {
     /// FileStandardInformation (5).
     pub struct Standard {
         pub allocation_size: u64,
@@ -25,37 +23,27 @@ layout! {
         pub delete_pending: bool,
         pub directory: bool [2],
     }
-}
 
-layout! {
     /// FileInternalInformation (6).
     pub struct Internal {
         pub index_number: u64,
     }
-}
 
-layout! {
     /// FileEaInformation (7): the length of all extended attributes; a reparse point has its tag here instead.
     pub struct Ea {
         pub ea_size: u32,
     }
-}
 
-layout! {
     /// FileAccessInformation (8): what the open was granted.
     pub struct Access {
         pub access: AccessMask,
     }
-}
 
-layout! {
     /// FileDispositionInformation (13).
     pub struct Disposition {
         pub delete_pending: bool,
     }
-}
 
-layout! {
     /// FileDispositionInformationEx (64).
     pub struct DispositionEx {
         pub flags: DispositionFlags,
@@ -78,9 +66,7 @@ layout! {
     pub struct Position {
         pub current_byte_offset: u64,
     }
-}
 
-layout! {
     /// FileModeInformation (16).
     pub struct Mode {
         pub mode: ModeFlags,
@@ -104,31 +90,23 @@ layout! {
     pub struct Alignment {
         pub requirement: u32,
     }
-}
 
-layout! {
     /// FileAllocationInformation (19).
     pub struct Allocation {
         pub allocation_size: u64,
     }
-}
 
-layout! {
     /// FileEndOfFileInformation (20).
     pub struct EndOfFile {
         pub end_of_file: u64,
     }
-}
 
-layout! {
     /// FilePipeInformation (23).
     pub struct Pipe {
         pub read_mode: u32,
         pub completion_mode: u32,
     }
-}
 
-layout! {
     /// FilePipeLocalInformation (24).
     pub struct PipeLocal {
         pub pipe_type: u32,
@@ -142,17 +120,13 @@ layout! {
         pub state: u32,
         pub end: u32,
     }
-}
 
-layout! {
     /// FilePipeRemoteInformation (25).
     pub struct PipeRemote {
         pub collect_data_time: u64,
         pub maximum_collection_count: u32,
     }
-}
 
-layout! {
     /// FileCompressionInformation (28).
     pub struct Compression {
         pub compressed_size: u64,
@@ -161,9 +135,7 @@ layout! {
         pub chunk_shift: u8,
         pub cluster_shift: u8 [3],
     }
-}
 
-layout! {
     /// FileObjectIdInformation (29), type 1.
     pub struct ObjectId {
         pub file_reference: u64,
@@ -172,17 +144,13 @@ layout! {
         pub birth_object_id: [u8; 16],
         pub domain_id: [u8; 16],
     }
-}
 
-layout! {
     /// FileReparsePointInformation (33).
     pub struct ReparsePoint {
         pub file_reference: u64,
         pub tag: u32,
     }
-}
 
-layout! {
     /// FileNetworkOpenInformation (34).
     pub struct NetworkOpen {
         pub creation_time: NtTime,
@@ -193,24 +161,18 @@ layout! {
         pub end_of_file: u64,
         pub attributes: FileAttributes [4],
     }
-}
 
-layout! {
     /// FileAttributeTagInformation (35).
     pub struct AttributeTag {
         pub attributes: FileAttributes,
         pub reparse_tag: u32,
     }
-}
 
-layout! {
     /// FileValidDataLengthInformation (39).
     pub struct ValidDataLength {
         pub valid_data_length: u64,
     }
-}
 
-layout! {
     /// FileStandardLinkInformation (54).
     pub struct StandardLink {
         pub accessible_links: u32,
@@ -218,17 +180,13 @@ layout! {
         pub delete_pending: bool,
         pub directory: bool [2],
     }
-}
 
-layout! {
     /// FileIdInformation (59).
     pub struct Id {
         pub volume_serial_number: u64,
         pub file_id: [u8; 16],
     }
-}
 
-layout! {
     /// FileStatInformation (68), FILE_STAT_INFORMATION of the Windows driver kit.
     pub struct Stat {
         pub file_id: u64,
@@ -243,9 +201,7 @@ layout! {
         pub number_of_links: u32,
         pub effective_access: AccessMask,
     }
-}
 
-layout! {
     /// FileCaseSensitiveInformation (71).
     pub struct CaseSensitive {
         pub flags: CaseSensitiveFlags,

@@ -61,9 +61,7 @@ layout! {
         pub sectors_per_unit: u32,
         pub bytes_per_sector: u32,
     }
-}
 
-layout! {
     /// FileFsDeviceInformation (4).
     pub struct Device {
         pub device_type: u32,
@@ -185,9 +183,7 @@ layout! {
         pub sectors_per_unit: u32,
         pub bytes_per_sector: u32,
     }
-}
 
-layout! {
     /// FileFsObjectIdInformation (8). The 48 bytes of extended information are the server's own.
     pub struct ObjectId {
         pub object_id: [u8; 16],
@@ -221,9 +217,7 @@ layout! {
     pub struct VolumeFlags {
         pub flags: u32,
     }
-}
 
-layout! {
     /// FileFsSectorSizeInformation (11).
     pub struct SectorSize {
         pub logical_bytes: u32,

@@ -70,9 +70,7 @@ layout! {
         pub chunk_bytes_written: u32,
         pub total_bytes_written: u32,
     }
-}
 
-layout! {
     /// SMB2_DUPLICATE_EXTENTS_DATA, MS-FSCC 2.3.
     pub struct DuplicateExtents {
         /// FileId of the source, as CREATE gave it.

@@ -38,9 +38,7 @@ layout! {
         pub security_mode: u16,
         pub dialect: u16,
     }
-}
 
-layout! {
     /// NETWORK_RESILIENCY_REQUEST.
     pub struct Resiliency {
         pub timeout_ms: u32 [4],

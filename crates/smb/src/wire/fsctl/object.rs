@@ -10,9 +10,7 @@ layout! {
         pub birth_object_id: [u8; 16],
         pub domain_id: [u8; 16],
     }
-}
 
-layout! {
     /// FSCTL_GET_INTEGRITY_INFORMATION_BUFFER.
     pub struct Integrity {
         pub checksum_algorithm: u16 [2],
@@ -20,18 +18,14 @@ layout! {
         pub checksum_chunk_size: u32,
         pub cluster_size: u32,
     }
-}
 
-layout! {
     /// FSCTL_SET_INTEGRITY_INFORMATION_BUFFER.
     pub struct SetIntegrity {
         /// 0 none, 2 CRC-64, 0xFFFF unchanged.
         pub checksum_algorithm: u16 [2],
         pub flags: u32,
     }
-}
 
-layout! {
     /// CompressionState of GET_COMPRESSION and SET_COMPRESSION: 0 none, 1 the default, 2 LZNT1.
     pub struct Compression {
         pub format: u16,

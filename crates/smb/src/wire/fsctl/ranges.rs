@@ -27,9 +27,7 @@ layout! {
         pub file_offset: i64,
         pub beyond_final_zero: i64,
     }
-}
 
-layout! {
     /// FILE_ALLOCATED_RANGE_BUFFER, asked and answered. The numbers are signed, and must not be negative.
     pub struct AllocatedRange {
         pub file_offset: i64,
@@ -85,18 +83,14 @@ layout! {
     pub struct TrimResponse {
         pub ranges_processed: u32,
     }
-}
 
-layout! {
     /// FILE_REGION_INPUT.
     pub struct RegionRequest {
         pub file_offset: i64,
         pub length: i64,
         pub desired_usage: u32 [4],
     }
-}
 
-layout! {
     /// FILE_REGION_INFO.
     pub struct Region {
         pub file_offset: i64,
