@@ -36,12 +36,12 @@ pub(super) async fn run(
     let command = body.get_u8();
     if command == command::GET_SRVR_INFO {
         let outcome = status::run(&connection.service);
-        observed(connection, (command, bytes), begun, None, &outcome);
+        observed(connection, (command, bytes), begun, None, (&outcome, false));
         return outcome;
     }
     let Some(session) = connection.session() else {
         let outcome = Box::pin(login::before(connection, command, &body)).await;
-        observed(connection, (command, bytes), begun, None, &outcome);
+        observed(connection, (command, bytes), begun, None, (&outcome, false));
         return outcome;
     };
     session.life.hear();
@@ -53,7 +53,10 @@ pub(super) async fn run(
         match session.replies_to(id, command) {
             None => break None,
             Some(Known::New(turn)) => break Some(turn),
-            Some(Known::Answered(outcome)) => return outcome,
+            Some(Known::Answered(outcome)) => {
+                observed(connection, (command, bytes), begun, Some(&request), (&outcome, true));
+                return outcome;
+            }
             Some(Known::Underway) => Box::pin(session.life.replies.finished(id, command)).await,
         }
     };
@@ -61,17 +64,17 @@ pub(super) async fn run(
     if let Some(turn) = turn {
         turn.finish(&outcome);
     }
-    observed(connection, (command, bytes), begun, Some(&request), &outcome);
+    observed(connection, (command, bytes), begun, Some(&request), (&outcome, false));
     outcome
 }
 
-/// Tells the observers of a command that has ended.
+/// Tells the observers of a command that has ended. `repeated`: its outcome is out of the replay cache.
 fn observed(
     connection: &Connection,
     (command, bytes_in): (u8, usize),
     begun: Option<Begun>,
     request: Option<&Request>,
-    outcome: &Outcome,
+    (outcome, repeated): (&Outcome, bool),
 ) {
     let Some(begun) = begun else { return };
     let (code, bytes_out) = match outcome {
@@ -89,7 +92,7 @@ fn observed(
         user: user.unwrap_or_default(),
         share: share.unwrap_or_default(),
         command: &command::name(command).map_or_else(|| command.to_string(), Into::into),
-        result: &format!("{code:?}"),
+        result: &if repeated { "repeated".into() } else { format!("{code:?}") },
         failed: outcome.is_err(),
         bytes_in,
         bytes_out,

@@ -2,10 +2,13 @@
 
 use std::net::SocketAddr;
 
+use bytes::Bytes;
 use conn::observe::{Begun, Operation};
 use vfs::Payload;
 
+use super::Origin;
 use super::rpc::{Answered, Call};
+use crate::wire::rpc::{AuthStat, CallHeader};
 use crate::wire::{mount, nlm, nsm, portmap, v3};
 
 /// Tells the observers of a call that has been answered with these results.
@@ -15,24 +18,61 @@ pub(super) fn end(begun: Begun, call: &Call<'_>, answered: &Answered, results: &
         Err(outcome) => (format!("{outcome:?}"), true),
     };
     let data = answered.as_ref().ok().and_then(Option::as_ref).map_or(0, Payload::len);
-    let user = if call.identity.nobody { String::new() } else { format!("uid {}", call.identity.uid) };
     begun.end(&Operation {
-        protocol: "nfs",
-        client: SocketAddr::new(call.origin.address, call.origin.port),
-        user: &user,
+        user: &user(call),
         share: call.concerns.get().map_or("", |export| &export.name),
-        command: &command(call),
         result: &result,
         failed,
-        bytes_in: call.message.len(),
         bytes_out: results.len() + data,
+        ..operation(call.origin, &command(&call.header), call.message)
     });
 }
 
+/// Tells the observers of a repeated call. It got the kept reply with results of this length, or none because the first
+/// call is still being executed.
+pub(super) fn repeated(call: &Call<'_>, bytes_out: usize) {
+    if let Some(begun) = call.begun {
+        begun.end(&Operation {
+            user: &user(call),
+            result: "repeated",
+            bytes_out,
+            ..operation(call.origin, &command(&call.header), call.message)
+        });
+    }
+}
+
+/// Tells the observers of a call whose credential is refused.
+pub(super) fn refused(begun: Begun, origin: Origin, header: &CallHeader<'_>, message: &Bytes, why: AuthStat) {
+    begun.end(&Operation {
+        result: &format!("{why:?}"),
+        failed: true,
+        ..operation(origin, &command(header), message)
+    });
+}
+
+/// The part of an operation that every call has.
+fn operation<'a>(origin: Origin, command: &'a str, message: &Bytes) -> Operation<'a> {
+    Operation {
+        protocol: "nfs",
+        client: SocketAddr::new(origin.address, origin.port),
+        user: "",
+        share: "",
+        command,
+        result: "",
+        failed: false,
+        bytes_in: message.len(),
+        bytes_out: 0,
+    }
+}
+
+fn user(call: &Call<'_>) -> String {
+    if call.identity.nobody { String::new() } else { format!("uid {}", call.identity.uid) }
+}
+
 /// The procedure; with its program, if that is not NFS.
-fn command(call: &Call<'_>) -> String {
-    let number = call.header.procedure;
-    match call.header.program {
+fn command(header: &CallHeader<'_>) -> String {
+    let number = header.procedure;
+    match header.program {
         v3::PROGRAM => format!("{:?}", v3::Procedure(number)),
         mount::PROGRAM => format!("MOUNT {:?}", mount::Procedure(number)),
         nlm::PROGRAM => format!("NLM {:?}", nlm::Procedure(number)),

@@ -96,7 +96,12 @@ pub(crate) async fn answer(
     let (begun, concerns) = (observe::begin(), OnceLock::new());
     let identity = match identify(&header) {
         Ok(identity) => identity,
-        Err(why) => return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin)),
+        Err(why) => {
+            if let Some(begun) = begun {
+                observed::refused(begun, origin, &header, &message, why);
+            }
+            return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin));
+        }
     };
     let arguments = reader.rest();
     if header.program == crate::wire::v3::PROGRAM
@@ -131,9 +136,15 @@ async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
             entry.finish(writer.as_bytes());
             Some((writer, payload))
         }
-        super::replies::Begun::Known(reply) => Some((Writer::onto(reply), None)),
+        super::replies::Begun::Known(reply) => {
+            observed::repeated(call, reply.len() - empty(call.header.xid).len());
+            Some((Writer::onto(reply), None))
+        }
         // The first call is still being executed: its reply answers both.
-        super::replies::Begun::Running => None,
+        super::replies::Begun::Running => {
+            observed::repeated(call, 0);
+            None
+        }
     }
 }
 

@@ -13,7 +13,8 @@ use super::admit::{self, Origin};
 use super::connection::{Connection, unseal};
 use super::context::{Context, Failure, Outcome, Reply, poll_once};
 use super::output::Output;
-use super::session::Channel;
+use super::session::{Channel, Session};
+use super::tree::Tree;
 use super::{dispatch, negotiate};
 use crate::wire::Status;
 use crate::wire::frame::{Kind, PREFIX_LEN};
@@ -115,6 +116,11 @@ impl Chain {
             if admit::may_cancel(&self.connection, &header, &message, self.sealed.is_some()) {
                 self.connection.requests.cancel(header.async_id(), header.message_id);
             }
+            if let Some(begun) = begun {
+                let session = self.connection.channel(header.session_id).map(|found| found.session.clone());
+                let cancel = Told { session, tree: None, status: Status::SUCCESS, bytes_out: 0 };
+                cancel.observed(begun, &self.connection, header.command, message.len());
+            }
             return Ok(());
         }
         let negotiated = self.connection.negotiated();
@@ -161,9 +167,30 @@ impl Chain {
         self.note(&header, related, &outcome);
         let (status, bytes_out) = self.respond(&context, charge, outcome);
         if let Some(begun) = begun {
-            observed(begun, &context, status, bytes_out);
+            let (session, tree) = self.concerned(&context);
+            Told { session, tree, status, bytes_out }.observed(
+                begun,
+                &self.connection,
+                header.command,
+                context.message.len(),
+            );
         }
         Ok(())
+    }
+
+    /// The session and the tree of an answered request: SESSION_SETUP and TREE_CONNECT have made them.
+    fn concerned(&self, context: &Context) -> (Option<Arc<Session>>, Option<Arc<Tree>>) {
+        let session = match context.header.command {
+            Command::SESSION_SETUP => {
+                self.connection.channel(self.session_id).map(|channel| channel.session.clone())
+            }
+            _ => context.session().ok().cloned(),
+        };
+        let tree = match (context.header.command, &session) {
+            (Command::TREE_CONNECT, Some(session)) => session.trees.find(self.tree_id),
+            _ => context.tree.clone(),
+        };
+        (session, tree)
     }
 
     /// Keeps the session, tree and file that the next, related request uses.
@@ -225,22 +252,29 @@ impl Chain {
     }
 }
 
-/// Tells the observers of a request that has been answered.
-fn observed(begun: Begun, context: &Context, status: Status, bytes_out: usize) {
-    let user = context.session().map(|session| session.user());
-    let share = context.tree().map(|tree| &tree.share.name[..]);
-    let command = context.header.command;
-    begun.end(&Operation {
-        protocol: "smb",
-        client: context.connection.peer.address,
-        user: user.as_ref().map_or("", |user| &user.name),
-        share: share.unwrap_or_default(),
-        command: &command.name().map_or_else(|| format!("command {}", command.0), Into::into),
-        result: &format!("{status:?}"),
-        failed: status.is_error(),
-        bytes_in: context.message.len(),
-        bytes_out,
-    });
+/// What observers are told of a request that has ended.
+struct Told {
+    session: Option<Arc<Session>>,
+    tree: Option<Arc<Tree>>,
+    status: Status,
+    bytes_out: usize,
+}
+
+impl Told {
+    fn observed(&self, begun: Begun, connection: &Connection, command: Command, bytes_in: usize) {
+        let user = self.session.as_ref().map(|session| session.user());
+        begun.end(&Operation {
+            protocol: "smb",
+            client: connection.peer.address,
+            user: user.as_ref().map_or("", |user| &user.name),
+            share: self.tree.as_ref().map_or("", |tree| &tree.share.name[..]),
+            command: &command.name().map_or_else(|| format!("command {}", command.0), Into::into),
+            result: &format!("{:?}", self.status),
+            failed: self.status.is_error(),
+            bytes_in,
+            bytes_out: self.bytes_out,
+        });
+    }
 }
 
 /// The command, with a word to the client when it is slow.

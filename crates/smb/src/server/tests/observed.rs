@@ -35,4 +35,17 @@ async fn each_request_of_a_chain_is_observed() {
         (1, 1, 2)
     );
     assert!(kept.iter().any(|one| one.command == "NEGOTIATE" && one.user.is_empty()));
+    let told = |command: &str| {
+        let last = kept.iter().rfind(|one| one.command == command).unwrap();
+        (last.user.as_str(), last.share.as_str(), last.result.as_str())
+    };
+    assert_eq!(told("SESSION_SETUP"), ("ada", "", "SUCCESS"));
+    assert_eq!(told("TREE_CONNECT"), ("ada", "share", "SUCCESS"));
+    let mut cancel = ada.request(Command::CANCEL, |w| crate::wire::cancel::Request.encode(w));
+    (cancel.header.message_id, cancel.header.credits) = (99_999, 0); // no such request waits
+    ada.start_chain(vec![cancel]).await;
+    assert_eq!(ada.read(file, 0, 3).await.unwrap(), b"abc");
+    let kept = recorder.of(client);
+    let cancel = kept.iter().find(|one| one.command == "CANCEL").unwrap();
+    assert_eq!((cancel.user.as_str(), cancel.bytes_in, cancel.bytes_out), ("ada", 68, 0)); // MS-SMB2 2.2.30: no response
 }
