@@ -1,6 +1,6 @@
 //! The settings as plain data for the rest of the program.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -355,14 +355,6 @@ impl std::fmt::Debug for UserSettings {
             .field("disabled", disabled)
             .field("password", &password)
             .finish()
-    }
-}
-
-impl ShareSettings {
-    /// The first rule that matches a client's address. `None`: the client is refused.
-    #[must_use]
-    pub fn rule_for(&self, client: SocketAddr) -> Option<&ClientRule> {
-        self.clients.iter().find(|rule| rule.matches.iter().any(|m| m.matches(client.ip())))
     }
 }
 

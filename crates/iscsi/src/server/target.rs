@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use auth::{Grant, SharePolicy};
 use lock::{RwLock, rank};
+use vfs::names::is_like;
 
 use super::config::Config;
 use super::scsi::LogicalUnit;
@@ -93,7 +94,7 @@ impl Target {
 
     /// The units that the initiator with this name sees from this host, ascending.
     pub(crate) fn seen_by(&self, initiator: &str, host: IpAddr) -> Vec<Seen> {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, initiator));
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| is_like(initiator, pattern));
         let offer = self.offer.read();
         let Some(grant) = offer.0.grant_to_host(host) else { return Vec::new() };
         let seen = offer.1.iter().filter(|lun| lun.initiators.is_empty() || any(&lun.initiators));
@@ -110,34 +111,18 @@ impl Target {
     }
 }
 
-/// Whether a name matches a pattern, in which `*` stands for any characters. Names are in lower
-/// case.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let pattern = pattern.to_lowercase();
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::is_like;
 
     #[test]
     fn a_star_is_anything() {
         let name = "iqn.1993-08.org.debian:01:ab";
         for pattern in ["*", name, "iqn.1993-08.org.debian:*", "*:ab", "IQN.*debian*ab", "iqn*0*1*"] {
-            assert!(matches(pattern, name), "{pattern}");
+            assert!(is_like(name, pattern), "{pattern}");
         }
         for pattern in ["", "iqn.1993-08.org.debian:01", "*debian", "iqn*x*", "*:ab:*ab"] {
-            assert!(!matches(pattern, name), "{pattern}");
+            assert!(!is_like(name, pattern), "{pattern}");
         }
     }
 }

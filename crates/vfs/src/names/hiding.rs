@@ -60,6 +60,12 @@ impl Hiding {
     }
 }
 
+/// Whether a name matches a pattern in which `*` stands for any characters and `?` for one. Case does not matter.
+pub fn is_like(name: &str, pattern: &str) -> bool {
+    let folding = Folding::default();
+    Pattern::new(pattern, folding).matches(&Pattern::new(name, folding).0)
+}
+
 const ANY: u16 = b'*' as u16;
 const ONE: u16 = b'?' as u16;
 
