@@ -23,7 +23,7 @@ pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Director
 
 /// The data from which the accounts' identities are determined on this machine.
 pub(crate) fn host(default_user: Option<String>) -> Host {
-    Host { unix: UnixAccounts::NameService, own: own(), default_user }
+    Host { unix: UnixAccounts::NameService, own: Identity::own(), default_user }
 }
 
 /// The numbers of the groups whose members may enter a share. An unknown name stands for a group
@@ -89,16 +89,6 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     settings.mentions.iter().filter_map(note).collect()
 }
 
-/// The identity of the server's process.
-fn own() -> Identity {
-    let groups = getgroups().unwrap_or_default();
-    Identity {
-        uid: geteuid().as_raw(),
-        gid: getegid().as_raw(),
-        groups: groups.into_iter().map(|group| group.as_raw()).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use auth::Accounts;
@@ -121,7 +111,7 @@ mod tests {
         };
         let directory = read(state.path(), &Settings::load(&arguments).unwrap()).unwrap();
         let account = directory.verify("no-such-unix-user", "secret").unwrap();
-        let expected = if own().is_root() { Identity::anonymous() } else { own() };
+        let expected = if Identity::own().is_root() { Identity::anonymous() } else { Identity::own() };
         assert_eq!(account.identity, expected);
         assert!(directory.verify("no-such-unix-user", "Secret").is_err());
     }

@@ -92,7 +92,7 @@ mod tests {
 
     fn people(names: &[&str]) -> Directory {
         let unix = UnixAccounts::parse("ada:x:1000:1000::/:\nbob:x:1001:1001::/:\n", "");
-        let own = Identity { uid: 0, gid: 0, groups: Vec::new() };
+        let own = Identity::new(0, 0, &[]);
         let state = tempfile::tempdir().unwrap();
         let host = Host { unix, own, default_user: None };
         let mut directory = Directory::new(&AccountFile::read(state.path()).unwrap(), host);

@@ -107,9 +107,8 @@ fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> V
 fn may_enter(account: &Account, share: &ShareSettings) -> bool {
     let can_log_in = !account.disabled && !account.secrets.is_empty();
     let is_open = share.users.is_empty() && share.groups.is_empty();
-    let Identity { gid, groups, .. } = &account.identity;
     let is_member =
-        crate::accounts::groups(&share.groups).iter().any(|group| group == gid || groups.contains(group));
+        crate::accounts::groups(&share.groups).iter().any(|group| account.identity.in_group(*group));
     let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
     can_log_in && (is_open || is_named || is_member || share.guests)
 }
@@ -118,16 +117,15 @@ fn may_enter(account: &Account, share: &ShareSettings) -> bool {
 fn nfs_users(share: &ShareSettings) -> Option<Person> {
     let rule = share.clients.iter().find(|rule| rule.access != Allowed::None)?;
     let identity = match rule.squash {
-        Squash::All => Identity { uid: rule.anon_uid, gid: rule.anon_gid, groups: Vec::new() },
-        Squash::Root | Squash::None => Identity { uid: SOMEBODY, gid: SOMEBODY, groups: Vec::new() },
+        Squash::All => Identity::new(rule.anon_uid, rule.anon_gid, &[]),
+        Squash::Root | Squash::None => Identity::new(SOMEBODY, SOMEBODY, &[]),
     };
     Some(Person { name: NFS_USERS.into(), identity })
 }
 
-fn ability(volume: &Volume, root: &Found, identity: &Identity) -> Ability {
-    let caller = Caller::new(identity.uid, identity.gid, &identity.groups);
+fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Ability {
     let all = Access(Access::READ.0 | Access::WRITE.0 | Access::EXECUTE.0);
-    let granted = volume.access(&caller, root, all).unwrap_or(Access::NONE);
+    let granted = volume.access(caller, root, all).unwrap_or(Access::NONE);
     let has = |want: Access| granted.contains(want.union(Access::EXECUTE));
     Ability { read: has(Access::READ), write: has(Access::WRITE) }
 }

@@ -67,7 +67,7 @@ mod tests {
 
     fn directory(own: u32) -> Directory {
         let unix = UnixAccounts::parse("root:x:0:0::/:\nada:x:1000:1000::/:\n", "");
-        let own = Identity { uid: own, gid: own, groups: Vec::new() };
+        let own = Identity::new(own, own, &[]);
         let state = tempfile::tempdir().unwrap();
         let host = Host { unix, own, default_user: None };
         let mut directory = Directory::new(&AccountFile::read(state.path()).unwrap(), host);

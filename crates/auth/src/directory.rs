@@ -256,7 +256,7 @@ mod tests {
             "ada:x:1000:1000::/:\nhopper:x:1001:50::/:\nserver:x:7:7::/:\n",
             "staff:x:50:ada\n",
         );
-        let own = Identity { uid: 7, gid: 7, groups: vec![8] };
+        let own = Identity::new(7, 7, &[8]);
         let host = Host { unix, own, default_user: None };
         Directory::new(&AccountFile::read(state.path()).unwrap(), host)
     }
@@ -265,9 +265,9 @@ mod tests {
     fn an_account_acts_as_its_uid_else_the_same_named_unix_account_else_the_server() {
         let directory = directory();
         let identity = |name: &str| directory.find(name).unwrap().identity;
-        assert_eq!(identity("ada"), Identity { uid: 1000, gid: 1000, groups: vec![50] });
-        assert_eq!(identity("grace"), Identity { uid: 1001, gid: 50, groups: vec![] });
-        assert_eq!(identity("nobody-here"), Identity { uid: 7, gid: 7, groups: vec![8] });
+        assert_eq!(identity("ada"), Identity::new(1000, 1000, &[50]));
+        assert_eq!(identity("grace"), Identity::new(1001, 50, &[]));
+        assert_eq!(identity("nobody-here"), Identity::new(7, 7, &[8]));
     }
 
     #[test]
@@ -296,10 +296,7 @@ mod tests {
     fn settings_win_over_the_file_and_an_account_without_a_password_cannot_log_in() {
         let mut directory = directory();
         directory.set("grace", Ids { uid: Some(4242), gid: None }, false, None).unwrap();
-        assert_eq!(
-            directory.verify("grace", "two").unwrap().identity,
-            Identity { uid: 4242, gid: 65534, groups: vec![] }
-        );
+        assert_eq!(directory.verify("grace", "two").unwrap().identity, Identity::new(4242, 65534, &[]));
         directory.set("ada", UNSET, false, Some("typed")).unwrap();
         assert!(directory.verify("ada", "typed").is_ok() && directory.verify("ada", "one").is_err());
         directory.set("new", UNSET, false, None).unwrap();

@@ -11,6 +11,10 @@
 //! A server that runs as root never gives its own identity to an account: an account must not
 //! become root because its name is unknown.
 
+use std::sync::Arc;
+
+use nix::unistd::{Gid, getegid, geteuid, getgroups};
+
 use crate::unix::{UnixAccounts, UnixUser};
 
 /// The uid and the gid of the anonymous user: the account `nobody` of most systems. It owns no files.
@@ -18,7 +22,8 @@ pub const ANONYMOUS: u32 = 65_534;
 /// The kernel's "no id" (`(uid_t)-1`). If a thread sets it, it silently keeps its ids.
 const INVALID: u32 = u32::MAX;
 
-/// The identity with which a request acts on the host.
+/// The Unix identity with which a request acts on the host, after squashing and mapping. `vfs` calls it a `Caller`. Cheap to
+/// clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The Unix user.
@@ -26,7 +31,7 @@ pub struct Identity {
     /// Its first group.
     pub gid: u32,
     /// Its other groups.
-    pub groups: Vec<u32>,
+    pub groups: Arc<[u32]>,
 }
 
 /// The ids that the settings or the account file set for an account.
@@ -65,15 +70,34 @@ pub struct Host {
 }
 
 impl Identity {
+    /// An identity with these ids.
+    #[must_use]
+    pub fn new(uid: u32, gid: u32, groups: &[u32]) -> Self {
+        Self { uid, gid, groups: groups.into() }
+    }
+
+    /// The superuser.
+    #[must_use]
+    pub fn root() -> Self {
+        Self::new(0, 0, &[])
+    }
+
     /// The anonymous user, without groups.
     #[must_use]
     pub fn anonymous() -> Self {
-        Self { uid: ANONYMOUS, gid: ANONYMOUS, groups: Vec::new() }
+        Self::new(ANONYMOUS, ANONYMOUS, &[])
+    }
+
+    /// The identity of this process.
+    #[must_use]
+    pub fn own() -> Self {
+        let groups: Vec<u32> = getgroups().unwrap_or_default().into_iter().map(Gid::as_raw).collect();
+        Self::new(geteuid().as_raw(), getegid().as_raw(), &groups)
     }
 
     /// Whether a group is one of its groups.
     #[must_use]
-    pub fn has_group(&self, group: u32) -> bool {
+    pub fn in_group(&self, group: u32) -> bool {
         self.gid == group || self.groups.contains(&group)
     }
 
@@ -106,7 +130,7 @@ impl Host {
     fn numbered(&self, uid: u32, gid: Option<u32>) -> Identity {
         match self.unix.user_numbered(uid) {
             Some(user) => self.of(&user, gid),
-            None => Identity { uid, gid: gid.unwrap_or(ANONYMOUS), groups: Vec::new() },
+            None => Identity::new(uid, gid.unwrap_or(ANONYMOUS), &[]),
         }
     }
 
@@ -129,13 +153,13 @@ mod tests {
                 "root:x:0:0::/:\nada:x:1000:1000::/:\nhopper:x:1001:50::/:\n",
                 "staff:x:50:ada\nwheel:x:10:ada\n",
             ),
-            own: Identity { uid: own, gid: own, groups: vec![own] },
+            own: Identity::new(own, own, &[own]),
             default_user: default_user.map(str::to_owned),
         }
     }
 
     fn identity(uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        Identity { uid, gid, groups: groups.into() }
+        Identity::new(uid, gid, groups)
     }
 
     const UNSET: Ids = Ids { uid: None, gid: None };

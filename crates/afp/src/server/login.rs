@@ -3,11 +3,10 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use auth::{Event, Identity, Login as Line, LoginRecord};
+use auth::{Event, Login as Line, LoginRecord};
 use bytes::Bytes;
 use lock::{Mutex, rank};
 use tokio::sync::Semaphore;
-use vfs::Caller;
 use wire::Reader;
 
 use super::config::{Config, Version};
@@ -130,8 +129,8 @@ async fn begin(connection: &Arc<Connection>, start: Start<'_>) -> Outcome {
     let version = Version::of(start.version).ok_or(ResultCode::BAD_VERSION)?;
     let method = Method::named(start.uam, &config).ok_or(ResultCode::BAD_UAM)?;
     if method == Method::Guest {
-        let identity = config.guest.as_ref().ok_or(ResultCode::BAD_UAM)?;
-        let session = connection.log_in(version, User { name: None, caller: caller(identity) })?;
+        let caller = config.guest.clone().ok_or(ResultCode::BAD_UAM)?;
+        let session = connection.log_in(version, User { name: None, caller })?;
         session.record(begun(connection, &config, "", method, version));
         return Ok(Reply::empty());
     }
@@ -227,7 +226,7 @@ async fn conclude(
         Ok(Step::Done(account, head)) => {
             config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
             let (name, method) = (account.name, login.method);
-            let user = User { caller: caller(&account.identity), name: Some(name.clone()) };
+            let user = User { caller: account.identity, name: Some(name.clone()) };
             let session = connection.log_in(login.version, user)?;
             session.record(begun(connection, &config, &name, method, login.version));
             Ok(Reply { head, ..Reply::default() })
@@ -256,10 +255,6 @@ pub(super) async fn failed(
     } else {
         config.login_guard.log.tell(&line, Event::Failed(&format!("{code:?}")), now);
     }
-}
-
-fn caller(identity: &Identity) -> Caller {
-    Caller::new(identity.uid, identity.gid, &identity.groups)
 }
 
 /// Disconnects a client that does not log in.

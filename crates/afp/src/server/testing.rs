@@ -54,7 +54,7 @@ impl Accounts for People {
 fn account((name, password, uid): (&str, &str, u32)) -> Account {
     Account {
         name: name.into(),
-        identity: Identity { uid, gid: 100, groups: vec![] },
+        identity: Identity::new(uid, 100, &[]),
         disabled: false,
         secrets: vec![auth::Secret::Nt(auth::nt_hash(password))],
     }
@@ -102,7 +102,7 @@ impl Server {
         ];
         let mut config = Config::new(shares, people(&[ADA, BOB]));
         config.signature = *b"a test signature";
-        config.guest = Some(Identity { uid: 65_534, gid: 65_534, groups: vec![] });
+        config.guest = Some(Identity::new(65_534, 65_534, &[]));
         config.unix = Arc::new(UnixAccounts::parse(
             "ada:x:1000:100::/:\nbob:x:1001:100::/:\n",
             "users:x:100:\nstaff:x:50:ada\n",

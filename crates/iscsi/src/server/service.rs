@@ -271,7 +271,7 @@ impl Service {
         }
         let Some(name) = who.account else { return true };
         let identity = self.accounts().find(name).map(|account| account.identity);
-        let is_member = |group| identity.as_ref().is_some_and(|identity| identity.has_group(group));
+        let is_member = |group| identity.as_ref().is_some_and(|identity| identity.in_group(group));
         target.policy().admits(Some(name), &is_member)
     }
 }

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use auth::{ANONYMOUS, Attempt};
+use auth::{Attempt, Identity};
 use lock::{Mutex, rank};
-use vfs::Caller;
 
 use super::config::{Config, Dialect, Encryption};
 use super::context::{Also, Context, Failure, Outcome, Reply};
@@ -342,10 +341,7 @@ fn user(config: &Config, login: &Login) -> Result<User, Status> {
         Who::Guest => (nobody, login.user.clone(), true, false),
         Who::Anonymous => (nobody, String::new(), false, true),
     };
-    let caller = match identity {
-        Some(identity) => Caller::new(identity.uid, identity.gid, &identity.groups),
-        None => Caller::new(ANONYMOUS, ANONYMOUS, &[]),
-    };
+    let caller = identity.unwrap_or_else(Identity::anonymous);
     Ok(User { name, caller, guest, anonymous })
 }
 

@@ -55,7 +55,7 @@ impl Accounts for People {
 fn account((name, password): (&str, &str), uid: u32) -> Account {
     Account {
         name: name.into(),
-        identity: Identity { uid, gid: 100, groups: vec![] },
+        identity: Identity::new(uid, 100, &[]),
         disabled: uid == 1002,
         secrets: vec![auth::Secret::Nt(auth::nt_hash(password))],
     }

@@ -23,7 +23,7 @@ impl Accounts for People {
         let salt = RECORDED.lines().find_map(|line| line.strip_prefix("salt "));
         let verifier = Verifier::of("tester", PASSWORD, hex::decode(salt.unwrap()).unwrap());
         let secrets = vec![Secret::Srp(Box::new(verifier)), Secret::legacy(PASSWORD).unwrap()];
-        let identity = Identity { uid: 1000, gid: 100, groups: vec![] };
+        let identity = Identity::new(1000, 100, &[]);
         (name == "tester").then(|| Account { name: name.into(), identity, disabled: self.disabled, secrets })
     }
 

@@ -15,7 +15,7 @@ impl Accounts for People {
     fn find(&self, name: &str) -> Option<Account> {
         (name == USER.0).then(|| Account {
             name: name.into(),
-            identity: Identity { uid: 1000, gid: 100, groups: Vec::new() },
+            identity: Identity::new(1000, 100, &[]),
             disabled: false,
             secrets: vec![Secret::Nt(nt_hash(USER.1))],
         })

@@ -29,7 +29,7 @@ impl Accounts for People {
 fn account(name: &str, password: &str, disabled: bool) -> Account {
     Account {
         name: name.into(),
-        identity: Identity { uid: 1, gid: 1, groups: vec![] },
+        identity: Identity::new(1, 1, &[]),
         disabled,
         secrets: vec![auth::Secret::Nt(auth::nt_hash(password))],
     }

@@ -143,7 +143,7 @@ async fn nobody_in_particular_enters_the_pipes_and_no_folder() {
 
 #[tokio::test]
 async fn a_guest_enters_where_guests_may() {
-    let identity = auth::Identity { uid: 65_534, gid: 65_534, groups: vec![] };
+    let identity = auth::Identity::new(65_534, 65_534, &[]);
     let service = service_with(|config| {
         config.guests = Guests { identity: Some(identity), unknown_users: true };
     });

@@ -47,7 +47,7 @@ impl House {
 /// Ada and eve have CHAP secrets. Bob has a password only. Grace has a secret and is disabled.
 static ACCOUNTS: LazyLock<Arc<Directory>> = LazyLock::new(|| {
     let state = tempfile::tempdir().unwrap();
-    let own = Identity { uid: 7, gid: 7, groups: Vec::new() };
+    let own = Identity::new(7, 7, &[]);
     let file = AccountFile::read(state.path()).unwrap();
     let mut accounts =
         Directory::new(&file, Host { unix: UnixAccounts::parse("", ""), own, default_user: None });
