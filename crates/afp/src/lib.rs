@@ -2,6 +2,7 @@
 //! System 7.5 to macOS 26.
 
 pub mod catalogue;
+#[cfg(any(test, feature = "client"))]
 pub mod client;
 pub mod server;
 pub mod wire;
