@@ -6,7 +6,6 @@ use std::path::Path;
 use admin::settings::{Mention, Role, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
 use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
-use rustix::process::{getegid, geteuid, getgroups};
 
 /// The invalid gid, `(gid_t)-1`: no process and no user has it.
 const NO_GROUP: u32 = u32::MAX;

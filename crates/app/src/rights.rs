@@ -7,7 +7,7 @@ use std::path::Path;
 use admin::{Access as Allowed, ClientMatch, Port, Protocol, Settings, ShareSettings, Squash};
 use auth::{Account, Directory, Identity};
 use vfs::backend::Found;
-use vfs::{Access, Caller, Volume};
+use vfs::{Access, Volume};
 
 use crate::running::Current;
 use crate::volumes::Volumes;
