@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_server_is_told_who_has_the_folder() {
+    fn a_second_server_is_told_which_process_has_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let _first = State::open(folder.path()).unwrap();
         let error = State::open(folder.path()).unwrap_err();

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_folder_of_root_belongs_to_those_who_use_it() {
+    fn a_new_folder_made_by_root_belongs_to_the_users_of_the_share() {
         let no_nfs = ("nfs-port", "off");
         assert_eq!(of(&[], &["ada"]), (1000, 0o1777));
         assert_eq!(of(&[no_nfs], &["ada"]), (1000, 0o755));

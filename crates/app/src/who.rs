@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn each_account_has_a_line_that_says_as_whom_it_acts() {
+    fn each_account_has_a_line_with_its_unix_user() {
         let directory = directory(0);
         let lines: Vec<String> =
             directory.accounts().iter().map(|account| line(account, &directory)).collect();

@@ -107,7 +107,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn check_says_as_whom_each_account_acts() {
+fn check_reports_the_unix_user_of_each_account() {
     let folder = tempfile::tempdir().unwrap();
     let settings = "[server]\nstate = \"s\"\n[[share]]\nname = \"A\"\npath = \"a\"\n[[user]]\nname = \"no-such-unix-user\"\n\
                     [[user]]\nname = \"eve\"\nuid = 4242\ngid = 4343\n";

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_of_the_owner_elsewhere_does_not_forgive_those_who_guess() {
+    fn a_login_from_another_host_does_not_reset_the_delay_of_a_guessing_host() {
         let now = Instant::now();
         let limiter = after(60, now);
         limiter.succeed(THERE, "ada", now);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_bounded_and_names_that_are_made_up_drive_out_nobody() {
+    fn the_tables_are_bounded_and_invented_names_displace_no_entry() {
         let now = Instant::now();
         let limiter = after(60, now);
         limiter.succeed(HERE, "grace", now);

@@ -83,7 +83,7 @@ fn an_account_without_a_host_user_is_nobody_over_every_protocol_with_a_login() {
 }
 
 #[test]
-fn the_default_user_is_who_such_accounts_act_as() {
+fn accounts_without_a_host_user_act_as_the_default_user() {
     if !is_root() {
         return;
     }

@@ -43,7 +43,7 @@ fn outcome(reply: &[u8]) -> Outcome {
 }
 
 #[test]
-fn random_and_changed_datagrams_disturb_nobody() {
+fn random_and_changed_datagrams_disturb_no_client() {
     let (top, share) = folder();
     let server = Server::start(top.path(), &share);
     let mut client = Client::mount(server.port);

@@ -131,7 +131,7 @@ fn a_record_cut_short_ends_with_its_connection_and_does_nothing() {
 }
 
 #[test]
-fn records_never_finished_disturb_nobody() {
+fn unfinished_records_disturb_no_client() {
     beside_a_neighbour("never finished", |port| {
         let null = record(&message(1, 1000, NULL, &()));
         let unfinished: Vec<Client> = (0..300)

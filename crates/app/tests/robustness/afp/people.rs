@@ -17,7 +17,7 @@ fn guess(port: u16, name: &str, password: &str) -> (ResultCode, Duration) {
 }
 
 #[test]
-fn guesses_are_answered_ever_more_slowly_and_nobody_is_locked_out() {
+fn wrong_passwords_are_answered_more_slowly_and_lock_out_no_account() {
     let (top, share) = folder();
     let server = Server::start_with_afp(top.path(), &share);
     let port = server.afp_port;
@@ -38,7 +38,7 @@ fn guesses_are_answered_ever_more_slowly_and_nobody_is_locked_out() {
 }
 
 #[test]
-fn who_is_unknown_is_told_the_same_as_who_is_wrong() {
+fn an_unknown_user_is_answered_like_a_wrong_password() {
     let (top, share) = folder();
     let server = Server::start_with_afp(top.path(), &share);
     let (unknown, wrong) = (guess(server.afp_port, "nobody-here", "x"), guess(server.afp_port, USER.0, "x"));

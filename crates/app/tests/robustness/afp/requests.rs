@@ -144,7 +144,7 @@ fn unknown_bits_are_refused() {
 }
 
 #[test]
-fn forks_of_others_are_nobodys() {
+fn forks_of_other_sessions_are_refused() {
     beside_a_neighbour("forks of others", 8 * MIB, |port| {
         let (mut ada, mut bob) = (Afp::enter(port), Afp::enter(port));
         let forks: Vec<_> = (0..20).map(|number| ada.make(&format!("mine {number}"), b"secret")).collect();

@@ -40,7 +40,7 @@ fn status(top: &Path) -> Status {
 }
 
 #[test]
-fn status_names_who_is_there_and_whose_what_is_open_is() {
+fn status_lists_sessions_and_the_owners_of_open_forks() {
     let (top, _) = folder();
     settings(top.path(), &["share"]);
     let server = serve(top.path());

@@ -109,7 +109,7 @@ fn a_vanished_folder_takes_nothing_from_a_disk_that_is_open() {
 
 /// SPC-4 annex F: a truncated file is a disk with errors, not with zeros.
 #[test]
-fn a_file_that_was_cut_behind_our_back_gives_errors_or_zeroes_and_harms_nobody() {
+fn a_disk_file_truncated_by_a_local_process_gives_errors_or_zeros() {
     let (top, share) = folder();
     let server = Server::start_with_iscsi(top.path(), &share);
     let mut client = enter_with(server.iscsi_port, &login()).unwrap();

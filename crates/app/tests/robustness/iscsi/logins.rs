@@ -177,7 +177,7 @@ fn a_second_login_over_a_connection_is_rejected() {
 }
 
 #[test]
-fn a_thousand_half_open_logins_hold_up_nobody_and_end_in_time() {
+fn a_thousand_half_open_logins_delay_no_client_and_end_in_time() {
     const COUNT: usize = 1_000;
     beside_a_neighbour("1,000 half-open logins", 48 * MIB, |port| {
         let begun = Instant::now();

@@ -63,7 +63,7 @@ fn status(outcome: Result<Iscsi, Error>) -> LoginStatus {
 }
 
 #[test]
-fn who_knows_the_secret_gets_in_and_nobody_else() {
+fn only_initiators_with_the_secret_log_in() {
     let (_top, _share, server) = closed();
     for algorithm in [Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256] {
         let mutual = Some((OWN_SECRET.as_bytes(), 77, &b"what the initiator asks"[..]));
@@ -188,7 +188,7 @@ fn the_security_stage_cannot_be_left_out() {
 }
 
 #[test]
-fn guesses_are_answered_ever_more_slowly_and_nobody_is_locked_out() {
+fn wrong_passwords_are_answered_more_slowly_and_lock_out_no_account() {
     let (_top, _share, server) = closed();
     let port = server.iscsi_port;
     let mut inside =

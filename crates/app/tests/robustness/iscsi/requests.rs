@@ -111,7 +111,7 @@ fn answer(client: &mut Iscsi, r2t: &[u8; 48], change: impl FnOnce(&mut DataOut),
 }
 
 #[test]
-fn data_that_nobody_has_asked_for_are_rejected() {
+fn unsolicited_data_beyond_the_agreement_are_rejected() {
     beside_a_neighbour("data unasked", 8 * MIB, |port| {
         let mut client = enter(port);
         client.write(0, 0, &[1; 512], false).unwrap();

@@ -234,7 +234,7 @@ fn a_lease_is_given_up_before_nfs_has_its_way() {
 }
 
 #[test]
-fn a_lease_for_reading_is_told_of_a_write_and_nobody_waits() {
+fn a_read_lease_is_broken_by_a_write_without_waiting() {
     let mut scene = Scene::new();
     let file = scene.lease();
     assert_eq!(scene.reads(0), Err(NfsStatus::JUKEBOX));

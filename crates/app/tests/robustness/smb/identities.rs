@@ -24,7 +24,7 @@ fn status_of_read(smb: &mut Smb, session: u64, tree: u32, file: FileKey) -> Stat
 }
 
 #[test]
-fn sessions_trees_and_files_of_others_are_nobodys() {
+fn sessions_trees_and_files_of_other_users_are_refused() {
     beside_a_neighbour("other people's numbers", 8 * MIB, |port| {
         let (mut ada, mut bob) = (Smb::enter_as_machine(port, 1), Smb::enter_as_machine(port, 2));
         let (mine, theirs) = (ada.make("mine", b"abc"), bob.make("theirs", b"abc"));

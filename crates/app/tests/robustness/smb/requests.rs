@@ -215,7 +215,7 @@ fn requests_with_wrong_bits_are_answered_in_every_dialect() {
 }
 
 #[test]
-fn commands_that_nobody_knows_are_invalid() {
+fn unknown_commands_are_invalid() {
     // MS-SMB2 3.3.5.2.6: INVALID_PARAMETER for an unknown command.
     beside_a_neighbour("unknown commands", 8 * MIB, |port| {
         let mut client = Prepared::new(port, Dialect::SMB_3_1_1);

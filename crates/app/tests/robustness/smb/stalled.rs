@@ -59,7 +59,7 @@ fn requests(smb: &Smb, ill: FileKey) -> Vec<Request> {
 }
 
 #[test]
-fn whoever_waits_for_data_is_told_so_after_half_a_second() {
+fn a_client_that_waits_for_data_gets_an_interim_response_after_half_a_second() {
     // MS-SMB2 3.3.4.2: an interim response with STATUS_PENDING and an async id, which the final one repeats.
     let server = Stalling::start(Limits::default());
     let mut smb = Smb::enter(server.smb_port);
@@ -86,7 +86,7 @@ fn whoever_waits_for_data_is_told_so_after_half_a_second() {
 
 /// The same if a call that never waits stalls: the thread itself is stuck.
 #[test]
-fn whoever_waits_for_a_stuck_thread_is_told_so_too() {
+fn a_client_that_waits_for_a_stuck_thread_gets_an_interim_response() {
     let server = Stalling::start(Limits::default());
     let mut smb = Smb::enter(server.smb_port);
     let (well, ill, id) = files(&server, &mut smb);
@@ -155,7 +155,7 @@ fn more_requests_may_hang_than_there_are_threads() {
 }
 
 #[test]
-fn opening_a_file_that_stalls_holds_up_nobody_else() {
+fn opening_a_stalled_file_delays_no_other_client() {
     let server = Stalling::start(Limits::default());
     let mut smb = Smb::enter(server.smb_port);
     let (well, ill, id) = files(&server, &mut smb);

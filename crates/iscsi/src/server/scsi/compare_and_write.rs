@@ -76,7 +76,7 @@ mod tests {
     /// Each command adds 1 to the same number; if they were not atomic, some additions would be
     /// lost.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn nobody_writes_in_between() {
+    async fn no_other_write_runs_between_compare_and_write() {
         let disk = Arc::new(Disk::new(8).await);
         let tasks = (0..4).map(|task: u8| {
             let disk = disk.clone();

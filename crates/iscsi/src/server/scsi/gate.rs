@@ -108,7 +108,7 @@ mod tests {
 
     /// An exclusive step meets no other writer.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn nobody_writes_while_one_is_alone() {
+    async fn an_exclusive_command_keeps_other_writes_waiting() {
         let (gate, writing) = (Arc::new(Gate::default()), Arc::new(AtomicU64::new(0)));
         let tasks = (0..8).map(|task| {
             let (gate, writing) = (gate.clone(), writing.clone());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn those_who_ask_meanwhile_are_served_together() {
+    async fn requests_during_a_flush_share_the_next_one() {
         let (faulty, disk) = disk().await;
         let disk = Arc::new(disk);
         let id = disk.unit.open.node().id();

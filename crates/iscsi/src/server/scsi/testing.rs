@@ -194,7 +194,7 @@ pub(crate) async fn unit(
 }
 
 #[tokio::test]
-async fn a_command_that_nobody_knows_is_refused_as_such() {
+async fn an_unknown_command_is_refused_as_an_invalid_operation_code() {
     let disk = Disk::new(8).await;
     let refused = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0xff; 16], b"").await.unwrap_err();
     assert_eq!(

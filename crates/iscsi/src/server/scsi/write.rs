@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_written_where_nobody_may_write() {
+    async fn a_read_only_unit_refuses_writes() {
         let options = UnitOptions { block_size: 512, read_only: true };
         let disk = Disk::on(Arc::new(Memory::ticking()), 8, options).await;
         let failed = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0x0a, 0, 0, 0, 1, 0], b"").await;

@@ -93,7 +93,7 @@ async fn more_or_fewer_bytes_than_expected_are_said() {
 }
 
 #[tokio::test]
-async fn data_that_nobody_asked_for_are_rejected() {
+async fn unrequested_data_are_rejected() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
     let out = DataOut {

@@ -83,7 +83,7 @@ fn the_target_says_who_it_is_when_the_secret_is_asked_for() {
 }
 
 #[test]
-fn a_wrong_secret_and_a_name_that_nobody_can_be_are_answered_alike() {
+fn a_wrong_secret_and_an_unknown_name_are_answered_alike() {
     for (name, secret) in [
         ("ada", "secret of bob"),
         ("ada", ""),
@@ -104,7 +104,7 @@ fn an_account_that_is_not_for_a_target_is_not_let_in() {
 }
 
 #[test]
-fn nobody_gets_past_the_stage_without_proof_but_guests() {
+fn only_guests_pass_the_security_stage_without_a_proof() {
     let begin = |target: &str, stage: Stage, next: Stage, method: &str| {
         Client::new().say(stage, Some(next), &(hello(target) + method))
     };
@@ -173,7 +173,7 @@ fn an_answer_is_for_one_challenge() {
 }
 
 #[test]
-fn who_asks_is_told_who_we_are() {
+fn the_target_proves_its_name_on_request() {
     let mut client = Client::new();
     let told = challenged(&mut client, ADAS, "5");
     let text = answer(&told, "ada", "secret of ada") + "CHAP_I=9|CHAP_C=0x0102030405060708090a0b0c0d0e0f10|";
@@ -221,7 +221,7 @@ fn who_asks_what_we_cannot_prove_is_refused() {
 }
 
 #[test]
-fn who_guesses_waits_and_who_knows_is_not_held_up_by_it() {
+fn wrong_secrets_delay_only_the_guessing_initiator() {
     let house = Arc::new(House::new());
     let mut now = Instant::now();
     let mut waited = |secret: &str| {
@@ -240,7 +240,7 @@ fn who_guesses_waits_and_who_knows_is_not_held_up_by_it() {
 }
 
 #[test]
-fn the_log_is_told_who_was_claimed_and_why_it_is_not_believed() {
+fn the_log_has_the_claimed_name_and_the_reason_of_the_refusal() {
     for (name, reason) in [
         ("ada", "the CHAP secret is wrong"),
         ("nobody", "there is no such account"),

@@ -21,7 +21,7 @@ fn wrong(byte: u16) -> Refusal {
 }
 
 #[tokio::test]
-async fn with_swp_nobody_writes_until_it_is_cleared() {
+async fn swp_refuses_all_writes_until_it_is_cleared() {
     let disk = Disk::new(8).await;
     let ada = disk.nexus(ADA);
     let write = [0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];

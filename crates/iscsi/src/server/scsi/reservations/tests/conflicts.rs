@@ -94,7 +94,7 @@ async fn service_actions_are_allowed_as_in_spc_4_table_66() {
 }
 
 #[tokio::test]
-async fn release_by_one_who_is_not_the_holder_releases_nothing() {
+async fn release_by_another_initiator_than_the_holder_changes_nothing() {
     for kind in [1, 3, 5, 6] {
         let all = Cluster::new().await;
         all.register(&all.ada, 1).await;
