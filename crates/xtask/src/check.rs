@@ -67,17 +67,8 @@ pub fn add_steps(steps: &mut Steps) {
         process::run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
     });
     steps.run("tests", || process::run("cargo", &["test", "--workspace", "--quiet"]));
-    steps.run("corpus", replay_corpus);
     steps.run("docs", || {
         let args = ["doc", "--workspace", "--no-deps", "--quiet"];
         process::run_with("cargo", &args, &[("RUSTDOCFLAGS", "-D warnings")])
     });
-}
-
-/// The committed corpus through every decoder, without a fuzzer.
-fn replay_corpus() -> Result<()> {
-    if !process::root().join("fuzz/Cargo.toml").exists() {
-        bail!("there is no fuzz/Cargo.toml");
-    }
-    process::run("cargo", &["test", "--quiet", "--manifest-path", "fuzz/Cargo.toml"])
 }

@@ -25,7 +25,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What developers and CI run")]
 enum Command {
-    /// fmt, clippy, tidy, tests, corpus replay, docs: what a change must pass
+    /// fmt, clippy, tidy, tests, docs: what a change must pass
     Check,
     /// The rules of the code that can be measured
     Tidy,

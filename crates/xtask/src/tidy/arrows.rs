@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("wsd", &["wire", "lock"]),
     ("bench", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
     ("app", &["wire", "lock", "auth", "vfs", "conn", "admin", "afp", "smb", "nfs", "iscsi", "wsd", "bench"]),
+    ("fuzzed", &["wire", "lock", "auth", "vfs", "afp", "smb", "nfs", "iscsi", "wsd"]),
     ("xtask", &[]),
 ];
 

@@ -131,6 +131,7 @@ fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
 /// clients and scenes of session tests, are not. The crate `lock` is not, either.
 fn is_product(source: &Source) -> bool {
     const NOT: &[&str] = &[
+        "crates/fuzzed/",
         "crates/lock/",
         "crates/xtask/",
         "crates/vfs/src/backend/faulty/",

@@ -1,11 +1,12 @@
 //! What is fuzzed: one plain function per target, which takes any bytes and must not panic.
 //!
-//! To add a target: its function in a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with a `[[bin]]` in
-//! Cargo.toml, and a few seeds in `corpus/<target>/` (see `tests/seeds.rs`). Inputs that once failed are kept there too.
+//! To add a target: its function in a module here, a line in [`TARGETS`], a file in `fuzz/fuzz_targets/` with a
+//! `[[bin]]` in fuzz/Cargo.toml, and a few seeds in `fuzz/corpus/<target>/` (see `tests/seeds/`). Inputs that once
+//! failed are kept there too.
 //!
 //! * `mkdir -p fuzz/target/nfs_rpc && cargo +nightly fuzz run nfs_rpc fuzz/target/nfs_rpc fuzz/corpus/nfs_rpc` looks for
 //!   new failures, and keeps what it learns out of the committed corpus.
-//! * `cargo test --manifest-path fuzz/Cargo.toml` replays the corpus, on stable Rust.
+//! * `cargo test -p fourfold-fuzz` replays the corpus, on stable Rust.
 
 pub mod acl;
 pub mod afp_extras;

@@ -77,7 +77,8 @@ fn seeds_are_committed_as_the_encoders_write_them() {
     ]);
     for seed in all.flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(seed.target).join(seed.name);
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(seed.target).join(seed.name);
         if std::env::var_os("WRITE_SEEDS").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, &seed.bytes).unwrap();

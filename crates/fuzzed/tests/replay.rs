@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fourfold_fuzz::TARGETS;
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz").join(name)
 }
 
 fn names(folder: &Path) -> BTreeSet<String> {
@@ -76,4 +76,11 @@ fn each_target_has_a_function_a_binary_and_a_corpus() {
     assert_eq!(names(&folder("corpus")), targets);
     let binaries = names(&folder("fuzz_targets"));
     assert_eq!(binaries, targets.iter().map(|name| format!("{name}.rs")).collect());
+    let manifest = std::fs::read_to_string(folder("Cargo.toml")).unwrap();
+    for name in targets {
+        let binary = std::fs::read_to_string(folder("fuzz_targets").join(format!("{name}.rs"))).unwrap();
+        assert!(binary.contains("\nfourfold_fuzz::target!(fourfold_fuzz::"), "{name} runs nothing");
+        let entry = format!("name = \"{name}\"\npath = \"fuzz_targets/{name}.rs\"\n");
+        assert!(manifest.contains(&entry), "{name} is not in fuzz/Cargo.toml");
+    }
 }
