@@ -148,6 +148,9 @@ pub fn client_configuration(place: &Path) -> Result<PathBuf> {
     for (setting, _) in FOLDERS {
         text.push_str(&format!("  {setting} = {at}\n"));
     }
-    std::fs::write(&file, text)?;
+    // A client that runs at the same time must not find it empty.
+    if std::fs::read_to_string(&file).ok().as_ref() != Some(&text) {
+        std::fs::write(&file, text)?;
+    }
     Ok(file)
 }

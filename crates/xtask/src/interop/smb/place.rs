@@ -17,8 +17,8 @@ pub const BOB: User = User { name: "bob", password: "geheim" };
 /// Unix users that no other account of this machine has: Samba maps users both ways.
 const UIDS: &[(User, u32)] = &[(ADA, 61001), (BOB, 61002)];
 
-/// The most suites that run in parallel: the long ones mostly wait.
-const SLOTS: usize = 3;
+/// The most suites that run in parallel: the five long ones mostly wait.
+const SLOTS: usize = 5;
 
 #[derive(Debug)]
 pub struct Place {
