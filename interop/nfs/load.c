@@ -8,6 +8,8 @@
  *   stat      count times LOOKUP and GETATTR of those files          remove   REMOVE of those files
  *   missing   LOOKUP of count names that are not there               rename   RENAME of those files, there and back
  *   list      READDIRPLUS of the folder PREFIX (. is the export's own) to its end, passes times
+ *   getattr   count times GETATTR of the export                      lookup   LOOKUP of those files
+ *   make      count files: CREATE alone
  *   idle      count connections that have said GETATTR once; the server's memory before and after
  */
 #define _GNU_SOURCE
@@ -124,6 +126,12 @@ static int one_file(struct work *w, const char *name)
         failed = rename_file(w->rpc, &w->root, name, moved);
         return failed ? failed : rename_file(w->rpc, &w->root, moved, name);
     }
+    if (!strcmp(workload, "getattr"))
+        return getattr(w->rpc, &w->root);
+    if (!strcmp(workload, "lookup"))
+        return lookup(w->rpc, &w->root, name, &file);
+    if (!strcmp(workload, "make"))
+        return create(w->rpc, &w->root, name, GUARDED, &file);
     if (!strcmp(workload, "stat"))
         return (failed = lookup(w->rpc, &w->root, name, &file)) ? failed : getattr(w->rpc, &file);
     if ((failed = create(w->rpc, &w->root, name, GUARDED, &file)) != 0

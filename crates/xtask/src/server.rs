@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -49,9 +49,16 @@ pub struct Options<'a> {
     pub nfs_port: u16,
 }
 
-/// The release binary at cargo's place.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Starts this program from now on.
+pub fn use_program(path: &Path) {
+    PROGRAM.get_or_init(|| path.to_path_buf());
+}
+
+/// The release binary at cargo's place, unless another one was chosen.
 pub fn binary() -> PathBuf {
-    process::root().join("target/release/fourfold")
+    PROGRAM.get().cloned().unwrap_or_else(|| process::root().join("target/release/fourfold"))
 }
 
 /// Starts `fourfold serve` over the folder as share `share` and waits for its line `ready`.

@@ -26,7 +26,7 @@ pub fn prepare(owner: u32) -> Result<PathBuf> {
     for client in 0..10 {
         file(&folder.join(format!("many.{client}")), 256, owner)?;
     }
-    entries(&folder.join("dir"), owner)?;
+    entries(&folder.join("dir"), ENTRIES, owner)?;
     Ok(folder)
 }
 
@@ -47,11 +47,11 @@ fn prepare_with(options: &[&str]) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// 10,000 empty files.
-fn entries(folder: &Path, owner: u32) -> Result<()> {
+/// A folder of empty files.
+pub fn entries(folder: &Path, count: usize, owner: u32) -> Result<()> {
     fs::create_dir_all(folder)?;
     own(folder, owner)?;
-    for entry in 0..ENTRIES {
+    for entry in 0..count {
         let path = folder.join(format!("entry-{entry:05}"));
         if !path.exists() {
             File::create(&path)?;
@@ -64,7 +64,7 @@ fn entries(folder: &Path, owner: u32) -> Result<()> {
 /// The folder `mac`. Every second file has Finder info in the form of Netatalk and Samba.
 pub fn prepare_mac(folder: &Path, owner: u32) -> Result<()> {
     let folder = folder.join("mac");
-    entries(&folder, owner)?;
+    entries(&folder, ENTRIES, owner)?;
     let (name, value) = ("user.org.netatalk.Metadata", netatalk_metadata(*b"TEXTttxt"));
     for entry in (0..ENTRIES).step_by(2) {
         let path = folder.join(format!("entry-{entry:05}"));
@@ -116,7 +116,7 @@ fn mount_fresh(folder: &Path, options: &[&str]) -> Result<()> {
 }
 
 /// A file of `mib` MiB with data that no layer can compress.
-fn file(path: &Path, mib: usize, owner: u32) -> Result<()> {
+pub fn file(path: &Path, mib: usize, owner: u32) -> Result<()> {
     if path.metadata().is_ok_and(|m| m.len() == (mib * MIB) as u64) {
         return Ok(());
     }

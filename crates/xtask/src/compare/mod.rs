@@ -1,8 +1,10 @@
 //! `cargo xtask compare nfs | smb | afp | iscsi`: our server and the peer on the same folder and
 //! file system. The same load program drives both in alternating runs with a warm cache. `compare
 //! large`: a folder of 1,000,000 files and one of 10,000, on our server.
+//! `compare calls`: our server's system calls per operation.
 
 pub mod afp;
+mod calls;
 mod folder;
 mod iscsi;
 mod large;
@@ -24,7 +26,7 @@ use rows::{Group, Row};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000
+    /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation
     protocol: Protocol,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
@@ -53,6 +55,9 @@ pub struct Args {
     /// afp: Netatalk's afpd, version 4, with its libraries where it was installed (Debian has netatalk from 13 on)
     #[arg(long, value_name = "FILE")]
     afpd: Option<PathBuf>,
+    /// calls: this program of ours instead of the release build
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -62,6 +67,7 @@ enum Protocol {
     Afp,
     Iscsi,
     Large,
+    Calls,
 }
 
 /// The measured server.
@@ -110,6 +116,7 @@ impl Protocol {
             Self::Afp => &[],
             Self::Iscsi => iscsi::PACKAGES,
             Self::Large => large::PACKAGES,
+            Self::Calls => calls::PACKAGES,
         }
     }
 
@@ -119,7 +126,7 @@ impl Protocol {
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
             Self::Iscsi => iscsi::groups(),
-            Self::Large => Vec::new(),
+            Self::Large | Self::Calls => Vec::new(),
         }
     }
 
@@ -128,7 +135,7 @@ impl Protocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi | Self::Large => iscsi::place(),
+            Self::Iscsi | Self::Large | Self::Calls => iscsi::place(),
         }
     }
 
@@ -138,7 +145,7 @@ impl Protocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(folder, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi | Self::Large => iscsi::start(place, who, apart),
+            Self::Iscsi | Self::Large | Self::Calls => iscsi::start(place, who, apart),
         }
     }
 
@@ -146,7 +153,7 @@ impl Protocol {
     fn warm(self, place: &Place, row: &Row, who: Who) -> Result<()> {
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
-            Self::Iscsi | Self::Large => iscsi::warm(&place.folder, row.file, who),
+            Self::Iscsi | Self::Large | Self::Calls => iscsi::warm(&place.folder, row.file, who),
         }
     }
 }
@@ -165,6 +172,9 @@ pub fn run(args: &Args) -> Result<()> {
     isolate::enter()?;
     if matches!(args.protocol, Protocol::Large) {
         return large::run(args.quick);
+    }
+    if matches!(args.protocol, Protocol::Calls) {
+        return calls::run(&args.rows, args.program.as_deref(), args.libsmb2.as_deref());
     }
     let bench = Bench {
         protocol: args.protocol,
@@ -196,7 +206,7 @@ fn prepare(args: &Args) -> Result<()> {
             println!("missing Debian package: {missing}");
         }
     }
-    if !args.no_build && args.only.as_deref() != Some("peer") {
+    if !args.no_build && args.program.is_none() && args.only.as_deref() != Some("peer") {
         process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
     }
     Ok(())
