@@ -55,18 +55,31 @@ impl Steps {
 
 pub fn run() -> Result<()> {
     let mut steps = Steps::default();
-    add_steps(&mut steps);
+    add_steps(&mut steps, SHORT_STRESS);
     steps.finish()
 }
 
+/// How many seconds the test `stress` runs in `check`, and in `test`.
+const SHORT_STRESS: &str = "20";
+pub const LONG_STRESS: &str = "60";
+
+/// The tests that run at the same time, for each processor. Many tests mostly wait: for a timeout
+/// of the server, or for a disk that is made to stall.
+const TESTS_PER_PROCESSOR: usize = 2;
+
 /// The steps that `check` and `test` have in common.
-pub fn add_steps(steps: &mut Steps) {
+pub fn add_steps(steps: &mut Steps, stress_seconds: &str) {
     steps.run("fmt", || process::run("cargo", &["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
     steps.run("clippy", || {
         process::run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
     });
-    steps.run("tests", || process::run("cargo", &["test", "--workspace", "--quiet"]));
+    steps.run("tests", || {
+        let processors = std::thread::available_parallelism()?.get();
+        let threads = (processors * TESTS_PER_PROCESSOR).to_string();
+        let env = [("RUST_TEST_THREADS", threads.as_str()), ("FOURFOLD_STRESS_SECONDS", stress_seconds)];
+        process::run_with("cargo", &["test", "--workspace", "--quiet"], &env)
+    });
     steps.run("docs", || {
         let args = ["doc", "--workspace", "--no-deps", "--quiet"];
         process::run_with("cargo", &args, &[("RUSTDOCFLAGS", "-D warnings")])

@@ -13,7 +13,7 @@ pub fn run() -> Result<()> {
     missing.extend(debian::ensure(debian::LINUX_FILES, false)?);
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
-    check::add_steps(&mut steps);
+    check::add_steps(&mut steps, check::LONG_STRESS);
     steps.run("release", || {
         process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])
     });
