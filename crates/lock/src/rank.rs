@@ -352,6 +352,8 @@ ranks! {
     // Backends.
     /// The time of the last search for a file by its key.
     LostSearched Known,
+    /// The trees that are attached to a share.
+    AttachedTrees Known,
     /// The file systems that are mounted inside a share.
     HostMounts Known,
     /// The numbers of the file systems inside a share.

@@ -72,22 +72,32 @@ impl HostKey {
         Self::new(&bytes[..end])
     }
 
-    /// The number of the mount inside the share that the file is on.
-    pub(crate) fn mount(&self) -> Option<u64> {
+    /// The number of the mount or attached tree that the file is on, and its key there.
+    pub(crate) fn split_mount(&self) -> Option<(u64, Self)> {
         match self.as_bytes() {
-            [Self::MOUNTED, rest @ ..] => Some(u64::from_be_bytes(rest.get(..8)?.try_into().ok()?)),
+            [Self::MOUNTED, rest @ ..] => {
+                let (number, key) = rest.split_first_chunk()?;
+                Some((u64::from_be_bytes(*number), Self::new(key)?))
+            }
             _ => None,
         }
     }
 
-    /// The key without the mount: what the host calls the file, and what is stored on the disk.
+    /// The number of the file system inside the share that the file is on. An attached tree may have mounts itself.
+    pub(crate) fn mount(&self) -> Option<u64> {
+        let (number, key) = self.split_mount()?;
+        Some(key.mount().map_or(number, |inner| number.rotate_left(1) ^ inner))
+    }
+
+    /// The key without mounts: what the host calls the file, and what is stored on the disk.
     pub(crate) fn local(&self) -> Self {
-        self.mount().and_then(|_| Self::new(&self.as_bytes()[9..])).unwrap_or(*self)
+        self.split_mount().map_or(*self, |(_, key)| key.local())
     }
 
     /// The file with this local key on the file system of another file.
     pub(crate) fn beside(&self, other: &Self) -> Self {
-        other.mount().and_then(|mount| self.local().on_mount(mount)).unwrap_or_else(|| self.local())
+        let on = other.split_mount().and_then(|(number, key)| self.beside(&key).on_mount(number));
+        on.unwrap_or_else(|| self.local())
     }
 
     /// The bytes.
@@ -198,5 +208,28 @@ impl SetAttributes {
     /// Whether nothing would change.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_the_number_of_each_tree_around_the_file() {
+        let (file, other) = (HostKey::new(b"file").unwrap(), HostKey::new(b"other").unwrap());
+        let (inner, outer) = (file.on_mount(7).unwrap(), file.on_mount(7).unwrap().on_mount(9).unwrap());
+        assert_eq!((file.split_mount(), file.mount(), file.local()), (None, None, file));
+        assert_eq!((inner.split_mount(), inner.mount(), inner.local()), (Some((7, file)), Some(7), file));
+        assert_eq!((outer.split_mount(), outer.local()), (Some((9, inner)), file));
+        assert!(![None, Some(7), Some(9)].contains(&outer.mount()));
+        // Another file beside it has the same numbers.
+        for place in [file, inner, outer] {
+            let beside = other.beside(&place);
+            assert_eq!((beside.mount(), beside.local()), (place.mount(), other));
+            assert_eq!(place.beside(&beside), place);
+        }
+        let long = HostKey::new(&[1; HostKey::MAX - 8]).unwrap();
+        assert_eq!(long.on_mount(7), None);
     }
 }

@@ -170,7 +170,7 @@ impl Volume {
     }
 
     fn may_open(&self, caller: &Caller, file: &Found, access: Modes, granted: bool) -> Result<()> {
-        if access.intersects(Modes::WRITE.union(Modes::DELETE)) && self.is_read_only() {
+        if access.intersects(Modes::WRITE.union(Modes::DELETE)) && self.refuses_changes(&file.object) {
             return Err(Error::ReadOnly);
         }
         if access.intersects(Modes::WRITE) && !granted {

@@ -152,6 +152,9 @@ fn check(name: &[u8]) -> Result<()> {
 
 /// The name that a folder has in the one above it.
 pub(crate) fn name_in(above: &Node, folder: &Node) -> Result<Vec<u8>> {
+    if let Some(name) = above.unlisted_name(&**folder) {
+        return Ok(name);
+    }
     let mut found = None;
     above.list(0, &mut |entry| {
         if entry.id == folder.id() && !matches!(entry.name, b"." | b"..") {

@@ -200,6 +200,11 @@ impl Volume {
         self.options.read_only
     }
 
+    /// Whether each change of a file is refused: in a read-only volume, or a read-only tree of a writable one.
+    pub(crate) fn refuses_changes(&self, of: &Node) -> bool {
+        self.options.read_only || of.is_read_only()
+    }
+
     /// The entry of `folder` with this name: exactly, else in another normal form.
     pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
         refuse_own(name)?;
@@ -225,7 +230,7 @@ impl Volume {
             Some(granted) => granted,
             None => to.object.access(caller, &to.attributes, want)?,
         };
-        Ok(if self.options.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted })
+        Ok(if self.refuses_changes(&to.object) { Access(granted.0 & !Access::WRITE.0) } else { granted })
     }
 
     /// The same of a file that has no ACL, by its attributes alone: for entries of a listing that says so.
@@ -346,6 +351,6 @@ impl Volume {
     }
 
     pub(crate) fn may_change(&self, of: &Found) -> Result<Attributes> {
-        if self.options.read_only { Err(Error::ReadOnly) } else { Ok(of.attributes) }
+        if self.refuses_changes(&of.object) { Err(Error::ReadOnly) } else { Ok(of.attributes) }
     }
 }

@@ -57,7 +57,7 @@ impl Volume {
                 rights = rights.union(Rights::READ_ATTRIBUTES);
             }
         }
-        Ok(if self.is_read_only() { rights.difference(Rights::CHANGING) } else { rights })
+        Ok(if self.refuses_changes(&of.object) { rights.difference(Rights::CHANGING) } else { rights })
     }
 
     /// The rights by a file's own ACL or mode.
@@ -91,7 +91,7 @@ impl Volume {
         if above.contains(Rights::DELETE_CHILD) && !sticks(caller, attributes, &folder.attributes) {
             rights = rights.union(Rights::DELETE);
         }
-        Ok(if self.is_read_only() { rights.difference(Rights::CHANGING) } else { rights })
+        Ok(if self.refuses_changes(&folder.object) { rights.difference(Rights::CHANGING) } else { rights })
     }
 
     /// Changes owner, group or entries. The mode becomes a summary of the entries, for clients that

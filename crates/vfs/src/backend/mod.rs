@@ -1,12 +1,13 @@
 //! The stores of files. [`Backend`] is one volume's store and [`Object`] one file, folder, link or
 //! device in it.
 //!
-//! There are three: `host` (a folder of the host's file system), `memory` (tests) and `faulty` (any
-//! other, failing on demand). Every method may block unless it says otherwise, and is called on the
-//! thread that answers the request. `crate::Volume` moves calls that are known to wait for a disk
-//! to the blocking pool.
+//! There are four: `host` (a folder of the host's file system), `forest` (a tree of several
+//! backends), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
+//! unless it says otherwise, and is called on the thread that answers the request. `crate::Volume`
+//! moves calls that are known to wait for a disk to the blocking pool.
 
 pub mod faulty;
+pub mod forest;
 pub mod host;
 pub mod memory;
 
@@ -74,6 +75,16 @@ pub struct Glance {
     pub attributes: Attributes,
     /// The names of its extended attributes; none where there cannot be any.
     pub xattrs: Vec<Vec<u8>>,
+}
+
+impl Glance {
+    fn of(found: &Found) -> Result<Self> {
+        let xattrs = match found.object.list_xattrs() {
+            Err(Error::NotSupported) => Vec::new(),
+            other => other?,
+        };
+        Ok(Self { key: found.object.key(), attributes: found.attributes, xattrs })
+    }
 }
 
 /// What must be on the disk when a write returns.
@@ -209,12 +220,7 @@ pub trait Object: Any + Send + Sync {
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found>;
     /// What can be said of an entry without opening it.
     fn glance(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
-        let found = self.lookup(caller, name)?;
-        let xattrs = match found.object.list_xattrs() {
-            Err(Error::NotSupported) => Vec::new(),
-            other => other?,
-        };
-        Ok(Glance { key: found.object.key(), attributes: found.attributes, xattrs })
+        Glance::of(&self.lookup(caller, name)?)
     }
     /// The key and attributes of an entry, without opening it where the host can tell.
     fn entry(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
@@ -271,6 +277,10 @@ pub trait Object: Any + Send + Sync {
     /// Calls `sink` for each entry after `cookie` (0: from the start), `.` and `..` included, until it answers false.
     /// Returns whether the end was reached.
     fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool>;
+    /// The name of an entry that listings of this folder omit.
+    fn unlisted_name(&self, _entry: &dyn Object) -> Option<Vec<u8>> {
+        None
+    }
     /// The target of a symbolic link.
     fn read_link(&self) -> Result<Vec<u8>>;
 
@@ -332,6 +342,11 @@ pub trait Object: Any + Send + Sync {
     /// Whether a watch on its folder hears of changes made through this object.
     fn is_heard(&self) -> bool {
         true
+    }
+
+    /// Whether it is in a tree that refuses every change, in whichever volume.
+    fn is_read_only(&self) -> bool {
+        false
     }
 
     /// For a backend to find its own kind of object again.

@@ -258,6 +258,10 @@ impl Object for FaultyObject {
         self.inner.is_heard()
     }
 
+    fn is_read_only(&self) -> bool {
+        self.inner.is_read_only()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -1,0 +1,355 @@
+//! An object of one of the trees, as the forest shows it.
+
+use std::any::Any;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::table::{Attached, Shared};
+use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
+
+/// The cookie of the listed name of the offered trees, beyond all cookies of hosts.
+const LISTED: u64 = u64::MAX - 1;
+
+pub(super) struct ForestObject {
+    pub(super) shared: Arc<Shared>,
+    /// The attached tree that it is in; `None` for the main one.
+    pub(super) tree: Option<Arc<Attached>>,
+    pub(super) inner: Arc<dyn Object>,
+}
+
+impl ForestObject {
+    /// The object in its own tree, if that is still attached.
+    fn here(&self) -> Result<&dyn Object> {
+        self.tree.as_ref().map_or(Ok(()), |tree| tree.is_here())?;
+        Ok(&*self.inner)
+    }
+
+    /// The same, to be changed.
+    fn to_change(&self) -> Result<&dyn Object> {
+        self.tree.as_ref().map_or(Ok(()), |tree| tree.may_change())?;
+        Ok(&*self.inner)
+    }
+
+    /// Another object of the same tree, as that tree's backend knows it.
+    fn peer<'a>(&self, other: &'a dyn Object) -> Result<&'a dyn Object> {
+        match (&self.tree, other.as_any().downcast_ref::<Self>()) {
+            (None, None) => Ok(other), // `as_any` of the main tree's objects is that of their backend
+            (Some(mine), Some(Self { tree: Some(tree), inner, .. }))
+                if Arc::ptr_eq(&mine.tree, &tree.tree) =>
+            {
+                Ok(&**inner)
+            }
+            _ => Err(Error::CrossVolume),
+        }
+    }
+
+    fn found(&self, inner: Found) -> Result<Found> {
+        self.shared.found(self.tree.as_ref(), inner)
+    }
+
+    fn outer_key(&self, inner: HostKey) -> Result<HostKey> {
+        self.tree.as_ref().map_or(Ok(inner), |tree| tree.outer_key(&inner))
+    }
+
+    fn outer_attributes(&self, inner: Attributes) -> Attributes {
+        self.tree.as_ref().map_or(inner, |tree| tree.outer_attributes(inner))
+    }
+
+    /// What is attached under a name of this folder. Only folders of the main tree have such entries: an attached tree
+    /// that has others attached to it is itself a forest.
+    #[inline]
+    fn attached(&self, caller: &Caller, name: &[u8]) -> Result<Option<Found>> {
+        if self.tree.is_some() { Ok(None) } else { self.shared.attached_at(caller, &self.inner, name) }
+    }
+
+    fn is_attached(&self, name: &[u8]) -> bool {
+        self.tree.is_none() && self.shared.is_attached(&*self.inner, name)
+    }
+
+    /// Fails for a name under which something is attached.
+    fn check_free(&self, name: &[u8], otherwise: Error) -> Result<()> {
+        if self.is_attached(name) { Err(otherwise) } else { Ok(()) }
+    }
+
+    /// An attached tree takes the place of the folder that it is attached at.
+    fn list_main(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
+        let (key, table) = (self.inner.key(), self.shared.table());
+        let mut attached: Vec<(&[u8], FileId)> = Vec::new();
+        for (name, tree) in table.in_folder(&key) {
+            attached.push((name, self.shared.root_of(tree)?.object.id()));
+        }
+        let offer = self.shared.offer.as_ref();
+        let ended = cookie == LISTED
+            || self.inner.list(cookie, &mut |entry| {
+                if offer.is_some_and(|offer| offer.has(entry.name)) {
+                    return true;
+                }
+                let tree = attached.iter().find(|(name, _)| *name == entry.name);
+                let over = |&(_, id): &(&[u8], FileId)| ListEntry { id, kind: Some(Kind::Folder), ..entry };
+                sink(tree.map_or(entry, over))
+            })?;
+        let listed = offer.and_then(|offer| offer.names.listed.as_deref());
+        match listed.filter(|_| ended && cookie != LISTED && key == self.shared.root.0) {
+            Some(name) => {
+                let id = self.shared.offered_in(&self.inner)?.object.id();
+                Ok(sink(ListEntry { name, id, kind: Some(Kind::Folder), cookie: LISTED }))
+            }
+            None => Ok(ended),
+        }
+    }
+
+    fn list_tree(
+        &self,
+        tree: &Attached,
+        cookie: u64,
+        sink: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<bool> {
+        let is_root = tree.is_root(&*self.inner);
+        let above = if is_root { Some(self.shared.above(tree)?.object.id()) } else { None };
+        self.inner.list(cookie, &mut |entry| {
+            let above = above.filter(|_| entry.name == b"..");
+            sink(ListEntry { id: above.unwrap_or_else(|| tree.outer_id(entry.id)), ..entry })
+        })
+    }
+}
+
+impl Object for ForestObject {
+    fn id(&self) -> FileId {
+        let id = self.inner.id();
+        self.tree.as_ref().map_or(id, |tree| tree.outer_id(id))
+    }
+
+    fn key(&self) -> HostKey {
+        self.outer_key(self.inner.key()).expect("checked when the object was found")
+    }
+
+    fn kind(&self) -> Kind {
+        self.inner.kind()
+    }
+
+    fn attributes(&self) -> Result<Attributes> {
+        Ok(self.outer_attributes(self.here()?.attributes()?))
+    }
+
+    fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
+        self.to_change()?.set_attributes(caller, changes)
+    }
+
+    fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access> {
+        let granted = self.here()?.access(caller, attributes, want)?;
+        Ok(if self.is_read_only() { granted.difference(Access::WRITE) } else { granted })
+    }
+
+    fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+        match self.attached(caller, name)? {
+            Some(found) => Ok(found),
+            None => self.found(self.here()?.lookup(caller, name)?),
+        }
+    }
+
+    fn glance(&self, caller: &Caller, name: &[u8]) -> Result<Glance> {
+        if let Some(found) = self.attached(caller, name)? {
+            return Glance::of(&found);
+        }
+        let Glance { key, attributes, xattrs } = self.here()?.glance(caller, name)?;
+        Ok(Glance { key: self.outer_key(key)?, attributes: self.outer_attributes(attributes), xattrs })
+    }
+
+    fn entry(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
+        if let Some(found) = self.attached(caller, name)? {
+            return Ok((found.object.key(), found.attributes));
+        }
+        let (key, attributes) = self.here()?.entry(caller, name)?;
+        Ok((self.outer_key(key)?, self.outer_attributes(attributes)))
+    }
+
+    fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
+        match self.attached(caller, name)? {
+            Some(found) => Ok(found.attributes),
+            None => Ok(self.outer_attributes(self.here()?.entry_attributes(caller, name)?)),
+        }
+    }
+
+    fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
+        match self.attached(caller, name)? {
+            Some(found) => found.object.xattr(xattr),
+            None => self.here()?.glance_xattr(caller, name, xattr),
+        }
+    }
+
+    fn may_have(&self, name: &[u8]) -> bool {
+        self.is_attached(name) || self.inner.may_have(name)
+    }
+
+    fn lookup_path(&self, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
+        // The backend of one tree follows a path on which nothing can be attached.
+        if self.tree.is_some() || path.iter().all(|name| !self.shared.may_be_attached(name)) {
+            return self.found(self.here()?.lookup_path(caller, path)?);
+        }
+        let (name, rest) = path.split_first().ok_or(Error::Invalid)?;
+        let found = self.lookup(caller, name)?;
+        match found.attributes.kind {
+            _ if rest.is_empty() => Ok(found),
+            Kind::Folder => found.object.lookup_path(caller, rest),
+            Kind::Link => Err(Error::IsLink),
+            _ => Err(Error::NotFolder),
+        }
+    }
+
+    fn parent(&self) -> Result<Found> {
+        match &self.tree {
+            Some(tree) if tree.is_root(self.here()?) => self.shared.above(tree),
+            _ => self.found(self.here()?.parent()?),
+        }
+    }
+
+    fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
+        self.check_free(name, Error::Exists)?;
+        self.found(self.to_change()?.create(caller, name, new, mode)?)
+    }
+
+    fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
+        self.check_free(name, Error::Exists)?;
+        let here = self.to_change()?;
+        here.link(caller, self.peer(target)?, name)
+    }
+
+    fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.check_free(name, Error::IsFolder)?;
+        self.to_change()?.remove(caller, name)
+    }
+
+    fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.check_free(name, Error::Busy)?;
+        self.to_change()?.remove_folder(caller, name)
+    }
+
+    fn rename(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        to: &dyn Object,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> Result<()> {
+        self.check_free(name, Error::Busy)?;
+        if self.tree.is_none() && self.shared.is_attached(to, new_name) {
+            return Err(Error::Busy);
+        }
+        let here = self.to_change()?;
+        here.rename(caller, name, self.peer(to)?, new_name, mode)
+    }
+
+    fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
+        let here = self.here()?;
+        match &self.tree {
+            Some(tree) => self.list_tree(tree, cookie, sink),
+            None if self.shared.has_trees() => self.list_main(cookie, sink),
+            None => here.list(cookie, sink),
+        }
+    }
+
+    fn unlisted_name(&self, entry: &dyn Object) -> Option<Vec<u8>> {
+        if self.tree.is_some() {
+            return self.inner.unlisted_name(self.peer(entry).ok()?);
+        }
+        let offer = self.shared.offer.as_ref()?;
+        let is_offered = self.inner.key().on_mount(offer.number) == Some(entry.key());
+        is_offered.then(|| offer.names.hidden.first().or(offer.names.listed.as_ref()).cloned()).flatten()
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        self.here()?.read_link()
+    }
+
+    fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()> {
+        let here = if want.contains(Access::WRITE) { self.to_change()? } else { self.here()? };
+        here.prepare(caller, attributes, want, owner_may)
+    }
+
+    fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
+        self.here()?.read_at(offset, length, into, wait)
+    }
+
+    fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
+        self.to_change()?.write_at(caller, offset, data, stability)
+    }
+
+    fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
+        self.to_change()?.truncate(caller, size)
+    }
+
+    fn allocate(&self, caller: &Caller, length: u64) -> Result<()> {
+        self.to_change()?.allocate(caller, length)
+    }
+
+    fn copy_range(
+        &self,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
+    ) -> Result<u64> {
+        let here = self.to_change()?;
+        here.copy_range(caller, self.peer(source)?, from, to, length)
+    }
+
+    fn clone_range(
+        &self,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
+    ) -> Result<()> {
+        let here = self.to_change()?;
+        here.clone_range(caller, self.peer(source)?, from, to, length)
+    }
+
+    fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
+        self.here().ok()?.resident(offset, length)
+    }
+
+    fn sync(&self, stability: Stability) -> Result<()> {
+        self.here()?.sync(stability)
+    }
+
+    fn punch(&self, caller: &Caller, offset: u64, length: u64) -> Result<()> {
+        self.to_change()?.punch(caller, offset, length)
+    }
+
+    fn seek(&self, offset: u64, data: bool) -> Result<Option<u64>> {
+        self.here()?.seek(offset, data)
+    }
+
+    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+        self.here()?.xattr(name)
+    }
+
+    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.to_change()?.set_xattr(caller, name, value, mode)
+    }
+
+    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.to_change()?.remove_xattr(caller, name)
+    }
+
+    fn list_xattrs(&self) -> Result<Vec<Vec<u8>>> {
+        self.here()?.list_xattrs()
+    }
+
+    fn is_heard(&self) -> bool {
+        self.inner.is_heard()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.tree.as_ref().is_some_and(|tree| tree.tree.read_only) || self.inner.is_read_only()
+    }
+
+    /// The main tree's backend, and other volumes of it, must find their own kind of object.
+    fn as_any(&self) -> &dyn Any {
+        if self.tree.is_some() { self } else { self.inner.as_any() }
+    }
+}

@@ -1,0 +1,329 @@
+//! The trees that are attached now, and where.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use lock::{RwLock, rank};
+use siphasher::sip::SipHasher24;
+
+use super::object::ForestObject;
+use super::offered::OfferedFolder;
+use super::{Offer, Tree, free_device};
+use crate::acl::server;
+use crate::backend::{Backend, Found, Object};
+use crate::paths::{MAX_PATH_DEPTH, name_in};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, Time};
+
+/// The place of an attached tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Instead of the folder of this name in a folder of the main tree.
+    Folder(HostKey, Box<[u8]>),
+    /// Under this name in the offered folders.
+    Offered(Box<[u8]>),
+}
+
+/// A tree that is attached.
+pub(super) struct Attached {
+    pub(super) tree: Arc<Tree>,
+    pub(super) place: Place,
+    /// The root of the tree, as the tree's backend knows it.
+    root: (HostKey, FileId),
+    /// The cookie of the tree in listings of offered folders.
+    pub(super) cookie: u64,
+    detached: AtomicBool,
+}
+
+impl Attached {
+    pub(super) fn new(tree: Arc<Tree>, place: Place, cookie: u64) -> Result<Self> {
+        let root = tree.backend.root()?.object;
+        let root = (root.key(), root.id());
+        Ok(Self { tree, place, root, cookie, detached: AtomicBool::new(false) })
+    }
+
+    pub(super) fn is_here(&self) -> Result<()> {
+        if self.detached.load(Ordering::Acquire) { Err(Error::Stale) } else { Ok(()) }
+    }
+
+    pub(super) fn may_change(&self) -> Result<()> {
+        self.is_here()?;
+        if self.tree.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+    }
+
+    pub(super) fn detach(&self) {
+        self.detached.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_root(&self, object: &dyn Object) -> bool {
+        object.key() == self.root.0
+    }
+
+    /// The device number that clients' files of this tree have.
+    fn device(&self) -> u32 {
+        self.tree.device.unwrap_or(self.root.1.device)
+    }
+
+    pub(super) fn outer_id(&self, inner: FileId) -> FileId {
+        self.tree.device.map_or(inner, |device| FileId::new(device, inner.inode))
+    }
+
+    fn inner_id(&self, outer: FileId) -> FileId {
+        self.tree.device.map_or(outer, |_| self.root.1.with_inode(outer.inode))
+    }
+
+    pub(super) fn outer_key(&self, inner: &HostKey) -> Result<HostKey> {
+        inner.on_mount(self.tree.number.get()).ok_or(Error::NotSupported)
+    }
+
+    pub(super) fn outer_attributes(&self, inner: Attributes) -> Attributes {
+        Attributes { id: self.outer_id(inner.id), ..inner }
+    }
+}
+
+/// All attached trees.
+#[derive(Clone, Default)]
+pub(super) struct Table {
+    /// In the order of their cookies.
+    pub(super) all: Vec<Arc<Attached>>,
+    by_number: HashMap<u64, Arc<Attached>>,
+    by_device: HashMap<u32, Arc<Attached>>,
+    offered: HashMap<Box<[u8]>, Arc<Attached>>,
+    /// When an offered tree was last attached or detached.
+    pub(super) changed: Time,
+}
+
+impl Table {
+    pub(super) fn of(all: Vec<Arc<Attached>>, main_device: u32, changed: Time) -> Self {
+        let mut table = Self { changed, ..Self::default() };
+        for attached in &all {
+            table.by_number.insert(attached.tree.number.get(), attached.clone());
+            if let Place::Offered(name) = &attached.place {
+                table.offered.insert(name.clone(), attached.clone());
+            }
+            // Trees on one device have one number space. The choice must not depend on the order of attaching.
+            let smallest = |known: &Arc<Attached>| known.tree.number <= attached.tree.number;
+            let device = attached.device();
+            if device != main_device && !table.by_device.get(&device).is_some_and(smallest) {
+                table.by_device.insert(device, attached.clone());
+            }
+        }
+        table.all = all;
+        table
+    }
+
+    pub(super) fn numbered(&self, number: u64) -> Option<&Arc<Attached>> {
+        self.by_number.get(&number)
+    }
+
+    pub(super) fn offered(&self, name: &[u8]) -> Option<&Arc<Attached>> {
+        self.offered.get(name)
+    }
+
+    /// The trees that are attached in a folder of the main tree, with their names.
+    pub(super) fn in_folder<'a>(
+        &'a self,
+        folder: &'a HostKey,
+    ) -> impl Iterator<Item = (&'a [u8], &'a Arc<Attached>)> {
+        self.all.iter().filter_map(move |attached| match &attached.place {
+            Place::Folder(at, name) if at == folder => Some((&**name, attached)),
+            _ => None,
+        })
+    }
+
+    /// The tree that a file is in, and the file's id there.
+    pub(super) fn tree_of(&self, file: FileId) -> Option<(&Arc<Attached>, FileId)> {
+        let attached = self.by_device.get(&file.device)?;
+        Some((attached, attached.inner_id(file)))
+    }
+}
+
+/// What all objects of a forest have in common.
+pub(super) struct Shared {
+    pub(super) main: Arc<dyn Backend>,
+    pub(super) root: (HostKey, FileId),
+    pub(super) offer: Option<Offered>,
+    /// For each name under which there may be a tree, the bit [`bit_of`] it. Other names need no search.
+    names: AtomicU64,
+    table: RwLock<Arc<Table>, rank::AttachedTrees>,
+    /// Whether any folder was watched. Otherwise no listing is kept.
+    pub(super) watched: AtomicBool,
+    /// A tree was attached or detached at a folder since, so kept listings may be wrong.
+    pub(super) rearranged: AtomicBool,
+}
+
+/// An [`Offer`] with its identity.
+pub(super) struct Offered {
+    pub(super) names: Offer,
+    pub(super) number: u64,
+    pub(super) device: u32,
+}
+
+impl Offered {
+    pub(super) fn has(&self, name: &[u8]) -> bool {
+        self.names.listed.as_deref() == Some(name) || self.names.hidden.iter().any(|hidden| hidden == name)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.names.listed.iter().chain(&self.names.hidden)
+    }
+}
+
+/// One of 64 bits. The names of trees set few of them.
+fn bit_of(name: &[u8]) -> u64 {
+    let (first, last) = (name.first().copied().unwrap_or(0), name.last().copied().unwrap_or(0));
+    1 << ((usize::from(first) * 7 + usize::from(last) * 3 + name.len()) & 63)
+}
+
+impl Shared {
+    pub(super) fn new(main: Arc<dyn Backend>, offer: Offer) -> Result<Self> {
+        let root = main.root()?.object;
+        let offer = (!offer.hidden.is_empty() || offer.listed.is_some()).then(|| Offered {
+            number: SipHasher24::new().hash(b"offered trees").max(1),
+            device: free_device(),
+            names: offer,
+        });
+        let root = (root.key(), root.id());
+        let (names, table) = (AtomicU64::new(0), RwLock::default());
+        let (watched, rearranged) = (AtomicBool::new(false), AtomicBool::new(false));
+        let shared = Self { main, root, offer, names, table, watched, rearranged };
+        shared.change(|all| Ok(std::mem::take(all)), Time::default())?;
+        Ok(shared)
+    }
+
+    /// Whether there can be any tree but the main one.
+    pub(super) fn has_trees(&self) -> bool {
+        self.names.load(Ordering::Acquire) != 0
+    }
+
+    pub(super) fn table(&self) -> Arc<Table> {
+        self.table.read().clone()
+    }
+
+    /// Replaces the list of attached trees.
+    pub(super) fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<Arc<Attached>>) -> Result<Vec<Arc<Attached>>>,
+        now: Time,
+    ) -> Result<()> {
+        let mut table = self.table.write();
+        let all = change(&mut table.all.clone())?;
+        let mut names = self.offer.iter().flat_map(Offered::all).fold(0, |bits, name| bits | bit_of(name));
+        for attached in &all {
+            if let Place::Folder(_, name) = &attached.place {
+                names |= bit_of(name);
+            }
+        }
+        *table = Arc::new(Table::of(all, self.root.1.device, now));
+        self.names.store(names, Ordering::Release);
+        Ok(())
+    }
+
+    /// A folder has other entries, of which no watch tells.
+    pub(super) fn rearrange(&self) {
+        if self.watched.load(Ordering::SeqCst) {
+            self.rearranged.store(true, Ordering::Release);
+        }
+    }
+
+    pub(super) fn object(
+        self: &Arc<Self>,
+        tree: Option<&Arc<Attached>>,
+        inner: Arc<dyn Object>,
+    ) -> Arc<dyn Object> {
+        Arc::new(ForestObject { shared: self.clone(), tree: tree.cloned(), inner })
+    }
+
+    /// What a tree's backend has found (the main one's for `None`), as the forest shows it.
+    pub(super) fn found(self: &Arc<Self>, tree: Option<&Arc<Attached>>, inner: Found) -> Result<Found> {
+        let mut attributes = inner.attributes;
+        if let Some(tree) = tree {
+            tree.outer_key(&inner.object.key())?; // which must be short enough
+            attributes = tree.outer_attributes(attributes);
+        }
+        Ok(Found { object: self.object(tree, inner.object), attributes })
+    }
+
+    pub(super) fn root_of(self: &Arc<Self>, tree: &Arc<Attached>) -> Result<Found> {
+        self.found(Some(tree), tree.tree.backend.root()?)
+    }
+
+    /// What is attached under this name in a folder of the main tree.
+    #[inline]
+    pub(super) fn attached_at(
+        self: &Arc<Self>,
+        caller: &Caller,
+        folder: &Arc<dyn Object>,
+        name: &[u8],
+    ) -> Result<Option<Found>> {
+        if !self.may_be_attached(name) || folder.kind() != Kind::Folder {
+            return Ok(None);
+        }
+        let found = match self.is_offered(name) {
+            true => self.offered_in(folder)?,
+            false => match self.table().in_folder(&folder.key()).find(|(at, _)| *at == name) {
+                Some((_, tree)) => self.root_of(tree)?,
+                None => return Ok(None),
+            },
+        };
+        let passes = folder.access(caller, &folder.attributes()?, Access::EXECUTE)?;
+        if passes.contains(Access::EXECUTE) { Ok(Some(found)) } else { Err(Error::AccessDenied) }
+    }
+
+    #[inline]
+    pub(super) fn may_be_attached(&self, name: &[u8]) -> bool {
+        self.names.load(Ordering::Acquire) & bit_of(name) != 0
+    }
+
+    /// Whether a tree or an offered folder has this name in a folder of the main tree.
+    pub(super) fn is_attached(&self, folder: &dyn Object, name: &[u8]) -> bool {
+        self.may_be_attached(name)
+            && (self.is_offered(name) || self.table().in_folder(&folder.key()).any(|(at, _)| at == name))
+    }
+
+    pub(super) fn is_offered(&self, name: &[u8]) -> bool {
+        self.offer.as_ref().is_some_and(|offer| offer.has(name))
+    }
+
+    /// The folder of offered trees in a folder of the main tree.
+    pub(super) fn offered_in(self: &Arc<Self>, folder: &Arc<dyn Object>) -> Result<Found> {
+        let offer = self.offer.as_ref().ok_or(Error::Stale)?;
+        let object = OfferedFolder::new(self.clone(), folder.clone(), offer)?;
+        let attributes = object.attributes()?;
+        Ok(Found { object: Arc::new(object), attributes })
+    }
+
+    /// The folder that the root of a tree is in.
+    pub(super) fn above(self: &Arc<Self>, tree: &Attached) -> Result<Found> {
+        match &tree.place {
+            Place::Folder(folder, _) => self.found(None, self.main.by_key(folder)?),
+            Place::Offered(_) => self.offered_in(&self.main.root()?.object),
+        }
+    }
+
+    /// The stored names from the root of the main tree down to a folder of it.
+    pub(super) fn path_of(&self, folder: &Arc<dyn Object>) -> Result<Vec<Vec<u8>>> {
+        let key = folder.key();
+        if key == self.root.0 {
+            return Ok(Vec::new());
+        }
+        if let Some(hint) = self.main.path_hint(&**folder) {
+            let names: Vec<&[u8]> = hint.iter().map(Vec::as_slice).collect();
+            let there = self.main.root()?.object.lookup_path(server(), &names);
+            if there.is_ok_and(|found| found.object.key() == key) {
+                return Ok(hint);
+            }
+        }
+        let (mut path, mut at) = (Vec::new(), folder.clone());
+        while at.key() != self.root.0 {
+            if path.len() >= MAX_PATH_DEPTH {
+                return Err(Error::NameTooLong);
+            }
+            let above = at.parent()?.object;
+            path.push(name_in(&above, &at)?);
+            at = above;
+        }
+        path.reverse();
+        Ok(path)
+    }
+}
