@@ -5,6 +5,7 @@
 mod content;
 mod durable;
 mod opening;
+mod trees;
 
 use std::sync::Arc;
 

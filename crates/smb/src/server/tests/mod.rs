@@ -10,6 +10,7 @@ mod robustness;
 mod sealing;
 mod sessions;
 mod signing;
+mod trees;
 mod waiting;
 
 use super::testing::{User, connect, service, service_with};

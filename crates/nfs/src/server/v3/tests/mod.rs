@@ -19,6 +19,7 @@ mod removing;
 mod renaming;
 mod repeats;
 mod rights;
+mod trees;
 mod writing;
 
 use std::future::Future;
