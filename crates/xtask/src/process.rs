@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A program. Dropping it ends the program by its process id.
@@ -63,6 +63,14 @@ impl Running {
             Some(status) => bail!("{} ended early ({status})", self.name),
             None => Ok(()),
         }
+    }
+
+    /// Waits for its end, at most `limit`. Fails unless the program succeeds.
+    pub fn finish(mut self, limit: Duration) -> Result<()> {
+        ensure!(self.ended_within(limit), "{} does not end within {} s", self.name, limit.as_secs());
+        let status = self.child.wait()?;
+        ensure!(status.success(), "{} failed ({status})", self.name);
+        Ok(())
     }
 
     fn ended_within(&mut self, limit: Duration) -> bool {
@@ -202,4 +210,21 @@ pub fn is_ci() -> bool {
 
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finish(program: &str, args: &[&str], limit: Duration) -> Result<()> {
+        Running::start(program, args, Stdio::null(), Stdio::null())?.finish(limit)
+    }
+
+    #[test]
+    fn a_program_that_fails_or_does_not_end_is_an_error() {
+        let limit = Duration::from_secs(20);
+        assert!(finish("true", &[], limit).is_ok());
+        assert!(finish("false", &[], limit).is_err());
+        assert!(finish("sleep", &["60"], Duration::from_millis(50)).is_err());
+    }
 }
