@@ -52,7 +52,7 @@ struct Beside {
     log: PathBuf,
 }
 
-/// The same as [`interop`] without waiting. The output goes to a file.
+/// The same as [`interop()`] without waiting. The output goes to a file.
 fn beside(protocol: &str, more: &[&str]) -> Result<Beside> {
     let log = process::root().join(format!("target/interop-{protocol}.log"));
     let (file, xtask) = (File::create(&log)?, std::env::current_exe()?);
