@@ -40,6 +40,7 @@ impl Cipher {
 
     /// The cipher of a number, if we know it.
     #[must_use]
+    #[cfg(any(test, feature = "client"))]
     pub(crate) fn from_id(id: u16) -> Option<Self> {
         use Cipher::{Aes128Ccm, Aes128Gcm, Aes256Ccm, Aes256Gcm};
         [Aes128Ccm, Aes128Gcm, Aes256Ccm, Aes256Gcm].into_iter().find(|&known| known as u16 == id)

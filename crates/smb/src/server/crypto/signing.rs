@@ -48,6 +48,7 @@ impl SigningAlgorithm {
 
     /// The algorithm of a number, if we know it.
     #[must_use]
+    #[cfg(any(test, feature = "client"))]
     pub(crate) fn from_id(id: u16) -> Option<Self> {
         [Self::HmacSha256, Self::AesCmac, Self::AesGmac].into_iter().find(|&known| known as u16 == id)
     }
