@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use smb::server::pipe::{
+use smb::server::pipes::pipe::{
     Caller, Connection, OpenFile, Pipe, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
 use smb::wire::rpc::pdu::{Bind, Header, Request, kind};

@@ -1,9 +1,9 @@
 //! The space of a share for backups of Macs that has a limit. All protocols that tell clients the
 //! space use this.
 
+use super::{Access, Caller, Kind, Node, Result, Volume};
 use crate::backend::{Found, Space, Wait};
 use crate::mac::sparse_bundle::{BANDS, INFO, MAX_INFO, SUFFIX, band_size};
-use crate::{Access, Caller, Kind, Node, Result, Volume};
 
 impl Volume {
     /// The space for backups: the limit or the space of the file system of this file, whichever is less.

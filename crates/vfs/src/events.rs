@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lock::{RwLock, rank};
 
+use super::{Error, FileId, Kind, Result};
 use crate::state::ClientId;
-use crate::{Error, FileId, Kind, Result};
 
 mod route;
 mod subscription;

@@ -12,13 +12,13 @@ use std::sync::{Arc, OnceLock};
 
 use lock::{Mutex, rank};
 
+use super::{HostKey, Result};
 use crate::acl::server;
 use crate::backend::Backend;
-use crate::own_folders::trust;
+use crate::finding::own_folders::trust;
 use crate::site::Site;
 use crate::streams::STORE;
 use crate::volume::Node;
-use crate::{HostKey, Result};
 
 /// The folders of one volume, and of others on its file system.
 pub(crate) struct Homes {

@@ -34,14 +34,14 @@ pub(crate) use self::kept::Listings;
 use self::known::Known;
 pub(crate) use self::names::Name;
 use self::rich::Facts;
+use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 use crate::acl::server;
 use crate::backend::ListEntry;
-use crate::inhibited::Inhibited;
+use crate::changing::inhibited::Inhibited;
+use crate::finding::own_folders::is_own_name;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
-use crate::own_folders::is_own_name;
 use crate::streams::Streams;
 use crate::volume::Node;
-use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
 /// Folders with fewer entries are not worth a watch.
 const WORTH_KEEPING: usize = 32;

@@ -38,11 +38,11 @@ pub(crate) use self::own::{Own, What};
 pub(crate) use self::tell::{DATA, SIDECAR};
 pub use self::tree::MAX_WATCHED;
 use self::tree::Tree;
+use super::{Access, Caller, Error, FileId, Kind, Result, Volume};
 use crate::backend::{Backend, Found, Heard, Object, WatchEvent, WatchId};
 use crate::events::{Above, Change, Depth, Filter, Name, Scope, Subscription};
 use crate::homes::Relation;
 use crate::state::Told;
-use crate::{Access, Caller, Error, FileId, Kind, Result, Volume};
 
 /// Most events that wait to be published. More events count as lost.
 const MAX_HEARD: usize = 32_768;

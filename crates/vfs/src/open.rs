@@ -27,18 +27,18 @@ pub(crate) use self::info::forget_info;
 use self::places::Place;
 pub(crate) use self::places::Places;
 pub use self::space::Allocated;
+use super::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 use crate::acl::{Rights, server};
 use crate::backend::Found;
-use crate::coherence::{RECALL_DEADLINE, who};
+use crate::changing::coherence::{RECALL_DEADLINE, who};
+use crate::changing::operation::Operation;
 use crate::local::What;
-use crate::operation::Operation;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, State, Stream,
 };
 use crate::streams::Fork;
 use crate::volume::Node;
-use crate::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 
 /// What a client opens, and for which access.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::{Error, Result};
 use crate::backend::host;
-use crate::{Error, Result};
 
 /// Data on its way to a client, copied as late as possible or not at all.
 #[derive(Debug, Clone)]

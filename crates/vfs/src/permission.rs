@@ -1,4 +1,4 @@
-use crate::{Access, Attributes, Caller, Kind};
+use super::{Access, Attributes, Caller, Kind};
 
 /// What the mode bits alone let the caller do: the bits of the owner, else of the group, else of
 /// all others. Exact for files without an ACL; for the owner and the superuser it is exact with

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-use crate::{Error, FileId, Result};
+use super::{Error, FileId, Result};
 
 /// Most calls of one file that wait at a time.
 const TURNS: usize = 32;

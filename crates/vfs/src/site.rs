@@ -10,17 +10,17 @@ use std::sync::{Arc, Weak};
 
 use lock::{Mutex, rank};
 
+use super::{FileId, Volume};
 use crate::acl::Known;
-use crate::busy::Busy;
-use crate::changed::Changed;
-use crate::coherence::Recalls;
+use crate::changing::busy::Busy;
+use crate::changing::changed::Changed;
+use crate::changing::coherence::Recalls;
+use crate::changing::inhibited::Inhibited;
 use crate::homes::Homes;
-use crate::inhibited::Inhibited;
 use crate::open::Places;
 use crate::pool::Pool;
 use crate::state::{Coordinator, Limits, Policy, State, Told};
 use crate::volume::Node;
-use crate::{FileId, Volume};
 
 /// What all volumes of a server share. One for each process; tests have as many as they want.
 #[derive(Default)]

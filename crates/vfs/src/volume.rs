@@ -11,22 +11,22 @@ pub(crate) use self::data::{SENT_BLINDLY, within};
 
 use std::sync::Arc;
 
+use super::{
+    Access, Attributes, Caller, Error, FileId, HostKey, Kind, Payload, Result, SetAttributes, names,
+};
 use crate::acl::{CreateAcl, New};
 use crate::backend::{Backend, Found, NewKind, Object, Space};
 use crate::events::{Happened, Hub};
+use crate::finding::own_folders::refuse_own;
+use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::layout::sidecar_name;
-use crate::own_folders::refuse_own;
 use crate::permission::by_mode;
 use crate::site::Site;
 use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::Streams;
-use crate::whereabouts::Whereabouts;
-use crate::{
-    Access, Attributes, Caller, Error, FileId, HostKey, Kind, Payload, Result, SetAttributes, names,
-};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
 pub type Node = Arc<dyn Object>;

@@ -5,8 +5,8 @@ use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use vfs::names::{Folding, Hiding};
 use vfs::{Time, Volume};
 
-use super::ids::Changed;
 use crate::catalogue::Catalogue;
+use crate::server::volumes::ids::Changed;
 
 /// A version of the protocol, Apple Filing Protocol Reference, "AFP Version Strings".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,13 +12,13 @@ use wire::{Reader, Writer};
 use super::config::Version;
 use super::dispatch;
 use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, QUANTUM};
-use super::login;
-use super::password;
 use super::request::{Outcome, Reply};
 use super::service::Service;
-use super::session::{Session, User};
-use super::session_replies::REPLIES;
 use super::status;
+use crate::server::sessions::login;
+use crate::server::sessions::password;
+use crate::server::sessions::session::{Session, User};
+use crate::server::sessions::session_replies::REPLIES;
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, Header, Options};
 

@@ -9,12 +9,12 @@ use conn::observe::{self, Begun, Operation};
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
-use super::session_replies::Known;
-use super::{
-    acl, attribute, desktop, directory, enumerate, file, fork, id, identity, lock, login, search,
-    session_control, session_notices, status, volume,
-};
+use super::status;
 use crate::catalogue::CatalogId;
+use crate::server::files::{acl, attribute, directory, enumerate, file, fork, identity, lock};
+use crate::server::sessions::session_replies::Known;
+use crate::server::sessions::{login, session_control, session_notices};
+use crate::server::volumes::{desktop, id, search, volume};
 use crate::wire::ResultCode;
 use crate::wire::command;
 

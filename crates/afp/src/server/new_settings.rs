@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use auth::Grant;
 
 use super::config::Config;
-use super::open_volume::OpenVolume;
 use super::service::Service;
-use super::session::Session;
+use crate::server::sessions::session::Session;
+use crate::server::volumes::open_volume::OpenVolume;
 use crate::wire::dsi::Attention;
 
 impl Service {

@@ -9,9 +9,9 @@ use vfs::{Actor, Caller, Payload};
 use wire::{Reader, Writer};
 
 use super::config::Version;
-use super::fork::Fork;
-use super::open_volume::OpenVolume;
-use super::session::Session;
+use crate::server::files::fork::Fork;
+use crate::server::sessions::session::Session;
+use crate::server::volumes::open_volume::OpenVolume;
 use crate::wire::ResultCode;
 
 /// A command of a session.

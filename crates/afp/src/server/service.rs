@@ -10,10 +10,10 @@ use vfs::state::ClientId;
 use super::config::{Config, Share, Version};
 use super::connection::Connection;
 use super::limits::{MAX_AWAY, MAX_AWAY_EACH, MAX_SESSIONS};
-use super::login;
-use super::session::{Session, User};
-use super::session_notices::Watched;
-use super::session_pulse::Due;
+use crate::server::sessions::login;
+use crate::server::sessions::session::{Session, User};
+use crate::server::sessions::session_notices::Watched;
+use crate::server::sessions::session_pulse::Due;
 use crate::wire::ResultCode;
 use crate::wire::dsi::Command;
 

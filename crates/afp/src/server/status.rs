@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use vfs::names;
 
 use super::config::{Config, Version};
-use super::icon::ICON;
-use super::names::LONG_NAME;
 use super::request::{Outcome, Reply};
 use super::service::Service;
-use super::uam::Method;
 use crate::catalogue::CatalogId;
+use crate::server::sessions::uam::Method;
+use crate::server::volumes::icon::ICON;
+use crate::server::volumes::names::LONG_NAME;
 use crate::wire::server_info::{Address, ServerInfo, flags};
 
 /// The default port.

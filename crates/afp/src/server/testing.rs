@@ -25,8 +25,8 @@ use wire::{Reader, Writer};
 use super::config::{Config, Share, ShareOptions, Version};
 use super::connection::{Connection, Served};
 use super::service::Service;
-use super::session::{Session, User};
 use crate::catalogue::Catalogue;
+use crate::server::sessions::session::{Session, User};
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, Header};
 

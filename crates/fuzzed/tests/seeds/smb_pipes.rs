@@ -8,7 +8,7 @@ use smb::wire::rpc::pdu::{Bind, Header, PresentationContext, Request, kind};
 
 use super::Seed;
 
-const CALLS: &str = include_str!("../../../smb/src/server/pipe/tests/calls.txt");
+const CALLS: &str = include_str!("../../../smb/src/server/pipes/pipe/tests/calls.txt");
 
 struct Call {
     interface: &'static str,

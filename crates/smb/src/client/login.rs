@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::session::{Agreed, Session};
 use super::{Answer, Client, Error, How, Link, Proof, Request, encoded};
-use crate::server::ntlm::keys::{self, hmac_md5};
+use crate::server::login::ntlm::keys::{self, hmac_md5};
 use crate::wire::ntlm::{
     Authenticate, Challenge, Negotiate, av, av_pairs, encode_av_pairs, flags as ntlm_flags,
 };

@@ -24,7 +24,7 @@ pub use self::link::{Link, Tcp};
 pub use self::login::{Credentials, SetUp};
 pub use self::requests::{open_request, read_request};
 pub use self::session::Session;
-use crate::server::crypto::preauth::PreauthHash;
+use crate::server::login::crypto::preauth::PreauthHash;
 use crate::wire::negotiate::{self, Response};
 use crate::wire::negotiate_context::{Cipher, Context, POSIX, SHA_512, Signing};
 use crate::wire::{Capabilities, Command, Dialect, Header, SecurityMode, Status};

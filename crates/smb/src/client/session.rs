@@ -1,10 +1,10 @@
 //! The keys of a login, on the client's side.
 
 use crate::server::Dialect;
-use crate::server::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
-use crate::server::crypto::preauth::PreauthHash;
-use crate::server::crypto::sealing::{Cipher, Sealer};
-use crate::server::crypto::signing::{Signer, SigningAlgorithm};
+use crate::server::login::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
+use crate::server::login::crypto::preauth::PreauthHash;
+use crate::server::login::crypto::sealing::{Cipher, Sealer};
+use crate::server::login::crypto::signing::{Signer, SigningAlgorithm};
 use crate::wire::negotiate::Response;
 use crate::wire::negotiate_context::Context;
 use crate::wire::session_setup::SessionFlags;

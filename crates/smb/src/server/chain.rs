@@ -9,13 +9,14 @@ use conn::{InFlight, Reply as Frame};
 use lock::{Mutex, rank};
 use vfs::Payload;
 
-use super::admit::{self, Origin};
 use super::connection::{Connection, unseal};
 use super::context::{Context, Failure, Outcome, Reply, poll_once};
+use super::dispatch;
 use super::output::Output;
-use super::session::{Channel, Session};
-use super::tree::Tree;
-use super::{dispatch, negotiate};
+use crate::server::clients::session::{Channel, Session};
+use crate::server::clients::tree::Tree;
+use crate::server::login::admit::{self, Origin};
+use crate::server::login::negotiate;
 use crate::wire::Status;
 use crate::wire::frame::{Kind, PREFIX_LEN};
 use crate::wire::header::{Command, Flags, Header, Id};

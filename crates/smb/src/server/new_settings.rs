@@ -11,9 +11,9 @@ use auth::Grant;
 
 use super::config::{Config, Encryption, Share, ShareKind};
 use super::service::Service;
-use super::session::{Session, User};
-use super::tree::Tree;
-use super::tree_connect::grant;
+use crate::server::clients::session::{Session, User};
+use crate::server::clients::tree::Tree;
+use crate::server::clients::tree_connect::grant;
 
 impl Service {
     /// Applies new settings.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use conn::{Reply as Frame, Reservation};
 use vfs::Payload;
 
-use super::crypto::preauth::Preauth;
-use super::session::Channel;
+use crate::server::clients::session::Channel;
+use crate::server::login::crypto::preauth::Preauth;
 use crate::wire::frame;
 use crate::wire::header::Header;
 use crate::wire::transform::Transform;

@@ -6,14 +6,14 @@ use lock::{Mutex, RwLock, rank};
 use vfs::state::ClientId;
 use vfs::{FileId, Volume};
 
-use super::app_instance::Instances;
-use super::client::Client;
 use super::config::{Config, Share};
 use super::connection::Connection;
-use super::durable::Durables;
-use super::open::{File, Open};
-use super::session::{Session, User};
-use super::short_names::ShortNames;
+use crate::server::clients::app_instance::Instances;
+use crate::server::clients::client::Client;
+use crate::server::clients::durable::Durables;
+use crate::server::clients::open::{File, Open};
+use crate::server::clients::session::{Session, User};
+use crate::server::files::short_names::ShortNames;
 
 /// The most sessions at a time.
 pub(super) const MAX_SESSIONS: usize = 16_384;

@@ -5,7 +5,7 @@ use super::operations::check_entries;
 use super::stored::Stored;
 use super::{CreateAcl, Rights, Who, server};
 use crate::backend::{Found, NewKind};
-use crate::entry_name::EntryName;
+use crate::finding::entry_name::EntryName;
 use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
 
 /// What is to be made.

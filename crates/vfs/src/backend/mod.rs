@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
+use super::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 /// A file found or made, with its attributes as of then.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use super::known::Nanos;
 use super::{Details, Entry, Listing, Page};
 use crate::acl::server;
 use crate::backend::Glance;
-use crate::description::{Gathered, Source};
+use crate::described::description::{Gathered, Source};
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FileBits, FinderInfo};
 use crate::{Caller, Description, Error, Kind, Result, Time, Wanted, streams};

@@ -8,8 +8,8 @@ use super::tree::Added;
 use super::{HeardEntry, Queue};
 use crate::backend::{Found, Heard};
 use crate::events::{Aspects, Change, Depth, Happened, MAX_QUEUE, Name};
+use crate::finding::own_folders::is_own_name;
 use crate::mac::layout::{self, is_sidecar_name};
-use crate::own_folders::is_own_name;
 use crate::{Caller, FileId, Kind, Volume};
 
 /// How far ahead the other half of a move is looked for.

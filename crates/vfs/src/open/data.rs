@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::Open;
 use crate::backend::Stability;
-use crate::coherence::who;
+use crate::changing::coherence::who;
 use crate::state::{Cause, Modes, Stream};
 use crate::volume::{Node, SENT_BLINDLY, within};
 use crate::{Caller, Error, Payload, Result};

@@ -9,7 +9,7 @@ use lock::{Mutex, rank};
 
 use super::Beside;
 use crate::FileId;
-use crate::busy::{Busy, Changing};
+use crate::changing::busy::{Busy, Changing};
 use crate::state::Link;
 use crate::volume::Node;
 

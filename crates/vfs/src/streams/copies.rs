@@ -2,8 +2,9 @@
 
 use super::{File, StreamInfo, Streams, found};
 use crate::backend::XattrMode;
+use crate::described::xattrs;
 use crate::mac::Metadata;
-use crate::{Access, Caller, Error, Result, xattrs};
+use crate::{Access, Caller, Error, Result};
 
 /// What a file is besides its data, its fork's and streams' bytes excepted.
 pub struct Besides {

@@ -34,10 +34,10 @@ pub use self::store::STORE;
 pub(crate) use self::store::find_or_make;
 use self::view::Seen;
 pub use self::view::{Owned, Synthesized, View};
+use super::{Access, Caller, Error, HostKey, Kind, Result};
 use crate::backend::{Backend, Object};
 use crate::homes::Homes;
 use crate::mac::layout;
-use crate::{Access, Caller, Error, HostKey, Kind, Result};
 
 /// The [`HostKey`] of the file that a sidecar belongs to. On the sidecar.
 const OWNER: &[u8] = b"user.fourfold.owner";

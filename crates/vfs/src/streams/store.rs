@@ -9,7 +9,7 @@ use siphasher::sip128::SipHasher24;
 
 use super::{Streams, found};
 use crate::backend::{Found, NewKind, Object, XattrMode};
-use crate::own_folders::trust;
+use crate::finding::own_folders::trust;
 use crate::{Attributes, Caller, Error, HostKey, Result};
 
 /// The folder at the root of a share or mount; never shown to clients. In it is a folder for each file that needs one, named by

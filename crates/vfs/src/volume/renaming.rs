@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{Actor, Change, Node, Volume};
 use crate::backend::{Found, RenameMode};
-use crate::entry_name::{EntryName, Target};
+use crate::changing::operation::Operation;
 use crate::events::{Aspects, Happened};
+use crate::finding::entry_name::{EntryName, Target};
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
-use crate::operation::Operation;
 use crate::state::Cause;
 use crate::{Error, Result};
 

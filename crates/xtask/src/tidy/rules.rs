@@ -37,15 +37,18 @@ const PROTOCOL_WORDS: &[&str] = &[
 
 /// Files of `server` modules that make numbers from bytes which are no part of a message as its specification has it.
 const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
-    ("crates/afp/src/server/search.rs", "the position of a search is the server's own, opaque to clients"),
-    ("crates/afp/src/server/uam/sealed.rs", "arithmetic with a nonce"),
-    ("crates/afp/src/server/uuid.rs", "UUIDs that contain the host's numbers of users"),
+    (
+        "crates/afp/src/server/volumes/search.rs",
+        "the position of a search is the server's own, opaque to clients",
+    ),
+    ("crates/afp/src/server/sessions/uam/sealed.rs", "arithmetic with a nonce"),
+    ("crates/afp/src/server/files/uuid.rs", "UUIDs that contain the host's numbers of users"),
     ("crates/nfs/src/server/handle.rs", "handles are the server's own, opaque to clients"),
     ("crates/nfs/src/server/nlm/asked.rs", "an owner in the tree's tables"),
     ("crates/nfs/src/server/v3/create.rs", "a verifier is stored as two times"),
-    ("crates/smb/src/server/crypto/ccm.rs", "arithmetic with blocks of a cipher"),
-    ("crates/smb/src/server/crypto/gmac.rs", "arithmetic with blocks of a cipher"),
-    ("crates/smb/src/server/pipe_end/host.rs", "the server's SID is made of its GUID"),
+    ("crates/smb/src/server/login/crypto/ccm.rs", "arithmetic with blocks of a cipher"),
+    ("crates/smb/src/server/login/crypto/gmac.rs", "arithmetic with blocks of a cipher"),
+    ("crates/smb/src/server/pipes/pipe_end/host.rs", "the server's SID is made of its GUID"),
 ];
 
 /// What only one protocol's clients know: each protocol keeps these on top of what `vfs` offers to all. `vfs` exports no such
@@ -329,7 +332,7 @@ mod tests {
             "use std::sync::{Arc, Mutex};",
             "static A: std::sync::RwLock<u8> = std::sync::RwLock::new(1);",
         ] {
-            assert!(!findings("crates/smb/src/server/open.rs", code).is_empty(), "{code}");
+            assert!(!findings("crates/smb/src/server/clients/open.rs", code).is_empty(), "{code}");
             for path in
                 ["crates/lock/src/mutex.rs", "crates/smb/src/server/testing.rs", "crates/smb/tests/a.rs"]
             {
@@ -337,7 +340,7 @@ mod tests {
             }
         }
         let code = "use std::sync::{Arc, mpsc}; use lock::Mutex; use tokio::sync::Mutex as Async;";
-        assert_eq!(findings("crates/smb/src/server/open.rs", code), [""; 0]);
+        assert_eq!(findings("crates/smb/src/server/clients/open.rs", code), [""; 0]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::client::Error;
 use crate::server::Guests;
-use crate::server::session::User as Identity;
+use crate::server::clients::session::User as Identity;
 use crate::server::testing::{ADA, BOB, GONE};
 use crate::wire::logoff;
 use crate::wire::session_setup::SessionFlags;

@@ -12,7 +12,7 @@ use super::offered::OfferedFolder;
 use super::{Offer, Tree, free_device};
 use crate::acl::server;
 use crate::backend::{Backend, Found, Object};
-use crate::paths::{MAX_PATH_DEPTH, name_in};
+use crate::finding::paths::{MAX_PATH_DEPTH, name_in};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, Time};
 
 /// The place of an attached tree.

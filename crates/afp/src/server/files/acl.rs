@@ -1,0 +1,116 @@
+//! Access control lists, Apple Filing Protocol Reference, FPGetACL, FPSetACL, FPAccess.
+
+mod darwin;
+
+use vfs::Error;
+use vfs::acl::{AclChange, Entries, Rights, Who, before_mode};
+
+use self::darwin::{given, rights_of, shown, uuid_of};
+use super::uuid::Named;
+use crate::server::request::{Outcome, Reply, Request};
+use crate::server::volumes::open_volume::OpenVolume;
+use crate::server::volumes::target::{Target, is_folder};
+use crate::wire::acl::{Access, Acl, Bitmap, Get, Reply as GetReply, Security, Set, Uuid};
+use crate::wire::{ResultCode, command};
+
+/// Runs a command of this family.
+pub(in crate::server) async fn run(request: &Request) -> Outcome {
+    match request.command {
+        command::GET_ACL => get(request),
+        command::SET_ACL => set(request).await,
+        command::ACCESS => access(request),
+        _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+    }
+}
+
+/// FPGetACL.
+fn get(request: &Request) -> Outcome {
+    let asked = Get::decode(&mut request.reader())?;
+    let volume = request.volume(asked.volume)?;
+    let target = volume.resolve(request.caller(), asked.directory, &asked.path)?;
+    let acl = volume.tree().acl(target.found()?)?;
+    let security = Security {
+        owner: asked.bitmap.contains(Bitmap::OWNER).then(|| uuid_of(&acl.owner)),
+        group: asked.bitmap.contains(Bitmap::GROUP).then(|| uuid_of(&acl.group)),
+        acl: asked.bitmap.contains(Bitmap::ACL).then(|| shown(&acl)),
+    };
+    Ok(Reply::encoded(|w| GetReply(security).encode(w)))
+}
+
+/// FPSetACL.
+async fn set(request: &Request) -> Outcome {
+    let asked = Set::decode(&mut request.reader())?;
+    let volume = request.volume(asked.volume)?;
+    volume.may_change()?;
+    let target = volume.resolve(request.caller(), asked.directory, &asked.path)?;
+    let change = AclChange {
+        owner: asked.security.owner.as_ref().and_then(owner),
+        group: asked.security.group.as_ref().and_then(group),
+        entries: entries(&volume, &target, &asked)?,
+    };
+    let (tree, actor, found) = (volume.tree(), request.actor(), target.found()?);
+    match volume.once_recalled(|| tree.set_acl(&actor, found, &change)).await {
+        Ok(_) => Ok(Reply::empty()),
+        Err(Error::TooMany) => Err(ResultCode::PARAM_ERROR),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// The new owner, if the UUID belongs to this host. A Mac that copies a file sends the UUID of its
+/// own user, which is unknown here.
+fn owner(uuid: &Uuid) -> Option<Who> {
+    match Named::of(uuid) {
+        Some(Named::User(uid)) => Some(Who::User(uid)),
+        _ => None,
+    }
+}
+
+/// The new group, if the UUID belongs to this host.
+fn group(uuid: &Uuid) -> Option<Who> {
+    match Named::of(uuid) {
+        Some(Named::Group(gid)) => Some(Who::Group(gid)),
+        _ => None,
+    }
+}
+
+/// The new entries, if the request changes them.
+fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Option<Entries>, ResultCode> {
+    let found = target.found()?;
+    let removes = asked.bitmap.contains(Bitmap::REMOVE_ACL);
+    if asked.security.acl.is_none() && !removes {
+        return Ok(None);
+    }
+    let before = volume.tree().acl(found)?;
+    let (mode, is_folder) = (before.mode_beside(found.attributes.mode), is_folder(found));
+    let Some(acl) = &asked.security.acl else {
+        return Ok(Some(before_mode(Vec::new(), false, mode, is_folder)));
+    };
+    let mut list = given(acl, &before)?;
+    if asked.bitmap.contains(Bitmap::INHERIT)
+        && let Some(place) = target.place(volume)?
+    {
+        let passed = volume.tree().passed_on(&place.folder, &found.attributes)?;
+        list.extend(passed.into_iter().filter(|entry| !entry.rights.contains(Rights::FROM_MODE)));
+    }
+    let protected = acl.flags & Acl::NO_INHERIT != 0;
+    Ok(Some(before_mode(list, protected, mode, is_folder)))
+}
+
+/// FPAccess. It answers for the session's user, whatever UUID the user has on the client.
+fn access(request: &Request) -> Outcome {
+    let asked = Access::decode(&mut request.reader())?;
+    let volume = request.volume(asked.volume)?;
+    let target = volume.resolve(request.caller(), asked.directory, &asked.path)?;
+    let (found, place) = (target.found()?, target.place(&volume)?);
+    let mut rights = volume.tree().rights(request.caller(), found, place.map(|place| &place.folder))?;
+    if volume.may_change().is_err() {
+        rights = rights.difference(Rights::CHANGING);
+    }
+    match rights.contains(rights_of(asked.rights)) {
+        true => Ok(Reply::empty()),
+        false => Err(ResultCode::ACCESS_DENIED),
+    }
+}
+
+#[cfg(test)]
+mod tests;

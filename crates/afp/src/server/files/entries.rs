@@ -1,0 +1,136 @@
+//! Entries of a folder, as enumerations and searches return them, from kept listings.
+
+use vfs::backend::Found;
+use vfs::{Attributes, Caller, Description, Entry, Error, Kind, Page};
+use wire::Writer;
+
+use super::params::{Facts, Wanted, put};
+use super::rights::{access_rights, access_rights_by_mode};
+use crate::catalogue::CatalogId;
+use crate::server::config::Version;
+use crate::server::volumes::open_volume::OpenVolume;
+use crate::wire::ResultCode;
+use crate::wire::bitmap::{DirBitmap, FileBitmap};
+use crate::wire::enumerate::Framing;
+
+/// Parameters that contain or need an entry's number: names may be derived from it.
+const NUMBERED_FILE: FileBitmap =
+    FileBitmap(FileBitmap::FILE_NUMBER.0 | FileBitmap::LONG_NAME.0 | FileBitmap::SHORT_NAME.0);
+/// The same for a folder. A client that sees a folder by any name may use its number.
+const NUMBERED_DIR: DirBitmap =
+    DirBitmap(DirBitmap::DIR_ID.0 | DirBitmap::LONG_NAME.0 | DirBitmap::SHORT_NAME.0);
+
+/// A folder whose entries are returned.
+pub(in crate::server) struct Folder<'a> {
+    pub(in crate::server) volume: &'a OpenVolume,
+    pub(in crate::server) caller: &'a Caller,
+    pub(in crate::server) version: Version,
+    pub(in crate::server) wanted: Wanted,
+    pub(in crate::server) found: &'a Found,
+    /// Its number.
+    pub(in crate::server) id: CatalogId,
+}
+
+/// The facts of an entry that are needed in addition to the returned parameters.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::server) struct Needs {
+    /// Facts that are neither attributes of the host nor names or numbers.
+    pub(in crate::server) metadata: bool,
+    pub(in crate::server) offspring: bool,
+}
+
+impl Folder<'_> {
+    /// Whether clients see an entry at all.
+    pub(in crate::server) fn shows(&self, entry: &Entry) -> bool {
+        !self.volume.share.hiding.hides(entry.name())
+    }
+
+    /// Whether an entry is a folder; `None` if it has gone meanwhile, or cannot be shown.
+    pub(in crate::server) fn is_folder(&self, page: &Page, entry: &Entry) -> Option<bool> {
+        let kind = match entry.kind {
+            Some(kind) => kind,
+            None => page.details(self.caller, entry).ok()?.attributes.kind,
+        };
+        Some(kind == Kind::Folder)
+    }
+
+    /// All requested or needed facts of an entry except its number; `None` if it has gone
+    /// meanwhile, or is no part of the share.
+    pub(in crate::server) fn facts<'e>(
+        &self,
+        page: &Page,
+        entry: &'e Entry,
+        needs: Needs,
+    ) -> Result<Option<Facts<'e>>, ResultCode> {
+        match self.described(page, entry, needs) {
+            Ok(facts) => Ok(Some(facts)),
+            Err(Error::AccessDenied) => Err(ResultCode::ACCESS_DENIED),
+            Err(error) => {
+                tracing::debug!(%error, "an entry is left out");
+                Ok(None)
+            }
+        }
+    }
+
+    fn described<'e>(&self, page: &Page, entry: &'e Entry, needs: Needs) -> vfs::Result<Facts<'e>> {
+        let wanted = self.wanted;
+        // ProDOS file types are derived from the Finder information.
+        let wants_prodos = !self.version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
+        let is_rich = needs.metadata
+            || wants_prodos
+            || wanted.needs_metadata(false)
+            || wanted.needs_metadata(true)
+            || wanted.needs_fork_len()
+            || wanted.needs_rights(false)
+            || wanted.needs_rights(true);
+        let mut facts = if is_rich {
+            let rich = page.rich_details(self.caller, entry)?;
+            let rights = self.rights(entry, &rich.details.attributes, rich.has_acl)?;
+            Facts { rights, ..Facts::new(&rich, self.id, entry.name()) }
+        } else {
+            let plain = Description::plain(page.details(self.caller, entry)?);
+            Facts::new(&plain, self.id, entry.name())
+        };
+        let counts = needs.offspring || wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
+        if counts && facts.attributes.kind == Kind::Folder {
+            // The count is unknown for a folder that the server itself may not list.
+            facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes).unwrap_or(0);
+        }
+        Ok(facts)
+    }
+
+    fn rights(&self, entry: &Entry, attributes: &Attributes, has_acl: bool) -> vfs::Result<u32> {
+        if !self.wanted.needs_rights(attributes.kind == Kind::Folder) {
+            return Ok(0);
+        }
+        let (tree, caller) = (self.volume.tree(), self.caller);
+        if !has_acl {
+            return Ok(access_rights_by_mode(tree, caller, attributes));
+        }
+        let found = tree.lookup(caller, &self.found.object, entry.name())?;
+        Ok(access_rights(tree, caller, &found).unwrap_or(0))
+    }
+
+    /// The facts with the number, if it is requested. An entry without a number gets one.
+    pub(in crate::server) fn numbered<'e>(&self, facts: Facts<'e>) -> Result<Facts<'e>, ResultCode> {
+        let is_folder = facts.attributes.kind == Kind::Folder;
+        let needed = match is_folder {
+            true => self.wanted.dir.intersects(NUMBERED_DIR),
+            false => self.wanted.file.intersects(NUMBERED_FILE),
+        };
+        if !needed {
+            return Ok(facts);
+        }
+        let id = self.volume.id_of(&facts.key)?;
+        if is_folder {
+            self.volume.tree().saw(facts.attributes.id, &self.found.object, facts.name);
+        }
+        Ok(Facts { id, ..facts })
+    }
+
+    /// Appends an entry. False: it is too long for its length field, and nothing was appended.
+    pub(in crate::server) fn put(&self, framing: Framing, facts: &Facts<'_>, w: &mut Writer) -> bool {
+        let is_folder = facts.attributes.kind == Kind::Folder;
+        framing.put(w, is_folder, |w| put(self.volume, self.version, facts, self.wanted, w))
+    }
+}

@@ -1,0 +1,147 @@
+//! Files, and operations on both files and folders: Apple Filing Protocol Reference,
+//! FPGetFileDirParms, FPCreateFile, FPDelete. Moving, copying and exchanging have their own files.
+
+use std::sync::Arc;
+
+use vfs::backend::{Found, NewKind};
+use vfs::mac::FileBits;
+use vfs::state::Cause;
+use vfs::{Error, Kind};
+use wire::Writer;
+
+use super::params::{Wanted, put_target};
+use super::{rights, set_parameters};
+use crate::server::request::{Outcome, Reply, Request};
+use crate::server::volumes::ids;
+use crate::server::volumes::open_volume::OpenVolume;
+use crate::server::volumes::target::{Target, is_folder, refuse_above};
+use crate::wire::directory::{OfPlace, Place};
+use crate::wire::file::{CreateFile, FileDirParms, GetFileDirParms};
+use crate::wire::{DirBitmap, FileBitmap, ResultCode, command};
+
+mod copying;
+mod exchanging;
+mod moving;
+#[cfg(test)]
+mod tests;
+
+/// The most permissions of a new file; the folder may restrict them.
+const FILE_MODE: u32 = 0o666;
+
+/// Runs a command of this family.
+pub(in crate::server) async fn run(request: &Request) -> Outcome {
+    match request.command {
+        command::GET_FILE_DIR_PARMS => parameters(request),
+        command::SET_FILE_DIR_PARMS | command::SET_FILE_PARMS => set_parameters::run(request).await,
+        command::CREATE_FILE => create(request).await,
+        command::DELETE => delete(request).await,
+        command::RENAME => moving::rename(request).await,
+        command::MOVE_AND_RENAME => moving::move_and_rename(request).await,
+        command::COPY_FILE => copying::copy(request).await,
+        command::EXCHANGE_FILES => exchanging::exchange(request).await,
+        _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+    }
+}
+
+/// FPGetFileDirParms.
+fn parameters(request: &Request) -> Outcome {
+    let GetFileDirParms { place, files, folders } = GetFileDirParms::decode(&mut request.reader())?;
+    let volume = request.volume(place.volume)?;
+    let target = volume.resolve(request.caller(), place.folder, &place.path)?;
+    let is_folder = is_folder(target.found()?);
+    // The other bitmap is ignored.
+    let wanted = match is_folder {
+        true => Wanted { file: FileBitmap::empty(), dir: folders },
+        false => Wanted { file: files, dir: DirBitmap::empty() },
+    };
+    let wanted = wanted.check(request.version())?;
+    let mut w = Writer::new();
+    FileDirParms { files, folders, is_folder, parameters: &[] }.encode(&mut w);
+    put_target(&volume, request.caller(), request.version(), &target, wanted, &mut w)?;
+    Ok(Reply { head: w.into_bytes(), ..Reply::default() })
+}
+
+/// FPCreateFile. A hard create replaces an existing file, unless it is open or may not be removed.
+async fn create(request: &Request) -> Outcome {
+    let CreateFile { is_hard, place } = CreateFile::decode(&mut request.reader())?;
+    refuse_above(place.folder, &place.path)?;
+    let (volume, target) = to_change(request, &place)?;
+    if let Some(there) = target.existing() {
+        if is_folder(there) {
+            return Err(ResultCode::OBJECT_TYPE_ERROR);
+        }
+        if !is_hard {
+            return Err(ResultCode::OBJECT_EXISTS);
+        }
+        remove(request, &volume, &target).await?;
+    }
+    let at = target.place_below(&volume)?;
+    let actor = request.actor();
+    let tree = volume.tree();
+    let mode = rights::mode_in(&at.folder, FILE_MODE);
+    let made =
+        volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
+    volume.share.changed.note(made.folder.after.modified);
+    Ok(Reply::empty())
+}
+
+/// FPDelete.
+async fn delete(request: &Request) -> Outcome {
+    let OfPlace { place } = OfPlace::decode(&mut request.reader())?;
+    let (volume, target) = to_change(request, &place)?;
+    remove(request, &volume, &target).await?;
+    Ok(Reply::empty())
+}
+
+/// The volume and the target of the path, for a command that changes the target.
+pub(in crate::server) fn to_change(
+    request: &Request,
+    place: &Place<'_>,
+) -> Result<(Arc<OpenVolume>, Target), ResultCode> {
+    let volume = request.volume(place.volume)?;
+    volume.may_change()?;
+    let target = volume.resolve(request.caller(), place.folder, &place.path)?;
+    Ok((volume, target))
+}
+
+/// Removes a file that no client has open, or an empty folder. Its number is never used again.
+async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Result<(), ResultCode> {
+    let found = target.found()?;
+    let at = target.place_below(volume)?;
+    refuse_inhibited(volume, found, at, FileBits::DELETE_INHIBIT)?;
+    refuse_open(request, volume, found).await?;
+    let (actor, tree) = (request.actor(), volume.tree());
+    let kind = if is_folder(found) { Kind::Folder } else { Kind::File };
+    let gone = volume.once_recalled(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;
+    let gone = gone.map_err(|error| match error {
+        Error::ShareConflict => ResultCode::FILE_BUSY,
+        other => other.into(),
+    })?;
+    volume.share.changed.note(gone.after.modified);
+    if is_folder(found) || found.attributes.links <= 1 {
+        volume.share.catalogue.forget(&found.object.key())?;
+    }
+    Ok(())
+}
+
+/// Refuses the operation if one of the attributes forbids it.
+fn refuse_inhibited(
+    volume: &OpenVolume,
+    found: &Found,
+    at: &ids::Place,
+    bit: FileBits,
+) -> Result<(), ResultCode> {
+    let metadata = volume.tree().metadata(found, Some(at.beside()))?;
+    if metadata.bits.contains(bit) { Err(ResultCode::OBJECT_LOCKED) } else { Ok(()) }
+}
+
+/// Refuses a file that another client has open and does not close on request.
+async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> Result<(), ResultCode> {
+    let (tree, id) = (volume.tree(), found.object.id());
+    if is_folder(found) || tree.state().quiet(id) {
+        return Ok(());
+    }
+    let actor = request.actor();
+    volume.once_recalled(|| tree.recall(&actor, id, Cause::Remove)).await?;
+    if tree.state().is_in_use(id, request.session.client)? { Err(ResultCode::FILE_BUSY) } else { Ok(()) }
+}

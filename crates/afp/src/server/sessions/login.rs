@@ -1,0 +1,312 @@
+//! Logins, Apple Filing Protocol Reference, FPLogin, FPLoginExt, FPLoginCont, FPGetAuthMethods, FPLogout.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use auth::{Event, Login as Line, LoginRecord};
+use bytes::Bytes;
+use lock::{Mutex, rank};
+use tokio::sync::Semaphore;
+use wire::Reader;
+
+use super::password;
+use super::session::{Session, User};
+use super::uam::{self, Exchange, Judge, Method, Step};
+use crate::server::config::{Config, Version};
+use crate::server::connection::Connection;
+use crate::server::request::{Outcome, Reply};
+use crate::wire::login::{AuthMethods, ChangePassword, Continue, Login, LoginCont, LoginExt};
+use crate::wire::{ResultCode, command};
+
+const PROTOCOL: &str = "afp";
+/// The result of a login that is refused without a check, because too many wait: clients must not
+/// report a wrong password.
+const TOO_MANY: ResultCode = ResultCode::MISC_ERROR;
+/// A client without a login is disconnected after this time.
+const MAX_TIME: Duration = Duration::from_secs(60);
+/// How many steps of logins are processed at a time: each takes a processor, and some 19 MiB.
+const MAX_AT_WORK: usize = 4;
+
+/// The state that logins of all connections share.
+pub(in crate::server) struct Gate {
+    at_work: Arc<Semaphore>,
+    /// Values for unknown accounts are derived from this.
+    decoy: [u8; 16],
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        let mut decoy = [0; 16];
+        let _ = getrandom::fill(&mut decoy); // without random bytes no login succeeds, either
+        Self { at_work: Arc::new(Semaphore::new(MAX_AT_WORK)), decoy }
+    }
+}
+
+/// The login of a connection, or its change of a password: one step at a time.
+pub(in crate::server) struct Pending<T>(Mutex<State<T>, rank::AfpLogin>);
+
+enum State<T> {
+    None,
+    /// A step is being processed.
+    Busy,
+    /// The server waits for the client's next step.
+    Awaited(T),
+}
+
+/// A login between two steps.
+pub(in crate::server) struct Attempt {
+    login: Underway,
+    exchange: Exchange,
+}
+
+/// A login in progress.
+struct Underway {
+    version: Version,
+    /// The name as typed.
+    user: String,
+    method: Method,
+    /// The number that the client must send with the next step.
+    id: u16,
+    attempt: auth::Attempt,
+}
+
+/// The parameters of the first step.
+struct Start<'a> {
+    version: &'a [u8],
+    uam: &'a [u8],
+    user: &'a [u8],
+    info: &'a [u8],
+}
+
+/// The commands before a login.
+pub(in crate::server) async fn before(connection: &Arc<Connection>, number: u8, body: &Bytes) -> Outcome {
+    let r = &mut Reader::new(body);
+    match number {
+        command::LOGIN => {
+            let Login { version, uam, user, info } = Login::decode(r)?;
+            begin(connection, Start { version, uam, user, info }).await
+        }
+        command::LOGIN_EXT => {
+            let LoginExt { version, uam, user, info, .. } = LoginExt::decode(r)?;
+            begin(connection, Start { version, uam, user, info }).await
+        }
+        command::LOGIN_CONT => go_on(connection, LoginCont::decode(r)?).await,
+        command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
+        _ => Err(ResultCode::USER_NOT_AUTH),
+    }
+}
+
+/// The same commands after a login.
+pub(in crate::server) async fn after(
+    connection: &Arc<Connection>,
+    session: &Session,
+    number: u8,
+    body: &Bytes,
+) -> Outcome {
+    match number {
+        command::LOGOUT => {
+            connection.log_out();
+            Ok(Reply::empty())
+        }
+        command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
+        command::CHANGE_PASSWORD => {
+            let request = ChangePassword::decode(&mut Reader::new(body))?;
+            password::change(connection, session, request).await
+        }
+        _ => Err(ResultCode::USER_ALREADY_LOGGED_ON),
+    }
+}
+
+/// FPGetAuthMethods: the same methods for every directory.
+fn methods(config: &Config) -> Reply {
+    let uams = Method::offered(config).into_iter().map(Method::name).collect();
+    Reply::encoded(|w| AuthMethods { flags: 0, uams }.encode(w))
+}
+
+/// FPLogin, FPLoginExt.
+async fn begin(connection: &Arc<Connection>, start: Start<'_>) -> Outcome {
+    let config = connection.service.config();
+    let version = Version::of(start.version).ok_or(ResultCode::BAD_VERSION)?;
+    let method = Method::named(start.uam, &config).ok_or(ResultCode::BAD_UAM)?;
+    if method == Method::Guest {
+        let caller = config.guest.clone().ok_or(ResultCode::BAD_UAM)?;
+        let session = connection.log_in(version, User { name: None, caller })?;
+        session.record(begun(connection, &config, "", method, version));
+        return Ok(Reply::empty());
+    }
+    let (turn, _) = connection.pending.take()?;
+    let user = uam::typed(start.user);
+    let attempt = admit(connection, &config, &user, method.label()).await?;
+    let (name, info) = (user.clone(), start.info.to_vec());
+    let step = work_on(connection, &config, move |judge| uam::start(method, &name, &info, judge)).await;
+    conclude(connection, turn, Underway { version, user, method, id: 0, attempt }, step).await
+}
+
+/// FPLoginCont.
+async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome {
+    let (turn, attempt) = connection.pending.take()?;
+    let attempt = attempt.filter(|attempt| attempt.login.id == request.id).ok_or(ResultCode::PARAM_ERROR)?;
+    let (exchange, info) = (attempt.exchange, request.info.to_vec());
+    let config = connection.service.config();
+    let step = work_on(connection, &config, move |judge| exchange.next(&info, judge)).await;
+    conclude(connection, turn, attempt.login, step).await
+}
+
+/// Processes a step on a thread that may block.
+pub(in crate::server) async fn work_on<T: Send + 'static>(
+    connection: &Connection,
+    config: &Arc<Config>,
+    work: impl FnOnce(&Judge<'_>) -> Result<T, ResultCode> + Send + 'static,
+) -> Result<T, ResultCode> {
+    let at_work = connection.service.gate.at_work.clone();
+    let _place = at_work.acquire_owned().await.map_err(|_| ResultCode::MISC_ERROR)?;
+    let (config, decoy) = (config.clone(), connection.service.gate.decoy);
+    let done = tokio::task::spawn_blocking(move || {
+        let random = |bytes: &mut [u8]| getrandom::fill(bytes).is_ok();
+        work(&Judge { accounts: &*config.accounts, random: &random, decoy: &decoy })
+    });
+    done.await.unwrap_or(Err(ResultCode::MISC_ERROR))
+}
+
+/// Waits until a password may be checked: the wait is longer after wrong passwords.
+pub(in crate::server) async fn admit(
+    connection: &Connection,
+    config: &Config,
+    user: &str,
+    method: &'static str,
+) -> Result<auth::Attempt, ResultCode> {
+    let peer = connection.peer.address;
+    let now = Instant::now();
+    let Some(attempt) = config.login_guard.limiter.admit(peer.ip(), user, now) else {
+        config.login_guard.log.tell(&Line { protocol: PROTOCOL, peer, user, method }, Event::Refused, now);
+        return Err(TOO_MANY);
+    };
+    pause(attempt.wait).await;
+    Ok(attempt)
+}
+
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// Begins the session of a user. The drop of the record logs the session's end.
+fn begun(
+    connection: &Connection,
+    config: &Config,
+    user: &str,
+    method: Method,
+    version: Version,
+) -> LoginRecord {
+    let line = Line { protocol: PROTOCOL, peer: connection.peer.address, user, method: method.label() };
+    LoginRecord::begin(
+        &config.login_guard,
+        &line,
+        &format!("{}, not encrypted", version.name()),
+        Instant::now(),
+    )
+}
+
+/// Answers a step.
+async fn conclude(
+    connection: &Arc<Connection>,
+    turn: Turn<'_, Attempt>,
+    login: Underway,
+    step: uam::Outcome,
+) -> Outcome {
+    let config = connection.service.config();
+    match step {
+        Ok(Step::Continue(info, exchange)) => {
+            let id = exchange.id_after(login.id);
+            turn.give_back(Attempt { login: Underway { id, ..login }, exchange });
+            let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
+            Ok(reply.with(ResultCode::AUTH_CONTINUE))
+        }
+        Ok(Step::Done(account, head)) => {
+            config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
+            let (name, method) = (account.name, login.method);
+            let user = User { caller: account.identity, name: Some(name.clone()) };
+            let session = connection.log_in(login.version, user)?;
+            session.record(begun(connection, &config, &name, method, login.version));
+            Ok(Reply { head, ..Reply::default() })
+        }
+        Err(code) => {
+            failed(connection, &config, (&login.user, login.method.label()), &login.attempt, code).await;
+            Err(code)
+        }
+    }
+}
+
+/// Logs and counts a wrong password, and waits for the delay of its answer.
+pub(in crate::server) async fn failed(
+    connection: &Connection,
+    config: &Config,
+    (user, method): (&str, &'static str),
+    attempt: &auth::Attempt,
+    code: ResultCode,
+) {
+    let (now, line) =
+        (Instant::now(), Line { protocol: PROTOCOL, peer: connection.peer.address, user, method });
+    if code == ResultCode::USER_NOT_AUTH {
+        let reason = config.accounts.reason(user).text();
+        config.login_guard.log.tell(&line, Event::Failed(reason), now);
+        pause(config.login_guard.limiter.failed(attempt, now)).await;
+    } else {
+        config.login_guard.log.tell(&line, Event::Failed(&format!("{code:?}")), now);
+    }
+}
+
+/// Disconnects a client that does not log in.
+pub(in crate::server) fn watch(connection: &Arc<Connection>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let connection = Arc::downgrade(connection);
+    runtime.spawn(async move {
+        tokio::time::sleep(MAX_TIME).await;
+        if let Some(connection) = Weak::upgrade(&connection)
+            && connection.session().is_none()
+        {
+            connection.close();
+        }
+    });
+}
+
+impl<T> Default for Pending<T> {
+    fn default() -> Self {
+        Self(Mutex::new(State::None))
+    }
+}
+
+impl<T> Pending<T> {
+    /// Takes the state to process a step: other steps are refused until the turn is dropped.
+    /// Returns the exchange, if one has begun.
+    pub(in crate::server) fn take(&self) -> Result<(Turn<'_, T>, Option<T>), ResultCode> {
+        match std::mem::replace(&mut *self.0.lock(), State::Busy) {
+            State::None => Ok((Turn(self), None)),
+            State::Awaited(begun) => Ok((Turn(self), Some(begun))),
+            State::Busy => Err(ResultCode::PARAM_ERROR), // a client sends one step at a time
+        }
+    }
+}
+
+/// The exclusive right to process a step.
+pub(in crate::server) struct Turn<'a, T>(&'a Pending<T>);
+
+impl<T> Turn<'_, T> {
+    /// Puts the exchange back, for the next step.
+    pub(in crate::server) fn give_back(self, begun: T) {
+        *self.0.0.lock() = State::Awaited(begun);
+    }
+}
+
+impl<T> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.0.0.lock();
+        if matches!(*state, State::Busy) {
+            *state = State::None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

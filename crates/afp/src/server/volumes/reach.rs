@@ -1,0 +1,67 @@
+//! Checks that a caller may reach a folder that it names by its number. As with a path, the caller
+//! must be allowed to traverse each folder above it. Numbers are easy to guess.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lock::{Mutex, rank};
+use vfs::backend::Found;
+use vfs::{Access, Caller, FileId, Node};
+
+use super::open_volume::OpenVolume;
+use crate::wire::ResultCode;
+
+/// How long the folders above a folder are remembered. Their permissions are checked each time.
+const REMEMBERED: Duration = Duration::from_secs(1);
+/// How many folders of a volume a session remembers this for.
+const MOST: usize = 64;
+/// The most folders above a folder.
+const DEEPEST: usize = 512;
+
+/// The folders above folders, remembered for a short time.
+#[derive(Default)]
+pub(in crate::server) struct Ways {
+    known: Mutex<HashMap<FileId, (Instant, Way)>, rank::AfpReach>,
+}
+
+/// The folders from the parent up to the volume's root folder.
+type Way = Arc<[Node]>;
+
+impl OpenVolume {
+    /// Refuses a folder that the caller could not reach by its path.
+    pub(in crate::server) fn may_reach(&self, caller: &Caller, folder: &Found) -> Result<(), ResultCode> {
+        if caller.uid == 0 || self.is_root(folder) {
+            return Ok(());
+        }
+        for node in self.way_to(folder)?.iter() {
+            let found = Found { attributes: node.attributes()?, object: node.clone() };
+            if !self.tree().access(caller, &found, Access::EXECUTE)?.contains(Access::EXECUTE) {
+                return Err(ResultCode::ACCESS_DENIED);
+            }
+        }
+        Ok(())
+    }
+
+    fn way_to(&self, folder: &Found) -> Result<Way, ResultCode> {
+        let (id, now) = (folder.object.id(), Instant::now());
+        let known = self.ways.known.lock().get(&id).cloned();
+        if let Some((_, way)) = known.filter(|(since, _)| now.duration_since(*since) < REMEMBERED) {
+            return Ok(way);
+        }
+        let (mut way, mut at) = (Vec::new(), folder.clone());
+        while !self.is_root(&at) && way.len() < DEEPEST {
+            at = self.tree().parent(&at)?;
+            way.push(at.object.clone());
+        }
+        let way: Way = way.into();
+        let mut known = self.ways.known.lock();
+        if known.len() >= MOST {
+            known.retain(|_, (since, _)| now.duration_since(*since) < REMEMBERED);
+        }
+        if known.len() < MOST {
+            known.insert(id, (now, way.clone()));
+        }
+        Ok(way)
+    }
+}

@@ -1,0 +1,118 @@
+//! CREATEs that clients repeat because the answer was lost: MS-SMB2 3.3.5.9.10.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use lock::{Mutex, rank};
+
+use super::client::Client;
+use super::open::Open;
+use crate::wire::Status;
+use crate::wire::create::Action;
+
+/// The most numbered CREATEs of a client that are remembered at a time.
+const MOST: usize = 65_536;
+
+/// The outcomes of a client's CREATEs that carry a number chosen by the client (a create GUID).
+#[derive(Default)]
+pub(in crate::server) struct Creations {
+    table: Mutex<HashMap<[u8; 16], Creation>, rank::SmbReplays>,
+}
+
+enum Creation {
+    /// The CREATE waits for something.
+    UnderWay,
+    Done(Weak<Open>),
+}
+
+/// The start of a numbered CREATE.
+pub(in crate::server) enum Begun<'a> {
+    /// The CREATE is new.
+    New(Numbered<'a>),
+    /// It was answered already with this open.
+    Again(Arc<Open>),
+}
+
+/// A CREATE under way. Dropping it forgets its number.
+pub(in crate::server) struct Numbered<'a> {
+    client: &'a Arc<Client>,
+    guid: [u8; 16],
+}
+
+/// The numbered CREATE that made an open.
+pub(in crate::server) struct Number {
+    client: Weak<Client>,
+    guid: [u8; 16],
+    /// The action in the answer.
+    pub(in crate::server) action: Action,
+}
+
+impl Number {
+    /// The client has used the open, so it has received the answer and will not repeat the CREATE.
+    pub(in crate::server) fn is_known(&self) {
+        if let Some(client) = self.client.upgrade() {
+            client.creations.table.lock().remove(&self.guid);
+        }
+    }
+
+    /// The open is a new object since its client reconnected.
+    pub(in crate::server) fn moved(&self, open: &Arc<Open>) {
+        if let Some(client) = self.client.upgrade()
+            && let Some(creation) = client.creations.table.lock().get_mut(&self.guid)
+        {
+            *creation = Creation::Done(Arc::downgrade(open));
+        }
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        let Some(client) = self.client.upgrade() else { return };
+        let mut table = client.creations.table.lock();
+        if matches!(table.get(&self.guid), Some(Creation::Done(open)) if open.strong_count() == 0) {
+            table.remove(&self.guid);
+        }
+    }
+}
+
+impl<'a> Begun<'a> {
+    /// Begins a CREATE with this number, which may be repeated.
+    pub(in crate::server) fn new(
+        client: &'a Arc<Client>,
+        guid: [u8; 16],
+        replay: bool,
+    ) -> Result<Self, Status> {
+        let mut table = client.creations.table.lock();
+        let before = match table.get(&guid) {
+            Some(Creation::UnderWay) if replay => return Err(Status::FILE_NOT_AVAILABLE),
+            Some(Creation::UnderWay) => return Err(Status::DUPLICATE_OBJECTID),
+            Some(Creation::Done(open)) => open.upgrade(),
+            None => None,
+        };
+        match before {
+            Some(open) if replay => return Ok(Begun::Again(open)),
+            Some(_) => return Err(Status::DUPLICATE_OBJECTID),
+            None if table.len() >= MOST => return Err(Status::INSUFFICIENT_RESOURCES),
+            None => table.insert(guid, Creation::UnderWay),
+        };
+        Ok(Begun::New(Numbered { client, guid }))
+    }
+}
+
+impl Numbered<'_> {
+    /// Records that the CREATE made this open.
+    pub(in crate::server) fn done(self, open: &Arc<Open>, action: Action) {
+        let number = Number { client: Arc::downgrade(self.client), guid: self.guid, action };
+        let _ = open.number.set(number); // a new open has none
+        self.client.creations.table.lock().insert(self.guid, Creation::Done(Arc::downgrade(open)));
+    }
+}
+
+impl Drop for Numbered<'_> {
+    fn drop(&mut self) {
+        let mut table = self.client.creations.table.lock();
+        if matches!(table.get(&self.guid), Some(Creation::UnderWay)) {
+            table.remove(&self.guid);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! CREATE, MS-SMB2 3.3.5.9 and MS-FSA 2.1.5.1.
+//!
+//! ```text
+//! request ─► path ─► the tree: there is one? ── yes ─► disposition, rights ─► open ─► overwrite ──► reply
+//!                                            └─ no ──► make it (or its folder's entry was taken: look again)
+//! ```
+
+mod access;
+mod besides;
+mod existing;
+mod links;
+mod new;
+mod path;
+mod reply;
+mod stream;
+mod via;
+
+use std::sync::Arc;
+
+use vfs::state::Party;
+use vfs::{Actor, Error, Volume};
+
+pub(in crate::server) use self::access::{maximal, wanted as wanted_access};
+pub(in crate::server) use self::links::{place, shown_target};
+pub(in crate::server) use self::path::{Path, shown_stream, stream_name};
+pub(in crate::server) use self::stream::{INFO, RESOURCE, named};
+use crate::server::clients::app_instance::Instance;
+use crate::server::clients::durable::Wish;
+use crate::server::clients::open::{Open, What};
+use crate::server::clients::replay::Begun;
+use crate::server::clients::tree::Tree;
+use crate::server::clients::{durable, leases};
+use crate::server::context::{Context, Failure, Outcome};
+use crate::server::sequence::Sequence;
+use crate::wire::Status;
+use crate::wire::create::{Action, Disposition, Options, Request};
+use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::values::Lease;
+use crate::wire::header::Flags;
+use crate::wire::security::AccessMask;
+
+/// How often the tree is looked up again when an entry comes or goes in the meantime.
+const MOST_LOOKS: usize = 4;
+/// Attributes that may be asked for, MS-FSCC 2.6.
+const KNOWN_ATTRIBUTES: u32 = 0x0000_FFB7;
+
+/// A CREATE as far as it can be judged without looking at the tree.
+pub(in crate::server) struct Wanted<'a> {
+    request: &'a Request<'a>,
+    pub(in crate::server) path: Path,
+    /// Without generic bits. It may still contain MAXIMUM_ALLOWED.
+    access: AccessMask,
+    pub(in crate::server) asked: Vec<Asked<'a>>,
+    pub(in crate::server) lease: Option<Lease>,
+    /// The actor in the tree's tables.
+    pub(in crate::server) actor: Actor,
+    /// The number of the open that is made.
+    pub(in crate::server) number: u64,
+}
+
+/// The result.
+struct Opened {
+    open: Open,
+    action: Action,
+}
+
+pub(in crate::server) async fn run(context: &Context) -> Outcome {
+    let message = context.message.clone();
+    let request = Request::decode(&message)?;
+    let tree = context.tree()?;
+    let Ok(volume) = tree.volume() else { return crate::server::pipes::pipe_end::open(context, &request) };
+    let asked = request.contexts.iter().map(Asked::decode).collect::<Result<Vec<_>, _>>()?;
+    let wish = Wish::of(&asked, context.session()?.dialect.is_v3())?;
+    if let Wish::Reconnect { file, create_guid } = wish {
+        let lease = leases::named(context, &asked);
+        let open = durable::reconnect(context, &request, lease, file, create_guid)?;
+        return reply::reconnected(context, &open).await;
+    }
+    let replay = context.header.flags.contains(Flags::REPLAY);
+    let client = context.session()?.client();
+    let numbered = match wish.create_guid().map(|guid| Begun::new(client, guid, replay)).transpose()? {
+        Some(Begun::Again(open)) => return reply::again(context, &request, &asked, &open).await,
+        Some(Begun::New(numbered)) => Some(numbered),
+        None => None,
+    };
+    let lease = leases::asked(context, &request, &asked);
+    let wanted = judge(context, &request, asked, lease)?;
+    let instance = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some());
+    if let Some(instance) = instance {
+        context.service().instances.take_over(context, instance)?;
+    }
+    let opened = open(context, tree, volume, &wanted).await?;
+    reply::finish(context, &wanted, opened, wish, numbered).await
+}
+
+/// Checks everything that does not depend on the tree.
+fn judge<'a>(
+    context: &Context,
+    request: &'a Request<'a>,
+    asked: Vec<Asked<'a>>,
+    lease: Option<Lease>,
+) -> Result<Wanted<'a>, Failure> {
+    check_options(request)?;
+    let path = Path::parse_from(context.is_mac(), &request.name)?;
+    if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
+        return Err(Status::FILE_IS_A_DIRECTORY.into());
+    }
+    if (path.stream.is_some() || path.data) && request.options.contains(Options::DIRECTORY_FILE) {
+        return Err(Status::NOT_A_DIRECTORY.into());
+    }
+    let access = access::wanted(request.desired_access)?;
+    if request.options.contains(Options::DELETE_ON_CLOSE)
+        && access.0 & (AccessMask::DELETE.0 | AccessMask::MAXIMUM_ALLOWED.0) == 0
+    {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    if asked.iter().any(|context| matches!(context, Asked::Timewarp(_))) {
+        return Err(Status::OBJECT_NAME_NOT_FOUND.into()); // there are no snapshots
+    }
+    let number = context.service().file_number();
+    let key = lease.map_or_else(|| context.service().party_key(number), |lease| lease.key.0);
+    let party = Party { client: context.client_id()?, key: Some(key) };
+    let mut actor = Actor::new(context.caller()?, party);
+    actor.parent_key = lease.and_then(leases::parent_key);
+    Ok(Wanted { request, path, access, asked, lease, actor, number })
+}
+
+fn check_options(request: &Request<'_>) -> Result<(), Status> {
+    let options = request.options;
+    if request.impersonation.0 > 3 {
+        return Err(Status::BAD_IMPERSONATION_LEVEL);
+    }
+    if request.disposition > Disposition::OVERWRITE_IF
+        || request.share_access.0 & !7 != 0
+        || options.0 & 0xFF00_0000 != 0
+        || request.file_attributes & !KNOWN_ATTRIBUTES != 0
+        || options.contains(Options::DIRECTORY_FILE | Options::NON_DIRECTORY_FILE)
+    {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    if options.intersects(Options::OPEN_BY_FILE_ID | Options::RESERVE_OPFILTER) {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    let may_be_folder =
+        matches!(request.disposition, Disposition::CREATE | Disposition::OPEN | Disposition::OPEN_IF);
+    if options.contains(Options::DIRECTORY_FILE) && !may_be_folder {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    Ok(())
+}
+
+impl Wanted<'_> {
+    pub(in crate::server) fn request(&self) -> &Request<'_> {
+        self.request
+    }
+
+    fn disposition(&self) -> Disposition {
+        self.request.disposition
+    }
+
+    fn options(&self) -> Options {
+        self.request.options
+    }
+
+    /// Whether an existing file loses its data.
+    fn overwrites(&self) -> bool {
+        matches!(
+            self.disposition(),
+            Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
+        )
+    }
+}
+
+/// Looks up the path, and opens the file or makes it. Repeats that while the tree changes in the
+/// meantime.
+async fn open(
+    context: &Context,
+    tree: &Arc<Tree>,
+    volume: &Arc<Volume>,
+    wanted: &Wanted<'_>,
+) -> Result<Opened, Failure> {
+    let folding = tree.folding();
+    for _ in 0..MOST_LOOKS {
+        let way = links::follow(context, volume, wanted, folding)?;
+        let opened = match &way.resolved.found {
+            Some(found) => existing::open(context, tree, volume, wanted, &way, found).await,
+            None => new::make(context, tree, volume, wanted, &way).await,
+        };
+        match opened {
+            Err(failure) if failure.again => continue,
+            Err(failure) => return Err(failure.failure),
+            Ok(opened) => return Ok(opened),
+        }
+    }
+    Err(Status::SHARING_VIOLATION.into())
+}
+
+/// A failure, or the news that the tree is no longer what it was.
+struct Missed {
+    failure: Failure,
+    again: bool,
+}
+
+impl Missed {
+    /// Another client changed the tree first.
+    fn again() -> Self {
+        Self { failure: Status::RETRY.into(), again: true }
+    }
+}
+
+impl<T: Into<Failure>> From<T> for Missed {
+    fn from(failure: T) -> Self {
+        Self { failure: failure.into(), again: false }
+    }
+}
+
+/// Why a path leads nowhere.
+fn astray(wanted: &Wanted<'_>, at: usize, why: Error) -> Failure {
+    let on_the_way = at + 1 < wanted.path.components.len();
+    match why {
+        Error::NotFound | Error::NotFolder if on_the_way => Status::OBJECT_PATH_NOT_FOUND.into(),
+        other => other.into(),
+    }
+}
+
+/// Adds a new open to the session: requests can use it from now on.
+pub(in crate::server) fn register(context: &Context, open: Open) -> Result<Arc<Open>, Status> {
+    let open = Arc::new(open);
+    *context.counted.lock() = Some(Sequence::born(&open.sequence));
+    context.session()?.opens.add(open.clone())?;
+    debug_assert!(matches!(open.what, What::File(_) | What::Pipe(_)));
+    Ok(open)
+}

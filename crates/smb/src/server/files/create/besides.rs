@@ -1,0 +1,101 @@
+//! What a client gives a new file in addition to its name and attributes: ACL, extended attributes,
+//! space.
+
+use vfs::acl::{AclChange, CreateAcl, Who};
+use vfs::{Caller, Error};
+use wire::Reader;
+
+use crate::server::files::extended_attributes;
+use crate::server::files::mac::aces::{self, Taken};
+use crate::server::files::security;
+use crate::wire::Status;
+use crate::wire::create_context::request::Context as AskedContext;
+use crate::wire::fscc::ea::{self, FullEa};
+use crate::wire::security::{Control, SecurityDescriptor, SecurityInformation};
+
+/// What a new file gets in addition to its name.
+#[derive(Default)]
+pub(super) struct Besides {
+    acl: AclChange,
+    eas: Vec<FullEa>,
+    allocation: u64,
+    /// The mode from a Mac's list of entries.
+    mode: Option<u32>,
+}
+
+impl Besides {
+    /// The values from these create contexts, MS-SMB2 2.2.13.2.
+    pub(super) fn of(contexts: &[AskedContext<'_>], is_mac: bool) -> Result<Self, Status> {
+        let mut asked = Self::default();
+        for context in contexts {
+            match context {
+                AskedContext::SecurityDescriptor(bytes) => {
+                    let mut descriptor =
+                        SecurityDescriptor::decode(bytes).map_err(|_| Status::INVALID_SECURITY_DESCR)?;
+                    let said = is_mac.then(|| aces::take(&mut descriptor));
+                    asked.acl = security::change(&descriptor, parts(&descriptor))?;
+                    if let Some(Taken { mode, is_list }) = said {
+                        asked.mode = mode;
+                        asked.acl.entries = asked.acl.entries.filter(|_| is_list);
+                    }
+                }
+                AskedContext::EaBuffer(bytes) => {
+                    asked.eas =
+                        ea::decode(&mut Reader::new(bytes)).map_err(|_| Status::EA_LIST_INCONSISTENT)?;
+                }
+                AskedContext::AllocationSize(length) => asked.allocation = *length,
+                _ => {}
+            }
+        }
+        Ok(asked)
+    }
+
+    /// The ACL that the file is made with, if it does not inherit one.
+    pub(super) fn entries(&self) -> Option<CreateAcl> {
+        self.acl.entries.clone().map(|entries| CreateAcl { entries })
+    }
+
+    /// The mode that the file is made with, if it is not the usual one.
+    pub(super) fn mode(&self) -> Option<u32> {
+        self.mode.map(|mode| mode & 0o777)
+    }
+
+    /// Refuses an owner other than the caller, and a group that the caller is not in.
+    pub(super) fn may_own(&self, caller: &Caller) -> Result<(), Status> {
+        match self.acl.owner {
+            _ if caller.uid == 0 => Ok(()),
+            Some(Who::User(uid)) if uid != caller.uid => Err(Status::INVALID_OWNER),
+            _ => match self.acl.group {
+                Some(Who::Group(gid)) if !caller.in_group(gid) => Err(Status::INVALID_OWNER),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Applies it to the new file. The ACL's entries are not applied: the file was made with them.
+    pub(super) async fn give(&self, open: &vfs::Open) -> Result<(), Status> {
+        let owners = AclChange { entries: None, ..self.acl.clone() };
+        if owners != AclChange::default() {
+            open.set_acl(&owners).await?;
+        }
+        if !self.eas.is_empty() {
+            extended_attributes::set(open, &self.eas).await?;
+        }
+        if self.allocation > 0 {
+            // Other errors are ignored: the allocation is only a wish, and the caller may lack the
+            // right to write.
+            if let Err(Error::NoSpace | Error::QuotaExceeded) = open.allocate(self.allocation).await {
+                return Err(Status::DISK_FULL);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The parts that a descriptor has.
+fn parts(descriptor: &SecurityDescriptor) -> SecurityInformation {
+    let has = |part: bool, flag| if part { flag } else { SecurityInformation::NONE };
+    has(descriptor.owner.is_some(), SecurityInformation::OWNER)
+        | has(descriptor.group.is_some(), SecurityInformation::GROUP)
+        | has(descriptor.control.contains(Control::DACL_PRESENT), SecurityInformation::DACL)
+}

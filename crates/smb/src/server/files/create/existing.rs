@@ -1,0 +1,217 @@
+//! Opens of entries that exist.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use vfs::backend::Found;
+use vfs::mac::DosAttributes;
+use vfs::{Beside, Error, Kind, OpenOptions, Volume};
+
+use super::links::Followed;
+use super::stream::{self, Base, Target};
+use super::{Missed, Opened, Wanted, access, via};
+use crate::server::clients::leases::{self, Of};
+use crate::server::clients::open::{File, Open, Via, What};
+use crate::server::clients::tree::Tree;
+use crate::server::context::{Context, poll_once};
+use crate::server::files::facts;
+use crate::server::sequence::Sequence;
+use crate::wire::Status;
+use crate::wire::create::{Action, Disposition, Options};
+use crate::wire::fscc::FileAttributes;
+use crate::wire::fscc::file_info::ModeFlags;
+use crate::wire::security::AccessMask;
+
+/// Options that FileModeInformation shows.
+const KEPT_OPTIONS: u32 = ModeFlags::WRITE_THROUGH.0
+    | ModeFlags::SEQUENTIAL_ONLY.0
+    | ModeFlags::NO_INTERMEDIATE_BUFFERING.0
+    | ModeFlags::DELETE_ON_CLOSE.0;
+
+/// Opens what a path leads to.
+pub(super) async fn open(
+    context: &Context,
+    tree: &Arc<Tree>,
+    volume: &Arc<Volume>,
+    wanted: &Wanted<'_>,
+    way: &Followed,
+    found: &Found,
+) -> Result<Opened, Missed> {
+    let is_stream = wanted.path.stream.is_some();
+    if !is_stream && wanted.disposition() == Disposition::CREATE {
+        return Err(Status::OBJECT_NAME_COLLISION.into());
+    }
+    let caller = &wanted.actor.caller;
+    let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
+    let leads_to_folder = || Ok(volume.follow_link(caller, &parent, found, tree.folding())?);
+    fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
+    let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
+    let max = via::names(volume, tree, wanted, way, max)?;
+    let place = Beside { folder: &parent.object, name: &resolved.name };
+    let place = Some(place).filter(|_| !resolved.name.is_empty());
+    let metadata = volume.metadata(found, place)?;
+    let base = Base { found, place, metadata: &metadata };
+    let target = stream::find(context, tree, wanted, &base).await?;
+    agrees(wanted, &target)?;
+    let overwrites = wanted.overwrites();
+    let read_only = metadata.is_readonly() && found.attributes.kind != Kind::Folder;
+    if read_only && way.via.is_none() && wanted.options().contains(Options::DELETE_ON_CLOSE) {
+        return Err(Status::CANNOT_DELETE.into());
+    }
+    let granted = grant(wanted, max, read_only, overwrites)?;
+    if overwrites && !is_stream {
+        keeps_attributes(wanted, metadata.dos)?;
+    }
+    if !target.is_there && !max.contains(AccessMask::WRITE_DATA) {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    leases::check_key(context, wanted, Some(&Of::stream(volume, found.object.id(), target.stream.clone())))?;
+    let via = via::open(context, volume, wanted, way, granted).await?;
+    let of_file = via::without_names(granted, via.as_ref());
+    let (access, deny) = access::modes(of_file, wanted.request.share_access);
+    let removes = wanted.options().contains(Options::DELETE_ON_CLOSE) && via.is_none();
+    let options = OpenOptions {
+        stream: target.stream.clone(),
+        access,
+        deny,
+        create: !target.is_there,
+        place,
+        granted: true,
+        remove_on_close: removes && target.can_go(),
+        concern: Some(access::concern(of_file)),
+        empties: overwrites && target.is_there,
+    };
+    let open = once_others_let(context, volume.open(&wanted.actor, found, options)).await?;
+    if overwrites && target.is_there {
+        empty(&open).await?;
+        if !is_stream {
+            stream::forget(volume, wanted, &base).await?;
+            // MS-FSA 2.1.5.1.2.1: the attributes are those of a new file.
+            let asked = FileAttributes(wanted.request.file_attributes) | FileAttributes::ARCHIVE;
+            open.change_metadata(|metadata| metadata.set_dos(facts::to_keep(asked, metadata.dos))).await?;
+        }
+    }
+    let action = match wanted.disposition() {
+        _ if !target.is_there => Action::CREATED,
+        Disposition::SUPERSEDE => Action::SUPERSEDED,
+        Disposition::OVERWRITE | Disposition::OVERWRITE_IF => Action::OVERWRITTEN,
+        _ => Action::OPENED,
+    };
+    Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action })
+}
+
+/// Waits for an open. Another client that this open waited for may have removed the file by then:
+/// then the path is looked up again.
+pub(super) async fn once_others_let(
+    context: &Context,
+    opening: impl Future<Output = vfs::Result<vfs::Open>>,
+) -> Result<vfs::Open, Missed> {
+    let mut opening = pin!(opening);
+    let at_once = poll_once(opening.as_mut());
+    let waited = at_once.is_none();
+    let opened = match at_once {
+        Some(opened) => opened,
+        None => context.wait(opening).await?,
+    };
+    let open = opened.map_err(|error| match error {
+        Error::NoSuchAttribute => Status::OBJECT_NAME_NOT_FOUND,
+        other => other.into(),
+    })?;
+    match waited && open.attributes()?.links == 0 {
+        true => Err(Missed::again()),
+        false => Ok(open),
+    }
+}
+
+/// Removes all data, whatever rights the open has.
+async fn empty(open: &vfs::Open) -> Result<(), Status> {
+    match open.size().await? {
+        0 => Ok(()),
+        _ => Ok(open.empty().await?),
+    }
+}
+
+/// Whether a stream exists or not as the client expects.
+fn agrees(wanted: &Wanted<'_>, target: &Target) -> Result<(), Status> {
+    match wanted.disposition() {
+        Disposition::CREATE if target.is_there => Err(Status::OBJECT_NAME_COLLISION),
+        Disposition::OPEN | Disposition::OVERWRITE if !target.is_there => Err(Status::OBJECT_NAME_NOT_FOUND),
+        _ => Ok(()),
+    }
+}
+
+/// An open as the client knows it.
+pub(super) fn wrap(
+    context: &Context,
+    tree: &Arc<Tree>,
+    wanted: &Wanted<'_>,
+    granted: AccessMask,
+    (open, via): (vfs::Open, Option<Via>),
+) -> Result<Open, Status> {
+    // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
+    let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
+    let file = File::new(open, via, &wanted.request.name, mode, tree);
+    let open = Open::new(wanted.number, context.session()?, tree, granted, What::File(Box::new(file)));
+    Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
+}
+
+/// Whether the file has the kind that was asked for. A client that opens a link to a folder itself
+/// may ask for a folder or a file: not all clients know which of the two they remove.
+fn fits(
+    wanted: &Wanted<'_>,
+    kind: Kind,
+    is_stream: bool,
+    leads_to: impl FnOnce() -> Result<Option<Found>, Status>,
+) -> Result<(), Status> {
+    let folder = kind == Kind::Folder;
+    let wants_folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
+    if wants_folder && !folder {
+        let leads_to = if kind == Kind::Link { leads_to()? } else { None };
+        return match leads_to.is_some_and(|found| found.attributes.kind == Kind::Folder) {
+            true => Ok(()),
+            false => Err(Status::NOT_A_DIRECTORY),
+        };
+    }
+    let wants_file = wanted.options().contains(Options::NON_DIRECTORY_FILE) || wanted.path.data;
+    if wants_file && folder && !is_stream {
+        return Err(Status::FILE_IS_A_DIRECTORY);
+    }
+    if folder && wanted.overwrites() && !is_stream {
+        return Err(Status::FILE_IS_A_DIRECTORY);
+    }
+    Ok(())
+}
+
+/// What the open may be used for.
+fn grant(
+    wanted: &Wanted<'_>,
+    max: AccessMask,
+    read_only: bool,
+    overwrites: bool,
+) -> Result<AccessMask, Status> {
+    const WRITES: AccessMask = AccessMask(AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0);
+    let max = if read_only { max.difference(WRITES) } else { max };
+    let mut asked = wanted.access.difference(AccessMask::MAXIMUM_ALLOWED);
+    if wanted.access.contains(AccessMask::MAXIMUM_ALLOWED) {
+        asked |= max;
+    }
+    let mut needed = asked;
+    if overwrites {
+        needed |= AccessMask::WRITE_DATA;
+    }
+    match needed.difference(max) {
+        AccessMask(0) => Ok(asked),
+        _ => Err(Status::ACCESS_DENIED),
+    }
+}
+
+/// A hidden or system file is overwritten only if the request has the same attributes: MS-FSA
+/// 2.1.5.1.2.
+fn keeps_attributes(wanted: &Wanted<'_>, dos: DosAttributes) -> Result<(), Status> {
+    let asked = DosAttributes(wanted.request.file_attributes);
+    let lost = |bit| dos.contains(bit) && !asked.contains(bit);
+    match lost(DosAttributes::HIDDEN) || lost(DosAttributes::SYSTEM) {
+        true => Err(Status::ACCESS_DENIED),
+        false => Ok(()),
+    }
+}

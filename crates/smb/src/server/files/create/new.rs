@@ -1,0 +1,109 @@
+//! Opens of entries that do not exist yet.
+
+use std::sync::Arc;
+
+use vfs::backend::NewKind;
+use vfs::mac::{DosAttributes, Metadata};
+use vfs::{Beside, Error, OpenOptions, Volume};
+
+use super::besides::Besides;
+use super::existing::wrap;
+use super::links::Followed;
+use super::stream::Target;
+use super::{Missed, Opened, Wanted, access, via};
+use crate::server::clients::leases;
+use crate::server::clients::tree::Tree;
+use crate::server::context::Context;
+use crate::server::files::facts;
+use crate::wire::Status;
+use crate::wire::create::{Action, Disposition, Options};
+use crate::wire::fscc::FileAttributes;
+use crate::wire::security::AccessMask;
+
+/// The mode of new files and folders.
+const FILE_MODE: u32 = 0o644;
+const FOLDER_MODE: u32 = 0o755;
+
+/// Makes the entry that a path leads to, and opens it.
+pub(super) async fn make(
+    context: &Context,
+    tree: &Arc<Tree>,
+    volume: &Arc<Volume>,
+    wanted: &Wanted<'_>,
+    way: &Followed,
+) -> Result<Opened, Missed> {
+    if matches!(wanted.disposition(), Disposition::OPEN | Disposition::OVERWRITE) {
+        return Err(Status::OBJECT_NAME_NOT_FOUND.into());
+    }
+    let read_only = FileAttributes(wanted.request.file_attributes).contains(FileAttributes::READONLY);
+    if read_only && wanted.options().contains(Options::DELETE_ON_CLOSE) {
+        return Err(Status::CANNOT_DELETE.into());
+    }
+    if tree.read_only {
+        return Err(Status::MEDIA_WRITE_PROTECTED.into());
+    }
+    let target = Target::of_new(volume, wanted.path.stream.as_deref())?;
+    leases::check_key(context, wanted, None)?;
+    let caller = &wanted.actor.caller;
+    let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
+    let folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
+    let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
+    let besides = Besides::of(&wanted.asked, context.is_mac())?;
+    besides.may_own(caller)?;
+    let acl = besides.entries();
+    let mode = besides.mode().unwrap_or(mode);
+    let create =
+        || volume.create_with_acl(&wanted.actor, &parent, &resolved.name, (kind, mode), acl.as_ref());
+    let made = match context.wait(volume.settled(create)).await? {
+        Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),
+        other => other?,
+    };
+    describe(volume, wanted, &made.found, folder)?;
+    // Who makes a file may do everything with it, whatever its mode will say.
+    let granted = match wanted.access.contains(AccessMask::MAXIMUM_ALLOWED) {
+        true => AccessMask::FILE_ALL,
+        false => wanted.access,
+    };
+    let via = via::open(context, volume, wanted, way, granted).await?;
+    let of_file = via::without_names(granted, via.as_ref());
+    let (access, deny) = access::modes(of_file, wanted.request.share_access);
+    let removes = wanted.options().contains(Options::DELETE_ON_CLOSE) && via.is_none();
+    let options = OpenOptions {
+        stream: target.stream.clone(),
+        access,
+        deny,
+        create: true,
+        place: Some(Beside { folder: &parent.object, name: &resolved.name }),
+        granted: true,
+        remove_on_close: removes && target.can_go(),
+        concern: Some(access::concern(of_file)),
+        empties: false,
+    };
+    let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
+    if let Err(status) = besides.give(&open).await {
+        drop(open);
+        let kind = made.found.attributes.kind;
+        volume.settled(|| volume.remove(&wanted.actor, &parent, &resolved.name, kind)).await?;
+        return Err(status.into());
+    }
+    Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action: Action::CREATED })
+}
+
+/// Sets the DOS attributes that differ from those of any new file.
+fn describe(
+    volume: &Volume,
+    wanted: &Wanted<'_>,
+    made: &vfs::backend::Found,
+    folder: bool,
+) -> Result<(), Missed> {
+    let archive = if folder { FileAttributes::NONE } else { FileAttributes::ARCHIVE };
+    let wants =
+        facts::to_keep(FileAttributes(wanted.request.file_attributes) | archive, DosAttributes::default());
+    if matches!(wants.0, 0x20 | 0x80) {
+        return Ok(()); // any new file has these
+    }
+    let mut metadata = Metadata::default();
+    metadata.set_dos(wants);
+    volume.describe_new(&wanted.actor, made, &metadata)?;
+    Ok(())
+}

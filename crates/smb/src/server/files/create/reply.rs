@@ -1,0 +1,126 @@
+//! The response.
+
+use vfs::Kind;
+use vfs::backend::Found;
+
+use crate::server::clients::app_instance::Instance;
+use crate::server::clients::durable::{self, Durable, Wish};
+use crate::server::clients::leases::{self, Cached};
+use crate::server::clients::open::{File, Open};
+use crate::server::clients::replay::Numbered;
+use crate::server::config::ShareKind;
+use crate::server::context::{Context, Failure, Outcome, Reply};
+use crate::server::files::create::{Opened, Wanted, maximal, register};
+use crate::server::files::facts::Facts;
+use crate::server::files::mac;
+use crate::wire::Status;
+use crate::wire::create::{Action, Request, Response};
+use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::response::Context as Answer;
+use crate::wire::values::OplockLevel;
+
+/// Makes the open known, gives it what it may cache, and answers.
+pub(super) async fn finish(
+    context: &Context,
+    wanted: &Wanted<'_>,
+    opened: Opened,
+    wish: Wish,
+    numbered: Option<Numbered<'_>>,
+) -> Outcome {
+    let open = register(context, opened.open)?;
+    let cached = leases::grant(context, wanted, &open)?;
+    durable::grant(wish, &open);
+    if let Some(numbered) = numbered {
+        numbered.done(&open, opened.action);
+    }
+    if let Some(instance) = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some()) {
+        context.service().instances.add(context, instance, &open)?;
+    }
+    let also = open.durable.get().map(Durable::answer);
+    respond(context, &open, &wanted.asked, opened.action, cached, also).await
+}
+
+/// The answer to a repeated CREATE: the same answer with the file's current state. MS-SMB2
+/// 3.3.5.9.10.
+pub(super) async fn again(
+    context: &Context,
+    request: &Request<'_>,
+    asked: &[Asked<'_>],
+    open: &Open,
+) -> Outcome {
+    let action = open.number.get().map_or(Action::OPENED, |number| number.action);
+    let lease = open.held.get().and_then(|held| held.cached().lease);
+    let lease = lease.filter(|_| request.oplock_level == OplockLevel::LEASE);
+    if leases::asked(context, request, asked).map(|asked| asked.key) != lease.map(|lease| lease.key) {
+        return Err(Status::ACCESS_DENIED.into()); // it is not the same CREATE
+    }
+    let cached = Cached { oplock: request.oplock_level, lease };
+    let could_be = matches!(request.oplock_level, OplockLevel::BATCH | OplockLevel::LEASE);
+    let also = open.durable.get().filter(|_| could_be).map(Durable::answer);
+    respond(context, open, asked, action, cached, also).await
+}
+
+/// The answer to a client that reconnects to an open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
+pub(super) async fn reconnected(context: &Context, open: &Open) -> Outcome {
+    let cached = open.held.get().map_or(Cached::NONE, |held| held.cached());
+    respond(context, open, &[], Action::OPENED, cached, None).await
+}
+
+async fn respond(
+    context: &Context,
+    open: &Open,
+    asked: &[Asked<'_>],
+    action: Action,
+    cached: Cached,
+    also: Option<Answer>,
+) -> Outcome {
+    let file = open.file()?;
+    let facts = Facts::of(file).await?;
+    let mut answers = Vec::new();
+    for asked in asked {
+        if let Some(answer) = answer(context, asked, file, &facts)? {
+            answers.push(answer);
+        }
+    }
+    answers.extend(cached.lease.map(Answer::Lease));
+    answers.extend(also);
+    let is_link = facts.attributes.kind == Kind::Link;
+    let response = Response {
+        oplock_level: cached.oplock,
+        flags: if is_link && context.session()?.dialect.is_v3() { Response::REPARSE_POINT } else { 0 },
+        action,
+        info: facts.network_open(),
+        file: open.key,
+        contexts: answers.iter().map(Answer::encode).collect(),
+    };
+    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
+}
+
+fn answer(
+    context: &Context,
+    asked: &Asked<'_>,
+    file: &File,
+    facts: &Facts,
+) -> Result<Option<Answer>, Failure> {
+    let tree = context.tree()?;
+    Ok(match asked {
+        Asked::MaximalAccess(_) => {
+            let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
+            let parent = match file.open.place() {
+                Some((folder, _)) => Some(Found { attributes: folder.attributes()?, object: folder }),
+                None => None,
+            };
+            let access = maximal(tree.volume()?, tree, &context.caller()?, &found, parent.as_ref());
+            Some(match access {
+                Ok(access) => Answer::MaximalAccess { status: Status::SUCCESS, access: access.0 },
+                Err(status) => Answer::MaximalAccess { status, access: 0 },
+            })
+        }
+        Asked::DiskId => {
+            let ShareKind::Disk { serial, .. } = &tree.share.kind else { return Ok(None) };
+            Some(Answer::DiskId { file: facts.number(context), volume: *serial })
+        }
+        Asked::Apple(asked) => mac::answer(context, asked)?.map(Answer::Apple),
+        _ => None,
+    })
+}

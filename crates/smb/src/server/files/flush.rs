@@ -1,0 +1,20 @@
+//! FLUSH, MS-SMB2 3.3.5.11. Every FLUSH here does what a Mac's full sync asks for.
+
+use crate::server::clients::open::What;
+use crate::server::context::{Context, Outcome, Reply};
+use crate::wire::flush::{Request, Response};
+use crate::wire::security::AccessMask;
+
+pub(in crate::server) async fn run(context: &Context) -> Outcome {
+    let request = Request::decode(&context.message)?;
+    let open = context.open(request.file)?;
+    match &open.what {
+        What::Pipe(_) => {}
+        What::File(file) => {
+            open.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
+            context.in_flight.about(&file.open.node().id()).await;
+            file.open.sync().await?;
+        }
+    }
+    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| Response.encode(w)) })
+}

@@ -1,0 +1,327 @@
+//! QUERY_DIRECTORY, MS-SMB2 3.3.5.18 and MS-FSA 2.1.5.6.3.
+
+use vfs::acl::Rights;
+use vfs::backend::Found;
+use vfs::mac::time;
+use vfs::names::windows_view;
+use vfs::{Caller, Description, Error, Kind, Page, Time};
+use wire::Writer;
+
+use super::facts;
+use super::hiding::{begins_with_dot, hides};
+use super::mac;
+use crate::server::clients::open::File;
+use crate::server::clients::tree::Tree;
+use crate::server::context::{Context, Outcome, Reply};
+use crate::wire::Status;
+use crate::wire::fscc::directory::{Entry, EntryName, Facts, Form, Listing};
+use crate::wire::fscc::pattern::Pattern;
+use crate::wire::fscc::readdirattr::{MacAttributes, ShortFinderInfo, Version};
+use crate::wire::fscc::reparse::Tag;
+use crate::wire::fscc::{FileAttributes, FileClass};
+use crate::wire::query_directory::{Flags, Request, Response};
+use crate::wire::security::AccessMask;
+
+/// A client's position in a folder's listing.
+#[derive(Default)]
+pub(in crate::server) struct Scan {
+    /// The pattern of the scan's first request, which also applies to the later ones.
+    pattern: Option<Pattern>,
+    /// `.` and `..` are entries 0 and 1. The tree's own entries follow.
+    dots: u8,
+    cookie: u64,
+    /// An entry has matched.
+    found: bool,
+    /// All entries have been read.
+    over: bool,
+}
+
+pub(in crate::server) async fn run(context: &Context) -> Outcome {
+    let request = Request::decode(&context.message)?;
+    context.may_transfer(request.output_buffer_length)?;
+    let open = context.open(request.file)?;
+    let file = open.file()?;
+    if file.open.node().kind() != Kind::Folder || !file.open.is_data() {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    open.require(AccessMask::LIST_DIRECTORY)?;
+    let form = Form::of(FileClass(request.information_class)).ok_or(Status::INVALID_INFO_CLASS)?;
+    let mac = MacView::new(context, form)?;
+    let form = if mac.is_some() { Form::IdBothMac } else { form };
+    let mut scan = file.scan.lock();
+    if request.flags.intersects(Flags::RESTART_SCANS | Flags::REOPEN) {
+        let pattern = scan.pattern.take().filter(|_| request.pattern.is_empty());
+        *scan = Scan { pattern, ..Scan::default() };
+    }
+    let tree = context.tree()?;
+    let folding = tree.folding();
+    if scan.pattern.is_none() {
+        let pattern = Pattern::new(&request.pattern, folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
+        scan.pattern = Some(pattern);
+    }
+    let asked = request.output_buffer_length as usize;
+    let (reserved, room) = context.connection.peer.memory.reserve_up_to(asked);
+    let mut w = Writer::onto(Vec::with_capacity(room.min(LIKELY)));
+    let mut walk = Walk {
+        tree,
+        file,
+        mac,
+        has_numbers: !context.is_mac(),
+        single: request.flags.contains(Flags::RETURN_SINGLE_ENTRY),
+        listing: Listing::begin(&w, form, room),
+        full: false,
+    };
+    walk.run(&mut scan, &mut w)?;
+    if walk.listing.is_empty() {
+        return Err(match (walk.full, scan.found) {
+            (true, _) => Status::INFO_LENGTH_MISMATCH.into(),
+            (false, true) => Status::NO_MORE_FILES.into(),
+            (false, false) => Status::NO_SUCH_FILE.into(),
+        });
+    }
+    scan.found = true;
+    let response = Response { data: w.into_bytes() };
+    Ok(Reply { file: Some(open.key), reserved, ..Reply::encoded(|w| response.encode(w)) })
+}
+
+/// How much room is allocated for entries at once.
+const LIKELY: usize = 64 * 1024;
+
+/// The state of one request's scan of a folder.
+struct Walk<'a> {
+    tree: &'a Tree,
+    file: &'a File,
+    mac: Option<MacView>,
+    /// Whether entries show file numbers. Macs must not see them: see [`facts::Facts::number`].
+    has_numbers: bool,
+    single: bool,
+    listing: Listing,
+    /// The next entry did not fit.
+    full: bool,
+}
+
+impl Walk<'_> {
+    fn run(&mut self, scan: &mut Scan, w: &mut Writer) -> Result<(), Status> {
+        if scan.over {
+            return Ok(());
+        }
+        let volume = self.tree.volume()?;
+        let folder =
+            Found { object: self.file.open.node().clone(), attributes: self.file.open.attributes()? };
+        let caller = &self.file.open.actor().caller;
+        if let Some(mac) = &mut self.mac {
+            mac.above = volume.rights(caller, &folder, None)?;
+        }
+        self.dots(scan, &folder, w)?;
+        while !self.done() {
+            let page = volume.list(caller, &folder, scan.cookie)?;
+            let mut ended = page.entries().is_empty();
+            for entry in page.entries() {
+                let is_dot = matches!(entry.name(), b"." | b"..");
+                if !is_dot && self.entry(scan, (&folder, &page, entry), w)? {
+                    break;
+                }
+                scan.cookie = entry.cookie;
+                if self.done() {
+                    return Ok(());
+                }
+            }
+            ended |= page.complete && !self.full;
+            if ended {
+                scan.over = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&self) -> bool {
+        self.full || (self.single && !self.listing.is_empty())
+    }
+
+    /// The folder itself and its parent. The share's folder has no parent that clients may see, so
+    /// it stands in for it.
+    fn dots(&mut self, scan: &mut Scan, folder: &Found, w: &mut Writer) -> Result<(), Status> {
+        for (at, name) in [(0, "."), (1, "..")] {
+            if scan.dots > at || self.done() {
+                continue;
+            }
+            if matches(scan, EntryName::Utf8(name)) {
+                let attributes = match at {
+                    0 => folder.attributes,
+                    _ => self
+                        .tree
+                        .volume()?
+                        .parent(folder)
+                        .map_or(folder.attributes, |parent| parent.attributes),
+                };
+                let created = attributes.created.unwrap_or(attributes.modified);
+                let shown = facts::shown(Kind::Folder, Default::default());
+                let facts = self.facts(&attributes, created, shown, 0);
+                let mac = self.mac.as_ref().map(|mac| mac.of_dots());
+                let entry = Entry { facts, name: EntryName::Utf8(name), short_name: &[], mac: mac.as_ref() };
+                if !self.listing.push(w, &entry) {
+                    self.full = true;
+                    return Ok(());
+                }
+            }
+            scan.dots = at + 1;
+        }
+        Ok(())
+    }
+
+    /// Adds an entry that matches. True if it did not fit.
+    fn entry(
+        &mut self,
+        scan: &Scan,
+        (folder, page, entry): (&Found, &Page, &vfs::Entry),
+        w: &mut Writer,
+    ) -> Result<bool, Status> {
+        let units;
+        let name = match plain_name(entry.name()) {
+            Some(name) => EntryName::Utf8(name),
+            None => {
+                units = windows_view(entry.name());
+                EntryName::Units(&units)
+            }
+        };
+        if !matches(scan, name) || hides(&self.tree.hiding, name) {
+            return Ok(false);
+        }
+        let caller = &self.file.open.actor().caller;
+        let rich = match page.rich_details(caller, entry) {
+            Ok(rich) => rich,
+            Err(Error::NotFound | Error::Stale) => return Ok(false), // gone meanwhile
+            Err(Error::AccessDenied) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let attributes = &rich.details.attributes;
+        let mut shown = facts::shown(attributes.kind, rich.dos);
+        if attributes.kind == Kind::Link && self.leads_to_folder(folder, entry.name()) {
+            shown = facts::leading_to_folder(shown);
+        }
+        if begins_with_dot(name) {
+            shown = facts::hidden(shown);
+        }
+        let facts = self.facts(
+            attributes,
+            rich.created,
+            shown,
+            facts::ea_size_of(rich.xattr_count, rich.xattr_bytes),
+        );
+        let mac = match &self.mac {
+            Some(mac) => Some(mac.of(self.tree, caller, folder, entry.name(), &rich)?),
+            None => None,
+        };
+        let entry = Entry { facts, name, short_name: &[], mac: mac.as_ref() };
+        if self.listing.push(w, &entry) {
+            return Ok(false);
+        }
+        self.full = true;
+        Ok(true)
+    }
+
+    /// Whether a link leads to a folder of the share. A link that can no longer be read is listed
+    /// as before.
+    fn leads_to_folder(&self, folder: &Found, name: &[u8]) -> bool {
+        let link = folder.object.lookup(&self.file.open.actor().caller, name);
+        link.is_ok_and(|link| facts::link_leads_to_folder(self.file, folder, &link).unwrap_or(false))
+    }
+
+    fn facts(
+        &self,
+        attributes: &vfs::Attributes,
+        created: Time,
+        shown: FileAttributes,
+        ea_size: u32,
+    ) -> Facts {
+        let is_folder = attributes.kind == Kind::Folder;
+        Facts {
+            creation_time: created.into(),
+            last_access_time: attributes.accessed.into(),
+            last_write_time: attributes.modified.into(),
+            change_time: self.file.open.volume().changed(attributes).into(),
+            end_of_file: if is_folder { 0 } else { attributes.size },
+            allocation_size: if is_folder { 0 } else { attributes.allocated },
+            attributes: shown,
+            ea_size,
+            reparse_tag: if attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 },
+            file_id: if self.has_numbers { self.file.open.volume().number(attributes.id) } else { 0 },
+        }
+    }
+}
+
+/// Metadata that Macs get in the fields of an entry that they do not need.
+struct MacView {
+    /// The Mac knows the second form.
+    second: bool,
+    /// The caller's rights on the folder.
+    above: Rights,
+}
+
+impl MacView {
+    /// The view for a Mac that asks for the one class with such fields; else `None`.
+    fn new(context: &Context, form: Form) -> Result<Option<Self>, Status> {
+        if form != Form::IdBoth || !context.is_mac() {
+            return Ok(None);
+        }
+        Ok(Some(Self { second: context.mac() == mac::Kind::NewMac, above: Rights::NONE }))
+    }
+
+    fn of(
+        &self,
+        tree: &Tree,
+        caller: &Caller,
+        folder: &Found,
+        name: &[u8],
+        rich: &Description,
+    ) -> Result<MacAttributes, Status> {
+        let attributes = &rich.details.attributes;
+        let rights = tree.volume()?.listed_rights(caller, (folder, self.above), name, rich)?;
+        let added = rich.finder_info.date_added().unwrap_or(rich.created);
+        let info = rich.finder_info.as_bytes();
+        let is_folder = attributes.kind == Kind::Folder;
+        let rights = if tree.read_only { rights.difference(Rights::CHANGING) } else { rights };
+        Ok(MacAttributes {
+            maximal_access: AccessMask(rights.0),
+            version: self.version(rich.plain),
+            resource_fork_len: rich.fork_len,
+            finder_info: ShortFinderInfo::new(info, is_folder, time::to_2000(Some(added))),
+            // A Mac derives its rights from the mode. For a file with an ACL the mode does not show
+            // all rights.
+            mode: if rich.has_acl { 0 } else { mac::posix_mode(attributes) },
+        })
+    }
+
+    /// For the folder itself and its parent. A Mac needs no metadata of these here.
+    fn of_dots(&self) -> MacAttributes {
+        MacAttributes {
+            maximal_access: AccessMask(self.above.0),
+            version: self.version(false),
+            resource_fork_len: 0,
+            finder_info: ShortFinderInfo::default(),
+            mode: 0,
+        }
+    }
+
+    fn version(&self, has_no_xattrs: bool) -> Version {
+        if self.second { Version::V2 { has_no_xattrs } } else { Version::V1 }
+    }
+}
+
+fn matches(scan: &Scan, name: EntryName<'_>) -> bool {
+    scan.pattern.as_ref().is_none_or(|pattern| pattern.matches(name))
+}
+
+/// The name, if clients see it as it is stored. That holds for most names.
+fn plain_name(stored: &[u8]) -> Option<&str> {
+    let plain = |byte: &u8| matches!(byte, 0x20..=0x7E) && !br#""*:<>?\|"#.contains(byte);
+    match stored.last() {
+        Some(b' ' | b'.') | None => None,
+        Some(_) if stored.iter().all(plain) => std::str::from_utf8(stored).ok(),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod speed;

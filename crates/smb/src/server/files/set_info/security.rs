@@ -1,0 +1,80 @@
+//! Owner, group and entries, MS-SMB2 3.3.5.21.3 and MS-FSA 2.1.5.17.
+
+use vfs::acl::{AclChange, Who};
+use vfs::{Caller, Error, SetAttributes};
+
+use crate::server::clients::open::{File, Open};
+use crate::server::context::{Context, Failure};
+use crate::server::files::mac::aces::{self, Taken};
+use crate::server::files::security;
+use crate::wire::Status;
+use crate::wire::security::{AccessMask, SecurityDescriptor, SecurityInformation};
+use crate::wire::set_info::Request;
+
+/// Sets the parts that the request names.
+pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -> Result<(), Failure> {
+    let file = open.file()?;
+    let parts = SecurityInformation(request.additional_information);
+    if parts.contains(SecurityInformation::SACL) {
+        return Err(Status::PRIVILEGE_NOT_HELD.into());
+    }
+    if parts.intersects(SecurityInformation::OWNER | SecurityInformation::GROUP) {
+        open.require(AccessMask::WRITE_OWNER)?;
+    }
+    if parts.contains(SecurityInformation::DACL) {
+        open.require(AccessMask::WRITE_DAC)?;
+    }
+    let mut descriptor = SecurityDescriptor::decode(request.data).map_err(|malformed| {
+        tracing::debug!(%malformed, "a security descriptor");
+        Status::INVALID_SECURITY_DESCR
+    })?;
+    let sent =
+        if context.is_mac() { aces::take(&mut descriptor) } else { Taken { mode: None, is_list: true } };
+    let mut change = security::change(&descriptor, parts)?;
+    if !sent.is_list || (sent.mode.is_some() && is_as_told(file, &descriptor)?) {
+        change.entries = None;
+    }
+    if change != AclChange::default() {
+        give(context, file, &change).await?;
+    }
+    let mode = sent.mode.filter(|_| parts.contains(SecurityInformation::DACL));
+    match mode {
+        Some(mode) if mode != file.open.attributes()?.mode & 0o777 => set_mode(file, mode).await,
+        _ => Ok(()),
+    }
+}
+
+/// Whether the list is the one that the client was told. A Mac that changes the mode sends the
+/// whole list with it.
+fn is_as_told(file: &File, descriptor: &SecurityDescriptor) -> Result<bool, Status> {
+    Ok(aces::says_nothing_new(descriptor, &file.open.volume().acl(&file.open.found()?)?))
+}
+
+async fn set_mode(file: &File, mode: u32) -> Result<(), Failure> {
+    let kept = file.open.attributes()?.mode & 0o7000;
+    Ok(file.open.set_attributes(&SetAttributes { mode: Some(kept | mode), ..Default::default() }).await?)
+}
+
+async fn give(context: &Context, file: &File, change: &AclChange) -> Result<(), Failure> {
+    may_give(&context.caller()?, file, change)?;
+    file.open.set_acl(change).await.map_err(|error| match error {
+        Error::NotPermitted => Status::INVALID_OWNER,
+        other => other.into(),
+    })?;
+    Ok(())
+}
+
+/// Only the superuser may give a file to another user. A user may take a file for itself, and may
+/// set a group that it is in, or an owner or group of another system.
+fn may_give(caller: &Caller, file: &File, change: &AclChange) -> Result<(), Status> {
+    let now = file.open.attributes()?;
+    let owner = match change.owner {
+        Some(Who::User(uid)) => uid == now.uid || uid == caller.uid,
+        _ => true,
+    };
+    let group = match change.group {
+        Some(Who::Group(gid)) => gid == now.gid || caller.in_group(gid),
+        _ => true,
+    };
+    if caller.uid == 0 || (owner && group) { Ok(()) } else { Err(Status::INVALID_OWNER) }
+}

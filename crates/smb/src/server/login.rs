@@ -1,0 +1,9 @@
+//! Logging in: the dialect, the user, the keys.
+
+pub(super) mod admit;
+pub(crate) mod crypto;
+pub(super) mod login_lines;
+pub(super) mod logoff;
+pub(super) mod negotiate;
+pub(crate) mod ntlm;
+pub(super) mod session_setup;

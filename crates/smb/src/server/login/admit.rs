@@ -1,0 +1,154 @@
+//! Whether a request may be executed, and which session's key signs its answer: MS-SMB2 3.3.5.2.4
+//! to 3.3.5.2.11.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::crypto::signing::Signer;
+use crate::server::clients::session::{Channel, Session};
+use crate::server::clients::tree::Tree;
+use crate::server::connection::Connection;
+use crate::wire::Status;
+use crate::wire::header::{Command, Flags, Header};
+
+/// How a request has come.
+pub(in crate::server) struct Origin<'a> {
+    /// The session whose key sealed its frame.
+    pub(in crate::server) sealed: Option<&'a Arc<Channel>>,
+    /// It is a related request. Its header already has the ids of the request before it.
+    pub(in crate::server) related: bool,
+    /// It is the first of its frame.
+    pub(in crate::server) first: bool,
+}
+
+/// What has been found out about a request.
+#[derive(Default)]
+pub(in crate::server) struct Admitted {
+    /// The session as this connection has it.
+    pub(in crate::server) channel: Option<Arc<Channel>>,
+    pub(in crate::server) tree: Option<Arc<Tree>>,
+    /// The session whose key signs the answer.
+    pub(in crate::server) signer: Option<Arc<Channel>>,
+    /// Why it is not executed.
+    pub(in crate::server) refusal: Option<Status>,
+}
+
+/// Finds a request's session and tree, and whether it may be executed.
+pub(in crate::server) fn judge(
+    connection: &Connection,
+    header: &Header,
+    message: &[u8],
+    origin: &Origin<'_>,
+) -> Admitted {
+    let mut admitted = Admitted { channel: connection.channel(header.session_id), ..Admitted::default() };
+    let is_signed = header.flags.contains(Flags::SIGNED);
+    let refusal = match &admitted.channel {
+        Some(channel) => {
+            let must_sign = channel.session.require_signing && header.command != Command::NEGOTIATE;
+            let signs =
+                origin.sealed.is_none() && channel.session.user().can_sign() && (is_signed || must_sign);
+            admitted.signer = Some(channel.clone()).filter(|_| signs);
+            allow(header, message, origin, channel).map(|tree| admitted.tree = tree).err()
+        }
+        None => {
+            if is_signed && header.session_id != 0 {
+                admitted.signer = not_of_this_connection(connection, header, message);
+            }
+            stranger(header, origin).err()
+        }
+    };
+    admitted.refusal = refusal;
+    admitted
+}
+
+/// A request of a session that this connection does not have.
+fn stranger(header: &Header, origin: &Origin<'_>) -> Result<(), Status> {
+    if origin.related && (origin.first || header.command != Command::SESSION_SETUP) {
+        return Err(Status::INVALID_PARAMETER); // there is no request before it, 3.3.5.2.7.2
+    }
+    match header.command {
+        Command::NEGOTIATE if header.flags.contains(Flags::SIGNED) => Err(Status::INVALID_PARAMETER),
+        Command::NEGOTIATE | Command::SESSION_SETUP => Ok(()),
+        Command::ECHO if header.session_id == 0 => Ok(()),
+        _ => Err(Status::USER_SESSION_DELETED),
+    }
+}
+
+/// The session of a request that this connection does not have any more, or does not have yet. The
+/// request's signature proves that its client knows the session's key.
+fn not_of_this_connection(connection: &Connection, header: &Header, message: &[u8]) -> Option<Arc<Channel>> {
+    if let Some(channel) = connection.ended_channel(header.session_id) {
+        return Some(channel).filter(|channel| channel.signer.verify(message));
+    }
+    let session = connection.service.session(header.session_id)?;
+    let signer = Signer::new(session.signing, &session.keys.signing);
+    (session.user().can_sign() && signer.verify(message)).then(|| Arc::new(Channel { session, signer }))
+}
+
+/// The tree of a request, if it may be executed.
+fn allow(
+    header: &Header,
+    message: &[u8],
+    origin: &Origin<'_>,
+    channel: &Arc<Channel>,
+) -> Result<Option<Arc<Tree>>, Status> {
+    let session = &channel.session;
+    if origin.related && origin.first {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    match origin.sealed {
+        Some(sealed) if sealed.session.id != session.id => return Err(Status::ACCESS_DENIED),
+        Some(_) => {}
+        None => is_genuine(header, message, channel)?,
+    }
+    if matches!(header.command, Command::NEGOTIATE | Command::SESSION_SETUP) {
+        return Ok(None);
+    }
+    if session.requires_encryption() && origin.sealed.is_none() {
+        return Err(Status::ACCESS_DENIED);
+    }
+    is_current(header.command, session)?;
+    if matches!(header.command, Command::LOGOFF | Command::ECHO | Command::TREE_CONNECT) {
+        return Ok(None);
+    }
+    let tree = session.trees.find(header.tree_id()).ok_or(Status::NETWORK_NAME_DELETED)?;
+    if tree.require_encryption && origin.sealed.is_none() {
+        return Err(Status::ACCESS_DENIED);
+    }
+    Ok(Some(tree))
+}
+
+/// A request that came in the clear must have a right signature if it has one, and must have one if
+/// the session requires it: 3.3.5.2.4.
+fn is_genuine(header: &Header, message: &[u8], channel: &Channel) -> Result<(), Status> {
+    if !channel.session.user().can_sign() {
+        return Ok(()); // the session has no key that both sides know
+    }
+    let is_signed = header.flags.contains(Flags::SIGNED);
+    match channel.session.require_signing || is_signed {
+        true if !is_signed || !channel.signer.verify(message) => Err(Status::ACCESS_DENIED),
+        _ => Ok(()),
+    }
+}
+
+/// After the login has expired, only requests that release something are executed, 3.3.5.2.9.
+fn is_current(command: Command, session: &Session) -> Result<(), Status> {
+    let gives_back =
+        matches!(command, Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT);
+    match !gives_back && session.has_expired(SystemTime::now()) {
+        true => Err(Status::NETWORK_SESSION_EXPIRED),
+        false => Ok(()),
+    }
+}
+
+/// Whether a CANCEL comes from the session's own client. A CANCEL has no answer, so a foreign one
+/// is ignored.
+pub(in crate::server) fn may_cancel(
+    connection: &Connection,
+    header: &Header,
+    message: &[u8],
+    is_sealed: bool,
+) -> bool {
+    let Some(channel) = connection.channel(header.session_id) else { return true };
+    is_sealed || is_genuine(header, message, &channel).is_ok()
+}

@@ -1,0 +1,377 @@
+//! SESSION_SETUP, MS-SMB2 3.3.5.5.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use auth::{Attempt, Identity};
+use lock::{Mutex, rank};
+
+use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
+use super::crypto::preauth::Preauth;
+use super::crypto::sealing::Sealer;
+use super::crypto::signing::{Signer, SigningAlgorithm};
+use super::login_lines;
+use super::negotiate::Negotiated;
+use super::ntlm::{Claim, Exchange, Judge, Login, Names, Policy, Who};
+use crate::server::clients::session::{Channel, NewSession, Session, User};
+use crate::server::config::{Config, Dialect, Encryption};
+use crate::server::context::{Also, Context, Failure, Outcome, Reply};
+use crate::wire::Status;
+use crate::wire::header::Flags;
+use crate::wire::session_setup::{Request, RequestFlags, Response, SessionFlags};
+use crate::wire::time::NtTime;
+use crate::wire::values::SecurityMode;
+
+/// The most logins under way on one connection.
+const MAX_LOGINS: usize = 16;
+/// The status of a login that the rate limit refuses unchecked. Windows shows "no more connections
+/// can be made to this remote computer at this time". For LOGON_FAILURE it would show "the user
+/// name or password is incorrect".
+const TOO_MANY: Status = Status::REQUEST_NOT_ACCEPTED;
+/// The longest name that a NetBIOS client can show.
+const NETBIOS_NAME: usize = 15;
+
+/// Logins under way on one connection, by session id.
+#[derive(Default)]
+pub(in crate::server) struct Logins {
+    table: Mutex<HashMap<u64, Arc<Mutex<Entry, rank::SmbSetup>>>, rank::SmbSetups>,
+}
+
+/// A login under way.
+struct Entry {
+    exchange: Exchange,
+    preauth: Preauth,
+}
+
+/// What a login is for.
+enum Purpose {
+    /// A session that does not exist yet.
+    New,
+    /// The same session: extends the login, or changes its user.
+    Renewal(Arc<Channel>),
+    /// Another connection of a session.
+    Binding(Arc<Session>),
+}
+
+pub(in crate::server) async fn run(context: &Context) -> Outcome {
+    let message = context.message.clone();
+    let request = Request::decode(&message)?;
+    let connection = &context.connection;
+    let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    let purpose = purpose(context, &request, negotiated)?;
+    let id = match context.header.session_id {
+        0 => connection.service.unused_session_id(),
+        id => id,
+    };
+    let entry = connection.logins.entry(id, negotiated, matches!(purpose, Purpose::New))?;
+    let claimed = entry.lock().exchange.claimed(request.security_buffer);
+    let result = match &claimed {
+        Some(claim) => decide(context, &request, &entry, id, &purpose, claim).await,
+        None => step(context, &request, &entry, id, &purpose, None)
+            .inspect_err(|failure| login_lines::failed(context, &context.service().config(), None, failure)),
+    };
+    if !matches!(&result, Ok(reply) if reply.status == Status::MORE_PROCESSING_REQUIRED) {
+        connection.logins.forget(id);
+    }
+    if let (Err(_), Purpose::Renewal(channel)) = (&result, &purpose) {
+        // The renewal failed, so the session's user is not proven any more: the session ends,
+        // 3.3.5.5.3.
+        context.service().end_session(&channel.session);
+    }
+    result
+}
+
+/// Runs the step that decides whether the user is let in. Repeated wrong passwords are delayed.
+async fn decide(
+    context: &Context,
+    request: &Request<'_>,
+    entry: &Mutex<Entry, rank::SmbSetup>,
+    id: u64,
+    purpose: &Purpose,
+    claim: &Claim,
+) -> Outcome {
+    let config = context.service().config();
+    let (place, limiter) = (context.connection.peer.address.ip(), &config.login_guard.limiter);
+    let Some(attempt) = limiter.admit(place, &claim.user, Instant::now()) else {
+        login_lines::refused(context, &config, claim);
+        return Err(TOO_MANY.into());
+    };
+    pause(attempt.wait).await;
+    let result = step(context, request, entry, id, purpose, Some(&attempt));
+    if let Err(failure) = &result {
+        login_lines::failed(context, &config, Some(claim), failure);
+        if failure.status == Status::LOGON_FAILURE {
+            pause(limiter.failed(&attempt, Instant::now())).await;
+        }
+    }
+    result
+}
+
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// The purpose of the request, if the request is allowed: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
+fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) -> Result<Purpose, Status> {
+    let id = context.header.session_id;
+    if request.flags.contains(RequestFlags::BINDING) {
+        return binding(context, negotiated).map(Purpose::Binding);
+    }
+    match &context.channel {
+        Some(channel) => Ok(Purpose::Renewal(channel.clone())),
+        None if id == 0 || context.connection.logins.has(id) => Ok(Purpose::New),
+        None => Err(Status::USER_SESSION_DELETED),
+    }
+}
+
+/// The session that a connection joins, 3.3.5.5 and 3.3.5.5.2. As Windows does, it checks the
+/// algorithms first.
+fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, Status> {
+    let id = context.header.session_id;
+    if id == 0 {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let session = context.service().session(id).ok_or(Status::USER_SESSION_DELETED)?;
+    if session.signing != negotiated.signing {
+        if session.signing == SigningAlgorithm::AesGmac {
+            return Err(Status::REQUEST_OUT_OF_SEQUENCE);
+        }
+        if negotiated.signing == SigningAlgorithm::AesGmac {
+            return Err(Status::NOT_SUPPORTED);
+        }
+    }
+    if !negotiated.dialect.is_v3() || context.channel.is_some() {
+        return Err(Status::REQUEST_NOT_ACCEPTED);
+    }
+    if !context.header.flags.contains(Flags::SIGNED)
+        || session.dialect != negotiated.dialect
+        || session.cipher != negotiated.cipher
+    {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    // Another GUID may be refused (3.3.5.5). Windows does not refuse it, and the signature proves
+    // the client's identity.
+    if session.has_expired(SystemTime::now()) {
+        return Err(Status::NETWORK_SESSION_EXPIRED);
+    }
+    if !session.user().has_account() {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    if context.signer.is_none() {
+        return Err(Status::ACCESS_DENIED); // the request is not signed with the session's key
+    }
+    Ok(session)
+}
+
+fn step(
+    context: &Context,
+    request: &Request<'_>,
+    entry: &Mutex<Entry, rank::SmbSetup>,
+    id: u64,
+    purpose: &Purpose,
+    attempt: Option<&Attempt>,
+) -> Outcome {
+    let mut entry = entry.lock();
+    entry.preauth.update(&context.message);
+    let config = context.service().config();
+    let mut challenge = [0; 8];
+    getrandom::fill(&mut challenge).map_err(|_| Status::INSUFFICIENT_RESOURCES)?;
+    let judge = Judge {
+        accounts: &*config.accounts,
+        names: &names(&config),
+        policy: Policy {
+            anonymous: true, // for lists of shares; anonymous users can open no folder
+            guest: config.guests.identity.is_some(),
+            unknown_users: config.guests.unknown_users,
+        },
+        now: NtTime::from(vfs::Time::from(SystemTime::now())).0,
+        challenge,
+    };
+    let step = entry.exchange.step(request.security_buffer, &judge)?;
+    let Some(login) = step.login else {
+        let response = Response { flags: SessionFlags::NONE, security_buffer: step.token };
+        let also = Also { session_id: Some(id), preauth: Some(entry.preauth.clone()), ..Also::default() };
+        let status = Status::MORE_PROCESSING_REQUIRED;
+        let reply = Reply::encoded(|w| response.encode(w));
+        return Ok(Reply { status, also: Some(Box::new(also)), ..reply });
+    };
+    if let (Who::Account(_), Some(attempt)) = (&login.who, attempt) {
+        config.login_guard.limiter.succeeded(attempt, Instant::now());
+    }
+    let user = user(&config, &login)?;
+    let expires = config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime);
+    let channel = match purpose {
+        Purpose::New => begin(context, &config, request, &login, user, id, &entry.preauth)?,
+        Purpose::Binding(session) => bind(context, session, &user, &login, &entry.preauth)?,
+        Purpose::Renewal(channel) => {
+            login_lines::continued(context, &channel.session, &login, "renewed");
+            channel.session.renew(user, expires);
+            channel.clone()
+        }
+    };
+    Ok(welcome(&channel, step.token))
+}
+
+/// Begins a new session. Other requests can find it from now on.
+fn begin(
+    context: &Context,
+    config: &Config,
+    request: &Request<'_>,
+    login: &Login,
+    user: User,
+    id: u64,
+    preauth: &Preauth,
+) -> Result<Arc<Channel>, Failure> {
+    let (connection, service) = (&context.connection, context.service());
+    let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    let can_sign = user.has_account();
+    let must_seal = config.encryption == Encryption::Required;
+    if must_seal && (!can_sign || negotiated.cipher.is_none()) {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let hash = preauth.value();
+    let scheme = scheme(negotiated.dialect, &hash);
+    let keys = SessionKeys::derive(scheme, &login.session_key, negotiated.cipher);
+    let signer = Signer::new(negotiated.signing, &keys.signing);
+    let wants_signing =
+        request.security_mode.contains(SecurityMode::SIGNING_REQUIRED) || config.require_signing;
+    let session = Session::new(NewSession {
+        id,
+        dialect: negotiated.dialect,
+        client_guid: negotiated.client_guid,
+        signing: negotiated.signing,
+        cipher: negotiated.cipher,
+        user,
+        expires: config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime),
+        require_signing: wants_signing && can_sign,
+        require_encryption: must_seal,
+        sealer: negotiated.cipher.filter(|_| can_sign).map(|cipher| Sealer::new(cipher, &keys)),
+        keys,
+        client: service.client(connection),
+    });
+    let channel = Arc::new(Channel { session: session.clone(), signer });
+    if !service.add_session(session) || !connection.add_channel(channel.clone()) {
+        service.remove_session(id);
+        return Err(Status::INSUFFICIENT_RESOURCES.into());
+    }
+    channel.session.record(login_lines::begun(context, &channel.session, login));
+    if request.previous_session_id != 0 && request.previous_session_id != id {
+        replace(context, request.previous_session_id, &channel.session);
+    }
+    Ok(channel)
+}
+
+/// The client has lost its connection and logs in again: its old session ends, MS-SMB2 3.3.5.5.3.
+fn replace(context: &Context, previous: u64, by: &Session) {
+    let service = context.service();
+    if let Some(old) = service.session(previous)
+        && old.user().caller == by.user().caller
+        && old.user().name.eq_ignore_ascii_case(&by.user().name)
+    {
+        service.replace_session(&old);
+    }
+}
+
+/// Another channel of a session, with a signing key of its own.
+fn bind(
+    context: &Context,
+    session: &Arc<Session>,
+    user: &User,
+    login: &Login,
+    preauth: &Preauth,
+) -> Result<Arc<Channel>, Failure> {
+    let connection = &context.connection;
+    let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    if !user.name.eq_ignore_ascii_case(&session.user().name) || !user.has_account() {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    let hash = preauth.value();
+    let key = signing_key(scheme(session.dialect, &hash), &login.session_key);
+    let signer = Signer::new(negotiated.signing, &key);
+    let channel = Arc::new(Channel { session: session.clone(), signer });
+    match connection.add_channel(channel.clone()) {
+        true => {
+            login_lines::continued(context, session, login, "another connection of a session");
+            Ok(channel)
+        }
+        false => Err(Status::INSUFFICIENT_RESOURCES.into()),
+    }
+}
+
+fn welcome(channel: &Arc<Channel>, token: Vec<u8>) -> Reply {
+    let session = &channel.session;
+    let user = session.user();
+    let mut flags = SessionFlags::NONE;
+    if user.guest {
+        flags |= SessionFlags::IS_GUEST;
+    }
+    if user.anonymous {
+        flags |= SessionFlags::IS_NULL;
+    }
+    if session.requires_encryption() {
+        flags |= SessionFlags::ENCRYPT_DATA;
+    }
+    let response = Response { flags, security_buffer: token };
+    let signer = Some(channel.clone()).filter(|_| user.has_account());
+    let also = Also { session_id: Some(session.id), signer, ..Also::default() };
+    Reply { also: Some(Box::new(also)), ..Reply::encoded(|w| response.encode(w)) }
+}
+
+fn scheme(dialect: Dialect, hash: &super::crypto::preauth::PreauthHash) -> KeyScheme<'_> {
+    match dialect {
+        Dialect::V2_0_2 | Dialect::V2_1 => KeyScheme::Plain,
+        Dialect::V3_0 | Dialect::V3_0_2 => KeyScheme::Constant,
+        Dialect::V3_1_1 => KeyScheme::Preauth(hash),
+    }
+}
+
+fn names(config: &Config) -> Names {
+    let short: String = config.name.chars().take_while(|c| *c != '.').take(NETBIOS_NAME).collect();
+    Names { netbios: short.to_uppercase(), dns: config.name.clone() }
+}
+
+/// The user that a login acts as.
+fn user(config: &Config, login: &Login) -> Result<User, Status> {
+    let nobody = config.guests.identity.clone();
+    let (identity, name, guest, anonymous) = match &login.who {
+        Who::Account(account) => (Some(account.identity.clone()), account.name.clone(), false, false),
+        Who::Guest => (nobody, login.user.clone(), true, false),
+        Who::Anonymous => (nobody, String::new(), false, true),
+    };
+    let caller = identity.unwrap_or_else(Identity::anonymous);
+    Ok(User { name, caller, guest, anonymous })
+}
+
+impl Logins {
+    /// Whether a login of this number is under way.
+    fn has(&self, id: u64) -> bool {
+        self.table.lock().contains_key(&id)
+    }
+
+    /// The login of this number. Makes one if there is none.
+    fn entry(
+        &self,
+        id: u64,
+        negotiated: &Negotiated,
+        new: bool,
+    ) -> Result<Arc<Mutex<Entry, rank::SmbSetup>>, Status> {
+        let mut table = self.table.lock();
+        if let Some(entry) = table.get(&id) {
+            return Ok(entry.clone());
+        }
+        if table.len() >= MAX_LOGINS {
+            return Err(if new { Status::INSUFFICIENT_RESOURCES } else { Status::REQUEST_NOT_ACCEPTED });
+        }
+        let preauth = Preauth::from(negotiated.preauth.value());
+        let entry = Arc::new(Mutex::new(Entry { exchange: Exchange::default(), preauth }));
+        table.insert(id, entry.clone());
+        Ok(entry)
+    }
+
+    fn forget(&self, id: u64) {
+        self.table.lock().remove(&id);
+    }
+}

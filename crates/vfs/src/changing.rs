@@ -1,0 +1,8 @@
+//! A change, from its first question to the last notice, and what stands against it.
+
+pub(super) mod busy;
+pub(super) mod changed;
+pub(super) mod coherence;
+pub(super) mod exchange;
+pub(super) mod inhibited;
+pub(super) mod operation;

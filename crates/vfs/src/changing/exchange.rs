@@ -1,0 +1,117 @@
+//! Two files that exchange their contents: how some programs save, by writing a new file and then giving its contents to
+//! the old one.
+//!
+//! The host exchanges the names of the two, which is one step, and their sidecars follow as they do
+//! with any move. So the two forks of a file are never from two files, whatever happens in between.
+//! After that, the other properties of the files are put back to the names where they were: Mac
+//! metadata, named streams, owner, mode and ACL. An open of one of the files keeps its contents.
+
+use super::coherence::RECALL_DEADLINE;
+use crate::acl::RightsAttribute;
+use crate::backend::{Found, RenameMode};
+use crate::described::metadata::file_at;
+use crate::state::{Cause, Stream};
+use crate::streams::Described;
+use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume};
+
+/// How often the exchange is begun anew because a client got a lease on a file meanwhile.
+const MOST_TRIES: usize = 8;
+
+/// A file at its place.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    folder: &'a Found,
+    name: &'a [u8],
+}
+
+/// The properties of a file that stay with its name.
+struct Stays {
+    described: Option<Described>,
+    attributes: Attributes,
+    rights: Vec<RightsAttribute>,
+}
+
+impl Volume {
+    /// Exchanges the contents of two files: each is a folder and the stored name there. The caller may write both.
+    pub async fn exchange(&self, actor: &Actor, one: (&Found, &[u8]), other: (&Found, &[u8])) -> Result<()> {
+        let [one, other] = [one, other].map(|(folder, name)| At { folder, name });
+        let mut tried = 0;
+        loop {
+            for (at, cause) in [(one, Cause::Rename), (other, Cause::Remove)] {
+                let found = self.lookup(&actor.caller, &at.folder.object, at.name)?;
+                self.may_exchange(actor, &found)?;
+                let recall = self.site.state.break_for(found.object.id(), &Stream::Data, cause, actor.party);
+                if let Some(recall) = recall {
+                    recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
+                }
+            }
+            tried += 1;
+            match self.exchange_now(actor, one, other) {
+                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn may_exchange(&self, actor: &Actor, found: &Found) -> Result<()> {
+        self.may_change(found)?;
+        match found.attributes.kind {
+            Kind::File => {}
+            Kind::Folder => return Err(Error::IsFolder),
+            _ => return Err(Error::NotSupported),
+        }
+        let granted = self.access(&actor.caller, found, Access::WRITE)?;
+        if granted.contains(Access::WRITE) { Ok(()) } else { Err(Error::AccessDenied) }
+    }
+
+    fn exchange_now(&self, actor: &Actor, one: At<'_>, other: At<'_>) -> Result<()> {
+        let (first, second) = (self.stays(one)?, self.stays(other)?);
+        let (from, to) = ((one.folder, one.name), (other.folder, other.name));
+        self.rename(actor, from, to, RenameMode::Exchange)?;
+        // From here on the exchange is made. What cannot be put back stays with the contents.
+        for (at, stays) in [(one, &first), (other, &second)] {
+            if let Err(error) = self.put_back(at, stays) {
+                let name = at.name.escape_ascii();
+                tracing::warn!(%error, %name, "what describes a file went along when contents were exchanged");
+            }
+        }
+        Ok(())
+    }
+
+    fn stays(&self, at: At<'_>) -> Result<Stays> {
+        let found = self.there(at)?;
+        let described = match &self.streams {
+            Some(streams) => {
+                let mut described = streams.described(&file_at(&found, at.beside()))?;
+                // The host knows when the contents were made, which is not when the file was.
+                let metadata = &mut described.metadata;
+                metadata.times.created = Some(Self::created(&found.attributes, metadata));
+                Some(described)
+            }
+            None => None,
+        };
+        let rights = self.rights_of_file(&found)?;
+        Ok(Stays { described, attributes: found.attributes, rights })
+    }
+
+    fn put_back(&self, at: At<'_>, stays: &Stays) -> Result<()> {
+        let found = self.there(at)?;
+        let _changing = self.claim(&found, Some(at.beside()));
+        if let (Some(streams), Some(described)) = (&self.streams, &stays.described) {
+            streams.describe_as(&file_at(&found, at.beside()), described)?;
+        }
+        self.put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
+        self.unheard(&found.object);
+        Ok(())
+    }
+
+    fn there(&self, at: At<'_>) -> Result<Found> {
+        at.folder.object.lookup(&Caller::root(), at.name)
+    }
+}
+
+impl<'a> At<'a> {
+    fn beside(self) -> Beside<'a> {
+        Beside { folder: &self.folder.object, name: self.name }
+    }
+}

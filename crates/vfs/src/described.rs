@@ -1,0 +1,7 @@
+//! What a file is besides its data: metadata, streams, extended attributes, sidecars.
+
+pub(super) mod description;
+pub(super) mod forks;
+pub(super) mod metadata;
+pub(super) mod sidecars;
+pub(super) mod xattrs;

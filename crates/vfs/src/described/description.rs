@@ -1,0 +1,179 @@
+//! What a file is besides its data, gathered once: for a request about one file, or for an entry of a listing. Protocols pack
+//! their own structures from it.
+
+use super::xattrs;
+use crate::acl::{POSIX, STORED_ACL};
+use crate::backend::{Found, Object};
+use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata};
+use crate::streams::{self, File, Streams};
+use crate::volume::Node;
+use crate::{Beside, Details, Kind, Result, Time, Volume};
+
+/// What a file is besides its data.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// The file's key and attributes.
+    pub details: Details,
+    /// DOS attributes.
+    pub dos: DosAttributes,
+    /// Mac attributes.
+    pub bits: FileBits,
+    /// The time of its last backup, if a client has set it.
+    pub backup: Option<Time>,
+    /// The time of its creation: [`Volume::created`].
+    pub created: Time,
+    /// The 32 bytes, with the date it came into its folder; all zeros if there are none.
+    pub finder_info: FinderInfo,
+    /// The length of the resource fork.
+    pub fork_len: u64,
+    /// Whether it has named streams.
+    pub has_streams: bool,
+    /// How many extended attributes it has: [`Volume::xattrs`].
+    pub xattr_count: u32,
+    /// The bytes of their names and values.
+    pub xattr_bytes: u32,
+    /// Whether it may have an ACL, of this server or of the host: its mode does not say everything.
+    pub has_acl: bool,
+    /// Whether it has none of all this: only data and the host's attributes.
+    pub plain: bool,
+}
+
+/// Which parts of a description are asked for. The others need not be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// DOS and Mac attributes, dates, Finder information.
+    pub metadata: bool,
+    /// The length of the resource fork.
+    pub fork_len: bool,
+    /// Named streams, extended attributes.
+    pub more: bool,
+}
+
+impl Wanted {
+    /// Everything.
+    pub const ALL: Self = Self { metadata: true, fork_len: true, more: true };
+    /// DOS and Mac attributes, dates, Finder information.
+    pub const METADATA: Self = Self { metadata: true, fork_len: false, more: false };
+}
+
+/// A file to describe. It need not be open: an entry of a listing is read by its name.
+pub(crate) struct Source<'a> {
+    pub(crate) details: Details,
+    /// The names of its attributes on the host.
+    pub(crate) names: &'a [Vec<u8>],
+    pub(crate) streams: Option<&'a Streams>,
+    /// The folder that it is in and its name there, if that is known.
+    pub(crate) place: Option<(&'a dyn Object, &'a [u8])>,
+    /// Whether there may be a sidecar.
+    pub(crate) beside: bool,
+    /// Opens it.
+    pub(crate) open: &'a dyn Fn() -> Result<Node>,
+    /// Reads an attribute of it.
+    pub(crate) read: &'a dyn Fn(&[u8]) -> Result<Vec<u8>>,
+}
+
+/// What was gathered of a file.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    pub(crate) metadata: Metadata,
+    pub(crate) fork_len: u64,
+    pub(crate) has_streams: bool,
+    pub(crate) xattr_count: u32,
+    pub(crate) xattr_bytes: u32,
+    pub(crate) has_acl: bool,
+    pub(crate) plain: bool,
+}
+
+impl Source<'_> {
+    pub(crate) fn gather(&self, wanted: Wanted) -> Result<Gathered> {
+        let has_acl = self.names.iter().any(|name| name == POSIX || name == STORED_ACL);
+        let in_store = match self.streams {
+            Some(streams) if wanted.more => streams.has_stored_streams(&self.details.key)?,
+            _ => false,
+        };
+        if !in_store && !self.beside && !self.names.iter().any(|name| name.starts_with(b"user.")) {
+            return Ok(Gathered { has_acl, plain: true, ..Gathered::default() });
+        }
+        let (metadata, fork_len) = self.described(wanted)?;
+        let xattrs = if wanted.more { xattrs::among(self.read, self.names)? } else { Vec::new() };
+        let has_streams = in_store || streams::has_stream(self.names);
+        Ok(Gathered {
+            plain: metadata.is_empty() && fork_len == 0 && xattrs.is_empty() && !has_streams,
+            metadata,
+            fork_len,
+            has_streams,
+            xattr_count: xattrs.len() as u32,
+            xattr_bytes: xattrs.iter().map(|xattr| xattr.name.len() + xattr.value.len()).sum::<usize>()
+                as u32,
+            has_acl,
+        })
+    }
+
+    /// The metadata and the length of the resource fork.
+    fn described(&self, wanted: Wanted) -> Result<(Metadata, u64)> {
+        let elsewhere = self.beside || streams::has_fork_or_moves(self.names);
+        let (Some(streams), Some((folder, name))) = (self.streams.filter(|_| elsewhere), self.place) else {
+            return Ok((streams::load_from(self.read, self.names)?.0, 0));
+        };
+        let object = (self.open)()?;
+        let file = File { folder, name, object: &*object };
+        let metadata = match wanted.metadata {
+            true => streams.load_among(&file, self.names, self.beside)?.0,
+            false => Metadata::default(),
+        };
+        Ok((metadata, if wanted.fork_len { streams.fork_len(&file)? } else { 0 }))
+    }
+}
+
+impl Description {
+    /// Of a file that has nothing but data and the host's attributes.
+    pub fn plain(details: Details) -> Self {
+        Self::new(details, &Gathered { plain: true, ..Gathered::default() })
+    }
+
+    /// Whether its contents may not be changed: Windows' read-only, a Mac's write inhibit.
+    pub fn is_readonly(&self) -> bool {
+        self.dos.contains(DosAttributes::READONLY) || self.bits.contains(FileBits::WRITE_INHIBIT)
+    }
+
+    pub(crate) fn new(details: Details, gathered: &Gathered) -> Self {
+        let Gathered { metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain } = gathered;
+        Self {
+            details,
+            dos: metadata.dos,
+            bits: metadata.bits,
+            backup: metadata.times.backup,
+            created: Volume::created(&details.attributes, metadata),
+            finder_info: metadata.finder_info_with_date(),
+            fork_len: *fork_len,
+            has_streams: *has_streams,
+            xattr_count: *xattr_count,
+            xattr_bytes: *xattr_bytes,
+            has_acl: *has_acl,
+            plain: *plain,
+        }
+    }
+}
+
+impl Volume {
+    /// Describes a file. One call to the host tells that there is nothing to say. One more call
+    /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
+    /// seen, which is right for the share's own folder.
+    pub fn description(&self, of: &Found, place: Option<Beside<'_>>, wanted: Wanted) -> Result<Description> {
+        let details = Details { key: of.object.key(), attributes: of.attributes };
+        if wanted == Wanted::default() {
+            return Ok(Description::plain(details));
+        }
+        let names = streams::names(&*of.object)?;
+        let has_forks = matches!(of.attributes.kind, Kind::File | Kind::Folder);
+        let streams = self.streams.as_deref().filter(|_| has_forks);
+        let place = place.map(|place| (&**place.folder, place.name));
+        let file = place.map(|(folder, name)| File { folder, name, object: &*of.object });
+        let beside = streams.zip(file).is_some_and(|(streams, file)| streams.may_have_sidecar(&file));
+        let (open, read) = (|| Ok(of.object.clone()), |name: &[u8]| of.object.xattr(name));
+        let source = Source { details, names: &names, streams, place, beside, open: &open, read: &read };
+        let gathered = source.gather(wanted)?;
+        self.learn_inhibits(of, &gathered.metadata);
+        Ok(Description::new(details, &gathered))
+    }
+}

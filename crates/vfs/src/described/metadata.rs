@@ -1,0 +1,133 @@
+//! A file's Mac and DOS metadata as a whole, for protocols that show them: read them, change them,
+//! publish changes.
+
+use crate::acl::Rights;
+use crate::backend::Found;
+use crate::changing::busy::Changing;
+use crate::changing::inhibited::inhibits;
+use crate::events::Aspects;
+use crate::local::What;
+use crate::mac::Metadata;
+use crate::mac::layout::sidecar_name;
+use crate::state::Cause;
+use crate::streams::{self, File};
+use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, Time, Volume};
+
+impl Volume {
+    /// What a file is besides its forks and the host's attributes. One call to the host tells that
+    /// there is nothing. One more call looks for a sidecar if `place` is given. Without `place`,
+    /// what only a sidecar says is not seen, which is right for the share's own folder. A file just
+    /// made has `Metadata::default()`, and need not be asked.
+    pub fn metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Metadata> {
+        let object = &*of.object;
+        let loaded = match (&self.streams, place) {
+            (Some(streams), Some(place)) => streams.load(&file_at(of, place)),
+            _ => streams::load_alone(object),
+        };
+        let metadata = loaded?.0;
+        self.learn_inhibits(of, &metadata);
+        Ok(metadata)
+    }
+
+    /// The time when a file was made: the time that a client set, else the host's time of creation,
+    /// else the earliest time that the host has.
+    pub fn created(attributes: &Attributes, metadata: &Metadata) -> Time {
+        let earliest = attributes.modified.min(attributes.changed);
+        metadata.times.created.or(attributes.created).unwrap_or(earliest)
+    }
+
+    /// Changes the metadata of a file, while no other request changes them. The file's owner and
+    /// callers that may write the file are allowed to do this. Nothing is written if nothing
+    /// changes.
+    pub fn change_metadata(
+        &self,
+        actor: &Actor,
+        of: &Found,
+        place: Option<Beside<'_>>,
+        change: impl FnOnce(&mut Metadata),
+    ) -> Result<()> {
+        let by = self.may_describe(actor, of, Rights::WRITE_ATTRIBUTES)?;
+        let _changing = self.claim(of, place);
+        let before = self.metadata(of, place)?;
+        let mut after = before.clone();
+        change(&mut after);
+        if after == before {
+            return Ok(());
+        }
+        self.learn_inhibits(of, &after);
+        let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
+        let stored = self.describe(actor, of, place, Aspects::ATTRIBUTES.union(created), || {
+            match (&self.streams, place) {
+                (Some(streams), Some(place)) => streams.store(by, &file_at(of, place), &after),
+                _ => streams::store_alone(by, &*of.object, &after),
+            }
+        });
+        let kind = of.attributes.kind;
+        if inhibits(&before, kind) != inhibits(&after, kind) {
+            self.site.inhibited.forget_all();
+        }
+        stored
+    }
+
+    /// Gives a file its first metadata: a file that the caller has just made and that no other
+    /// client knows yet. Nothing is read first. DOS attributes alone cost one call to the host.
+    pub fn describe_new(&self, actor: &Actor, made: &Found, metadata: &Metadata) -> Result<()> {
+        let by = self.may_describe(actor, made, Rights::NONE)?;
+        self.learn_inhibits(made, metadata);
+        streams::store_first(by, &*made.object, metadata)?;
+        self.unheard(&made.object);
+        Ok(())
+    }
+
+    /// Fails unless this caller may change the metadata of the file: the owner may, and a caller
+    /// that may write the file. If an ACL applies, it decides. Returns the identity under which the
+    /// change is made.
+    pub(crate) fn may_describe<'a>(&self, actor: &'a Actor, of: &Found, right: Rights) -> Result<&'a Caller> {
+        let attributes = self.may_change(of)?;
+        let by = self.acting(&actor.caller, of, right)?;
+        let granted = || of.object.access(by, &attributes, Access::WRITE);
+        let may = attributes.uid == by.uid || granted()?.contains(Access::WRITE);
+        if may { Ok(by) } else { Err(Error::AccessDenied) }
+    }
+
+    /// Keeps other threads from changing the file's streams and metadata, by its place and by
+    /// itself.
+    pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Changing<'_> {
+        let itself = (of.object.id(), &b""[..]);
+        match place {
+            Some(place) => self.site.busy.change(&[(place.folder.id(), place.name), itself]),
+            None => self.site.busy.change(&[itself]),
+        }
+    }
+
+    /// Makes a change to the metadata of a file: recalls leases before and after, and tells the
+    /// subscribers that watch its folder.
+    pub(crate) fn describe(
+        &self,
+        actor: &Actor,
+        of: &Found,
+        place: Option<Beside<'_>>,
+        aspects: Aspects,
+        write: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let mut operation = self.change_file(actor, &of.object, Cause::Attributes)?;
+        if let Some(place) = place {
+            let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
+            operation.announce(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)]);
+        }
+        write()?;
+        match place {
+            Some(place) => {
+                let file = (of.object.id(), of.attributes.kind);
+                operation.commit_modified((place.folder, place.name.into()), file, aspects);
+            }
+            None => operation.commit(),
+        }
+        Ok(())
+    }
+}
+
+/// A file as `streams` wants it.
+pub(crate) fn file_at<'a>(of: &'a Found, place: Beside<'a>) -> File<'a> {
+    File { folder: &**place.folder, name: place.name, object: &*of.object }
+}

@@ -1,0 +1,180 @@
+//! `._name` as a part of `name`: found by look-up, left out of listings, moved and removed with its file.
+
+use crate::backend::{Found, NewKind, Object, RenameMode};
+use crate::finding::entry_name::{EntryName, Target};
+use crate::mac::layout;
+use crate::streams::{File, Synthesized, View};
+use crate::volume::Node;
+use crate::{Caller, Error, Kind, Result, Volume};
+
+/// What a look-up found.
+pub enum Looked {
+    /// An entry of the folder.
+    File(Found),
+    /// The Mac metadata of the entry beside it, as the file that a Mac expects there.
+    Sidecar(Synthesized),
+}
+
+impl Volume {
+    /// As [`Volume::lookup`], with the sidecars that are not on the disk.
+    pub fn look(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<Looked> {
+        if let Some(streams) = &self.streams
+            && layout::is_sidecar_name(name)
+        {
+            let (stored, caller) = (self.entry_name(caller, folder, name)?, self.passing(caller, folder)?);
+            match streams.view(caller, folder.object.as_ref(), &stored)? {
+                View::Plain => {}
+                View::OnDisk(found) => return Ok(Looked::File(found)),
+                View::Synthesized(sidecar) => return Ok(Looked::Sidecar(sidecar)),
+                View::Absent => return Err(Error::NotFound),
+            }
+        }
+        self.lookup(caller, &folder.object, name).map(Looked::File)
+    }
+
+    /// The sidecar of a file that a client found earlier.
+    pub fn sidecar_of(&self, owner: Found) -> Result<Looked> {
+        match self.streams.as_ref().ok_or(Error::Stale)?.view_of(owner)? {
+            View::OnDisk(found) => Ok(Looked::File(found)),
+            View::Synthesized(sidecar) => Ok(Looked::Sidecar(sidecar)),
+            View::Plain | View::Absent => Err(Error::Stale),
+        }
+    }
+
+    /// Puts a sidecar on the disk that the server has composed until now, because it is about to
+    /// change.
+    pub fn materialize(&self, caller: &Caller, owner: &Node) -> Result<Found> {
+        self.streams.as_ref().ok_or(Error::Stale)?.materialize_of(caller, owner.as_ref())
+    }
+
+    /// After a client has put its writes to a file on the disk: if that is a sidecar, what it says is taken into the
+    /// model now, where other servers and protocols read it. Its own bytes are safe, so a failure is no failure of the
+    /// write: the model takes them in when it is next looked at.
+    pub(crate) fn absorb_written(&self, node: &Node) {
+        let Some(streams) = &self.streams else { return };
+        let absorbed = streams.sidecar_place(node.as_ref()).and_then(|place| {
+            let Some(place) = place else { return Ok(()) };
+            let _changing = self.site.busy.change(&[(place.folder.id(), &place.name)]);
+            streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
+        });
+        if let Err(error) = absorbed {
+            tracing::warn!(%error, file = ?node.id(), "a sidecar could not be taken into its file's metadata yet");
+        }
+    }
+
+    pub(crate) fn create_pair(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &EntryName<'_>,
+        new: NewKind<'_>,
+        mode: u32,
+    ) -> Result<Found> {
+        let is_file = matches!(new, NewKind::File);
+        let streams = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name));
+        let _changing = match streams {
+            Some(_) => Some(self.site.busy.change(&[(folder.object.id(), &**name)])),
+            None => self.claim_forms(folder, name),
+        };
+        self.refuse_other_form(caller, folder, name)?;
+        if let Some(streams) = streams {
+            match streams.view(caller, folder.object.as_ref(), name)? {
+                View::OnDisk(_) | View::Synthesized(_) => return Err(Error::Exists),
+                View::Absent => {
+                    if let Some(found) = streams.materialize(caller, folder.object.as_ref(), name)? {
+                        return Ok(found);
+                    }
+                }
+                View::Plain => {}
+            }
+        }
+        folder.object.create(caller, name, new, mode)
+    }
+
+    pub(crate) fn link_pair(
+        &self,
+        caller: &Caller,
+        target: &Found,
+        folder: &Found,
+        name: &EntryName<'_>,
+    ) -> Result<()> {
+        let _changing = self.claim_forms(folder, name);
+        self.refuse_other_form(caller, folder, name)?;
+        folder.object.link(caller, target.object.as_ref(), name)
+    }
+
+    pub(crate) fn remove_pair(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &EntryName<'_>,
+        kind: Kind,
+    ) -> Result<()> {
+        let _changing = self.site.busy.change(&[(folder.object.id(), &**name)]);
+        self.remove_claimed(caller, &folder.object, name, kind)
+    }
+
+    /// As `remove_pair`, for a caller that has claimed the place.
+    pub(crate) fn remove_claimed(
+        &self,
+        caller: &Caller,
+        folder: &Node,
+        name: &EntryName<'_>,
+        kind: Kind,
+    ) -> Result<()> {
+        let folder = folder.as_ref();
+        match (&self.streams, kind) {
+            (None, Kind::Folder) => folder.remove_folder(caller, name),
+            (None, _) => folder.remove(caller, name),
+            (Some(streams), Kind::Folder) => streams.remove_folder(caller, folder, name),
+            (Some(streams), _) => {
+                if layout::is_sidecar_name(name) && streams.remove_view(caller, folder, name)? {
+                    return Ok(());
+                }
+                streams.remove(caller, folder, name)
+            }
+        }
+    }
+
+    /// Moves an entry with its sidecar, and gives the name that it has then. Calls `may_go` and `moved` while
+    /// both places are claimed.
+    pub(crate) fn rename_pair(
+        &self,
+        caller: &Caller,
+        from: (&Found, &EntryName<'_>),
+        to: (&Found, &Target<'_>),
+        mode: RenameMode,
+        may_go: impl FnOnce() -> Result<()>,
+        moved: impl FnOnce(&[u8]),
+    ) -> Result<Vec<u8>> {
+        let Target { there, ends_as } = to.1;
+        let _changing =
+            self.site.busy.change(&[(from.0.object.id(), &**from.1), (to.0.object.id(), &**there)]);
+        may_go()?;
+        self.refuse_new_form(caller, from, (to.0, there))?;
+        let (from, folder) = ((from.0.object.as_ref(), &**from.1), to.0.object.as_ref());
+        let move_pair = |from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), mode| match &self.streams {
+            Some(streams) => streams.rename(caller, from, to, mode),
+            None => from.0.rename(caller, from.1, to.0, to.1, mode),
+        };
+        let is_sidecar = |name: &[u8]| layout::is_sidecar_name(name);
+        if let Some(streams) = self.streams.as_ref().filter(|_| is_sidecar(from.1) && is_sidecar(there))
+            && streams.has_followed(from, (folder, there))?
+        {
+            return Ok(there.to_vec());
+        }
+        move_pair(from, (folder, there), mode)?;
+        // The entry that was replaced had the name in another normal form. The host replaces an entry in one
+        // step only under the entry's own name, so the client's form comes second; without it the name is not
+        // wrong.
+        let takes_form =
+            there != ends_as && move_pair((folder, there), (folder, ends_as), RenameMode::Keep).is_ok();
+        let ended_as = if takes_form { ends_as } else { there };
+        moved(ended_as);
+        match &self.streams {
+            Some(streams) if is_sidecar(ended_as) => streams.placed(folder, ended_as)?,
+            _ => {}
+        }
+        Ok(ended_as.to_vec())
+    }
+}

@@ -1,0 +1,58 @@
+//! Look-up by a name that need not be exact.
+
+use std::sync::Arc;
+
+use super::own_folders::is_own_name;
+use super::own_folders::refuse_own;
+use crate::backend::Found;
+use crate::mac::layout::is_sidecar_name;
+use crate::names::{Folding, has_other_forms};
+use crate::streams::Streams;
+use crate::{Caller, Error, Result, Volume};
+
+impl Volume {
+    /// The entry that a client means by this name, and its stored name: the one of exactly this name, else of
+    /// another normal form of it, else the one that folds alike. So two names that fold alike are both found
+    /// by their exact form; by any other form the first of them in the order of bytes is.
+    ///
+    /// A name that is not there costs a walk through the folder the first time. After that the names of all but small
+    /// folders are kept, and kept up with changes.
+    pub fn lookup_folded(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &[u8],
+        folding: Folding,
+    ) -> Result<(Vec<u8>, Found)> {
+        refuse_own(name)?;
+        let caller = self.passing(caller, folder)?;
+        let find = |name: &[u8]| folder.object.lookup(caller, name).map(|found| (name.to_vec(), found));
+        match find(name) {
+            Err(Error::NotFound) => {}
+            other => return other,
+        }
+        if let Some(found) = self.composed_or_decomposed(caller, folder, name)? {
+            return Ok(found);
+        }
+        if folding.case_sensitive && !has_other_forms(name) {
+            return Err(Error::NotFound);
+        }
+        // A caller that gets "not found" may pass through the folder. For a look-up of other forms
+        // it needs no right to list the folder.
+        find(&self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?)
+    }
+
+    /// The first name of a folder that is the same for this folding.
+    pub(crate) fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
+        self.hear();
+        let names = self.listings.names_like(self.backend.as_ref(), folder, name, folding)?;
+        Ok(names.iter().find(|name| self.is_shown(folder, name)).map(|name| name.to_vec()))
+    }
+
+    /// Names of sidecars are kept with the others, because the files that they belong to come and
+    /// go.
+    fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
+        let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
+        !(is_own_name(name) || is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
+    }
+}

@@ -1,0 +1,166 @@
+//! Look-up of a whole path, for protocols whose clients name files by paths.
+
+use super::own_folders::refuse_own;
+use crate::backend::Found;
+use crate::names::Folding;
+use crate::{Caller, Error, Kind, Node, Result, Volume};
+
+/// The most components of a path.
+pub const MAX_PATH_DEPTH: usize = 512;
+
+/// The entry that a path leads to.
+#[derive(Clone)]
+pub struct Resolved {
+    /// The entry; `None` when only the last name is missing.
+    pub found: Option<Found>,
+    /// The stored name of the entry, or the name as given, which a new entry would get. Empty for an empty
+    /// path.
+    pub name: Vec<u8>,
+    from: Found,
+    /// The stored names of the folders on the way.
+    above: Vec<Vec<u8>>,
+    parent: Option<Found>,
+}
+
+impl Resolved {
+    /// The folder that the entry is in, or would be in. If the path was found in one step, it is
+    /// looked up now, and is the folder to which the path leads now. For a missing entry it is
+    /// known.
+    /// path leads by now; for a missing entry it is known.
+    pub fn parent(&self, caller: &Caller) -> Result<Found> {
+        if let Some(parent) = &self.parent {
+            return Ok(parent.clone());
+        }
+        let path: Vec<&[u8]> = self.above.iter().map(Vec::as_slice).collect();
+        if path.is_empty() { Ok(self.from.clone()) } else { self.from.object.lookup_path(caller, &path) }
+    }
+}
+
+/// Why a path leads nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathError {
+    /// At which component, from 0.
+    pub at: usize,
+    /// `NotFound`: a folder on the way is missing. `NotFolder`: what is there is no folder. `IsLink`: it is a link, which
+    /// is for the protocol to follow.
+    pub why: Error,
+}
+
+impl Volume {
+    /// The stored names from the share's folder down to this folder, of which there are none for that folder itself.
+    pub fn path_of(&self, folder: &Node) -> Result<Vec<Vec<u8>>> {
+        let root = self.root()?;
+        let mut path = Vec::new();
+        let mut at = Found { object: folder.clone(), attributes: folder.attributes()? };
+        while at.object.key() != root.object.key() {
+            if path.len() >= MAX_PATH_DEPTH {
+                return Err(Error::NameTooLong);
+            }
+            let above = at.object.parent()?;
+            path.push(name_in(&above.object, &at.object)?);
+            at = above;
+        }
+        path.reverse();
+        Ok(path)
+    }
+
+    /// Follows a path from a folder; `.` and `..` are not among the names. Names are looked up as
+    /// [`Volume::lookup_folded`] does. A path all of whose names are exact takes as many calls to the host as one name.
+    /// An empty path leads to the folder itself.
+    pub fn lookup_path(
+        &self,
+        caller: &Caller,
+        from: &Found,
+        components: &[&[u8]],
+        folding: Folding,
+    ) -> std::result::Result<Resolved, PathError> {
+        if components.len() > MAX_PATH_DEPTH {
+            return Err(PathError { at: MAX_PATH_DEPTH, why: Error::NameTooLong });
+        }
+        for (at, name) in components.iter().enumerate() {
+            check(name).map_err(|why| PathError { at, why })?;
+        }
+        let Some((last, above)) = components.split_last() else {
+            let (found, from) = (Some(from.clone()), from.clone());
+            return Ok(Resolved {
+                found,
+                name: Vec::new(),
+                parent: Some(from.clone()),
+                from,
+                above: Vec::new(),
+            });
+        };
+        // A stored ACL on the way decides which callers may pass, and the host does not know it.
+        let in_one = !self.has_acls().map_err(|why| PathError { at: 0, why })?;
+        if in_one && let Ok(found) = from.object.lookup_path(caller, components) {
+            let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());
+            return Ok(Resolved { found: Some(found), name, from: from.clone(), above, parent: None });
+        }
+        let exact =
+            if in_one && above.len() > 1 { from.object.lookup_path(caller, above).ok() } else { None };
+        let exact = exact.filter(|found| found.attributes.kind == Kind::Folder);
+        self.lookup_steps(caller, (from, exact), (above, last), folding)
+    }
+
+    /// The same folder by folder, or from the last folder, if that was found.
+    fn lookup_steps(
+        &self,
+        caller: &Caller,
+        (from, exact): (&Found, Option<Found>),
+        (above, last): (&[&[u8]], &[u8]),
+        folding: Folding,
+    ) -> std::result::Result<Resolved, PathError> {
+        let mut parent = from.clone();
+        let mut stored = Vec::with_capacity(above.len());
+        match exact {
+            Some(found) => {
+                parent = found;
+                stored = above.iter().map(|name| name.to_vec()).collect();
+            }
+            None => {
+                for (at, name) in above.iter().enumerate() {
+                    let failed = |why| PathError { at, why };
+                    let (name, found) = self.lookup_folded(caller, &parent, name, folding).map_err(failed)?;
+                    parent = folder(found).map_err(failed)?;
+                    stored.push(name);
+                }
+            }
+        }
+        let (name, found) = match self.lookup_folded(caller, &parent, last, folding) {
+            Ok((name, found)) => (name, Some(found)),
+            Err(Error::NotFound) => (last.to_vec(), None),
+            Err(why) => return Err(PathError { at: above.len(), why }),
+        };
+        Ok(Resolved { found, name, from: from.clone(), above: stored, parent: Some(parent) })
+    }
+}
+
+/// A folder to go on from.
+fn folder(found: Found) -> Result<Found> {
+    match found.attributes.kind {
+        Kind::Folder => Ok(found),
+        Kind::Link => Err(Error::IsLink),
+        _ => Err(Error::NotFolder),
+    }
+}
+
+/// A component that the host may be asked for in a path.
+fn check(name: &[u8]) -> Result<()> {
+    let is_path = matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0));
+    if is_path { Err(Error::InvalidName) } else { refuse_own(name) }
+}
+
+/// The name that a folder has in the one above it.
+pub(crate) fn name_in(above: &Node, folder: &Node) -> Result<Vec<u8>> {
+    if let Some(name) = above.unlisted_name(&**folder) {
+        return Ok(name);
+    }
+    let mut found = None;
+    above.list(0, &mut |entry| {
+        if entry.id == folder.id() && !matches!(entry.name, b"." | b"..") {
+            found = Some(entry.name.to_vec());
+        }
+        found.is_none()
+    })?;
+    found.ok_or(Error::Stale)
+}
