@@ -12,7 +12,7 @@ use afp::catalogue::Catalogue;
 use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
 use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard, UnixAccounts};
-use conn::{Budget, Server, Watchdog};
+use conn::{Budget, Loops, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
 use crate::bind::Bound;
@@ -57,14 +57,14 @@ impl AfpView {
         volumes: Arc<Volumes>,
         port: Option<u16>,
         (accounts_changed, login_guard): (Arc<Notify>, Arc<LoginGuard>),
-        budget: Arc<Budget>,
+        (budget, loops): (Arc<Budget>, &Arc<Loops>),
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let listen = current.settings.server.listen.clone();
         let told = Told { volumes, state, server_id, listen, port, accounts_changed, login_guard };
         Ok(Arc::new(Self {
             service: Service::new(told.config(current)?),
-            connections: Server::new(MOST_CONNECTIONS, budget),
+            connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
             watchdog: Watchdog::start("AFP"),
             told,
         }))

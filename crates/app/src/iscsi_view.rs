@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use admin::control::{Disconnect, LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
-use conn::{Budget, Server, Watchdog};
+use conn::{Budget, Loops, Server, Watchdog};
 use iscsi::server::{Config, Service, SessionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -54,13 +54,14 @@ impl IscsiView {
         volumes: Arc<Volumes>,
         at: Option<(IpAddr, u16)>,
         login_guard: Arc<LoginGuard>,
-        budget: Arc<Budget>,
+        (budget, loops): (Arc<Budget>, &Arc<Loops>),
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let units = Units::new(&state);
         let told = Told { volumes, state, server_id, login_guard };
         let service = Service::new(told.config(current, &units));
-        let (connections, watchdog) = (Server::new(MOST_CONNECTIONS, budget), Watchdog::start("iSCSI"));
+        let (connections, watchdog) =
+            (Server::new(MOST_CONNECTIONS, budget).on(loops), Watchdog::start("iSCSI"));
         let view = Self { service, connections, watchdog, units, work: Work::default(), at, told };
         let lines = view.take_over(current).await?;
         lines.iter().for_each(|line| tracing::error!("{line}"));

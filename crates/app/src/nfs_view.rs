@@ -9,7 +9,7 @@ use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use auth::LoginGuard;
-use conn::{Budget, Limits, Server, Watchdog};
+use conn::{Budget, Limits, Loops, Server, Watchdog};
 use nfs::server::{Company, Export, HandleSecret, InIndex, Places, Portmap, Service, Sockets};
 use tokio::sync::watch;
 
@@ -47,7 +47,7 @@ impl NfsView {
         state: &admin::State,
         volumes: Arc<Volumes>,
         login_guard: Arc<LoginGuard>,
-        budget: Arc<Budget>,
+        (budget, loops): (Arc<Budget>, &Arc<Loops>),
     ) -> anyhow::Result<Arc<Self>> {
         let mut secret = [0; 16];
         secret.copy_from_slice(&state.handle_secret()[..16]);
@@ -64,7 +64,7 @@ impl NfsView {
         let secret = HandleSecret::new(secret);
         let view = Arc::new(Self {
             service: Service::in_company(Vec::new(), secret, SystemTime::now(), company),
-            connections: Server::new(MOST_CONNECTIONS, budget),
+            connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
             watchdog: Watchdog::start("NFS"),
             volumes,
             portmap: OnceLock::new(),

@@ -9,6 +9,7 @@ use admin::control::{self, ListenerStatus, Report};
 use admin::recipe::{self, Reach, Reachable};
 use admin::{Arguments, Protocol, ServerSettings, Settings};
 use anyhow::Context;
+use conn::Loops;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use vfs::index::Index;
@@ -28,9 +29,9 @@ use crate::{
     who,
 };
 
-/// Threads in addition to the processors, for requests that unexpectedly wait for a disk: otherwise
-/// they sleep.
-const SPARE_THREADS: usize = 14;
+/// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
+/// they are there for requests that unexpectedly wait for a disk.
+const BACKGROUND_THREADS: usize = 14;
 /// The most threads that wait for disks by design.
 const DISK_THREADS: usize = 128;
 /// How often listings and open files are checked.
@@ -55,11 +56,9 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
     memory::give_back(); // its thread must not have more privileges than others
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(settings.server.threads.unwrap_or(processors) + SPARE_THREADS)
+        .worker_threads(BACKGROUND_THREADS)
         .max_blocking_threads(DISK_THREADS)
-        .on_thread_start(conn::begin_thread)
         .enable_all()
         .build()?;
     let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, index));
@@ -87,12 +86,16 @@ async fn serve_until_stopped(
     let ports = bound.ports();
     let login_guard = Arc::new(auth::LoginGuard::default());
     let budget = memory::budget(&current.settings.server);
-    let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), budget.clone())?;
-    let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone(), budget.clone())?;
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let loops = current.settings.server.threads.unwrap_or(processors);
+    let loops = Loops::start(loops).context("the threads for connections cannot be started")?;
+    let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
+    let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
     let people = (accounts_changed, login_guard.clone());
-    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, people, budget.clone())?;
+    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, people, (budget.clone(), &loops))?;
     let at = ports.iscsi.map(|port| (recipe::address(&current.settings.server.listen), port));
-    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), budget).await?;
+    let iscsi =
+        IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), (budget, &loops)).await?;
     let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);

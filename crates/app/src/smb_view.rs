@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, LoginGuard, UnixAccounts};
-use conn::{Budget, Server, Watchdog};
+use conn::{Budget, Loops, Server, Watchdog};
 use smb::server::{
     Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
 };
@@ -38,13 +38,13 @@ impl SmbView {
         state: &admin::State,
         volumes: Arc<Volumes>,
         login_guard: Arc<LoginGuard>,
-        budget: Arc<Budget>,
+        (budget, loops): (Arc<Budget>, &Arc<Loops>),
     ) -> anyhow::Result<Arc<Self>> {
         let guid = *state.server_id();
         let service = Service::new(config(current, guid, &volumes, &login_guard)?);
         Ok(Arc::new(Self {
             service,
-            connections: Server::new(MOST_CONNECTIONS, budget),
+            connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
             watchdog: Watchdog::start("SMB"),
             volumes,
             guid,

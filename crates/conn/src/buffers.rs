@@ -1,56 +1,78 @@
-//! Large buffers between uses, shared by all connections: a fresh one costs a page fault for every 4 KiB.
+//! Large buffers between uses, apart for each loop: a fresh one costs a page fault for every 4 KiB.
+
+use lock::{Mutex, Rank};
+
+use crate::loops::driven_here;
 
 /// The longest buffer that is kept.
 const LONGEST: usize = 2 << 20;
-/// The most bytes that the kept buffers of one kind have together: an idle server must not hold much.
+/// The most bytes that the kept buffers of one pool have together: an idle server must not hold much.
 const MOST: usize = 12 << 20;
+/// Most buffers of one pool.
+const COUNT: usize = 32;
+/// Pools of a kind. Loops beyond that many share them.
+const POOLS: usize = 32;
+
+struct Pools<R: Rank>([Mutex<Vec<Vec<u8>>, R>; POOLS]);
+
+impl<R: Rank> Pools<R> {
+    const fn new() -> Self {
+        Self([const { Mutex::new(Vec::new()) }; POOLS])
+    }
+
+    fn here(&self) -> &Mutex<Vec<Vec<u8>>, R> {
+        &self.0[driven_here() % POOLS]
+    }
+
+    /// An empty buffer that has been large before, if one is free.
+    fn take(&self) -> Vec<u8> {
+        self.here().lock().pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let mut free = self.here().lock();
+        let kept: usize = free.iter().map(Vec::capacity).sum(); // of a few dozen at most
+        if free.len() < COUNT && kept + buffer.capacity() <= MOST {
+            free.push(buffer);
+        }
+    }
+}
 
 /// Those that messages are received in.
 pub(crate) mod received {
-    use bytes::BytesMut;
-    use lock::{Mutex, rank};
+    use lock::rank;
 
-    /// Most buffers kept.
-    const COUNT: usize = 32;
-    static FREE: Mutex<Vec<BytesMut>, rank::FreeBuffers> = Mutex::new(Vec::new());
+    static FREE: super::Pools<rank::FreeBuffers> = super::Pools::new();
 
-    pub(crate) fn take() -> BytesMut {
-        FREE.lock().pop().unwrap_or_default()
+    pub(crate) fn take() -> Vec<u8> {
+        FREE.take()
     }
 
-    pub(crate) fn give_back(buffer: BytesMut) {
-        let mut free = FREE.lock();
-        let kept: usize = free.iter().map(BytesMut::capacity).sum();
-        let fits = free.len() < COUNT && kept + buffer.capacity() <= super::MOST;
-        if fits && (1..=super::LONGEST).contains(&buffer.capacity()) {
-            free.push(buffer);
+    pub(crate) fn give_back(buffer: Vec<u8>) {
+        if (1..=super::LONGEST).contains(&buffer.capacity()) {
+            FREE.give_back(buffer);
         }
     }
 }
 
 /// Those that replies are made in.
 pub(crate) mod replies {
-    use lock::{Mutex, rank};
+    use lock::rank;
 
     /// Smaller ones are the allocator's business.
     const SMALLEST: usize = 64 * 1024;
 
-    static FREE: Mutex<Vec<Vec<u8>>, rank::FreeReplies> = Mutex::new(Vec::new());
+    static FREE: super::Pools<rank::FreeReplies> = super::Pools::new();
 
     /// An empty buffer that has been large before, if one is free.
     pub(crate) fn take() -> Vec<u8> {
-        let mut bytes = FREE.lock().pop().unwrap_or_default();
-        bytes.clear();
-        bytes
+        FREE.take()
     }
 
     pub(crate) fn give_back(buffer: Vec<u8>) {
         if (SMALLEST..=super::LONGEST).contains(&buffer.capacity()) {
-            let mut free = FREE.lock();
-            let kept: usize = free.iter().map(Vec::capacity).sum(); // of a dozen at most
-            if kept + buffer.capacity() <= super::MOST {
-                free.push(buffer);
-            }
+            FREE.give_back(buffer);
         }
     }
 }

@@ -1,119 +1,22 @@
-use std::future::Future;
-use std::pin::Pin;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::Instant;
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use lock::{Mutex, rank};
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
-use vfs::Payload;
 
 use crate::buffers::received;
 use crate::in_flight::{Current, InFlight, Subject};
 use crate::listen::{Counters, Peer};
+use crate::loops::{Direction, Socket, Stream};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
+use crate::protocol::{Answer, Limits, Protocol, Reply};
 use crate::stall::{Serving, Watchdog};
 use crate::to_client::ToClient;
-
-/// One reply: bytes, then data that is perhaps still in the page cache, then zero bytes of padding.
-#[derive(Debug, Default)]
-pub struct Reply {
-    /// Everything up to the data.
-    pub head: Vec<u8>,
-    /// The data.
-    pub body: Option<Payload>,
-    /// How many zero bytes follow the data.
-    pub tail: usize,
-    /// Memory that was reserved for it.
-    pub reserved: Reservation,
-}
-
-impl Reply {
-    /// Bytes of it all.
-    pub fn len(&self) -> usize {
-        self.head.len() + self.body.as_ref().map_or(0, Payload::len) + self.tail
-    }
-
-    /// Whether it is nothing.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// All of it in memory, for a transport that sends it in one piece. Zeros stand for what was truncated meanwhile.
-    pub fn into_bytes(self) -> vfs::Result<Vec<u8>> {
-        let mut bytes = self.head;
-        if let Some(data) = self.body {
-            data.append_or_zeros_to(&mut bytes)?;
-        }
-        bytes.resize(bytes.len() + self.tail, 0);
-        Ok(bytes)
-    }
-}
-
-/// A pending answer. `None` when the message gets none.
-pub type Answer = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
-
-/// What a protocol does with a connection's bytes.
-pub trait Protocol: Send + Sync + 'static {
-    /// The length of the message at the start of `bytes`, framing included: `Ok(None)` when more bytes are needed to
-    /// tell, or a reason to end the connection. A message longer than the connection's limit must be refused here.
-    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str>;
-
-    /// The answer to one whole message. Polled once on the thread that received it. It declares the file that the message is
-    /// about ([`InFlight::about`]), so that a stuck file does not get further threads.
-    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer;
-
-    /// The connection begins; this is how its client is told what it has not asked for.
-    fn began(&self, _client: ToClient) {}
-
-    /// The connection is over. Pending answers that wait for something should give up.
-    fn ended(&self) {}
-}
-
-/// Limits of a connection.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Bytes of replies that may wait for a client before no more of its messages are read.
-    pub waiting_bytes: usize,
-    /// Messages of one client that may be in flight at once.
-    pub in_flight: usize,
-    /// How long a client may take nothing of the replies waiting for it.
-    pub send_timeout: Duration,
-    /// How long a message may take to arrive in full.
-    pub receive_timeout: Duration,
-    /// File data for a client on this machine is copied into the socket, not sent from the page cache.
-    pub copies_for_local: bool,
-    /// Where a file is truncated after the length of a reply was promised, the client gets zeros. Without this the
-    /// connection ends, for protocols whose data must not change silently.
-    pub zeros_for_truncated: bool,
-    /// What the client sends is acknowledged at once, for clients whose next bytes wait for that (Nagle's algorithm).
-    pub acknowledges_at_once: bool,
-    /// Messages are handed to the protocol strictly one after the other: the watchdog moves a connection only while an answer is
-    /// polled. For protocols that take what is in order at once, and wait for nothing before the answer.
-    pub begins_in_order: bool,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            waiting_bytes: 8 << 20,
-            in_flight: 256,
-            send_timeout: Duration::from_secs(60),
-            receive_timeout: Duration::from_secs(60),
-            copies_for_local: true,
-            zeros_for_truncated: true,
-            acknowledges_at_once: false,
-            begins_in_order: false,
-        }
-    }
-}
 
 /// Bytes to read at once when nothing is known of what comes.
 const READ_AHEAD: usize = 64 * 1024;
@@ -122,14 +25,27 @@ const COPIED: usize = 1024;
 /// Messages that arrive in several pieces are reserved memory for from this length on.
 const RESERVED: usize = 8 * 1024;
 
+/// Messages after which a connection lets others go on.
+const TURN_MESSAGES: u32 = 64;
+/// Bytes after which it does so.
+const TURN_BYTES: u64 = 1 << 20;
+
+/// What a connection has done since it last let others go on.
+#[derive(Default)]
+struct Turn {
+    messages: u32,
+    /// [`Connection::moved`] when the turn began.
+    began: u64,
+}
+
 /// The side of a connection that reads. One task has it at a time.
 struct Reading {
-    half: OwnedReadHalf,
     buffer: BytesMut,
     /// When the message that is arriving must be there in full.
     deadline: Option<Instant>,
     /// Memory that was reserved for it.
     reserved: Reservation,
+    turn: Turn,
     /// Dropped when reading has ended, whoever read last.
     _end: tokio::sync::oneshot::Sender<()>,
 }
@@ -150,7 +66,7 @@ struct Connection<P> {
     limits: Limits,
     counters: Arc<Counters>,
     watchdog: Arc<Watchdog>,
-    runtime: tokio::runtime::Handle,
+    socket: Arc<Socket>,
     me: Weak<Self>,
     handed_over: Mutex<HandedOver, rank::ReadingSide>,
     messages: AtomicU32,
@@ -161,24 +77,24 @@ struct Connection<P> {
 
 /// Serves one connection until either side ends it.
 pub async fn serve<P: Protocol>(
-    stream: TcpStream,
+    stream: Stream,
     peer: &Peer,
     protocol: P,
     limits: Limits,
     watchdog: Arc<Watchdog>,
 ) {
+    let socket = stream.socket().clone();
     if limits.acknowledges_at_once {
-        let _ = rustix::net::sockopt::set_tcp_quickack(&stream, true); // only costs latency
+        let _ = rustix::net::sockopt::set_tcp_quickack(socket.stream(), true); // only costs latency
     }
-    let (half, write) = stream.into_split();
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,
-        outbox: Arc::new(Outbox::new(write, limits, peer.memory.clone())),
+        outbox: Arc::new(Outbox::new(socket.clone(), limits, peer.memory.clone())),
         allowance: peer.memory.clone(),
         limits,
         counters: peer.counters.clone(),
         watchdog,
-        runtime: tokio::runtime::Handle::current(),
+        socket: socket.clone(),
         me: me.clone(),
         handed_over: Mutex::default(),
         messages: AtomicU32::new(0),
@@ -192,13 +108,13 @@ pub async fn serve<P: Protocol>(
     connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
     let reading = Reading {
-        half,
         buffer: BytesMut::new(),
         deadline: None,
         reserved: Reservation::default(),
+        turn: Turn::default(),
         _end: end,
     };
-    tokio::spawn(connection.clone().read(reading));
+    socket.spawn(connection.clone().read(reading));
     let _close = CloseOnDrop(connection.clone());
     tokio::select! {
         () = connection.outbox.pump(limits.send_timeout) => {}
@@ -213,6 +129,27 @@ impl<P: Protocol> Drop for CloseOnDrop<P> {
     fn drop(&mut self) {
         self.0.outbox.close();
         self.0.protocol.ended();
+    }
+}
+
+/// Ends the connection when an answer that waits panics, or never ends.
+struct CloseOnPanic<'a>(&'a Outbox);
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Ends the connection when the answer to a message panics.
+struct EndOnPanic<'a, P: Protocol>(&'a Connection<P>, u32);
+
+impl<P: Protocol> Drop for EndOnPanic<'_, P> {
+    fn drop(&mut self) {
+        let Self(connection, number) = *self;
+        let ended = connection.current.end(number);
+        drop(connection.take_back(number, ended.is_some()));
+        connection.outbox.close();
     }
 }
 
@@ -240,6 +177,7 @@ impl<P: Protocol> Connection<P> {
                 if !self.has_room().await {
                     return;
                 }
+                self.yield_if_due(&mut reading).await;
             };
             self.outbox.flush();
             if !self.receive(&mut reading, missing).await {
@@ -261,6 +199,32 @@ impl<P: Protocol> Connection<P> {
             Ok(None) => Next::Missing(1),
             Err(why) => Next::Refused(why),
         }
+    }
+
+    /// Lets the loop's other connections go on after a number of messages or bytes.
+    async fn yield_if_due(&self, reading: &mut Reading) {
+        reading.turn.messages += 1;
+        let moved = self.moved();
+        if reading.turn.messages < TURN_MESSAGES && moved.wrapping_sub(reading.turn.began) < TURN_BYTES {
+            return;
+        }
+        self.outbox.flush();
+        let mut has_yielded = false;
+        std::future::poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
+            true => Poll::Ready(()),
+            false => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        })
+        .await;
+        reading.turn = Turn { messages: 0, began: moved };
+    }
+
+    /// Bytes that came from the client and went to it.
+    fn moved(&self) -> u64 {
+        let Counters { bytes_in, bytes_out, .. } = &*self.counters;
+        bytes_in.load(Ordering::Relaxed).wrapping_add(bytes_out.load(Ordering::Relaxed))
     }
 
     /// Waits while the client has too much on its way already. False when the connection is over.
@@ -288,27 +252,34 @@ impl<P: Protocol> Connection<P> {
 
     /// Receives at least one byte. An idle connection holds no buffer while it waits.
     async fn receive(&self, reading: &mut Reading, missing: usize) -> bool {
-        let waiting = reading.buffer.is_empty();
-        if waiting {
-            received::give_back(std::mem::take(&mut reading.buffer));
-            if reading.half.readable().await.is_err() {
-                return false;
-            }
-            reading.buffer = received::take();
-        } else if !self.reserve_rest(reading, missing).await {
-            return false;
-        }
-        reading.buffer.reserve(missing.max(READ_AHEAD));
-        let receive = reading.half.read_buf(&mut reading.buffer);
-        let received = match waiting {
-            true => receive.await,
+        let is_idle = reading.buffer.is_empty();
+        let deadline = match is_idle {
+            true => None,
+            false if !self.reserve_rest(reading, missing).await => return false,
             false => {
                 let limit = self.limits.receive_timeout;
-                let deadline = *reading.deadline.get_or_insert_with(|| Instant::now() + limit);
-                tokio::time::timeout_at(deadline, receive).await.unwrap_or(Ok(0))
+                Some(*reading.deadline.get_or_insert_with(|| Instant::now() + limit))
             }
         };
-        let count = received.unwrap_or(0);
+        if is_idle {
+            received::give_back(Vec::from(std::mem::take(&mut reading.buffer)));
+        }
+        let count = loop {
+            if !self.socket.ready(Direction::In, deadline).await {
+                break 0;
+            }
+            let mut buffer = match is_idle {
+                true => received::take(),
+                false => Vec::from(std::mem::take(&mut reading.buffer)),
+            };
+            buffer.reserve(missing.max(READ_AHEAD));
+            let received = self.socket.receive(&mut buffer);
+            reading.buffer = BytesMut::from(Bytes::from(buffer));
+            match received {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                received => break received.unwrap_or(0),
+            }
+        };
         self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
         self.allowance.has_moved(count);
         count > 0
@@ -341,7 +312,6 @@ impl<P: Protocol> Connection<P> {
     /// Answers a message on this thread as far as it goes without waiting. Gives the reading side back, unless the
     /// watchdog has found this thread stuck and moved it.
     fn answer(&self, message: BytesMut, reserved: Reservation, reading: Reading) -> Option<Reading> {
-        self.outbox.choose_place(reading.buffer.is_empty(), message.len());
         let number = self.next_number();
         let in_flight = InFlight::new(&self.current, &self.watchdog, number);
         let begun = match self.limits.begins_in_order {
@@ -353,9 +323,11 @@ impl<P: Protocol> Connection<P> {
         if !self.watched.swap(true, Ordering::AcqRel) {
             self.watchdog.watch(self.me.clone());
         }
+        let guard = EndOnPanic(self, number);
         let mut answer =
             begun.unwrap_or_else(|(message, in_flight)| self.protocol.answer(message, in_flight));
         let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        std::mem::forget(guard);
         let ended = self.current.end(number);
         let reading = self.take_back(number, ended.is_some());
         match polled {
@@ -400,14 +372,20 @@ impl<P: Protocol> Connection<P> {
     /// Finishes an answer that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time, and only
     /// while they are polled: an answer that waits for something else than a disk (its client, more data) waits without.
     fn finish_elsewhere(&self, mut answer: Answer, reserved: Reservation, turns: Arc<Semaphore>) {
-        let runtime = self.runtime.clone();
+        let outbox = self.outbox.clone();
         let answer = Box::pin(async move {
             loop {
                 let woken = Arc::new(Woken::default());
                 let waker = Waker::from(woken.clone());
                 let turn = turns.acquire().await;
                 let poll = move || (answer.as_mut().poll(&mut Context::from_waker(&waker)), answer);
-                let (polled, back) = runtime.spawn_blocking(poll).await.ok()?;
+                let (polled, back) = match tokio::task::spawn_blocking(poll).await {
+                    Ok(polled) => polled,
+                    Err(_) => {
+                        outbox.close(); // the answer panicked
+                        return None;
+                    }
+                };
                 drop(turn);
                 match polled {
                     Poll::Ready(reply) => return reply,
@@ -433,8 +411,10 @@ impl<P: Protocol> Connection<P> {
         let Some(me) = self.me.upgrade() else { return };
         // Room was made before the message was read; a second reader may have used it, which is no harm.
         let permit = self.in_flight.clone().try_acquire_owned();
-        self.runtime.spawn(async move {
+        self.socket.spawn(async move {
+            let unless_it_ends = CloseOnPanic(&me.outbox);
             let reply = answer.await;
+            std::mem::forget(unless_it_ends);
             me.send(reply);
             me.outbox.flush();
             drop((permit, reserved));
@@ -457,8 +437,8 @@ impl<P: Protocol> Serving for Connection<P> {
             drop(handed_over);
             tracing::debug!("a request waits for its disk; going on with the client's others");
             self.outbox.flush();
-            let runtime = self.runtime.clone();
-            runtime.spawn(self.read(reading));
+            let socket = self.socket.clone();
+            socket.spawn(self.read(reading));
         }
     }
 

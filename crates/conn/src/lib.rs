@@ -15,21 +15,23 @@ mod connection;
 mod hang;
 mod in_flight;
 mod listen;
+mod loops;
 mod memory;
 pub mod observe;
 mod outbox;
-mod place;
+mod protocol;
 mod stall;
 mod threads;
 mod to_client;
 
-pub use connection::{Answer, Limits, Protocol, Reply, serve};
+pub use connection::serve;
 pub use hang::{Hang, Monitor};
 pub use in_flight::InFlight;
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
+pub use loops::{Loops, Stream};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;
-pub use place::begin_thread;
+pub use protocol::{Answer, Limits, Protocol, Reply};
 pub use stall::Watchdog;
 pub use to_client::ToClient;
 

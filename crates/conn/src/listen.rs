@@ -1,7 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use lock::{Mutex, rank};
@@ -9,10 +9,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
+use crate::loops::{Loops, Stream};
 use crate::memory::{Allowance, Budget};
 
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 1024;
+/// Loops of a server that was given none.
+const OWN_LOOPS: usize = 2;
 /// How long to wait after the host refused another descriptor.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
@@ -65,12 +68,26 @@ pub struct Server {
     peers: Mutex<Vec<Peer>, rank::Peers>,
     limit: usize,
     budget: Arc<Budget>,
+    loops: OnceLock<Arc<Loops>>,
 }
 
 impl Server {
     /// No connections yet. `budget`: the memory that clients of all protocols may make the server hold.
     pub fn new(limit: usize, budget: Arc<Budget>) -> Arc<Self> {
-        Arc::new(Self { peers: Mutex::default(), limit, budget })
+        Arc::new(Self { peers: Mutex::default(), limit, budget, loops: OnceLock::new() })
+    }
+
+    /// Serves connections on these loops. Without this it starts two of its own.
+    pub fn on(self: Arc<Self>, loops: &Arc<Loops>) -> Arc<Self> {
+        let _ = self.loops.set(loops.clone()); // said once
+        self
+    }
+
+    fn loops(&self) -> io::Result<Arc<Loops>> {
+        if self.loops.get().is_none() {
+            let _ = self.loops.set(Loops::start(OWN_LOOPS)?); // another listener may have been faster
+        }
+        Ok(self.loops.get().ok_or(io::ErrorKind::Other)?.clone())
     }
 
     /// Who is connected now.
@@ -83,7 +100,7 @@ impl Server {
         self: Arc<Self>,
         listener: TcpListener,
         mut shutdown: watch::Receiver<bool>,
-        serve: impl Fn(TcpStream, Peer) -> F + Send + Sync + 'static,
+        serve: impl Fn(Stream, Peer) -> F + Send + Sync + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -107,7 +124,7 @@ impl Server {
         stream: TcpStream,
         address: SocketAddr,
         shutdown: &watch::Receiver<bool>,
-        serve: impl Fn(TcpStream, Peer) -> F,
+        serve: impl Fn(Stream, Peer) -> F,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -123,17 +140,38 @@ impl Server {
             peers.push(peer.clone());
         }
         let _ = stream.set_nodelay(true); // only costs latency
-        let serving = serve(stream, peer.clone());
+        let connected = Connected { server: self.clone(), counters: peer.counters.clone() };
         let mut shutdown = shutdown.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = serving => {}
-                _ = shutdown.wait_for(|&stop| stop) => {}
-            }
-            let mut peers = self.peers.lock();
-            if let Some(at) = peers.iter().position(|other| Arc::ptr_eq(&other.counters, &peer.counters)) {
-                peers.swap_remove(at);
-            }
+        let started = self.loops().and_then(|loops| {
+            let stream = stream.into_std()?;
+            loops.serve(stream, |stream| {
+                let serving = serve(stream, peer);
+                async move {
+                    let _connected = connected;
+                    tokio::select! {
+                        () = serving => {}
+                        _ = shutdown.wait_for(|&stop| stop) => {}
+                    }
+                }
+            })
         });
+        if let Err(error) = started {
+            tracing::warn!(%error, %address, "a connection cannot be served");
+        }
+    }
+}
+
+/// A connection in the list of its server, until it ends: also by a panic.
+struct Connected {
+    server: Arc<Server>,
+    counters: Arc<Counters>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        let mut peers = self.server.peers.lock();
+        if let Some(at) = peers.iter().position(|other| Arc::ptr_eq(&other.counters, &self.counters)) {
+            peers.swap_remove(at);
+        }
     }
 }

@@ -1,26 +1,23 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::Shutdown;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 use rustix::net::SendFlags;
-use tokio::io::Interest;
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 use vfs::Payload;
 
 use crate::buffers::replies;
-use crate::connection::{Limits, Reply};
+use crate::loops::{Direction, Socket};
 use crate::memory::{Allowance, Owed};
-use crate::place;
+use crate::protocol::{Limits, Reply};
 
 /// Payloads up to this length are copied behind their header, so that many small replies leave in one piece.
 const COPY: usize = 16 * 1024;
-/// Messages of at least this many bytes are streams.
-const LONG: usize = 64 * 1024;
 /// Memory of waiting replies is charged in units of so many bytes, so that the counter of all clients is seldom touched.
 const CHARGED: usize = 32 * 1024;
 /// Less than this is not charged: the heads of replies whose data the kernel sends.
@@ -32,9 +29,7 @@ const PIECES: usize = 64;
 
 /// Replies on their way to one client.
 pub struct Outbox {
-    half: OwnedWriteHalf,
-    /// The client is on this machine.
-    local: bool,
+    socket: Arc<Socket>,
     /// Data is copied into the socket and not sent from the page cache: a client on this machine finds it in the
     /// processor's cache, and one send wakes it less often than the sixteen that a sendfile of 1 MiB is. Measured with 1
     /// client asking for 1 MiB at a time, 4 under way: 1.3 times the bytes per second at 0.6 of the processor time of
@@ -43,8 +38,6 @@ pub struct Outbox {
     copies: bool,
     /// [`Limits::zeros_for_truncated`].
     zeros_for_truncated: bool,
-    /// The last reply was a long one.
-    sent_long: AtomicBool,
     queue: Mutex<Queue, rank::Outbox>,
     /// Bytes waiting.
     waiting: AtomicUsize,
@@ -96,44 +89,25 @@ impl Piece {
 }
 
 impl Outbox {
-    pub(crate) fn new(half: OwnedWriteHalf, limits: Limits, allowance: Arc<Allowance>) -> Self {
+    pub(crate) fn new(socket: Arc<Socket>, limits: Limits, allowance: Arc<Allowance>) -> Self {
         let queue = Mutex::new(Queue::new(Owed::new(allowance.clone())));
-        let local = half.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        let local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
         let copies = local && limits.copies_for_local;
         if local {
             // There is nothing to learn about a loopback. BBR does, and slows down: reads of 1 MiB every 33 ms then took up to 90 ms
             // each, and take no more than 20 without. Linux always has this one.
-            let _ = rustix::net::sockopt::set_tcp_congestion(AsRef::<TcpStream>::as_ref(&half), "reno"); // only costs speed
+            let _ = rustix::net::sockopt::set_tcp_congestion(socket.stream(), "reno"); // only costs speed
         }
         Self {
-            half,
-            local,
+            socket,
             copies,
             zeros_for_truncated: limits.zeros_for_truncated,
-            sent_long: AtomicBool::new(false),
             queue,
             waiting: AtomicUsize::new(0),
             memory: AtomicUsize::new(0),
             allowance,
             left: Notify::new(),
             stuck: Notify::new(),
-        }
-    }
-
-    fn stream(&self) -> &TcpStream {
-        self.half.as_ref()
-    }
-
-    /// Lets this thread run where its client runs, when that pays; `last` when no further message has been received, of
-    /// which this one has `length` bytes. It does not pay for long messages, which two processors pass on side by side:
-    /// reads of 1 MiB by one client are 1.3 to 1.9 times as fast so. Where replies are copied they are better off together.
-    pub(crate) fn choose_place(&self, last: bool, length: usize) {
-        if self.local {
-            let streams = !self.copies && (length >= LONG || self.sent_long.load(Ordering::Relaxed));
-            let waits = last && !streams && self.waiting() == 0;
-            place::follow(std::ptr::from_ref(self).addr() as u64, self.stream().as_fd(), waits);
-        } else {
-            place::run_anywhere();
         }
     }
 
@@ -176,7 +150,6 @@ impl Outbox {
             return;
         }
         let length = reply.len();
-        self.sent_long.store(length >= LONG, Ordering::Relaxed);
         self.waiting.fetch_add(length, Ordering::AcqRel);
         queue.append(reply.head);
         match reply.body {
@@ -239,12 +212,12 @@ impl Outbox {
 
     /// Sends what [`Outbox::flush`] left behind, for as long as the connection lives. Ends it when the client takes
     /// nothing for `timeout`.
-    pub(crate) async fn pump(&self, timeout: std::time::Duration) {
+    pub(crate) async fn pump(&self, timeout: Duration) {
         loop {
             self.stuck.notified().await;
             while self.waiting() > 0 {
-                let writable = tokio::time::timeout(timeout, self.stream().writable()).await;
-                if !matches!(writable, Ok(Ok(()))) {
+                let deadline = Instant::now() + timeout;
+                if !self.socket.ready(Direction::Out, Some(deadline)).await {
                     self.close();
                 }
                 let mut queue = self.queue.lock();
@@ -299,7 +272,7 @@ impl Outbox {
         self.waiting.store(0, Ordering::Release);
         self.memory.store(0, Ordering::Release);
         self.allowance.over();
-        let _ = rustix::net::shutdown(self.stream().as_fd(), rustix::net::Shutdown::Both); // may be gone already
+        let _ = self.socket.stream().shutdown(Shutdown::Both); // may be gone already
     }
 
     /// Sends until the queue is empty or the socket is full.
@@ -311,7 +284,7 @@ impl Outbox {
 
     fn send_pieces(&self, queue: &mut Queue) -> io::Result<()> {
         while !queue.pieces.is_empty() {
-            match self.stream().try_io(Interest::WRITABLE, || self.send_once(queue)) {
+            match self.socket.attempt(Direction::Out, |socket| self.send_once(queue, socket)) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.allowance.has_moved(count);
@@ -325,8 +298,7 @@ impl Outbox {
         Ok(())
     }
 
-    fn send_once(&self, queue: &mut Queue) -> io::Result<usize> {
-        let socket = self.stream().as_fd();
+    fn send_once(&self, queue: &mut Queue, socket: BorrowedFd<'_>) -> io::Result<usize> {
         let count = match queue.pieces.front() {
             None => return Ok(0),
             Some(Piece::File { fd, offset, length }) => {

@@ -1,9 +1,9 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use crate::connection::Reply;
 use crate::listen::Counters;
 use crate::outbox::Outbox;
+use crate::protocol::Reply;
 
 /// The way to a client besides the answers to its messages. Does nothing once the connection is over.
 #[derive(Clone)]

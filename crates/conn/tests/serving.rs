@@ -10,40 +10,46 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply, Watchdog};
+use conn::{Answer, InFlight, Limits, Loops, Peer, Protocol, Reply, Watchdog};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use vfs::Payload;
 
-/// A connection that speaks `protocol`, served as long as the runtime lives.
-fn connected(protocol: impl Protocol, limits: Limits) -> (TcpStream, Runtime) {
-    let runtime = runtime();
-    (connected_to(&runtime, &Watchdog::start("test"), protocol, limits), runtime)
+/// A connection that speaks `protocol`, served as long as the server lives.
+fn connected(protocol: impl Protocol, limits: Limits) -> (TcpStream, Server) {
+    let server = Server::new();
+    (server.connect(protocol, limits), server)
 }
 
-fn runtime() -> Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+struct Server {
+    loops: Arc<Loops>,
+    watchdog: Arc<Watchdog>,
+    _runtime: Runtime,
 }
 
-fn connected_to(
-    runtime: &Runtime,
-    watchdog: &Arc<Watchdog>,
-    protocol: impl Protocol,
-    limits: Limits,
-) -> TcpStream {
-    let watchdog = watchdog.clone();
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let (stream, address) = listener.accept().unwrap();
-    stream.set_nonblocking(true).unwrap();
-    let peer = Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
-    runtime.spawn(async move {
-        let stream = tokio::net::TcpStream::from_std(stream).unwrap();
-        conn::serve(stream, &peer, protocol, limits, watchdog).await;
-    });
-    client
+impl Server {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.unwrap();
+        let _entered = runtime.enter();
+        let loops = Loops::start(2).unwrap();
+        drop(_entered);
+        Self { loops, watchdog: Watchdog::start("test"), _runtime: runtime }
+    }
+
+    fn connect(&self, protocol: impl Protocol, limits: Limits) -> TcpStream {
+        let watchdog = self.watchdog.clone();
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let (stream, address) = listener.accept().unwrap();
+        let peer =
+            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
+        let serve = |stream| async move { conn::serve(stream, &peer, protocol, limits, watchdog).await };
+        self.loops.serve(stream, serve).unwrap();
+        client
+    }
 }
 
 /// The length of a message of one byte.
@@ -265,9 +271,9 @@ fn receives(client: &mut TcpStream, byte: u8) {
 
 #[test]
 fn threads_that_are_blocked_hold_up_neither_other_connections_nor_their_own() {
-    let (runtime, watchdog, protocol) = (runtime(), Watchdog::start("test"), Commanded::new());
-    let connect = || connected_to(&runtime, &watchdog, protocol.clone(), Limits::default());
-    // More than the runtime has threads. After the first one the watchdog knows what they are about.
+    let (server, protocol) = (Server::new(), Commanded::new());
+    let connect = || server.connect(protocol.clone(), Limits::default());
+    // More than there are loops. After the first one the watchdog knows what they are about.
     let mut blocked: Vec<TcpStream> = (0..6).map(|_| connect()).collect();
     for client in &mut blocked {
         client.write_all(&[BLOCK]).unwrap();

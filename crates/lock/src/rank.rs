@@ -385,4 +385,13 @@ ranks! {
     FreeReplies Known,
     /// Receive buffers that can be used again.
     FreeBuffers Known,
+    // The event loops: below everything that can wake a task.
+    /// The task that waits for a socket.
+    LoopWaker Known,
+    /// The sockets of a loop.
+    LoopSockets Known,
+    /// The tasks of a loop that are ready to run.
+    LoopQueue Known,
+    /// The future of a task, while no thread polls it.
+    LoopTask Known,
 }

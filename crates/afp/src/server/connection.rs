@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes, BytesMut};
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, Stream, ToClient, Watchdog};
 use lock::{Mutex, rank};
-use tokio::net::TcpStream;
 use wire::{Reader, Writer};
 
 use super::config::Version;
@@ -51,7 +50,7 @@ enum Stage {
 }
 
 /// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
+pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
     let limits = Limits { copies_for_local: false, ..Limits::default() };
     let connection = Connection::new(service, peer.clone());
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;

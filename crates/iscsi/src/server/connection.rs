@@ -10,9 +10,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reservation, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reservation, Stream, ToClient, Watchdog};
 use lock::{Mutex, rank};
-use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use wire::Reader;
 
@@ -93,7 +92,7 @@ pub(super) struct Tasks {
 }
 
 /// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
+pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
     let Ok(local) = stream.local_addr() else { return };
     let local = SocketAddr::new(local.ip().to_canonical(), local.port());
     let connection = Connection::new(service, peer.clone(), local);

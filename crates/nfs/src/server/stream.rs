@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Watchdog};
-use tokio::net::TcpStream;
+use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Stream, Watchdog};
 
 use super::{Origin, Service, rpc};
 use crate::wire::rpc::RecordMark;
@@ -64,7 +63,7 @@ fn unmarked(mut message: Bytes) -> Bytes {
 /// Serves one TCP connection with every program, until it ends.
 pub async fn serve_stream(
     service: Arc<Service>,
-    stream: TcpStream,
+    stream: Stream,
     peer: Peer,
     limits: Limits,
     watchdog: Arc<Watchdog>,

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, Stream, ToClient, Watchdog};
 use lock::{Mutex, RwLock, rank};
-use tokio::net::TcpStream;
 
 use super::chain;
 use super::context::{Context, Reply};
@@ -57,7 +56,7 @@ pub(super) struct Connection {
 }
 
 /// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: TcpStream, peer: Peer, watchdog: Arc<Watchdog>) {
+pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
     // As fast as Samba with sendfile, with as much processor time. Copies take 1.5 to 2.3 times the
     // server's processor time.
     let copies_for_local = false;

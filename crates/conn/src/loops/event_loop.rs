@@ -1,0 +1,237 @@
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Instant;
+
+use lock::{Mutex, rank};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+
+use super::socket::Socket;
+use super::task::Task;
+use crate::stall::{Serving, Watchdog};
+
+/// Events taken from the kernel at once.
+const EVENTS: usize = 256;
+/// The event of the alarm. Sockets have other numbers.
+const ALARM: u64 = 0;
+/// Threads of one loop that system calls may block at a time.
+const MOST_THREADS: usize = 128;
+
+thread_local! {
+    /// The number of the loop that this thread drives, plus 1.
+    static DRIVES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The number of the loop that this thread drives, plus 1; 0 for other threads.
+pub(crate) fn driven_here() -> usize {
+    DRIVES.get()
+}
+
+/// An event loop. The thread that drives it runs its tasks, then waits for events.
+pub(super) struct Loop {
+    number: usize,
+    epoll: OwnedFd,
+    /// Ends the wait for events.
+    alarm: OwnedFd,
+    /// The thread that drives it waits for events, or is about to.
+    is_asleep: AtomicBool,
+    queue: Mutex<VecDeque<Arc<Task>>, rank::LoopQueue>,
+    sockets: Mutex<HashMap<u64, Weak<Socket>>, rank::LoopSockets>,
+    connections: AtomicUsize,
+    /// The number of the poll that the driving thread is in, or 0. The thread that changes it back to 0 drives the loop
+    /// from then on: the one that polls, or one that the watchdog has started.
+    polling: AtomicU32,
+    polls: AtomicU32,
+    threads: AtomicUsize,
+    watched: AtomicBool,
+    /// Time with something to do, for the balancer.
+    busy_ns: AtomicU64,
+    is_over: AtomicBool,
+    runtime: tokio::runtime::Handle,
+    watchdog: Arc<Watchdog>,
+    me: Weak<Self>,
+}
+
+impl Loop {
+    pub(super) fn new(number: usize, watchdog: Arc<Watchdog>) -> io::Result<Arc<Self>> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        // Edges only: its counter is never read.
+        epoll::add(&epoll, &alarm, EventData::new_u64(ALARM), EventFlags::IN | EventFlags::ET)?;
+        Ok(Arc::new_cyclic(|me| Self {
+            number,
+            epoll,
+            alarm,
+            is_asleep: AtomicBool::new(false),
+            queue: Mutex::default(),
+            sockets: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            polling: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
+            threads: AtomicUsize::new(0),
+            watched: AtomicBool::new(false),
+            busy_ns: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            runtime: tokio::runtime::Handle::current(),
+            watchdog,
+            me: me.clone(),
+        }))
+    }
+
+    /// Starts a thread that drives it.
+    pub(super) fn start(&self) -> io::Result<()> {
+        let Some(me) = self.me.upgrade() else { return Ok(()) };
+        self.threads.fetch_add(1, Ordering::Relaxed);
+        let thread = thread::Builder::new().name(format!("loop-{}", self.number));
+        let started = thread.spawn(move || {
+            me.drive();
+            me.threads.fetch_sub(1, Ordering::Relaxed);
+        });
+        started.map(drop).inspect_err(|_| {
+            self.threads.fetch_sub(1, Ordering::Relaxed);
+        })
+    }
+
+    pub(super) fn stop(&self) {
+        self.is_over.store(true, Ordering::Release);
+        self.ring();
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// How many connections are on it.
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// How long it had something to do since the last call, in nanoseconds.
+    pub(super) fn take_busy(&self) -> u64 {
+        self.busy_ns.swap(0, Ordering::Relaxed)
+    }
+
+    /// The sockets that are on it.
+    pub(super) fn sockets(&self) -> Vec<Arc<Socket>> {
+        self.sockets.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(super) fn add(&self, socket: &Arc<Socket>) -> io::Result<()> {
+        self.sockets.lock().insert(socket.id(), Arc::downgrade(socket));
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        Ok(epoll::add(&self.epoll, socket.stream(), EventData::new_u64(socket.id()), interest)?)
+    }
+
+    pub(super) fn remove(&self, id: u64, socket: BorrowedFd<'_>) {
+        if self.sockets.lock().remove(&id).is_some() {
+            self.connections.fetch_sub(1, Ordering::Relaxed);
+            let _ = epoll::delete(&self.epoll, socket); // it closes soon anyway
+        }
+    }
+
+    /// Runs a task soon.
+    pub(super) fn push(&self, task: Arc<Task>) {
+        self.queue.lock().push_back(task);
+        if self.is_asleep.load(Ordering::SeqCst) && self.is_asleep.swap(false, Ordering::SeqCst) {
+            self.ring();
+        }
+    }
+
+    fn ring(&self) {
+        let _ = rustix::io::write(&self.alarm, &1_u64.to_ne_bytes()); // full: it has been rung
+    }
+
+    /// Runs tasks and waits for events until the loop ends, or another thread drives it.
+    fn drive(&self) {
+        let _entered = self.runtime.enter();
+        DRIVES.set(self.number + 1);
+        let (mut events, mut arrived) = (Vec::with_capacity(EVENTS), Vec::new());
+        let mut began = Instant::now();
+        while !self.is_over() {
+            if !self.run_queued() {
+                return;
+            }
+            self.wait(&mut events, &mut began);
+            self.dispatch(&mut events, &mut arrived);
+        }
+    }
+
+    /// Runs each task that is in the queue now. False when another thread drives the loop.
+    fn run_queued(&self) -> bool {
+        let count = self.queue.lock().len();
+        for _ in 0..count {
+            let Some(task) = self.queue.lock().pop_front() else { break };
+            let poll = self.polls.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+            self.polling.store(poll, Ordering::Release);
+            if !self.watched.load(Ordering::Relaxed) && !self.watched.swap(true, Ordering::AcqRel) {
+                self.watchdog.watch(self.me.clone());
+            }
+            task.run();
+            if self.polling.compare_exchange(poll, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits for events, unless tasks are in the queue: then it only takes those that are there.
+    fn wait(&self, events: &mut Vec<Event>, began: &mut Instant) {
+        self.is_asleep.store(true, Ordering::SeqCst);
+        let idle = self.queue.lock().is_empty() && !self.is_over();
+        if idle {
+            self.busy_ns.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        events.clear();
+        // An error is an interruption: the loop looks again.
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), (!idle).then_some(&at_once));
+        self.is_asleep.store(false, Ordering::SeqCst);
+        if idle {
+            *began = Instant::now();
+        }
+    }
+
+    fn dispatch(&self, events: &mut Vec<Event>, arrived: &mut Vec<(Arc<Socket>, EventFlags)>) {
+        if events.is_empty() {
+            return;
+        }
+        let sockets = self.sockets.lock();
+        arrived.extend(events.drain(..).filter_map(|event| {
+            let socket = sockets.get(&event.data.u64())?.upgrade()?;
+            Some((socket, event.flags))
+        }));
+        drop(sockets);
+        for (socket, flags) in arrived.drain(..) {
+            socket.happened(flags);
+        }
+    }
+}
+
+impl Serving for Loop {
+    fn current(&self) -> u32 {
+        self.polling.load(Ordering::Acquire)
+    }
+
+    fn go_on_elsewhere(self: Arc<Self>, poll: u32) {
+        if self.threads.load(Ordering::Relaxed) >= MOST_THREADS
+            || self.polling.compare_exchange(poll, 0, Ordering::AcqRel, Ordering::Acquire).is_err()
+        {
+            return;
+        }
+        tracing::debug!(number = self.number, "a system call blocks a loop; another thread drives it");
+        if let Err(error) = self.start() {
+            tracing::error!(%error, number = self.number, "a loop cannot go on without its blocked thread");
+        }
+    }
+
+    fn unwatched(&self) {
+        self.watched.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,240 @@
+use std::future::poll_fn;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use lock::{Mutex, rank};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::EventFlags;
+use rustix::net::RecvFlags;
+
+use super::event_loop::Loop;
+use super::task::Task;
+
+/// The two directions of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    In = 0,
+    Out = 1,
+}
+
+const READABLE: u8 = 1 << Direction::In as u8;
+const WRITABLE: u8 = 1 << Direction::Out as u8;
+/// The other end has gone: every attempt tells.
+const HUNG_UP: u8 = 4;
+/// The deadline of a direction has passed.
+const LATE: u8 = 8;
+/// The other end sends nothing more: receiving never blocks again.
+const ENDED: u8 = 32;
+/// What ends the waits of each direction.
+const WANTED: [u8; 2] = [HUNG_UP | ENDED | LATE | READABLE, HUNG_UP | LATE << 1 | WRITABLE];
+
+/// A client's socket, and the loop that it is on.
+pub(crate) struct Socket {
+    stream: TcpStream,
+    loops: Arc<[Arc<Loop>]>,
+    at: AtomicUsize,
+    id: u64,
+    /// What may be tried. Cleared before an attempt, so that what the loop sets meanwhile is not lost.
+    ready: AtomicU8,
+    waiting: [Waiting; 2],
+    /// How much it has done since the last look of the balancer.
+    work: AtomicU64,
+}
+
+/// A task that waits for one direction.
+#[derive(Default)]
+struct Waiting {
+    waker: Mutex<Option<Waker>, rank::LoopWaker>,
+    /// When it waits no longer, in milliseconds of [`now_ms`]. 0: it waits for ever.
+    deadline_ms: AtomicU64,
+}
+
+impl Socket {
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The loop that it is on.
+    pub(super) fn current(&self) -> &Arc<Loop> {
+        &self.loops[self.at.load(Ordering::Acquire)]
+    }
+
+    /// Runs a task on its loop.
+    pub(crate) fn spawn(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) {
+        Task::spawn(self.clone(), future);
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Tries what does not block. [`Socket::ready`] tells when it is worth a try.
+    pub(crate) fn attempt(
+        &self,
+        direction: Direction,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if !self.is_ready(direction) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.ready.fetch_and(!(1 << direction as u8), Ordering::AcqRel);
+        let result = call(self.stream.as_fd());
+        if let Ok(count) = &result {
+            self.work.fetch_add(*count as u64, Ordering::Relaxed);
+            if direction == Direction::Out {
+                self.ready.fetch_or(WRITABLE, Ordering::AcqRel);
+            }
+        }
+        result
+    }
+
+    /// Appends what has been received, up to the buffer's capacity.
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let room = buffer.capacity() - buffer.len();
+        let received = self.attempt(Direction::In, |socket| {
+            Ok(rustix::net::recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT)?.0)
+        });
+        // Fewer bytes than there was room for were all: the next ones are an event of their own.
+        if matches!(received, Ok(count) if count == room) {
+            self.ready.fetch_or(READABLE, Ordering::AcqRel);
+        }
+        received
+    }
+
+    /// Waits until a direction is worth a try. False when the deadline has passed before.
+    pub(crate) async fn ready(&self, direction: Direction, deadline: Option<Instant>) -> bool {
+        let waiting = &self.waiting[direction as usize];
+        waiting.deadline_ms.store(deadline.map_or(0, ms_of), Ordering::Release);
+        poll_fn(|context| self.poll_ready(direction, context)).await;
+        waiting.deadline_ms.store(0, Ordering::Release);
+        let late = self.ready.load(Ordering::Acquire) & (LATE << direction as u8) != 0;
+        if late {
+            self.ready.fetch_and(!(LATE << direction as u8), Ordering::AcqRel);
+        }
+        !late || self.is_ready(direction)
+    }
+
+    fn is_ready(&self, direction: Direction) -> bool {
+        let late = LATE << direction as u8;
+        self.ready.load(Ordering::Acquire) & WANTED[direction as usize] & !late != 0
+    }
+
+    fn poll_ready(&self, direction: Direction, context: &Context<'_>) -> Poll<()> {
+        let is_over = || self.ready.load(Ordering::Acquire) & WANTED[direction as usize] != 0;
+        if is_over() {
+            return Poll::Ready(());
+        }
+        let before = self.waiting[direction as usize].waker.lock().replace(context.waker().clone());
+        drop(before); // after the lock: it may be the last of its task
+        if is_over() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Something has happened: wakes those that wait for it.
+    pub(super) fn happened(&self, events: EventFlags) {
+        let mut ready = 0;
+        if events.contains(EventFlags::IN) {
+            ready |= READABLE;
+        }
+        if events.contains(EventFlags::OUT) {
+            ready |= WRITABLE;
+        }
+        if events.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
+            ready |= ENDED;
+        }
+        if events.intersects(EventFlags::HUP | EventFlags::ERR) {
+            ready |= HUNG_UP;
+        }
+        self.set(ready);
+    }
+
+    fn set(&self, ready: u8) {
+        self.ready.fetch_or(ready, Ordering::AcqRel);
+        for direction in [Direction::In, Direction::Out] {
+            if ready & WANTED[direction as usize] != 0 {
+                let waker = self.waiting[direction as usize].waker.lock().take();
+                waker.into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
+    /// Ends waits whose deadline has passed.
+    pub(super) fn end_late(&self, now_ms: u64) {
+        for direction in [Direction::In, Direction::Out] {
+            let deadline = &self.waiting[direction as usize].deadline_ms;
+            let at = deadline.load(Ordering::Acquire);
+            let is_late = at != 0 && at <= now_ms;
+            if is_late && deadline.compare_exchange(at, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                self.set(LATE << direction as u8);
+            }
+        }
+    }
+
+    /// How much it has done since the last call.
+    pub(super) fn take_work(&self) -> u64 {
+        self.work.swap(0, Ordering::Relaxed)
+    }
+
+    /// Moves it, with its tasks, to another loop. One thread at a time calls this.
+    pub(super) fn move_to(self: &Arc<Self>, at: usize) {
+        let from = self.current().clone();
+        from.remove(self.id, self.stream.as_fd());
+        self.at.store(at, Ordering::Release);
+        // What has arrived is an event of the new loop, too. Where that fails the connection ends.
+        if self.loops[at].add(self).is_err() {
+            let _ = self.stream.shutdown(Shutdown::Both);
+            self.set(HUNG_UP);
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.current().remove(self.id, self.stream.as_fd());
+    }
+}
+
+/// A connection that was accepted, on its loop.
+pub struct Stream(Arc<Socket>);
+
+impl Stream {
+    pub(super) fn new(stream: TcpStream, loops: Arc<[Arc<Loop>]>, at: usize) -> io::Result<Self> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        stream.set_nonblocking(true)?;
+        let socket = Arc::new(Socket {
+            stream,
+            at: AtomicUsize::new(at),
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            ready: AtomicU8::new(READABLE | WRITABLE),
+            waiting: Default::default(),
+            work: AtomicU64::new(0),
+            loops,
+        });
+        socket.current().add(&socket)?;
+        Ok(Self(socket))
+    }
+
+    /// This end's address.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.stream.local_addr()
+    }
+
+    pub(crate) fn socket(&self) -> &Arc<Socket> {
+        &self.0
+    }
+}
+
+/// Milliseconds since the first call.
+pub(super) fn now_ms() -> u64 {
+    ms_of(Instant::now())
+}
+
+fn ms_of(time: Instant) -> u64 {
+    static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let first = FIRST.get_or_init(Instant::now);
+    time.saturating_duration_since(*first).max(Duration::from_millis(1)).as_millis() as u64
+}

@@ -1,0 +1,72 @@
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use lock::{Mutex, rank};
+
+use super::Socket;
+
+/// Waits to be woken.
+const IDLE: u8 = 0;
+/// In the queue of its loop.
+const QUEUED: u8 = 1;
+/// A thread polls it.
+const RUNNING: u8 = 2;
+/// It was woken while a thread polls it.
+const WOKEN: u8 = 3;
+/// It has ended.
+const OVER: u8 = 4;
+
+/// A future that is polled on the loop of its connection, wherever that is at the time.
+pub(super) struct Task {
+    state: AtomicU8,
+    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>, rank::LoopTask>,
+    socket: Arc<Socket>,
+}
+
+impl Task {
+    /// Puts it in the queue of its loop.
+    pub(super) fn spawn(socket: Arc<Socket>, future: impl Future<Output = ()> + Send + 'static) {
+        let future = Mutex::new(Some(Box::pin(future) as Pin<Box<_>>));
+        let task = Arc::new(Self { state: AtomicU8::new(QUEUED), future, socket });
+        task.socket.current().push(task.clone());
+    }
+
+    /// Polls it once. A panic ends it.
+    pub(super) fn run(self: Arc<Self>) {
+        self.state.store(RUNNING, Ordering::Release);
+        let Some(mut future) = self.future.lock().take() else { return };
+        let waker = Waker::from(self.clone());
+        let poll = || {
+            let is_pending = future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+            is_pending.then_some(future)
+        };
+        // The panic hook has reported it. What the future leaves behind is in the connection, which ends.
+        let Ok(Some(future)) = catch_unwind(AssertUnwindSafe(poll)) else {
+            self.state.store(OVER, Ordering::Release);
+            return;
+        };
+        *self.future.lock() = Some(future);
+        let idle = self.state.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire);
+        if idle.is_err() {
+            self.state.store(QUEUED, Ordering::Release);
+            self.socket.current().push(self.clone());
+        }
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        let woken = |state| match state {
+            IDLE => Some(QUEUED),
+            RUNNING => Some(WOKEN),
+            _ => None,
+        };
+        if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, woken) == Ok(IDLE) {
+            self.socket.current().push(self.clone());
+        }
+    }
+}

@@ -1,0 +1,100 @@
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Connections of the test on rebalancing. Each takes two descriptors.
+const MANY: usize = 10_000;
+
+/// Answers bytes with themselves.
+async fn echo(stream: Stream) {
+    let socket = stream.socket();
+    while socket.ready(Direction::In, None).await {
+        let mut bytes = Vec::with_capacity(16);
+        match socket.receive(&mut bytes) {
+            Ok(0) => return,
+            Ok(_) => drop(socket.stream().write_all(&bytes)),
+            Err(_) => {}
+        }
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap()
+}
+
+fn pair(listener: &TcpListener) -> (TcpStream, TcpStream) {
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+fn is_answered(mut client: &TcpStream) {
+    client.write_all(&[7]).unwrap();
+    let mut reply = [0];
+    client.read_exact(&mut reply).unwrap();
+    assert_eq!(reply, [7]);
+}
+
+#[test]
+fn a_connection_goes_on_after_it_has_moved_however_often() {
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let loops = Loops::start(2).unwrap();
+    let (client, served) = pair(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    loops.serve_on(0, served, echo).unwrap();
+    for at in [1, 0, 1, 1, 0] {
+        is_answered(&client);
+        let socket = loops.loops.iter().flat_map(|one| one.sockets()).next().unwrap();
+        (&client).write_all(&[7]).unwrap(); // arrives before, while or after it moves
+        socket.move_to(at);
+        let mut reply = [0];
+        (&client).read_exact(&mut reply).unwrap();
+        assert_eq!(loops.loops.iter().map(|one| one.connections()).collect::<Vec<_>>(), [1 - at, at]);
+    }
+}
+
+#[test]
+fn connections_that_are_all_on_one_loop_spread_within_five_seconds() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).unwrap();
+    let most = limit.maximum.map_or(MANY, |most| (most as usize / 2).saturating_sub(100).min(MANY));
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let loops = Loops::start(2).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let clients: Vec<TcpStream> = (0..most)
+        .map(|_| {
+            let (client, served) = pair(&listener);
+            loops.serve_on(0, served, echo).unwrap();
+            client
+        })
+        .collect();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let spread = || loops.loops.iter().all(|one| one.connections() >= most / 3);
+    while !spread() {
+        assert!(Instant::now() < deadline, "{}", loops.loops[1].connections());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    clients.iter().step_by(97).for_each(is_answered);
+}
+
+#[test]
+fn a_wait_ends_at_its_deadline() {
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let loops = Loops::start(1).unwrap();
+    let (client, served) = pair(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    let waits = |stream: Stream| async move {
+        let deadline = Instant::now() + Duration::from_millis(300);
+        let socket = stream.socket();
+        let _ = socket.receive(&mut Vec::with_capacity(1)); // it was ready for an attempt
+        assert!(!socket.ready(Direction::In, Some(deadline)).await);
+        assert!(Instant::now() >= deadline);
+        socket.stream().write_all(&[1]).unwrap();
+    };
+    loops.serve_on(0, served, waits).unwrap();
+    assert_eq!((&client).read(&mut [0]).unwrap(), 1);
+}
