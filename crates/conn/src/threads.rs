@@ -22,6 +22,13 @@ pub(crate) fn that_wait() -> Vec<String> {
     lines
 }
 
+/// Whether a thread runs, or would if a processor were free: no call holds it up.
+pub(crate) fn is_running(thread: u32) -> bool {
+    // The state follows the name, which may contain anything.
+    let stat = of(thread, "stat").unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+}
+
 fn for_lock(Waiting { thread, lock, holder }: &Waiting) -> String {
     let holder = holder.map_or_else(String::new, |holder| format!(", which {} has", named(holder)));
     format!("{} waits for the lock {lock}{holder}", named(*thread))
@@ -77,6 +84,20 @@ mod tests {
         }
         drop(held);
         waiter.unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_does_not_run() {
+        let thread = std::thread::spawn(std::thread::park);
+        assert!(is_running(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()));
+        let tasks = || fs::read_dir("/proc/self/task").unwrap().flatten();
+        let of_task = |task: fs::DirEntry| task.file_name().to_str().unwrap().parse::<u32>().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while tasks().map(of_task).all(is_running) {
+            assert!(Instant::now() < deadline);
+        }
+        thread.thread().unpark();
+        thread.join().unwrap();
     }
 
     #[test]

@@ -386,6 +386,8 @@ ranks! {
     /// Receive buffers that can be used again.
     FreeBuffers Known,
     // The event loops: below everything that can wake a task.
+    /// The poll that delays a loop.
+    LoopDelay Known,
     /// The task that waits for a socket.
     LoopWaker Known,
     /// The sockets of a loop.

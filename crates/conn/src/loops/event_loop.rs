@@ -15,11 +15,14 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use super::socket::Socket;
 use super::task::Task;
 use crate::stall::{Serving, Watchdog};
+use crate::threads::is_running;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 /// The event of the alarm. Sockets have other numbers.
 const ALARM: u64 = 0;
+/// Looks of the watchdog for which a thread may compute, or wait for a processor, before another one drives its loop.
+const COMPUTES: u32 = 10;
 /// Threads of one loop that system calls may block at a time.
 const MOST_THREADS: usize = 128;
 
@@ -48,6 +51,10 @@ pub(super) struct Loop {
     /// from then on: the one that polls, or one that the watchdog has started.
     polling: AtomicU32,
     polls: AtomicU32,
+    /// The thread that drives it.
+    thread: AtomicU32,
+    /// How often the watchdog has found that thread running, in one poll.
+    delayed: Mutex<(u32, u32), rank::LoopDelay>,
     threads: AtomicUsize,
     watched: AtomicBool,
     /// Time with something to do, for the balancer.
@@ -74,6 +81,8 @@ impl Loop {
             connections: AtomicUsize::new(0),
             polling: AtomicU32::new(0),
             polls: AtomicU32::new(0),
+            thread: AtomicU32::new(0),
+            delayed: Mutex::default(),
             threads: AtomicUsize::new(0),
             watched: AtomicBool::new(false),
             busy_ns: AtomicU64::new(0),
@@ -148,10 +157,21 @@ impl Loop {
         let _ = rustix::io::write(&self.alarm, &1_u64.to_ne_bytes()); // full: it has been rung
     }
 
+    /// Whether the thread that is in this poll is delayed by no system call: it computes, or other programs have the
+    /// processors. A further thread would only make that worse, so it comes later.
+    fn only_computes(&self, poll: u32) -> bool {
+        let mut delayed = self.delayed.lock();
+        let looks = if delayed.0 == poll { delayed.1 + 1 } else { 1 };
+        *delayed = (poll, looks);
+        looks <= COMPUTES && is_running(self.thread.load(Ordering::Acquire))
+    }
+
     /// Runs tasks and waits for events until the loop ends, or another thread drives it.
     fn drive(&self) {
         let _entered = self.runtime.enter();
         DRIVES.set(self.number + 1);
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        self.thread.store(thread, Ordering::Release);
         let (mut events, mut arrived) = (Vec::with_capacity(EVENTS), Vec::new());
         let mut began = Instant::now();
         while !self.is_over() {
@@ -220,7 +240,8 @@ impl Serving for Loop {
     }
 
     fn go_on_elsewhere(self: Arc<Self>, poll: u32) {
-        if self.threads.load(Ordering::Relaxed) >= MOST_THREADS
+        if self.only_computes(poll)
+            || self.threads.load(Ordering::Relaxed) >= MOST_THREADS
             || self.polling.compare_exchange(poll, 0, Ordering::AcqRel, Ordering::Acquire).is_err()
         {
             return;
