@@ -4,24 +4,20 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::BytesMut;
 use lock::{Mutex, rank};
 use tokio::sync::Semaphore;
 
-use crate::buffers::received;
 use crate::in_flight::{Current, InFlight, Subject};
 use crate::listen::{Counters, Peer};
 use crate::loops::{Direction, Socket, Stream};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol, Reply};
+use crate::received::Received;
 use crate::stall::{Serving, Watchdog};
 use crate::to_client::ToClient;
 
-/// Bytes to read at once when nothing is known of what comes.
-const READ_AHEAD: usize = 64 * 1024;
-/// Messages up to this length leave the buffer as copies.
-const COPIED: usize = 1024;
 /// Messages that arrive in several pieces are reserved memory for from this length on.
 const RESERVED: usize = 8 * 1024;
 
@@ -40,7 +36,7 @@ struct Turn {
 
 /// The side of a connection that reads. One task has it at a time.
 struct Reading {
-    buffer: BytesMut,
+    received: Received,
     /// When the message that is arriving must be there in full.
     deadline: Option<Instant>,
     /// Memory that was reserved for it.
@@ -108,7 +104,7 @@ pub async fn serve<P: Protocol>(
     connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
     let reading = Reading {
-        buffer: BytesMut::new(),
+        received: Received::default(),
         deadline: None,
         reserved: Reservation::default(),
         turn: Turn::default(),
@@ -157,7 +153,7 @@ impl<P: Protocol> Connection<P> {
     async fn read(self: Arc<Self>, mut reading: Reading) {
         loop {
             let missing = loop {
-                match self.next_message(&mut reading.buffer) {
+                match self.next_message(&mut reading.received) {
                     Next::Message(message) => {
                         reading.deadline = None;
                         let mut reserved = std::mem::take(&mut reading.reserved);
@@ -186,16 +182,11 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    fn next_message(&self, buffer: &mut BytesMut) -> Next {
-        match self.protocol.message_length(buffer) {
-            // A small one is copied: as long as it is being answered it would keep all of the buffer.
-            Ok(Some(length)) if length <= buffer.len().min(COPIED) => {
-                let message = BytesMut::from(&buffer[..length]);
-                buffer.advance(length);
-                Next::Message(message)
-            }
-            Ok(Some(length)) if length <= buffer.len() => Next::Message(buffer.split_to(length)),
-            Ok(Some(length)) => Next::Missing(length - buffer.len()),
+    fn next_message(&self, received: &mut Received) -> Next {
+        let available = received.bytes().len();
+        match self.protocol.message_length(received.bytes()) {
+            Ok(Some(length)) if length <= available => Next::Message(received.take(length)),
+            Ok(Some(length)) => Next::Missing(length - available),
             Ok(None) => Next::Missing(1),
             Err(why) => Next::Refused(why),
         }
@@ -252,8 +243,7 @@ impl<P: Protocol> Connection<P> {
 
     /// Receives at least one byte. An idle connection holds no buffer while it waits.
     async fn receive(&self, reading: &mut Reading, missing: usize) -> bool {
-        let is_idle = reading.buffer.is_empty();
-        let deadline = match is_idle {
+        let deadline = match reading.received.rest() {
             true => None,
             false if !self.reserve_rest(reading, missing).await => return false,
             false => {
@@ -261,22 +251,14 @@ impl<P: Protocol> Connection<P> {
                 Some(*reading.deadline.get_or_insert_with(|| Instant::now() + limit))
             }
         };
-        if is_idle {
-            received::give_back(Vec::from(std::mem::take(&mut reading.buffer)));
-        }
         let count = loop {
             if !self.socket.ready(Direction::In, deadline).await {
                 break 0;
             }
-            let mut buffer = match is_idle {
-                true => received::take(),
-                false => Vec::from(std::mem::take(&mut reading.buffer)),
-            };
-            buffer.reserve(missing.max(READ_AHEAD));
-            let received = self.socket.receive(&mut buffer);
-            reading.buffer = BytesMut::from(Bytes::from(buffer));
-            match received {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            match self.socket.receive(reading.received.with_room(missing)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    reading.received.rest();
+                }
                 received => break received.unwrap_or(0),
             }
         };
@@ -287,7 +269,7 @@ impl<P: Protocol> Connection<P> {
 
     /// Reserves memory for all of a long message before more of it is received. False when the connection is over.
     async fn reserve_rest(&self, reading: &mut Reading, missing: usize) -> bool {
-        let whole = reading.buffer.len() + missing;
+        let whole = reading.received.bytes().len() + missing;
         let reserved = reading.reserved.bytes();
         if whole <= reserved.max(RESERVED) {
             return true;

@@ -20,6 +20,7 @@ mod memory;
 pub mod observe;
 mod outbox;
 mod protocol;
+mod received;
 mod stall;
 mod threads;
 mod to_client;

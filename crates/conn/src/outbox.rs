@@ -92,8 +92,8 @@ impl Outbox {
     pub(crate) fn new(socket: Arc<Socket>, limits: Limits, allowance: Arc<Allowance>) -> Self {
         let queue = Mutex::new(Queue::new(Owed::new(allowance.clone())));
         let local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-        let copies = local && limits.copies_for_local;
-        if local {
+        let copies = local && limits.copies_for_local && std::env::var_os("R_SENDFILE").is_none();
+        if local && std::env::var_os("R_NORENO").is_none() {
             // There is nothing to learn about a loopback. BBR does, and slows down: reads of 1 MiB every 33 ms then took up to 90 ms
             // each, and take no more than 20 without. Linux always has this one.
             let _ = rustix::net::sockopt::set_tcp_congestion(socket.stream(), "reno"); // only costs speed

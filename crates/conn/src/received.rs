@@ -1,0 +1,122 @@
+use bytes::{Buf, Bytes, BytesMut};
+
+use crate::buffers::received as pool;
+
+/// Bytes to read at once when nothing is known of what comes.
+const READ_AHEAD: usize = 64 * 1024;
+/// Messages up to this length leave the buffer as copies: as long as it is being answered a message would keep all of it.
+const COPIED: usize = 4 * 1024;
+
+/// What has been received from a client and not been taken as a message.
+#[derive(Default)]
+pub(crate) struct Received {
+    bytes: Vec<u8>,
+    /// Where the next message begins.
+    at: usize,
+}
+
+impl Received {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Takes the first bytes as a message. A long one that is all that was received is not copied.
+    pub(crate) fn take(&mut self, length: usize) -> BytesMut {
+        let end = self.at + length;
+        if length <= COPIED || length < self.bytes.len() / 2 {
+            let message = BytesMut::from(&self.bytes[self.at..end]);
+            self.at = end;
+            if self.at == self.bytes.len() {
+                self.bytes.clear();
+                self.at = 0;
+            }
+            return message;
+        }
+        let mut next = Vec::new();
+        if end < self.bytes.len() {
+            next = pool::take();
+            next.extend_from_slice(&self.bytes[end..]);
+            self.bytes.truncate(end);
+        }
+        let mut message = Bytes::from(std::mem::replace(&mut self.bytes, next));
+        message.advance(std::mem::take(&mut self.at));
+        BytesMut::from(message)
+    }
+
+    /// A buffer with room for more, of which so many bytes are missing for the next message at least. One that is empty comes
+    /// from the pool; a long message gets one of its length, which holds nothing else in the end.
+    pub(crate) fn with_room(&mut self, missing: usize) -> &mut Vec<u8> {
+        let rest = self.bytes.len() - self.at;
+        if rest == 0 && self.bytes.capacity() < READ_AHEAD {
+            self.bytes = pool::take();
+        }
+        if rest + missing > self.bytes.capacity() {
+            let mut longer = Vec::with_capacity((rest + missing).max(READ_AHEAD));
+            longer.extend_from_slice(self.bytes());
+            pool::give_back(std::mem::replace(&mut self.bytes, longer));
+        } else if missing > self.bytes.capacity() - self.bytes.len() {
+            self.bytes.drain(..self.at);
+        } else {
+            return &mut self.bytes;
+        }
+        self.at = 0;
+        &mut self.bytes
+    }
+
+    /// Gives the buffer back if nothing is in it. True if so.
+    pub(crate) fn rest(&mut self) -> bool {
+        let is_empty = self.bytes().is_empty();
+        if is_empty {
+            self.at = 0;
+            pool::give_back(std::mem::take(&mut self.bytes));
+        }
+        is_empty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(bytes: &[u8]) -> Received {
+        let mut received = Received::default();
+        received.with_room(bytes.len()).extend_from_slice(bytes);
+        received
+    }
+
+    #[test]
+    fn messages_leave_in_order_whatever_their_lengths() {
+        let all: Vec<u8> = (0..40_000_u32).map(|at| (at % 251) as u8).collect();
+        for lengths in [&[1, 3, 39_996][..], &[39_000, 1000], &[10, 30_000, 9990], &[40_000], &[5000; 8]] {
+            let mut received = received(&all);
+            let mut at = 0;
+            for length in lengths {
+                assert_eq!(received.take(*length), all[at..at + length], "{lengths:?}");
+                at += length;
+                assert_eq!(received.bytes(), &all[at..], "{lengths:?}");
+            }
+            assert!(received.rest());
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_received_where_it_stays() {
+        let mut received = received(&[7; 100]);
+        let room = received.with_room(1 << 20);
+        assert_eq!(room.capacity() - room.len(), 1 << 20, "none of the next message comes with it");
+        let before = room.as_ptr();
+        room.resize(100 + (1 << 20), 8);
+        let message = received.take(100 + (1 << 20));
+        assert!(message.as_ptr() == before && message[..100] == [7; 100]);
+    }
+
+    #[test]
+    fn half_a_message_stays_when_room_is_made() {
+        let mut received = received(&[1, 2, 3, 4]);
+        assert_eq!(received.take(3)[..], [1, 2, 3]);
+        let room = received.with_room(READ_AHEAD);
+        room.extend_from_slice(&[5]);
+        assert_eq!(received.bytes(), [4, 5]);
+        assert!(!received.rest());
+    }
+}
