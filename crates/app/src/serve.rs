@@ -86,9 +86,7 @@ async fn serve_until_stopped(
     let ports = bound.ports();
     let login_guard = Arc::new(auth::LoginGuard::default());
     let budget = memory::budget(&current.settings.server);
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let loops = current.settings.server.threads.unwrap_or(processors);
-    let loops = Loops::start(loops).context("the threads for connections cannot be started")?;
+    let loops = start_loops(&current.settings.server)?;
     let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
     let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
     let people = (accounts_changed, login_guard.clone());
@@ -137,6 +135,13 @@ async fn serve_until_stopped(
     smb.stopped().await;
     nfs.stopped().await;
     Ok(())
+}
+
+/// Starts the threads that serve connections.
+fn start_loops(settings: &ServerSettings) -> anyhow::Result<Arc<Loops>> {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let count = settings.threads.unwrap_or(processors);
+    Loops::start(count).context("the threads for connections cannot be started")
 }
 
 /// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the

@@ -30,12 +30,6 @@ const PIECES: usize = 64;
 /// Replies on their way to one client.
 pub struct Outbox {
     socket: Arc<Socket>,
-    /// Data is copied into the socket and not sent from the page cache: a client on this machine finds it in the
-    /// processor's cache, and one send wakes it less often than the sixteen that a sendfile of 1 MiB is. Measured with 1
-    /// client asking for 1 MiB at a time, 4 under way: 1.3 times the bytes per second at 0.6 of the processor time of
-    /// both sides; 5 clients: 1.1 times. The server's own share of that time grows, though. Over a network the copy
-    /// would be pure cost.
-    copies: bool,
     /// [`Limits::zeros_for_truncated`].
     zeros_for_truncated: bool,
     queue: Mutex<Queue, rank::Outbox>,
@@ -92,15 +86,13 @@ impl Outbox {
     pub(crate) fn new(socket: Arc<Socket>, limits: Limits, allowance: Arc<Allowance>) -> Self {
         let queue = Mutex::new(Queue::new(Owed::new(allowance.clone())));
         let local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-        let copies = local && limits.copies_for_local && std::env::var_os("R_SENDFILE").is_none();
-        if local && std::env::var_os("R_NORENO").is_none() {
+        if local {
             // There is nothing to learn about a loopback. BBR does, and slows down: reads of 1 MiB every 33 ms then took up to 90 ms
             // each, and take no more than 20 without. Linux always has this one.
             let _ = rustix::net::sockopt::set_tcp_congestion(socket.stream(), "reno"); // only costs speed
         }
         Self {
             socket,
-            copies,
             zeros_for_truncated: limits.zeros_for_truncated,
             queue,
             waiting: AtomicUsize::new(0),
@@ -122,29 +114,7 @@ impl Outbox {
     }
 
     /// Puts a reply in the queue; [`Outbox::flush`] sends it.
-    pub fn push(&self, mut reply: Reply) {
-        let copied = |data: &mut Payload| self.copies && matches!(data, Payload::File { .. });
-        if let Some(data) = reply.body.take_if(copied) {
-            // Copies make it faster and are not worth waiting for.
-            match self.allowance.try_reserve(data.len()) {
-                None => reply.body = Some(data),
-                Some(reserved) => {
-                    let mut bytes = replies::take();
-                    let append = if self.zeros_for_truncated {
-                        Payload::append_or_zeros_to
-                    } else {
-                        Payload::append_to
-                    };
-                    if let Err(error) = append(data, &mut bytes) {
-                        // The length has been promised already.
-                        tracing::warn!(%error, "a file cannot be read as far as it was a moment ago");
-                        return self.close();
-                    }
-                    reply.body = Some(Payload::Bytes(bytes));
-                    reply.reserved.join(reserved);
-                }
-            }
-        }
+    pub fn push(&self, reply: Reply) {
         let mut queue = self.queue.lock();
         if queue.dead {
             return;

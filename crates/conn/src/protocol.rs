@@ -77,8 +77,6 @@ pub struct Limits {
     pub send_timeout: Duration,
     /// How long a message may take to arrive in full.
     pub receive_timeout: Duration,
-    /// File data for a client on this machine is copied into the socket, not sent from the page cache.
-    pub copies_for_local: bool,
     /// Where a file is truncated after the length of a reply was promised, the client gets zeros. Without this the
     /// connection ends, for protocols whose data must not change silently.
     pub zeros_for_truncated: bool,
@@ -96,7 +94,6 @@ impl Default for Limits {
             in_flight: 256,
             send_timeout: Duration::from_secs(60),
             receive_timeout: Duration::from_secs(60),
-            copies_for_local: true,
             zeros_for_truncated: true,
             acknowledges_at_once: false,
             begins_in_order: false,

@@ -51,7 +51,7 @@ enum Stage {
 
 /// Serves one connection until either side ends it.
 pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
-    let limits = Limits { copies_for_local: false, ..Limits::default() };
+    let limits = Limits::default();
     let connection = Connection::new(service, peer.clone());
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
 }

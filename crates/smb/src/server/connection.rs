@@ -57,11 +57,8 @@ pub(super) struct Connection {
 
 /// Serves one connection until either side ends it.
 pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
-    // As fast as Samba with sendfile, with as much processor time. Copies take 1.5 to 2.3 times the
-    // server's processor time.
-    let copies_for_local = false;
     let in_flight = usize::from(credits::MOST) + 1;
-    let limits = Limits { in_flight, copies_for_local, ..Limits::default() };
+    let limits = Limits { in_flight, ..Limits::default() };
     let connection = Connection::new(service, peer.clone());
     conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
 }
