@@ -6,6 +6,7 @@
 //!   send. One that has to wait becomes a task of its own, and the connection goes on with the next message.
 //! * A system call that blocks unexpectedly (a disk that stalls) blocks one thread; the [`Watchdog`] sees it and lets another
 //!   thread go on with the connection's next messages.
+//! * Connections live on event loops ([`Loops`]), one per processor, which share nothing on the way of a request.
 //! * Replies wait in an [`Outbox`] bounded in bytes. While it is over its limit nothing more is read from that client.
 //! * Memory for replies and for half-received messages is bounded for each client ([`Allowance`]) and for all of them
 //!   together ([`Budget`]).

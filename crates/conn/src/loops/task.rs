@@ -20,17 +20,19 @@ const WOKEN: u8 = 3;
 /// It has ended.
 const OVER: u8 = 4;
 
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A future that is polled on the loop of its connection, wherever that is at the time.
 pub(super) struct Task {
     state: AtomicU8,
-    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>, rank::LoopTask>,
+    future: Mutex<Option<Work>, rank::LoopTask>,
     socket: Arc<Socket>,
 }
 
 impl Task {
     /// Puts it in the queue of its loop.
     pub(super) fn spawn(socket: Arc<Socket>, future: impl Future<Output = ()> + Send + 'static) {
-        let future = Mutex::new(Some(Box::pin(future) as Pin<Box<_>>));
+        let future = Mutex::new(Some(Box::pin(future) as Work));
         let task = Arc::new(Self { state: AtomicU8::new(QUEUED), future, socket });
         task.socket.current().push(task.clone());
     }
