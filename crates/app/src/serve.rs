@@ -59,6 +59,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(BACKGROUND_THREADS)
         .max_blocking_threads(DISK_THREADS)
+        .on_thread_start(conn::begin_thread)
         .enable_all()
         .build()?;
     let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, index));

@@ -156,6 +156,7 @@ impl<P: Protocol> Connection<P> {
                 match self.next_message(&mut reading.received) {
                     Next::Message(message) => {
                         reading.deadline = None;
+                        self.outbox.note_request(reading.received.bytes().is_empty(), message.len());
                         let mut reserved = std::mem::take(&mut reading.reserved);
                         reserved.end_owing();
                         match self.answer(message, reserved, reading) {

@@ -11,6 +11,7 @@
 //! * Memory for replies and for half-received messages is bounded for each client ([`Allowance`]) and for all of them
 //!   together ([`Budget`]).
 
+mod affinity;
 mod buffers;
 mod connection;
 mod hang;
@@ -26,6 +27,7 @@ mod stall;
 mod threads;
 mod to_client;
 
+pub use affinity::begin_thread;
 pub use connection::serve;
 pub use hang::{Hang, Monitor};
 pub use in_flight::InFlight;

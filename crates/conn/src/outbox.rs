@@ -1,9 +1,9 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
@@ -11,6 +11,7 @@ use rustix::net::SendFlags;
 use tokio::sync::Notify;
 use vfs::Payload;
 
+use crate::affinity;
 use crate::buffers::replies;
 use crate::loops::{Direction, Socket};
 use crate::memory::{Allowance, Owed};
@@ -24,12 +25,18 @@ const CHARGED: usize = 32 * 1024;
 const NOT_CHARGED: usize = 8 * 1024;
 /// What is sent in place of data that are not there any more.
 static ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
+/// A client that sends or receives messages of this length is best served by another processor than its own.
+const LONG: usize = 64 * 1024;
 /// Most pieces handed to the kernel in one send.
 const PIECES: usize = 64;
 
 /// Replies on their way to one client.
 pub struct Outbox {
     socket: Arc<Socket>,
+    /// Its client is on this machine.
+    is_local: bool,
+    /// The last reply was long.
+    sent_long: AtomicBool,
     /// [`Limits::zeros_for_truncated`].
     zeros_for_truncated: bool,
     queue: Mutex<Queue, rank::Outbox>,
@@ -85,14 +92,16 @@ impl Piece {
 impl Outbox {
     pub(crate) fn new(socket: Arc<Socket>, limits: Limits, allowance: Arc<Allowance>) -> Self {
         let queue = Mutex::new(Queue::new(Owed::new(allowance.clone())));
-        let local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-        if local {
+        let is_local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        if is_local {
             // There is nothing to learn about a loopback. BBR does, and slows down: reads of 1 MiB every 33 ms then took up to 90 ms
             // each, and take no more than 20 without. Linux always has this one.
             let _ = rustix::net::sockopt::set_tcp_congestion(socket.stream(), "reno"); // only costs speed
         }
         Self {
             socket,
+            is_local,
+            sent_long: AtomicBool::new(false),
             zeros_for_truncated: limits.zeros_for_truncated,
             queue,
             waiting: AtomicUsize::new(0),
@@ -100,6 +109,21 @@ impl Outbox {
             allowance,
             left: Notify::new(),
             stuck: Notify::new(),
+        }
+    }
+
+    /// Notes a request of this length, for the CPU affinity of the thread that answers it. `last`: no further request has
+    /// been received.
+    pub(crate) fn note_request(&self, last: bool, length: usize) {
+        if self.is_local {
+            let streams = length >= LONG || self.sent_long.load(Ordering::Relaxed);
+            affinity::follow(
+                self.socket.id(),
+                self.socket.stream().as_fd(),
+                last && !streams && self.waiting() == 0,
+            );
+        } else {
+            affinity::run_on_all();
         }
     }
 
@@ -120,6 +144,7 @@ impl Outbox {
             return;
         }
         let length = reply.len();
+        self.sent_long.store(length >= LONG, Ordering::Relaxed);
         self.waiting.fetch_add(length, Ordering::AcqRel);
         queue.append(reply.head);
         match reply.body {

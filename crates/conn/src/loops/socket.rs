@@ -55,7 +55,7 @@ struct Waiting {
 }
 
 impl Socket {
-    pub(super) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
