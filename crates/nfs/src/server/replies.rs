@@ -115,39 +115,26 @@ impl Drop for Entry<'_> {
     }
 }
 
+/// Calls that change a name. Of locks, a LOCK that is repeated after its UNLOCK would lock for ever.
 fn must_not_repeat(program: u32, procedure: u32) -> bool {
+    use nlm::Procedure as Lock;
     match program {
-        v3::PROGRAM => changes_a_name(Procedure(procedure)),
-        nlm::PROGRAM => locks(nlm::Procedure(procedure)),
+        v3::PROGRAM => matches!(
+            Procedure(procedure),
+            Procedure::SETATTR
+                | Procedure::CREATE
+                | Procedure::MKDIR
+                | Procedure::SYMLINK
+                | Procedure::MKNOD
+                | Procedure::REMOVE
+                | Procedure::RMDIR
+                | Procedure::RENAME
+                | Procedure::LINK
+        ),
+        nlm::PROGRAM => matches!(
+            Lock(procedure),
+            Lock::LOCK | Lock::CANCEL | Lock::UNLOCK | Lock::NM_LOCK | Lock::SHARE | Lock::UNSHARE
+        ),
         _ => false,
     }
-}
-
-/// A LOCK that is repeated after its UNLOCK would lock for ever.
-fn locks(procedure: nlm::Procedure) -> bool {
-    use nlm::Procedure;
-    matches!(
-        procedure,
-        Procedure::LOCK
-            | Procedure::CANCEL
-            | Procedure::UNLOCK
-            | Procedure::NM_LOCK
-            | Procedure::SHARE
-            | Procedure::UNSHARE
-    )
-}
-
-fn changes_a_name(procedure: Procedure) -> bool {
-    matches!(
-        procedure,
-        Procedure::SETATTR
-            | Procedure::CREATE
-            | Procedure::MKDIR
-            | Procedure::SYMLINK
-            | Procedure::MKNOD
-            | Procedure::REMOVE
-            | Procedure::RMDIR
-            | Procedure::RENAME
-            | Procedure::LINK
-    )
 }
