@@ -129,36 +129,35 @@ async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
 
 /// The reply kept from the first time that this call came, or a new one.
 async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
-    let Some(key) = call.service.replies.key_of(call) else { return Some(run(call).await) };
-    match call.service.replies.begin(key) {
-        super::replies::Begun::New(entry) => {
-            let (writer, payload) = run(call).await;
-            entry.finish(writer.as_bytes());
-            Some((writer, payload))
-        }
-        super::replies::Begun::Known(reply) => {
+    use super::replies::Begun;
+    let replies = &call.service.replies;
+    let entry = match replies.key_of(call).map(|key| replies.begin(key)) {
+        None => None,
+        Some(Begun::New(entry)) => Some(entry),
+        Some(Begun::Known(reply)) => {
             observed::repeated(call, reply.len() - empty(call.header.xid).len());
-            Some((Writer::onto(reply), None))
+            return Some((Writer::onto(reply), None));
         }
         // The first call is still being executed: its reply answers both.
-        super::replies::Begun::Running => {
+        Some(Begun::Running) => {
             observed::repeated(call, 0);
-            None
+            return None;
         }
-    }
-}
-
-async fn run(call: &Call<'_>) -> (Writer, Option<Payload>) {
+    };
     let mut writer = empty(call.header.xid);
     let start = writer.len();
     let answered = dispatch(call, &mut writer).await;
     if let Some(begun) = call.begun {
         observed::end(begun, call, &answered, &writer.as_bytes()[start..]);
     }
-    match answered {
+    let (writer, payload) = match answered {
         Ok(payload) => (writer, payload),
         Err(outcome) => (refusal(call.header.xid, outcome), None),
+    };
+    if let Some(entry) = entry {
+        entry.finish(writer.as_bytes());
     }
+    Some((writer, payload))
 }
 
 async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
