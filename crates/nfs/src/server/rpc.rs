@@ -113,18 +113,13 @@ pub(crate) async fn answer(
     let room = usize::MAX;
     let mut call =
         Call { service, origin, memory, room, identity, header, arguments, message, begun, concerns };
-    let reserved = reserved(&mut call).await?;
+    // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
+    let reserved = match call.header.program {
+        crate::wire::v3::PROGRAM if !origin.datagram => v3::reserved(&mut call).await?,
+        _ => Reservation::default(),
+    };
     let (writer, payload) = replied(&call).await?;
     Some(Reply { reserved, ..finish(writer, payload, origin) })
-}
-
-/// Reserves memory for the reply. `None` if the connection has ended in the meantime. Replies by
-/// datagram need none: they leave at once, and only few are made at a time.
-async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
-    match call.header.program {
-        crate::wire::v3::PROGRAM if !call.origin.datagram => v3::reserved(call).await,
-        _ => Some(Reservation::default()),
-    }
 }
 
 /// The reply kept from the first time that this call came, or a new one.
