@@ -2,11 +2,11 @@ use vfs::backend::{Found, NewKind};
 use vfs::{Change, Error, Kind, SetAttributes, SetTime, Time};
 use wire::Writer;
 
-use super::put;
 use super::target::{Target, changes, new_name};
 use crate::server::rpc::Call;
 use crate::wire::v3::create::{CreateHow, Request, ResFail, ResOk};
 use crate::wire::v3::types::{FileHandle, Sattr3, Status, Verifier};
+use crate::wire::xdr::Encode;
 
 /// The mode of a new file if the client gives none.
 const FILE_MODE: u32 = 0o644;
@@ -39,7 +39,7 @@ pub(super) fn answer(
 ) {
     let folder = match call.target_to_change(folder) {
         Ok(folder) => folder,
-        Err(fail) => return put(w, &fail),
+        Err(fail) => return fail.encode(w),
     };
     match make(&folder) {
         Ok((found, change)) => {
@@ -49,9 +49,9 @@ pub(super) fn answer(
                 attributes: Some(folder.fattr(&found.attributes)),
                 dir_wcc: folder.wcc(&change),
             };
-            put(w, &Ok::<_, ResFail>(ok));
+            Ok::<_, ResFail>(ok).encode(w);
         }
-        Err(status) => put(w, &folder.fail(status)),
+        Err(status) => folder.fail(status).encode(w),
     }
 }
 

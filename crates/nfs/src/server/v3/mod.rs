@@ -81,52 +81,44 @@ pub(crate) async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
 pub(crate) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
     let (start, mut attempts) = (w.len(), Attempts::default());
     loop {
-        let answered = attempt(call, w).await?;
+        let mut payload = None;
+        match Procedure(call.header.procedure) {
+            Procedure::READ => payload = read::read(call, w).await?,
+            Procedure::WRITE => write::write(call, call.arguments()?).await.encode(w),
+            Procedure::COMMIT => commit::commit(call, call.arguments()?).await.encode(w),
+            _ => dispatch_at_once(call, w)?,
+        }
         let is_jukebox = w.as_bytes()[start..].starts_with(&Status::JUKEBOX.0.to_be_bytes());
         if !is_jukebox || !attempts.again(call).await {
-            return Ok(answered);
+            return Ok(payload);
         }
         w.truncate(start);
     }
 }
 
-async fn attempt(call: &Call<'_>, w: &mut Writer) -> Answered {
-    match Procedure(call.header.procedure) {
-        Procedure::NULL => return call.no_arguments().map(|()| None),
-        Procedure::READ => return read::read(call, w).await,
-        Procedure::WRITE => put(w, &write::write(call, call.arguments()?).await),
-        Procedure::COMMIT => put(w, &commit::commit(call, call.arguments()?).await),
-        _ => return dispatch_at_once(call, w),
-    }
-    Ok(None)
-}
-
 /// The procedures that never wait.
-fn dispatch_at_once(call: &Call<'_>, w: &mut Writer) -> Answered {
+fn dispatch_at_once(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     match Procedure(call.header.procedure) {
-        Procedure::GETATTR => put(w, &getattr::getattr(call, call.arguments()?)),
-        Procedure::SETATTR => put(w, &setattr::setattr(call, call.arguments()?)),
+        Procedure::NULL => call.no_arguments()?,
+        Procedure::GETATTR => getattr::getattr(call, call.arguments()?).encode(w),
+        Procedure::SETATTR => setattr::setattr(call, call.arguments()?).encode(w),
         Procedure::LOOKUP => lookup::lookup(call, call.arguments()?, w),
-        Procedure::ACCESS => put(w, &access::access(call, call.arguments()?)),
+        Procedure::ACCESS => access::access(call, call.arguments()?).encode(w),
         Procedure::READLINK => readlink::readlink(call, call.arguments()?, w),
         Procedure::CREATE => create::create(call, call.arguments()?, w),
         Procedure::MKDIR => mkdir::mkdir(call, call.arguments()?, w),
         Procedure::SYMLINK => symlink::symlink(call, call.arguments()?, w),
         Procedure::MKNOD => mknod::mknod(call, call.arguments()?, w),
-        Procedure::REMOVE => put(w, &remove::remove(call, call.arguments()?)),
-        Procedure::RMDIR => put(w, &rmdir::rmdir(call, call.arguments()?)),
-        Procedure::RENAME => put(w, &rename::rename(call, call.arguments()?)),
-        Procedure::LINK => put(w, &link::link(call, call.arguments()?)),
+        Procedure::REMOVE => remove::remove(call, call.arguments()?).encode(w),
+        Procedure::RMDIR => rmdir::rmdir(call, call.arguments()?).encode(w),
+        Procedure::RENAME => rename::rename(call, call.arguments()?).encode(w),
+        Procedure::LINK => link::link(call, call.arguments()?).encode(w),
         Procedure::READDIR => readdir::readdir(call, call.arguments()?, w),
         Procedure::READDIRPLUS => readdirplus::readdirplus(call, call.arguments()?, w),
-        Procedure::FSSTAT => put(w, &fsstat::fsstat(call, call.arguments()?)),
-        Procedure::FSINFO => put(w, &fsinfo::fsinfo(call, call.arguments()?)),
-        Procedure::PATHCONF => put(w, &pathconf::pathconf(call, call.arguments()?)),
+        Procedure::FSSTAT => fsstat::fsstat(call, call.arguments()?).encode(w),
+        Procedure::FSINFO => fsinfo::fsinfo(call, call.arguments()?).encode(w),
+        Procedure::PATHCONF => pathconf::pathconf(call, call.arguments()?).encode(w),
         _ => return Err(Outcome::ProcUnavail),
     }
-    Ok(None)
-}
-
-fn put(w: &mut Writer, result: &impl Encode) {
-    result.encode(w);
+    Ok(())
 }

@@ -2,11 +2,11 @@ use conn::Reservation;
 use vfs::{Access, Payload, ReadData};
 use wire::Writer;
 
-use super::put;
 use super::target::Target;
 use crate::server::rpc::{Answered, Call};
 use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Status};
+use crate::wire::xdr::Encode;
 
 /// READ, RFC 1813 3.3.6. The data follow the results, straight from the page cache if possible.
 pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
@@ -14,7 +14,7 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
     let target = match call.target(&request.file) {
         Ok(target) => target,
         Err(status) => {
-            put(w, &ResFail::new(status, None));
+            ResFail::new(status, None).encode(w);
             return Ok(None);
         }
     };
@@ -22,11 +22,11 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
         Ok(data) => {
             let attributes = Some(target.fattr(&data.attributes));
             let count = data.payload.len() as u32; // at most MAX_DATA
-            put(w, &Res::Ok(ResOk { attributes, count, eof: data.end }));
+            Res::Ok(ResOk { attributes, count, eof: data.end }).encode(w);
             Ok(Some(data.payload))
         }
         Err(status) => {
-            put(w, &Fail::new(status, target.attributes()));
+            Fail::new(status, target.attributes()).encode(w);
             Ok(None)
         }
     }

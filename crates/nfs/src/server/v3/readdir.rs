@@ -1,11 +1,11 @@
 use vfs::{Error, Page};
 use wire::Writer;
 
-use super::put;
 use super::target::Target;
 use crate::server::rpc::Call;
 use crate::wire::v3::readdir::{self, Entry, Request, ResFail};
 use crate::wire::v3::types::{Fail, Name, Status};
+use crate::wire::xdr::Encode;
 
 /// Cookies stay valid while entries come and go, so no verification is needed: the verifier is
 /// always zero.
@@ -15,11 +15,11 @@ pub(super) const VERIFIER: [u8; 8] = [0; 8];
 pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     let folder = match call.target(&request.dir) {
         Ok(folder) => folder,
-        Err(status) => return put(w, &ResFail::new(status, None)),
+        Err(status) => return ResFail::new(status, None).encode(w),
     };
     let page = match page(&folder, request.cookie) {
         Ok(page) => page,
-        Err(status) => return put(w, &Fail::new(status, folder.attributes())),
+        Err(status) => return Fail::new(status, folder.attributes()).encode(w),
     };
     let count = request.count.min(call.max_listing());
     let mut entries = readdir::begin(w, &folder.attributes(), &VERIFIER, count);
@@ -28,7 +28,7 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     });
     if !all && entries.is_empty() {
         entries.discard();
-        return put(w, &Fail::new(Status::TOOSMALL, folder.attributes()));
+        return Fail::new(Status::TOOSMALL, folder.attributes()).encode(w);
     }
     entries.finish(all && page.complete);
 }
