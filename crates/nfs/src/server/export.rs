@@ -9,6 +9,7 @@ use vfs::names::Hiding;
 use vfs::{Caller, Volume};
 
 use super::Origin;
+use super::rpc::Identity;
 
 /// A port that only the superuser of a UNIX client may use.
 const RESERVED_PORTS: std::ops::Range<u16> = 1..1024;
@@ -62,11 +63,12 @@ impl Rule {
         self.clients.is_none_or(|clients| clients.contains(&address.to_canonical()))
     }
 
-    /// The user that a caller with these ids acts as. [`INVALID_ID`] is no id: a caller with it
-    /// acts as the anonymous user under every rule.
-    pub(crate) fn caller(&self, uid: u32, gid: u32, groups: &[u32]) -> Caller {
+    /// The user that a caller acts as. [`INVALID_ID`] is no id: a caller with it acts as the
+    /// anonymous user under every rule, as one without credentials does.
+    pub(crate) fn caller(&self, identity: &Identity) -> Caller {
+        let Identity { uid, gid, ref groups, nobody } = *identity;
         let (anonymous_uid, anonymous_gid) = self.anonymous;
-        if self.squash == Squash::All || uid == INVALID_ID {
+        if nobody || self.squash == Squash::All || uid == INVALID_ID {
             return Caller::new(anonymous_uid, anonymous_gid, &[]);
         }
         let squashes_root = self.squash == Squash::Root;
@@ -130,7 +132,7 @@ mod tests {
 
     fn ids(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> (u32, u32, Vec<u32>) {
         let rule = Rule { squash, anonymous: (7, 8), ..Rule::everybody() };
-        let caller = rule.caller(uid, gid, groups);
+        let caller = rule.caller(&Identity { uid, gid, groups: groups.to_vec(), nobody: false });
         (caller.uid, caller.gid, caller.groups.to_vec())
     }
 

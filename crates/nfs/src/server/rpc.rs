@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use conn::observe::{self, Begun};
 use conn::{Allowance, InFlight, Reply, Reservation};
-use vfs::{Caller, Payload};
+use vfs::Payload;
 use wire::{Reader, Writer};
 
-use super::export::{Export, Rule};
+use super::export::Export;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, v3};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
@@ -51,16 +51,6 @@ impl<'a> Call<'a> {
     /// The arguments as one value.
     pub(crate) fn arguments<T: Decode<'a>>(&self) -> Result<T, Outcome> {
         arguments(&mut Reader::new(self.arguments)).map_err(|_| Outcome::GarbageArgs)
-    }
-
-    /// The user that the caller acts as on an export with this rule.
-    pub(crate) fn caller(&self, rule: &Rule) -> Caller {
-        let who = &self.identity;
-        if who.nobody {
-            let (uid, gid) = rule.anonymous;
-            return Caller::new(uid, gid, &[]);
-        }
-        rule.caller(who.uid, who.gid, &who.groups)
     }
 
     /// Notes which export the call concerns.

@@ -16,7 +16,7 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed), Sta
     let share = names.next().ok_or(Status::NOENT)?;
     let export = call.service.export_named(share).ok_or(Status::NOENT)?;
     call.note(&export);
-    let caller = call.caller(export.rule(call.origin).ok_or(Status::ACCES)?);
+    let caller = export.rule(call.origin).ok_or(Status::ACCES)?.caller(&call.identity);
     let mut found = export.volume.root()?;
     for name in names {
         if found.attributes.kind != Kind::Folder {

@@ -32,7 +32,7 @@ impl Call<'_> {
         // NFSv3 has no login: a valid handle from an address that may use the export takes its
         // place.
         self.memory.logged_in(true);
-        let caller = self.caller(rule);
+        let caller = rule.caller(&self.identity);
         let writable = rule.writable && !export.volume.is_read_only();
         let mut found = export.volume.node(&named.key)?;
         let mut sidecar = None;
