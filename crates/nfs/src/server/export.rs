@@ -1,7 +1,6 @@
 //! The exported folders, the clients that may use each of them, and the user that a caller acts as
 //! there.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -59,10 +58,6 @@ impl Rule {
         }
     }
 
-    fn fits(&self, address: IpAddr) -> bool {
-        self.clients.is_none_or(|clients| clients.contains(&address.to_canonical()))
-    }
-
     /// The user that a caller acts as. [`INVALID_ID`] is no id: a caller with it acts as the
     /// anonymous user under every rule, as one without credentials does.
     pub(crate) fn caller(&self, identity: &Identity) -> Caller {
@@ -116,7 +111,9 @@ impl Export {
 
     /// The rule for a client; `None` when it is refused.
     pub(crate) fn rule(&self, origin: Origin) -> Option<&Rule> {
-        let rule = self.options.rules.iter().find(|rule| rule.fits(origin.address))?;
+        let address = origin.address.to_canonical();
+        let fits = |rule: &&Rule| rule.clients.is_none_or(|clients| clients.contains(&address));
+        let rule = self.options.rules.iter().find(fits)?;
         let port_fits = !rule.reserved_port || RESERVED_PORTS.contains(&origin.port);
         if rule.allowed && !port_fits {
             tracing::info!(client = %origin.address, port = origin.port, export = self.name,
