@@ -23,7 +23,8 @@ impl Protocol for Records {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         let (mut at, mut record) = (0, 0);
         for _ in 0..MAX_FRAGMENTS {
-            let Some(mark) = mark_at(bytes, at) else { return Ok(None) };
+            let Some(mark) = bytes.get(at..).and_then(<[u8]>::first_chunk) else { return Ok(None) };
+            let mark = RecordMark::from_bytes(*mark);
             at += RecordMark::SIZE + mark.len as usize;
             record += mark.len as usize;
             if record > MAX_RECORD {
@@ -42,15 +43,11 @@ impl Protocol for Records {
     }
 }
 
-fn mark_at(bytes: &[u8], at: usize) -> Option<RecordMark> {
-    let mark = bytes.get(at..at + RecordMark::SIZE)?;
-    Some(RecordMark::from_bytes(mark.try_into().ok()?))
-}
-
 /// The record without its marks; a record of one fragment is not copied.
 fn unmarked(mut message: Bytes) -> Bytes {
     let mut parts = BytesMut::new();
-    while let Some(mark) = mark_at(&message, 0) {
+    while let Some(mark) = message.first_chunk() {
+        let mark = RecordMark::from_bytes(*mark);
         let part = message.split_to(RecordMark::SIZE + mark.len as usize).slice(RecordMark::SIZE..);
         if mark.last && parts.is_empty() {
             return part;
