@@ -79,7 +79,29 @@ impl Target {
     pub(super) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
         // A file system that is mounted inside the export has an id of its own, by which clients know it for another one.
         let file_system = self.export.volume.file_system(attributes.id);
-        fattr(attributes, u64::from(self.export.tag) ^ file_system)
+        Fattr3 {
+            file_type: match attributes.kind {
+                Kind::File => FileType::REG,
+                Kind::Folder => FileType::DIR,
+                Kind::Link => FileType::LNK,
+                Kind::Fifo => FileType::FIFO,
+                Kind::Socket => FileType::SOCK,
+                Kind::CharDevice => FileType::CHR,
+                Kind::BlockDevice => FileType::BLK,
+            },
+            mode: attributes.mode,
+            nlink: attributes.links,
+            uid: attributes.uid,
+            gid: attributes.gid,
+            size: attributes.size,
+            used: attributes.allocated,
+            rdev: SpecData { major: attributes.device.0, minor: attributes.device.1 },
+            fsid: u64::from(self.export.tag) ^ file_system,
+            fileid: attributes.id.inode,
+            atime: nfs_time(attributes.accessed),
+            mtime: nfs_time(attributes.modified),
+            ctime: nfs_time(attributes.changed),
+        }
     }
 
     /// The target's own attributes as of the start of the call.
@@ -130,32 +152,6 @@ pub(super) fn new_name(name: &[u8]) -> Result<&[u8], Status> {
     match name {
         b"." | b".." => Err(Status::EXIST),
         name => entry_name(name),
-    }
-}
-
-pub(super) fn fattr(attributes: &Attributes, fsid: u64) -> Fattr3 {
-    Fattr3 {
-        file_type: match attributes.kind {
-            Kind::File => FileType::REG,
-            Kind::Folder => FileType::DIR,
-            Kind::Link => FileType::LNK,
-            Kind::Fifo => FileType::FIFO,
-            Kind::Socket => FileType::SOCK,
-            Kind::CharDevice => FileType::CHR,
-            Kind::BlockDevice => FileType::BLK,
-        },
-        mode: attributes.mode,
-        nlink: attributes.links,
-        uid: attributes.uid,
-        gid: attributes.gid,
-        size: attributes.size,
-        used: attributes.allocated,
-        rdev: SpecData { major: attributes.device.0, minor: attributes.device.1 },
-        fsid,
-        fileid: attributes.id.inode,
-        atime: nfs_time(attributes.accessed),
-        mtime: nfs_time(attributes.modified),
-        ctime: nfs_time(attributes.changed),
     }
 }
 
