@@ -33,6 +33,7 @@ use crate::backend::Found;
 use crate::changing::coherence::{RECALL_DEADLINE, who};
 use crate::changing::operation::Operation;
 use crate::local::What;
+use crate::mac::FileBits;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, State, Stream,
@@ -174,7 +175,7 @@ impl Volume {
             return Err(Error::ReadOnly);
         }
         if access.intersects(Modes::WRITE) && !granted {
-            self.may_alter(file)?;
+            self.may_despite(file, FileBits::WRITE_INHIBIT)?;
         }
         let bit = |mode, bit| if access.intersects(mode) { bit } else { Access::NONE };
         let want = bit(Modes::READ, Access::READ).union(bit(Modes::WRITE, Access::WRITE));

@@ -22,6 +22,7 @@ use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
+use crate::mac::FileBits;
 use crate::mac::layout::sidecar_name;
 use crate::permission::by_mode;
 use crate::site::Site;
@@ -244,7 +245,7 @@ impl Volume {
         let (node, before) = (&of.object, self.may_change(of)?);
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
         if let Some(size) = changes.size {
-            self.may_alter(of)?;
+            self.may_despite(of, FileBits::WRITE_INHIBIT)?;
             self.may_resize(actor, node.id(), size.min(before.size))?;
         }
         let operation = self.change_file(actor, node, cause)?;

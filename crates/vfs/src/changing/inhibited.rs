@@ -86,16 +86,13 @@ impl Inhibited {
 }
 
 impl Volume {
-    fn has_inhibited(&self, object: &dyn Object) -> Result<bool> {
-        self.homes.learn(&object.key())?;
-        Ok(self.site.inhibited.any.load(Ordering::Acquire))
-    }
-
     /// The operations that are forbidden on a file or folder: the bits of [`FileBits::LOCKED`] that
     /// apply.
     pub fn inhibits(&self, of: &Found) -> Result<FileBits> {
         let (object, kind) = (&*of.object, of.attributes.kind);
-        if !matches!(kind, Kind::File | Kind::Folder) || !self.has_inhibited(object)? {
+        self.homes.learn(&object.key())?;
+        let any = self.site.inhibited.any.load(Ordering::Acquire);
+        if !any || !matches!(kind, Kind::File | Kind::Folder) {
             return Ok(FileBits::default());
         }
         let key = file_key(object);
@@ -136,11 +133,6 @@ impl Volume {
         }
     }
 
-    /// Fails where a file may not be written.
-    pub(crate) fn may_alter(&self, of: &Found) -> Result<()> {
-        self.may_despite(of, FileBits::WRITE_INHIBIT)
-    }
-
     /// Fails where an entry of a folder may not be removed.
     pub(crate) fn may_take_away(&self, folder: &Found, name: &[u8]) -> Result<()> {
         self.entry_may_despite(folder, name, FileBits::DELETE_INHIBIT)
@@ -167,7 +159,8 @@ impl Volume {
 
     /// The same for an entry of a folder.
     fn entry_may_despite(&self, folder: &Found, name: &[u8], bits: FileBits) -> Result<()> {
-        if !self.has_inhibited(&*folder.object)? {
+        self.homes.learn(&folder.object.key())?;
+        if !self.site.inhibited.any.load(Ordering::Acquire) {
             return Ok(());
         }
         let (name, bits) = match sidecar_owner(name) {

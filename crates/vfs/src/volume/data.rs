@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{Actor, Change, Node, ReadData};
 use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
+use crate::mac::FileBits;
 use crate::state::{Cause, Stream};
 use crate::{Access, Error, Payload, Result, Volume};
 
@@ -64,7 +65,7 @@ impl Volume {
         stability: Stability,
     ) -> Result<Change> {
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
-        self.may_alter(to)?;
+        self.may_despite(to, FileBits::WRITE_INHIBIT)?;
         self.may_write(actor, node.id(), offset, data.len())?;
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
         let by = self.acting(caller, to, Rights::WRITE_DATA)?;
