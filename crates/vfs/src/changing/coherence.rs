@@ -28,7 +28,7 @@ pub(crate) struct Recalls(Arc<watch::Sender<HashMap<FileId, usize>>>);
 
 impl Recalls {
     /// Waits for the end of a recall, even if the operation that began it does not wait.
-    fn settle(&self, file: FileId, recall: Recall) {
+    pub(super) fn settle(&self, file: FileId, recall: Recall) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let recalls = self.clone();
         recalls.0.send_modify(|files| *files.entry(file).or_default() += 1);
@@ -144,13 +144,6 @@ impl Volume {
     /// that the host has are too old then.
     pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
         self.site.state.is_written_behind(file, &Stream::Data, actor.party)
-    }
-
-    /// The same after the change: for a lease granted while it was made.
-    pub(crate) fn recall_stream_late(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
-        if let Some(recall) = self.site.state.break_for(file, stream, cause, actor.party) {
-            self.site.recalls.settle(file, recall);
-        }
     }
 
     /// The file behind an entry that is about to be removed or moved. `None` if no client can be

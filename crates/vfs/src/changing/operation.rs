@@ -106,7 +106,11 @@ impl Drop for Operation<'_> {
     fn drop(&mut self) {
         if let Some((node, stream, cause)) = &self.changed {
             self.volume.unheard(node);
-            self.volume.recall_stream_late(self.actor, node.id(), stream, *cause);
+            // A lease that was granted while the change was made.
+            let (site, file) = (&self.volume.site, node.id());
+            if let Some(recall) = site.state.break_for(file, stream, *cause, self.actor.party) {
+                site.recalls.settle(file, recall);
+            }
         }
     }
 }
