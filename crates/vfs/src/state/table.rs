@@ -98,20 +98,16 @@ impl Table {
         &self.shards[(hash >> 58) as usize % SHARDS]
     }
 
-    /// Whether the file, or another one of its shard, has an entry here or may have one elsewhere.
-    #[inline]
-    pub(super) fn may_hold(&self, file: FileId) -> bool {
-        self.shard(file).count.load(Ordering::Acquire) > 0 || self.is_joined()
-    }
-
+    /// Whether nothing is held on the file. Takes no lock while its shard has no entry.
     #[inline]
     pub(super) fn quiet(&self, file: FileId) -> bool {
-        if !self.may_hold(file) {
+        let (shard, is_joined) = (self.shard(file), self.joined.is_some());
+        if shard.count.load(Ordering::Acquire) == 0 && !is_joined {
             return true;
         }
-        match self.shard(file).files.lock().get(&file) {
-            Some(entry) => self.is_joined() && entry.is_empty(),
-            None => !self.is_joined(),
+        match shard.files.lock().get(&file) {
+            Some(entry) => is_joined && entry.is_empty(),
+            None => !is_joined,
         }
     }
 
@@ -170,15 +166,17 @@ impl Table {
         if self.quiet(file) { Ok(None) } else { self.with(file, act).map(Some) }
     }
 
-    /// Looks at the entry of a file if there is one. `LeaseRecall` if another server has it.
+    /// Looks at the entry of a file if there is one. `LeaseRecall` if another server has it. Takes no
+    /// lock while the shard of the file has no entry.
     #[inline]
     pub(super) fn look<R>(&self, file: FileId, see: impl FnOnce(&Entry) -> R) -> Result<Option<R>> {
-        if !self.may_hold(file) {
+        let (shard, is_joined) = (self.shard(file), self.joined.is_some());
+        if shard.count.load(Ordering::Acquire) == 0 && !is_joined {
             return Ok(None);
         }
-        match self.shard(file).files.lock().get(&file) {
+        match shard.files.lock().get(&file) {
             Some(entry) => return Ok(Some(see(entry))),
-            None if !self.is_joined() => return Ok(None),
+            None if !is_joined => return Ok(None),
             None => {}
         }
         Err(self.ask(file))
