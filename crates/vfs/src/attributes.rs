@@ -72,6 +72,11 @@ impl HostKey {
         Self::new(&bytes[..end])
     }
 
+    /// Whether the file is on a file system inside the share.
+    pub(crate) fn is_on_mount(&self) -> bool {
+        self.bytes[0] == Self::MOUNTED && self.len > 0
+    }
+
     /// The number of the mount or attached tree that the file is on, and its key there.
     pub(crate) fn split_mount(&self) -> Option<(u64, Self)> {
         match self.as_bytes() {

@@ -136,10 +136,11 @@ impl Homes {
     /// those above it, and the keys that ACLs are sealed with.
     #[inline]
     pub(crate) fn learn(&self, key: &HostKey) -> Result<()> {
-        match key.mount() {
-            None if self.learned.load(Ordering::Acquire) => return Ok(()),
-            Some(mount) if self.learned_mounts.lock().contains(&mount) => return Ok(()),
-            _ => {}
+        if self.learned.load(Ordering::Acquire) && !key.is_on_mount() {
+            return Ok(());
+        }
+        if key.mount().is_some_and(|mount| self.learned_mounts.lock().contains(&mount)) {
+            return Ok(());
         }
         for home in &self.backend.homes(key)? {
             self.site.inhibited.look(&**home)?;
