@@ -9,7 +9,7 @@ use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use super::failure::{self, last_fact};
 use super::handle;
 use super::object::HostObject;
-use crate::backend::{Stability, Wait};
+use crate::backend::{Object, Stability, Wait};
 use crate::{Access, Error, Result};
 
 /// Linux moves at most this many bytes in one call.
@@ -93,7 +93,7 @@ impl HostObject {
             self.writable()?,
             rustix::fs::fstatvfs(&self.shared.root).map_err(failure::of("fstatvfs", self.fd()))?,
         );
-        let missing = length.saturating_sub(self.stat()?.allocated);
+        let missing = length.saturating_sub(self.attributes()?.allocated);
         if missing == 0 {
             return Ok(());
         }

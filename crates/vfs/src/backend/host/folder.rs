@@ -20,7 +20,7 @@ impl HostObject {
             && let Some(object) = self.kept(name)?
             && object.reached == Reached::ByName
         {
-            let attributes = object.stat()?;
+            let attributes = object.attributes()?;
             return Ok(Found { object, attributes });
         }
         let found = self.open_entry(name)?;
@@ -186,7 +186,7 @@ impl HostObject {
 
     /// Closes a file without names, so that its space is free once no client uses it.
     fn forget_if_gone(&self) {
-        if self.stat().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder) {
+        if self.attributes().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder) {
             self.shared.objects.forget(&crate::backend::Object::key(self));
         }
     }

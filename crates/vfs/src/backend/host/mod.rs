@@ -160,7 +160,7 @@ impl Backend for Host {
     fn by_key(&self, key: &HostKey) -> Result<Found> {
         let found = match self.shared.objects.find(key) {
             Some(object) => {
-                let attributes = object.stat()?;
+                let attributes = object.attributes()?;
                 Found { object, attributes }
             }
             None => self.shared.find_unkept(key)?,

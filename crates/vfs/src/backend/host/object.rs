@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Statx, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Statx, StatxTimestamp, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
 use super::{Reached, Shared, failure, handle};
 use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
@@ -43,10 +43,6 @@ impl HostObject {
     ) -> Self {
         let (opened, acl) = (Mutex::default(), Mutex::default());
         Self { shared, fd, opened, reached, acl, key, id: attributes.id, kind: attributes.kind }
-    }
-
-    pub(super) fn stat(&self) -> Result<Attributes> {
-        Ok(attributes_of(&super::stat(self.fd.as_fd())?))
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -104,7 +100,7 @@ impl HostObject {
     fn change(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
         self.shared.act_to_change(caller)?;
         if let Some(size) = changes.size {
-            let attributes = self.stat()?;
+            let attributes = self.attributes()?;
             self.prepare(caller, &attributes, Access::WRITE, true)?;
             self.shared.act_to_change(caller)?;
             self.cut(size)?;
@@ -146,7 +142,7 @@ impl Object for HostObject {
     }
 
     fn attributes(&self) -> Result<Attributes> {
-        self.stat()
+        Ok(attributes_of(&super::stat(self.fd.as_fd())?))
     }
 
     fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
@@ -347,9 +343,19 @@ impl Object for HostObject {
 /// The host's record as attributes.
 pub(super) fn attributes_of(stat: &Statx) -> Attributes {
     let has_birth = stat.stx_mask & rustix::fs::StatxFlags::BTIME.bits() != 0;
+    let device = FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor);
+    let time = |at: StatxTimestamp| Time { secs: at.tv_sec, nanos: at.tv_nsec };
     Attributes {
-        id: FileId::new(FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino),
-        kind: kind_of(u32::from(stat.stx_mode)),
+        id: FileId { device, inode: stat.stx_ino },
+        kind: match FileType::from_raw_mode(stat.stx_mode.into()) {
+            FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
+            FileType::Fifo => Kind::Fifo,
+            FileType::Socket => Kind::Socket,
+            FileType::CharacterDevice => Kind::CharDevice,
+            FileType::BlockDevice => Kind::BlockDevice,
+            _ => Kind::File,
+        },
         mode: u32::from(stat.stx_mode) & 0o7777,
         uid: stat.stx_uid,
         gid: stat.stx_gid,
@@ -362,23 +368,6 @@ pub(super) fn attributes_of(stat: &Statx) -> Attributes {
         changed: time(stat.stx_ctime),
         created: has_birth.then(|| time(stat.stx_btime)),
     }
-}
-
-fn kind_of(mode: u32) -> Kind {
-    use rustix::fs::FileType;
-    match FileType::from_raw_mode(mode) {
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo => Kind::Fifo,
-        FileType::Socket => Kind::Socket,
-        FileType::CharacterDevice => Kind::CharDevice,
-        FileType::BlockDevice => Kind::BlockDevice,
-        _ => Kind::File,
-    }
-}
-
-fn time(at: rustix::fs::StatxTimestamp) -> Time {
-    Time { secs: at.tv_sec, nanos: at.tv_nsec }
 }
 
 fn timespec(set: SetTime) -> Timespec {
