@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::crypto::signing::Signer;
-use crate::server::clients::session::{Channel, Session};
+use crate::server::clients::session::Channel;
 use crate::server::clients::tree::Tree;
 use crate::server::connection::Connection;
 use crate::wire::Status;
@@ -107,7 +107,14 @@ fn allow(
     if session.requires_encryption() && origin.sealed.is_none() {
         return Err(Status::ACCESS_DENIED);
     }
-    is_current(header.command, session)?;
+    // After the login has expired, only requests that release something are executed, 3.3.5.2.9.
+    let releases = matches!(
+        header.command,
+        Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT
+    );
+    if !releases && session.has_expired(SystemTime::now()) {
+        return Err(Status::NETWORK_SESSION_EXPIRED);
+    }
     if matches!(header.command, Command::LOGOFF | Command::ECHO | Command::TREE_CONNECT) {
         return Ok(None);
     }
@@ -128,16 +135,6 @@ fn is_genuine(header: &Header, message: &[u8], channel: &Channel) -> Result<(), 
     match channel.session.require_signing || is_signed {
         true if !is_signed || !channel.signer.verify(message) => Err(Status::ACCESS_DENIED),
         _ => Ok(()),
-    }
-}
-
-/// After the login has expired, only requests that release something are executed, 3.3.5.2.9.
-fn is_current(command: Command, session: &Session) -> Result<(), Status> {
-    let gives_back =
-        matches!(command, Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT);
-    match !gives_back && session.has_expired(SystemTime::now()) {
-        true => Err(Status::NETWORK_SESSION_EXPIRED),
-        false => Ok(()),
     }
 }
 
