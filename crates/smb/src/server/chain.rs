@@ -247,7 +247,7 @@ impl Chain {
             header.flags |= Flags::SIGNED;
         }
         let length = Header::LEN + reply.body.len() + reply.data.as_ref().map_or(0, Payload::len);
-        output.keep(reply.reserved);
+        output.reserved.join(reply.reserved);
         output.push(&header, &reply.body, reply.data, signer);
         (reply.status, length)
     }

@@ -242,7 +242,7 @@ impl Context {
     ) -> Result<Reservation, Status> {
         let is_plain = !self.sealed && self.signer.is_none();
         let reserve = self.connection.peer.memory.reserve_unless(bytes, || is_plain && is_resident());
-        let is_alone = self.output.lock().reserved() == 0;
+        let is_alone = self.output.lock().reserved.bytes() == 0;
         let reserved = match is_alone {
             true => reserve.await,
             false => tokio::time::timeout(MEMORY_WITHIN, reserve).await.ok().flatten(),

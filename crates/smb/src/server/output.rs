@@ -37,8 +37,8 @@ pub(super) struct Output {
     pub(super) async_id: Option<u64>,
     /// The preauthentication hash that takes in the bytes of the last response.
     pub(super) preauth: Option<Preauth>,
-    /// Memory that was reserved for the responses.
-    reserved: Reservation,
+    /// Memory that was reserved for the responses. It is kept until the frame has been sent.
+    pub(super) reserved: Reservation,
     /// A response is incomplete: the connection has to end.
     broken: bool,
 }
@@ -67,16 +67,6 @@ impl Output {
     pub(super) fn has_room(&self, length: usize) -> bool {
         let so_far = self.bytes.len() + self.data.as_ref().map_or(0, Payload::len);
         length + Header::LEN <= SMALL || so_far + length <= MOST
-    }
-
-    /// Bytes that were reserved for the responses so far.
-    pub(super) fn reserved(&self) -> usize {
-        self.reserved.bytes()
-    }
-
-    /// Keeps a response's reservation until the frame has been sent.
-    pub(super) fn keep(&mut self, reserved: Reservation) {
-        self.reserved.join(reserved);
     }
 
     /// Adds a response.
