@@ -69,7 +69,7 @@ impl Output {
         length + Header::LEN <= SMALL || so_far + length <= MOST
     }
 
-    /// Adds a response.
+    /// Adds a response behind those already there.
     pub(super) fn push(
         &mut self,
         header: &Header,
@@ -79,7 +79,23 @@ impl Output {
     ) {
         let signer = signer.filter(|_| self.sealer.is_none());
         let apart = signer.is_none() && self.sealer.is_none();
-        self.begin(if apart { 0 } else { data.as_ref().map_or(0, Payload::len) });
+        if let Some(data) = self.data.take() {
+            self.take_in(data);
+        }
+        match self.responses.last() {
+            None => {
+                if !apart && data.as_ref().is_some_and(|data| data.len() >= LARGE) {
+                    self.bytes = conn::take_buffer();
+                }
+                let sealed = self.sealer.as_ref().map_or(0, |_| Transform::LEN);
+                self.bytes.resize(PREFIX + sealed, 0);
+            }
+            Some(&(last, _)) => {
+                self.bytes.resize(last + (self.bytes.len() - last).next_multiple_of(8), 0);
+                let next = (self.bytes.len() - last) as u32;
+                self.bytes[last + Header::NEXT_COMMAND..][..4].copy_from_slice(&next.to_le_bytes());
+            }
+        }
         let start = self.bytes.len();
         let mut writer = Writer::onto(std::mem::take(&mut self.bytes));
         header.encode(&mut writer);
@@ -91,24 +107,6 @@ impl Output {
             Some(data) => self.take_in(data),
             None => {}
         }
-    }
-
-    /// Begins a response after those already there, with room for this many bytes of data.
-    fn begin(&mut self, length: usize) {
-        if let Some(data) = self.data.take() {
-            self.take_in(data);
-        }
-        let Some(&(last, _)) = self.responses.last() else {
-            let sealed = self.sealer.as_ref().map_or(0, |_| Transform::LEN);
-            if length >= LARGE {
-                self.bytes = conn::take_buffer();
-            }
-            self.bytes.resize(PREFIX + sealed, 0);
-            return;
-        };
-        self.bytes.resize(last + (self.bytes.len() - last).next_multiple_of(8), 0);
-        let next = (self.bytes.len() - last) as u32;
-        self.bytes[last + Header::NEXT_COMMAND..][..4].copy_from_slice(&next.to_le_bytes());
     }
 
     fn take_in(&mut self, data: Payload) {
