@@ -48,7 +48,7 @@ impl Window {
 
     /// Gives the client more ids: as many as it asks for, at least one when it would have none, at most [`MOST`] in all.
     pub(super) fn grant(&mut self, asked: u16, charge: u16) -> u16 {
-        let outstanding = self.outstanding();
+        let outstanding = self.granted - self.used_count; // ids that the client may still use
         let room = u64::from(MOST).saturating_sub(outstanding);
         // The cost of the request is given back, so that a client that asks for no credits keeps
         // those that it has.
@@ -57,11 +57,6 @@ impl Window {
         let grant = wish.min(room).min(span).max(u64::from(outstanding == 0));
         self.granted += grant;
         grant as u16
-    }
-
-    /// Ids that the client may still use.
-    fn outstanding(&self) -> u64 {
-        self.granted - self.used_count
     }
 }
 
