@@ -162,26 +162,23 @@ impl Context {
             Some(file) if key == FileKey::ALL_ONES => file,
             _ => key,
         };
-        let open = self.session()?.opens.find(key).ok_or(Status::FILE_CLOSED)?;
+        let session = self.session()?;
+        let open = session.opens.find(key).ok_or(Status::FILE_CLOSED)?;
         if !Arc::ptr_eq(&open.tree, self.tree()?) {
             return Err(Status::FILE_CLOSED);
         }
-        self.count(&open)?;
+        // Refuses a change that was sent before the client lost a channel, 3.3.5.2.10.
+        let mut counted = self.counted.lock();
+        if counted.is_none() && session.dialect.is_v3() {
+            *counted = Sequence::admit(&open.sequence, &self.header)?;
+        }
+        drop(counted);
         if let Some(number) = open.number.get()
             && !self.header.flags.contains(Flags::REPLAY)
         {
             number.is_known();
         }
         Ok(open)
-    }
-
-    /// Refuses a change that was sent before the client lost a channel, MS-SMB2 3.3.5.2.10.
-    fn count(&self, open: &Open) -> Result<(), Status> {
-        let mut counted = self.counted.lock();
-        if counted.is_none() && self.session()?.dialect.is_v3() {
-            *counted = Sequence::admit(&open.sequence, &self.header)?;
-        }
-        Ok(())
     }
 
     /// The user whose permissions apply.
