@@ -36,10 +36,10 @@ pub(super) async fn answer(
 ) -> Option<Frame> {
     let message = frame.split_off(PREFIX_LEN);
     let answered = match Kind::of(&message) {
-        Some(Kind::Smb2) => Chain::new(connection.clone(), None, in_flight).run(message).await,
+        Some(Kind::Smb2) => run(&connection, None, in_flight, message).await,
         Some(Kind::Transform) => match unseal(&connection, message) {
             Some((plain, channel)) if Kind::of(&plain) == Some(Kind::Smb2) => {
-                Chain::new(connection.clone(), Some(channel), in_flight).run(plain).await
+                run(&connection, Some(channel), in_flight, plain).await
             }
             _ => Err(Abort),
         },
@@ -70,47 +70,48 @@ struct Chain {
     position: usize,
 }
 
+/// Runs the requests of a frame.
+async fn run(
+    connection: &Arc<Connection>,
+    sealed: Option<Arc<Channel>>,
+    in_flight: InFlight,
+    mut rest: BytesMut,
+) -> Result<Option<Frame>, Abort> {
+    let mut chain = Chain {
+        connection: connection.clone(),
+        in_flight,
+        output: Arc::new(Mutex::new(Output::new(sealed.clone()))),
+        sealed,
+        session_id: 0,
+        tree_id: 0,
+        file: None,
+        failed: None,
+        position: 0,
+    };
+    loop {
+        let header = Header::decode(&rest).map_err(|_| Abort)?;
+        if header.flags.contains(Flags::RESPONSE) {
+            return Err(Abort);
+        }
+        let next = header.next_command as usize;
+        let last = next == 0;
+        let request = match last {
+            true => std::mem::take(&mut rest),
+            false if next.is_multiple_of(8) && next >= Header::LEN && next < rest.len() => {
+                rest.split_to(next)
+            }
+            false => return Err(Abort),
+        };
+        chain.request(header, request, last).await?;
+        chain.position += 1;
+        if last {
+            break;
+        }
+    }
+    chain.output.lock().finish().map_err(|()| Abort)
+}
+
 impl Chain {
-    fn new(connection: Arc<Connection>, sealed: Option<Arc<Channel>>, in_flight: InFlight) -> Self {
-        let output = Arc::new(Mutex::new(Output::new(sealed.clone())));
-        let (session_id, tree_id, position) = (0, 0, 0);
-        Self {
-            connection,
-            in_flight,
-            sealed,
-            output,
-            session_id,
-            tree_id,
-            file: None,
-            failed: None,
-            position,
-        }
-    }
-
-    async fn run(mut self, mut rest: BytesMut) -> Result<Option<Frame>, Abort> {
-        loop {
-            let header = Header::decode(&rest).map_err(|_| Abort)?;
-            if header.flags.contains(Flags::RESPONSE) {
-                return Err(Abort);
-            }
-            let next = header.next_command as usize;
-            let last = next == 0;
-            let request = match last {
-                true => std::mem::take(&mut rest),
-                false if next.is_multiple_of(8) && next >= Header::LEN && next < rest.len() => {
-                    rest.split_to(next)
-                }
-                false => return Err(Abort),
-            };
-            self.request(header, request, last).await?;
-            self.position += 1;
-            if last {
-                break;
-            }
-        }
-        self.output.lock().finish().map_err(|()| Abort)
-    }
-
     async fn request(&mut self, mut header: Header, message: BytesMut, last: bool) -> Result<(), Abort> {
         let begun = observe::begin();
         if header.command == Command::CANCEL {
