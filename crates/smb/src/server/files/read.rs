@@ -32,12 +32,13 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     context.in_flight.about(&file.open.node().id()).await;
     let reserved = context.reserve(length, || file.open.is_resident(request.offset, length)).await?;
     let data = file.read(request.offset, length).await?;
-    if data.len() < request.minimum_count as usize || (data.is_empty() && request.length > 0) {
+    let count = data.len() as u32; // at most what the request asks for
+    if count < request.minimum_count || (count == 0 && request.length > 0) {
         return Err(Status::END_OF_FILE.into());
     }
-    file.set_position(request.offset + data.len() as u64);
+    file.set_position(request.offset + u64::from(count));
     let mut head = Writer::onto(Vec::with_capacity(Head::LEN));
-    Head::of(data.len() as u32).encode(&mut head);
+    Head::of(count).encode(&mut head);
     let body = head.into_bytes();
     Ok(Reply { data: Some(data), file: Some(open.key), reserved, ..Reply::of(body) })
 }
