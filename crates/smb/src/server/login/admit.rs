@@ -108,10 +108,8 @@ fn allow(
         return Err(Status::ACCESS_DENIED);
     }
     // After the login has expired, only requests that release something are executed, 3.3.5.2.9.
-    let releases = matches!(
-        header.command,
-        Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT
-    );
+    let releases =
+        matches!(header.command, Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT);
     if !releases && session.has_expired(SystemTime::now()) {
         return Err(Status::NETWORK_SESSION_EXPIRED);
     }

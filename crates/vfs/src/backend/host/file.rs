@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
-use rustix::io::{Errno, IoSlice, ReadWriteFlags};
+use rustix::io::Errno;
 
 use super::failure::{self, last_fact};
 use super::handle;
@@ -14,8 +14,6 @@ use crate::{Access, Error, Result};
 
 /// Linux moves at most this many bytes in one call.
 const MOST_IN_ONE_CALL: usize = 0x7fff_f000;
-/// No file system keeps its data in smaller pieces.
-const SMALLEST_BLOCK: u64 = 512;
 
 impl HostObject {
     /// Opens the data for reading or writing, unless it is open. Permission has been checked: the server's own ids
@@ -35,53 +33,13 @@ impl HostObject {
         Ok(())
     }
 
-    fn readable(&self) -> Result<Arc<OwnedFd>> {
+    pub(super) fn readable(&self) -> Result<Arc<OwnedFd>> {
         let opened = self.opened.lock();
         opened.read.as_ref().or(opened.write.as_ref()).cloned().ok_or(Error::Invalid)
     }
 
-    fn writable(&self) -> Result<Arc<OwnedFd>> {
+    pub(super) fn writable(&self) -> Result<Arc<OwnedFd>> {
         self.opened.lock().write.clone().ok_or(Error::Invalid)
-    }
-
-    pub(super) fn read(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
-        let fd = self.readable()?;
-        into.reserve(length);
-        let before = into.len();
-        while into.len() - before < length {
-            let done = into.len() - before;
-            match read_once(&fd, offset + done as u64, length - done, into, wait) {
-                Ok(0) => break,
-                // The page cache has whole blocks, so what stops elsewhere has come to the end of the file.
-                Ok(_) if !(offset + (into.len() - before) as u64).is_multiple_of(SMALLEST_BLOCK) => break,
-                Ok(_) => {}
-                Err(error) => {
-                    into.truncate(before);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(into.len() - before)
-    }
-
-    pub(super) fn write(&self, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
-        let fd = self.writable()?;
-        let flags = match stability {
-            Stability::Unstable => ReadWriteFlags::empty(),
-            Stability::Data => ReadWriteFlags::DSYNC,
-            Stability::File => ReadWriteFlags::SYNC,
-        };
-        let mut done = 0;
-        while done < data.len() {
-            let at = offset.checked_add(done as u64).ok_or(Error::FileTooLarge)?;
-            match rustix::io::pwritev2(&fd, &[IoSlice::new(&data[done..])], at, flags) {
-                Ok(0) => return Err(Error::NoSpace),
-                Ok(count) => done += count,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(failure::of("pwritev2", &*fd)(error)),
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn cut(&self, size: u64) -> Result<()> {
@@ -209,7 +167,13 @@ pub fn append(fd: &OwnedFd, mut offset: u64, length: usize, into: &mut Vec<u8>) 
 
 /// Reads once into the spare room of `into`.
 #[allow(unsafe_code)]
-fn read_once(fd: &OwnedFd, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
+pub(super) fn read_once(
+    fd: &OwnedFd,
+    offset: u64,
+    length: usize,
+    into: &mut Vec<u8>,
+    wait: Wait,
+) -> Result<usize> {
     let room = into.spare_capacity_mut();
     let length = length.min(room.len()).min(MOST_IN_ONE_CALL);
     let to = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: length };

@@ -186,7 +186,8 @@ impl HostObject {
 
     /// Closes a file without names, so that its space is free once no client uses it.
     fn forget_if_gone(&self) {
-        if self.attributes().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder) {
+        if self.attributes().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder)
+        {
             self.shared.objects.forget(&crate::backend::Object::key(self));
         }
     }

@@ -4,12 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Statx, StatxTimestamp, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Statx, StatxTimestamp, Timespec, Timestamps, UTIME_NOW,
+    UTIME_OMIT, Uid,
+};
+use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 
+use super::file::read_once;
 use super::{Reached, Shared, failure, handle};
 use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
+
+/// No file system keeps its data in smaller pieces.
+const SMALLEST_BLOCK: u64 = 512;
 
 /// One file of the host, held by a path-only descriptor; data and listings open further ones when first needed.
 pub(super) struct HostObject {
@@ -254,12 +262,44 @@ impl Object for HostObject {
     }
 
     fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
-        self.read(offset, length, into, wait)
+        let fd = self.readable()?;
+        into.reserve(length);
+        let before = into.len();
+        while into.len() - before < length {
+            let done = into.len() - before;
+            match read_once(&fd, offset + done as u64, length - done, into, wait) {
+                Ok(0) => break,
+                // The page cache has whole blocks, so what stops elsewhere has come to the end of the file.
+                Ok(_) if !(offset + (into.len() - before) as u64).is_multiple_of(SMALLEST_BLOCK) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    into.truncate(before);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(into.len() - before)
     }
 
     fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
         self.shared.act_to_change(caller)?;
-        self.write(offset, data, stability)
+        let fd = self.writable()?;
+        let flags = match stability {
+            Stability::Unstable => ReadWriteFlags::empty(),
+            Stability::Data => ReadWriteFlags::DSYNC,
+            Stability::File => ReadWriteFlags::SYNC,
+        };
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset.checked_add(done as u64).ok_or(Error::FileTooLarge)?;
+            match rustix::io::pwritev2(&fd, &[IoSlice::new(&data[done..])], at, flags) {
+                Ok(0) => return Err(Error::NoSpace),
+                Ok(count) => done += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(failure::of("pwritev2", &*fd)(error)),
+            }
+        }
+        Ok(())
     }
 
     fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
