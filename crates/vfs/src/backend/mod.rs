@@ -6,6 +6,7 @@
 //! unless it says otherwise, and is called on the thread that answers the request. `crate::Volume`
 //! moves calls that are known to wait for a disk to the blocking pool.
 
+mod call;
 pub mod faulty;
 pub mod forest;
 pub mod host;
@@ -16,6 +17,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::call::Call;
 use super::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 /// A file found or made, with its attributes as of then.
@@ -199,6 +201,16 @@ impl Heard {
     }
 }
 
+/// Methods that call the same method of the object behind this one: [`Object::through`] says which object that is.
+macro_rules! forwarded {
+    ($($(#[$doc:meta])* $call:ident: fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $ok:ty;)*) => {$(
+        $(#[$doc])*
+        fn $name(&self $(, $arg: $type)*) -> Result<$ok> {
+            self.through(Call::$call)?.$name($($arg),*)
+        }
+    )*};
+}
+
 /// One file, folder, link or device. Holding it keeps the file alive, as an open descriptor does.
 ///
 /// Names are stored names: one component, never `.`, `..`, empty, or with `/` or NUL (the caller has checked them).
@@ -211,10 +223,12 @@ pub trait Object: Any + Send + Sync {
     fn kind(&self) -> Kind;
     /// What the host says of it now.
     fn attributes(&self) -> Result<Attributes>;
-    /// Changes attributes as the caller. `size` needs write permission, or ownership, as POSIX says.
-    fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()>;
-    /// Which of `want` the caller may do, by these fresh `attributes`.
-    fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access>;
+    forwarded! {
+        /// Changes attributes as the caller. `size` needs write permission, or ownership, as POSIX says.
+        SetAttributes: fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> ();
+        /// Which of `want` the caller may do, by these fresh `attributes`.
+        Access: fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Access;
+    }
 
     /// The entry of this folder with exactly this stored name; links are not followed.
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found>;
@@ -260,11 +274,20 @@ pub trait Object: Any + Send + Sync {
     /// Makes an entry; fails with `Exists` when there is one. `mode` is final: no umask is applied.
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found>;
     /// Another name in this folder for `target`.
-    fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()>;
-    /// Removes an entry that is not a folder.
-    fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()>;
-    /// Removes an empty folder.
-    fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()>;
+    fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
+        self.through(Call::Link)?.link(caller, self.peer(target)?, name)
+    }
+    forwarded! {
+        /// Removes an entry that is not a folder.
+        Remove: fn remove(&self, caller: &Caller, name: &[u8]) -> ();
+        /// Removes an empty folder.
+        RemoveFolder: fn remove_folder(&self, caller: &Caller, name: &[u8]) -> ();
+        /// Calls `sink` for each entry after `cookie` (0: from the start), `.` and `..` included, until it answers false.
+        /// Returns whether the end was reached.
+        List: fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> bool;
+        /// The target of a symbolic link.
+        ReadLink: fn read_link(&self) -> Vec<u8>;
+    }
     /// Moves this folder's entry `name` to `to` under `new_name`.
     fn rename(
         &self,
@@ -273,71 +296,71 @@ pub trait Object: Any + Send + Sync {
         to: &dyn Object,
         new_name: &[u8],
         mode: RenameMode,
-    ) -> Result<()>;
-    /// Calls `sink` for each entry after `cookie` (0: from the start), `.` and `..` included, until it answers false.
-    /// Returns whether the end was reached.
-    fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool>;
+    ) -> Result<()> {
+        self.through(Call::Rename)?.rename(caller, name, self.peer(to)?, new_name, mode)
+    }
     /// The name of an entry that listings of this folder omit.
     fn unlisted_name(&self, _entry: &dyn Object) -> Option<Vec<u8>> {
         None
     }
-    /// The target of a symbolic link.
-    fn read_link(&self) -> Result<Vec<u8>>;
+    forwarded! {
+        /// Makes ready for `want` as this caller: checks permission by these fresh `attributes` and opens what is needed.
+        /// An owner may always read and write its own file's data when `owner_may` is set (for clients that were allowed
+        /// at open, before the mode changed).
+        Prepare: fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> ();
+        /// Appends up to `length` bytes from `offset` to `into`; fewer only at the end of the file. `prepare` came first.
+        ReadAt: fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> usize;
+        /// Writes all of `data` at `offset`. `prepare` came first.
+        WriteAt: fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> ();
+        /// Cuts the file off, or lets zeros follow. `prepare` came first.
+        Truncate: fn truncate(&self, caller: &Caller, size: u64) -> ();
+        /// Makes sure of space for the first `length` bytes, without making the file longer. `prepare` came first.
+        Allocate: fn allocate(&self, caller: &Caller, length: u64) -> ();
+        /// Puts everything written to this file (or this folder's entries) on the disk.
+        Sync: fn sync(&self, stability: Stability) -> ();
+        /// Gives back the space of a range, which then reads as zeros.
+        Punch: fn punch(&self, caller: &Caller, offset: u64, length: u64) -> ();
+        /// The first data (true) or hole (false) at or after `offset`; `None` when there is none before the end.
+        Seek: fn seek(&self, offset: u64, data: bool) -> Option<u64>;
 
-    /// Makes ready for `want` as this caller: checks permission by these fresh `attributes` and opens what is needed.
-    /// An owner may always read and write its own file's data when `owner_may` is set (for clients that were allowed
-    /// at open, before the mode changed).
-    fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()>;
-    /// Appends up to `length` bytes from `offset` to `into`; fewer only at the end of the file. `prepare` came first.
-    fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize>;
-    /// Writes all of `data` at `offset`. `prepare` came first.
-    fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()>;
-    /// Cuts the file off, or lets zeros follow. `prepare` came first.
-    fn truncate(&self, caller: &Caller, size: u64) -> Result<()>;
-    /// Makes sure of space for the first `length` bytes, without making the file longer. `prepare` came first.
-    fn allocate(&self, caller: &Caller, length: u64) -> Result<()>;
+        /// An extended attribute, by its full host name (`user.…`).
+        Xattr: fn xattr(&self, name: &[u8]) -> Vec<u8>;
+        /// Sets an extended attribute.
+        SetXattr: fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> ();
+        /// Removes an extended attribute.
+        RemoveXattr: fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> ();
+        /// The names of all extended attributes.
+        ListXattrs: fn list_xattrs(&self) -> Vec<Vec<u8>>;
+    }
     /// Copies up to `length` bytes from another file of the same kind of store, inside of it; answers how many, fewer
     /// than asked for at the end of the source. `NotSupported`, `CrossVolume` or `Invalid` (overlapping ranges): copy
     /// them by reading and writing. `prepare` came first, of both.
     fn copy_range(
         &self,
-        _: &Caller,
-        _source: &dyn Object,
-        _from: u64,
-        _to: u64,
-        _length: u64,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
     ) -> Result<u64> {
-        Err(Error::NotSupported)
+        self.through(Call::CopyRange)?.copy_range(caller, self.peer(source)?, from, to, length)
     }
     /// Makes a range of this file share another one's blocks (0 bytes: to its end), or fails without having changed
     /// anything. `prepare` came first, of both.
     fn clone_range(
         &self,
-        _: &Caller,
-        _source: &dyn Object,
-        _from: u64,
-        _to: u64,
-        _length: u64,
+        caller: &Caller,
+        source: &dyn Object,
+        from: u64,
+        to: u64,
+        length: u64,
     ) -> Result<()> {
-        Err(Error::NotSupported)
+        self.through(Call::CloneRange)?.clone_range(caller, self.peer(source)?, from, to, length)
     }
     /// A descriptor from which `offset..offset + length` can be sent without waiting for a disk, if there is one.
-    fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>>;
-    /// Puts everything written to this file (or this folder's entries) on the disk.
-    fn sync(&self, stability: Stability) -> Result<()>;
-    /// Gives back the space of a range, which then reads as zeros.
-    fn punch(&self, caller: &Caller, offset: u64, length: u64) -> Result<()>;
-    /// The first data (true) or hole (false) at or after `offset`; `None` when there is none before the end.
-    fn seek(&self, offset: u64, data: bool) -> Result<Option<u64>>;
-
-    /// An extended attribute, by its full host name (`user.…`).
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>>;
-    /// Sets an extended attribute.
-    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()>;
-    /// Removes an extended attribute.
-    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()>;
-    /// The names of all extended attributes.
-    fn list_xattrs(&self) -> Result<Vec<Vec<u8>>>;
+    fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
+        self.through(Call::Resident).ok()?.resident(offset, length)
+    }
 
     /// Whether a watch on its folder hears of changes made through this object.
     fn is_heard(&self) -> bool {
@@ -347,6 +370,17 @@ pub trait Object: Any + Send + Sync {
     /// Whether it is in a tree that refuses every change, in whichever volume.
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    /// The object behind this one that answers a call, if this one is a wrapper and the call passes. Every method that
+    /// has no other meaning here goes there.
+    fn through(&self, _: Call) -> Result<&dyn Object> {
+        Err(Error::NotSupported)
+    }
+
+    /// Another object of this backend, as the backend of the object behind this one knows it.
+    fn peer<'a>(&self, other: &'a dyn Object) -> Result<&'a dyn Object> {
+        Ok(other)
     }
 
     /// For a backend to find its own kind of object again.
@@ -367,6 +401,10 @@ pub(crate) fn file_key(object: &dyn Object) -> FileKey {
 
 /// One volume's store.
 pub trait Backend: Send + Sync {
+    /// The backend behind this one, if this one is a wrapper. What a wrapper does not do itself goes there.
+    fn behind(&self) -> Option<&dyn Backend> {
+        None
+    }
     /// The share's folder.
     fn root(&self) -> Result<Found>;
     /// The file with this key, wherever it is by now; `Stale` when it is gone.
@@ -378,8 +416,8 @@ pub trait Backend: Send + Sync {
     }
     /// The file system of a file: 0 for that of the share's folder, another number, which stays the same over restarts,
     /// for a subvolume or a file system that is mounted inside the share.
-    fn file_system(&self, _file: FileId) -> u64 {
-        0
+    fn file_system(&self, file: FileId) -> u64 {
+        self.behind().map_or(0, |behind| behind.file_system(file))
     }
     /// Folders in which the server's own folder for a file's streams may be, on the file system of the file. New streams are
     /// stored in the first one.
@@ -399,8 +437,8 @@ pub trait Backend: Send + Sync {
     /// What the host can do, on the file system of the share's folder.
     fn limits(&self) -> Limits;
     /// The same on the file system of a file.
-    fn limits_of(&self, _file: FileId) -> Limits {
-        self.limits()
+    fn limits_of(&self, file: FileId) -> Limits {
+        self.behind().map_or_else(|| self.limits(), |behind| behind.limits_of(file))
     }
 
     /// Starts to hear of changes to this folder's entries; `None` where that cannot be had. Watching a folder twice gives
@@ -409,24 +447,33 @@ pub trait Backend: Send + Sync {
         None
     }
     /// Stops it.
-    fn unwatch(&self, _watch: WatchId) {}
+    fn unwatch(&self, watch: WatchId) {
+        self.behind().inspect(|behind| behind.unwatch(watch));
+    }
     /// Takes every event queued so far; an event is queued before the call that caused it returns.
-    fn watch_events(&self, _sink: &mut dyn FnMut(WatchEvent)) {}
+    fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
+        self.behind().inspect(|behind| behind.watch_events(sink));
+    }
     /// Waits until an event is queued, but no longer than this; says whether one is.
     fn wait_for_events(&self, most: Duration) -> bool {
-        std::thread::sleep(most);
-        false
+        let sleep = || {
+            std::thread::sleep(most);
+            false
+        };
+        self.behind().map_or_else(sleep, |behind| behind.wait_for_events(most))
     }
     /// The identity whose permissions are checked for this caller.
     fn effective<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
-        caller
+        self.behind().map_or(caller, |behind| behind.effective(caller))
     }
     /// The user that owns the server's own files.
     fn own_user(&self) -> u32 {
-        0
+        self.behind().map_or(0, |behind| behind.own_user())
     }
     /// Puts everything written to any file on the disk.
     fn sync(&self) -> Result<()>;
     /// Releases what was not used lately. Called every few seconds.
-    fn tend(&self) {}
+    fn tend(&self) {
+        self.behind().inspect(|behind| behind.tend());
+    }
 }

@@ -14,13 +14,13 @@ mod tests;
 mod unsynced;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use self::object::FaultyObject;
-pub use self::plan::{Call, Plan};
+pub use self::plan::Plan;
 use self::unsynced::Unsynced;
-use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
-use crate::{FileId, HostKey, Result};
+pub use super::Call;
+use super::{Backend, Found, Limits, Object, Space, WatchId};
+use crate::{HostKey, Result};
 
 /// A backend around another one, failing as its [`Plan`] says.
 pub struct Faulty {
@@ -76,6 +76,10 @@ impl Shared {
 }
 
 impl Backend for Faulty {
+    fn behind(&self) -> Option<&dyn Backend> {
+        Some(&*self.inner)
+    }
+
     fn root(&self) -> Result<Found> {
         self.shared.plan.enter(Call::Root, None)?;
         Ok(self.shared.found(self.inner.root()?))
@@ -84,10 +88,6 @@ impl Backend for Faulty {
     fn by_key(&self, key: &HostKey) -> Result<Found> {
         self.shared.plan.enter(Call::ByKey, None)?;
         Ok(self.shared.found(self.inner.by_key(key)?))
-    }
-
-    fn file_system(&self, file: FileId) -> u64 {
-        self.inner.file_system(file)
     }
 
     fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
@@ -120,34 +120,7 @@ impl Backend for Faulty {
         self.inner.limits()
     }
 
-    fn limits_of(&self, file: FileId) -> Limits {
-        self.inner.limits_of(file)
-    }
-
     fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
         self.inner.watch(object::inner_of(folder).ok()?)
-    }
-
-    fn unwatch(&self, watch: WatchId) {
-        self.inner.unwatch(watch);
-    }
-
-    fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
-        self.inner.watch_events(sink);
-    }
-
-    fn wait_for_events(&self, most: Duration) -> bool {
-        self.inner.wait_for_events(most)
-    }
-
-    fn effective<'a>(&'a self, caller: &'a crate::Caller) -> &'a crate::Caller {
-        self.inner.effective(caller)
-    }
-
-    fn own_user(&self) -> u32 {
-        self.inner.own_user()
-    }
-    fn tend(&self) {
-        self.inner.tend();
     }
 }

@@ -2,9 +2,9 @@ use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::{Call, Shared};
-use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
-use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime};
+use super::Shared;
+use crate::backend::{Call, Found, NewKind, Object, Stability, Wait};
+use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime};
 
 pub(super) struct FaultyObject {
     pub(super) shared: Arc<Shared>,
@@ -80,11 +80,6 @@ impl Object for FaultyObject {
         Ok(())
     }
 
-    fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access> {
-        self.enter(Call::Access)?;
-        self.inner.access(caller, attributes, want)
-    }
-
     fn parent(&self) -> Result<Found> {
         self.enter(Call::Lookup)?;
         Ok(self.shared.found(self.inner.parent()?))
@@ -98,48 +93,6 @@ impl Object for FaultyObject {
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
         self.enter(Call::Create)?;
         Ok(self.shared.found(self.inner.create(caller, name, new, mode)?))
-    }
-
-    fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
-        self.enter(Call::Link)?;
-        self.inner.link(caller, inner_of(target)?, name)
-    }
-
-    fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
-        self.enter(Call::Remove)?;
-        self.inner.remove(caller, name)
-    }
-
-    fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()> {
-        self.enter(Call::RemoveFolder)?;
-        self.inner.remove_folder(caller, name)
-    }
-
-    fn rename(
-        &self,
-        caller: &Caller,
-        name: &[u8],
-        to: &dyn Object,
-        new_name: &[u8],
-        mode: RenameMode,
-    ) -> Result<()> {
-        self.enter(Call::Rename)?;
-        self.inner.rename(caller, name, inner_of(to)?, new_name, mode)
-    }
-
-    fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
-        self.enter(Call::List)?;
-        self.inner.list(cookie, sink)
-    }
-
-    fn read_link(&self) -> Result<Vec<u8>> {
-        self.enter(Call::ReadLink)?;
-        self.inner.read_link()
-    }
-
-    fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()> {
-        self.enter(Call::Prepare)?;
-        self.inner.prepare(caller, attributes, want, owner_may)
     }
 
     fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
@@ -167,11 +120,6 @@ impl Object for FaultyObject {
             unsynced.truncate(&self.inner.key(), size);
         }
         Ok(())
-    }
-
-    fn allocate(&self, caller: &Caller, length: u64) -> Result<()> {
-        self.enter(Call::Allocate)?;
-        self.inner.allocate(caller, length)
     }
 
     fn copy_range(
@@ -234,32 +182,21 @@ impl Object for FaultyObject {
         Ok(found.into_iter().chain(first).min())
     }
 
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
-        self.enter(Call::Xattr)?;
-        self.inner.xattr(name)
-    }
-
-    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.enter(Call::SetXattr)?;
-        self.inner.set_xattr(caller, name, value, mode)
-    }
-
-    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()> {
-        self.enter(Call::RemoveXattr)?;
-        self.inner.remove_xattr(caller, name)
-    }
-
-    fn list_xattrs(&self) -> Result<Vec<Vec<u8>>> {
-        self.enter(Call::ListXattrs)?;
-        self.inner.list_xattrs()
-    }
-
     fn is_heard(&self) -> bool {
         self.inner.is_heard()
     }
 
     fn is_read_only(&self) -> bool {
         self.inner.is_read_only()
+    }
+
+    fn through(&self, call: Call) -> Result<&dyn Object> {
+        self.enter(call)?;
+        Ok(&*self.inner)
+    }
+
+    fn peer<'a>(&self, other: &'a dyn Object) -> Result<&'a dyn Object> {
+        inner_of(other)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -2,42 +2,8 @@ use std::collections::{HashMap, HashSet};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::backend::Call;
 use crate::{Error, FileId, Result};
-
-/// A method of a backend or object that can fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names of the methods")]
-pub enum Call {
-    Root,
-    ByKey,
-    Space,
-    Attributes,
-    SetAttributes,
-    Access,
-    Lookup,
-    Create,
-    Link,
-    Remove,
-    RemoveFolder,
-    Rename,
-    List,
-    ReadLink,
-    Prepare,
-    ReadAt,
-    WriteAt,
-    Truncate,
-    Allocate,
-    CopyRange,
-    CloneRange,
-    Resident,
-    Sync,
-    Punch,
-    Seek,
-    Xattr,
-    SetXattr,
-    RemoveXattr,
-    ListXattrs,
-}
 
 /// The planned failures, and the calls that were made.
 #[derive(Default)]

@@ -22,14 +22,13 @@ mod table;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 use self::object::ForestObject;
 use self::offered::{FIRST_TREE, OfferedFolder};
 use self::table::{Attached, Place, Shared};
 use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::acl::server;
-use crate::{Caller, Error, FileId, HostKey, Kind, Result, Time};
+use crate::{Error, FileId, HostKey, Kind, Result, Time};
 
 /// A backend that can be attached to others.
 pub struct Tree {
@@ -173,6 +172,10 @@ impl Forest {
 }
 
 impl Backend for Forest {
+    fn behind(&self) -> Option<&dyn Backend> {
+        Some(&*self.shared.main)
+    }
+
     fn root(&self) -> Result<Found> {
         self.shared.found(None, self.shared.main.root()?)
     }
@@ -262,27 +265,11 @@ impl Backend for Forest {
         is_main.then(|| self.shared.main.watch(folder)).flatten()
     }
 
-    fn unwatch(&self, watch: WatchId) {
-        self.shared.main.unwatch(watch);
-    }
-
     fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
         if self.shared.rearranged.swap(false, Ordering::AcqRel) {
             sink(WatchEvent::Missed);
         }
         self.shared.main.watch_events(sink);
-    }
-
-    fn wait_for_events(&self, most: Duration) -> bool {
-        self.shared.main.wait_for_events(most)
-    }
-
-    fn effective<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
-        self.shared.main.effective(caller)
-    }
-
-    fn own_user(&self) -> u32 {
-        self.shared.main.own_user()
     }
 
     fn sync(&self) -> Result<()> {

@@ -1,12 +1,11 @@
 //! An object of one of the trees, as the forest shows it.
 
 use std::any::Any;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::table::{Attached, Shared};
-use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
-use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
+use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
 /// The cookie of the listed name of the offered trees, beyond all cookies of hosts.
 const LISTED: u64 = u64::MAX - 1;
@@ -29,19 +28,6 @@ impl ForestObject {
     fn to_change(&self) -> Result<&dyn Object> {
         self.tree.as_ref().map_or(Ok(()), |tree| tree.may_change())?;
         Ok(&*self.inner)
-    }
-
-    /// Another object of the same tree, as that tree's backend knows it.
-    fn peer<'a>(&self, other: &'a dyn Object) -> Result<&'a dyn Object> {
-        match (&self.tree, other.as_any().downcast_ref::<Self>()) {
-            (None, None) => Ok(other), // `as_any` of the main tree's objects is that of their backend
-            (Some(mine), Some(Self { tree: Some(tree), inner, .. }))
-                if Arc::ptr_eq(&mine.tree, &tree.tree) =>
-            {
-                Ok(&**inner)
-            }
-            _ => Err(Error::CrossVolume),
-        }
     }
 
     fn found(&self, inner: Found) -> Result<Found> {
@@ -132,10 +118,6 @@ impl Object for ForestObject {
         Ok(self.outer_attributes(self.here()?.attributes()?))
     }
 
-    fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
-        self.to_change()?.set_attributes(caller, changes)
-    }
-
     fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access> {
         let granted = self.here()?.access(caller, attributes, want)?;
         Ok(if self.is_read_only() { granted.difference(Access::WRITE) } else { granted })
@@ -211,8 +193,7 @@ impl Object for ForestObject {
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
         self.check_free(name, Error::Exists)?;
-        let here = self.to_change()?;
-        here.link(caller, self.peer(target)?, name)
+        self.to_change()?.link(caller, self.peer(target)?, name)
     }
 
     fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
@@ -237,8 +218,7 @@ impl Object for ForestObject {
         if self.tree.is_none() && self.shared.is_attached(to, new_name) {
             return Err(Error::Busy);
         }
-        let here = self.to_change()?;
-        here.rename(caller, name, self.peer(to)?, new_name, mode)
+        self.to_change()?.rename(caller, name, self.peer(to)?, new_name, mode)
     }
 
     fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
@@ -259,85 +239,9 @@ impl Object for ForestObject {
         is_offered.then(|| offer.names.hidden.first().or(offer.names.listed.as_ref()).cloned()).flatten()
     }
 
-    fn read_link(&self) -> Result<Vec<u8>> {
-        self.here()?.read_link()
-    }
-
     fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()> {
         let here = if want.contains(Access::WRITE) { self.to_change()? } else { self.here()? };
         here.prepare(caller, attributes, want, owner_may)
-    }
-
-    fn read_at(&self, offset: u64, length: usize, into: &mut Vec<u8>, wait: Wait) -> Result<usize> {
-        self.here()?.read_at(offset, length, into, wait)
-    }
-
-    fn write_at(&self, caller: &Caller, offset: u64, data: &[u8], stability: Stability) -> Result<()> {
-        self.to_change()?.write_at(caller, offset, data, stability)
-    }
-
-    fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
-        self.to_change()?.truncate(caller, size)
-    }
-
-    fn allocate(&self, caller: &Caller, length: u64) -> Result<()> {
-        self.to_change()?.allocate(caller, length)
-    }
-
-    fn copy_range(
-        &self,
-        caller: &Caller,
-        source: &dyn Object,
-        from: u64,
-        to: u64,
-        length: u64,
-    ) -> Result<u64> {
-        let here = self.to_change()?;
-        here.copy_range(caller, self.peer(source)?, from, to, length)
-    }
-
-    fn clone_range(
-        &self,
-        caller: &Caller,
-        source: &dyn Object,
-        from: u64,
-        to: u64,
-        length: u64,
-    ) -> Result<()> {
-        let here = self.to_change()?;
-        here.clone_range(caller, self.peer(source)?, from, to, length)
-    }
-
-    fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
-        self.here().ok()?.resident(offset, length)
-    }
-
-    fn sync(&self, stability: Stability) -> Result<()> {
-        self.here()?.sync(stability)
-    }
-
-    fn punch(&self, caller: &Caller, offset: u64, length: u64) -> Result<()> {
-        self.to_change()?.punch(caller, offset, length)
-    }
-
-    fn seek(&self, offset: u64, data: bool) -> Result<Option<u64>> {
-        self.here()?.seek(offset, data)
-    }
-
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
-        self.here()?.xattr(name)
-    }
-
-    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.to_change()?.set_xattr(caller, name, value, mode)
-    }
-
-    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()> {
-        self.to_change()?.remove_xattr(caller, name)
-    }
-
-    fn list_xattrs(&self) -> Result<Vec<Vec<u8>>> {
-        self.here()?.list_xattrs()
     }
 
     fn is_heard(&self) -> bool {
@@ -346,6 +250,22 @@ impl Object for ForestObject {
 
     fn is_read_only(&self) -> bool {
         self.tree.as_ref().is_some_and(|tree| tree.tree.read_only) || self.inner.is_read_only()
+    }
+
+    fn through(&self, call: Call) -> Result<&dyn Object> {
+        if call.is_change() { self.to_change() } else { self.here() }
+    }
+
+    fn peer<'a>(&self, other: &'a dyn Object) -> Result<&'a dyn Object> {
+        match (&self.tree, other.as_any().downcast_ref::<Self>()) {
+            (None, None) => Ok(other), // `as_any` of the main tree's objects is that of their backend
+            (Some(mine), Some(Self { tree: Some(tree), inner, .. }))
+                if Arc::ptr_eq(&mine.tree, &tree.tree) =>
+            {
+                Ok(&**inner)
+            }
+            _ => Err(Error::CrossVolume),
+        }
     }
 
     /// The main tree's backend, and other volumes of it, must find their own kind of object.

@@ -1,16 +1,15 @@
 //! The folder of offered trees, which each folder of the main tree has.
 
 use std::any::Any;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use siphasher::sip::SipHasher24;
 
 use super::table::{Attached, Offered, Place, Shared};
 use crate::acl::server;
-use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::backend::{Call, Found, ListEntry, NewKind, Object, Stability};
 use crate::permission::by_mode;
-use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
 /// The entry for the folder itself, and for the folder above. Those of trees follow.
 const SELF: u64 = 1;
@@ -131,10 +130,6 @@ impl Object for OfferedFolder {
         Ok(())
     }
 
-    fn xattr(&self, _: &[u8]) -> Result<Vec<u8>> {
-        Err(Error::NoSuchAttribute)
-    }
-
     fn list_xattrs(&self) -> Result<Vec<Vec<u8>>> {
         Ok(Vec::new())
     }
@@ -147,69 +142,20 @@ impl Object for OfferedFolder {
         self
     }
 
-    // It cannot be changed, and is no file.
-
-    fn set_attributes(&self, _: &Caller, _: &SetAttributes) -> Result<()> {
-        Err(Error::ReadOnly)
-    }
-
     fn create(&self, _: &Caller, _: &[u8], _: NewKind<'_>, _: u32) -> Result<Found> {
         Err(Error::ReadOnly)
     }
 
-    fn link(&self, _: &Caller, _: &dyn Object, _: &[u8]) -> Result<()> {
-        Err(Error::ReadOnly)
-    }
-
-    fn remove(&self, _: &Caller, _: &[u8]) -> Result<()> {
-        Err(Error::ReadOnly)
-    }
-
-    fn remove_folder(&self, _: &Caller, _: &[u8]) -> Result<()> {
-        Err(Error::ReadOnly)
-    }
-
-    fn rename(&self, _: &Caller, _: &[u8], _: &dyn Object, _: &[u8], _: RenameMode) -> Result<()> {
-        Err(Error::ReadOnly)
-    }
-
-    fn set_xattr(&self, _: &Caller, _: &[u8], _: &[u8], _: XattrMode) -> Result<()> {
-        Err(Error::ReadOnly)
-    }
-
-    fn remove_xattr(&self, _: &Caller, _: &[u8]) -> Result<()> {
-        Err(Error::ReadOnly)
-    }
-
-    fn read_link(&self) -> Result<Vec<u8>> {
-        Err(Error::NotLink)
-    }
-
-    fn read_at(&self, _: u64, _: usize, _: &mut Vec<u8>, _: Wait) -> Result<usize> {
-        Err(Error::IsFolder)
-    }
-
-    fn write_at(&self, _: &Caller, _: u64, _: &[u8], _: Stability) -> Result<()> {
-        Err(Error::IsFolder)
-    }
-
-    fn truncate(&self, _: &Caller, _: u64) -> Result<()> {
-        Err(Error::IsFolder)
-    }
-
-    fn allocate(&self, _: &Caller, _: u64) -> Result<()> {
-        Err(Error::IsFolder)
-    }
-
-    fn resident(&self, _: u64, _: u64) -> Option<Arc<OwnedFd>> {
-        None
-    }
-
-    fn punch(&self, _: &Caller, _: u64, _: u64) -> Result<()> {
-        Err(Error::IsFolder)
-    }
-
-    fn seek(&self, _: u64, _: bool) -> Result<Option<u64>> {
-        Err(Error::IsFolder)
+    /// It cannot be changed, has no attributes and is no file.
+    fn through(&self, call: Call) -> Result<&dyn Object> {
+        Err(match call {
+            Call::Xattr => Error::NoSuchAttribute,
+            Call::ReadLink => Error::NotLink,
+            Call::ReadAt | Call::WriteAt | Call::Truncate | Call::Allocate | Call::Punch | Call::Seek => {
+                Error::IsFolder
+            }
+            Call::CopyRange | Call::CloneRange => Error::NotSupported,
+            _ => Error::ReadOnly,
+        })
     }
 }

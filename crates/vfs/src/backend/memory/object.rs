@@ -1,7 +1,6 @@
 //! An object of the volume: takes the lock, and asks the tree.
 
 use std::any::Any;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use lock::{MutexGuard, rank};
@@ -203,10 +202,6 @@ impl Object for MemoryObject {
         check_end(length, 0, tree.limits.file_size)?;
         let added = length.div_ceil(PAGE).saturating_sub(tree.inode_mut(self.id)?.file()?.count());
         tree.room_for(added)
-    }
-
-    fn resident(&self, _: u64, _: u64) -> Option<Arc<OwnedFd>> {
-        None
     }
 
     fn sync(&self, _: Stability) -> Result<()> {
