@@ -310,6 +310,8 @@ async fn a_read_only_tree_refuses_each_change_although_the_volume_is_writable() 
     refused("allocate", object.allocate(&me.caller, 10));
     refused("punch", object.punch(&me.caller, 0, 10));
     refused("xattr", object.set_xattr(&me.caller, b"user.new", b"", XattrMode::Set));
+    refused("xattr away", object.remove_xattr(&me.caller, b"user.old"));
+    refused("clone", object.clone_range(&me.caller, &**object, 0, 0, 10));
     refused("copy", object.copy_range(&me.caller, &**object, 0, 0, 10).map(drop));
     refused("prepare", object.prepare(&me.caller, &file.attributes, Access::WRITE, true));
     let may = volume.access(&me.caller, &file, Access(7)).unwrap();
