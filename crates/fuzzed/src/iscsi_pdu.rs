@@ -24,13 +24,16 @@ macro_rules! request {
 /// A response: with numbers, which are put into what was encoded.
 macro_rules! response {
     ($bytes:expr, $type:ty, $with_status:expr, |$value:ident, $w:ident| $encode:expr) => {
-        if let Ok(($value, numbers)) = <$type>::decode(&mut Reader::new($bytes)) {
+        if let Ok($value) = <$type>::decode(&mut Reader::new($bytes))
+            && let Ok(numbers) = Numbers::decode(&mut Reader::new(&$bytes[24..]))
+        {
             let mut $w = Writer::new();
             $encode;
             let mut bytes = $w.into_bytes();
             assert_eq!(bytes.len(), 48);
             Numbers::stamp(numbers, &mut bytes, $with_status);
-            assert_eq!(<$type>::decode(&mut Reader::new(&bytes)), Ok(($value, numbers)));
+            assert_eq!(<$type>::decode(&mut Reader::new(&bytes)), Ok($value));
+            assert_eq!(Numbers::decode(&mut Reader::new(&bytes[24..])), Ok(numbers));
         }
     };
 }
@@ -42,16 +45,16 @@ pub fn messages(input: &[u8]) {
         0 => head(bytes),
         1 => request!(bytes, NopOut, |pdu, w| pdu.encode(0, &mut w)),
         2 => request!(bytes, ScsiCommand, |pdu, w| pdu.encode(0, &mut w)),
-        3 => request!(bytes, TaskRequest, |pdu, w| pdu.encode(&mut w)),
+        3 => request!(bytes, TaskRequest, |pdu, w| pdu.encode(0, &mut w)),
         4 => request!(bytes, DataOut, |pdu, w| pdu.encode(0, &mut w)),
-        5 => request!(bytes, LogoutRequest, |pdu, w| pdu.encode(&mut w)),
-        6 => request!(bytes, Snack, |pdu, w| pdu.encode(&mut w)),
+        5 => request!(bytes, LogoutRequest, |pdu, w| pdu.encode(0, &mut w)),
+        6 => request!(bytes, Snack, |pdu, w| pdu.encode(0, &mut w)),
         7 => response!(bytes, NopIn, true, |pdu, w| pdu.encode(0, &mut w)),
         8 => response!(bytes, ScsiResponse, true, |pdu, w| pdu.encode(0, &mut w)),
-        9 => response!(bytes, TaskResponse, true, |pdu, w| pdu.encode(&mut w)),
+        9 => response!(bytes, TaskResponse, true, |pdu, w| pdu.encode(0, &mut w)),
         10 => response!(bytes, DataIn, true, |pdu, w| pdu.encode(0, &mut w)),
-        11 => response!(bytes, LogoutResponse, true, |pdu, w| pdu.encode(&mut w)),
-        12 => response!(bytes, R2t, true, |pdu, w| pdu.encode(&mut w)),
+        11 => response!(bytes, LogoutResponse, true, |pdu, w| pdu.encode(0, &mut w)),
+        12 => response!(bytes, R2t, true, |pdu, w| pdu.encode(0, &mut w)),
         13 => response!(bytes, AsyncMessage, true, |pdu, w| pdu.encode(0, &mut w)),
         14 => response!(bytes, Reject, true, |pdu, w| pdu.encode(0, &mut w)),
         15 => {

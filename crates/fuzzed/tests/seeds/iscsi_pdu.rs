@@ -62,10 +62,10 @@ fn requests() -> Vec<Seed> {
         seed("head", 0, |w| command.encode(512, w)),
         seed("nop_out", 1, |w| nop.encode(4, w)),
         seed("scsi_command", 2, |w| command.encode(0, w)),
-        seed("task_request", 3, |w| task.encode(w)),
+        seed("task_request", 3, |w| task.encode(0, w)),
         seed("data_out", 4, |w| data.encode(512, w)),
-        seed("logout_request", 5, |w| logout.encode(w)),
-        seed("snack", 6, |w| snack.encode(w)),
+        seed("logout_request", 5, |w| logout.encode(0, w)),
+        seed("snack", 6, |w| snack.encode(0, w)),
         seed("long_cdb", 15, |w| {
             w.put(&[0, 17, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16])
         }),
@@ -92,10 +92,12 @@ fn responses() -> Vec<Seed> {
     vec![
         seed("nop_in", 7, |w| NopIn { lun, task_tag, transfer_tag }.encode(0, w)),
         seed("scsi_response", 8, |w| response.encode(20, w)),
-        seed("task_response", 9, |w| TaskResponse { result: FunctionResult::COMPLETE, task_tag }.encode(w)),
+        seed("task_response", 9, |w| {
+            TaskResponse { result: FunctionResult::COMPLETE, task_tag }.encode(0, w)
+        }),
         seed("data_in", 10, |w| data.encode(512, w)),
-        seed("logout_response", 11, |w| logout.encode(w)),
-        seed("r2t", 12, |w| r2t.encode(w)),
+        seed("logout_response", 11, |w| logout.encode(0, w)),
+        seed("r2t", 12, |w| r2t.encode(0, w)),
         seed("async_message", 13, |w| message.encode(0, w)),
         seed("reject", 14, |w| reject.encode(48, w)),
     ]

@@ -183,7 +183,7 @@ impl<L: Link> Client<L> {
     /// See [`Error`]: also when the target refuses the login.
     pub fn login_response(&mut self) -> Result<(LoginResponse, Vec<u8>)> {
         let pdu = self.expect(Opcode::LOGIN_RESPONSE)?;
-        let (response, _) = LoginResponse::decode(&mut Reader::new(&pdu.header))?;
+        let response = LoginResponse::decode(&mut Reader::new(&pdu.header))?;
         match response.status {
             LoginStatus::SUCCESS => Ok((response, pdu.data)),
             status => Err(Error::Login(status)),

@@ -187,7 +187,7 @@ impl<L: Link> Client<L> {
     }
 
     fn answer_nop(&mut self, pdu: &Pdu) -> Result<()> {
-        let (nop, _) = NopIn::decode(&mut Reader::new(&pdu.header))?;
+        let nop = NopIn::decode(&mut Reader::new(&pdu.header))?;
         if nop.transfer_tag == NO_TAG {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl<L: Link> Client<L> {
         let mut whole = Vec::new();
         loop {
             let pdu = self.expect(Opcode::TEXT_RESPONSE)?;
-            let (response, _) = TextResponse::decode(&mut Reader::new(&pdu.header))?;
+            let response = TextResponse::decode(&mut Reader::new(&pdu.header))?;
             whole.extend_from_slice(&pdu.data);
             if response.last {
                 return Ok(whole);
@@ -258,12 +258,12 @@ impl<L: Link> Client<L> {
             ref_cmd_sn: self.tasks.get(&task).map_or(0, |task| task.cmd_sn),
             exp_data_sn: 0,
         };
-        self.send(encoded(|w| request.encode(w)), &[])?;
+        self.send(encoded(|w| request.encode(0, w)), &[])?;
         loop {
             let pdu = self.receive()?;
             match pdu.opcode() {
                 Opcode::TASK_RESPONSE => {
-                    return Ok(TaskResponse::decode(&mut Reader::new(&pdu.header))?.0.result);
+                    return Ok(TaskResponse::decode(&mut Reader::new(&pdu.header))?.result);
                 }
                 Opcode::REJECT => return Err(Error::Rejected(pdu.reject_reason()?)),
                 _ => self.take_in(&pdu)?,
@@ -281,9 +281,9 @@ impl<L: Link> Client<L> {
             cmd_sn: self.take_cmd_sn(),
             exp_stat_sn: self.exp_stat_sn,
         };
-        self.send(encoded(|w| request.encode(w)), &[])?;
+        self.send(encoded(|w| request.encode(0, w)), &[])?;
         let pdu = self.expect(Opcode::LOGOUT_RESPONSE)?;
-        Ok(LogoutResponse::decode(&mut Reader::new(&pdu.header))?.0.result)
+        Ok(LogoutResponse::decode(&mut Reader::new(&pdu.header))?.result)
     }
 }
 

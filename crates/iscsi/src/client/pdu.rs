@@ -72,7 +72,7 @@ impl Pdu {
 
     /// The reason of a Reject.
     pub(super) fn reject_reason(&self) -> Result<RejectReason> {
-        Ok(Reject::decode(&mut Reader::new(&self.header))?.0.reason)
+        Ok(Reject::decode(&mut Reader::new(&self.header))?.reason)
     }
 
     fn word(&self, at: usize) -> u32 {

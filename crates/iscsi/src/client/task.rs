@@ -117,9 +117,9 @@ impl<L: Link> Client<L> {
     pub(super) fn take_in(&mut self, pdu: &Pdu) -> Result<()> {
         let mut r = Reader::new(&pdu.header);
         match pdu.opcode() {
-            Opcode::DATA_IN => self.data_in(DataIn::decode(&mut r)?.0, &pdu.data),
-            Opcode::R2T => self.data_out(R2t::decode(&mut r)?.0),
-            Opcode::SCSI_RESPONSE => self.response(ScsiResponse::decode(&mut r)?.0, &pdu.data),
+            Opcode::DATA_IN => self.data_in(DataIn::decode(&mut r)?, &pdu.data),
+            Opcode::R2T => self.data_out(R2t::decode(&mut r)?),
+            Opcode::SCSI_RESPONSE => self.response(ScsiResponse::decode(&mut r)?, &pdu.data),
             Opcode::REJECT => Err(Error::Rejected(pdu.reject_reason()?)),
             _ => Err(Malformed("an answer to another question").into()),
         }

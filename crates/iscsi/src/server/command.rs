@@ -273,7 +273,7 @@ pub(super) fn ask(connection: &Connection, task: &Arc<Task>) {
             length: asked.length,
         };
         let mut w = super::sender::header();
-        r2t.encode(&mut w);
+        r2t.encode(0, &mut w);
         let pdu =
             super::sender::Pdu { header: w.into_bytes(), stat_sn: super::sender::StatSn::Next, data: None };
         connection.sender.send(pdu, || joined.session.numbers());

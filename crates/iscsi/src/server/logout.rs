@@ -38,7 +38,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
     }
     let mut w = header();
     let (time2wait_s, time2retain_s) = (session.parameters.time2wait_s, 0); // no task is retained
-    LogoutResponse { result, task_tag: request.task_tag, time2wait_s, time2retain_s }.encode(&mut w);
+    LogoutResponse { result, task_tag: request.task_tag, time2wait_s, time2retain_s }.encode(0, &mut w);
     let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data: None };
     connection.sender.queue(pdu, || session.numbers());
     match (result, request.reason) {

@@ -45,7 +45,7 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
             joined.session.window.lock().over();
         }
         let mut w = header();
-        TaskResponse { result, task_tag: request.task_tag }.encode(&mut w);
+        TaskResponse { result, task_tag: request.task_tag }.encode(0, &mut w);
         let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data: None };
         connection.sender.queue(pdu, || joined.session.numbers());
         if request.function == Function::TARGET_COLD_RESET && result == FunctionResult::COMPLETE {

@@ -272,7 +272,7 @@ impl Initiator {
     pub(super) async fn r2t(&mut self) -> R2t {
         let received = self.receive().await;
         assert_eq!(received.head.opcode, Opcode::R2T, "{received:?}");
-        R2t::decode(&mut received.reader()).unwrap().0
+        R2t::decode(&mut received.reader()).unwrap()
     }
 
     /// Receives the result of a command.
@@ -282,7 +282,7 @@ impl Initiator {
             let received = self.receive().await;
             match received.head.opcode {
                 Opcode::DATA_IN => {
-                    let (pdu, _) = DataIn::decode(&mut received.reader()).unwrap();
+                    let pdu = DataIn::decode(&mut received.reader()).unwrap();
                     assert_eq!((pdu.task_tag, pdu.offset as usize), (tag, data.len()));
                     data.extend_from_slice(&received.data);
                     if let Some((status, residual)) = pdu.status {
@@ -290,7 +290,7 @@ impl Initiator {
                     }
                 }
                 Opcode::SCSI_RESPONSE => {
-                    let (pdu, _) = ScsiResponse::decode(&mut received.reader()).unwrap();
+                    let pdu = ScsiResponse::decode(&mut received.reader()).unwrap();
                     assert_eq!((pdu.task_tag, pdu.response), (tag, 0));
                     let sense =
                         received.data.get(2..).and_then(|sense| Sense::decode(&mut Reader::new(sense)).ok());

@@ -17,7 +17,7 @@ const WRITE: u8 = 0x8a;
 fn reject_reason(client: &mut Iscsi) -> RejectReason {
     let pdu = client.receive().unwrap();
     assert_eq!(pdu.opcode(), Opcode::REJECT);
-    Reject::decode(&mut Reader::new(&pdu.header)).unwrap().0.reason
+    Reject::decode(&mut Reader::new(&pdu.header)).unwrap().reason
 }
 
 /// RFC 7143 4.2.2.1: commands outside of the window and duplicates are silently ignored.
@@ -103,7 +103,7 @@ const ASKED: &[(&str, &str)] =
 
 /// Sends modified Data-Out for an R2T.
 fn answer(client: &mut Iscsi, r2t: &[u8; 48], change: impl FnOnce(&mut DataOut), data: &[u8]) {
-    let (asked, _) = R2t::decode(&mut Reader::new(r2t)).unwrap();
+    let asked = R2t::decode(&mut Reader::new(r2t)).unwrap();
     let mut head = client.unsolicited(0, asked.task_tag, asked.offset);
     head.transfer_tag = asked.transfer_tag;
     change(&mut head);

@@ -24,7 +24,7 @@ fn sigterm_asks_initiators_to_log_out_and_ends_with_0() {
     let told = loop {
         let pdu = polite.receive_any().unwrap();
         if pdu.opcode() == Opcode::ASYNC_MESSAGE {
-            break AsyncMessage::decode(&mut Reader::new(&pdu.header)).unwrap().0;
+            break AsyncMessage::decode(&mut Reader::new(&pdu.header)).unwrap();
         }
     };
     assert_eq!(told.event, AsyncEvent::LOGOUT_REQUESTED);

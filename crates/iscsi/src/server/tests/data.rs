@@ -108,7 +108,7 @@ async fn unrequested_data_are_rejected() {
     ada.send_data(&out, &[0; 512]).await;
     let rejected = ada.receive().await;
     assert_eq!(rejected.head.opcode, Opcode::REJECT);
-    assert_eq!(Reject::decode(&mut rejected.reader()).unwrap().0.reason, RejectReason::INVALID_PDU_FIELD);
+    assert_eq!(Reject::decode(&mut rejected.reader()).unwrap().reason, RejectReason::INVALID_PDU_FIELD);
     assert_eq!(rejected.data.len(), 48);
 }
 
@@ -204,7 +204,7 @@ async fn a_command_whose_digest_was_wrong_is_not_waited_for_once_its_initiator_g
         exp_data_sn: 0,
     };
     let mut w = wire::Writer::new();
-    request.encode(&mut w);
+    request.encode(0, &mut w);
     ada.send(w, &[]).await;
     let mut opcodes = [ada.receive().await.head.opcode, ada.receive().await.head.opcode];
     opcodes.sort_by_key(|opcode| opcode.0);

@@ -94,7 +94,7 @@ async fn a_tag_that_is_in_use_is_rejected() {
     same.task_tag = held.task_tag;
     ada.send_command(&same, &[]).await;
     let rejected = ada.receive().await;
-    assert_eq!(Reject::decode(&mut rejected.reader()).unwrap().0.reason, RejectReason::TASK_IN_PROGRESS);
+    assert_eq!(Reject::decode(&mut rejected.reader()).unwrap().reason, RejectReason::TASK_IN_PROGRESS);
 }
 
 #[tokio::test]

@@ -19,11 +19,11 @@ const READY: [u8; 6] = [0; 6];
 async fn log_out(who: &mut Initiator, reason: LogoutReason, cid: u16) -> LogoutResult {
     let (task_tag, cmd_sn) = (who.tag(), who.cmd_sn);
     let mut w = wire::Writer::new();
-    LogoutRequest { immediate: true, reason, task_tag, cid, cmd_sn, exp_stat_sn: 0 }.encode(&mut w);
+    LogoutRequest { immediate: true, reason, task_tag, cid, cmd_sn, exp_stat_sn: 0 }.encode(0, &mut w);
     who.send(w, &[]).await;
     let received = who.receive().await;
     assert_eq!(received.head.opcode, Opcode::LOGOUT_RESPONSE);
-    LogoutResponse::decode(&mut received.reader()).unwrap().0.result
+    LogoutResponse::decode(&mut received.reader()).unwrap().result
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_connection_that_is_lost_takes_its_session_along() {
     assert_eq!(second.log_in("", first.tsih(), 2).await, (0, 0));
     second.hang_up();
     let told = first.receive().await;
-    let (message, _) = AsyncMessage::decode(&mut told.reader()).unwrap();
+    let message = AsyncMessage::decode(&mut told.reader()).unwrap();
     assert_eq!(message.event, AsyncEvent::SESSION_DROPPED);
     assert!(first.is_ended().await && server.service.sessions().is_empty());
 }
@@ -157,7 +157,7 @@ async fn a_server_that_goes_down_asks_for_logouts() {
     server.service.stop();
     let asked = ada.receive().await;
     assert_eq!(asked.head.opcode, Opcode::ASYNC_MESSAGE);
-    let (message, _) = AsyncMessage::decode(&mut asked.reader()).unwrap();
+    let message = AsyncMessage::decode(&mut asked.reader()).unwrap();
     assert_eq!((message.event, message.parameters[2]), (AsyncEvent::LOGOUT_REQUESTED, 3));
 }
 

@@ -21,11 +21,11 @@ async fn manage(who: &mut Initiator, function: Function, lun: u16, referenced_ta
         exp_data_sn: 0,
     };
     let mut w = wire::Writer::new();
-    request.encode(&mut w);
+    request.encode(0, &mut w);
     who.send(w, &[]).await;
     let received = who.receive().await;
     assert_eq!(received.head.opcode, Opcode::TASK_RESPONSE);
-    TaskResponse::decode(&mut received.reader()).unwrap().0.result
+    TaskResponse::decode(&mut received.reader()).unwrap().result
 }
 
 /// A write that waits for its data.

@@ -1,7 +1,6 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{Lun, NO_TAG, Opcode, begin, open};
-use super::numbers::Numbers;
 
 /// The event of an asynchronous message, RFC 7143 11.9.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,15 +27,15 @@ pub struct AsyncMessage {
 
 impl AsyncMessage {
     /// Reads the header.
-    pub fn decode(r: &mut Reader<'_>) -> Result<(Self, Numbers), Malformed> {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         open(r)?;
         let lun = Lun(r.array()?);
         r.skip(8)?;
-        let numbers = Numbers::decode(r)?;
+        r.skip(12)?; // numbers
         let (event, vendor_code) = (AsyncEvent(r.u8()?), r.u8()?);
         let parameters = [r.u16_be()?, r.u16_be()?, r.u16_be()?];
         r.skip(4)?;
-        Ok((Self { lun, event, vendor_code, parameters }, numbers))
+        Ok(Self { lun, event, vendor_code, parameters })
     }
 
     /// Writes the header, without numbers.

@@ -1,7 +1,6 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{Lun, NO_TAG, Opcode, begin, open};
-use super::numbers::Numbers;
 use super::scsi_response::Residual;
 use crate::wire::scsi::Status;
 
@@ -21,14 +20,14 @@ pub struct DataIn {
 
 impl DataIn {
     /// Reads the header.
-    pub fn decode(r: &mut Reader<'_>) -> Result<(Self, Numbers), Malformed> {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (_, [flags, _, status]) = open(r)?;
         let (lun, task_tag) = (Lun(r.array()?), r.u32_be()?);
         r.skip(4)?; // transfer tag: asks for an acknowledgment, at error recovery level 1 and above
-        let numbers = Numbers::decode(r)?;
+        r.skip(12)?; // numbers
         let (data_sn, offset, count) = (r.u32_be()?, r.u32_be()?, r.u32_be()?);
         let status = (flags & 1 != 0).then(|| (Status(status), Residual::from_fields(flags, count)));
-        Ok((Self { is_final: flags & 0x80 != 0, status, lun, task_tag, data_sn, offset }, numbers))
+        Ok(Self { is_final: flags & 0x80 != 0, status, lun, task_tag, data_sn, offset })
     }
 
     /// Writes the header, without numbers.

@@ -58,6 +58,8 @@ impl Lun {
     }
 }
 
+wire::fields! { Lun }
+
 /// The beginning of all PDUs, RFC 7143 11.2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {

@@ -8,6 +8,7 @@ mod async_message;
 mod data_in;
 mod data_out;
 mod head;
+mod layout;
 mod login;
 mod logout;
 mod nop;

@@ -1,7 +1,6 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{NO_TAG, Opcode, begin, open};
-use super::numbers::Numbers;
 
 /// Why a PDU is rejected, RFC 7143 11.17.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +30,13 @@ pub struct Reject {
 
 impl Reject {
     /// Reads the header.
-    pub fn decode(r: &mut Reader<'_>) -> Result<(Self, Numbers), Malformed> {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (_, [_, reason, _]) = open(r)?;
         r.skip(16)?;
-        let numbers = Numbers::decode(r)?;
+        r.skip(12)?; // numbers
         let data_sn = r.u32_be()?;
         r.skip(8)?;
-        Ok((Self { reason: RejectReason(reason), data_sn }, numbers))
+        Ok(Self { reason: RejectReason(reason), data_sn })
     }
 
     /// Writes the header, without numbers.

@@ -1,7 +1,6 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{Opcode, begin, open};
-use super::numbers::Numbers;
 use crate::wire::scsi::Status;
 
 /// How many bytes less or more than the initiator expected the command had, RFC 7143 11.4.5.
@@ -61,16 +60,16 @@ pub struct ScsiResponse {
 
 impl ScsiResponse {
     /// Reads the header.
-    pub fn decode(r: &mut Reader<'_>) -> Result<(Self, Numbers), Malformed> {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (_, [flags, response, status]) = open(r)?;
         r.skip(8)?;
         let task_tag = r.u32_be()?;
         r.skip(4)?; // SNACK tag
-        let numbers = Numbers::decode(r)?;
+        r.skip(12)?; // numbers
         let exp_data_sn = r.u32_be()?;
         r.skip(4)?; // residual of bidirectional commands
         let residual = Residual::from_fields(flags, r.u32_be()?);
-        Ok((Self { response, status: Status(status), task_tag, exp_data_sn, residual }, numbers))
+        Ok(Self { response, status: Status(status), task_tag, exp_data_sn, residual })
     }
 
     /// Writes the header, without numbers.
