@@ -2,6 +2,7 @@
 
 pub mod digest;
 pub mod keys;
+mod layout;
 pub mod pdu;
 pub mod reservations;
 pub mod scsi;

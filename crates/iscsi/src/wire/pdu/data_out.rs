@@ -1,5 +1,5 @@
 use super::head::{Lun, Opcode};
-use super::layout::pdu;
+use crate::wire::layout::pdu;
 
 pdu! {
     /// Data-Out, RFC 7143 11.7.

@@ -1,7 +1,7 @@
 use wire::{Field, Malformed, Reader, Writer};
 
 use super::head::Opcode;
-use super::layout::{bits, pdu};
+use crate::wire::layout::{bits, pdu};
 
 /// The only version of the protocol.
 pub const VERSION: u8 = 0x00;

@@ -1,5 +1,5 @@
 use super::head::Opcode;
-use super::layout::{bits, pdu};
+use crate::wire::layout::{bits, pdu};
 
 /// What the logout closes, RFC 7143 11.14.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

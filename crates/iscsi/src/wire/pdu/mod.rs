@@ -8,7 +8,6 @@ mod async_message;
 mod data_in;
 mod data_out;
 mod head;
-mod layout;
 mod login;
 mod logout;
 mod nop;

@@ -1,5 +1,5 @@
 use super::head::{Lun, Opcode};
-use super::layout::pdu;
+use crate::wire::layout::pdu;
 
 pdu! {
     /// Ready To Transfer, RFC 7143 11.8.

@@ -1,5 +1,5 @@
 use super::head::{Lun, Opcode};
-use super::layout::{bits, pdu};
+use crate::wire::layout::{bits, pdu};
 
 /// Task attributes, RFC 7143 11.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use super::head::{Lun, Opcode};
-use super::layout::pdu;
+use crate::wire::layout::pdu;
 
 pdu! {
     /// SNACK Request, RFC 7143 11.16: requests lost PDUs, at error recovery level 1 and above.

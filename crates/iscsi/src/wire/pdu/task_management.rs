@@ -1,5 +1,5 @@
 use super::head::{Lun, Opcode};
-use super::layout::{bits, pdu};
+use crate::wire::layout::{bits, pdu};
 
 /// The task management function, RFC 7143 11.5.1 and RFC 7144 4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use super::head::{Lun, Opcode};
-use super::layout::pdu;
+use crate::wire::layout::pdu;
 
 pdu! {
     /// Text Request, RFC 7143 11.10. Its text follows the header.

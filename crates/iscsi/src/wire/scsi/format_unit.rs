@@ -2,30 +2,18 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// FORMAT UNIT, SBC-3 5.3.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FormatUnit {
-    /// FMTPINFO: the protection information to format with.
-    pub protection: u8,
-    /// LONGLIST: the parameters begin with the long header.
-    pub long: bool,
-    /// FMTDATA: the command has parameters.
-    pub has_parameters: bool,
-}
+use crate::wire::layout::packed;
 
-impl FormatUnit {
-    /// From a descriptor block.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?;
-        let flags = r.u8()?;
-        Ok(Self { protection: flags >> 6, long: flags & 0x20 != 0, has_parameters: flags & 0x10 != 0 })
-    }
-
-    /// As a descriptor block.
-    pub fn encode(&self, w: &mut Writer) {
-        let flags = self.protection << 6 | u8::from(self.long) << 5 | u8::from(self.has_parameters) << 4;
-        w.put(&[0x04, flags, 0, 0, 0, 0]);
-    }
+packed! {
+    /// FORMAT UNIT, SBC-3 5.3.1.
+    pub struct FormatUnit([0x04, 0, 0, 0, 0, 0]) {
+        /// FMTPINFO: the protection information to format with.
+        pub protection: u8 = 0xc0 of 1,
+        /// LONGLIST: the parameters begin with the long header.
+        pub long: bool = 0x20 of 1,
+        /// FMTDATA: the command has parameters.
+        pub has_parameters: bool = 0x10 of 1,
+    } {}
 }
 
 /// Header of the parameters, SBC-3 5.3.2.2.

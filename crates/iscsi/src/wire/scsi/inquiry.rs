@@ -2,36 +2,23 @@
 
 use wire::{Malformed, Reader, Writer};
 
+use crate::wire::layout::packed;
+
 /// The most version descriptors of the standard data.
 const MOST_STANDARDS: usize = 8;
 
-/// INQUIRY, SPC-4 6.6.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Inquiry {
-    /// EVPD: a page of vital product data, not the standard data.
-    pub vital: bool,
-    /// The bit beside it, CmdDT, which SPC-3 made obsolete.
-    pub command_support: bool,
-    /// The page.
-    pub page: u8,
-    /// The allocation length.
-    pub allocation_length: u16,
-}
-
-impl Inquiry {
-    /// From a descriptor block.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(1)?; // operation code
-        let (flags, page, allocation_length) = (r.u8()?, r.u8()?, r.u16_be()?);
-        let (vital, command_support) = (flags & 0x01 != 0, flags & 0x02 != 0);
-        Ok(Self { vital, command_support, page, allocation_length })
-    }
-
-    /// As a descriptor block.
-    pub fn encode(&self, w: &mut Writer) {
-        w.put(&[0x12, u8::from(self.vital) | u8::from(self.command_support) << 1, self.page]);
-        w.u16_be(self.allocation_length);
-        w.u8(0); // control
+packed! {
+    /// INQUIRY, SPC-4 6.6.1.
+    pub struct Inquiry([0x12, 0, 0]) {
+        /// EVPD: a page of vital product data, not the standard data.
+        pub vital: bool = 0x01 of 1,
+        /// The bit beside it, CmdDT, which SPC-3 made obsolete.
+        pub command_support: bool = 0x02 of 1,
+        /// The page.
+        pub page: u8 = 0xff of 2,
+    } {
+        /// The allocation length.
+        pub allocation_length: u16 [1],
     }
 }
 

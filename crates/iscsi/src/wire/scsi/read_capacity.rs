@@ -28,25 +28,13 @@ impl ReadCapacity10 {
     }
 }
 
-/// The answer of READ CAPACITY (10), SBC-3 5.15.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capacity10 {
-    /// Address of the last block; all ones when it does not fit.
-    pub last: u32,
-    /// Bytes of a block.
-    pub block_size: u32,
-}
-
-impl Capacity10 {
-    /// Its bytes.
-    pub fn encode(&self, w: &mut Writer) {
-        w.u32_be(self.last);
-        w.u32_be(self.block_size);
-    }
-
-    /// From its bytes.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { last: r.u32_be()?, block_size: r.u32_be()? })
+wire::layout! {
+    /// The answer of READ CAPACITY (10), SBC-3 5.15.2.
+    pub struct Capacity10 {
+        /// Address of the last block; all ones when it does not fit.
+        pub last: u32,
+        /// Bytes of a block.
+        pub block_size: u32,
     }
 }
 

@@ -2,34 +2,21 @@
 
 use wire::{Malformed, Reader, Writer};
 
+use crate::wire::layout::packed;
+
 use crate::wire::pdu::Lun;
 
 /// The most units that are read of a list.
 const MOST: usize = 65_536;
 
-/// REPORT LUNS, SPC-4 6.33.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReportLuns {
-    /// SELECT REPORT: the kinds of units, SPC-4 table 284.
-    pub select: u8,
-    /// The allocation length.
-    pub allocation_length: u32,
-}
-
-impl ReportLuns {
-    /// From a descriptor block.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.skip(2)?;
-        let select = r.u8()?;
-        r.skip(3)?;
-        Ok(Self { select, allocation_length: r.u32_be()? })
-    }
-
-    /// As a descriptor block.
-    pub fn encode(&self, w: &mut Writer) {
-        w.put(&[0xa0, 0, self.select, 0, 0, 0]);
-        w.u32_be(self.allocation_length);
-        w.put(&[0, 0]);
+packed! {
+    /// REPORT LUNS, SPC-4 6.33.
+    pub struct ReportLuns([0xa0, 0, 0, 0, 0, 0]) {
+        /// SELECT REPORT: the kinds of units, SPC-4 table 284.
+        pub select: u8 = 0xff of 2,
+    } {
+        /// The allocation length.
+        pub allocation_length: u32 [2],
     }
 }
 
