@@ -74,7 +74,7 @@ pub struct ServerSettings {
     /// The most memory for data on the way to and from clients, in bytes; `None`: it depends on the
     /// machine's memory.
     pub transfer_memory: Option<u64>,
-    /// Worker threads; `None` means one per processor.
+    /// Event loops that serve connections; `None` means one per processor.
     pub threads: Option<usize>,
     /// How long after a start clients may only reclaim earlier locks.
     pub grace_period: Duration,

@@ -276,7 +276,7 @@ pub static SETTINGS: &[Setting] = &[
     new(Server, "threads", Number(1, 1024), "4")
         .without_default("one per processor")
         .restart()
-        .says("Worker threads.", ""),
+        .says("Event loops that serve connections.", ""),
     new(Server, "grace-period", Number(0, 600), "45").restart().says(
         "Seconds after a start in which clients may only take back locks they had before.",
         "Only counts where a client held locks when the server last stopped.",
