@@ -90,9 +90,11 @@ impl Volume {
     /// apply.
     pub fn inhibits(&self, of: &Found) -> Result<FileBits> {
         let (object, kind) = (&*of.object, of.attributes.kind);
+        if !matches!(kind, Kind::File | Kind::Folder) {
+            return Ok(FileBits::default());
+        }
         self.homes.learn(&object.key())?;
-        let any = self.site.inhibited.any.load(Ordering::Acquire);
-        if !any || !matches!(kind, Kind::File | Kind::Folder) {
+        if !self.site.inhibited.any.load(Ordering::Acquire) {
             return Ok(FileBits::default());
         }
         let key = file_key(object);
