@@ -1,4 +1,5 @@
-/// A method of a backend or object that can fail. In wrappers, [`Object::through`] is told which one is called.
+/// A method of a backend or object that can fail. In wrappers,
+/// [`Object::through`](super::Object::through) is told which one is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names of the methods")]
 pub enum Call {
