@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_logged_in_goes_on_while_account_password_and_user_are_the_same() {
+    fn a_login_lasts_while_account_password_and_user_are_unchanged() {
         let now = |change: &dyn Fn(&mut Vec<Account>)| {
             let mut now = directory();
             change(&mut now.accounts);

@@ -11,6 +11,8 @@
 //! A server that runs as root never gives its own identity to an account: an account must not
 //! become root because its name is unknown.
 
+use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use nix::unistd::{Gid, getegid, geteuid, getgroups};
@@ -23,8 +25,8 @@ pub const ANONYMOUS: u32 = 65_534;
 const INVALID: u32 = u32::MAX;
 
 /// The Unix identity with which a request acts on the host, after squashing and mapping. `vfs` calls it a `Caller`. Cheap to
-/// clone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// clone. Two are equal if they act alike on the host, wherever they come from.
+#[derive(Debug, Clone)]
 pub struct Identity {
     /// The Unix user.
     pub uid: u32,
@@ -32,6 +34,44 @@ pub struct Identity {
     pub gid: u32,
     /// Its other groups.
     pub groups: Arc<[u32]>,
+    /// The client; `None` for the server itself.
+    pub origin: Option<Arc<Origin>>,
+}
+
+/// The client that a request came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// How it came.
+    pub protocol: FileProtocol,
+    /// The account that has logged in; `None` for a guest, and for protocols without accounts.
+    pub account: Option<String>,
+    /// The address.
+    pub address: IpAddr,
+}
+
+/// A protocol that serves files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileProtocol {
+    /// NFS.
+    Nfs,
+    /// SMB.
+    Smb,
+    /// AFP.
+    Afp,
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        (self.uid, self.gid, &self.groups) == (other.uid, other.gid, &other.groups)
+    }
+}
+
+impl Eq for Identity {}
+
+impl Hash for Identity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.uid, self.gid, &self.groups).hash(state);
+    }
 }
 
 /// The ids that the settings or the account file set for an account.
@@ -73,7 +113,14 @@ impl Identity {
     /// An identity with these ids.
     #[must_use]
     pub fn new(uid: u32, gid: u32, groups: &[u32]) -> Self {
-        Self { uid, gid, groups: groups.into() }
+        Self { uid, gid, groups: groups.into(), origin: None }
+    }
+
+    /// The same identity, of a client.
+    #[must_use]
+    pub fn of(self, protocol: FileProtocol, account: Option<&str>, address: IpAddr) -> Self {
+        let origin = Origin { protocol, account: account.map(str::to_owned), address };
+        Self { origin: Some(Arc::new(origin)), ..self }
     }
 
     /// The superuser.
@@ -139,7 +186,7 @@ impl Host {
         let first = gid.unwrap_or(user.gid);
         let own = (first != user.gid).then_some(user.gid);
         let others = self.unix.groups_of(user).into_iter().filter(|group| *group != first);
-        Identity { uid: user.uid, gid: first, groups: own.into_iter().chain(others).collect() }
+        Identity { uid: user.uid, gid: first, groups: own.into_iter().chain(others).collect(), origin: None }
     }
 }
 

@@ -49,10 +49,18 @@ ranks! {
     Reloading Known,
     /// The volumes of the shared folders.
     SharedVolumes Known,
+    /// The quotas of the shares.
+    ShareQuotas Known,
+    /// When the files of a share were counted.
+    QuotaCounted Known,
+    /// The snapshots of a share that are attached to its tree.
+    ShownSnapshots Known,
     /// The logical units of the shares' LUNs.
     LunUnits Known,
     /// The settings in force.
     CurrentSettings Known,
+    /// The last looks at the host's memory.
+    MemoryLooks Known,
     /// The task that announces services.
     BonjourSpeaker Known,
     /// The task that announces the server to Windows.
@@ -276,6 +284,8 @@ ranks! {
     KeptListings Known,
     /// The listing of one folder.
     FolderListing Known,
+    /// The look-ups of listings, for predictions.
+    ListingGhost Known,
     /// Folders whose listings are too large to keep.
     RefusedListings Known,
     /// The folders whose listings are being built.
@@ -354,16 +364,30 @@ ranks! {
     LostSearched Known,
     /// The trees that are attached to a share.
     AttachedTrees Known,
+    /// The watches of folders in snapshots.
+    SnapshotWatches Known,
     /// The file systems that are mounted inside a share.
     HostMounts Known,
     /// The numbers of the file systems inside a share.
     HostFileSystems Known,
+    /// The devices that the numbers of file systems belong to.
+    HostDevices Known,
     /// The open files of the host.
     HostFiles Known,
+    /// The tables of open files of all volumes.
+    HostFileTables Known,
     /// The descriptors of one file.
     HostFile Known,
     /// Whether a file of the host has an ACL.
     HostFileAcl Known,
+    /// The files that count for quotas and are in use.
+    FileCharges Known,
+    /// What one file counts with.
+    FileCharge Known,
+    /// The quotas that count for the files of a folder.
+    MeterQuotas Known,
+    /// The files that a recount has found, and those that changed since it began.
+    QuotaRecount Known,
     /// The places where files without handles were last seen.
     LostSeen Known,
     /// The places where listings found files without handles.
@@ -396,4 +420,13 @@ ranks! {
     LoopQueue Known,
     /// The future of a task, while no thread polls it.
     LoopTask Known,
+    // The API, which has no other locks while it takes these; and metrics, counted while others may be held.
+    /// The tokens of the API.
+    ApiTokens Known,
+    /// The addresses of the API's connections.
+    ApiConnections Known,
+    /// The threads that count operations.
+    CountingThreads Known,
+    /// The operations that a thread has counted.
+    CountedOperations Known,
 }

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The identity of a file. It does not depend on the share, mount or folder through which the file
@@ -43,7 +44,7 @@ impl fmt::Debug for FileId {
 /// The host's own identifier of a file, which is never used twice: its file handle (`name_to_handle_at`), or device, inode
 /// and birth time if the host has no handles. A file on a file system that is mounted inside the share also has the number
 /// of that mount in its key. At most [`HostKey::MAX`] bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostKey {
     len: u8,
     bytes: [u8; HostKey::MAX],
@@ -58,6 +59,18 @@ impl HostKey {
         let mut key = Self { len: u8::try_from(bytes.len()).ok()?, bytes: [0; Self::MAX] };
         key.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(key)
+    }
+
+    /// The key whose first bytes are these, of which `length` count.
+    pub(crate) fn of_padded(padded: &[u8], length: u8) -> Self {
+        let mut key = Self { len: length, bytes: [0; Self::MAX] };
+        key.bytes[..padded.len()].copy_from_slice(padded);
+        key
+    }
+
+    /// The bytes, and zeros behind them.
+    pub fn padded(&self) -> &[u8; Self::MAX] {
+        &self.bytes
     }
 
     /// The first byte of a key with the number of a mount. Linux has no handles of this type.
@@ -95,8 +108,9 @@ impl HostKey {
     }
 
     /// The key without mounts: what the host calls the file, and what is stored on the disk.
+    #[inline]
     pub(crate) fn local(&self) -> Self {
-        self.split_mount().map_or(*self, |(_, key)| key.local())
+        if self.is_on_mount() { self.split_mount().map_or(*self, |(_, key)| key.local()) } else { *self }
     }
 
     /// The file with this local key on the file system of another file.
@@ -111,9 +125,39 @@ impl HostKey {
     }
 }
 
+/// Of the bytes that are used: most keys are much shorter than the longest one.
+impl Hash for HostKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.as_bytes());
+        state.write_u8(self.len);
+    }
+}
+
 impl fmt::Debug for HostKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A file, through whichever share or mount it is reached. It is the same after a restart, and is never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LastingKey {
+    /// The number of the file system. 0: `key` alone identifies the file on this machine.
+    pub file_system: u64,
+    /// The host's identifier of the file on its file system.
+    pub key: HostKey,
+}
+
+impl LastingKey {
+    /// The key as bytes, to be stored.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [&self.file_system.to_be_bytes(), self.key.as_bytes()].concat()
+    }
+
+    /// The key of these bytes, or `None` when they are too few or too many.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (file_system, key) = bytes.split_first_chunk()?;
+        Some(Self { file_system: u64::from_be_bytes(*file_system), key: HostKey::new(key)? })
     }
 }
 

@@ -20,6 +20,7 @@ mod kept;
 mod known;
 mod names;
 mod offspring;
+mod reading;
 mod rich;
 mod state;
 

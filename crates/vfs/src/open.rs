@@ -175,7 +175,7 @@ impl Volume {
             return Err(Error::ReadOnly);
         }
         if access.intersects(Modes::WRITE) && !granted {
-            self.may_despite(file, FileBits::WRITE_INHIBIT)?;
+            self.may_despite(&file.object, FileBits::WRITE_INHIBIT)?;
         }
         let bit = |mode, bit| if access.intersects(mode) { bit } else { Access::NONE };
         let want = bit(Modes::READ, Access::READ).union(bit(Modes::WRITE, Access::WRITE));
@@ -276,7 +276,11 @@ impl Open {
     }
 
     fn require(&self, mode: Modes) -> Result<()> {
-        if self.guard.modes().0.intersects(mode) { Ok(()) } else { Err(Error::AccessDenied) }
+        match self.guard.modes().0.intersects(mode) {
+            true => Ok(()),
+            false if mode == Modes::WRITE && self.volume.refuses_changes(&self.node) => Err(Error::ReadOnly),
+            false => Err(Error::AccessDenied),
+        }
     }
 
     /// The actor whose permissions count for what the open does to folders.

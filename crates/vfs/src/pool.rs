@@ -68,9 +68,10 @@ impl Pool {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return call() };
         let turns = self.turns[(file.inode % SHARDS) as usize].clone();
         let turn = turns.acquire_owned().await.map_err(|_| Error::Io)?;
+        let operation = tracing::Span::current(); // the log lines of the call belong to it
         let called = runtime.spawn_blocking(move || {
             let waiting = Waiting::begin();
-            let result = call();
+            let result = operation.in_scope(call);
             drop(waiting);
             drop(turn); // here, so that a call whose client has gone still counts until it ends
             result
@@ -79,5 +80,21 @@ impl Pool {
             tracing::error!(%error, ?file, "a call that waited for a disk ended without a result");
             Err(Error::Io)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::{Instrument, Span, info_span};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_belongs_to_the_span_of_its_operation() {
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
+        let span = info_span!("operation");
+        let (id, file) = (span.id(), FileId { device: 1, inode: 2 });
+        let there = Pool::default().run(file, || Ok(Span::current().id())).instrument(span).await;
+        assert!(id.is_some() && there.unwrap() == id);
     }
 }

@@ -12,6 +12,7 @@ use lock::{Mutex, rank};
 
 use super::{FileId, Volume};
 use crate::acl::Known;
+use crate::caches::{Cache, CacheReport};
 use crate::changing::busy::Busy;
 use crate::changing::changed::Changed;
 use crate::changing::coherence::Recalls;
@@ -20,6 +21,7 @@ use crate::homes::Homes;
 use crate::open::Places;
 use crate::pool::Pool;
 use crate::state::{Coordinator, Limits, Policy, State, Told};
+use crate::traffic::{Counted, Traffic};
 use crate::volume::Node;
 
 /// What all volumes of a server share. One for each process; tests have as many as they want.
@@ -39,6 +41,7 @@ pub struct Site {
     pub(crate) stored_changes: AtomicU64,
     /// How many subscriptions to changes there are.
     pub(crate) subscriptions: Arc<AtomicUsize>,
+    pub(crate) traffic: Counted,
     /// The volumes that have had subscriptions.
     watched: Mutex<Vec<Weak<Volume>>, rank::WatchedVolumes>,
     homes: Mutex<Vec<Weak<Homes>>, rank::SiteHomes>,
@@ -112,6 +115,16 @@ impl Site {
         wanted.map(|(_, root)| root).collect()
     }
 
+    /// What clients have read and written.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic.sums()
+    }
+
+    /// The cache of stored ACLs.
+    pub fn acl_cache(self: &Arc<Self>) -> Arc<dyn Cache> {
+        Arc::new(AclCache(self.clone()))
+    }
+
     /// The opens, locks and leases of all files.
     pub fn state(&self) -> &State {
         &self.state
@@ -120,5 +133,18 @@ impl Site {
     /// The name of a file that a client has open, for display.
     pub fn open_name(&self, file: FileId) -> Option<Arc<[u8]>> {
         self.places.name_of(file)
+    }
+}
+
+/// The ACLs that the site remembers, as a cache.
+struct AclCache(Arc<Site>);
+
+impl Cache for AclCache {
+    fn report(&self) -> CacheReport {
+        self.0.acls.report()
+    }
+
+    fn limit_to(&self, limit: u64) {
+        self.0.acls.limit_to(limit);
     }
 }

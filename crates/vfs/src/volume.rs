@@ -11,11 +11,15 @@ pub(crate) use self::data::{SENT_BLINDLY, within};
 
 use std::sync::Arc;
 
+use auth::Grant;
+
 use super::{
-    Access, Attributes, Caller, Error, FileId, HostKey, Kind, Payload, Result, SetAttributes, names,
+    Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Payload, Result, SetAttributes,
+    names,
 };
 use crate::acl::{CreateAcl, New};
-use crate::backend::{Backend, Found, NewKind, Object, Space};
+use crate::backend::forest::Hidden;
+use crate::backend::{Backend, Found, NewKind, Object, Snapshot, Space};
 use crate::events::{Happened, Hub};
 use crate::finding::own_folders::refuse_own;
 use crate::finding::whereabouts::Whereabouts;
@@ -26,7 +30,7 @@ use crate::mac::FileBits;
 use crate::mac::layout::sidecar_name;
 use crate::permission::by_mode;
 use crate::site::Site;
-use crate::state::{Cause, OpenId, Party, State};
+use crate::state::{Cause, Modes, OpenId, Party, State};
 use crate::streams::Streams;
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
@@ -41,11 +45,31 @@ pub struct VolumeOptions {
     pub cache: Arc<CacheBudget>,
     /// `._name` is answered from, and absorbed into, the Mac metadata of `name`, and left out of listings.
     pub sidecars: bool,
+    /// What the deny modes of Macs, and of others for the sake of NFS clients, stand against.
+    pub denials: Denials,
+}
+
+/// What the deny modes of an open bind besides reading and writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Denials {
+    /// A Mac that denies writing also denies to others that the file is removed or renamed.
+    #[default]
+    Strict,
+    /// The same, but a client without opens may give an open file a name of the form `.nfs*`, and
+    /// remove it by such a name, as NFS clients do with files that they have open themselves.
+    SillyRename,
+    /// A Mac's deny modes concern reading and writing only.
+    DataOnly,
 }
 
 impl Default for VolumeOptions {
     fn default() -> Self {
-        Self { read_only: false, cache: CacheBudget::new(64 << 20), sidecars: true }
+        Self {
+            read_only: false,
+            cache: CacheBudget::new(64 << 20),
+            sidecars: true,
+            denials: Denials::default(),
+        }
     }
 }
 
@@ -79,12 +103,14 @@ pub struct Actor {
     /// folder's entries, so this lease on the listing stays. Without a key only the party's own
     /// lease stays.
     pub parent_key: Option<[u8; 16]>,
+    /// It is a Mac that renames: the deny modes of other Macs do not stand against that.
+    pub renames_open: bool,
 }
 
 impl Actor {
     /// An actor without an open.
     pub fn new(caller: Caller, party: Party) -> Self {
-        Self { caller, party, open: None, parent_key: None }
+        Self { caller, party, open: None, parent_key: None, renames_open: false }
     }
 
     /// The party that keeps its lease on a folder's listing when this actor changes an entry of it.
@@ -162,9 +188,25 @@ impl Volume {
         self.backend.root()
     }
 
+    /// The snapshots of the share, the newest first.
+    pub fn snapshots(&self) -> Vec<Snapshot> {
+        self.backend.snapshots()
+    }
+
     /// The file that a key names, wherever it is now.
     pub fn node(&self, key: &HostKey) -> Result<Found> {
         self.backend.by_key(key)
+    }
+
+    /// The key of a file that is the same in each volume of this machine.
+    pub fn lasting_key(&self, key: &HostKey) -> Result<LastingKey> {
+        self.backend.lasting_key(key)
+    }
+
+    /// The keys by which [`Volume::node`] may find a file. The file may be outside the share. Mounts that are not in use yet
+    /// count only `with_all_mounts`.
+    pub fn keys_of(&self, file: &LastingKey, with_all_mounts: bool) -> Vec<HostKey> {
+        self.backend.keys_of(file, with_all_mounts)
     }
 
     /// The opens, locks and leases of all files of the site.
@@ -201,6 +243,16 @@ impl Volume {
         self.options.read_only
     }
 
+    /// Whether shares inside this one have rules of their own. Then callers must have an origin.
+    pub fn has_gates(&self) -> bool {
+        self.backend.has_gates()
+    }
+
+    /// The names that listings of a folder leave out, if it belongs to a share inside this one.
+    pub fn hidden(&self, folder: &Node) -> Option<Arc<Hidden>> {
+        if self.has_gates() { folder.hidden() } else { None }
+    }
+
     /// Whether each change of a file is refused: in a read-only volume, or a read-only tree of a writable one.
     pub(crate) fn refuses_changes(&self, of: &Node) -> bool {
         self.options.read_only || of.is_read_only()
@@ -228,6 +280,10 @@ impl Volume {
     /// Which of `want` the caller may do.
     pub fn access(&self, caller: &Caller, to: &Found, want: Access) -> Result<Access> {
         let granted = match self.access_by_acl(caller, to, want)? {
+            Some(_) if to.object.admits(caller).is_none() => Access::NONE,
+            Some(granted) if to.object.admits(caller) == Some(Grant::ReadOnly) => {
+                granted.difference(Access::WRITE)
+            }
             Some(granted) => granted,
             None => to.object.access(caller, &to.attributes, want)?,
         };
@@ -245,7 +301,7 @@ impl Volume {
         let (node, before) = (&of.object, self.may_change(of)?);
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
         if let Some(size) = changes.size {
-            self.may_despite(of, FileBits::WRITE_INHIBIT)?;
+            self.may_despite(&of.object, FileBits::WRITE_INHIBIT)?;
             self.may_resize(actor, node.id(), size.min(before.size))?;
         }
         let operation = self.change_file(actor, node, cause)?;
@@ -263,7 +319,9 @@ impl Volume {
         new: NewKind<'_>,
         mode: u32,
     ) -> Result<Made> {
-        self.create_with_acl(actor, folder, name, (new, mode), None)
+        let before = folder.attributes;
+        let found = self.create_with_acl(actor, folder, name, (new, mode), None)?;
+        Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
     /// The same with an ACL of its own. Without one it has what the folder's ACL passes on; if that is nothing, the mode
@@ -275,14 +333,14 @@ impl Volume {
         name: &[u8],
         (kind, mode): (NewKind<'_>, u32),
         acl: Option<&CreateAcl>,
-    ) -> Result<Made> {
-        let before = self.may_change(folder)?;
+    ) -> Result<Found> {
+        self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
         let operation = self.change_entries(actor, &[(folder.object.id(), &name, What::Created)]);
         let found = self.create_for(&actor.caller, folder, &name, New { kind, mode, acl })?;
-        operation.commit_entry(folder, &name, &found, Happened::Created);
-        Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
+        operation.commit_entry(&folder.object, &name, &found, Happened::Created);
+        Ok(found)
     }
 
     /// Another name for a file.
@@ -295,7 +353,7 @@ impl Volume {
         let by = self.linking(&actor.caller, target, folder)?;
         self.link_pair(by, target, folder, &name)?;
         self.listings.forget_details(); // of its other names, of which no watch tells
-        operation.commit_entry(folder, &name, target, Happened::Created);
+        operation.commit_entry(&folder.object, &name, target, Happened::Created);
         Ok(Change { before, after: folder.object.attributes()? })
     }
 
@@ -304,17 +362,31 @@ impl Volume {
         let before = self.may_change(folder)?;
         let stored = self.entry_name(&actor.caller, folder, name)?;
         self.may_take_away(folder, &stored)?;
-        let going = self.concerned(actor, folder, &stored, Cause::Remove)?;
+        let denied_by = if self.is_silly(actor, &stored) { Modes::NONE } else { Modes::REMOVE };
+        let going = self.concerned(actor, folder, &stored, (Cause::Remove, denied_by))?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
         let places = [(id, &*stored, What::Removed), (id, &*sidecar, What::Anything)];
         let operation = self.change_entries(actor, &places);
         let by = self.removing(&actor.caller, folder, &stored)?;
-        self.remove_pair(by, folder, &stored, kind)?;
+        let changing = self.site.busy.change(&[(id, &*stored)]);
+        self.remove_pair(by, &folder.object, &stored, (kind, going.as_ref()))?;
+        drop(changing);
         match going {
-            Some(going) => operation.commit_entry(folder, &stored, &going, Happened::Removed),
+            Some(going) => operation.commit_entry(&folder.object, &stored, &going, Happened::Removed),
             None => operation.commit(),
         }
         Ok(Change { before, after: folder.object.attributes()? })
+    }
+
+    /// Whether an NFS client uses this name for a file that it removes while it has it open.
+    pub(crate) fn is_silly(&self, actor: &Actor, name: &[u8]) -> bool {
+        self.options.denials == Denials::SillyRename && actor.open.is_none() && name.starts_with(b".nfs")
+    }
+
+    /// What a Mac's open that denies these modes denies to others.
+    pub fn denied_by_macs(&self, deny: Modes) -> Modes {
+        let binds = self.options.denials != Denials::DataOnly && deny.contains(Modes::WRITE);
+        if binds { deny.union(Modes::RENAME) } else { deny }
     }
 
     /// A page of a folder's entries, from after `cookie`.
@@ -342,6 +414,12 @@ impl Volume {
         self.listings.tend(self.backend.as_ref());
         self.streams.iter().for_each(|streams| streams.tend());
         self.backend.tend();
+    }
+
+    /// The limit of the cached listings has changed: drops this volume's part of what is over it. `used` is what the listings
+    /// of all volumes took before.
+    pub fn limit_listings(&self, used: usize) {
+        self.listings.limited(self.backend.as_ref(), used);
     }
 
     /// After a change through a node that no watch reports.

@@ -247,7 +247,7 @@ fn an_acl_that_this_server_did_not_store_is_none() {
 }
 
 #[test]
-fn who_made_the_servers_folder_first_makes_no_acls() {
+fn a_folder_of_the_servers_name_made_by_a_user_is_not_trusted() {
     let share = Share::on(Arc::new(Memory::ticking()), None);
     let root = share.root().object;
     let folder = root.create(&carl().caller, b".fourfold-streams", NewKind::Folder, 0o700).unwrap();
@@ -294,7 +294,7 @@ fn acl_owner_and_group_are_changed_by_those_who_may() {
 }
 
 #[test]
-fn nobody_makes_others_run_as_the_owner() {
+fn set_user_id_bits_are_not_set_by_others() {
     for share in shares() {
         let file = share.file("a", 0o755);
         share.set(&anna(), &file, &[allow(5002, Rights::ALL)]).unwrap();
@@ -445,7 +445,7 @@ fn a_file_is_made_with_the_acl_that_it_is_given() {
         let acl =
             CreateAcl { entries: Entries { list: list.clone(), protected: true, auto_inherited: false } };
         let (volume, new) = (&share.volume, (NewKind::File, 0o666));
-        let made = volume.create_with_acl(&ben(), &folder, b"a", new, Some(&acl)).unwrap().found;
+        let made = volume.create_with_acl(&ben(), &folder, b"a", new, Some(&acl)).unwrap();
         assert_eq!(volume.acl(&made).unwrap().entries, acl.entries);
         assert_eq!((share.reads(&ben(), &made), share.reads(&carl(), &made)), (Ok(()), DENIED));
         let too_many = Entries { list: vec![list[0].clone(); 1001], ..acl.entries };

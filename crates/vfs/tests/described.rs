@@ -31,7 +31,7 @@ fn volumes() -> Vec<(Arc<Volume>, Option<tempfile::TempDir>, Actor)> {
 }
 
 fn actor(caller: Caller) -> Actor {
-    Actor { caller, party: Party::client(ClientId(7)), open: None, parent_key: None }
+    Actor { caller, party: Party::client(ClientId(7)), open: None, parent_key: None, renames_open: false }
 }
 
 fn make(volume: &Volume, actor: &Actor, name: &[u8]) -> (Found, Found) {
@@ -139,7 +139,7 @@ fn changes(events: &mut vfs::events::Subscription) -> Vec<Seen> {
 }
 
 #[test]
-fn who_watches_the_folder_hears_once_and_who_did_it() {
+fn a_watch_of_the_folder_gets_one_event_with_the_client() {
     let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
     let me = actor(Caller::root());
     let (root, file) = make(&volume, &me, b"a");

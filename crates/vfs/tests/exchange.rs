@@ -102,7 +102,7 @@ async fn contents_go_and_everything_else_stays_with_the_name() {
 }
 
 #[tokio::test]
-async fn who_has_one_open_keeps_its_contents() {
+async fn an_open_keeps_its_contents() {
     for scene in scenes() {
         fill(&scene, "a", "red").await;
         fill(&scene, "b", "blue").await;
@@ -135,7 +135,7 @@ async fn only_files_are_exchanged_and_only_by_who_may_write_both() {
 }
 
 #[tokio::test]
-async fn who_watches_the_folder_hears_that_both_have_changed() {
+async fn a_watch_of_the_folder_gets_both_changes() {
     let [scene, _] = scenes();
     fill(&scene, "a", "red").await;
     fill(&scene, "b", "blue").await;

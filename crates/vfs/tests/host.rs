@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
-use vfs::backend::{Backend, NewKind, RenameMode, Stability};
+use vfs::backend::{Backend, Heard, NewKind, RenameMode, Stability, WatchEvent};
 use vfs::state::{ClientId, Party};
 use vfs::{Access, Actor, Caller, Error, Kind, SetAttributes, Volume, VolumeOptions};
 
@@ -221,4 +221,30 @@ fn a_sidecar_that_was_committed_is_where_other_servers_look() {
     let page = volume.list(&caller.caller, &root, 0).unwrap();
     assert!(page.entries().iter().all(|entry| entry.name() != b"._a"));
     assert!(dir.path().join("._a").exists());
+}
+
+/// inotify(7): a read gives as many events as fit its buffer.
+#[test]
+fn all_events_are_heard_however_many_reads_they_take() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
+    let root = host.root().unwrap();
+    host.watch(&*root.object).unwrap();
+    for count in [0, 1, 59, 60, 61, 62, 500] {
+        for number in 0..count {
+            let name = format!("{number:0width$}", width = 4 + number * 7 % 250);
+            std::fs::File::create(dir.path().join(name)).unwrap();
+        }
+        let mut created = 0;
+        host.watch_events(&mut |event| match event {
+            WatchEvent::Entry { what: Heard::Created, .. } => created += 1,
+            WatchEvent::Missed => panic!("events were lost"),
+            _ => {}
+        });
+        assert_eq!(created, count);
+        for entry in std::fs::read_dir(dir.path()).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        host.watch_events(&mut |_| ());
+    }
 }

@@ -28,7 +28,13 @@ fn scenes() -> Vec<Scene> {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let scene = |backend: Arc<dyn Backend>, caller, _dir| {
         let volume = Arc::new(Volume::new(backend.clone(), VolumeOptions::default()));
-        let actor = Actor { caller, party: Party::client(ClientId(7)), open: None, parent_key: None };
+        let actor = Actor {
+            caller,
+            party: Party::client(ClientId(7)),
+            open: None,
+            parent_key: None,
+            renames_open: false,
+        };
         let root = volume.root().unwrap();
         volume.create(&actor, &root, b"notes", NewKind::File, 0o644).unwrap();
         Scene { backend, volume, actor, _dir }
@@ -100,7 +106,7 @@ impl Scene {
         assert_eq!(self.open_to_write(), Err(Error::Locked));
         assert_eq!(self.rename(b"notes", b"other"), Err(Error::Locked));
         assert_eq!(self.remove(b"notes", Kind::File), Err(Error::Locked));
-        assert!(self.volume.inhibits(&self.file()).unwrap().contains(FileBits::LOCKED));
+        assert!(self.volume.inhibits(&self.file().object).unwrap().contains(FileBits::LOCKED));
     }
 }
 
@@ -165,7 +171,7 @@ fn a_locked_folder_stays_and_its_entries_come_and_go() {
 }
 
 #[test]
-fn who_had_it_open_goes_on_writing_but_does_not_remove_it() {
+fn an_earlier_open_writes_but_does_not_remove() {
     for scene in scenes() {
         let root = scene.root();
         let place = Some(Beside { folder: &root.object, name: b"notes" });

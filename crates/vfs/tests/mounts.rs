@@ -2,13 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use vfs::backend::forest::{Forest, Offer, Tree};
 use vfs::backend::host::{Host, HostOptions};
-use vfs::backend::{Found, NewKind, RenameMode};
-use vfs::{Actor, Caller, Error, OpenOptions, Site, Volume, VolumeOptions};
+use vfs::backend::{Backend, Found, NewKind, RenameMode};
+use vfs::state::{Modes, Stream};
+use vfs::{Actor, Caller, Error, LastingKey, OpenOptions, Site, Time, Volume, VolumeOptions};
 
 use crate::scene::{RWD, Scene, assert_bound, client, read, write};
 
@@ -50,13 +53,18 @@ impl Mounted {
         let (image, place) = (self.dir.path().join(format!("{name}.image")), self.share().join(name));
         std::fs::File::create(&image).unwrap().set_len(megabytes << 20).unwrap();
         std::fs::create_dir(&place).unwrap();
-        let mounts = run(&format!("mkfs.{kind}"), &["-q", text(&image)])
-            && run("mount", &["-o", "loop", text(&image), text(&place)]);
-        if mounts {
-            self.places.push(place);
-        } else {
+        let mounts = run(&format!("mkfs.{kind}"), &["-q", text(&image)]) && self.mount_image(name, name);
+        if !mounts {
             println!("skipped: no {kind} or no loop device");
         }
+        mounts
+    }
+
+    /// Mounts a file system that was made before.
+    fn mount_image(&mut self, image: &str, name: &str) -> bool {
+        let (image, place) = (self.dir.path().join(format!("{image}.image")), self.share().join(name));
+        let mounts = run("mount", &["-o", "loop", text(&image), text(&place)]);
+        self.places.extend(mounts.then_some(place));
         mounts
     }
 
@@ -253,6 +261,70 @@ async fn a_subvolume_is_a_file_system_of_its_own() {
     }
 }
 
+/// What is kept apart from a file is found by the file's handle, which btrfs changes in a snapshot.
+#[tokio::test]
+async fn a_snapshot_has_the_forks_and_streams_of_its_files() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("btrfs", "pool", 128) {
+        return;
+    }
+    let live = mounted.share().join("pool/live");
+    assert!(run("btrfs", &["-q", "subvolume", "create", text(&live)]));
+    let host = Host::open(&live, &HostOptions::default()).unwrap();
+    let snapshot_of = Some(host.root().unwrap().object.key());
+    let names = Offer { hidden: vec![b".snapshot".to_vec()], listed: None };
+    let forest = Arc::new(Forest::new(Arc::new(host), names).unwrap());
+    let volume = Volume::in_site(forest.clone(), VolumeOptions::default(), Arc::default());
+    let share = Scene { root: volume.root().unwrap(), volume: Arc::new(volume), dir: None };
+    let file = share.file("film");
+    let streams = [scene::stream(&share.root, "film", "large"), resource(&share.root, "film")];
+    for (stream, byte) in streams.iter().zip([1, 2]) {
+        let open = share.volume.open(&client(1), &file, stream.clone()).await.unwrap();
+        write(&open, 0, &vec![byte; 200_000]).await.unwrap();
+    }
+    let taken = live.join(".fourfold-snapshots/one");
+    std::fs::create_dir(live.join(".fourfold-snapshots")).unwrap();
+    assert!(run("btrfs", &["-q", "subvolume", "snapshot", "-r", text(&live), text(&taken)]));
+    for (stream, byte) in streams.iter().zip([3, 4]) {
+        let open = share.volume.open(&client(1), &file, stream.clone()).await.unwrap();
+        write(&open, 0, &vec![byte; 200_000]).await.unwrap();
+    }
+    let options = HostOptions { snapshot_of, cross_mounts: false, read_only: true, ..HostOptions::default() };
+    let host = Host::open(&taken, &options).unwrap();
+    let tree = Tree::new(NonZeroU64::new(7).unwrap(), Arc::new(host)).taken(Time { secs: 1, nanos: 0 });
+    forest.offer(b"one", Arc::new(tree), Time { secs: 1, nanos: 0 }).unwrap();
+    let inner = inside(&inside(&share, ".snapshot"), "one");
+    let kept = inner.find("film").unwrap();
+    for (stream, byte) in
+        [scene::stream(&inner.root, "film", "large"), resource(&inner.root, "film")].iter().zip([1, 2])
+    {
+        let open = share
+            .volume
+            .open(&client(2), &kept, OpenOptions { access: Modes::READ, create: false, ..stream.clone() })
+            .await;
+        assert_eq!(read(&open.unwrap(), 199_999, 10).await, [byte]);
+    }
+    assert_ne!(kept.object.key(), file.object.key());
+    assert_ne!(kept.attributes.id, file.attributes.id);
+    let [of_kept, of_live] =
+        [&kept, &file].map(|found| share.volume.lasting_key(&found.object.key()).unwrap());
+    assert_ne!(of_kept, of_live);
+    for (found, lasting) in [(&kept, &of_kept), (&file, &of_live)] {
+        assert_eq!(share.volume.node(&found.object.key()).unwrap().object.id(), found.object.id());
+        let keys = share.volume.keys_of(lasting, true);
+        let ids: Vec<_> =
+            keys.iter().filter_map(|key| Some(share.volume.node(key).ok()?.object.id())).collect();
+        assert!(!ids.is_empty() && ids.iter().all(|id| *id == found.object.id()), "{ids:?}");
+        assert_eq!(share.volume.node(&keys[0]).unwrap().object.key(), found.object.key());
+    }
+    let names = share.names();
+    assert!(names.iter().all(|name| !name.starts_with(".fourfold")), "{names:?}");
+}
+
+fn resource<'a>(folder: &'a Found, name: &'a str) -> OpenOptions<'a> {
+    OpenOptions { stream: Stream::Resource, ..scene::stream(folder, name, "") }
+}
+
 fn inside_of(scene: &Scene) -> Scene {
     Scene { root: scene.root.clone(), volume: scene.volume.clone(), dir: None }
 }
@@ -341,4 +413,64 @@ fn a_user_that_may_search_a_mounted_folder_but_not_read_it_enters_it() {
     assert_eq!(share.volume.list(&user, &one, 0).err(), Some(Error::AccessDenied));
     let made = share.volume.create(&Actor { caller: user, ..client(1) }, &one, b"new", NewKind::File, 0o644);
     assert_eq!(made.err(), Some(Error::AccessDenied));
+}
+
+/// The key of a file that is the same in each volume.
+fn lasting(scene: &Scene, found: &Found) -> LastingKey {
+    scene.volume.lasting_key(&found.object.key()).unwrap()
+}
+
+#[test]
+fn a_file_has_one_lasting_key_through_each_share_and_mount() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    std::fs::create_dir(mounted.share().join("plain")).unwrap();
+    if !mounted.mount("xfs", "one", 320) || !mounted.bind(&mounted.share().join("plain"), "bound") {
+        return;
+    }
+    let site = Arc::default();
+    let share = mounted.volume(&site);
+    let file = inside(&share, "one").file("file");
+    let direct = open(&mounted.share().join("one"), &site, true);
+    let key = lasting(&share, &file);
+    assert_eq!(lasting(&direct, &direct.find("file").unwrap()), key);
+    assert_ne!(direct.find("file").unwrap().object.key(), file.object.key());
+    assert_eq!(share.volume.keys_of(&key, false), [file.object.key()]);
+    assert_eq!(direct.volume.keys_of(&key, false), [direct.find("file").unwrap().object.key()]);
+    let plain = inside(&share, "plain").file("file");
+    let bound = inside(&share, "bound").find("file").unwrap();
+    assert_eq!(lasting(&share, &plain), lasting(&share, &bound));
+    assert_eq!(share.volume.keys_of(&lasting(&share, &plain), false), [plain.object.key()]);
+    let both = share.volume.keys_of(&lasting(&share, &plain), true);
+    assert_eq!(both, [plain.object.key(), bound.object.key()]);
+    assert_ne!(lasting(&share, &plain).file_system, key.file_system);
+    assert_eq!(direct.volume.keys_of(&lasting(&share, &plain), true), []);
+    // Mounted again, on another loop device; another file system is mounted from the one that it had.
+    drop((share, direct, file, plain, bound));
+    let place = mounted.share().join("one");
+    assert!(run("umount", &[text(&place)]));
+    mounted.places.retain(|known| *known != place);
+    assert!(mounted.mount("ext4", "other", 16));
+    assert!(mounted.mount_image("one", "one"));
+    let again = open(&place, &Arc::default(), true);
+    assert_eq!(lasting(&again, &again.find("file").unwrap()), key);
+}
+
+#[test]
+fn a_copy_of_a_disk_is_another_file_system_while_both_are_mounted() {
+    let Some(mut mounted) = Mounted::new() else { return };
+    if !mounted.mount("ext4", "one", 16) {
+        return;
+    }
+    std::fs::write(mounted.share().join("one/file"), b"content").unwrap();
+    assert!(run("sync", &["-f", text(&mounted.share().join("one"))]));
+    let (image, copy) = (mounted.dir.path().join("one.image"), mounted.dir.path().join("copy.image"));
+    std::fs::copy(image, copy).unwrap();
+    std::fs::create_dir(mounted.share().join("copy")).unwrap();
+    assert!(mounted.mount_image("copy", "copy"));
+    let share = mounted.volume(&Arc::default());
+    let (one, copy) =
+        (inside(&share, "one").find("file").unwrap(), inside(&share, "copy").find("file").unwrap());
+    let (one, copy) = (lasting(&share, &one), lasting(&share, &copy));
+    assert_eq!(one.key, copy.key);
+    assert_ne!(one.file_system, copy.file_system);
 }

@@ -98,7 +98,7 @@ async fn data_that_were_synced_outlast_a_power_cut() {
 }
 
 #[tokio::test]
-async fn who_may_not_read_may_not_open() {
+async fn an_open_needs_the_right_to_read() {
     let (volume, root) = (volume(), Actor { caller: Caller::root(), ..client(1) });
     let secret = make(&volume, "a");
     let mode = vfs::SetAttributes { mode: Some(0o600), ..Default::default() };
@@ -131,7 +131,7 @@ async fn locked_ranges_bind_others_and_go_with_the_open() {
 }
 
 #[tokio::test]
-async fn who_opens_waits_for_what_another_has_in_its_cache() {
+async fn an_open_waits_for_the_cache_of_another_client() {
     let volume = volume();
     let file = make(&volume, "a");
     let mut holder = volume.open(&client(1), &file, OpenOptions::data(Modes::WRITE)).await.unwrap();
@@ -259,6 +259,24 @@ fn a_name_is_found_exactly_else_composed_else_folded() {
     let unix = Folding { case_sensitive: true, normalisation_sensitive: true };
     assert_eq!(folded(&volume, "readme", unix), Err(Error::NotFound));
     assert_eq!(folded(&volume, "nothing", MAC), Err(Error::NotFound));
+}
+
+#[test]
+fn a_missing_name_is_looked_up_once() {
+    let faulty = Arc::new(Faulty::new(Memory::ticking()));
+    let volume = Volume::new(faulty.clone(), VolumeOptions::default());
+    let root = volume.root().unwrap();
+    volume.create(&client(1), &root, b"d", NewKind::Folder, 0o755).unwrap();
+    let folding = Folding { case_sensitive: true, ..Folding::default() };
+    let lookups = |path: &[&[u8]]| {
+        let before = faulty.plan().calls(Some(Call::Lookup));
+        let resolved = volume.lookup_path(&Caller::root(), &root, path, folding).unwrap();
+        assert!(resolved.found.is_none());
+        faulty.plan().calls(Some(Call::Lookup)) - before
+    };
+    assert_eq!(lookups(&[b"new"]), 1);
+    // The path of two names, then the folder, in which the name is known to be missing.
+    assert_eq!(lookups(&[b"d", b"new"]), 2 + 1);
 }
 
 #[test]

@@ -44,7 +44,7 @@ async fn a_name_that_is_taken_is_kept_or_replaced() {
 }
 
 #[tokio::test]
-async fn who_denies_removal_denies_moving() {
+async fn denied_removal_denies_moving() {
     for scene in scenes() {
         let file = scene.file("a");
         scene.file("b");
@@ -76,7 +76,7 @@ async fn moving_needs_the_right_to_remove() {
 }
 
 #[tokio::test]
-async fn who_moves_waits_for_others_caches() {
+async fn a_move_waits_for_the_caches_of_others() {
     for scene in scenes() {
         let file = scene.file("a");
         let theirs = Party::client(ClientId(2));

@@ -34,7 +34,7 @@ async fn a_file_goes_when_the_last_who_has_it_open_closes_it() {
 }
 
 #[tokio::test]
-async fn who_changes_its_mind_keeps_the_file() {
+async fn a_cancelled_removal_keeps_the_file() {
     for scene in scenes() {
         scene.file("a");
         let open = scene.open(1, "a").await.unwrap();
@@ -187,7 +187,7 @@ async fn a_file_takes_its_streams_and_sidecar_along() {
 }
 
 #[tokio::test]
-async fn who_may_not_remove_is_told_at_once() {
+async fn a_removal_without_permission_fails_at_once() {
     for scene in scenes() {
         let file = scene.file("a");
         let looks = OpenOptions { access: Modes::READ, ..at(&scene.root, "a") };

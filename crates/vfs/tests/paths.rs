@@ -45,8 +45,13 @@ fn trees() -> Vec<Tree> {
 
 fn tree(volume: Volume, caller: Caller, _dir: Option<tempfile::TempDir>) -> Tree {
     let root = volume.root().unwrap();
-    let actor =
-        Actor { caller: caller.clone(), party: Party::client(ClientId(1)), open: None, parent_key: None };
+    let actor = Actor {
+        caller: caller.clone(),
+        party: Party::client(ClientId(1)),
+        open: None,
+        parent_key: None,
+        renames_open: false,
+    };
     let make = |folder: &Found, name: &str, new| {
         volume.create(&actor, folder, name.as_bytes(), new, 0o755).unwrap().found
     };
@@ -114,7 +119,7 @@ fn nothing_outside_and_nothing_of_ours_is_reached() {
 }
 
 #[test]
-fn whoever_may_not_pass_is_refused() {
+fn a_path_needs_the_right_to_pass() {
     let volume = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
     let mut tree = tree(volume, Caller::root(), None);
     let top = tree.find("Top").unwrap().found.unwrap();
@@ -152,6 +157,7 @@ fn a_path_longer_than_the_hosts_longest_is_followed_in_steps() {
             party: Party::client(ClientId(1)),
             open: None,
             parent_key: None,
+            renames_open: false,
         };
         let (mut folder, mut path) = (tree.root.clone(), String::new());
         for _ in 0..20 {
@@ -173,6 +179,7 @@ fn a_link_is_followed_inside_the_volume_and_as_far_as_it_leads() {
             party: Party::client(ClientId(1)),
             open: None,
             parent_key: None,
+            renames_open: false,
         };
         let top = tree.find("Top").unwrap().found.unwrap();
         let deep = "../".repeat(100);

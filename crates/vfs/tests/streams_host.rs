@@ -44,7 +44,7 @@ fn a_pair_moves_and_goes_as_one() {
     let fork = streams.fork(&me(), &file).unwrap().unwrap();
     fork.read_at(4_999_999_999, 9, &mut bytes, Wait::Allowed).unwrap();
     assert_eq!(bytes, b"\0end");
-    streams.remove(&me(), &*sub, b"b").unwrap();
+    streams.remove(&me(), &*sub, b"b", None).unwrap();
     assert_eq!(std::fs::read_dir(dir.path().join("sub")).unwrap().count(), 0);
 }
 

@@ -498,6 +498,26 @@ async fn a_tree_that_is_attached_can_have_trees_itself() {
     assert_eq!(share.find("data/.snapshot/then").unwrap().attributes.kind, Kind::Folder);
 }
 
+#[test]
+fn a_file_of_a_tree_has_the_lasting_key_that_it_has_in_a_share_of_its_own() {
+    let share = Share::new(&["data"]);
+    let (data, then) = (store(), store());
+    share.attach("data", tree(DATA, &data));
+    share.offer("then", tree(ONE, &then).read_only());
+    let paths = ["data/a/file", ".snapshot/then/a/file", ".snapshot", "data", "data/a/b"];
+    let found = paths.map(|path| share.find(path).unwrap());
+    let keys = found.each_ref().map(|found| share.scene.volume.lasting_key(&found.object.key()).unwrap());
+    for (found, key) in found.iter().zip(&keys) {
+        assert_eq!(share.scene.volume.keys_of(key, false), [found.object.key()]);
+    }
+    for (memory, key) in [(data, keys[0]), (then, keys[1])] {
+        let own = scene_of(Arc::new(memory), &Arc::default(), None);
+        let file = Scene { root: own.find("a").unwrap(), volume: own.volume.clone(), dir: None }.find("file");
+        assert_eq!(own.volume.lasting_key(&file.unwrap().object.key()).unwrap(), key);
+    }
+    assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), keys.len());
+}
+
 #[tokio::test]
 async fn changes_below_a_tree_cause_no_events() {
     let share = Share::new(&["data"]);
@@ -546,6 +566,47 @@ async fn a_caller_needs_the_right_to_pass_through_each_folder() {
     assert_eq!(find("a/b/.snapshot"), Err(Error::AccessDenied));
     mode("", 0o700);
     assert_eq!(find("data"), Err(Error::AccessDenied));
+}
+
+/// How many entries a folder has, by pages.
+fn count(share: &Share, folder: &Found) -> usize {
+    let (mut count, mut cookie) = (0, 0);
+    loop {
+        let page = share.scene.volume.list(&client(1).caller, folder, cookie).unwrap();
+        count += page.named().count();
+        match page.entries().last() {
+            Some(last) if !page.complete => cookie = last.cookie,
+            _ => return count,
+        }
+    }
+}
+
+#[test]
+fn listings_of_a_snapshot_are_kept_and_those_of_others_are_not() {
+    let share = Share::new(&[".fourfold-snapshots/one/many"]);
+    let folder = share.scene.dir.as_ref().unwrap().path().join(".fourfold-snapshots/one");
+    for number in 0..500 {
+        std::fs::write(folder.join(format!("many/a-file-with-a-rather-long-name-{number}")), "").unwrap();
+    }
+    let offer = |snapshot: bool| {
+        let host = Host::open(&folder, &HostOptions::default()).unwrap();
+        let tree = Tree::new(ONE, Arc::new(host));
+        share.offer("one", if snapshot { tree.taken(now(1)) } else { tree.read_only() });
+        share.find("Snapshots/one/many").unwrap()
+    };
+    for snapshot in [false, true] {
+        let many = offer(snapshot);
+        let before = count(&share, &many);
+        std::fs::remove_file(
+            folder.join(format!("many/a-file-with-a-rather-long-name-{}", u32::from(snapshot))),
+        )
+        .unwrap();
+        // Nothing changes a snapshot: this shows only that the folder is not read again.
+        assert_eq!(count(&share, &many), if snapshot { before } else { before - 1 });
+        share.forest.detach(ONE, now(2)).unwrap();
+        assert!(share.scene.volume.list(&client(1).caller, &many, 0).is_err());
+    }
+    assert_eq!(count(&share, &offer(true)), 498, "nothing is kept of the tree before");
 }
 
 #[test]

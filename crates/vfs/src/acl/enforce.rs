@@ -4,6 +4,8 @@
 
 use std::sync::{Arc, LazyLock};
 
+use auth::Grant;
+
 use super::{Acl, Rights};
 use crate::backend::{Found, RenameMode};
 use crate::volume::Node;
@@ -39,7 +41,12 @@ impl Volume {
     pub(crate) fn acting<'a>(&self, caller: &'a Caller, of: &Found, need: Rights) -> Result<&'a Caller> {
         match self.stored_acl(of)? {
             None => Ok(caller),
-            Some(acl) if grants(&acl, caller, of, need) => Ok(server()),
+            Some(acl) if grants(&acl, caller, of, need) => match of.object.admits(caller) {
+                Some(Grant::ReadWrite) => Ok(server()),
+                Some(Grant::ReadOnly) if need.intersects(Rights::CHANGING) => Err(Error::ReadOnly),
+                Some(Grant::ReadOnly) => Ok(server()),
+                None => Err(Error::AccessDenied),
+            },
             Some(_) => Err(Error::AccessDenied),
         }
     }

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use lock::{Mutex, rank};
 
 use super::Acl;
 use super::stored::{ATTRIBUTE, SealKey, Stored};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
+use crate::caches::CacheReport;
 use crate::streams::{STORE, find_or_make};
 use crate::{Access, Attributes, Caller, Error, Result, Time};
 
@@ -17,8 +18,10 @@ use crate::{Access, Attributes, Caller, Error, Result, Time};
 /// system may have stored ACLs.
 const KEY_FILE: &[u8] = b"acl-key";
 const SHARDS: usize = 16;
-/// Files remembered, per shard.
-const REMEMBERED: usize = 1_024;
+/// Files remembered, of all shards, unless another limit is set.
+const REMEMBERED: usize = 16 * 1_024;
+/// What a remembered file takes in bytes, with an ACL of ten entries for every fourth file.
+const EACH: u64 = 240;
 
 /// An ACL that was read, as of the file's time of change.
 type Read = (Time, Option<Arc<ReadAcl>>);
@@ -28,18 +31,66 @@ struct ReadAcl {
     acl: Arc<Acl>,
 }
 
-/// What the site knows of stored ACLs.
+/// The ACLs of some files.
 #[derive(Default)]
+struct Shard {
+    read: HashMap<FileKey, Read>,
+    hits: u64,
+    misses: u64,
+    evictions: u64,
+}
+
+/// What the site knows of stored ACLs.
 pub(crate) struct Known {
     any: AtomicBool,
     /// The keys of all file systems. An ACL is valid if one of them has sealed it.
     keys: Mutex<Vec<(FileKey, SealKey)>, rank::AclKey>,
-    read: [Mutex<HashMap<FileKey, Read>, rank::KnownAcls>; SHARDS],
+    read: [Mutex<Shard, rank::KnownAcls>; SHARDS],
+    /// Files remembered, per shard.
+    per_shard: AtomicUsize,
     /// Raised with every ACL that is stored, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
 
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            any: AtomicBool::new(false),
+            keys: Mutex::default(),
+            read: Default::default(),
+            per_shard: AtomicUsize::new(REMEMBERED / SHARDS),
+            epoch: AtomicU64::new(0),
+        }
+    }
+}
+
 impl Known {
+    /// How well the ACLs that are remembered serve.
+    pub(crate) fn report(&self) -> CacheReport {
+        let mut report = CacheReport::default();
+        for shard in &self.read {
+            let shard = shard.lock();
+            report.entries += shard.read.len() as u64;
+            report.hits += shard.hits;
+            report.misses += shard.misses;
+            report.evictions += shard.evictions;
+        }
+        report.bytes = report.entries * EACH;
+        report
+    }
+
+    /// Remembers the ACLs of so many files from now on.
+    pub(crate) fn limit_to(&self, limit: u64) {
+        let per_shard = (limit as usize / SHARDS).max(1);
+        self.per_shard.store(per_shard, Ordering::Relaxed);
+        for shard in &self.read {
+            let mut shard = shard.lock();
+            if shard.read.len() > per_shard {
+                shard.forget_all();
+            }
+        }
+    }
+
     /// Whether any file may have a stored ACL.
     pub(super) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
@@ -64,10 +115,10 @@ impl Known {
     /// The stored ACL that applies to a file with these fresh attributes.
     pub(super) fn of(&self, object: &dyn Object, attributes: &Attributes) -> Result<Option<Arc<Acl>>> {
         let file = file_key(object);
-        let remembered = self.shard(&file).lock().get(&file).cloned();
+        let remembered = self.shard(&file).lock().find(&file, attributes.changed);
         let read = match remembered {
-            Some((changed, read)) if changed == attributes.changed => read,
-            _ => self.read(object, file, attributes.changed)?,
+            Some(read) => read,
+            None => self.read(object, file, attributes.changed)?,
         };
         Ok(read.filter(|read| read.stored.is_fresh(attributes)).map(|read| read.acl.clone()))
     }
@@ -84,11 +135,11 @@ impl Known {
             Arc::new(ReadAcl { stored, acl })
         });
         let mut shard = self.shard(&file).lock();
-        if shard.len() >= REMEMBERED {
-            shard.clear();
+        if shard.read.len() >= self.per_shard.load(Ordering::Relaxed) {
+            shard.forget_all();
         }
         if self.epoch.load(Ordering::Acquire) == epoch {
-            shard.insert(file, (changed, read.clone()));
+            shard.read.insert(file, (changed, read.clone()));
         }
         Ok(read)
     }
@@ -113,12 +164,26 @@ impl Known {
     pub(super) fn forget(&self, object: &dyn Object) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let file = file_key(object);
-        self.shard(&file).lock().remove(&file);
+        self.shard(&file).lock().read.remove(&file);
     }
 
-    fn shard(&self, file: &FileKey) -> &Mutex<HashMap<FileKey, Read>, rank::KnownAcls> {
+    fn shard(&self, file: &FileKey) -> &Mutex<Shard, rank::KnownAcls> {
         let bytes = file.1.as_bytes().iter();
         &self.read[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
+    }
+}
+
+impl Shard {
+    /// What is remembered of a file that changed last at this time.
+    fn find(&mut self, file: &FileKey, changed: Time) -> Option<Option<Arc<ReadAcl>>> {
+        let known = self.read.get(file).filter(|(then, _)| *then == changed).map(|(_, read)| read.clone());
+        *(if known.is_some() { &mut self.hits } else { &mut self.misses }) += 1;
+        known
+    }
+
+    fn forget_all(&mut self) {
+        self.evictions += self.read.len() as u64;
+        self.read = HashMap::new();
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reads and changes an ACL, and finds what it allows a caller.
 
+use auth::Grant;
+
 use super::beside_mode::before_another_mode;
 use super::inherit::{Heir, entries_of};
 use super::mode::{derive, rights_of, summary};
@@ -57,7 +59,11 @@ impl Volume {
                 rights = rights.union(Rights::READ_ATTRIBUTES);
             }
         }
-        Ok(if self.refuses_changes(&of.object) { rights.difference(Rights::CHANGING) } else { rights })
+        match of.object.admits(caller) {
+            None => Err(Error::AccessDenied),
+            Some(Grant::ReadWrite) if !self.refuses_changes(&of.object) => Ok(rights),
+            Some(_) => Ok(rights.difference(Rights::CHANGING)),
+        }
     }
 
     /// The rights by a file's own ACL or mode.
@@ -112,7 +118,7 @@ impl Volume {
             return Err(Error::NotSupported);
         }
         check(change)?;
-        let has = self.own_rights(caller, of)?;
+        let has = self.rights(caller, of, None)?;
         if change.entries.is_some() && !has.contains(Rights::WRITE_ACL) {
             return Err(Error::AccessDenied);
         }

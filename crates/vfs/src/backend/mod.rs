@@ -11,14 +11,22 @@ pub mod faulty;
 pub mod forest;
 pub mod host;
 pub mod memory;
+mod watching;
 
 use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::Grant;
+
+use self::forest::Hidden;
+
 pub use self::call::Call;
-use super::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
+pub use self::watching::{Heard, WatchEvent, WatchId};
+use super::{
+    Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes, Time,
+};
 
 /// A file found or made, with its attributes as of then.
 #[derive(Clone)]
@@ -151,54 +159,13 @@ pub struct Limits {
     pub time_step_ns: u32,
 }
 
-/// A folder being watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WatchId(pub i32);
-
-/// An event of a watch.
+/// The tree as it was at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WatchEvent {
-    /// Something happened to the entry of this name.
-    Entry {
-        /// The watched folder.
-        watch: WatchId,
-        /// The entry's stored name.
-        name: Box<[u8]>,
-        /// What happened.
-        what: Heard,
-        /// Whether the entry is a folder.
-        of_folder: bool,
-    },
-    /// The folder itself changed, was moved or was removed.
-    Folder(WatchId),
-    /// The watch is over, as its folder is gone or the watch has no user any more.
-    Over(WatchId),
-    /// Events were lost: anything may have changed.
-    Missed,
-}
-
-/// What happened to an entry of a watched folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
-    /// It came.
-    Created,
-    /// It went.
-    Removed,
-    /// It moved away; the same number says where to, if that is watched too.
-    MovedFrom(u32),
-    /// It moved here; the same number says where from, if that is watched too.
-    MovedTo(u32),
-    /// Its data changed.
-    Data,
-    /// Its attributes changed, extended ones included.
-    Attributes,
-}
-
-impl Heard {
-    /// Whether the folder has other names now.
-    pub fn is_about_names(self) -> bool {
-        !matches!(self, Self::Data | Self::Attributes)
-    }
+pub struct Snapshot {
+    /// Where its root is, from the root of the tree.
+    pub path: [Vec<u8>; 2],
+    /// When it was taken.
+    pub taken: Time,
 }
 
 /// Methods that call the same method of the object behind this one: [`Object::through`] says which object that is.
@@ -288,6 +255,11 @@ pub trait Object: Any + Send + Sync {
         /// The target of a symbolic link.
         ReadLink: fn read_link(&self) -> Vec<u8>;
     }
+    /// As [`Object::remove`]. `found` is the file that the caller has found there, if it has looked: so a backend
+    /// that keeps files open need not look which one to close.
+    fn remove_found(&self, caller: &Caller, name: &[u8], _found: Option<&dyn Object>) -> Result<()> {
+        self.remove(caller, name)
+    }
     /// Moves this folder's entry `name` to `to` under `new_name`.
     fn rename(
         &self,
@@ -320,7 +292,7 @@ pub trait Object: Any + Send + Sync {
         Sync: fn sync(&self, stability: Stability) -> ();
         /// Gives back the space of a range, which then reads as zeros.
         Punch: fn punch(&self, caller: &Caller, offset: u64, length: u64) -> ();
-        /// The first data (true) or hole (false) at or after `offset`; `None` when there is none before the end.
+        /// Where the first data (`true`) or the first hole (`false`) begins, at `offset` or later. `None`: the file ends before that.
         Seek: fn seek(&self, offset: u64, data: bool) -> Option<u64>;
 
         /// An extended attribute, by its full host name (`user.…`).
@@ -372,6 +344,17 @@ pub trait Object: Any + Send + Sync {
         false
     }
 
+    /// What the rules of the share that it belongs to let a caller do, beside permissions: `None` is nothing at all. They are
+    /// those of a share inside the one that the caller uses.
+    fn admits(&self, _: &Caller) -> Option<Grant> {
+        Some(Grant::ReadWrite)
+    }
+
+    /// The names that listings of this folder leave out, if the rules of a share inside the one that the caller uses count.
+    fn hidden(&self) -> Option<Arc<Hidden>> {
+        None
+    }
+
     /// The object behind this one that answers a call, if this one is a wrapper and the call passes. Every method that
     /// has no other meaning here goes there.
     fn through(&self, _: Call) -> Result<&dyn Object> {
@@ -405,6 +388,10 @@ pub trait Backend: Send + Sync {
     fn behind(&self) -> Option<&dyn Backend> {
         None
     }
+    /// Whether shares inside this one have rules of their own: see [`Object::admits`].
+    fn has_gates(&self) -> bool {
+        self.behind().is_some_and(Backend::has_gates)
+    }
     /// The share's folder.
     fn root(&self) -> Result<Found>;
     /// The file with this key, wherever it is by now; `Stale` when it is gone.
@@ -419,6 +406,17 @@ pub trait Backend: Send + Sync {
     fn file_system(&self, file: FileId) -> u64 {
         self.behind().map_or(0, |behind| behind.file_system(file))
     }
+    /// The key of a file that does not depend on this backend.
+    fn lasting_key(&self, key: &HostKey) -> Result<LastingKey> {
+        let own = Ok(LastingKey { file_system: 0, key: *key });
+        self.behind().map_or(own, |behind| behind.lasting_key(key))
+    }
+    /// The keys by which [`Backend::by_key`] may find a file. The file may be outside the share. Mounts that are not in use
+    /// yet count only `with_all_mounts`.
+    fn keys_of(&self, file: &LastingKey, with_all_mounts: bool) -> Vec<HostKey> {
+        let own = || if file.file_system == 0 { vec![file.key] } else { Vec::new() };
+        self.behind().map_or_else(own, |behind| behind.keys_of(file, with_all_mounts))
+    }
     /// Folders in which the server's own folder for a file's streams may be, on the file system of the file. New streams are
     /// stored in the first one.
     fn homes(&self, _key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
@@ -431,6 +429,10 @@ pub trait Backend: Send + Sync {
     /// Whether files of other mounts inside the share may be in use.
     fn has_mounts(&self) -> bool {
         false
+    }
+    /// The snapshots of the tree, the newest first.
+    fn snapshots(&self) -> Vec<Snapshot> {
+        self.behind().map_or_else(Vec::new, |behind| behind.snapshots())
     }
     /// The space of the file system that a file or folder is on.
     fn space(&self, at: &dyn Object) -> Result<Space>;

@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::backend::Found;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
-use crate::state::{Cause, Range, Recall, Settled, Stream, Who};
-use crate::volume::Actor;
+use crate::state::{Cause, Modes, Range, Recall, Settled, Stream, Who};
+use crate::volume::{Actor, Node};
 use crate::{Error, FileId, Result, Volume};
 
 /// How long the holder of a lease may take to give it back before the server takes it.
@@ -118,7 +118,18 @@ impl Volume {
     /// Recalls the leases of other clients that `cause` collides with. `LeaseRecall`: they are not
     /// returned yet.
     pub fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
-        match self.site.state.break_for(file, &Stream::Data, cause, actor.party) {
+        self.recall_stream(actor, file, &Stream::Data, cause)
+    }
+
+    /// The same for another stream of the file.
+    pub(crate) fn recall_stream(
+        &self,
+        actor: &Actor,
+        file: FileId,
+        stream: &Stream,
+        cause: Cause,
+    ) -> Result<()> {
+        match self.site.state.break_for(file, stream, cause, actor.party) {
             None => Ok(()),
             Some(recall) => {
                 self.site.recalls.settle(file, recall);
@@ -147,13 +158,13 @@ impl Volume {
     }
 
     /// The file behind an entry that is about to be removed or moved. `None` if no client can be
-    /// concerned by that. Fails if an open of another client denies it.
+    /// concerned by that. Fails if an open of another client denies one of these modes.
     pub(crate) fn concerned(
         &self,
         actor: &Actor,
         folder: &Found,
         name: &[u8],
-        cause: Cause,
+        (cause, denied_by): (Cause, Modes),
     ) -> Result<Option<Found>> {
         if !self.site.state.is_used() && !self.site.listens() {
             return Ok(None);
@@ -163,7 +174,7 @@ impl Volume {
             Err(Error::NotFound) => return Ok(None),
             Err(error) => return Err(error),
         };
-        self.site.state.check_remove(found.object.id(), who(actor))?;
+        self.site.state.check_leave(found.object.id(), who(actor), denied_by)?;
         self.recall(actor, found.object.id(), cause)?;
         Ok(Some(found))
     }
@@ -180,12 +191,12 @@ impl Volume {
     pub(crate) fn entry_changed(
         &self,
         actor: &Actor,
-        folder: &Found,
+        folder: &Node,
         name: &[u8],
         file: &Found,
         what: Happened,
     ) {
-        self.listing_changed(actor, folder.object.id());
+        self.listing_changed(actor, folder.id());
         if !self.site.listens() {
             return;
         }
@@ -195,7 +206,7 @@ impl Volume {
             None => (Arc::from(name), file, what),
         };
         let change = events::Change {
-            folder: folder.object.id(),
+            folder: folder.id(),
             name,
             file: Some(file.object.id()),
             of: file.attributes.kind,
@@ -203,7 +214,7 @@ impl Volume {
             by: Some(actor.party.client),
         };
         self.site.watched().iter().for_each(|volume| volume.follow(&change, Some(file)));
-        self.publish(&*folder.object, || change);
+        self.publish(&**folder, || change);
     }
 }
 

@@ -6,16 +6,12 @@
 //! After that, the other properties of the files are put back to the names where they were: Mac
 //! metadata, named streams, owner, mode and ACL. An open of one of the files keeps its contents.
 
-use super::coherence::RECALL_DEADLINE;
 use crate::acl::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::state::{Cause, Stream};
 use crate::streams::Described;
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume};
-
-/// How often the exchange is begun anew because a client got a lease on a file meanwhile.
-const MOST_TRIES: usize = 8;
 
 /// A file at its place.
 #[derive(Clone, Copy)]
@@ -35,22 +31,12 @@ impl Volume {
     /// Exchanges the contents of two files: each is a folder and the stored name there. The caller may write both.
     pub async fn exchange(&self, actor: &Actor, one: (&Found, &[u8]), other: (&Found, &[u8])) -> Result<()> {
         let [one, other] = [one, other].map(|(folder, name)| At { folder, name });
-        let mut tried = 0;
-        loop {
-            for (at, cause) in [(one, Cause::Rename), (other, Cause::Remove)] {
-                let found = self.lookup(&actor.caller, &at.folder.object, at.name)?;
-                self.may_exchange(actor, &found)?;
-                let recall = self.site.state.break_for(found.object.id(), &Stream::Data, cause, actor.party);
-                if let Some(recall) = recall {
-                    recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
-                }
-            }
-            tried += 1;
-            match self.exchange_now(actor, one, other) {
-                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
-                done => return done,
-            }
+        for (at, cause) in [(one, Cause::Rename), (other, Cause::Remove)] {
+            let found = self.lookup(&actor.caller, &at.folder.object, at.name)?;
+            self.may_exchange(actor, &found)?;
+            self.recall_and_wait(actor, found.object.id(), &Stream::Data, cause).await;
         }
+        self.settled(|| self.exchange_now(actor, one, other)).await
     }
 
     fn may_exchange(&self, actor: &Actor, found: &Found) -> Result<()> {

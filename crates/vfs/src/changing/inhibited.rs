@@ -16,6 +16,7 @@ use crate::acl::server;
 use crate::backend::{Backend, FileKey, Found, Object, RenameMode, XattrMode, file_key};
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
+use crate::volume::Node;
 use crate::{Caller, Error, Kind, Result, Volume, streams};
 
 /// On a share's folder: there may be such files.
@@ -88,16 +89,15 @@ impl Inhibited {
 impl Volume {
     /// The operations that are forbidden on a file or folder: the bits of [`FileBits::LOCKED`] that
     /// apply.
-    pub fn inhibits(&self, of: &Found) -> Result<FileBits> {
-        let (object, kind) = (&*of.object, of.attributes.kind);
-        if !matches!(kind, Kind::File | Kind::Folder) {
+    pub fn inhibits(&self, of: &Node) -> Result<FileBits> {
+        if !matches!(of.kind(), Kind::File | Kind::Folder) {
             return Ok(FileBits::default());
         }
-        self.homes.learn(&object.key())?;
+        self.homes.learn(&of.key())?;
         if !self.site.inhibited.any.load(Ordering::Acquire) {
             return Ok(FileBits::default());
         }
-        let key = file_key(object);
+        let key = file_key(&**of);
         if let Some(known) = self.site.inhibited.shard(&key).lock().get(&key) {
             return Ok(*known);
         }
@@ -114,12 +114,12 @@ impl Volume {
     }
 
     /// What describes a file to Macs, `._name`, changes with the file's contents.
-    fn ask_inhibits(&self, of: &Found) -> Result<FileBits> {
-        let own = inhibits(&streams::load_alone(&*of.object)?.0, of.attributes.kind);
-        let Some(streams) = self.streams.as_ref().filter(|_| of.attributes.kind == Kind::File) else {
+    fn ask_inhibits(&self, of: &Node) -> Result<FileBits> {
+        let own = inhibits(&streams::load_alone(&**of)?.0, of.kind());
+        let Some(streams) = self.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
             return Ok(own);
         };
-        let owner = match streams.owner_of(&*of.object)? {
+        let owner = match streams.owner_of(&**of)? {
             Some(key) => self.backend.by_key(&key),
             None => return Ok(own),
         };
@@ -155,7 +155,7 @@ impl Volume {
     }
 
     /// Fails if one of these bits forbids the operation.
-    pub(crate) fn may_despite(&self, of: &Found, bits: FileBits) -> Result<()> {
+    pub(crate) fn may_despite(&self, of: &Node, bits: FileBits) -> Result<()> {
         if self.inhibits(of)?.0 & bits.0 != 0 { Err(Error::Locked) } else { Ok(()) }
     }
 
@@ -170,7 +170,7 @@ impl Volume {
             _ => (name, bits),
         };
         match folder.object.lookup(&Caller::root(), name) {
-            Ok(found) => self.may_despite(&found, bits),
+            Ok(found) => self.may_despite(&found.object, bits),
             Err(Error::NotFound | Error::NameTooLong) => Ok(()),
             Err(other) => Err(other),
         }

@@ -76,7 +76,7 @@ impl Operation<'_> {
     }
 
     /// The change was made, and this is what happened to an entry of a folder.
-    pub(crate) fn commit_entry(self, folder: &Found, name: &[u8], file: &Found, what: Happened) {
+    pub(crate) fn commit_entry(self, folder: &Node, name: &[u8], file: &Found, what: Happened) {
         let (volume, actor) = (self.volume, self.actor);
         self.commit();
         volume.entry_changed(actor, folder, name, file, what);

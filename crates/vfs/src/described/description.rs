@@ -41,7 +41,7 @@ pub struct Description {
 /// Which parts of a description are asked for. The others need not be right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted {
-    /// DOS and Mac attributes, dates, Finder information.
+    /// DOS and Mac attributes, dates, Finder information; also how many extended attributes there are.
     pub metadata: bool,
     /// The length of the resource fork.
     pub fork_len: bool,
@@ -91,18 +91,19 @@ impl Source<'_> {
             Some(streams) if wanted.more => streams.has_stored_streams(&self.details.key)?,
             _ => false,
         };
-        if !in_store && !self.beside && !self.names.iter().any(|name| name.starts_with(b"user.")) {
+        if !in_store && !self.beside && !streams::has_own(self.names) {
             return Ok(Gathered { has_acl, plain: true, ..Gathered::default() });
         }
         let (metadata, fork_len) = self.described(wanted)?;
         let xattrs = if wanted.more { xattrs::among(self.read, self.names)? } else { Vec::new() };
+        let xattr_count = if wanted.more { xattrs.len() } else { xattrs::count(self.names) };
         let has_streams = in_store || streams::has_stream(self.names);
         Ok(Gathered {
             plain: metadata.is_empty() && fork_len == 0 && xattrs.is_empty() && !has_streams,
             metadata,
             fork_len,
             has_streams,
-            xattr_count: xattrs.len() as u32,
+            xattr_count: xattr_count as u32,
             xattr_bytes: xattrs.iter().map(|xattr| xattr.name.len() + xattr.value.len()).sum::<usize>()
                 as u32,
             has_acl,

@@ -71,7 +71,10 @@ impl Volume {
             Stream::Data => Err(Error::Invalid),
             Stream::Resource => streams.remove_fork(caller, file),
             Stream::Info => forget_info(streams, file),
-            Stream::Named(name) => streams.remove_stream(caller, file, name.as_bytes()),
+            Stream::Named(name) => {
+                streams.remove_stream(caller, file, name.as_bytes())?;
+                streams.heed_stream(file, name.as_bytes())
+            }
         })
         .await?;
         operation.commit();

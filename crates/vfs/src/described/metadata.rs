@@ -7,9 +7,9 @@ use crate::changing::busy::Changing;
 use crate::changing::inhibited::inhibits;
 use crate::events::Aspects;
 use crate::local::What;
-use crate::mac::Metadata;
 use crate::mac::layout::sidecar_name;
-use crate::state::Cause;
+use crate::mac::{Metadata, tags};
+use crate::state::{Cause, Stream};
 use crate::streams::{self, File};
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, Time, Volume};
 
@@ -19,14 +19,21 @@ impl Volume {
     /// what only a sidecar says is not seen, which is right for the share's own folder. A file just
     /// made has `Metadata::default()`, and need not be asked.
     pub fn metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Metadata> {
-        let object = &*of.object;
-        let loaded = match (&self.streams, place) {
-            (Some(streams), Some(place)) => streams.load(&file_at(of, place)),
-            _ => streams::load_alone(object),
+        Ok(self.metadata_if_any(of, place)?.unwrap_or_default())
+    }
+
+    /// The same. `None`: the file has no metadata, and no extended attribute either.
+    pub fn metadata_if_any(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
+        let (object, file) = (&*of.object, place.map(|place| file_at(of, place)));
+        let (names, at) = (streams::names(object)?, self.streams.as_ref().zip(file));
+        let beside = at.as_ref().is_some_and(|(streams, file)| streams.may_have_sidecar(file));
+        let loaded = match &at {
+            Some((streams, file)) => streams.load_among(file, &names, beside),
+            None => streams::load_from(&|name| object.xattr(name), &names),
         };
         let metadata = loaded?.0;
         self.learn_inhibits(of, &metadata);
-        Ok(metadata)
+        Ok((!metadata.is_empty() || streams::has_own(&names)).then_some(metadata))
     }
 
     /// The time when a file was made: the time that a client set, else the host's time of creation,
@@ -55,10 +62,15 @@ impl Volume {
             return Ok(());
         }
         self.learn_inhibits(of, &after);
+        self.recall_twins(actor, of, (&before, &after))?;
         let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
         let stored = self.describe(actor, of, place, Aspects::ATTRIBUTES.union(created), || {
             match (&self.streams, place) {
-                (Some(streams), Some(place)) => streams.store(by, &file_at(of, place), &after),
+                (Some(streams), Some(place)) => {
+                    let file = file_at(of, place);
+                    streams.store(by, &file, &after)?;
+                    streams.heed_model(&file, &before, &after)
+                }
                 _ => streams::store_alone(by, &*of.object, &after),
             }
         });
@@ -67,6 +79,26 @@ impl Volume {
             self.site.inhibited.forget_all();
         }
         stored
+    }
+
+    /// Recalls what other clients have in their caches of the attributes that change with the model.
+    fn recall_twins(&self, actor: &Actor, of: &Found, (before, after): (&Metadata, &Metadata)) -> Result<()> {
+        let id = of.object.id();
+        let relabelled = before.finder_info.label() != after.finder_info.label();
+        for (name, changes) in [(tags::TAGS, relabelled), (tags::COMMENT, before.comment != after.comment)] {
+            if changes && !self.site.state.quiet(id) {
+                self.recall_stream(actor, id, &Stream::Named(name.into()), Cause::Write)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The comment of a file as the desktop database has it: in MacRoman.
+    pub fn comment(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<u8>> {
+        match (&self.streams, place) {
+            (Some(streams), Some(place)) => streams.comment(&file_at(of, place)),
+            _ => Ok(self.metadata(of, place)?.comment),
+        }
     }
 
     /// Gives a file its first metadata: a file that the caller has just made and that no other

@@ -103,35 +103,25 @@ impl Volume {
         folder.object.link(caller, target.object.as_ref(), name)
     }
 
+    /// Removes an entry with its sidecar. The caller has claimed the place. `going` is the file that
+    /// the caller has found there, if it has looked.
     pub(crate) fn remove_pair(
-        &self,
-        caller: &Caller,
-        folder: &Found,
-        name: &EntryName<'_>,
-        kind: Kind,
-    ) -> Result<()> {
-        let _changing = self.site.busy.change(&[(folder.object.id(), &**name)]);
-        self.remove_claimed(caller, &folder.object, name, kind)
-    }
-
-    /// As `remove_pair`, for a caller that has claimed the place.
-    pub(crate) fn remove_claimed(
         &self,
         caller: &Caller,
         folder: &Node,
         name: &EntryName<'_>,
-        kind: Kind,
+        (kind, going): (Kind, Option<&Found>),
     ) -> Result<()> {
         let folder = folder.as_ref();
         match (&self.streams, kind) {
             (None, Kind::Folder) => folder.remove_folder(caller, name),
-            (None, _) => folder.remove(caller, name),
+            (None, _) => folder.remove_found(caller, name, going.map(|going| &*going.object)),
             (Some(streams), Kind::Folder) => streams.remove_folder(caller, folder, name),
             (Some(streams), _) => {
                 if layout::is_sidecar_name(name) && streams.remove_view(caller, folder, name)? {
                     return Ok(());
                 }
-                streams.remove(caller, folder, name)
+                streams.remove(caller, folder, name, going)
             }
         }
     }

@@ -78,6 +78,11 @@ fn read(object: &dyn Object) -> Result<Vec<Xattr>> {
     }
 }
 
+/// How many of the attributes that the host keeps with a file are extended attributes.
+pub(crate) fn count(all: &[Vec<u8>]) -> usize {
+    all.iter().filter(|stored| stored.starts_with(PREFIX)).count()
+}
+
 /// The extended attributes among all that the host keeps with a file. `read` returns the value of one.
 pub(crate) fn among(read: impl Fn(&[u8]) -> Result<Vec<u8>>, all: &[Vec<u8>]) -> Result<Vec<Xattr>> {
     let mut xattrs = Vec::new();

@@ -136,7 +136,7 @@ fn a_full_queue_ends_in_a_marker_and_then_starts_anew() {
 }
 
 #[test]
-fn who_watches_a_subtree_looks_again_when_a_place_in_it_is_not_known() {
+fn a_subtree_is_read_again_if_a_place_in_it_is_unknown() {
     let hub = Hub::default();
     let unknown = FileId::new(0, 77);
     let (mut tree, mut folder) = (watch(&hub, Scope::Subtree(TOP)), watch(&hub, Scope::Folder(unknown)));
@@ -188,7 +188,7 @@ fn changes_of_one_file_one_after_the_other_are_told_as_one() {
 }
 
 #[test]
-fn who_watches_a_folder_hears_that_it_goes_after_what_happened_in_it() {
+fn a_folders_removal_is_told_after_the_changes_in_it() {
     let hub = Hub::default();
     let (mut top, mut other) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(ROOT)));
     publish(&hub, TOP, Happened::Created);

@@ -25,12 +25,23 @@ impl Volume {
         folding: Folding,
     ) -> Result<(Vec<u8>, Found)> {
         refuse_own(name)?;
-        let caller = self.passing(caller, folder)?;
-        let find = |name: &[u8]| folder.object.lookup(caller, name).map(|found| (name.to_vec(), found));
-        match find(name) {
-            Err(Error::NotFound) => {}
-            other => return other,
+        match folder.object.lookup(self.passing(caller, folder)?, name) {
+            Ok(found) => Ok((name.to_vec(), found)),
+            Err(Error::NotFound) => self.lookup_other_form(caller, folder, name, folding),
+            Err(error) => Err(error),
         }
+    }
+
+    /// The same for a name that is not there exactly.
+    pub(crate) fn lookup_other_form(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &[u8],
+        folding: Folding,
+    ) -> Result<(Vec<u8>, Found)> {
+        refuse_own(name)?;
+        let caller = self.passing(caller, folder)?;
         if let Some(found) = self.composed_or_decomposed(caller, folder, name)? {
             return Ok(found);
         }
@@ -39,7 +50,9 @@ impl Volume {
         }
         // A caller that gets "not found" may pass through the folder. For a look-up of other forms
         // it needs no right to list the folder.
-        find(&self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?)
+        let stored = self.folds_to(folder, name, folding)?.ok_or(Error::NotFound)?;
+        let found = folder.object.lookup(caller, &stored)?;
+        Ok((stored, found))
     }
 
     /// The first name of a folder that is the same for this folding.

@@ -18,6 +18,8 @@ pub struct OwnFolder {
 impl OwnFolder {
     /// Files that are served block by block.
     pub const LUNS: Self = Self { name: b".fourfold-luns", missing: "disks" };
+    /// The snapshots of the share that engines without a place of their own keep.
+    pub const SNAPSHOTS: Self = Self { name: b".fourfold-snapshots", missing: "snapshots" };
     /// The store of `streams`.
     const STORE: Self =
         Self { name: STORE, missing: "access control lists, and streams too large for the file system" };
@@ -39,7 +41,9 @@ pub fn is_own_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(SIDECAR_PREFIX).unwrap_or(name);
     // All reserved names begin so. This is checked for each name of each request.
     let [b'.', b'f' | b'F', ..] = name else { return false };
-    [STORE, OwnFolder::LUNS.name, STATE].iter().any(|own| folds_alike(name, own, Folding::default()))
+    [STORE, OwnFolder::LUNS.name, OwnFolder::SNAPSHOTS.name, STATE]
+        .iter()
+        .any(|own| folds_alike(name, own, Folding::default()))
 }
 
 /// Fails for a name that is reserved for the server itself.

@@ -26,7 +26,6 @@ impl Resolved {
     /// The folder that the entry is in, or would be in. If the path was found in one step, it is
     /// looked up now, and is the folder to which the path leads now. For a missing entry it is
     /// known.
-    /// path leads by now; for a missing entry it is known.
     pub fn parent(&self, caller: &Caller) -> Result<Found> {
         if let Some(parent) = &self.parent {
             return Ok(parent.clone());
@@ -92,23 +91,36 @@ impl Volume {
         };
         // A stored ACL on the way decides which callers may pass, and the host does not know it.
         let in_one = !self.has_acls().map_err(|why| PathError { at: 0, why })?;
-        if in_one && let Ok(found) = from.object.lookup_path(caller, components) {
-            let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());
-            return Ok(Resolved { found: Some(found), name, from: from.clone(), above, parent: None });
+        let mut is_missing = false;
+        if in_one {
+            match from.object.lookup_path(caller, components) {
+                Ok(found) => {
+                    let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());
+                    return Ok(Resolved {
+                        found: Some(found),
+                        name,
+                        from: from.clone(),
+                        above,
+                        parent: None,
+                    });
+                }
+                Err(error) => is_missing = error == Error::NotFound,
+            }
         }
         let exact =
             if in_one && above.len() > 1 { from.object.lookup_path(caller, above).ok() } else { None };
         let exact = exact.filter(|found| found.attributes.kind == Kind::Folder);
-        self.lookup_steps(caller, (from, exact), (above, last), folding)
+        self.lookup_steps(caller, (from, exact), (above, last), (folding, is_missing))
     }
 
-    /// The same folder by folder, or from the last folder, if that was found.
+    /// The same folder by folder, or from the last folder, if that was found. `is_missing`: there is no entry of exactly
+    /// this path.
     fn lookup_steps(
         &self,
         caller: &Caller,
         (from, exact): (&Found, Option<Found>),
         (above, last): (&[&[u8]], &[u8]),
-        folding: Folding,
+        (folding, is_missing): (Folding, bool),
     ) -> std::result::Result<Resolved, PathError> {
         let mut parent = from.clone();
         let mut stored = Vec::with_capacity(above.len());
@@ -126,7 +138,11 @@ impl Volume {
                 }
             }
         }
-        let (name, found) = match self.lookup_folded(caller, &parent, last, folding) {
+        let found = match is_missing && stored == above {
+            true => self.lookup_other_form(caller, &parent, last, folding),
+            false => self.lookup_folded(caller, &parent, last, folding),
+        };
+        let (name, found) = match found {
             Ok((name, found)) => (name, Some(found)),
             Err(Error::NotFound) => (last.to_vec(), None),
             Err(why) => return Err(PathError { at: above.len(), why }),

@@ -153,6 +153,7 @@ impl Volume {
         let mut folders: VecDeque<Node> = self.root().map(|root| root.object).into_iter().collect();
         while let Some(folder) = folders.pop_front() {
             let mut below: Vec<Box<[u8]>> = Vec::new();
+            let mut files: Vec<(FileId, Box<[u8]>)> = Vec::new();
             let _ = folder.list(0, &mut |entry: ListEntry<'_>| {
                 left = left.saturating_sub(1);
                 let may_be_folder = matches!(entry.kind, Some(Kind::Folder) | None);
@@ -161,10 +162,11 @@ impl Volume {
                 }
                 if entry.kind != Some(Kind::Folder) && (entry.id == wanted || noted < MOST_SEEN / 2) {
                     noted += 1;
-                    self.whereabouts.note(entry.id, folder.key(), entry.name);
+                    files.push((entry.id, entry.name.into()));
                 }
                 left > 0
             }); // a folder that we may not read hides nothing that we could serve
+            files.iter().for_each(|(file, name)| self.whereabouts.note(*file, folder.key(), name));
             let found = below.iter().filter_map(|name| folder.lookup(server(), name).ok());
             folders.extend(
                 found.filter(|found| found.attributes.kind == Kind::Folder).map(|found| found.object),

@@ -27,11 +27,12 @@ use std::time::Duration;
 
 use redb::ReadableTable;
 
+use crate::caches::{Cache, CacheReport};
 use store::META;
 use writer::Core;
 
 pub use error::IndexError;
-pub use store::Store;
+pub use store::{PAGE_CACHE, Store};
 pub use volumes::{VOLUME_NAME_MAX, Volume, VolumeTag};
 pub use writer::{Batch, Tenant};
 
@@ -134,6 +135,16 @@ impl Index {
     pub fn flush(&self) -> Result<(), IndexError> {
         self.core.books.flush()
     }
+}
+
+/// The page cache of the database. The library counts its look-ups only in a special build, which counts with atomics that
+/// all threads share, and has no call to change the limit.
+impl Cache for Index {
+    fn report(&self) -> CacheReport {
+        CacheReport { bytes: self.store().cached_bytes(), ..CacheReport::default() }
+    }
+
+    fn limit_to(&self, _: u64) {}
 }
 
 fn count_boot(store: &Store) -> Result<u64, IndexError> {

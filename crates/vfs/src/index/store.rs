@@ -11,7 +11,7 @@ use super::durable;
 pub(super) const FORMAT: u64 = 1;
 
 /// The database's own page cache, in bytes.
-const PAGE_CACHE: usize = 16 << 20;
+pub const PAGE_CACHE: usize = 16 << 20;
 
 /// "format" and "boot epoch". Read before any other table; its types never change between format versions.
 pub(super) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
@@ -33,6 +33,11 @@ impl Store {
             Some(database) => Self { path, database }.checked(),
             None => create(folder, &path).map(|database| Self { path, database }),
         }
+    }
+
+    /// Bytes that the database's page cache takes.
+    pub(super) fn cached_bytes(&self) -> u64 {
+        self.database.cache_stats().used_bytes() as u64
     }
 
     /// The file.

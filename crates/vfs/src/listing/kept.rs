@@ -1,18 +1,20 @@
 //! Listings kept from one request to the next, and how events about their folders change them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use lock::{Mutex, rank};
 
 use super::budget::CacheBudget;
 use super::building::{Building, Buildings};
 use super::names::{Name, Names};
+use super::reading::{names_among, read_names, watch};
 use super::state::{Folder, State};
 use super::{Listing, Most, PIECE, Page, WORTH_KEEPING, collect};
-use crate::backend::{Backend, Found, ListEntry, WatchEvent, WatchId};
-use crate::names::{Folding, folds_alike};
+use crate::backend::{Backend, Found, WatchEvent, WatchId};
+use crate::names::Folding;
 use crate::streams::Streams;
 use crate::volume::Node;
 use crate::{Attributes, FileId, Result};
@@ -97,6 +99,9 @@ impl Listings {
         if let Some(listing) = self.find(folder.id(), attributes)
             && let Some(from) = listing.position(cookie)
         {
+            if cookie == 0 {
+                self.budget.hit(folder.id(), listing.bytes());
+            }
             return Ok(page(listing, from, true));
         }
         let listing = if cookie == 0 { self.build(backend, streams, folder, attributes)? } else { None };
@@ -143,7 +148,9 @@ impl Listings {
             self.drop_folders(backend, |other, _| other == id);
             return None;
         }
-        state.names().map(|names| names.like(name, folding))
+        let names = state.names()?;
+        self.budget.hit(id, names.bytes());
+        Some(names.like(name, folding))
     }
 
     /// Reads all names of a folder. Keeps them, and returns `None`; or returns them if they are too
@@ -154,6 +161,7 @@ impl Listings {
             return Ok(None);
         }
         let Some(watch) = watch(backend, node, attributes) else { return Ok(None) };
+        let begun = Instant::now();
         let building = Building::start(&self.buildings, backend, watch);
         let listing = self.folder(node.id()).and_then(|kept| kept.state.lock().fresh().cloned());
         let names = match listing {
@@ -162,6 +170,7 @@ impl Listings {
                 Some(names) => names,
                 None => {
                     self.refuse(node.id(), What::Names);
+                    self.budget.missed(node.id(), self.budget.limit(), false, begun);
                     return Ok(None);
                 }
             },
@@ -169,6 +178,7 @@ impl Listings {
         if names.len() < WORTH_KEEPING {
             return Ok(Some(names));
         }
+        self.budget.missed(node.id(), names.bytes(), false, begun);
         Ok(self
             .install(&building, node.id(), attributes, Gathered::Names(names))
             .err()
@@ -189,11 +199,43 @@ impl Listings {
     pub(crate) fn tend(&self, backend: &dyn Backend) {
         let age = self.age.fetch_add(1, Ordering::Relaxed) + 1;
         self.refused.lock().retain(|_, since| age - *since < RETRY);
+        self.shrink(backend, self.budget.limit(), self.budget.used());
         if self.budget.free() < self.budget.limit() / 4 {
             let mut kept = self.kept.lock();
             let is_idle = |folder: &Folder| age.saturating_sub(folder.used.load(Ordering::Relaxed)) > IDLE;
-            self.drop_from(&mut kept, backend, |_, folder| is_idle(folder));
+            self.budget.evicted(self.drop_from(&mut kept, backend, |_, folder| is_idle(folder)));
         }
+    }
+
+    /// The limit has changed. Folders that were too large are tried again, and what is over the limit is dropped: of each
+    /// volume the same part, so `used` is what all volumes took together before the first one was asked.
+    pub(crate) fn limited(&self, backend: &dyn Backend, used: usize) {
+        self.refused.lock().clear();
+        self.shrink(backend, self.budget.limit(), used);
+    }
+
+    /// Drops the folders that were not used for the longest time, until this volume takes its part of the limit.
+    fn shrink(&self, backend: &dyn Backend, limit: usize, used: usize) {
+        if used <= limit {
+            return;
+        }
+        let mut kept = self.kept.lock();
+        let folders = kept
+            .folders
+            .iter()
+            .map(|(id, folder)| (folder.used.load(Ordering::Relaxed), folder.state.lock().bytes(), *id));
+        let mut folders: Vec<(u64, usize, FileId)> = folders.collect();
+        folders.sort_unstable_by_key(|(age, ..)| std::cmp::Reverse(*age));
+        let own: usize = folders.iter().map(|(_, bytes, _)| bytes).sum();
+        let mut left = (own as u128 * limit as u128 / used.max(1) as u128) as usize;
+        let mut stays = HashSet::new();
+        for (_, bytes, id) in folders {
+            // A folder that does not fit goes. Smaller ones that were used before it may still fit.
+            let Some(rest) = left.checked_sub(bytes) else { continue };
+            left = rest;
+            stays.insert(id);
+        }
+        self.budget.evicted(self.drop_from(&mut kept, backend, |id, _| !stays.contains(&id)));
     }
 
     /// Takes in an event of the backend.
@@ -280,7 +322,7 @@ impl Listings {
         folder: &Node,
         attributes: &Attributes,
     ) -> Result<Option<Arc<Listing>>> {
-        let id = folder.id();
+        let (id, begun) = (folder.id(), Instant::now());
         if self.is_refused(id, What::Entries) {
             return Ok(None);
         }
@@ -295,10 +337,12 @@ impl Listings {
             return Ok(complete.then(|| Arc::new(listed(collected, false))));
         };
         let building = Building::start(&self.buildings, backend, watch);
+        let is_stale = kept.as_ref().is_some_and(|kept| kept.state.lock().any_listing().is_some());
         let old = kept.and_then(|kept| self.source_of_details(&kept));
         let (collected, complete) = collect(streams, folder, 0, most)?;
         if !complete {
             self.refuse(id, What::Entries);
+            self.budget.missed(id, collected.bytes, is_stale, begun);
             return Ok(None);
         }
         let listing = Arc::new(listed(collected, true));
@@ -306,6 +350,9 @@ impl Listings {
             listing.take_over(&old);
         }
         let worth = listing.entries.len() >= WORTH_KEEPING;
+        if worth {
+            self.budget.missed(id, listing.bytes(), is_stale, begun);
+        }
         if !worth || self.install(&building, id, attributes, Gathered::Listing(listing.clone())).is_err() {
             listing.watched.store(false, Ordering::Release);
         }
@@ -390,7 +437,9 @@ impl Listings {
             let others = kept.folders.iter().filter(|(other, _)| **other != id);
             let oldest = others.min_by_key(|(_, folder)| folder.used.load(Ordering::Relaxed));
             match oldest.map(|(oldest, _)| *oldest) {
-                Some(oldest) => self.drop_from(kept, backend, |other, _| other == oldest),
+                Some(oldest) => {
+                    self.budget.evicted(self.drop_from(kept, backend, |other, _| other == oldest));
+                }
                 None => return false,
             }
         }
@@ -401,8 +450,14 @@ impl Listings {
         self.drop_from(&mut self.kept.lock(), backend, unwanted);
     }
 
-    fn drop_from(&self, kept: &mut Kept, backend: &dyn Backend, unwanted: impl Fn(FileId, &Folder) -> bool) {
-        let watched = &mut kept.watched;
+    /// Returns how many were dropped.
+    fn drop_from(
+        &self,
+        kept: &mut Kept,
+        backend: &dyn Backend,
+        unwanted: impl Fn(FileId, &Folder) -> bool,
+    ) -> usize {
+        let (watched, before) = (&mut kept.watched, kept.folders.len());
         kept.folders.retain(|id, folder| {
             let drop = unwanted(*id, folder);
             if drop {
@@ -413,6 +468,7 @@ impl Listings {
             !drop
         });
         self.count.store(kept.folders.len(), Ordering::Release);
+        before - kept.folders.len()
     }
 }
 
@@ -437,35 +493,4 @@ impl Gathered {
             Self::Listing(_) => None,
         }
     }
-}
-
-/// A watch on a folder, if it is not too small to be worth one.
-fn watch(backend: &dyn Backend, folder: &Node, attributes: &Attributes) -> Option<WatchId> {
-    let is_small = attributes.size <= 4096 && attributes.allocated != 0;
-    if is_small { None } else { backend.watch(folder.as_ref()) }
-}
-
-/// All names of a folder, sidecars and the server's own included. `None` when they take more than so many bytes.
-fn read_names(folder: &Node, most: usize) -> Result<Option<Names>> {
-    let mut names = Names::default();
-    let complete = folder.list(0, &mut |entry: ListEntry<'_>| {
-        if !matches!(entry.name, b"." | b"..") {
-            names.add(entry.name);
-        }
-        names.bytes() <= most
-    })?;
-    Ok(complete.then_some(names))
-}
-
-/// The names that are the same, by a walk through the folder.
-fn names_among(folder: &Node, name: &[u8], folding: Folding) -> Result<Vec<Name>> {
-    let mut alike: Vec<Name> = Vec::new();
-    folder.list(0, &mut |entry: ListEntry<'_>| {
-        if !matches!(entry.name, b"." | b"..") && folds_alike(entry.name, name, folding) {
-            alike.push(entry.name.into());
-        }
-        true
-    })?;
-    alike.sort();
-    Ok(alike)
 }

@@ -60,6 +60,7 @@ impl Known {
     }
 
     /// The details of the entry `id`.
+    #[inline]
     pub(super) fn details(&self, id: FileId) -> Details {
         let attributes = Attributes {
             id,
@@ -119,11 +120,10 @@ impl Key {
         }
     }
 
+    #[inline]
     fn key(&self) -> HostKey {
         match self {
-            Self::Short { length, bytes } => {
-                HostKey::new(&bytes[..usize::from(*length)]).expect("shorter than the longest key")
-            }
+            Self::Short { length, bytes } => HostKey::of_padded(bytes, *length),
             Self::Long(key) => **key,
         }
     }
@@ -140,6 +140,7 @@ impl Nanos {
         std::num::NonZeroI64::new(nanos ^ i64::MIN).map(Self)
     }
 
+    #[inline]
     pub(super) fn time(self) -> Time {
         let nanos = self.0.get() ^ i64::MIN;
         let secs = nanos.div_euclid(1_000_000_000);

@@ -188,7 +188,9 @@ impl State {
 
     /// Charges the budget with what the folder takes now.
     pub(super) fn charge(&mut self) {
-        let listing = self.listing.as_ref().map_or(0, |listing| listing.bytes());
-        self.charge.set(listing + self.names.as_ref().map_or(0, Names::bytes));
+        let (listing, entries) =
+            self.listing.as_ref().map_or((0, 0), |listing| (listing.bytes(), listing.entries.len()));
+        let (names, count) = self.names.as_ref().map_or((0, 0), |names| (names.bytes(), names.len()));
+        self.charge.set(listing + names, entries + count);
     }
 }

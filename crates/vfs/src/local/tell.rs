@@ -10,6 +10,7 @@ use crate::backend::{Found, Heard};
 use crate::events::{Aspects, Change, Depth, Happened, MAX_QUEUE, Name};
 use crate::finding::own_folders::is_own_name;
 use crate::mac::layout::{self, is_sidecar_name};
+use crate::volume::Node;
 use crate::{Caller, FileId, Kind, Volume};
 
 /// How far ahead the other half of a move is looked for.
@@ -133,7 +134,7 @@ impl Volume {
     fn tell_one(&self, entry: &HeardEntry) {
         let Some(folder) = self.watched(entry.folder).filter(|_| !is_own_name(&entry.name)) else { return };
         let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
-        if let Some((name, owner)) = self.owner_of_sidecar(&folder, &entry.name, gone) {
+        if let Some((name, owner)) = self.owner_of_sidecar(&folder.object, &entry.name, gone) {
             return self.tell_of(&owner, entry.folder, name, Happened::Modified(SIDECAR));
         }
         let what = match entry.what {
@@ -193,10 +194,10 @@ impl Volume {
     }
 
     /// The file to which a sidecar belongs.
-    pub(crate) fn owner_of_sidecar(&self, folder: &Found, name: &[u8], gone: bool) -> Option<(Name, Found)> {
+    pub(crate) fn owner_of_sidecar(&self, folder: &Node, name: &[u8], gone: bool) -> Option<(Name, Found)> {
         let (streams, owner) = (self.streams.as_ref()?, layout::sidecar_owner(name)?);
-        let found = folder.object.lookup(&Caller::root(), owner).ok()?;
-        let is_sidecar = gone || streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
+        let found = folder.lookup(&Caller::root(), owner).ok()?;
+        let is_sidecar = gone || streams.hidden(folder.as_ref(), name).unwrap_or(false);
         is_sidecar.then(|| (owner.into(), found))
     }
 

@@ -49,7 +49,7 @@ pub const NETATALK2_PARENT: &[u8] = b".Parent";
 pub enum Stored<'a> {
     /// An attribute (or small stream) of this client name.
     Client(&'a [u8]),
-    /// The same, in Samba's place and with Samba's extra byte: see [`samba::stream_value`].
+    /// The same, in the place of Samba and ksmbd: see [`samba::stream_data`].
     SambaStream(&'a [u8]),
     /// Part of the model, or bookkeeping: never shown, never set by name.
     Internal,

@@ -16,11 +16,13 @@ pub mod info_stream;
 pub mod layout;
 pub mod model;
 pub mod netatalk;
+pub mod plist;
 pub mod problem;
 pub mod resource;
 pub mod samba;
 pub mod sidecar;
 pub mod sparse_bundle;
+pub mod tags;
 pub mod time;
 
 pub use bits::{DosAttributes, FileBits, FinderFlags};

@@ -4,7 +4,7 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::bits::DosAttributes;
-use super::time;
+use super::{plist, time};
 use crate::Time;
 
 const VALID_ATTRIBUTES: u32 = 0x01;
@@ -123,13 +123,37 @@ pub fn stream_name(xattr: &[u8]) -> Option<&[u8]> {
     Some(name.strip_suffix(STREAM_SUFFIX).unwrap_or(name)).filter(|name| !name.is_empty())
 }
 
-/// A stream attribute's value without the byte Samba appends: zero, or how many further attributes continue the stream.
-/// ksmbd appends none, so the caller says who wrote it.
-pub fn stream_value(value: &[u8], appended_byte: bool) -> (&[u8], u8) {
+/// Bytes of the shortest value that Samba continues in further attributes: it fills the first.
+const SHORTEST_CONTINUED: usize = 1024;
+/// The most attributes of one stream (`max xattrs per stream`).
+const MOST_ATTRIBUTES: u8 = 16;
+
+/// The data of a stream attribute, and whether a byte follows them. Samba appends one: zero, or how
+/// many further attributes continue the stream. ksmbd appends none, so a byte that Samba would not
+/// have appended belongs to the data. A stream of ksmbd that ends in a zero byte cannot be told
+/// from one of Samba.
+pub fn stream_data(value: &[u8]) -> (&[u8], bool) {
     match value.split_last() {
-        Some((&continuations, data)) if appended_byte => (data, continuations),
-        _ => (value, 0),
+        Some((0, data)) => (data, true),
+        Some((1..MOST_ATTRIBUTES, data)) if data.len() >= SHORTEST_CONTINUED => (data, true),
+        _ => (value, false),
     }
+}
+
+/// Whether the plain attributes of a file have a zero byte at the end that does not belong to them,
+/// as Netatalk (`ea = samba`) and Samba (`streams_xattr:prefix = user.`) append it. A property list
+/// among them tells, because its end says where the rest is; other values cannot. Every value with
+/// bytes must end in a zero byte then.
+pub fn are_terminated<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut told = false;
+    for value in values {
+        match value.split_last() {
+            Some((0, data)) => told |= plist::is_list(data) && !plist::is_list(value),
+            Some(_) => return false,
+            None => {}
+        }
+    }
+    told
 }
 
 #[cfg(test)]
@@ -213,9 +237,22 @@ mod tests {
     }
 
     #[test]
-    fn sambas_values_end_in_a_byte_of_its_own() {
-        assert_eq!(stream_value(b"data\x02", true), (&b"data"[..], 2));
-        assert_eq!(stream_value(b"data", false), (&b"data"[..], 0));
-        assert_eq!(stream_value(b"", true), (&b""[..], 0));
+    fn sambas_values_end_in_a_byte_of_its_own_and_those_of_ksmbd_do_not() {
+        assert_eq!(stream_data(b"data\0"), (&b"data"[..], true));
+        assert_eq!(stream_data(b"data"), (&b"data"[..], false));
+        assert_eq!(stream_data(b"a line\n"), (&b"a line\n"[..], false));
+        assert_eq!(stream_data(b"\0"), (&b""[..], true));
+        assert_eq!(stream_data(b""), (&b""[..], false));
+        let continued = [&[b'x'; 60_000][..], &[2]].concat();
+        assert_eq!(stream_data(&continued), (&continued[..60_000], true));
+    }
+
+    #[test]
+    fn a_property_list_tells_whether_values_are_terminated() {
+        let list = plist::write_text("text");
+        let longer = [&list[..], b"\0"].concat();
+        let told = |values: &[&[u8]]| are_terminated(values.iter().copied());
+        assert!(told(&[&longer]) && told(&[b"0083;Safari\0", &longer, b""]));
+        assert!(!told(&[&list]) && !told(&[b"0083;Safari\0"]) && !told(&[&longer, b"plain"]) && !told(&[]));
     }
 }

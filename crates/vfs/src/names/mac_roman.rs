@@ -37,6 +37,12 @@ pub fn decode_mac_roman(bytes: &[u8]) -> String {
     MACINTOSH.decode_without_bom_handling(bytes).0.into_owned()
 }
 
+/// Text in MacRoman, composed. A character that it does not have becomes `_`.
+pub fn encode_mac_roman(text: &str) -> Vec<u8> {
+    let text: String = text.nfc().map(in_mac_roman).collect();
+    MACINTOSH.encode(&text).0.into_owned()
+}
+
 /// The name in MacRoman, if that gives back the very same bytes.
 fn exact(stored: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(stored).ok().filter(|text| normalise::is_nfc(text))?;

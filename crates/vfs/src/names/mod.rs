@@ -40,7 +40,9 @@ mod test_names;
 pub use fold::{FoldedKey, Folding, folded_units, folds_alike};
 pub use hiding::{Hiding, is_like};
 pub use long::{Fit, fit_for_host, is_stub};
-pub use mac_roman::{FILE_LIMIT, VOLUME_LIMIT, decode_mac_roman, from_short_view, short_view};
+pub use mac_roman::{
+    FILE_LIMIT, VOLUME_LIMIT, decode_mac_roman, encode_mac_roman, from_short_view, short_view,
+};
 pub use mac_view::{from_mac_view, mac_view, tagged_mac_view};
 pub use mangle::parse_mangled;
 pub use name::{Name, NameError};

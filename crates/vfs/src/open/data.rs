@@ -33,6 +33,7 @@ impl Open {
         if !self.is_data {
             let bytes = self.stream_bytes(offset, length).await?;
             let end = bytes.len() < length;
+            self.volume.site.traffic.read(bytes.len());
             return Ok(ReadBytes { payload: Payload::Bytes(bytes), end });
         }
         // A short read is one call: only a longer one has to know where the file ends.
@@ -42,6 +43,7 @@ impl Open {
         };
         let payload = self.volume.fetch(&self.node, offset, length, sent && length >= SENT_BLINDLY).await?;
         let end = end || payload.len() < length;
+        self.volume.site.traffic.read(payload.len());
         Ok(ReadBytes { payload, end })
     }
 
@@ -69,7 +71,7 @@ impl Open {
         self.require(Modes::WRITE)?;
         self.recall(Cause::Write).await;
         self.may_touch(offset, data.len() as u64, true).await?;
-        let writing = self.begin(Cause::Write);
+        let (writing, length) = (self.begin(Cause::Write), data.len());
         let written = match (self.is_data, stability) {
             (false, _) => self.write_stream(offset, data, stability).await,
             (true, Stability::Unstable) => self.node.write_at(&self.actor.caller, offset, &data, stability),
@@ -79,6 +81,9 @@ impl Open {
                 self.volume.site.pool.run(self.node.id(), write).await
             }
         };
+        if written.is_ok() {
+            self.volume.site.traffic.written(length);
+        }
         if self.is_data && written.is_ok() && stability == Stability::File {
             self.volume.absorb_written(&self.node);
         }

@@ -6,10 +6,7 @@ use crate::acl::AclChange;
 use crate::backend::Found;
 use crate::mac::Metadata;
 use crate::state::{Cause, Stream};
-use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
-
-/// How often a change is begun anew because a client got a lease on the file meanwhile.
-const MOST_TRIES: usize = 8;
+use crate::{Actor, Beside, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
 
 impl Open {
     /// The file with its attributes as of now.
@@ -45,17 +42,12 @@ impl Open {
         change: impl Fn(&Actor, &Found, Option<Beside<'_>>) -> Result<()>,
     ) -> Result<()> {
         let doer = self.doer();
-        let mut tried = 0;
-        loop {
-            self.recall_of(&self.node, &Stream::Data, Cause::Attributes).await;
+        let change = || {
             let place = self.place();
             let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
-            tried += 1;
-            match change(&doer, &self.found()?, place) {
-                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
-                other => return other,
-            }
-        }
+            change(&doer, &self.found()?, place)
+        };
+        self.volume.settled(change).await
     }
 }
 

@@ -6,12 +6,8 @@ use super::{Beside, Open};
 use crate::backend::Stability;
 use crate::mac::info_stream::InfoStream;
 use crate::mac::{FinderInfo, Metadata};
-use crate::state::{Cause, Stream};
 use crate::streams::{File, Streams};
 use crate::{Caller, Error, Result};
-
-/// How often a change is begun anew because a client got a lease on the file meanwhile.
-const MOST_TRIES: usize = 8;
 
 impl Open {
     /// Fails when the file has no Finder info.
@@ -30,18 +26,7 @@ impl Open {
     pub(super) async fn write_info(&self, offset: u64, data: &[u8]) -> Result<()> {
         let written = InfoStream::written(offset, data).map_err(|_| Error::Invalid)?;
         let Some(finder_info) = written else { return Ok(()) };
-        let mut tried = 0;
-        loop {
-            self.recall_of(&self.node, &Stream::Data, Cause::Attributes).await;
-            let place = self.place();
-            let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
-            let change = |metadata: &mut Metadata| metadata.set_finder_info(finder_info);
-            tried += 1;
-            match self.volume.change_metadata(&self.doer(), &self.found()?, place, change) {
-                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
-                other => return other,
-            }
-        }
+        self.change_metadata(|metadata| metadata.set_finder_info(finder_info)).await
     }
 
     pub(super) async fn sync_info(&self) -> Result<()> {
@@ -58,10 +43,12 @@ impl Open {
 
 /// From now on the file has no Finder info.
 pub(crate) fn forget_info(streams: &Streams, file: &File<'_>) -> Result<()> {
-    let (mut metadata, _) = streams.load(file)?;
-    if metadata.finder_info.is_none() {
+    let (before, _) = streams.load(file)?;
+    if before.finder_info.is_none() {
         return Ok(());
     }
-    metadata.set_finder_info(FinderInfo::NONE);
-    streams.store(&Caller::root(), file, &metadata)
+    let mut after = before.clone();
+    after.set_finder_info(FinderInfo::NONE);
+    streams.store(&Caller::root(), file, &after)?;
+    streams.heed_model(file, &before, &after)
 }

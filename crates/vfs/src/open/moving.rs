@@ -8,8 +8,7 @@ use crate::state::{Cause, Stream};
 use crate::volume::Node;
 use crate::{Actor, Caller, Error, FileId, Kind, Result, Volume};
 
-/// How often a move is begun anew because another client moved the file meanwhile, or got a lease
-/// on it.
+/// How often a move begins again because another client moved the file meanwhile.
 const MOST_TRIES: usize = 8;
 
 impl Open {
@@ -18,19 +17,19 @@ impl Open {
     /// folder move along. Waits for leases of other clients.
     pub async fn rename_to(&self, folder: &Found, name: &[u8], mode: RenameMode) -> Result<()> {
         self.may_leave()?;
-        let doer = self.doer();
+        self.recall(Cause::Rename).await;
+        if let Ok(target) = self.volume.lookup(&self.doer().caller, &folder.object, name) {
+            self.recall_of(&target.object, &Stream::Data, Cause::Remove).await;
+        }
         let mut tried = 0;
-        loop {
-            self.recall(Cause::Rename).await;
-            if let Ok(target) = self.volume.lookup(&doer.caller, &folder.object, name) {
-                self.recall_of(&target.object, &Stream::Data, Cause::Remove).await;
-            }
+        let rename = || loop {
             tried += 1;
             match self.move_now(folder, name, mode) {
-                Err(Error::LeaseRecall(_) | Error::Stale) if tried < MOST_TRIES => {}
+                Err(Error::Stale) if tried < MOST_TRIES => {}
                 other => return other,
             }
-        }
+        };
+        self.volume.settled(rename).await
     }
 
     fn move_now(&self, folder: &Found, name: &[u8], mode: RenameMode) -> Result<()> {
@@ -48,16 +47,11 @@ impl Open {
             return Err(Error::IsFolder);
         }
         let doer = self.doer();
-        let mut tried = 0;
-        loop {
-            self.recall(Cause::Attributes).await;
+        let link = || {
             let target = Found { attributes: self.node.attributes()?, object: self.node.clone() };
-            tried += 1;
-            match self.volume.link(&doer, &target, folder, name) {
-                Err(Error::LeaseRecall(_)) if tried < MOST_TRIES => {}
-                other => return other.map(drop),
-            }
-        }
+            self.volume.link(&doer, &target, folder, name).map(drop)
+        };
+        self.volume.settled(link).await
     }
 }
 

@@ -135,7 +135,9 @@ impl Open {
         let old = from.clone();
         let moved = self
             .with_streams(move |streams, caller, file| {
-                streams.rename_stream(caller, file, from.as_bytes(), to.as_bytes(), replace)
+                streams.rename_stream(caller, file, from.as_bytes(), to.as_bytes(), replace)?;
+                streams.heed_stream(file, from.as_bytes())?;
+                streams.heed_stream(file, to.as_bytes())
             })
             .await;
         if moved.is_err() {
@@ -217,14 +219,20 @@ impl Which {
         stability: Stability,
     ) -> Result<()> {
         match self {
-            Self::Named(name) => streams.write_stream(caller, file, name, offset, data, stability),
+            Self::Named(name) => {
+                streams.write_stream(caller, file, name, offset, data, stability)?;
+                streams.heed_stream(file, name)
+            }
             Self::Resource => streams.fork_to_write(caller, file)?.write_at(offset, data, stability),
         }
     }
 
     pub(super) fn cut(&self, streams: &Streams, caller: &Caller, file: &File<'_>, size: u64) -> Result<()> {
         match self {
-            Self::Named(name) => streams.truncate_stream(caller, file, name, size),
+            Self::Named(name) => {
+                streams.truncate_stream(caller, file, name, size)?;
+                streams.heed_stream(file, name)
+            }
             Self::Resource => cut_fork(streams, caller, file, size),
         }
     }

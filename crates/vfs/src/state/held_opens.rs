@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry as Slot;
 use super::opens::{Concern, Link, Modes, Open};
 use super::{OpenId, Party, Stream};
 
-const MODES: [Modes; 3] = [Modes::READ, Modes::WRITE, Modes::DELETE];
+const MODES: [Modes; 4] = [Modes::READ, Modes::WRITE, Modes::DELETE, Modes::RENAME];
 
 /// The opens of one file.
 #[derive(Default)]
@@ -161,7 +161,7 @@ impl Opens {
         let except = except.and_then(|id| self.by_id.get(&id));
         let same = self.streams.get(stream).map(|same| &same.counts);
         MODES.iter().enumerate().filter(|(_, mode)| modes.intersects(**mode)).any(|(at, mode)| {
-            let of_file = *mode == Modes::DELETE;
+            let of_file = Modes::REMOVE.contains(*mode);
             let counts = if of_file { Some(&self.all) } else { same };
             let own = except.filter(|open| of(open).intersects(*mode) && (of_file || open.stream == *stream));
             counts.map_or(0, |counts| count(counts)[at]) > usize::from(own.is_some())

@@ -76,10 +76,15 @@ impl State {
 
     /// Whether the file may lose this name, by removal, renaming, or another file taking its place.
     pub fn check_remove(&self, file: FileId, who: Who<'_>) -> Result<()> {
+        self.check_leave(file, who, Modes::REMOVE)
+    }
+
+    /// The same against opens that deny one of these modes.
+    pub(crate) fn check_leave(&self, file: FileId, who: Who<'_>, modes: Modes) -> Result<()> {
         if !self.table.policy.deny_binds_remove {
             return Ok(());
         }
-        let check = |entry: &Entry| entry.check_deny(&Stream::Data, &who, Modes::DELETE);
+        let check = |entry: &Entry| entry.check_deny(&Stream::Data, &who, modes);
         self.with_way(file, who.client, || self.table.look(file, check)?.unwrap_or(Ok(())))
     }
 }

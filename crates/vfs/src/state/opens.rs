@@ -25,6 +25,11 @@ bitflags::bitflags! {
         const DELETE = 4;
         /// All of them.
         const ALL = 7;
+        /// Taking the file's name away from it. An open that may remove the file has this mode, too.
+        /// A Mac that denies writing denies this to all but other Macs, which rename open files.
+        const RENAME = 8;
+        /// What an open for removal has.
+        const REMOVE = 12;
     }
 }
 
@@ -105,7 +110,7 @@ impl Open {
 /// The effect of modes on stream `to` for an open of stream `of`: deletion concerns the file, the
 /// rest the same stream.
 fn seen_by(of: &Stream, to: &Stream, modes: Modes) -> Modes {
-    if of == to { modes } else { Modes(modes.0 & Modes::DELETE.0) }
+    if of == to { modes } else { modes & Modes::REMOVE }
 }
 
 impl Entry {

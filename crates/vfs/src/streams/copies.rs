@@ -18,6 +18,13 @@ pub struct Besides {
     xattrs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
+impl Besides {
+    /// Extended attributes: names of the host, and values.
+    pub(crate) fn xattrs(&self) -> &[(Vec<u8>, Vec<u8>)] {
+        &self.xattrs
+    }
+}
+
 impl Streams {
     /// What a file is besides its data.
     pub fn besides(&self, caller: &Caller, file: &File<'_>) -> Result<Besides> {

@@ -24,7 +24,7 @@ pub(super) fn attribute(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option
         }
         let from_samba = name != NETATALK_RESOURCE;
         if let Some(value) = found(object.xattr(name))? {
-            let fork = samba::stream_value(&value, from_samba).0.to_vec();
+            let fork = if from_samba { samba::stream_data(&value).0.to_vec() } else { value };
             return Ok(Some((name.clone(), fork)).filter(|(_, fork)| !fork.is_empty()));
         }
     }

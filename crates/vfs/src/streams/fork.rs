@@ -121,7 +121,8 @@ impl Streams {
             return Ok(());
         }
         elsewhere::drop_attribute(file.object)?; // or it would be the fork again
-        file.folder.remove(&Caller::root(), &file.sidecar_name())
+        file.folder.remove(&Caller::root(), &file.sidecar_name())?;
+        super::pair::unmark(file.object)
     }
 
     /// Removes the fork. `NoSuchAttribute` when it is empty.

@@ -131,6 +131,7 @@ impl Streams {
         if before.as_ref().is_some_and(|(print, _)| *print == sidecar.fingerprint()) {
             return Ok(());
         }
+        let known = (load_alone(file.object)?.0, self.twins(file)?);
         let (metadata, _) = self.load(file)?;
         self.store_alone(&Caller::root(), file.object, &metadata)?;
         for attr in &head.xattrs {
@@ -141,7 +142,8 @@ impl Streams {
             let gone = known.iter().filter(|name| !head.xattrs.iter().any(|attr| attr.name == &name[..]));
             gone.into_iter().try_for_each(|name| self.drop_stream(file, name))?;
         }
-        sidecar.note_absorbed()
+        sidecar.note_absorbed()?;
+        self.heed_both(file, (&known.0, known.1))
     }
 }
 
@@ -178,6 +180,11 @@ fn is_moving(names: &[Vec<u8>]) -> bool {
 /// The names of a file's attributes; none where there cannot be any.
 pub(crate) fn names(object: &dyn Object) -> Result<Vec<Vec<u8>>> {
     Ok(found(object.list_xattrs())?.unwrap_or_default())
+}
+
+/// Whether one of these attributes of a file may say more of it than the host does.
+pub(crate) fn has_own(names: &[Vec<u8>]) -> bool {
+    names.iter().any(|name| name.starts_with(b"user."))
 }
 
 fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata) -> Result<()> {

@@ -5,6 +5,7 @@
 //! The caller holds off concurrent changes to one file; nothing here locks. Bookkeeping is done as the server itself
 //! ([`Caller::root`]), after the caller's right to the file has been checked.
 
+mod copied;
 mod copies;
 mod described;
 mod elsewhere;
@@ -16,6 +17,7 @@ mod sidecar;
 mod store;
 #[cfg(test)]
 mod tests;
+mod twins;
 mod view;
 
 use std::collections::{HashMap, HashSet};
@@ -23,10 +25,13 @@ use std::sync::Arc;
 
 use lock::{Mutex, rank};
 
+pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
 pub(crate) use self::described::Described;
 pub use self::fork::Fork;
-pub(crate) use self::metadata::{has_fork_or_moves, load_alone, load_from, names, store_alone, store_first};
+pub(crate) use self::metadata::{
+    has_fork_or_moves, has_own, load_alone, load_from, names, store_alone, store_first,
+};
 pub use self::named::StreamInfo;
 pub(crate) use self::named::has_stream;
 use self::pair::Moved;
@@ -43,8 +48,8 @@ use crate::mac::layout;
 const OWNER: &[u8] = b"user.fourfold.owner";
 /// The fingerprint of the sidecar's head that the model knows already. On the sidecar.
 const ABSORBED: &[u8] = b"user.fourfold.absorbed";
-/// Where a file's sidecar was before the file was last moved. On the file, from before the move until after the sidecar
-/// has followed.
+/// Where a file's sidecar is, or was before the file was last moved. On the file. If the file is not there any more, a
+/// crash or a program on the host has separated them.
 const MOVING: &[u8] = b"user.fourfold.moving";
 /// The [`HostKey`] of the sidecar that a client wrote as a file. On the file.
 const SIDECAR: &[u8] = b"user.fourfold.sidecar";

@@ -2,12 +2,14 @@
 //! as the host has room for them, beyond that in the store. Samba's streams in
 //! `user.DosStream.<name>:$DATA` are used where they are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{File, Streams, found, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::samba;
+use crate::names::Map;
 use crate::{Access, Caller, Error, HostKey, Result, SetAttributes};
 
 /// The longest name of an attribute, on any host.
@@ -25,10 +27,10 @@ pub struct StreamInfo {
 }
 
 /// Where a stream is.
-enum Home {
+pub(super) enum Home {
     /// An attribute of this name, and its value.
     Xattr(Vec<u8>, Vec<u8>),
-    /// The same, with Samba's byte at the end of what is on the disk.
+    /// The same, with another server's zero byte at the end of what is on the disk.
     Samba(Vec<u8>, Vec<u8>),
     /// A file of the store.
     Store(Arc<dyn Object>),
@@ -90,21 +92,24 @@ impl Streams {
     /// The streams that are attributes, with their values; of two places of one name the first counts.
     pub(super) fn attributes(&self, object: &dyn Object) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let stored = found(object.list_xattrs())?.unwrap_or_default();
+        let mut places: Vec<_> = stored.iter().filter_map(|xattr| Some((Place::of(xattr)?, xattr))).collect();
+        places.sort_by_key(|(place, _)| place.rank);
         let mut attributes: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        for plain in [true, false] {
-            for xattr in &stored {
-                let (name, from_samba) = match classify_xattr(xattr) {
-                    Stored::Client(name) => (name, false),
-                    Stored::SambaStream(name) => (name, true),
-                    Stored::Internal | Stored::System => continue,
-                };
-                if from_samba == plain || attributes.iter().any(|(known, _)| known == name) {
-                    continue;
-                }
-                if let Some(value) = found(object.xattr(xattr))? {
-                    let value = samba::stream_value(&value, from_samba).0.to_vec();
-                    attributes.push((name.to_vec(), value));
-                }
+        let mut plain = 0;
+        for (place, xattr) in places {
+            if attributes.iter().any(|(known, _)| *known == *place.name) {
+                continue;
+            }
+            let Some(value) = found(object.xattr(xattr))? else { continue };
+            let from_samba = place.rank == Rank::Samba;
+            let value = if from_samba { samba::stream_data(&value).0.to_vec() } else { value };
+            attributes.push((place.name.into_owned(), value));
+            plain += usize::from(!from_samba);
+        }
+        let plain = &mut attributes[..plain];
+        if samba::are_terminated(plain.iter().map(|(_, value)| &value[..])) {
+            for (_, value) in plain {
+                value.pop();
             }
         }
         Ok(attributes)
@@ -291,22 +296,30 @@ impl Streams {
     }
 
     /// An attribute comes before the store: it is removed last when a stream moves to the store.
-    fn home(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Home>> {
+    pub(super) fn home(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Home>> {
         if !may_be_stream(name) {
             return Ok(None);
         }
         if let Some(stored) = attribute_of(name)
             && let Some(value) = found(file.object.xattr(&stored))?
         {
-            return Ok(Some(Home::Xattr(stored, value)));
+            return plain_home(file.object, stored, value).map(Some);
         }
-        for xattr in found(file.object.list_xattrs())?.unwrap_or_default() {
-            if samba::stream_name(&xattr) == Some(name)
-                && let Some(value) = found(file.object.xattr(&xattr))?
-            {
-                let value = samba::stream_value(&value, true).0.to_vec();
-                return Ok(Some(Home::Samba(xattr, value)));
+        let xattrs = found(file.object.list_xattrs())?.unwrap_or_default();
+        let mut places: Vec<_> = xattrs.iter().filter_map(|xattr| Some((Place::of(xattr)?, xattr))).collect();
+        places.retain(|(place, _)| place.name == name);
+        places.sort_by_key(|(place, _)| place.rank);
+        for (place, xattr) in places {
+            let Some(value) = found(file.object.xattr(xattr))? else { continue };
+            if place.rank != Rank::Samba {
+                return plain_home(file.object, xattr.clone(), value).map(Some);
             }
+            let (data, appended) = samba::stream_data(&value);
+            let data = data.to_vec();
+            return Ok(Some(match appended {
+                true => Home::Samba(xattr.clone(), data),
+                false => Home::Xattr(xattr.clone(), data),
+            }));
         }
         let Some(folder) = self.stored(&file.key())? else { return Ok(None) };
         Ok(store::find_stream(&*folder, name)?.map(Home::Store))
@@ -377,6 +390,61 @@ impl Streams {
         }
         object.sync(stability)
     }
+}
+
+/// Which of several attributes for one stream counts: the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// An attribute of exactly this name.
+    Exact,
+    /// One whose name has private code points, as Macs send them to a server that keeps them.
+    Private,
+    /// One of Samba or ksmbd.
+    Samba,
+}
+
+/// What an attribute of the host is to clients.
+struct Place<'a> {
+    rank: Rank,
+    name: Cow<'a, [u8]>,
+}
+
+impl<'a> Place<'a> {
+    fn of(xattr: &'a [u8]) -> Option<Self> {
+        let (name, from_samba) = match classify_xattr(xattr) {
+            Stored::Client(name) => (name, false),
+            Stored::SambaStream(name) => (name, true),
+            Stored::Internal | Stored::System => return None,
+        };
+        let shown = Map::Sfm.decode(name);
+        if !may_be_stream(&shown) {
+            return None;
+        }
+        let rank = match (from_samba, *shown == *name) {
+            (true, _) => Rank::Samba,
+            (false, true) => Rank::Exact,
+            (false, false) => Rank::Private,
+        };
+        Some(Self { rank, name: shown })
+    }
+}
+
+/// The stream in a plain attribute, which may have a byte at the end that is not its own.
+fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8>) -> Result<Home> {
+    if value.last() != Some(&0) {
+        return Ok(Home::Xattr(stored, value));
+    }
+    let mut values = Vec::new();
+    for xattr in found(object.list_xattrs())?.unwrap_or_default() {
+        if Place::of(&xattr).is_some_and(|place| place.rank != Rank::Samba) {
+            values.extend(found(object.xattr(&xattr))?);
+        }
+    }
+    if !samba::are_terminated(values.iter().map(|value| &value[..])) {
+        return Ok(Home::Xattr(stored, value));
+    }
+    value.pop();
+    Ok(Home::Samba(stored, value))
 }
 
 /// The attribute of a stream, unless its name is too long for one or means something else there.

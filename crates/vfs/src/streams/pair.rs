@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use super::sidecar::{self, Beside, Sidecar};
 use super::{ABSORBED, File, MOVING, OWNER, Streams, found, store};
-use crate::backend::{Object, RenameMode, XattrMode};
+use crate::backend::{Found, Object, RenameMode, XattrMode};
 use crate::mac::layout;
 use crate::{Caller, Error, HostKey, Kind, Result};
 
@@ -80,7 +80,9 @@ impl Streams {
             _ => target.as_ref().map_or(Ok(()), claim),
         });
         if let Err(error) = marked.and_then(|()| from.0.rename(caller, from.1, to.0, to.1, mode)) {
-            [&source, &target].into_iter().flatten().for_each(|pair| _ = unmark(&*pair.object));
+            let pairs =
+                [(&source, from), (&target, to)].map(|(pair, at)| pair.as_ref().map(|pair| (pair, at)));
+            pairs.into_iter().flatten().for_each(|(pair, at)| _ = mark_again(&*pair.object, at));
             return Err(error);
         }
         // The file has moved, as requested. A sidecar that cannot follow now is found by its mark.
@@ -146,7 +148,7 @@ impl Streams {
         }
         let Some(source) = source else { return Ok(()) };
         self.bring((from.0, &layout::sidecar_name(from.1)), to, &*source.object)?;
-        unmark(&*source.object)
+        mark_again(&*source.object, to)
     }
 
     /// Removes the sidecar of a file that has lost its name here.
@@ -186,25 +188,32 @@ impl Streams {
         match (source, target) {
             (Some(source), Some(target)) => {
                 from.0.rename(&Caller::root(), &names.0, to.0, &names.1, RenameMode::Exchange)?;
-                unmark(&*source.object)?;
-                unmark(&*target.object)
+                mark_again(&*source.object, to)?;
+                mark_again(&*target.object, from)
             }
             (Some(source), None) => {
                 self.bring((from.0, &names.0), to, &*source.object)?;
-                unmark(&*source.object)
+                mark_again(&*source.object, to)
             }
             (None, Some(target)) => {
                 self.bring((to.0, &names.1), from, &*target.object)?;
-                unmark(&*target.object)
+                mark_again(&*target.object, from)
             }
             (None, None) => Ok(()),
         }
     }
 
     /// Removes a file (not a folder) with everything that is its own. Without a sidecar this is one look-up more than
-    /// the removal, and a few where the volume has a store.
-    pub fn remove(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<()> {
-        self.remove_by(caller, folder, name, || folder.remove(caller, name))
+    /// the removal, and a few where the volume has a store. `going`: what the caller has found there, if it has looked.
+    pub fn remove(
+        &self,
+        caller: &Caller,
+        folder: &dyn Object,
+        name: &[u8],
+        going: Option<&Found>,
+    ) -> Result<()> {
+        let going = going.map(|going| &*going.object);
+        self.remove_by(caller, folder, name, || folder.remove_found(caller, name, going))
     }
 
     fn remove_by(
@@ -251,25 +260,29 @@ impl Streams {
         })
     }
 
-    /// Moves the sidecar of a moved file to its file, if a crash left it behind. Returns whether it
-    /// did.
+    /// Moves the sidecar of a moved file to its file, if a crash or a program on the host left it
+    /// behind. Returns whether it did.
     pub fn mend(&self, file: &File<'_>) -> Result<bool> {
         let Some(marked) = found(file.object.xattr(MOVING))? else { return Ok(false) };
         let key = file.key();
         let here = (file.folder.key(), file.sidecar_name());
+        let mut is_here = false;
         for (folder, name) in self.left_at(&marked, &key)? {
             if (folder.key(), &name) == (here.0, &here.1) {
+                is_here = true;
                 continue; // looked at already
             }
             let there = found(folder.lookup(&Caller::root(), &name))?;
             let Some(there) = there.filter(|there| there.attributes.kind == Kind::File) else { continue };
             if sidecar::owner(&*there.object)?.is_some_and(|owner| owner.local() == key.local()) {
                 self.bring((&*folder, &name), (file.folder, file.name), file.object)?;
-                unmark(file.object)?;
+                mark_again(file.object, (file.folder, file.name))?;
                 return Ok(true);
             }
         }
-        unmark(file.object)?;
+        if !is_here {
+            unmark(file.object)?;
+        }
         Ok(false)
     }
 
@@ -372,6 +385,15 @@ fn unpack(mark: &[u8]) -> Option<Place> {
     (layout::is_sidecar_name(&name) && !name.contains(&b'/')).then_some((HostKey::new(key)?, name))
 }
 
-fn unmark(object: &dyn Object) -> Result<()> {
+/// Notes where a file's sidecar is now, so that it is found if a program on the host moves the file.
+/// If the host has no room for that, such a move is not noticed.
+pub(super) fn mark_again(object: &dyn Object, at: (&dyn Object, &[u8])) -> Result<()> {
+    match mark(object, at.0, &layout::sidecar_name(at.1)) {
+        Err(Error::NoSpace | Error::FileTooLarge | Error::TooMany | Error::NotSupported) => unmark(object),
+        other => other,
+    }
+}
+
+pub(super) fn unmark(object: &dyn Object) -> Result<()> {
     found(object.remove_xattr(&Caller::root(), MOVING)).map(drop)
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use siphasher::sip::SipHasher24;
 
+use super::pair::mark_again;
 use super::{ABSORBED, File, OWNER, Streams, found, store};
 use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::apple_double::{AppleDouble, ByteOrder, ENTRY_LEN, EntryId, HEAD_LIMIT, HEADER_LEN};
-use crate::mac::attr::Attr;
+use crate::mac::attr::{Attr, MAX_VALUES};
 use crate::mac::sidecar::{self, SidecarHead};
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result, SetAttributes, SetTime};
 
@@ -129,6 +130,13 @@ impl Sidecar {
         Ok(value)
     }
 
+    /// Reads the first `length` bytes.
+    fn read_head(&mut self, length: u64) -> Result<()> {
+        let known = self.head.len();
+        let rest = (length as usize).saturating_sub(known);
+        self.object.read_at(known as u64, rest, &mut self.head, Wait::Allowed).map(drop)
+    }
+
     pub(super) fn open_for(&self, want: Access) -> Result<()> {
         self.object.prepare(&Caller::root(), &self.attributes, want, true)
     }
@@ -186,7 +194,10 @@ impl Streams {
     /// The file's sidecar, made with this content if there is none.
     pub(super) fn sidecar_or_new(&self, file: &File<'_>, content: &[u8]) -> Result<Sidecar> {
         if let Some(mut sidecar) = self.sidecar(file)? {
-            sidecar.claim(&file.key())?;
+            if !sidecar.owned {
+                sidecar.claim(&file.key())?;
+                mark_again(file.object, (file.folder, file.name))?;
+            }
             return Ok(sidecar);
         }
         let name = file.sidecar_name();
@@ -199,6 +210,7 @@ impl Streams {
         let mut sidecar =
             Sidecar { object: made.object, attributes: made.attributes, owned: false, head: vec![] };
         sidecar.claim(&file.key())?;
+        mark_again(file.object, (file.folder, file.name))?;
         dress(&*sidecar.object, &file.object.attributes()?)?;
         if !content.is_empty() {
             sidecar.write(0, content)?;
@@ -235,13 +247,17 @@ impl Sidecar {
 /// Looks at what is in a sidecar.
 pub(super) fn read(there: Found, owned: bool) -> Result<Sidecar> {
     let (object, attributes) = (there.object, there.attributes);
-    let mut head = Vec::new();
+    let mut sidecar = Sidecar { object, attributes, owned, head: Vec::new() };
     if attributes.size > 0 {
-        object.prepare(&Caller::root(), &attributes, Access::READ, true)?;
-        let length = attributes.size.min(HEAD_LIMIT as u64) as usize;
-        object.read_at(0, length, &mut head, Wait::Allowed)?;
+        sidecar.object.prepare(&Caller::root(), &attributes, Access::READ, true)?;
+        sidecar.read_head(attributes.size.min(HEAD_LIMIT as u64))?;
+        // The values of attributes may lie behind the limit, up to the fork.
+        let start = sidecar.layout().map_or(0, |layout| layout.start);
+        if start > HEAD_LIMIT as u64 && sidecar.parsed().is_some_and(|head| !head.xattrs.is_empty()) {
+            sidecar.read_head(start.min((HEAD_LIMIT + MAX_VALUES) as u64))?;
+        }
     }
-    Ok(Sidecar { object, attributes, owned, head })
+    Ok(sidecar)
 }
 
 /// The key of the file that a sidecar names as its own.

@@ -99,11 +99,11 @@ pub(super) fn stream_of(file: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-fn folder_name(key: &HostKey) -> Vec<u8> {
+pub(super) fn folder_name(key: &HostKey) -> Vec<u8> {
     format!("{:?}", key.local()).into_bytes()
 }
 
-fn folder_key(name: &[u8]) -> Option<HostKey> {
+pub(super) fn folder_key(name: &[u8]) -> Option<HostKey> {
     let digits = std::str::from_utf8(name).ok().filter(|name| name.len() % 2 == 0)?;
     let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::sidecar::{self, Beside, Sidecar};
-use super::{File, SIDECAR, Streams, found};
-use crate::backend::{Found, Object, XattrMode};
+use super::{File, SIDECAR, Streams, elsewhere, found, store};
+use crate::backend::{Found, Object, Stability, Wait, XattrMode};
 use crate::mac::{FinderInfo, Metadata, attr, layout, sidecar as mac_sidecar};
-use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result};
+use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result, Time};
 
 /// How many places of files with a composed sidecar are remembered.
 const REMEMBERED: usize = 16_384;
@@ -216,7 +216,7 @@ impl Streams {
         let Some(layout) = sidecar.layout() else { return Ok(()) };
         let sidecar = match sidecar.absorbed()? {
             Some((print, _)) if print != sidecar.fingerprint() => return Ok(()),
-            Some(_) if sidecar.attributes.changed > file.object.attributes()?.changed => return Ok(()),
+            Some(_) if sidecar.attributes.changed > self.described_at(file.object)? => return Ok(()),
             Some(_) => sidecar,
             None => {
                 self.absorb(file)?;
@@ -239,7 +239,7 @@ impl Streams {
 
     /// The attributes that a sidecar should have: those of the model that fit, and those that only sidecars have.
     fn to_show(&self, file: &File<'_>, sidecar: &Sidecar) -> Result<Vec<Attribute>> {
-        let mut attributes = self.attributes(file.object)?;
+        let mut attributes = self.showable(file.object)?;
         for attr in sidecar.parsed().iter().flat_map(|head| &head.xattrs) {
             if layout::stored_xattr(attr.name).is_none() {
                 attributes.push((attr.name.to_vec(), sidecar.value(attr)?));
@@ -250,14 +250,17 @@ impl Streams {
         Ok(fitting.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect())
     }
 
-    /// A whole sidecar without a fork; no bytes if it would have no contents.
+    /// A whole sidecar, with the fork if that is in an attribute; no bytes if it would have no
+    /// contents.
     fn synthesize(&self, object: &dyn Object, metadata: &Metadata) -> Result<Vec<u8>> {
-        let attributes = self.attributes(object)?;
-        if metadata.finder_info_with_date().is_none() && attributes.is_empty() {
+        let attributes = self.showable(object)?;
+        let fork = fork_attribute(object)?.unwrap_or_default();
+        if metadata.finder_info_with_date().is_none() && attributes.is_empty() && fork.is_empty() {
             return Ok(Vec::new());
         }
         let attributes: Vec<_> = attributes.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        Ok(metadata.to_sidecar(&attributes, 0).0)
+        let head = metadata.to_sidecar(&attributes, fork.len() as u64).0;
+        Ok([head, fork].concat())
     }
 
     /// The sidecar as a file on the disk, for a client that is about to write it, or makes it.
@@ -275,6 +278,10 @@ impl Streams {
         let sidecar = self.sidecar_or_new(&file, &content)?;
         if sidecar.absorbed()?.is_none() {
             sidecar.note_absorbed()?;
+        }
+        if fork_attribute(file.object)?.is_some() && sidecar.layout().is_some_and(|layout| layout.len > 0) {
+            sidecar.object.sync(Stability::File)?; // the attribute goes next, and must not be all there was
+            elsewhere::drop_attribute(file.object)?;
         }
         let key = sidecar.object.key().local();
         file.object.set_xattr(&Caller::root(), SIDECAR, key.as_bytes(), XattrMode::Set)?;
@@ -300,7 +307,9 @@ impl Streams {
         metadata.times.added = None;
         if self.sidecar(&file)?.is_some() {
             folder.remove(&Caller::root(), name)?;
+            super::pair::unmark(file.object)?;
         }
+        elsewhere::drop_attribute(file.object)?;
         self.store_alone(&Caller::root(), file.object, &metadata)?;
         found(file.object.remove_xattr(&Caller::root(), SIDECAR))?;
         shown.iter().try_for_each(|name| self.drop_stream(&file, name))?;
@@ -316,7 +325,44 @@ impl Streams {
         if self.synthesize(file.object, &self.load(file)?.0)?.is_empty() {
             return Err(Error::NotFound);
         }
-        Ok(self.attributes(file.object)?.into_iter().map(|(name, _)| name).collect())
+        Ok(self.showable(file.object)?.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// The streams that a sidecar can show, with their values: those that are attributes of the
+    /// host, and those of the store as far as a sidecar has room for them.
+    fn showable(&self, object: &dyn Object) -> Result<Vec<Attribute>> {
+        let mut attributes = self.attributes(object)?;
+        let Some(folder) = self.stored_if_any(object)? else { return Ok(attributes) };
+        let taken: usize = attributes.iter().map(|(_, value)| value.len()).sum();
+        let mut room = attr::MAX_VALUES.saturating_sub(taken);
+        for (name, there) in store::streams(&*folder)? {
+            let known = attributes.iter().any(|(attribute, _)| *attribute == name);
+            if known || there.size > room as u64 {
+                continue;
+            }
+            let Some(stream) = store::find_stream(&*folder, &name)? else { continue };
+            let mut value = Vec::new();
+            stream.prepare(&Caller::root(), &stream.attributes()?, Access::READ, true)?;
+            stream.read_at(0, room, &mut value, Wait::Allowed)?;
+            room -= value.len();
+            attributes.push((name, value));
+        }
+        Ok(attributes)
+    }
+
+    /// The file's folder in the store; `None` if it certainly has nothing there.
+    fn stored_if_any(&self, object: &dyn Object) -> Result<Option<Arc<dyn Object>>> {
+        if self.may_be_stored(&object.key())? { self.stored(&object.key()) } else { Ok(None) }
+    }
+
+    /// When the file's attributes or its streams in the store changed last.
+    fn described_at(&self, object: &dyn Object) -> Result<Time> {
+        let mut last = object.attributes()?.changed;
+        if let Some(folder) = self.stored_if_any(object)? {
+            last = last.max(folder.attributes()?.changed);
+            last = store::streams(&*folder)?.iter().fold(last, |last, (_, there)| last.max(there.changed));
+        }
+        Ok(last)
     }
 
     /// Whether an entry is left out of listings: it is the sidecar of a file beside it, or was the
@@ -327,6 +373,12 @@ impl Streams {
         let beside = self.beside(&File { folder, name: owner, object: &*there.object })?;
         Ok(matches!(beside, Beside::Own(_) | Beside::Foreign(_)))
     }
+}
+
+/// A resource fork that another server left in an attribute.
+fn fork_attribute(object: &dyn Object) -> Result<Option<Vec<u8>>> {
+    let names = super::metadata::names(object)?;
+    Ok(elsewhere::attribute(object, &names)?.map(|(_, fork)| fork))
 }
 
 /// Whether a sidecar contains exactly these attributes.

@@ -25,6 +25,7 @@ impl Volume {
         let (length, end) = within(attributes.size, offset, length);
         let payload = self.fetch(node, offset, length, length >= SENT).await?;
         let end = end || payload.len() < length;
+        self.site.traffic.read(payload.len());
         Ok(ReadData { payload, end, attributes })
     }
 
@@ -65,8 +66,9 @@ impl Volume {
         stability: Stability,
     ) -> Result<Change> {
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
-        self.may_despite(to, FileBits::WRITE_INHIBIT)?;
-        self.may_write(actor, node.id(), offset, data.len())?;
+        let length = data.len();
+        self.may_despite(&to.object, FileBits::WRITE_INHIBIT)?;
+        self.may_write(actor, node.id(), offset, length)?;
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
         let by = self.acting(caller, to, Rights::WRITE_DATA)?;
         node.prepare(by, &before, Access::WRITE, true)?;
@@ -81,6 +83,7 @@ impl Volume {
             self.absorb_written(node);
         }
         operation.commit();
+        self.site.traffic.written(length);
         Ok(Change { before, after: node.attributes()? })
     }
 

@@ -9,7 +9,7 @@ use crate::events::{Aspects, Happened};
 use crate::finding::entry_name::{EntryName, Target};
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
-use crate::state::Cause;
+use crate::state::{Cause, Modes};
 use crate::{Error, Result};
 
 /// A move that was made.
@@ -53,8 +53,10 @@ impl Volume {
         let name = self.entry_name(&actor.caller, from.0, from.1)?;
         let target = self.target(&actor.caller, (from, &name), to, mode)?;
         self.may_move_away((from.0, &name), (to.0, &target.there), mode)?;
-        let moving = self.concerned(actor, from.0, &name, Cause::Rename)?;
-        let replaced = self.concerned(actor, to.0, &target.there, Cause::Remove)?;
+        let denied_by = self.denied_by(actor, from.0, (to.0, &target.there), mode);
+        let moving = self.concerned(actor, from.0, &name, (Cause::Rename, denied_by))?;
+        let replaced_by = if mode == RenameMode::Exchange { denied_by } else { Modes::REMOVE };
+        let replaced = self.concerned(actor, to.0, &target.there, (Cause::Remove, replaced_by))?;
         let operation = self.begin_move(actor, (from.0, &name), (to.0, &target), mode);
         let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;
         let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
@@ -73,6 +75,16 @@ impl Volume {
         self.tell_moved(actor, Moved { from, to, mode, moving, replaced, name: ended_as });
         let change = Change { before, after: from.0.object.attributes()? };
         Ok((change, Change { before: before_to, after: to.0.object.attributes()? }))
+    }
+
+    /// The deny modes that stand against a move.
+    fn denied_by(&self, actor: &Actor, from: &Found, to: (&Found, &[u8]), mode: RenameMode) -> Modes {
+        let stays_in = from.object.id() == to.0.object.id() && mode != RenameMode::Exchange;
+        match actor.renames_open {
+            _ if stays_in && self.is_silly(actor, to.1) => Modes::NONE,
+            true => Modes::DELETE,
+            false => Modes::REMOVE,
+        }
     }
 
     fn begin_move<'a>(
@@ -112,17 +124,19 @@ impl Volume {
             let now = [(to.0, &*name, &moving), (from.0, &**from.1, &replaced)];
             for (folder, name, found) in now {
                 let what = Happened::Modified(Aspects::ALL);
-                found.iter().for_each(|found| self.entry_changed(actor, folder, name, found, what.clone()));
+                found
+                    .iter()
+                    .for_each(|found| self.entry_changed(actor, &folder.object, name, found, what.clone()));
             }
             return;
         }
         if let Some(replaced) = replaced.filter(|_| *to.1.there != *name) {
-            self.entry_changed(actor, to.0, &to.1.there, &replaced, Happened::Removed);
+            self.entry_changed(actor, &to.0.object, &to.1.there, &replaced, Happened::Removed);
         }
         if let Some(moving) = moving {
             let (old_folder, old_name) = (from.0.object.id(), Arc::from(&**from.1));
             let what = Happened::Renamed { old_folder, old_name };
-            self.entry_changed(actor, to.0, &name, &moving, what);
+            self.entry_changed(actor, &to.0.object, &name, &moving, what);
         }
     }
 }

@@ -117,7 +117,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 
 proptest! {
     #[test]
-    fn nobody_but_the_owner_gets_more_by_the_summary(list in prop::collection::vec(entry(), 0..6),
+    fn the_mode_of_an_acl_grants_no_more_than_the_acl(list in prop::collection::vec(entry(), 0..6),
         uid in prop_oneof![9..10_u32, 11..13_u32, Just(NOBODY)], groups in prop::collection::vec(19..23_u32, 0..3)) {
         // By custom the user `NOBODY` is in no group.
         let caller = Caller::new(uid, 1, if uid == NOBODY { &[] } else { &groups });

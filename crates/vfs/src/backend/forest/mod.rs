@@ -9,32 +9,40 @@
 //! again after a restart if the tree is attached with the same number. Its [`FileId`] has the
 //! device of the tree. Changes do not cross from one tree to another: they fail with
 //! `CrossVolume`. Space, limits and the number of the file system are those of the tree. No folder
-//! of an attached tree is watched, so its listings are not kept, and its local changes cause no
-//! events.
+//! of an attached tree is watched, so its local changes cause no events. Listings of a snapshot
+//! are kept all the same; those of others are not.
+//!
+//! Folders of the main tree that are shares of their own have [`Gate`]s: their rules bind all callers.
 //!
 //! Objects of the main tree are its backend's objects, wrapped. A look-up whose name is not that of
 //! a tree costs the wrapper and one comparison more than without.
 
+mod gates;
 mod object;
 mod offered;
 mod table;
+mod watches;
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+pub use self::gates::{Admission, Gate, Hidden};
 use self::object::ForestObject;
 use self::offered::{FIRST_TREE, OfferedFolder};
 use self::table::{Attached, Place, Shared};
-use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
+use self::watches::SnapshotWatches;
+use super::{Backend, Found, Limits, Object, Snapshot, Space, WatchEvent, WatchId};
 use crate::acl::server;
-use crate::{Error, FileId, HostKey, Kind, Result, Time};
+use crate::{Error, FileId, HostKey, Kind, LastingKey, Result, Time};
 
 /// A backend that can be attached to others.
 pub struct Tree {
     number: NonZeroU64,
     backend: Arc<dyn Backend>,
     read_only: bool,
+    /// When the snapshot that it is was taken.
+    taken: Option<Time>,
     device: Option<u32>,
 }
 
@@ -43,13 +51,19 @@ impl Tree {
     /// that of another tree. Files have the device numbers of `backend`, which are those of this machine.
     #[must_use]
     pub fn new(number: NonZeroU64, backend: Arc<dyn Backend>) -> Self {
-        Self { number, backend, read_only: false, device: None }
+        Self { number, backend, read_only: false, taken: None, device: None }
     }
 
     /// The same tree; all changes are refused.
     #[must_use]
     pub fn read_only(self) -> Self {
         Self { read_only: true, ..self }
+    }
+
+    /// The same tree as a snapshot, taken at this time: it is read-only, and nothing changes it otherwise.
+    #[must_use]
+    pub fn taken(self, at: Time) -> Self {
+        Self { read_only: true, taken: Some(at), ..self }
     }
 
     /// The same tree with a device number of its own, which no file system of this machine has. For a backend that numbers
@@ -79,13 +93,14 @@ pub struct Offer {
 pub struct Forest {
     shared: Arc<Shared>,
     next: AtomicU64,
+    snapshot_watches: SnapshotWatches,
 }
 
 impl Forest {
     /// A tree of which nothing but `main` is there yet. Entries of `main` with a name of the offer are hidden.
     pub fn new(main: Arc<dyn Backend>, offer: Offer) -> Result<Self> {
         let shared = Arc::new(Shared::new(main, offer)?);
-        Ok(Self { shared, next: AtomicU64::new(FIRST_TREE) })
+        Ok(Self { shared, next: AtomicU64::new(FIRST_TREE), snapshot_watches: SnapshotWatches::new() })
     }
 
     /// Attaches a tree at the folder `name` of a folder of the main tree, which it hides.
@@ -105,6 +120,11 @@ impl Forest {
     /// Attaches a tree under a name in the offered folders.
     pub fn offer(&self, name: &[u8], tree: Arc<Tree>, now: Time) -> Result<()> {
         self.add(tree, Place::Offered(name.into()), now)
+    }
+
+    /// Sets the rules of folders of the main tree that are shares of their own. Replaces those of the last call.
+    pub fn set_gates(&self, gates: Vec<Gate>) {
+        self.shared.set_gates(gates);
     }
 
     fn add(&self, tree: Arc<Tree>, place: Place, changed: Time) -> Result<()> {
@@ -138,8 +158,9 @@ impl Forest {
             now,
         )?;
         attached.detach();
+        self.snapshot_watches.end(number);
         if matches!(attached.place, Place::Folder(..)) {
-            self.shared.rearrange();
+            self.shared.rearrange(); // nothing that is kept of it counts any more
         }
         Ok(())
     }
@@ -218,17 +239,50 @@ impl Backend for Forest {
         self.is_offered(file).unwrap_or_else(|| self.shared.main.file_system(file))
     }
 
+    fn lasting_key(&self, key: &HostKey) -> Result<LastingKey> {
+        if let Some((tree, inner)) = self.tree_of(key) {
+            return tree.tree.backend.lasting_key(&inner);
+        }
+        match (self.offered_by(key), &self.shared.offer) {
+            (Some(of), Some(offer)) => {
+                let of = self.shared.main.lasting_key(&of)?;
+                Ok(LastingKey { file_system: of.file_system ^ offer.number, ..of })
+            }
+            _ => self.shared.main.lasting_key(key),
+        }
+    }
+
+    fn keys_of(&self, file: &LastingKey, with_all_mounts: bool) -> Vec<HostKey> {
+        let mut keys = Vec::new();
+        // First: the main tree may open files of a snapshot by the same handles.
+        for tree in &self.shared.table().all {
+            let inner = tree.tree.backend.keys_of(file, with_all_mounts);
+            keys.extend(inner.iter().filter_map(|key| tree.outer_key(key).ok()));
+        }
+        keys.extend(self.shared.main.keys_of(file, with_all_mounts));
+        if let Some(offer) = &self.shared.offer {
+            let of = LastingKey { file_system: file.file_system ^ offer.number, ..*file };
+            let folders = self.shared.main.keys_of(&of, with_all_mounts);
+            keys.extend(folders.iter().filter_map(|folder| folder.on_mount(offer.number)));
+        }
+        keys
+    }
+
     fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
         let (tree, homes) = match self.tree_of(key) {
             Some((tree, inner)) => (Some(tree.clone()), tree.tree.backend.homes(&inner)?),
             None if self.offered_by(key).is_some() => return Ok(Vec::new()),
             None => (None, self.shared.main.homes(key)?),
         };
-        Ok(homes.into_iter().map(|home| self.shared.object(tree.as_ref(), home)).collect())
+        Ok(homes.into_iter().map(|home| self.shared.object(tree.as_ref(), home, None)).collect())
     }
 
     fn above(&self) -> Vec<Arc<dyn Object>> {
         self.shared.main.above()
+    }
+
+    fn has_gates(&self) -> bool {
+        self.shared.has_gates()
     }
 
     fn has_mounts(&self) -> bool {
@@ -246,6 +300,22 @@ impl Backend for Forest {
         }
     }
 
+    fn snapshots(&self) -> Vec<Snapshot> {
+        let Some(offer) = &self.shared.offer else { return Vec::new() };
+        let Some(folder) = offer.names.hidden.first().or(offer.names.listed.as_ref()) else {
+            return Vec::new();
+        };
+        let of = |attached: &Arc<Attached>| match (&attached.place, attached.tree.taken) {
+            (Place::Offered(name), Some(taken)) => {
+                Some(Snapshot { path: [folder.clone(), name.to_vec()], taken })
+            }
+            _ => None,
+        };
+        let mut all: Vec<Snapshot> = self.shared.table().all.iter().filter_map(of).collect();
+        all.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.taken));
+        all
+    }
+
     fn limits(&self) -> Limits {
         self.shared.main.limits()
     }
@@ -260,15 +330,28 @@ impl Backend for Forest {
     }
 
     fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
-        let is_main = self.attached(folder).is_none() && !folder.as_any().is::<OfferedFolder>();
         self.shared.watched.store(true, Ordering::SeqCst);
-        is_main.then(|| self.shared.main.watch(folder)).flatten()
+        match self.attached(folder) {
+            Some((tree, _)) if tree.tree.taken.is_some() => self.snapshot_watches.add(tree.tree.number),
+            Some(_) => None,
+            None if folder.as_any().is::<OfferedFolder>() => None,
+            None => self.shared.main.watch(folder),
+        }
+    }
+
+    fn unwatch(&self, watch: WatchId) {
+        if watch.0 >= 0 {
+            self.shared.main.unwatch(watch);
+        } else {
+            self.snapshot_watches.remove(watch);
+        }
     }
 
     fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {
         if self.shared.rearranged.swap(false, Ordering::AcqRel) {
             sink(WatchEvent::Missed);
         }
+        self.snapshot_watches.ended().into_iter().for_each(|watch| sink(WatchEvent::Over(watch)));
         self.shared.main.watch_events(sink);
     }
 

@@ -3,9 +3,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use auth::Grant;
+
+use super::gates::{Gate, GatePath, Hidden};
 use super::table::{Attached, Shared};
-use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode};
-use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result};
+use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, XattrMode};
+use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 /// The cookie of the listed name of the offered trees, beyond all cookies of hosts.
 const LISTED: u64 = u64::MAX - 1;
@@ -15,6 +18,8 @@ pub(super) struct ForestObject {
     /// The attached tree that it is in; `None` for the main one.
     pub(super) tree: Option<Arc<Attached>>,
     pub(super) inner: Arc<dyn Object>,
+    /// The gate that it is behind.
+    pub(super) gate: Option<GatePath>,
 }
 
 impl ForestObject {
@@ -27,7 +32,48 @@ impl ForestObject {
     /// The same, to be changed.
     fn to_change(&self) -> Result<&dyn Object> {
         self.tree.as_ref().map_or(Ok(()), |tree| tree.may_change())?;
-        Ok(&*self.inner)
+        if self.is_locked() { Err(Error::ReadOnly) } else { Ok(&*self.inner) }
+    }
+
+    /// The same for a caller whom the gate may stop.
+    fn to_change_as(&self, caller: &Caller) -> Result<&dyn Object> {
+        match self.admits(caller) {
+            None => Err(Error::AccessDenied),
+            Some(Grant::ReadOnly) => Err(Error::ReadOnly),
+            Some(Grant::ReadWrite) => self.to_change(),
+        }
+    }
+
+    /// The same, to be read by a caller.
+    fn here_for(&self, caller: &Caller) -> Result<&dyn Object> {
+        if self.admits(caller).is_none() { Err(Error::AccessDenied) } else { self.here() }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.behind(|gate| gate.read_only).unwrap_or(false)
+    }
+
+    /// Something of the gate that it is behind.
+    fn behind<T>(&self, of: impl FnOnce(&Gate) -> T) -> Option<T> {
+        let gate = self.gate.as_ref()?;
+        self.shared.table().gates.at(gate).map(of)
+    }
+
+    /// What was found under a name of this folder, if the caller may go there.
+    fn entered(&self, caller: &Caller, name: &[u8], inner: Found) -> Result<Found> {
+        let tree = self.tree.as_ref();
+        let gate = self.shared.pass(caller, (tree, self.gate.as_ref()), name, &inner)?;
+        self.shared.found_behind(tree, inner, gate)
+    }
+
+    /// Fails if an entry of this folder is a share of its own, or has one in it: clients must not move it away.
+    fn check_no_gate(&self, name: &[u8]) -> Result<()> {
+        if self.tree.is_some() || !self.shared.has_gates() {
+            return Ok(());
+        }
+        let mut path = self.shared.path_of(&self.inner)?;
+        path.push(name.to_vec());
+        if self.shared.table().gates.is_at_or_below(&path) { Err(Error::Busy) } else { Ok(()) }
     }
 
     fn found(&self, inner: Found) -> Result<Found> {
@@ -46,7 +92,17 @@ impl ForestObject {
     /// that has others attached to it is itself a forest.
     #[inline]
     fn attached(&self, caller: &Caller, name: &[u8]) -> Result<Option<Found>> {
-        if self.tree.is_some() { Ok(None) } else { self.shared.attached_at(caller, &self.inner, name) }
+        if self.tree.is_some() {
+            return Ok(None);
+        }
+        let found = self.shared.attached_at(caller, &self.inner, name)?;
+        if found.is_some() && self.admits(caller).is_none() { Err(Error::AccessDenied) } else { Ok(found) }
+    }
+
+    /// Whether something may be attached, or have a gate, under a name here or below.
+    fn is_special(&self, name: &[u8]) -> bool {
+        self.tree.is_none() && self.shared.may_be_attached(name)
+            || self.shared.has_gates() && self.shared.table().gates.may_be(name)
     }
 
     fn is_attached(&self, name: &[u8]) -> bool {
@@ -120,13 +176,17 @@ impl Object for ForestObject {
 
     fn access(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Result<Access> {
         let granted = self.here()?.access(caller, attributes, want)?;
-        Ok(if self.is_read_only() { granted.difference(Access::WRITE) } else { granted })
+        Ok(match self.admits(caller) {
+            None => Access::NONE,
+            Some(Grant::ReadWrite) if !self.is_read_only() => granted,
+            Some(_) => granted.difference(Access::WRITE),
+        })
     }
 
     fn lookup(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
         match self.attached(caller, name)? {
             Some(found) => Ok(found),
-            None => self.found(self.here()?.lookup(caller, name)?),
+            None => self.entered(caller, name, self.here_for(caller)?.lookup(caller, name)?),
         }
     }
 
@@ -134,7 +194,7 @@ impl Object for ForestObject {
         if let Some(found) = self.attached(caller, name)? {
             return Glance::of(&found);
         }
-        let Glance { key, attributes, xattrs } = self.here()?.glance(caller, name)?;
+        let Glance { key, attributes, xattrs } = self.here_for(caller)?.glance(caller, name)?;
         Ok(Glance { key: self.outer_key(key)?, attributes: self.outer_attributes(attributes), xattrs })
     }
 
@@ -142,21 +202,21 @@ impl Object for ForestObject {
         if let Some(found) = self.attached(caller, name)? {
             return Ok((found.object.key(), found.attributes));
         }
-        let (key, attributes) = self.here()?.entry(caller, name)?;
+        let (key, attributes) = self.here_for(caller)?.entry(caller, name)?;
         Ok((self.outer_key(key)?, self.outer_attributes(attributes)))
     }
 
     fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
         match self.attached(caller, name)? {
             Some(found) => Ok(found.attributes),
-            None => Ok(self.outer_attributes(self.here()?.entry_attributes(caller, name)?)),
+            None => Ok(self.outer_attributes(self.here_for(caller)?.entry_attributes(caller, name)?)),
         }
     }
 
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
         match self.attached(caller, name)? {
             Some(found) => found.object.xattr(xattr),
-            None => self.here()?.glance_xattr(caller, name, xattr),
+            None => self.here_for(caller)?.glance_xattr(caller, name, xattr),
         }
     }
 
@@ -166,8 +226,9 @@ impl Object for ForestObject {
 
     fn lookup_path(&self, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
         // The backend of one tree follows a path on which nothing can be attached.
-        if self.tree.is_some() || path.iter().all(|name| !self.shared.may_be_attached(name)) {
-            return self.found(self.here()?.lookup_path(caller, path)?);
+        if path.iter().all(|name| !self.is_special(name)) {
+            let found = self.here_for(caller)?.lookup_path(caller, path)?;
+            return self.shared.found_behind(self.tree.as_ref(), found, self.gate.clone());
         }
         let (name, rest) = path.split_first().ok_or(Error::Invalid)?;
         let found = self.lookup(caller, name)?;
@@ -188,22 +249,28 @@ impl Object for ForestObject {
 
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
         self.check_free(name, Error::Exists)?;
-        self.found(self.to_change()?.create(caller, name, new, mode)?)
+        self.entered(caller, name, self.to_change_as(caller)?.create(caller, name, new, mode)?)
     }
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
         self.check_free(name, Error::Exists)?;
-        self.to_change()?.link(caller, self.peer(target)?, name)
+        self.to_change_as(caller)?.link(caller, self.peer(target)?, name)
     }
 
     fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.remove_found(caller, name, None)
+    }
+
+    fn remove_found(&self, caller: &Caller, name: &[u8], found: Option<&dyn Object>) -> Result<()> {
         self.check_free(name, Error::IsFolder)?;
-        self.to_change()?.remove(caller, name)
+        let found = found.and_then(|found| self.peer(found).ok());
+        self.to_change_as(caller)?.remove_found(caller, name, found)
     }
 
     fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()> {
         self.check_free(name, Error::Busy)?;
-        self.to_change()?.remove_folder(caller, name)
+        self.check_no_gate(name)?;
+        self.to_change_as(caller)?.remove_folder(caller, name)
     }
 
     fn rename(
@@ -218,7 +285,19 @@ impl Object for ForestObject {
         if self.tree.is_none() && self.shared.is_attached(to, new_name) {
             return Err(Error::Busy);
         }
-        self.to_change()?.rename(caller, name, self.peer(to)?, new_name, mode)
+        self.check_no_gate(name)?;
+        if mode == RenameMode::Exchange
+            && let Some(to) = (to as &dyn Any).downcast_ref::<Self>()
+        {
+            to.check_no_gate(new_name)?;
+        }
+        match to.admits(caller) {
+            None => return Err(Error::AccessDenied),
+            Some(Grant::ReadOnly) => return Err(Error::ReadOnly),
+            Some(Grant::ReadWrite) if to.is_read_only() => return Err(Error::ReadOnly),
+            Some(Grant::ReadWrite) => {}
+        }
+        self.to_change_as(caller)?.rename(caller, name, self.peer(to)?, new_name, mode)
     }
 
     fn list(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
@@ -240,7 +319,8 @@ impl Object for ForestObject {
     }
 
     fn prepare(&self, caller: &Caller, attributes: &Attributes, want: Access, owner_may: bool) -> Result<()> {
-        let here = if want.contains(Access::WRITE) { self.to_change()? } else { self.here()? };
+        let changes = want.contains(Access::WRITE);
+        let here = if changes { self.to_change_as(caller)? } else { self.here_for(caller)? };
         here.prepare(caller, attributes, want, owner_may)
     }
 
@@ -249,7 +329,29 @@ impl Object for ForestObject {
     }
 
     fn is_read_only(&self) -> bool {
-        self.tree.as_ref().is_some_and(|tree| tree.tree.read_only) || self.inner.is_read_only()
+        self.tree.as_ref().is_some_and(|tree| tree.tree.read_only)
+            || self.is_locked()
+            || self.inner.is_read_only()
+    }
+
+    fn admits(&self, caller: &Caller) -> Option<Grant> {
+        self.behind(|gate| gate.rules.grant(caller)).unwrap_or(Some(Grant::ReadWrite))
+    }
+
+    fn hidden(&self) -> Option<Arc<Hidden>> {
+        self.behind(|gate| gate.hidden.clone())
+    }
+
+    fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
+        self.to_change_as(caller)?.set_attributes(caller, changes)
+    }
+
+    fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.to_change_as(caller)?.set_xattr(caller, name, value, mode)
+    }
+
+    fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()> {
+        self.to_change_as(caller)?.remove_xattr(caller, name)
     }
 
     fn through(&self, call: Call) -> Result<&dyn Object> {

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use siphasher::sip::SipHasher24;
 
+use auth::Grant;
+
+use super::gates::GatePath;
 use super::table::{Attached, Offered, Place, Shared};
 use crate::acl::server;
 use crate::backend::{Call, Found, ListEntry, NewKind, Object, Stability};
@@ -40,6 +43,17 @@ impl OfferedFolder {
         Ok(Self { shared, of, id: FileId::new(offer.device, inode), key })
     }
 
+    /// The gate that the folders at this path are behind, in all trees.
+    fn gate(&self, path: &[Vec<u8>]) -> Option<GatePath> {
+        self.shared.has_gates().then(|| self.shared.table().gates.of_path(path)).flatten()
+    }
+
+    fn grant(&self, caller: &Caller, gate: Option<&GatePath>) -> Option<Grant> {
+        let table = self.shared.table();
+        gate.and_then(|gate| table.gates.at(gate))
+            .map_or(Some(Grant::ReadOnly), |gate| gate.rules.grant(caller))
+    }
+
     /// The folder of a tree that is where this one's is in the main tree, as far as the caller may go.
     fn counterpart(&self, caller: &Caller, tree: &Arc<Attached>, path: &[Vec<u8>]) -> Result<Found> {
         let root = tree.tree.backend.root()?;
@@ -52,7 +66,13 @@ impl OfferedFolder {
             },
         };
         match found.attributes.kind {
-            Kind::Folder => self.shared.found(Some(tree), found),
+            Kind::Folder => {
+                let gate = self.gate(path);
+                if self.grant(caller, gate.as_ref()).is_none() {
+                    return Err(Error::AccessDenied);
+                }
+                self.shared.found_behind(Some(tree), found, gate)
+            }
             _ => Err(Error::NotFound),
         }
     }

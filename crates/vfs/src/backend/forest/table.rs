@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lock::{RwLock, rank};
 use siphasher::sip::SipHasher24;
 
+use super::gates::{Gate, GatePath, Gates};
 use super::object::ForestObject;
 use super::offered::OfferedFolder;
 use super::{Offer, Tree, free_device};
@@ -89,6 +90,7 @@ pub(super) struct Table {
     by_number: HashMap<u64, Arc<Attached>>,
     by_device: HashMap<u32, Arc<Attached>>,
     offered: HashMap<Box<[u8]>, Arc<Attached>>,
+    pub(super) gates: Arc<Gates>,
     /// When an offered tree was last attached or detached.
     pub(super) changed: Time,
 }
@@ -146,6 +148,8 @@ pub(super) struct Shared {
     /// For each name under which there may be a tree, the bit [`bit_of`] it. Other names need no search.
     names: AtomicU64,
     table: RwLock<Arc<Table>, rank::AttachedTrees>,
+    /// Whether there are gates.
+    gated: AtomicBool,
     /// Whether any folder was watched. Otherwise no listing is kept.
     pub(super) watched: AtomicBool,
     /// A tree was attached or detached at a folder since, so kept listings may be wrong.
@@ -185,8 +189,8 @@ impl Shared {
         });
         let root = (root.key(), root.id());
         let (names, table) = (AtomicU64::new(0), RwLock::default());
-        let (watched, rearranged) = (AtomicBool::new(false), AtomicBool::new(false));
-        let shared = Self { main, root, offer, names, table, watched, rearranged };
+        let (gated, watched, rearranged) = Default::default();
+        let shared = Self { main, root, offer, names, table, gated, watched, rearranged };
         shared.change(|all| Ok(std::mem::take(all)), Time::default())?;
         Ok(shared)
     }
@@ -214,9 +218,51 @@ impl Shared {
                 names |= bit_of(name);
             }
         }
-        *table = Arc::new(Table::of(all, self.root.1.device, now));
+        let gates = table.gates.clone();
+        *table = Arc::new(Table { gates, ..Table::of(all, self.root.1.device, now) });
         self.names.store(names, Ordering::Release);
         Ok(())
+    }
+
+    pub(super) fn set_gates(&self, gates: Vec<Gate>) {
+        let gates = Arc::new(Gates::new(&*self.main, gates));
+        let mut table = self.table.write();
+        self.gated.store(!gates.is_empty(), Ordering::Release);
+        *table = Arc::new(Table { gates, ..Table::clone(&table) });
+    }
+
+    #[inline]
+    pub(super) fn has_gates(&self) -> bool {
+        self.gated.load(Ordering::Acquire)
+    }
+
+    /// The gate that an object is behind that was reached by its key.
+    fn gate_of(&self, tree: Option<&Arc<Attached>>, object: &Arc<dyn Object>) -> Option<GatePath> {
+        let backend = tree.map_or(&*self.main, |tree| &*tree.tree.backend);
+        self.has_gates().then(|| self.table().gates.of_object(backend, object)).flatten()
+    }
+
+    /// The gate of what was found under a name in a folder, and whether the caller may pass it.
+    pub(super) fn pass(
+        &self,
+        caller: &Caller,
+        (tree, above): (Option<&Arc<Attached>>, Option<&GatePath>),
+        name: &[u8],
+        found: &Found,
+    ) -> Result<Option<GatePath>> {
+        if !self.has_gates() {
+            return Ok(None);
+        }
+        let gates = &self.table().gates;
+        if found.attributes.kind != Kind::Folder || !gates.may_be(name) {
+            return Ok(above.cloned());
+        }
+        let backend = tree.map_or(&*self.main, |tree| &*tree.tree.backend);
+        let gate = gates.of_object(backend, &found.object);
+        match gate.as_ref().and_then(|gate| gates.at(gate)) {
+            Some(gate) if gate.rules.grant(caller).is_none() => Err(Error::AccessDenied),
+            _ => Ok(gate),
+        }
     }
 
     /// A folder has other entries, of which no watch tells.
@@ -230,22 +276,34 @@ impl Shared {
         self: &Arc<Self>,
         tree: Option<&Arc<Attached>>,
         inner: Arc<dyn Object>,
+        gate: Option<GatePath>,
     ) -> Arc<dyn Object> {
-        Arc::new(ForestObject { shared: self.clone(), tree: tree.cloned(), inner })
+        Arc::new(ForestObject { shared: self.clone(), tree: tree.cloned(), inner, gate })
     }
 
-    /// What a tree's backend has found (the main one's for `None`), as the forest shows it.
+    /// What a tree's backend has found by its key or as a parent (the main one's for `None`), as the forest shows it.
     pub(super) fn found(self: &Arc<Self>, tree: Option<&Arc<Attached>>, inner: Found) -> Result<Found> {
+        let gate = self.gate_of(tree, &inner.object);
+        self.found_behind(tree, inner, gate)
+    }
+
+    /// The same of something whose gate is known.
+    pub(super) fn found_behind(
+        self: &Arc<Self>,
+        tree: Option<&Arc<Attached>>,
+        inner: Found,
+        gate: Option<GatePath>,
+    ) -> Result<Found> {
         let mut attributes = inner.attributes;
         if let Some(tree) = tree {
             tree.outer_key(&inner.object.key())?; // which must be short enough
             attributes = tree.outer_attributes(attributes);
         }
-        Ok(Found { object: self.object(tree, inner.object), attributes })
+        Ok(Found { object: self.object(tree, inner.object, gate), attributes })
     }
 
     pub(super) fn root_of(self: &Arc<Self>, tree: &Arc<Attached>) -> Result<Found> {
-        self.found(Some(tree), tree.tree.backend.root()?)
+        self.found_behind(Some(tree), tree.tree.backend.root()?, None)
     }
 
     /// What is attached under this name in a folder of the main tree.
@@ -314,16 +372,21 @@ impl Shared {
                 return Ok(hint);
             }
         }
-        let (mut path, mut at) = (Vec::new(), folder.clone());
-        while at.key() != self.root.0 {
-            if path.len() >= MAX_PATH_DEPTH {
-                return Err(Error::NameTooLong);
-            }
-            let above = at.parent()?.object;
-            path.push(name_in(&above, &at)?);
-            at = above;
-        }
-        path.reverse();
-        Ok(path)
+        climbed(folder, &self.root.0)
     }
+}
+
+/// The stored names from a root down to a folder, found by going up.
+pub(super) fn climbed(folder: &Arc<dyn Object>, root: &HostKey) -> Result<Vec<Vec<u8>>> {
+    let (mut path, mut at) = (Vec::new(), folder.clone());
+    while at.key() != *root {
+        if path.len() >= MAX_PATH_DEPTH {
+            return Err(Error::NameTooLong);
+        }
+        let above = at.parent()?.object;
+        path.push(name_in(&above, &at)?);
+        at = above;
+    }
+    path.reverse();
+    Ok(path)
 }

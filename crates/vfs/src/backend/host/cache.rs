@@ -3,16 +3,102 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use lock::{Mutex, rank};
 
 use super::Reached;
 use super::object::HostObject;
 use crate::HostKey;
+use crate::caches::{Cache, CacheReport, Ghost};
 
 const SHARDS: usize = 16;
+/// What an open file takes in bytes: here some 300, and in the host a struct file of 232 for each of its one or two
+/// descriptors and the dentry and inode that it holds (measured: 700 to 1,100 on ext4 and btrfs).
+pub const FILE_BYTES: u64 = 1_500;
+
+/// The open files of all shares: how many are kept, and how well they serve. The shares have equal parts of the limit.
+#[derive(Debug)]
+pub struct KeptFiles {
+    limit: AtomicUsize,
+    /// The number of tables among which the limit is divided.
+    divided: AtomicUsize,
+    tables: Mutex<Vec<Weak<Table>>, rank::HostFileTables>,
+}
+
+/// What of the files that clients have used lately is in the host's memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resident {
+    /// Files that were looked at.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bytes of them that are in the page cache.
+    pub cached: u64,
+}
+
+impl KeptFiles {
+    /// Keeps at most so many files.
+    #[must_use]
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            limit: AtomicUsize::new(limit),
+            divided: AtomicUsize::new(0),
+            tables: Mutex::default(),
+        })
+    }
+
+    /// How much of up to `most` open files is in the page cache. The files are those that come first in the tables, which
+    /// have no order: a random sample. `None` if the host cannot tell.
+    #[must_use]
+    pub fn resident(&self, most: usize) -> Option<Resident> {
+        let (mut sum, mut is_known) = (Resident::default(), false);
+        let objects: Vec<_> =
+            self.tables().iter().flat_map(|table| table.some_files(most)).take(most).collect();
+        for object in objects {
+            let Some((bytes, cached)) = object.cached() else { continue };
+            is_known = true;
+            sum.files += 1;
+            sum.bytes += bytes;
+            sum.cached += cached.min(bytes);
+        }
+        is_known.then_some(sum)
+    }
+
+    fn tables(&self) -> Vec<Arc<Table>> {
+        self.tables.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Volumes that have ended leave their part to the others.
+    fn tend(&self) {
+        if self.tables().len() != self.divided.load(Ordering::Relaxed) {
+            self.divide();
+        }
+    }
+
+    /// Divides the limit among the tables that are there.
+    fn divide(&self) {
+        let tables = self.tables();
+        self.divided.store(tables.len(), Ordering::Relaxed);
+        let each = self.limit.load(Ordering::Relaxed) / tables.len().max(1);
+        tables.iter().for_each(|table| table.limit_to(each));
+    }
+}
+
+impl Cache for KeptFiles {
+    fn report(&self) -> CacheReport {
+        let mut report = CacheReport::default();
+        self.tables().iter().for_each(|table| report.add(&table.report()));
+        report.bytes = report.entries * FILE_BYTES;
+        report
+    }
+
+    fn limit_to(&self, limit: u64) {
+        self.limit.store(usize::try_from(limit).unwrap_or(usize::MAX), Ordering::Relaxed);
+        self.divide();
+    }
+}
 
 struct Kept {
     object: Arc<HostObject>,
@@ -20,25 +106,58 @@ struct Kept {
     used: AtomicBool,
 }
 
-/// Objects by key, at most `limit` of them.
-pub(super) struct Objects {
-    shards: [Mutex<HashMap<HostKey, Kept>, rank::HostFiles>; SHARDS],
+/// A part of the files, chosen by the hash of their keys.
+#[derive(Default)]
+struct Shard {
+    files: HashMap<HostKey, Kept>,
+    hits: u64,
+    misses: u64,
+    evictions: u64,
+    /// One shard has a list: its files are a sample of all.
+    ghost: Option<Ghost>,
+}
+
+/// Objects by key.
+struct Table {
+    shards: [Mutex<Shard, rank::HostFiles>; SHARDS],
     hasher: RandomState,
-    per_shard: usize,
+    per_shard: AtomicUsize,
+}
+
+/// The kept objects of one volume.
+pub(super) struct Objects {
+    table: Arc<Table>,
+    all: Arc<KeptFiles>,
 }
 
 impl Objects {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { shards: Default::default(), hasher: RandomState::new(), per_shard: (limit / SHARDS).max(1) }
-    }
-
-    fn shard(&self, key: &HostKey) -> &Mutex<HashMap<HostKey, Kept>, rank::HostFiles> {
-        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
+    /// With a part of the limit of `all`.
+    pub(super) fn new(all: &Arc<KeptFiles>) -> Self {
+        let table =
+            Table { shards: Default::default(), hasher: RandomState::new(), per_shard: AtomicUsize::new(1) };
+        table.shards[0].lock().ghost = Some(Ghost::new(1));
+        let table = Arc::new(table);
+        {
+            let mut tables = all.tables.lock();
+            tables.retain(|known| known.strong_count() > 0);
+            tables.push(Arc::downgrade(&table));
+        }
+        all.divide();
+        Self { table, all: all.clone() }
     }
 
     pub(super) fn find(&self, key: &HostKey) -> Option<Arc<HostObject>> {
-        let shard = self.shard(key).lock();
-        let kept = shard.get(key)?;
+        let hash = self.table.hasher.hash_one(key);
+        let mut shard = self.table.shards[hash as usize % SHARDS].lock();
+        let shard = &mut *shard;
+        if let Some(ghost) = &mut shard.ghost {
+            ghost.look_up(hash, 1, false);
+        }
+        let Some(kept) = shard.files.get(key) else {
+            shard.misses += 1;
+            return None;
+        };
+        shard.hits += 1;
         kept.used.store(true, Ordering::Relaxed);
         Some(kept.object.clone())
     }
@@ -51,11 +170,12 @@ impl Objects {
         reached: Reached,
         make: impl FnOnce() -> HostObject,
     ) -> Arc<HostObject> {
-        let mut shard = self.shard(&key).lock();
-        if shard.len() >= self.per_shard && !shard.contains_key(&key) {
-            make_room(&mut shard);
+        let mut shard = self.table.shard(&key).lock();
+        let most = self.table.per_shard.load(Ordering::Relaxed);
+        if shard.files.len() >= most && !shard.files.contains_key(&key) {
+            shard.make_room();
         }
-        match shard.entry(key) {
+        match shard.files.entry(key) {
             Entry::Occupied(kept) if kept.get().object.reached == reached || reached == Reached::ByHandle => {
                 kept.get().object.clone()
             }
@@ -72,21 +192,22 @@ impl Objects {
     }
 
     pub(super) fn forget(&self, key: &HostKey) {
-        let forgotten = self.shard(key).lock().remove(key);
+        let forgotten = self.table.shard(key).lock().files.remove(key);
         drop(forgotten); // closes descriptors outside the lock
     }
 
     pub(super) fn clear(&self) {
-        for shard in &self.shards {
-            let kept = std::mem::take(&mut *shard.lock());
+        for shard in &self.table.shards {
+            let kept = std::mem::take(&mut shard.lock().files);
             drop(kept); // closes descriptors outside the lock
         }
     }
 
     pub(super) fn forget_idle(&self) {
-        for shard in &self.shards {
+        self.all.tend();
+        for shard in &self.table.shards {
             let mut idle = Vec::new();
-            shard.lock().retain(|_, kept| {
+            shard.lock().files.retain(|_, kept| {
                 let used = kept.used.swap(false, Ordering::Relaxed);
                 if !used {
                     idle.push(kept.object.clone());
@@ -97,18 +218,71 @@ impl Objects {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().len()).sum()
+        self.table.shards.iter().map(|shard| shard.lock().files.len()).sum()
     }
 }
 
-/// Drops what was not used since the last sweep, else an eighth of everything, whichever comes first in the table.
-fn make_room(shard: &mut HashMap<HostKey, Kept>) {
-    let before = shard.len();
-    shard.retain(|_, kept| kept.used.swap(false, Ordering::Relaxed));
-    if shard.len() == before {
-        let excess: Vec<HostKey> = shard.keys().take(before.div_ceil(8)).copied().collect();
-        for key in excess {
-            shard.remove(&key);
+impl Table {
+    fn shard(&self, key: &HostKey) -> &Mutex<Shard, rank::HostFiles> {
+        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
+    }
+
+    fn limit_to(&self, limit: usize) {
+        let per_shard = (limit / SHARDS).max(1);
+        self.per_shard.store(per_shard, Ordering::Relaxed);
+        for shard in &self.shards {
+            let mut dropped = Vec::new();
+            let mut shard = shard.lock();
+            if let Some(ghost) = &mut shard.ghost {
+                ghost.limit_to(per_shard as u64);
+            }
+            let excess = shard.files.len().saturating_sub(per_shard);
+            let keys: Vec<HostKey> = shard.files.keys().take(excess).copied().collect();
+            dropped.extend(keys.iter().filter_map(|key| shard.files.remove(key)));
+            shard.evictions += excess as u64;
+            drop(shard);
+            drop(dropped); // closes descriptors outside the lock
         }
+    }
+
+    fn report(&self) -> CacheReport {
+        let mut report = CacheReport::default();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            report.add(&CacheReport {
+                entries: shard.files.len() as u64,
+                hits: shard.hits,
+                misses: shard.misses,
+                evictions: shard.evictions,
+                predicted: shard.ghost.as_ref().and_then(Ghost::predicted),
+                ..CacheReport::default()
+            });
+        }
+        report
+    }
+
+    fn some_files(&self, most: usize) -> Vec<Arc<HostObject>> {
+        let each = most.div_ceil(SHARDS);
+        let of = |shard: &Mutex<Shard, rank::HostFiles>| -> Vec<Arc<HostObject>> {
+            let shard = shard.lock();
+            let files = shard.files.values().filter(|kept| kept.object.has_data());
+            files.take(each).map(|kept| kept.object.clone()).collect()
+        };
+        self.shards.iter().flat_map(of).collect()
+    }
+}
+
+impl Shard {
+    /// Drops what was not used since the last sweep, else an eighth of everything, whichever comes first in the table.
+    fn make_room(&mut self) {
+        let before = self.files.len();
+        self.files.retain(|_, kept| kept.used.swap(false, Ordering::Relaxed));
+        if self.files.len() == before {
+            let excess: Vec<HostKey> = self.files.keys().take(before.div_ceil(8)).copied().collect();
+            for key in excess {
+                self.files.remove(&key);
+            }
+        }
+        self.evictions += (before - self.files.len()) as u64;
     }
 }

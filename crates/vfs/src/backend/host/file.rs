@@ -10,7 +10,7 @@ use super::failure::{self, last_fact};
 use super::handle;
 use super::object::HostObject;
 use crate::backend::{Object, Stability, Wait};
-use crate::{Access, Error, Result};
+use crate::{Access, Error, Kind, Result};
 
 /// Linux moves at most this many bytes in one call.
 const MOST_IN_ONE_CALL: usize = 0x7fff_f000;
@@ -149,6 +149,26 @@ impl HostObject {
             other => other,
         };
         (cached.ok()? >= pages).then_some(fd)
+    }
+}
+
+impl HostObject {
+    /// Whether its data is open. One that another thread opens just now counts as not open.
+    pub(super) fn has_data(&self) -> bool {
+        let is_open = |opened: &super::object::Opened| opened.read.is_some() || opened.write.is_some();
+        self.kind() == Kind::File && self.opened.try_lock().is_some_and(|opened| is_open(&opened))
+    }
+
+    /// The length of its data, and how many bytes of it the page cache has. `None` if the kernel cannot say.
+    pub(super) fn cached(&self) -> Option<(u64, u64)> {
+        let length = self.attributes().ok()?.size;
+        let fd = {
+            let opened = self.opened.lock();
+            opened.write.as_ref().or(opened.read.as_ref()).cloned()?
+        };
+        self.shared.act_as_ourselves().ok()?;
+        let pages = if length == 0 { 0 } else { cached_pages(&fd, 0, length).ok()? };
+        Some((length, pages.saturating_mul(4096).min(length)))
     }
 }
 

@@ -7,7 +7,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFl
 
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{Reached, failure, handle, stat, stat_at};
-use crate::backend::{Found, ListEntry, NewKind, Object as _, RenameMode};
+use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode};
+use crate::quota::Transfer;
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
 /// Bytes of entries that one call to the host brings.
@@ -128,9 +129,15 @@ impl HostObject {
         };
         let parent = up(self.fd())?;
         let mut above = rustix::io::dup(&parent).map_err(failure::of("dup", &parent))?;
+        let mut below = None;
         for _ in 0..DEEPEST {
-            if is_root(&stat(above.as_fd())?) {
+            let at = stat(above.as_fd())?;
+            if is_root(&at) {
                 return self.shared.adopt(parent, Reached::ByName);
+            }
+            // The host's root folder is its own parent.
+            if below.replace((at.stx_ino, at.stx_dev_major, at.stx_dev_minor)) == below {
+                break;
             }
             above = up(above.as_fd())?;
         }
@@ -171,16 +178,28 @@ impl HostObject {
 
     pub(super) fn link_to(&self, caller: &Caller, target: &Self, name: &[u8]) -> Result<()> {
         self.shared.act_to_change(caller)?;
+        self.check_same_quotas(target)?;
         // AT_EMPTY_PATH would need a privilege that the caller's ids do not have.
         rustix::fs::linkat(rustix::fs::CWD, target.path(), &self.fd, name, AtFlags::SYMLINK_FOLLOW)
             .map_err(failure::of_entry("linkat", &self.fd, name))
     }
 
-    pub(super) fn unlink(&self, caller: &Caller, name: &[u8], flags: AtFlags) -> Result<()> {
+    /// Without `found` the host is asked which file of the kept ones is there.
+    pub(super) fn unlink(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        found: Option<&dyn Object>,
+        flags: AtFlags,
+    ) -> Result<()> {
         self.shared.act_to_change(caller)?;
-        let going = self.kept(name)?;
-        rustix::fs::unlinkat(&self.fd, name, flags).map_err(failure::of_entry("unlinkat", &self.fd, name))?;
-        going.into_iter().for_each(|object| object.forget_if_gone());
+        let found = found.and_then(|found| found.as_any().downcast_ref::<Self>());
+        let kept = if found.is_none() { self.kept(name)? } else { None };
+        let going = if flags.is_empty() { self.going(name, found.or(kept.as_deref())) } else { None };
+        let removed = rustix::fs::unlinkat(&self.fd, name, flags);
+        going.into_iter().for_each(|going| going.settle(removed.is_ok()));
+        removed.map_err(failure::of_entry("unlinkat", &self.fd, name))?;
+        found.or(kept.as_deref()).into_iter().for_each(Self::forget_if_gone);
         Ok(())
     }
 
@@ -188,7 +207,7 @@ impl HostObject {
     fn forget_if_gone(&self) {
         if self.attributes().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder)
         {
-            self.shared.objects.forget(&crate::backend::Object::key(self));
+            self.shared.objects.forget(&Object::key(self));
         }
     }
 
@@ -211,16 +230,30 @@ impl HostObject {
             RenameMode::Keep => RenameFlags::NOREPLACE,
             RenameMode::Exchange => RenameFlags::EXCHANGE,
         };
-        rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags).map_err(failure::of_entry(
-            "renameat2",
-            &self.fd,
-            name,
-        ))?;
+        let gone = if mode == RenameMode::Replace { to.going(new_name, replaced.as_deref()) } else { None };
+        // A rename of one name of a file to another one changes nothing.
+        let is_same = gone.is_some() && self.is_same_entry(name, to, new_name);
+        let transfer = self.transferring(name, to, mode)?;
+        let moving = [self.moving(name), to.moving(new_name)];
+        let moved = rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags);
+        gone.into_iter().for_each(|gone| gone.settle(moved.is_ok() && !is_same));
+        moving.into_iter().flatten().for_each(|moving| moving.settle(false));
+        moved.map_err(failure::of_entry("renameat2", &self.fd, name))?;
+        transfer.into_iter().for_each(Transfer::commit);
+        to.arrived(new_name);
+        if mode == RenameMode::Exchange {
+            self.arrived(name);
+        }
         replaced.into_iter().for_each(|object| object.forget_if_gone());
         if !self.shared.by_handle() {
             let _ = to.find(caller, new_name); // leaves its new trace
         }
         Ok(())
+    }
+
+    fn is_same_entry(&self, name: &[u8], to: &Self, other: &[u8]) -> bool {
+        let of = |folder: &Self, name| stat_at(folder.fd(), name).map(|found| attributes_of(&found).id).ok();
+        of(self, name) == of(to, other)
     }
 
     pub(super) fn list_from(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {

@@ -106,6 +106,54 @@ fn open_by_handle(mount: BorrowedFd<'_>, handle: &mut FileHandle) -> Result<Owne
     }
 }
 
+/// The handles of btrfs: struct btrfs_fid, without and with the parent (fs/btrfs/export.h). The number of the subvolume is in
+/// bytes 8 to 16.
+const OF_BTRFS: [u8; 3] = [0x4d, 0x4e, 0x4f];
+
+/// The keys of the files of a btrfs snapshot as those of the live subvolume: they differ in the number of the subvolume.
+pub(super) struct AsLive {
+    own: [u8; 8],
+    live: [u8; 8],
+}
+
+impl AsLive {
+    /// `None` if handles of the host do not correspond so.
+    pub(super) fn new(root: BorrowedFd<'_>, live: &HostKey) -> Option<Self> {
+        let (own, _) = key_at(root, b"").ok()?;
+        let (own, live) = (subvolume(&own)?, subvolume(live)?);
+        Some(Self { own, live })
+    }
+
+    /// The live key of the snapshot's file with this handle.
+    pub(super) fn shown(&self, key: HostKey) -> HostKey {
+        exchange(key, self.own, self.live)
+    }
+
+    /// The same for a handle of the snapshot itself only.
+    pub(super) fn shown_alone(&self, key: HostKey) -> Option<HostKey> {
+        (subvolume(&key) == Some(self.own)).then(|| self.shown(key))
+    }
+
+    /// The handle of the snapshot's file with this live key.
+    pub(super) fn of_host(&self, key: HostKey) -> HostKey {
+        exchange(key, self.live, self.own)
+    }
+}
+
+fn subvolume(key: &HostKey) -> Option<[u8; 8]> {
+    let (kind, handle) = key.as_bytes().split_first()?;
+    OF_BTRFS.contains(kind).then(|| handle.get(8..16)?.try_into().ok()).flatten()
+}
+
+fn exchange(key: HostKey, from: [u8; 8], to: [u8; 8]) -> HostKey {
+    if subvolume(&key) != Some(from) {
+        return key;
+    }
+    let mut bytes = key.as_bytes().to_vec();
+    bytes[9..17].copy_from_slice(&to);
+    HostKey::new(&bytes).unwrap_or(key)
+}
+
 /// The key of a file by device, inode and birth time.
 pub(super) fn key_by_birth(stat: &Statx) -> Result<HostKey> {
     let mut key = Vec::with_capacity(29);
@@ -134,7 +182,10 @@ pub(super) fn file_system_id(at: BorrowedFd<'_>) -> Result<u64> {
 
 /// Whether [`key_by_birth`] made a key.
 pub(super) fn is_by_birth(key: &HostKey) -> bool {
-    key.local().as_bytes().first() == Some(&BY_BIRTH)
+    match key.is_on_mount() {
+        true => key.local().as_bytes().first() == Some(&BY_BIRTH),
+        false => key.as_bytes().first() == Some(&BY_BIRTH),
+    }
 }
 
 /// The inode number in a key made by [`key_by_birth`].

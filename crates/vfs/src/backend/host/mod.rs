@@ -8,17 +8,23 @@
 mod cache;
 mod failure;
 mod file;
+mod file_system;
 mod folder;
 mod handle;
 mod identity;
 mod lost;
+mod metered;
 mod mounts;
 mod object;
 mod private;
+mod recount;
 mod watch;
 mod xattr;
 
+pub use cache::{FILE_BYTES, KeptFiles, Resident};
 pub use file::append;
+pub(crate) use metered::number_in;
+pub use recount::recount;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -34,24 +40,39 @@ use self::object::{HostObject, attributes_of};
 use self::private::Private;
 use self::watch::Watches;
 use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
-use crate::{Caller, Error, FileId, HostKey, Result};
+use crate::quota::Meter;
+use crate::{Caller, Error, FileId, HostKey, LastingKey, Result};
 
 /// The parameters of [`Host::open`].
 #[derive(Debug, Clone)]
 pub struct HostOptions {
-    /// Most files kept open between requests. Each costs one descriptor, and a second one once its data is used.
-    pub open_files: usize,
+    /// The files kept open between requests, which several hosts may share. Each costs one descriptor, and a second one
+    /// once its data is used.
+    pub open_files: Arc<KeptFiles>,
     /// Refuses every change.
     pub read_only: bool,
     /// A folder that clients never reach, where it lies inside the shared one: the server's state.
     pub private: Option<PathBuf>,
     /// Whether file systems that are mounted inside the folder are part of it.
     pub cross_mounts: bool,
+    /// The key of the root of the live tree, of which the folder is a snapshot. Where the host's handles of the two differ
+    /// only in the number of the tree, the snapshot's files have the keys of the live ones, by which what is kept apart
+    /// from a file is found.
+    pub snapshot_of: Option<HostKey>,
+    /// The quotas that count for the folder's files.
+    pub meter: Arc<Meter>,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { open_files: 4096, read_only: false, private: None, cross_mounts: true }
+        Self {
+            open_files: KeptFiles::new(4096),
+            read_only: false,
+            private: None,
+            cross_mounts: true,
+            snapshot_of: None,
+            meter: Arc::default(),
+        }
     }
 }
 
@@ -67,6 +88,8 @@ pub struct Host {
 struct Shared {
     root: OwnedFd,
     device: u32,
+    /// The number of the root's file system, if files can be opened by handle.
+    file_system: u64,
     /// Runs each call with the caller's ids.
     switches_ids: bool,
     /// Where files can be opened by handle. Without it [`Traces`] and a search of the tree find them.
@@ -76,10 +99,13 @@ struct Shared {
     /// File systems that are mounted inside the share, which are part of it if `cross_mounts`.
     mounts: Mounts,
     cross_mounts: bool,
+    /// Keys of a snapshot's files as those of the live ones.
+    as_live: Option<handle::AsLive>,
     /// The server's own identity, if it cannot switch.
     ourselves: Caller,
     read_only: bool,
     private: Option<Private>,
+    meter: Arc<Meter>,
     limits: Limits,
     objects: Objects,
     traces: Traces,
@@ -109,20 +135,25 @@ impl Host {
         ))?;
         let stat = stat(root.as_fd())?;
         let root_user = rustix::process::geteuid().is_root();
+        let mount = handle::mount_of(root.as_fd());
+        let file_system = mount.as_ref().map_or(Ok(0), |mount| file_system::number(mount.as_fd()))?;
         let shared = Shared {
+            file_system,
             device: FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor),
             mounts: Mounts::default(),
             cross_mounts: options.cross_mounts,
             switches_ids: root_user,
-            mount: handle::mount_of(root.as_fd()),
+            mount,
             mount_id: handle::key_at(root.as_fd(), b"").ok().map(|(_, mount)| mount),
+            as_live: options.snapshot_of.and_then(|live| handle::AsLive::new(root.as_fd(), &live)),
             ourselves: ourselves(),
             read_only: options.read_only,
             private: options.private.as_ref().and_then(|path| Private::new(path, &root)),
+            meter: options.meter.clone(),
             limits: limits(root.as_fd())?,
-            objects: Objects::new(options.open_files),
+            objects: Objects::new(&options.open_files),
             traces: Traces::default(),
-            watches: Watches::new(),
+            watches: if options.snapshot_of.is_some() { Watches::none() } else { Watches::new() },
             root,
         };
         Ok(Self { shared: Arc::new(shared), root: Arc::default() })
@@ -188,6 +219,14 @@ impl Backend for Host {
         if file.device == self.shared.device { 0 } else { self.shared.mounts.file_system(file.device) }
     }
 
+    fn lasting_key(&self, key: &HostKey) -> Result<LastingKey> {
+        self.shared.lasting_key(key)
+    }
+
+    fn keys_of(&self, file: &LastingKey, with_all_mounts: bool) -> Vec<HostKey> {
+        self.shared.keys_of(file, with_all_mounts)
+    }
+
     fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
         match key.mount() {
             None => Ok(vec![self.root()?.object]),
@@ -211,14 +250,16 @@ impl Backend for Host {
     fn space(&self, at: &dyn Object) -> Result<Space> {
         let at: &HostObject = at.as_any().downcast_ref().ok_or(Error::CrossVolume)?;
         let stat = rustix::fs::fstatvfs(at.fd()).map_err(failure::of("fstatvfs", at.fd()))?;
-        Ok(Space {
+        let space = Space {
             total: stat.f_blocks * stat.f_frsize,
             free: stat.f_bfree * stat.f_frsize,
             available: stat.f_bavail * stat.f_frsize,
             files: stat.f_files,
             files_free: stat.f_ffree,
             block_size: u32::try_from(stat.f_frsize).unwrap_or(4096),
-        })
+        };
+        let (device, meter) = at.place_of_meter();
+        Ok(if at.id().device == device { meter.shown(space) } else { space })
     }
 
     fn sync(&self) -> Result<()> {
@@ -276,7 +317,7 @@ impl Shared {
         };
         self.act_as_ourselves()?;
         let opened = match key.mount() {
-            None => handle::open(mount.as_fd(), key)?,
+            None => handle::open(mount.as_fd(), &self.of_host(*key))?,
             Some(number) if self.cross_mounts => self.open_on_mount(number, key)?,
             Some(_) => return Err(Error::Stale),
         };
@@ -291,10 +332,15 @@ impl Shared {
         }
         let (handle, mount) = handle::key_at(at, name)?;
         match self.mount_id == Some(mount) {
-            true => Ok(handle),
+            true => Ok(self.as_live.as_ref().map_or(handle, |live| live.shown(handle))),
             false if !self.cross_mounts => Err(Error::CrossVolume),
             false => self.mounts.key(mount, &handle).ok_or(Error::CrossVolume),
         }
+    }
+
+    /// The host's own key of a file with this key.
+    fn of_host(&self, key: HostKey) -> HostKey {
+        self.as_live.as_ref().map_or(key, |live| live.of_host(key))
     }
 
     /// The key of an open file. A mount that it is on is entered.
@@ -343,6 +389,7 @@ impl Shared {
             && let Some(object) = below.object.as_any().downcast_ref::<HostObject>()
             && let Ok(fd) =
                 rustix::fs::openat(object.fd(), c"..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            && self.is_on_own_mount(fd.as_fd())
             && let Ok(found) = self.adopt(fd, Reached::ByName)
             && (found.attributes.id.device, found.object.key().mount()) == (self.device, None)
             && found.attributes.id != below.attributes.id
@@ -351,6 +398,12 @@ impl Shared {
             below = found;
         }
         above
+    }
+
+    /// Whether a folder is on the mount that the share's folder is on. Others outside the share must not be entered.
+    fn is_on_own_mount(&self, folder: BorrowedFd<'_>) -> bool {
+        let is_it = |own| handle::key_at(folder, b"").is_ok_and(|(_, mount)| mount == own);
+        self.mount_id.is_none_or(is_it)
     }
 
     fn by_handle(&self) -> bool {

@@ -1,12 +1,12 @@
 //! File systems that are mounted inside a share.
 //!
 //! A look-up of a name enters them, as it does for local programs. What differs is identity: handles of two file systems may
-//! be equal, so a key from a mount begins with the number of that mount. The number is made of the file system's id and the
+//! be equal, so a key from a mount begins with the number of that mount. The number is made of the file system's number and the
 //! folder of it that is mounted, so it stays the same over restarts.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,9 +14,9 @@ use lock::{Mutex, rank};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use siphasher::sip::SipHasher24;
 
-use super::{Shared, failure, handle};
+use super::{Shared, failure, file_system, handle};
 use crate::backend::Limits;
-use crate::{Error, FileId, HostKey, Result};
+use crate::{Error, FileId, HostKey, LastingKey, Result};
 
 /// Most mounts inside a share that are used at a time.
 const MOST_MOUNTS: usize = 1_024;
@@ -29,6 +29,8 @@ struct Mount {
     id: i32,
     /// The number in the keys of its files.
     number: u64,
+    /// The number of its file system.
+    file_system: u64,
     /// A file on it, at which handles are opened: the folder that is mounted, if `is_root`.
     folder: OwnedFd,
     is_root: bool,
@@ -47,6 +49,7 @@ pub(super) struct Mounts {
 /// A line of the host's list of mounts.
 struct Listed {
     id: i32,
+    device: u32,
     /// The folder of the file system that is mounted.
     root: String,
     /// The place where it is mounted.
@@ -80,7 +83,8 @@ impl Mounts {
             // A file can be mounted, too: it is the only one that its handle is opened for.
             None => (handle::reopen(at, OFlags::RDONLY | OFlags::NONBLOCK)?, false),
         };
-        let number = number_of(at, &listed.root)?;
+        let file_system = file_system::number(folder.as_fd())?;
+        let number = number_of(file_system, &listed.root);
         let mut entered = self.entered.lock();
         if entered.len() >= MOST_MOUNTS {
             return Err(Error::TooMany);
@@ -88,7 +92,7 @@ impl Mounts {
         if entered.iter().all(|known| known.id != mount) {
             tracing::debug!(place = listed.place, "entering a file system that is mounted inside the share");
             let used = AtomicBool::new(true);
-            entered.push(Arc::new(Mount { id: mount, number, folder, is_root, used }));
+            entered.push(Arc::new(Mount { id: mount, number, file_system, folder, is_root, used }));
         }
         drop(entered);
         handle.on_mount(number).ok_or(Error::NotSupported)
@@ -98,9 +102,9 @@ impl Mounts {
     pub(super) fn note_file_system(&self, device: u32, at: BorrowedFd<'_>) {
         let mut known = self.file_systems.lock();
         if !known.contains_key(&device)
-            && let (Ok(number), Ok(limits)) = (number_of(at, ""), super::limits(at))
+            && let (Ok(id), Ok(limits)) = (file_system::reported(at, device), super::limits(at))
         {
-            known.insert(device, (number, limits));
+            known.insert(device, (number_of(id, ""), limits));
         }
     }
 
@@ -130,10 +134,40 @@ impl Shared {
         match find() {
             Some(mount) => Ok(mount),
             None => {
+                self.act_as_ourselves()?;
                 self.enter_all()?;
                 find().ok_or(Error::Stale)
             }
         }
+    }
+
+    /// The key of a file that is the same in each share. A key made of the birth time has the device number in it.
+    pub(super) fn lasting_key(&self, key: &HostKey) -> Result<LastingKey> {
+        let (file_system, key) = match key.split_mount() {
+            _ if handle::is_by_birth(key) => (0, key.local()),
+            None => (self.file_system, self.of_host(*key)),
+            Some((number, key)) => (self.mount_numbered(number)?.file_system, key),
+        };
+        Ok(LastingKey { file_system, key })
+    }
+
+    /// The keys that a file may have here. On the root's file system only the first one counts, unless all mounts are asked
+    /// for: most files have no other one.
+    pub(super) fn keys_of(&self, file: &LastingKey, with_all_mounts: bool) -> Vec<HostKey> {
+        if let Some(live) = &self.as_live {
+            return live.shown_alone(file.key).into_iter().collect(); // it has no mounts
+        }
+        let is_of_root = [0, self.file_system].contains(&file.file_system);
+        if is_of_root && (!with_all_mounts || file.file_system == 0) {
+            return vec![file.key];
+        }
+        if with_all_mounts && self.cross_mounts {
+            let _ = self.act_as_ourselves().and_then(|()| self.enter_all()); // then those that are known count
+        }
+        let mounts = self.mounts.entered.lock();
+        let there = mounts.iter().filter(|mount| mount.file_system == file.file_system);
+        let on_mounts = there.filter_map(|mount| file.key.on_mount(mount.number));
+        is_of_root.then_some(file.key).into_iter().chain(on_mounts).collect()
     }
 
     /// Enters all mounts inside the share: after a restart, clients have keys of files on them.
@@ -179,19 +213,9 @@ fn root_of(listed: &Listed) -> Option<OwnedFd> {
     handle::key_at(root.as_fd(), b"").is_ok_and(|(_, mount)| mount == listed.id).then_some(root)
 }
 
-/// The number of a file system, or of a folder of it that is mounted. It is made of the file system's id, which the host
-/// derives from the UUID on the disk; where there is none, of the device number.
-fn number_of(at: BorrowedFd<'_>, root: &str) -> Result<u64> {
-    let id = handle::file_system_id(at)?;
-    let id = if id == 0 {
-        let stat = super::stat(at)?;
-        u64::from(FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor))
-    } else {
-        id
-    };
-    let mut bytes = id.to_be_bytes().to_vec();
-    bytes.extend_from_slice(root.as_bytes());
-    Ok(nonzero(SipHasher24::new().hash(&bytes)))
+/// The number of a folder that is mounted: its file system's number, and the folder there.
+fn number_of(file_system: u64, root: &str) -> u64 {
+    nonzero(SipHasher24::new().hash(&[&file_system.to_be_bytes(), root.as_bytes()].concat()))
 }
 
 /// 0 stands for the file system of the share's folder.
@@ -208,12 +232,20 @@ fn listed() -> Result<Vec<Listed>> {
     Ok(text.lines().filter_map(parse).collect())
 }
 
+/// Where file systems with this device number are mounted.
+pub(super) fn places_of(device: u32) -> Result<Vec<PathBuf>> {
+    let on_it = listed()?.into_iter().filter(|listed| listed.device == device);
+    Ok(on_it.map(|listed| listed.place.into()).collect())
+}
+
 /// proc_pid_mountinfo(5): `36 35 98:0 /root /place ...`, with spaces and backslashes as octal numbers.
 fn parse(line: &str) -> Option<Listed> {
     let mut fields = line.split(' ');
     let id = fields.next()?.parse().ok()?;
-    let (root, place) = (fields.nth(2)?, fields.next()?);
-    Some(Listed { id, root: unescaped(root), place: unescaped(place) })
+    let (major, minor) = fields.nth(1)?.split_once(':')?;
+    let device = FileId::device_of(major.parse().ok()?, minor.parse().ok()?);
+    let (root, place) = (fields.next()?, fields.next()?);
+    Some(Listed { id, device, root: unescaped(root), place: unescaped(place) })
 }
 
 fn unescaped(field: &str) -> String {
@@ -230,6 +262,7 @@ mod tests {
     fn a_line_of_mountinfo_names_the_mount_and_its_place() {
         let line = "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
         let listed = parse(line).unwrap();
+        assert_eq!(listed.device, FileId::device_of(98, 0));
         assert_eq!((listed.id, &*listed.root, &*listed.place), (36, "/mnt1", "/mnt 2"));
         assert!(parse("").is_none() && parse("36 35 98:0 /").is_none());
     }

@@ -1,6 +1,6 @@
 use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
@@ -11,9 +11,11 @@ use rustix::fs::{
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 
 use super::file::read_once;
+use super::metered::Growth;
 use super::{Reached, Shared, failure, handle};
 use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
+use crate::quota::{Charge, Meter};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
 
 /// No file system keeps its data in smaller pieces.
@@ -27,6 +29,10 @@ pub(super) struct HostObject {
     pub(super) reached: Reached,
     /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
     acl: Mutex<Option<(Instant, Time, bool)>, rank::HostFileAcl>,
+    /// What it counts with in quotas, from its first change on.
+    pub(super) charge: OnceLock<Arc<Charge>>,
+    /// The meter that counts it, with its file system and the epoch in which that was found.
+    pub(super) metered_by: OnceLock<(u64, u32, Arc<Meter>)>,
     key: HostKey,
     id: FileId,
     kind: Kind,
@@ -50,7 +56,9 @@ impl HostObject {
         reached: Reached,
     ) -> Self {
         let (opened, acl) = (Mutex::default(), Mutex::default());
-        Self { shared, fd, opened, reached, acl, key, id: attributes.id, kind: attributes.kind }
+        let (charge, metered_by) = (OnceLock::new(), OnceLock::new());
+        let (id, kind) = (attributes.id, attributes.kind);
+        Self { shared, fd, opened, reached, acl, charge, metered_by, key, id, kind }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -111,7 +119,7 @@ impl HostObject {
             let attributes = self.attributes()?;
             self.prepare(caller, &attributes, Access::WRITE, true)?;
             self.shared.act_to_change(caller)?;
-            self.cut(size)?;
+            self.metered(Growth::Resize(size), || self.cut(size))?;
         }
         if changes.uid.is_some() || changes.gid.is_some() {
             let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
@@ -213,11 +221,15 @@ impl Object for HostObject {
     }
 
     fn remove(&self, caller: &Caller, name: &[u8]) -> Result<()> {
-        self.unlink(caller, name, AtFlags::empty())
+        self.remove_found(caller, name, None)
+    }
+
+    fn remove_found(&self, caller: &Caller, name: &[u8], found: Option<&dyn Object>) -> Result<()> {
+        self.unlink(caller, name, found, AtFlags::empty())
     }
 
     fn remove_folder(&self, caller: &Caller, name: &[u8]) -> Result<()> {
-        self.unlink(caller, name, AtFlags::REMOVEDIR)
+        self.unlink(caller, name, None, AtFlags::REMOVEDIR)
     }
 
     fn rename(
@@ -289,27 +301,29 @@ impl Object for HostObject {
             Stability::Data => ReadWriteFlags::DSYNC,
             Stability::File => ReadWriteFlags::SYNC,
         };
-        let mut done = 0;
-        while done < data.len() {
-            let at = offset.checked_add(done as u64).ok_or(Error::FileTooLarge)?;
-            match rustix::io::pwritev2(&fd, &[IoSlice::new(&data[done..])], at, flags) {
-                Ok(0) => return Err(Error::NoSpace),
-                Ok(count) => done += count,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(failure::of("pwritev2", &*fd)(error)),
+        self.metered(Growth::Write { offset, length: data.len() as u64 }, || {
+            let mut done = 0;
+            while done < data.len() {
+                let at = offset.checked_add(done as u64).ok_or(Error::FileTooLarge)?;
+                match rustix::io::pwritev2(&fd, &[IoSlice::new(&data[done..])], at, flags) {
+                    Ok(0) => return Err(Error::NoSpace),
+                    Ok(count) => done += count,
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(failure::of("pwritev2", &*fd)(error)),
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
         self.shared.act_to_change(caller)?;
-        self.cut(size)
+        self.metered(Growth::Resize(size), || self.cut(size))
     }
 
     fn allocate(&self, caller: &Caller, length: u64) -> Result<()> {
         self.shared.act_to_change(caller)?;
-        self.preallocate(length)
+        self.metered(Growth::Allocate(length), || self.preallocate(length))
     }
 
     fn copy_range(
@@ -321,7 +335,9 @@ impl Object for HostObject {
         length: u64,
     ) -> Result<u64> {
         self.shared.act_to_change(caller)?;
-        self.copy_from(Self::of(source)?, from, to, length)
+        let source = Self::of(source)?;
+        let length = length.min(source.attributes()?.size.saturating_sub(from));
+        self.metered(Growth::Write { offset: to, length }, || self.copy_from(source, from, to, length))
     }
 
     fn clone_range(
@@ -333,7 +349,10 @@ impl Object for HostObject {
         length: u64,
     ) -> Result<()> {
         self.shared.act_to_change(caller)?;
-        self.clone_from(Self::of(source)?, from, to, length)
+        let source = Self::of(source)?;
+        let all = source.attributes()?.size.saturating_sub(from);
+        let growth = Growth::Write { offset: to, length: if length == 0 { all } else { length } };
+        self.metered(growth, || self.clone_from(source, from, to, length))
     }
 
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
@@ -346,7 +365,7 @@ impl Object for HostObject {
 
     fn punch(&self, caller: &Caller, offset: u64, length: u64) -> Result<()> {
         self.shared.act_to_change(caller)?;
-        self.punch_hole(offset, length)
+        self.metered(Growth::Punch, || self.punch_hole(offset, length))
     }
 
     fn seek(&self, offset: u64, data: bool) -> Result<Option<u64>> {

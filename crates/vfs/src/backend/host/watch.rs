@@ -22,6 +22,9 @@ use crate::backend::{Heard, WatchEvent, WatchId};
 
 /// Bytes of events that one call brings.
 const EVENT_BYTES: usize = 16 * 1024;
+/// The longest event: a struct inotify_event with a name, whose length is a multiple of the struct's.
+const LONGEST_EVENT: usize = EVENT_HEAD + 256;
+const EVENT_HEAD: usize = 16;
 /// Most calls for events at one time; events left after that count as missed.
 const MOST_CALLS: usize = 64;
 
@@ -36,6 +39,11 @@ impl Watches {
     pub(super) fn new() -> Self {
         let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         Self { queue, users: Mutex::default() }
+    }
+
+    /// Watches that hear of nothing.
+    pub(super) fn none() -> Self {
+        Self { queue: None, users: Mutex::default() }
     }
 
     pub(super) fn add(&self, folder: &HostObject) -> Option<WatchId> {
@@ -65,13 +73,22 @@ impl Watches {
         let mut buffer = [MaybeUninit::uninit(); EVENT_BYTES];
         let mut events = Reader::new(queue, &mut buffer);
         let most = MOST_CALLS * EVENT_BYTES / 32;
+        let mut bytes = 0;
         for _ in 0..most {
             let Ok(event) = events.next() else { return };
+            bytes += length(&event);
             let event = heard(&event);
             if let WatchEvent::Over(watch) = event {
                 self.users.lock().remove(&watch.0); // its number is not used again
             }
             sink(event);
+            if events.is_buffer_empty() {
+                // If there was room for another event, there was none: no call is needed to learn that.
+                if bytes + LONGEST_EVENT <= EVENT_BYTES {
+                    return;
+                }
+                bytes = 0;
+            }
         }
         sink(WatchEvent::Missed);
     }
@@ -85,6 +102,12 @@ impl Watches {
         let mut queues = [PollFd::new(queue, PollFlags::IN)];
         rustix::event::poll(&mut queues, most.as_ref()).is_ok_and(|ready| ready > 0)
     }
+}
+
+/// The bytes of an event in the buffer, inotify(7).
+fn length(event: &Event<'_>) -> usize {
+    let name = event.file_name().map_or(0, |name| name.count_bytes() + 1);
+    EVENT_HEAD + name.next_multiple_of(EVENT_HEAD)
 }
 
 fn heard(event: &Event<'_>) -> WatchEvent {

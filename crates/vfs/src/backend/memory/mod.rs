@@ -22,7 +22,7 @@ use self::folder::Folder;
 use self::inode::{Content, Inode};
 use self::object::MemoryObject;
 use super::{Backend, Found, Limits, Object, Space};
-use crate::{Error, FileId, HostKey, Kind, Result, Time};
+use crate::{Error, FileId, HostKey, Kind, LastingKey, Result, Time};
 
 /// Inode number of the root folder, as in ext4.
 const ROOT: u64 = 2;
@@ -102,6 +102,16 @@ impl Backend for Memory {
         let inode = tree.inodes.get(&id).filter(|inode| inode.key == *key && inode.links > 0);
         inode.ok_or(Error::Stale)?;
         self.store.found(&tree, id)
+    }
+
+    /// Each store has a device number of its own.
+    fn lasting_key(&self, key: &HostKey) -> Result<LastingKey> {
+        Ok(LastingKey { file_system: u64::from(self.store.root.device), key: *key })
+    }
+
+    fn keys_of(&self, file: &LastingKey, _with_all_mounts: bool) -> Vec<HostKey> {
+        let is_here = file.file_system == u64::from(self.store.root.device);
+        is_here.then_some(file.key).into_iter().collect()
     }
 
     fn space(&self, _at: &dyn Object) -> Result<Space> {

@@ -175,7 +175,7 @@ fn an_imported_lock_forbids_what_the_finders_does() {
 }
 
 #[test]
-fn who_makes_a_locked_file_writable_unlocks_it_and_who_leaves_it_read_only_does_not() {
+fn making_a_locked_file_writable_unlocks_it() {
     let mut metadata = Metadata::default();
     metadata.set_locked(true);
     metadata.set_dos(DosAttributes::READONLY | DosAttributes::HIDDEN);

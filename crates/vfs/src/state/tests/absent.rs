@@ -34,7 +34,7 @@ impl Away {
 }
 
 #[test]
-fn who_is_away_gives_way_to_an_open_that_conflicts_and_to_no_other() {
+fn an_absent_holder_yields_only_to_conflicting_opens() {
     let state = State::default();
     let away = Away::new(&state, open(&state, A, R, W).unwrap());
     drop(open(&state, B, R, Modes::NONE).unwrap());
@@ -49,7 +49,7 @@ fn who_is_away_gives_way_to_an_open_that_conflicts_and_to_no_other() {
 }
 
 #[test]
-fn who_is_away_gives_way_to_locks_reads_and_writes() {
+fn an_absent_holder_yields_to_locks_reads_and_writes() {
     let attempts: [fn(&State, &OpenGuard) -> crate::Result<()>; 4] = [
         |state, own| Ok(state.lock(FILE, &Stream::Data, mandatory(own, bytes(5, 1), Exclusive))?),
         |state, own| match state.wait_lock(FILE, &Stream::Data, mandatory(own, bytes(5, 1), Exclusive))? {
@@ -75,7 +75,7 @@ fn who_is_away_gives_way_to_locks_reads_and_writes() {
 }
 
 #[test]
-fn who_is_back_gives_way_to_nobody() {
+fn a_returned_holder_yields_no_more() {
     let state = State::default();
     let away = Away::new(&state, open(&state, A, R, W).unwrap());
     let Away { absence, held, asked } = away;

@@ -116,7 +116,7 @@ fn steps_go_down_to_reading_or_to_nothing() {
 }
 
 #[test]
-fn who_has_the_last_step_loses_it_by_its_own_writes() {
+fn own_writes_end_a_level_2_oplock() {
     let state = State::default();
     let (own, mut notices) = stepped(&state, keyed(A, 1), RWH);
     assert!(state.break_for(FILE, &DATA, Cause::Write, keyed(A, 1)).is_none());
@@ -143,7 +143,7 @@ async fn an_open_stands_only_when_others_have_let_go() {
 }
 
 #[test]
-fn who_empties_a_file_does_not_wait_for_those_who_have_nothing_to_write_back() {
+fn emptying_a_file_does_not_wait_for_clean_caches() {
     let state = State::default();
     let (held, mut notices) = lease(&state, keyed(A, 1), RH, false);
     let empties =
@@ -160,7 +160,7 @@ fn who_empties_a_file_does_not_wait_for_those_who_have_nothing_to_write_back() {
 }
 
 #[test]
-fn who_opens_for_attributes_asks_for_nobodys_cache() {
+fn an_open_for_attributes_recalls_nothing() {
     let state = State::default();
     let (_held, mut notices) = stepped(&state, keyed(A, 1), RWH);
     let looks = OpenRequest::new(Party::client(B), Modes::NONE, Modes::NONE);

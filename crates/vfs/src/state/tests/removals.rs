@@ -71,7 +71,7 @@ fn of_a_file_and_its_stream_that_go_at_once_both_are_removed() {
 }
 
 #[test]
-fn whoever_has_it_open_can_let_it_stay() {
+fn any_open_can_cancel_the_removal() {
     let (state, gone) = (State::default(), Arc::default());
     let first = open(&state, A, Modes::DELETE, Modes::NONE).unwrap();
     let second = open(&state, B, Modes::DELETE, Modes::NONE).unwrap();

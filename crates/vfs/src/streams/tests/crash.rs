@@ -84,7 +84,7 @@ fn rename(
 }
 
 fn remove(name: &'static str) -> Box<Action> {
-    Box::new(move |scene| scene.disk.streams.remove(&user(), &*scene.folder(""), name.as_bytes()))
+    Box::new(move |scene| scene.disk.streams.remove(&user(), &*scene.folder(""), name.as_bytes(), None))
 }
 
 /// If names are used again at once, a fork could meet the wrong data.
@@ -119,7 +119,7 @@ fn for_every_call(foreign: bool, on: bool, after: impl Fn(&mut Scene, &str)) {
         let mut through = false;
         for nth in 1..100 {
             let mut scene = Scene::new(foreign);
-            scene.disk.streams.remove(&user(), &*scene.folder(""), b"other").unwrap();
+            scene.disk.streams.remove(&user(), &*scene.folder(""), b"other", None).unwrap();
             if on {
                 scene.disk.faulty.plan().fail_from(nth, None, Error::Io);
             } else {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::mac::{DosAttributes, apple_double};
+use crate::streams::View;
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -208,7 +209,7 @@ fn header_files_of_netatalk_2_go_with_their_file() {
     rename(b"f", b"g").unwrap();
     check_netatalk2(&disk, "g", b"fork");
     let (disk, _) = netatalk2();
-    disk.streams.remove(&user(), &*disk.root(), b"f").unwrap();
+    disk.streams.remove(&user(), &*disk.root(), b"f", None).unwrap();
     let fresh = disk.make("f");
     assert!(disk.streams.load(&fresh.file()).unwrap().0.is_empty() && disk.fork(&fresh).is_empty());
 }
@@ -229,4 +230,104 @@ fn taking_over_can_be_cut_off_anywhere() {
         }
     }
     assert!(through);
+}
+
+fn streams_of(disk: &Disk, file: &Owned) -> Vec<(String, Vec<u8>)> {
+    let names = disk.streams.streams(&user(), &file.file()).unwrap();
+    let mut all: Vec<_> = names
+        .into_iter()
+        .map(|info| {
+            let mut value = Vec::new();
+            disk.streams.read_stream(&user(), &file.file(), &info.name, (0, 1000), &mut value).unwrap();
+            assert_eq!(info.len, value.len() as u64);
+            (String::from_utf8(info.name).unwrap(), value)
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// `fruit:encoding = private`, Samba's default: a colon in a stream's name stays as U+F022, which macOS sends.
+#[test]
+fn streams_of_samba_with_private_code_points() {
+    let (disk, tags) = (Disk::new(), "com.apple.metadata:_kMDItemUserTags");
+    for stored in [
+        "user.DosStream.com.apple.metadata\u{f022}_kMDItemUserTags:$DATA",
+        "user.com.apple.metadata\u{f022}_kMDItemUserTags",
+    ] {
+        let file = disk.make(if stored.contains("Dos") { "samba" } else { "plain" });
+        let zero: &[u8] = if stored.contains("Dos") { b"\0" } else { b"" };
+        set_xattr(&*file.object, stored.as_bytes(), &[b"tags", zero].concat());
+        assert_eq!(streams_of(&disk, &file), [(tags.to_owned(), b"tags".to_vec())]);
+        disk.streams.truncate_stream(&user(), &file.file(), tags.as_bytes(), 0).unwrap();
+        disk.streams
+            .write_stream(&user(), &file.file(), tags.as_bytes(), 0, b"new", Stability::File)
+            .unwrap();
+        assert_eq!(file.object.xattr(stored.as_bytes()).unwrap(), [b"new", zero].concat(), "in its place");
+        disk.streams.remove_stream(&user(), &file.file(), tags.as_bytes()).unwrap();
+        assert_eq!(
+            (streams_of(&disk, &file), file.object.list_xattrs().unwrap()),
+            (vec![], Vec::<Vec<u8>>::new())
+        );
+    }
+}
+
+/// Linux's ksmbd stores streams where Samba does, without Samba's byte.
+#[test]
+fn streams_of_ksmbd_keep_their_last_byte() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    set_xattr(&*file.object, b"user.DosStream.Zone.Identifier:$DATA", b"[ZoneTransfer]\r\nZoneId=3\r\n");
+    set_xattr(&*file.object, b"user.DosStream.x:$DATA", b"data");
+    let expected = [("Zone.Identifier", &b"[ZoneTransfer]\r\nZoneId=3\r\n"[..]), ("x", b"data")];
+    assert_eq!(streams_of(&disk, &file), expected.map(|(name, value)| (name.to_owned(), value.to_vec())));
+    disk.streams.write_stream(&user(), &file.file(), b"x", 4, b"!", Stability::File).unwrap();
+    assert_eq!(file.object.xattr(b"user.DosStream.x:$DATA").unwrap(), b"data!");
+}
+
+/// Netatalk with `ea = samba` appends a zero byte to each attribute.
+#[test]
+fn attributes_with_a_zero_byte_that_is_not_theirs() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    let tags = crate::mac::tags::write(&["Red\n6".to_owned()]);
+    set_xattr(&*file.object, b"user.com.apple.quarantine", b"0083;Safari\0");
+    assert_eq!(streams_of(&disk, &file)[0].1, b"0083;Safari\0", "no other attribute tells");
+    set_xattr(&*file.object, b"user.com.apple.metadata:_kMDItemUserTags", &[&tags[..], b"\0"].concat());
+    let expected =
+        [("com.apple.metadata:_kMDItemUserTags", tags), ("com.apple.quarantine", b"0083;Safari".to_vec())];
+    assert_eq!(streams_of(&disk, &file), expected.map(|(name, value)| (name.to_owned(), value)));
+    disk.streams
+        .write_stream(&user(), &file.file(), b"com.apple.quarantine", 0, b"1", Stability::File)
+        .unwrap();
+    assert_eq!(file.object.xattr(b"user.com.apple.quarantine").unwrap(), b"1083;Safari\0");
+}
+
+/// `fruit:resource = stream`, or Netatalk where attributes may be large: a Mac on NFS finds the fork in `._f`.
+#[test]
+fn a_fork_in_an_attribute_is_in_the_sidecar_that_clients_see() {
+    for (name, value) in
+        [("user.DosStream.AFP_Resource:$DATA", &b"fork\0"[..]), ("user.org.netatalk.ResourceFork", b"fork")]
+    {
+        let disk = Disk::new();
+        let (file, root) = (disk.make("f"), disk.root());
+        set_xattr(&*file.object, name.as_bytes(), value);
+        let View::Synthesized(shown) = disk.streams.view(&user(), &*root, b"._f").unwrap() else {
+            panic!("not composed");
+        };
+        let head = crate::mac::sidecar::parse(&shown.bytes, shown.bytes.len() as u64).unwrap();
+        let at = head.resource_range.start as usize..head.resource_range.end as usize;
+        assert_eq!(shown.bytes[at], *b"fork", "{name}");
+
+        let made = disk.streams.materialize(&user(), &*root, b"._f").unwrap().unwrap();
+        assert_eq!(content(&*made.object), shown.bytes, "as it was shown");
+        assert!(file.object.xattr(name.as_bytes()).is_err());
+        assert_eq!(disk.fork(&file), b"fork");
+        assert!(disk.streams.remove_view(&user(), &*root, b"._f").unwrap());
+        assert_eq!(disk.streams.fork_len(&file.file()), Ok(0));
+
+        set_xattr(&*file.object, name.as_bytes(), value);
+        assert!(disk.streams.remove_view(&user(), &*root, b"._f").unwrap());
+        assert_eq!(disk.streams.fork_len(&file.file()), Ok(0), "nothing is left of it");
+    }
 }

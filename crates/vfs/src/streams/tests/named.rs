@@ -118,7 +118,7 @@ fn streams_follow_a_rename_and_leave_with_the_file() {
         .rename(&user(), (&*root, b"f"), (&*root, b"g"), crate::backend::RenameMode::Replace)
         .unwrap();
     assert_eq!(read(&disk, &disk.find("g").unwrap(), b"big").unwrap(), [7; 1000]);
-    disk.streams.remove(&user(), &*root, b"g").unwrap();
+    disk.streams.remove(&user(), &*root, b"g", None).unwrap();
     let store = root.lookup(&Caller::root(), STORE).unwrap();
     assert_eq!(crate::streams::store::names(&*store.object).unwrap(), Vec::<Vec<u8>>::new());
 }

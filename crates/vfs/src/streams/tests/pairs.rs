@@ -19,6 +19,12 @@ fn with_fork(disk: &Disk, name: &str) -> Owned {
     file
 }
 
+/// What docs/on-disk-format.md says of `user.fourfold.moving`, behind the first byte; the only attribute of the file.
+fn place_of_sidecar(file: &Owned) -> Vec<u8> {
+    assert_eq!(file.object.list_xattrs(), Ok(vec![b"user.fourfold.moving".to_vec()]));
+    file.object.xattr(b"user.fourfold.moving").unwrap().split_off(1)
+}
+
 #[test]
 fn a_fork_follows_its_file_to_another_folder() {
     let disk = Disk::new();
@@ -26,9 +32,9 @@ fn a_fork_follows_its_file_to_another_folder() {
     let (root, sub) = (disk.root(), disk.folder("sub"));
     disk.streams.rename(&user(), (&*root, b"a"), (&*sub, b"b"), RenameMode::Keep).unwrap();
     assert!(!disk.has("._a"));
-    let moved = find_in(sub, "b").unwrap();
+    let moved = find_in(sub.clone(), "b").unwrap();
     assert_eq!(disk.fork(&moved), b"a");
-    assert_eq!(moved.object.list_xattrs(), Ok(vec![])); // nothing is left of the move
+    assert_eq!(place_of_sidecar(&moved), [sub.key().local().as_bytes(), b"._b"].concat());
 }
 
 #[test]
@@ -68,16 +74,16 @@ fn a_refused_rename_leaves_everything() {
     disk.folder("d");
     assert_eq!(rename(&disk, "a", "d", RenameMode::Replace), Err(Error::IsFolder));
     assert_eq!((fork(&disk, "a"), fork(&disk, "b")), (b"a".to_vec(), b"b".to_vec()));
-    assert_eq!(file.object.list_xattrs(), Ok(vec![]));
+    assert_eq!(place_of_sidecar(&file), [disk.root().key().local().as_bytes(), b"._a"].concat());
 }
 
 #[test]
 fn a_removed_file_takes_its_fork_along() {
     let disk = Disk::new();
     with_fork(&disk, "a");
-    disk.streams.remove(&user(), &*disk.root(), b"a").unwrap();
+    disk.streams.remove(&user(), &*disk.root(), b"a", None).unwrap();
     assert!(!disk.has("a") && !disk.has("._a"));
-    let refused = disk.streams.remove(&user(), &*disk.root(), b"a");
+    let refused = disk.streams.remove(&user(), &*disk.root(), b"a", None);
     assert_eq!(refused, Err(Error::NotFound));
 }
 
@@ -85,7 +91,7 @@ fn a_removed_file_takes_its_fork_along() {
 fn files_without_sidecars_cost_a_look_up_a_name() {
     let disk = Disk::new();
     disk.make("warm");
-    disk.streams.remove(&user(), &*disk.root(), b"warm").unwrap(); // learns that there is no store
+    disk.streams.remove(&user(), &*disk.root(), b"warm", None).unwrap(); // learns that there is no store
     for name in ["a", "b", "c"] {
         disk.make(name);
     }
@@ -100,7 +106,7 @@ fn files_without_sidecars_cost_a_look_up_a_name() {
     };
     assert_eq!(cost(&|| rename(b"a", b"new", RenameMode::Keep)), 1);
     assert_eq!(cost(&|| rename(b"b", b"new", RenameMode::Replace)), 2);
-    assert_eq!(cost(&|| disk.streams.remove(&user(), &*root, b"c").unwrap()), 1);
+    assert_eq!(cost(&|| disk.streams.remove(&user(), &*root, b"c", None).unwrap()), 1);
     assert_eq!(disk.faulty.plan().calls(Some(Call::SetXattr)), 0);
 }
 
@@ -131,7 +137,7 @@ fn another_name_of_a_file_keeps_the_fork_when_the_first_goes() {
     let disk = Disk::new();
     let file = with_fork(&disk, "a");
     disk.root().link(&user(), &*file.object, b"b").unwrap();
-    disk.streams.remove(&user(), &*disk.root(), b"a").unwrap();
+    disk.streams.remove(&user(), &*disk.root(), b"a", None).unwrap();
     assert_eq!(fork(&disk, "b"), b"a");
     assert!(disk.has("._b") && !disk.has("._a"));
 }
@@ -162,7 +168,6 @@ fn scrubbing_brings_forks_to_files_that_others_moved() {
     let root = disk.root();
     root.rename(&user(), b"a", &*root, b"b", RenameMode::Keep).unwrap();
     root.remove(&user(), b"gone").unwrap();
-    assert_eq!(fork(&disk, "b"), b"");
     assert_eq!(disk.streams.scrub(&*root), Ok(2));
     assert_eq!(fork(&disk, "b"), b"a");
     assert!(!disk.has("._a") && !disk.has("._gone"));
@@ -192,4 +197,42 @@ fn a_sticky_folder_does_not_part_a_file_from_its_fork() {
     file.folder.set_attributes(&Caller::root(), &sticky).unwrap();
     rename(&disk, "a", "b", RenameMode::Replace).unwrap();
     assert_eq!(fork(&disk, "b"), b"a");
+}
+
+/// A program on the host moves a file, and knows nothing of its sidecar.
+#[test]
+fn a_fork_follows_a_file_that_the_host_moved() {
+    let disk = Disk::new();
+    let (root, folder) = (disk.root(), disk.folder("folder"));
+    let file = with_fork(&disk, "a");
+    root.rename(&user(), b"a", &*root, b"b", RenameMode::Keep).unwrap();
+    assert_eq!(fork(&disk, "b"), b"a");
+    assert!(disk.has("._b") && !disk.has("._a"));
+    // Into another folder, after a move of the server's own; and while another file takes the old name.
+    rename(&disk, "b", "c", RenameMode::Replace).unwrap();
+    root.rename(&user(), b"c", &*folder, b"d", RenameMode::Keep).unwrap();
+    let other = disk.make("c");
+    assert_eq!(disk.fork(&other), b"", "never another file's");
+    disk.put_fork(&other, b"of the other");
+    let moved = find_in(folder.clone(), "d").unwrap();
+    assert_eq!(disk.fork(&moved), b"a");
+    assert_eq!((disk.fork(&other), moved.object.key()), (b"of the other".to_vec(), file.object.key()));
+    assert!(find_in(folder, "._d").is_some());
+}
+
+#[test]
+fn a_file_whose_fork_is_gone_is_not_marked() {
+    let disk = Disk::new();
+    let file = with_fork(&disk, "a");
+    assert!(file.object.xattr(b"user.fourfold.moving").is_ok());
+    disk.streams.remove_fork(&user(), &file.file()).unwrap();
+    assert!(file.object.xattr(b"user.fourfold.moving").is_err());
+    let file = with_fork(&disk, "b");
+    disk.root().remove(&user(), b"._b").unwrap();
+    assert_eq!(disk.fork(&file), b"");
+    assert!(file.object.xattr(b"user.fourfold.moving").is_ok(), "it may come back here");
+    disk.root().rename(&user(), b"b", &*disk.root(), b"c", RenameMode::Keep).unwrap();
+    let file = disk.find("c").unwrap();
+    assert_eq!(disk.fork(&file), b"");
+    assert!(file.object.xattr(b"user.fourfold.moving").is_err());
 }
