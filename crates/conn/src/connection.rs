@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::in_flight::{Current, InFlight, Subject};
 use crate::listen::{Counters, Peer};
-use crate::loops::{Direction, Socket, Stream};
+use crate::loops::{Direction, Socket, Stream, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol, Reply};
@@ -201,15 +201,7 @@ impl<P: Protocol> Connection<P> {
             return;
         }
         self.outbox.flush();
-        let mut has_yielded = false;
-        std::future::poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
-            true => Poll::Ready(()),
-            false => {
-                context.waker().wake_by_ref();
-                Poll::Pending
-            }
-        })
-        .await;
+        yield_now().await;
         reading.turn = Turn { messages: 0, began: moved };
     }
 
@@ -256,7 +248,7 @@ impl<P: Protocol> Connection<P> {
             if !self.socket.ready(Direction::In, deadline).await {
                 break 0;
             }
-            match self.socket.receive(reading.received.with_room(missing)) {
+            match self.socket.receive(reading.received.with_room(missing), missing) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     reading.received.rest();
                 }

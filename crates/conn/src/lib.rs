@@ -28,6 +28,7 @@ mod threads;
 mod to_client;
 
 pub use affinity::begin_thread;
+pub use buffers::BufferPools;
 pub use connection::serve;
 pub use hang::{Hang, Monitor};
 pub use in_flight::InFlight;

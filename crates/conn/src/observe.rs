@@ -1,12 +1,19 @@
-//! Observed operations: each command or call of a client, when it has ended. The log, and later metrics and an audit log, get
-//! them from here. While nothing observes, an operation costs one relaxed load and reads no clock.
+//! Observed operations: each command or call of a client is a span, and is told to the observer and the log when it has
+//! ended. Metrics and an audit log will get it from here. While nothing observes, an operation costs one relaxed load and
+//! reads no clock.
 
 pub mod testing;
 
+use std::borrow::Cow;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use tracing::Span;
+use tracing::field::Empty;
+use tracing::instrument::{Instrument, Instrumented};
 
 /// An operation that has ended.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +22,19 @@ pub struct Operation<'a> {
     pub protocol: &'static str,
     /// The client's end of the connection.
     pub client: SocketAddr,
+    /// The specification's name of the command.
+    pub command: &'a str,
+    /// What came of it.
+    pub outcome: Outcome<'a>,
+}
+
+/// What is known of an operation when it has ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Outcome<'a> {
     /// The account; of NFS the user id that the client states. Empty if unknown.
     pub user: &'a str,
     /// The share, export, volume or disk. Empty if the operation concerns none.
     pub share: &'a str,
-    /// The specification's name of the command.
-    pub command: &'a str,
     /// The specification's name of the status.
     pub result: &'a str,
     /// Whether the result is an error.
@@ -59,28 +73,62 @@ fn is_logged() -> bool {
     tracing::enabled!(target: "fourfold::operation", tracing::Level::DEBUG)
 }
 
-/// The start of an operation that is observed.
-#[derive(Debug, Clone, Copy)]
-pub struct Begun(Instant);
+/// An operation that is observed and has not ended. It has a span, which log lines of the server belong to meanwhile.
+#[derive(Debug)]
+pub struct Begun(Box<Start>);
 
-/// An operation begins. `None` while nothing observes.
-pub fn begin() -> Option<Begun> {
-    IS_ON.load(Ordering::Relaxed).then(|| Begun(Instant::now()))
+#[derive(Debug)]
+struct Start {
+    at: Instant,
+    protocol: &'static str,
+    client: SocketAddr,
+    command: Cow<'static, str>,
+    span: Span,
+}
+
+/// An operation of this protocol and client begins. `None` while nothing observes: the command is not asked for then.
+pub fn begin(
+    protocol: &'static str,
+    client: SocketAddr,
+    command: impl FnOnce() -> Cow<'static, str>,
+) -> Option<Begun> {
+    IS_ON.load(Ordering::Relaxed).then(|| Begun::new(protocol, client, command()))
+}
+
+/// Executes a part of an operation inside its span.
+pub fn within<F: Future>(begun: Option<&Begun>, part: F) -> Instrumented<F> {
+    part.instrument(begun.map_or_else(Span::none, |begun| begun.0.span.clone()))
 }
 
 impl Begun {
+    fn new(protocol: &'static str, client: SocketAddr, command: Cow<'static, str>) -> Self {
+        let span = tracing::debug_span!(
+            target: "fourfold::operation",
+            parent: None,
+            "operation",
+            protocol, address = %client.ip(), port = client.port(), command = &*command,
+            user = Empty, share = Empty, result = Empty, micros = Empty, bytes_in = Empty, bytes_out = Empty,
+        );
+        Self(Box::new(Start { at: Instant::now(), protocol, client, command, span }))
+    }
+
     /// The operation has ended.
-    pub fn end(self, operation: &Operation<'_>) {
-        let took = self.0.elapsed();
+    pub fn end(&self, outcome: &Outcome<'_>) {
+        let Start { at, protocol, client, command, span } = &*self.0;
+        let took = at.elapsed();
+        let operation = Operation { protocol, client: *client, command, outcome: *outcome };
         if let Some(observer) = OBSERVER.get() {
-            observer.ended(operation, took);
+            observer.ended(&operation, took);
         }
-        let Operation { protocol, client, user, share, command, result, bytes_in, bytes_out, .. } =
-            *operation;
+        let Outcome { user, share, result, bytes_in, bytes_out, .. } = *outcome;
+        let micros = took.as_micros() as u64;
+        span.record("user", user).record("share", share).record("result", result);
+        span.record("micros", micros).record("bytes_in", bytes_in).record("bytes_out", bytes_out);
         tracing::debug!(
             target: "fourfold::operation",
-            protocol, address = %client.ip(), port = client.port(), user, share, command, result,
-            micros = took.as_micros() as u64, bytes_in, bytes_out,
+            parent: None, // the line has all fields of the span
+            protocol, address = %client.ip(), port = client.port(), user, share, command = &**command, result,
+            micros, bytes_in, bytes_out,
             "ended"
         );
     }

@@ -13,12 +13,14 @@ use vfs::Payload;
 
 use crate::affinity;
 use crate::buffers::replies;
-use crate::loops::{Direction, Socket};
+use crate::loops::{Direction, Socket, yield_now};
 use crate::memory::{Allowance, Owed};
 use crate::protocol::{Limits, Reply};
 
-/// Payloads up to this length are copied behind their header, so that many small replies leave in one piece.
-const COPY: usize = 16 * 1024;
+/// Up to this length bytes are copied behind those that wait: longer ones are cheaper sent from where they are.
+const COPY: usize = 1024;
+/// A piece that has no room for more grows up to this length.
+const GROWN: usize = 4 * 1024;
 /// Memory of waiting replies is charged in units of so many bytes, so that the counter of all clients is seldom touched.
 const CHARGED: usize = 32 * 1024;
 /// Less than this is not charged: the heads of replies whose data the kernel sends.
@@ -27,8 +29,11 @@ const NOT_CHARGED: usize = 8 * 1024;
 static ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
 /// A client that sends or receives messages of this length is best served by another processor than its own.
 const LONG: usize = 64 * 1024;
-/// Most pieces handed to the kernel in one send.
-const PIECES: usize = 64;
+/// Most bytes sent before the loop's other connections have a turn: a reply with 1 MiB of data. Shorter turns cost streams
+/// 8 to 22 % of their speed.
+const TURN: usize = (1 << 20) + 64 * 1024;
+/// Most pieces handed to the kernel in one send: two for each of many small reads.
+const PIECES: usize = 128;
 
 /// Replies on their way to one client.
 pub struct Outbox {
@@ -60,8 +65,6 @@ struct Queue {
     owed: Owed,
     /// How much of the first piece has left.
     sent: usize,
-    /// Somebody sends now.
-    sending: bool,
     /// The connection ends once nothing waits.
     ending: bool,
     dead: bool,
@@ -172,7 +175,7 @@ impl Outbox {
             return;
         }
         let mut queue = self.queue.lock();
-        if queue.sending || queue.dead {
+        if queue.dead {
             return;
         }
         match self.send(&mut queue) {
@@ -215,22 +218,31 @@ impl Outbox {
                 if !self.socket.ready(Direction::Out, Some(deadline)).await {
                     self.close();
                 }
-                let mut queue = self.queue.lock();
-                if queue.dead {
+                if !self.send_more() {
                     return;
                 }
-                let sent = self.send(&mut queue);
-                if sent.is_err() || queue.ending && queue.pieces.is_empty() {
-                    self.kill(&mut queue);
-                }
-                queue.settle();
-                drop(queue);
-                self.left.notify_waiters();
+                yield_now().await;
             }
             if self.queue.lock().dead {
                 return;
             }
         }
+    }
+
+    /// Sends what the socket takes in one turn. False when the connection is over.
+    fn send_more(&self) -> bool {
+        let mut queue = self.queue.lock();
+        if queue.dead {
+            return false;
+        }
+        let sent = self.send(&mut queue);
+        if sent.is_err() || queue.ending && queue.pieces.is_empty() {
+            self.kill(&mut queue);
+        }
+        queue.settle();
+        drop(queue);
+        self.left.notify_waiters();
+        true
     }
 
     /// Waits until no more than `limit` bytes wait, and they take no more memory than they may. False when the connection is
@@ -270,7 +282,7 @@ impl Outbox {
         let _ = self.socket.stream().shutdown(Shutdown::Both); // may be gone already
     }
 
-    /// Sends until the queue is empty or the socket is full.
+    /// Sends until the queue is empty, the socket is full, or others should have a turn.
     fn send(&self, queue: &mut Queue) -> io::Result<()> {
         let sent = self.send_pieces(queue);
         self.memory.store(queue.memory, Ordering::Release);
@@ -278,28 +290,31 @@ impl Outbox {
     }
 
     fn send_pieces(&self, queue: &mut Queue) -> io::Result<()> {
-        while !queue.pieces.is_empty() {
-            match self.socket.attempt(Direction::Out, |socket| self.send_once(queue, socket)) {
+        let mut left = TURN;
+        while left > 0 && !queue.pieces.is_empty() {
+            match self.socket.attempt(Direction::Out, |socket| self.send_once(queue, socket, left)) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.allowance.has_moved(count);
-                    self.waiting.fetch_sub(count, Ordering::AcqRel)
+                    self.waiting.fetch_sub(count, Ordering::AcqRel);
+                    left = left.saturating_sub(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
-            };
+            }
         }
         Ok(())
     }
 
-    fn send_once(&self, queue: &mut Queue, socket: BorrowedFd<'_>) -> io::Result<usize> {
+    /// Sends at most `most` bytes of a file, or any number of bytes in memory.
+    fn send_once(&self, queue: &mut Queue, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
         let count = match queue.pieces.front() {
             None => return Ok(0),
             Some(Piece::File { fd, offset, length }) => {
                 let mut from = offset + queue.sent as u64;
                 let left = length - queue.sent;
-                match rustix::fs::sendfile(socket, fd, Some(&mut from), left)? {
+                match rustix::fs::sendfile(socket, fd, Some(&mut from), left.min(most))? {
                     // The file was truncated after the length had been promised.
                     0 if self.zeros_for_truncated => {
                         rustix::net::send(socket, &ZEROS[..left.min(ZEROS.len())], SendFlags::NOSIGNAL)?
@@ -333,13 +348,15 @@ impl Outbox {
 impl Queue {
     fn new(owed: Owed) -> Self {
         let pieces = VecDeque::new();
-        Self { pieces, memory: 0, owed, sent: 0, sending: false, ending: false, dead: false }
+        Self { pieces, memory: 0, owed, sent: 0, ending: false, dead: false }
     }
 
-    /// Adds bytes, to the last piece if both are small.
+    /// Adds bytes, to the last piece if they are few and it has room, or is small itself.
     fn append(&mut self, bytes: Vec<u8>) {
         match self.pieces.back_mut() {
-            Some(Piece::Bytes(last)) if bytes.len() <= COPY && last.len() <= 16 * COPY => {
+            Some(Piece::Bytes(last))
+                if bytes.len() <= COPY && last.len() + bytes.len() <= last.capacity().max(GROWN) =>
+            {
                 let before = last.capacity();
                 last.extend_from_slice(&bytes);
                 self.memory += last.capacity() - before;

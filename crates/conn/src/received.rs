@@ -4,6 +4,8 @@ use crate::buffers::received as pool;
 
 /// Bytes to read at once when nothing is known of what comes.
 const READ_AHEAD: usize = 64 * 1024;
+/// Data are copied into the page cache fastest from an address that is a multiple of this.
+const ALIGNED: usize = 64;
 /// Messages up to this length leave the buffer as copies: as long as it is being answered a message would keep all of it.
 const COPIED: usize = 4 * 1024;
 
@@ -13,6 +15,8 @@ pub(crate) struct Received {
     bytes: Vec<u8>,
     /// Where the next message begins.
     at: usize,
+    /// The length of the last message, if it was not copied. The next one is probably as long.
+    usual: usize,
 }
 
 impl Received {
@@ -25,16 +29,17 @@ impl Received {
         let end = self.at + length;
         if length <= COPIED || length < self.bytes.len() / 2 {
             let message = BytesMut::from(&self.bytes[self.at..end]);
-            self.at = end;
+            (self.at, self.usual) = (end, 0);
             if self.at == self.bytes.len() {
                 self.bytes.clear();
                 self.at = 0;
             }
             return message;
         }
+        self.usual = length;
         let mut next = Vec::new();
         if end < self.bytes.len() {
-            next = pool::take();
+            next = pool::take((self.bytes.len() - end).max(READ_AHEAD));
             next.extend_from_slice(&self.bytes[end..]);
             self.bytes.truncate(end);
         }
@@ -43,34 +48,40 @@ impl Received {
         BytesMut::from(message)
     }
 
-    /// A buffer with room for more, of which so many bytes are missing for the next message at least. One that is empty comes
-    /// from the pool; a long message gets one of its length, which holds nothing else in the end.
+    /// A buffer with room for more, of which so many bytes are missing for the next message at least. A long message gets
+    /// one of its length, which holds nothing else in the end. Before anything is known of the next message, the buffer has
+    /// the length of the last one.
     pub(crate) fn with_room(&mut self, missing: usize) -> &mut Vec<u8> {
         let rest = self.bytes.len() - self.at;
-        if rest == 0 && self.bytes.capacity() < READ_AHEAD {
-            self.bytes = pool::take();
-        }
-        if rest + missing > self.bytes.capacity() {
-            let mut longer = Vec::with_capacity((rest + missing).max(READ_AHEAD));
+        let expected = if rest == 0 { self.usual } else { 0 };
+        let whole = (rest + missing).max(expected);
+        if whole > self.bytes.capacity() {
+            // The allocator aligns long buffers. So the end of the message, where its data are, is aligned, too.
+            let before = whole.next_multiple_of(ALIGNED) - whole;
+            let mut longer = pool::take((before + whole).max(READ_AHEAD));
+            longer.resize(before, 0);
             longer.extend_from_slice(self.bytes());
             pool::give_back(std::mem::replace(&mut self.bytes, longer));
+            self.at = before;
         } else if missing > self.bytes.capacity() - self.bytes.len() {
             self.bytes.drain(..self.at);
-        } else {
-            return &mut self.bytes;
+            self.at = 0;
         }
-        self.at = 0;
         &mut self.bytes
     }
 
-    /// Gives the buffer back if nothing is in it. True if so.
+    /// Gives the buffer back if nothing is in it, or little in a long one: nothing is charged for it yet. True if nothing is.
     pub(crate) fn rest(&mut self) -> bool {
-        let is_empty = self.bytes().is_empty();
-        if is_empty {
+        let left = self.bytes.len() - self.at;
+        if left == 0 {
             self.at = 0;
             pool::give_back(std::mem::take(&mut self.bytes));
+        } else if left <= COPIED && self.bytes.capacity() > 2 * READ_AHEAD {
+            let few = self.bytes().to_vec();
+            self.at = 0;
+            pool::give_back(std::mem::replace(&mut self.bytes, few));
         }
-        is_empty
+        left == 0
     }
 }
 
@@ -104,10 +115,13 @@ mod tests {
         let mut received = received(&[7; 100]);
         let room = received.with_room(1 << 20);
         assert_eq!(room.capacity() - room.len(), 1 << 20, "none of the next message comes with it");
-        let before = room.as_ptr();
-        room.resize(100 + (1 << 20), 8);
+        room.extend_from_slice(&[8; 1 << 20]);
+        let (start, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
+        assert_eq!((end - start) % ALIGNED, 0);
         let message = received.take(100 + (1 << 20));
-        assert!(message.as_ptr() == before && message[..100] == [7; 100]);
+        assert!(message.as_ptr_range().end as usize == end && message[..100] == [7; 100]);
+        let room = received.with_room(1);
+        assert_eq!(room.capacity() - room.len(), 100 + (1 << 20), "the next message is probably as long");
     }
 
     #[test]

@@ -2,14 +2,17 @@
 #![allow(clippy::unwrap_used)] // also in helpers of tests
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Loops, Peer, Protocol, Reply, Watchdog};
+use conn::{Answer, InFlight, Limits, Protocol, Reply};
 use parking_lot::{Condvar, Mutex};
-use tokio::runtime::Runtime;
+
+use crate::scene::Server;
+
+mod scene;
 
 /// Is answered at once.
 const ECHO: u8 = b'e';
@@ -64,36 +67,18 @@ impl Protocol for Commanded {
 }
 
 /// A server with one loop.
-struct Server {
-    loops: Arc<Loops>,
-    watchdog: Arc<Watchdog>,
+struct OneLoop {
+    server: Server,
     protocol: Commanded,
-    _runtime: Runtime,
 }
 
-impl Server {
+impl OneLoop {
     fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.unwrap();
-        let entered = runtime.enter();
-        let loops = Loops::start(1).unwrap();
-        drop(entered);
-        let (watchdog, protocol) = (Watchdog::start("test"), Commanded::default());
-        Self { loops, watchdog, protocol, _runtime: runtime }
+        Self { server: Server::new(1), protocol: Commanded::default() }
     }
 
     fn connect(&self) -> TcpStream {
-        let (protocol, watchdog) = (self.protocol.clone(), self.watchdog.clone());
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let (stream, address) = listener.accept().unwrap();
-        let peer =
-            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
-        let limits = Limits::default();
-        let serve = |stream| async move { conn::serve(stream, &peer, protocol, limits, watchdog).await };
-        self.loops.serve(stream, serve).unwrap();
-        client
+        self.server.connect(self.protocol.clone(), Limits::default())
     }
 }
 
@@ -107,7 +92,7 @@ fn is_answered(client: &mut TcpStream) {
 
 #[test]
 fn calls_that_block_a_loop_many_times_over_delay_no_other_connection() {
-    let server = Server::new();
+    let server = OneLoop::new();
     let (mut other, mut idle) = (server.connect(), server.connect());
     let mut blocked: Vec<TcpStream> = (0..20).map(|_| server.connect()).collect();
     for client in &mut blocked {
@@ -126,7 +111,7 @@ fn calls_that_block_a_loop_many_times_over_delay_no_other_connection() {
 
 #[test]
 fn a_panic_ends_its_connection_and_no_other() {
-    let server = Server::new();
+    let server = OneLoop::new();
     let mut other = server.connect();
     for command in [PANIC, PANIC_LATER] {
         let mut client = server.connect();
@@ -140,7 +125,7 @@ fn a_panic_ends_its_connection_and_no_other() {
 
 #[test]
 fn a_client_that_always_asks_leaves_time_for_others() {
-    let server = Server::new();
+    let server = OneLoop::new();
     let (mut greedy, mut other) = (server.connect(), server.connect());
     let mut replies = greedy.try_clone().unwrap();
     let receives = std::thread::spawn(move || while matches!(replies.read(&mut [0; 64 * 1024]), Ok(1..)) {});

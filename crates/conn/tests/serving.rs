@@ -3,53 +3,26 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Loops, Peer, Protocol, Reply, Watchdog};
+use conn::{Answer, InFlight, Limits, Protocol, Reply};
 use parking_lot::{Condvar, Mutex};
-use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use vfs::Payload;
 
+use crate::scene::Server;
+
+mod scene;
+
 /// A connection that speaks `protocol`, served as long as the server lives.
 fn connected(protocol: impl Protocol, limits: Limits) -> (TcpStream, Server) {
-    let server = Server::new();
+    let server = Server::new(2);
     (server.connect(protocol, limits), server)
-}
-
-struct Server {
-    loops: Arc<Loops>,
-    watchdog: Arc<Watchdog>,
-    _runtime: Runtime,
-}
-
-impl Server {
-    fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.unwrap();
-        let _entered = runtime.enter();
-        let loops = Loops::start(2).unwrap();
-        drop(_entered);
-        Self { loops, watchdog: Watchdog::start("test"), _runtime: runtime }
-    }
-
-    fn connect(&self, protocol: impl Protocol, limits: Limits) -> TcpStream {
-        let watchdog = self.watchdog.clone();
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let (stream, address) = listener.accept().unwrap();
-        let peer =
-            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
-        let serve = |stream| async move { conn::serve(stream, &peer, protocol, limits, watchdog).await };
-        self.loops.serve(stream, serve).unwrap();
-        client
-    }
 }
 
 /// The length of a message of one byte.
@@ -266,7 +239,7 @@ fn receives(client: &mut TcpStream, byte: u8) {
 
 #[test]
 fn threads_that_are_blocked_hold_up_neither_other_connections_nor_their_own() {
-    let (server, protocol) = (Server::new(), Commanded::new());
+    let (server, protocol) = (Server::new(2), Commanded::new());
     let connect = || server.connect(protocol.clone(), Limits::default());
     // More than there are loops. After the first one the watchdog knows what they are about.
     let mut blocked: Vec<TcpStream> = (0..6).map(|_| connect()).collect();

@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::Socket;
 use super::event_loop::Loop;
 use super::socket::now_ms;
+use crate::buffers;
 
 /// How often deadlines are looked at.
 const TICK: Duration = Duration::from_millis(250);
-/// Every so many ticks the loops are balanced.
+/// Every so many ticks the loops are balanced, and unused buffers are freed.
 const BALANCE_EVERY: u64 = 4;
 /// Times in a row that the loops must be out of balance before connections move.
 const IN_A_ROW: u32 = 2;
@@ -20,7 +21,7 @@ const SLACK: f64 = 1.25;
 /// Connections that a loop may have beyond twice those of another one.
 const SPREAD: usize = 16;
 
-/// Starts the thread that ends late waits and balances the loops, until they end.
+/// Starts the thread that ends late waits, frees unused buffers and balances the loops, until they end.
 pub(super) fn start(loops: &Arc<[Arc<Loop>]>) -> io::Result<()> {
     let loops = Arc::downgrade(loops);
     thread::Builder::new().name("balance".into()).spawn(move || run(&loops)).map(drop)
@@ -38,6 +39,9 @@ fn run(loops: &Weak<[Arc<Loop>]>) {
         let sockets: Vec<_> = loops.iter().map(|one| one.sockets()).collect();
         let now = now_ms();
         sockets.iter().flatten().for_each(|socket| socket.end_late(now));
+        if ticks % BALANCE_EVERY == 0 {
+            buffers::free_unused();
+        }
         if ticks % BALANCE_EVERY == 0 && loops.len() > 1 {
             let loads = loops.iter().zip(sockets).map(|(one, sockets)| {
                 let busy = one.take_busy() as f64 / (TICK * BALANCE_EVERY as u32).as_nanos() as f64;

@@ -1,5 +1,5 @@
 use std::cell::Cell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -12,6 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
+use super::queue::Queue;
 use super::socket::Socket;
 use super::task::Task;
 use crate::stall::{Serving, Watchdog};
@@ -44,7 +45,7 @@ pub(super) struct Loop {
     alarm: OwnedFd,
     /// The thread that drives it waits for events, or is about to.
     is_asleep: AtomicBool,
-    queue: Mutex<VecDeque<Arc<Task>>, rank::LoopQueue>,
+    queue: Mutex<Queue<Arc<Task>>, rank::LoopQueue>,
     sockets: Mutex<HashMap<u64, Weak<Socket>>, rank::LoopSockets>,
     connections: AtomicUsize,
     /// The number of the poll that the driving thread is in, or 0. The thread that changes it back to 0 drives the loop
@@ -147,7 +148,8 @@ impl Loop {
 
     /// Runs a task soon.
     pub(super) fn push(&self, task: Arc<Task>) {
-        self.queue.lock().push_back(task);
+        let streams = task.is_of_stream();
+        self.queue.lock().push(task, streams);
         if self.is_asleep.load(Ordering::SeqCst) && self.is_asleep.swap(false, Ordering::SeqCst) {
             self.ring();
         }
@@ -183,11 +185,11 @@ impl Loop {
         }
     }
 
-    /// Runs each task that is in the queue now. False when another thread drives the loop.
+    /// Runs a round of the queue. False when another thread drives the loop.
     fn run_queued(&self) -> bool {
-        let count = self.queue.lock().len();
-        for _ in 0..count {
-            let Some(task) = self.queue.lock().pop_front() else { break };
+        let mut round = self.queue.lock().round();
+        loop {
+            let Some(task) = self.queue.lock().next(&mut round, Instant::now) else { return true };
             let poll = self.polls.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
             self.polling.store(poll, Ordering::Release);
             if !self.watched.load(Ordering::Relaxed) && !self.watched.swap(true, Ordering::AcqRel) {
@@ -198,7 +200,6 @@ impl Loop {
                 return false;
             }
         }
-        true
     }
 
     /// Waits for events, unless tasks are in the queue: then it only takes those that are there.

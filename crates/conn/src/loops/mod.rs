@@ -6,6 +6,7 @@
 
 mod balance;
 mod event_loop;
+mod queue;
 mod socket;
 mod task;
 
@@ -18,6 +19,7 @@ use event_loop::Loop;
 pub(crate) use event_loop::driven_here;
 pub use socket::Stream;
 pub(crate) use socket::{Direction, Socket};
+pub(crate) use task::yield_now;
 
 use crate::stall::Watchdog;
 

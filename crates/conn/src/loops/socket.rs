@@ -3,7 +3,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,10 @@ const HUNG_UP: u8 = 4;
 const LATE: u8 = 8;
 /// The other end sends nothing more: receiving never blocks again.
 const ENDED: u8 = 32;
+/// The end of a message of which at least so many bytes are missing is tried for at once.
+const LONG: usize = 16 * 1024;
+/// A connection that has just sent or received so many bytes at once streams, until it has moved few for some times.
+const STREAM: u32 = 64 * 1024;
 /// What ends the waits of each direction.
 const WANTED: [u8; 2] = [HUNG_UP | ENDED | LATE | READABLE, HUNG_UP | LATE << 1 | WRITABLE];
 
@@ -44,6 +48,8 @@ pub(crate) struct Socket {
     waiting: [Waiting; 2],
     /// How much it has done since the last look of the balancer.
     work: AtomicU64,
+    /// Bytes of the last call, or half of what was here before.
+    recent: AtomicU32,
 }
 
 /// A task that waits for one direction.
@@ -86,6 +92,9 @@ impl Socket {
         let result = call(self.stream.as_fd());
         if let Ok(count) = &result {
             self.work.fetch_add(*count as u64, Ordering::Relaxed);
+            let before = self.recent.load(Ordering::Relaxed);
+            let count_32 = u32::try_from(*count).unwrap_or(u32::MAX);
+            self.recent.store(count_32.max(before / 2), Ordering::Relaxed);
             if direction == Direction::Out {
                 self.ready.fetch_or(WRITABLE, Ordering::AcqRel);
             }
@@ -93,14 +102,15 @@ impl Socket {
         result
     }
 
-    /// Appends what has been received, up to the buffer's capacity.
-    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    /// Appends what has been received, up to the buffer's capacity. At least `missing` bytes are to come.
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>, missing: usize) -> io::Result<usize> {
         let room = buffer.capacity() - buffer.len();
         let received = self.attempt(Direction::In, |socket| {
             Ok(rustix::net::recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT)?.0)
         });
-        // Fewer bytes than there was room for were all: the next ones are an event of their own.
-        if matches!(received, Ok(count) if count == room) {
+        // Fewer bytes than there was room for were all: the next ones are an event of their own. But a client that is sending a
+        // long message has often sent more of it by now, and a further attempt is cheaper than an event.
+        if matches!(received, Ok(count) if count == room || count + LONG <= missing) {
             self.ready.fetch_or(READABLE, Ordering::AcqRel);
         }
         received
@@ -174,6 +184,11 @@ impl Socket {
         }
     }
 
+    /// Whether it moves long messages: these have turns of their own on the loop.
+    pub(super) fn streams(&self) -> bool {
+        self.recent.load(Ordering::Relaxed) >= STREAM
+    }
+
     /// How much it has done since the last call.
     pub(super) fn take_work(&self) -> u64 {
         self.work.swap(0, Ordering::Relaxed)
@@ -212,6 +227,7 @@ impl Stream {
             ready: AtomicU8::new(READABLE | WRITABLE),
             waiting: Default::default(),
             work: AtomicU64::new(0),
+            recent: AtomicU32::new(0),
             loops,
         });
         socket.current().add(&socket)?;

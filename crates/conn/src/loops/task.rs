@@ -1,9 +1,9 @@
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use lock::{Mutex, rank};
 
@@ -37,6 +37,11 @@ impl Task {
         task.socket.current().push(task.clone());
     }
 
+    /// Its connection streams: [`Socket::streams`].
+    pub(super) fn is_of_stream(&self) -> bool {
+        self.socket.streams()
+    }
+
     /// Polls it once. A panic ends it.
     pub(super) fn run(self: Arc<Self>) {
         self.state.store(RUNNING, Ordering::Release);
@@ -58,6 +63,19 @@ impl Task {
             self.socket.current().push(self.clone());
         }
     }
+}
+
+/// Lets the other tasks of the loop go on.
+pub(crate) async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
 }
 
 impl Wake for Task {

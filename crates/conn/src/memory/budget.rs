@@ -51,6 +51,11 @@ impl Budget {
         }
     }
 
+    /// All bytes of the budget.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Bytes that are charged now.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)

@@ -107,7 +107,7 @@ async fn clients_that_take_nothing_leave_half_of_the_budget_to_those_at_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_nothing_is_ended_for_those_who_wait_the_largest_holder_first() {
+async fn stalled_clients_end_for_waiting_ones_the_largest_first() {
     let budget = Budget::new(64 * MIB);
     let ended = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let holders: Vec<_> = [6, 8, 7, 8]
@@ -139,7 +139,7 @@ async fn who_takes_nothing_is_ended_for_those_who_wait_the_largest_holder_first(
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_ended_while_there_is_memory() {
+async fn no_client_is_ended_while_there_is_memory() {
     let budget = Budget::new(64 * MIB);
     let holder = client(&budget, 1);
     let _held = owing(&holder, 8 * MIB);

@@ -57,16 +57,17 @@ impl Recorder {
 
 impl Observer for Forward {
     fn ended(&self, operation: &Operation<'_>, _took: Duration) {
+        let outcome = &operation.outcome;
         let kept = Kept {
             protocol: operation.protocol,
             client: operation.client,
-            user: operation.user.into(),
-            share: operation.share.into(),
+            user: outcome.user.into(),
+            share: outcome.share.into(),
             command: operation.command.into(),
-            result: operation.result.into(),
-            failed: operation.failed,
-            bytes_in: operation.bytes_in,
-            bytes_out: operation.bytes_out,
+            result: outcome.result.into(),
+            failed: outcome.failed,
+            bytes_in: outcome.bytes_in,
+            bytes_out: outcome.bytes_out,
         };
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
     }

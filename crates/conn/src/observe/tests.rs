@@ -1,81 +1,89 @@
-use std::fmt;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::testing::Recorder;
 use super::*;
 
-/// Keeps the fields of the events of one target.
+/// The lines of the log.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
+struct Log(Arc<Mutex<Vec<u8>>>);
 
-struct Fields(Vec<String>);
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(line)
+    }
 
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push(format!("{field}={value:?}"));
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "fourfold::operation" && *metadata.level() <= Level::DEBUG
+impl Log {
+    /// Starts a log with this filter, for this thread.
+    fn start(&self, filter: &str) -> tracing::subscriber::DefaultGuard {
+        let log = self.clone();
+        let lines = tracing_subscriber::fmt().with_env_filter(filter).without_time().with_ansi(false);
+        tracing::subscriber::set_default(lines.with_writer(move || log.clone()).finish())
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
+    /// The lines since the last call, without the durations.
+    fn take(&self) -> Vec<String> {
+        let text = String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap();
+        let words = |line: &str| {
+            let words = line.split_whitespace().filter(|word| !word.starts_with("micros"));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        text.lines().map(words).collect()
     }
+}
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields(Vec::new());
-        event.record(&mut fields);
-        let fields: Vec<String> = fields.0.into_iter().filter(|field| !field.starts_with("micros")).collect();
-        self.0.lock().unwrap().push(fields.join(" "));
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+fn read() -> Option<Begun> {
+    begin("smb", "192.0.2.7:51234".parse().unwrap(), || "READ".into())
 }
 
 /// One test, because whether operations are observed is one fact of the process.
-#[test]
-fn operations_go_to_the_observer_and_the_log() {
-    assert!(begin().is_none(), "nothing observes");
-    follow_log();
-    assert!(begin().is_none(), "the log does not show operations");
+#[tokio::test]
+async fn operations_are_spans_and_go_to_the_observer_and_the_log() {
+    assert!(read().is_none(), "nothing observes");
     let log = Log::default();
-    let _default = tracing::subscriber::set_default(log.clone());
+    let quiet = log.start("info");
     follow_log();
-    let operation = Operation {
-        protocol: "smb",
-        client: "192.0.2.7:51234".parse().unwrap(),
-        user: "ada",
-        share: "drafts",
-        command: "READ",
-        result: "SUCCESS",
-        failed: false,
-        bytes_in: 117,
-        bytes_out: 4112,
-    };
-    begin().unwrap().end(&operation);
+    assert!(read().is_none(), "the log does not show operations");
+    within(None, async { tracing::warn!("a disk is slow") }).await;
+    assert_eq!(log.take(), ["WARN conn::observe::tests: a disk is slow"]);
+    drop(quiet);
+
+    let _default = log.start("info,fourfold::operation=debug");
+    follow_log();
+    let (user, share) = ("ada", "drafts");
+    let outcome = Outcome { user, share, result: "SUCCESS", failed: false, bytes_in: 117, bytes_out: 4112 };
+    let begun = read().unwrap();
+    within(Some(&begun), async { tracing::warn!("a disk is slow") }).await;
+    begun.end(&outcome);
+    tracing::warn!("afterwards");
+    let client = "address=192.0.2.7 port=51234";
+    let expected = [
+        &format!(
+            "WARN operation{{protocol=\"smb\" {client} command=\"READ\"}}: conn::observe::tests: a disk is slow"
+        ),
+        &format!(
+            "DEBUG fourfold::operation: ended protocol=\"smb\" {client} user=\"ada\" share=\"drafts\" \
+             command=\"READ\" result=\"SUCCESS\" bytes_in=117 bytes_out=4112"
+        ),
+        "WARN conn::observe::tests: afterwards",
+    ];
+    assert_eq!(log.take(), expected);
+
+    // What ends while a part of it still runs: that part has all fields.
+    let begun = read().unwrap();
+    begun.end(&outcome);
+    within(Some(&begun), async { tracing::warn!("late") }).await;
+    let late = log.take().pop().unwrap();
+    assert!(late.contains("user=\"ada\" share=\"drafts\" result=\"SUCCESS\""), "{late}");
+
     let recorder = Recorder::start();
-    let denied = Operation { result: "ACCESS_DENIED", failed: true, ..operation };
-    begin().unwrap().end(&denied);
-    assert_eq!(
-        log.0.lock().unwrap()[0],
-        "message=ended protocol=\"smb\" address=192.0.2.7 port=51234 user=\"ada\" share=\"drafts\" \
-         command=\"READ\" result=\"SUCCESS\" bytes_in=117 bytes_out=4112"
-    );
-    assert_eq!(log.0.lock().unwrap().len(), 2);
-    let kept = recorder.of(operation.client);
+    read().unwrap().end(&Outcome { result: "ACCESS_DENIED", failed: true, ..outcome });
+    let kept = recorder.of("192.0.2.7:51234".parse().unwrap());
     assert_eq!((kept.len(), kept[0].failed, kept[0].result.as_str()), (1, true, "ACCESS_DENIED"));
     assert!(!set(Box::new(Another)), "only one");
 }
