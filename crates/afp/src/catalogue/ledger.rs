@@ -1,30 +1,32 @@
 use lock::{Mutex, rank};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
-use vfs::HostKey;
-use vfs::index::{Batch, IndexError, Store, Tenant, VolumeTag};
+use vfs::LastingKey;
+use vfs::index::{Batch, IndexError, Store, Tenant};
 
 use super::desktop::DESKTOP;
 use super::places::{KeptPlace, PLACES, Places, Rows};
 use super::shards::{Known, Shard, Shards};
 use super::{CatalogId, Limits};
 
-/// Volume tag → the first catalogue id that is not reserved yet; 2^32 when none is left.
+/// [`ALL`] → the first catalogue id that is not reserved yet; 2^32 when none is left.
 pub(super) const RESERVED: TableDefinition<'_, u32, u64> = TableDefinition::new("reserved");
-/// (volume tag, host key) → catalogue id.
-const IDS: TableDefinition<'_, (u32, &[u8]), u32> = TableDefinition::new("ids");
-/// (volume tag, catalogue id) → host key.
-const KEYS: TableDefinition<'_, (u32, u32), &[u8]> = TableDefinition::new("keys");
+/// ([`ALL`], lasting key) → catalogue id.
+pub(super) const IDS: TableDefinition<'_, (u32, &[u8]), u32> = TableDefinition::new("ids");
+/// ([`ALL`], catalogue id) → lasting key.
+pub(super) const KEYS: TableDefinition<'_, (u32, u32), &[u8]> = TableDefinition::new("keys");
+
+/// The tag in the tables, which is no volume's. Earlier versions had ids for each volume, by its tag: see `earlier.rs`.
+pub(super) const ALL: u32 = 0;
 
 /// One past the last catalogue id.
 pub(super) const END: u64 = 1 << 32;
 
-/// The catalogue ids of one volume: both directions of the mapping, and the numbers that may be given.
+/// The catalogue ids of all volumes: both directions of the mapping, and the numbers that may be given.
 ///
 /// Locks are taken in the order ids, keys, numbers.
 pub(super) struct Ledger {
-    tag: VolumeTag,
-    ids: Shards<HostKey, CatalogId, rank::CatalogIds>,
-    keys: Shards<CatalogId, HostKey, rank::CatalogKeys>,
+    ids: Shards<LastingKey, CatalogId, rank::CatalogIds>,
+    keys: Shards<CatalogId, LastingKey, rank::CatalogKeys>,
     places: Places,
     numbers: Mutex<Numbers, rank::CatalogNumbers>,
 }
@@ -38,33 +40,39 @@ pub(super) enum Attempt<T> {
 }
 
 impl Ledger {
-    /// The ledger of a volume, with its first numbers reserved on the disk. Makes the tables of the catalogue.
-    pub(super) fn open(store: &Store, tag: VolumeTag, limits: Limits) -> Result<Self, IndexError> {
+    /// The ledger, with its first numbers reserved on the disk. Makes the tables of the catalogue.
+    pub(super) fn open(store: &Store, limits: Limits) -> Result<Self, IndexError> {
         let block = u64::from(limits.block);
         let found = store.write(|transaction| {
             transaction.open_table(IDS)?;
             transaction.open_table(PLACES)?;
             transaction.open_table(DESKTOP)?;
             let keys = transaction.open_table(KEYS)?;
-            let last = keys.range((tag.0, 0)..=(tag.0, u32::MAX))?.next_back().transpose()?;
+            let last = keys.range((ALL, 0)..=(ALL, u32::MAX))?.next_back().transpose()?;
             let last = last.map_or(0, |(key, _)| key.value().1);
             let mut table = transaction.open_table(RESERVED)?;
-            let next = match table.get(tag.0)?.map(|next| next.value()) {
+            let next = match table.get(ALL)?.map(|next| next.value()) {
                 None if last == 0 => u64::from(CatalogId::FIRST.0),
                 None => return Ok(None),
                 Some(next) => next,
             };
-            table.insert(tag.0, END.min(next + block))?;
+            if u64::from(last) >= next {
+                return Ok(Some((next, last)));
+            }
+            // An earlier version may have given any number below those it reserved for a volume.
+            let earlier =
+                table.iter()?.try_fold(0, |most, row| Ok::<_, redb::Error>(most.max(row?.1.value())));
+            let next = next.max(earlier?);
+            table.insert(ALL, END.min(next + block))?;
             Ok(Some((next, last)))
         })?;
         let damaged = |why| Err(IndexError::damaged(store.path(), why));
         match found {
-            None => damaged("a volume has lost the count of its ids"),
+            None => damaged("the count of catalogue ids is lost"),
             Some((next, last)) if next > END || u64::from(last) >= next => {
-                damaged("a volume's count of ids is behind the ids given")
+                damaged("the count of catalogue ids is behind the ids given")
             }
             Some((next, _)) => Ok(Self {
-                tag,
                 ids: Shards::new(limits.cached),
                 keys: Shards::new(limits.cached),
                 places: Places::default(),
@@ -73,13 +81,8 @@ impl Ledger {
         }
     }
 
-    /// Which volume's.
-    pub(super) fn tag(&self) -> VolumeTag {
-        self.tag
-    }
-
     /// The file's id; on first sight the next number.
-    pub(super) fn id(&self, store: &Store, key: &HostKey) -> Result<Attempt<CatalogId>, IndexError> {
+    pub(super) fn id(&self, store: &Store, key: &LastingKey) -> Result<Attempt<CatalogId>, IndexError> {
         let mut row = self.ids.lock(key);
         if let Some(id) = self.find(store, &mut row, key)? {
             return Ok(Attempt::Done(id, 0));
@@ -93,7 +96,7 @@ impl Ledger {
     }
 
     /// The file's id, when memory holds it.
-    pub(super) fn remembered(&self, key: &HostKey) -> Option<CatalogId> {
+    pub(super) fn remembered(&self, key: &LastingKey) -> Option<CatalogId> {
         match self.ids.lock(key).look(key) {
             Known::Here(id) => Some(id),
             Known::Gone | Known::AskDatabase => None,
@@ -101,7 +104,7 @@ impl Ledger {
     }
 
     /// The file that has the id.
-    pub(super) fn key(&self, store: &Store, id: CatalogId) -> Result<Option<HostKey>, IndexError> {
+    pub(super) fn key(&self, store: &Store, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
         let mut row = self.keys.lock(&id);
         match row.look(&id) {
             Known::Here(key) => return Ok(Some(key)),
@@ -114,11 +117,11 @@ impl Ledger {
     }
 
     /// Strikes the file out. Returns how many rows more wait to be written than before.
-    pub(super) fn forget(&self, store: &Store, key: &HostKey) -> Result<usize, IndexError> {
+    pub(super) fn forget(&self, store: &Store, key: &LastingKey) -> Result<usize, IndexError> {
         let mut row = self.ids.lock(key);
         let Some(id) = self.find(store, &mut row, key)? else { return Ok(0) };
         let rows = row.change(*key, None) + self.keys.lock(&id).change(id, None);
-        Ok(rows + self.places.forget(store, self.tag, id)?)
+        Ok(rows + self.places.forget(store, id)?)
     }
 
     /// Keeps where a file is. Returns how many rows more wait to be written than before.
@@ -128,21 +131,25 @@ impl Ledger {
         id: CatalogId,
         place: KeptPlace,
     ) -> Result<usize, IndexError> {
-        self.places.keep((store, self.tag), id, place)
+        self.places.keep(store, id, place)
     }
 
     /// Where a file was, if that was kept.
     pub(super) fn kept_place(&self, store: &Store, id: CatalogId) -> Result<Option<KeptPlace>, IndexError> {
-        self.places.of(store, self.tag, id)
+        self.places.of(store, id)
     }
 
     /// Keeps it no longer. Returns how many rows more wait to be written than before.
     pub(super) fn forget_place(&self, store: &Store, id: CatalogId) -> Result<usize, IndexError> {
-        self.places.forget(store, self.tag, id)
+        self.places.forget(store, id)
     }
 
     /// Gives each of two files the other's id. Returns how many rows more wait to be written than before.
-    pub(super) fn exchange(&self, (one, other): (&HostKey, &HostKey), ids: (CatalogId, CatalogId)) -> usize {
+    pub(super) fn exchange(
+        &self,
+        (one, other): (&LastingKey, &LastingKey),
+        ids: (CatalogId, CatalogId),
+    ) -> usize {
         let rows = [(one, ids.1), (other, ids.0)];
         rows.into_iter()
             .map(|(key, id)| {
@@ -160,8 +167,8 @@ impl Ledger {
     fn find(
         &self,
         store: &Store,
-        row: &mut Shard<HostKey, CatalogId>,
-        key: &HostKey,
+        row: &mut Shard<LastingKey, CatalogId>,
+        key: &LastingKey,
     ) -> Result<Option<CatalogId>, IndexError> {
         match row.look(key) {
             Known::Here(id) => return Ok(Some(id)),
@@ -169,18 +176,18 @@ impl Ledger {
             Known::AskDatabase => (),
         }
         let id = store.read(|transaction| {
-            let row = transaction.open_table(IDS)?.get((self.tag.0, key.as_bytes()))?;
+            let row = transaction.open_table(IDS)?.get((ALL, &key.to_bytes()[..]))?;
             Ok(row.map(|id| CatalogId(id.value())))
         })?;
         id.inspect(|id| row.remember(*key, *id));
         Ok(id)
     }
 
-    fn key_on_disk(&self, store: &Store, id: CatalogId) -> Result<Option<HostKey>, IndexError> {
+    fn key_on_disk(&self, store: &Store, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
         store.read(|transaction| {
-            let row = transaction.open_table(KEYS)?.get((self.tag.0, id.0))?;
-            let too_long = || redb::Error::Corrupted(format!("the key of {id:?} is too long"));
-            row.map(|key| HostKey::new(key.value()).ok_or_else(too_long)).transpose()
+            let row = transaction.open_table(KEYS)?.get((ALL, id.0))?;
+            let no_key = || redb::Error::Corrupted(format!("the key of {id:?} has a wrong length"));
+            row.map(|key| LastingKey::from_bytes(key.value()).ok_or_else(no_key)).transpose()
         })
     }
 
@@ -204,41 +211,40 @@ impl Tenant for Ledger {
     fn close(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
         let mut numbers = self.numbers.lock();
         numbers.reserved = numbers.next;
-        transaction.open_table(RESERVED)?.insert(self.tag.0, numbers.next)?;
+        transaction.open_table(RESERVED)?.insert(ALL, numbers.next)?;
         Ok(())
     }
 }
 
-/// What one transaction writes for one volume.
+/// What one transaction writes.
 struct Changed<'a> {
     ledger: &'a Ledger,
-    ids: Vec<(HostKey, Option<CatalogId>)>,
-    keys: Vec<(CatalogId, Option<HostKey>)>,
+    ids: Vec<(LastingKey, Option<CatalogId>)>,
+    keys: Vec<(CatalogId, Option<LastingKey>)>,
     places: Rows,
     reserve: Option<u64>,
 }
 
 impl Batch for Changed<'_> {
     fn write(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
-        let tag = self.ledger.tag;
         if let Some(reserved) = self.reserve {
-            transaction.open_table(RESERVED)?.insert(tag.0, reserved)?;
+            transaction.open_table(RESERVED)?.insert(ALL, reserved)?;
         }
         let mut ids = transaction.open_table(IDS)?;
         for (key, id) in &self.ids {
             match id {
-                Some(id) => ids.insert((tag.0, key.as_bytes()), id.0)?,
-                None => ids.remove((tag.0, key.as_bytes()))?,
+                Some(id) => ids.insert((ALL, &key.to_bytes()[..]), id.0)?,
+                None => ids.remove((ALL, &key.to_bytes()[..]))?,
             };
         }
         let mut keys = transaction.open_table(KEYS)?;
         for (id, key) in &self.keys {
             match key {
-                Some(key) => keys.insert((tag.0, id.0), key.as_bytes())?,
-                None => keys.remove((tag.0, id.0))?,
+                Some(key) => keys.insert((ALL, id.0), &key.to_bytes()[..])?,
+                None => keys.remove((ALL, id.0))?,
             };
         }
-        Places::write(&self.places, tag, transaction)
+        Places::write(&self.places, transaction)
     }
 
     fn written(&self) -> usize {

@@ -1,7 +1,8 @@
 //! The 32-bit numbers by which AFP clients know files (catalogue ids), and the desktop databases of volumes: tenants of the
 //! index in the state folder.
 //!
-//! * **Catalogue ids** are given on first sight and never twice. They come from blocks that the disk knows to be taken *before*
+//! * **Catalogue ids** belong to files: all volumes of a server have one ledger of them, and a file has the same id in each
+//!   volume that shows it. Only the volume's root folder is always 2 there. Ids are given on first sight and never twice. They come from blocks that the disk knows to be taken *before*
 //!   the first number of a block is given; which file has which is written behind. A crash loses at most the assignments of
 //!   the last [`vfs::index::Options::interval`], never the fact that their numbers are used: such a file gets a new number.
 //! * **Places** of files that clients keep by their ids: hints, written behind as well.
@@ -16,6 +17,7 @@
 //! ```
 
 pub mod desktop;
+mod earlier;
 mod ledger;
 mod places;
 mod shards;
@@ -25,11 +27,11 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use vfs::HostKey;
-use vfs::index::{Index, IndexError, Volume};
+use vfs::index::{Index, IndexError, Volume, VolumeTag};
+use vfs::{HostKey, LastingKey};
 
 use desktop::Desk;
-use ledger::{Attempt, Ledger};
+use ledger::{ALL, Attempt, Ledger};
 
 pub use desktop::Desktop;
 pub use places::KeptPlace;
@@ -45,11 +47,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { block: 65_536, cached: 65_536 }
+        Self { block: 65_536, cached: 131_072 }
     }
 }
 
-/// A 32-bit number for a file or folder of a volume, never given to another one.
+/// A 32-bit number for a file or folder, never given to another one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CatalogId(pub u32);
 
@@ -68,7 +70,7 @@ impl fmt::Debug for CatalogId {
     }
 }
 
-/// The catalogue ids of one volume. Cheap to clone; clones share all state.
+/// The catalogue ids of all files, as one volume shows them. Cheap to clone; clones share all state.
 ///
 /// Each method answers from memory, else from the database's pages (a read of the state disk at worst). No method
 /// waits for a write, unless ids are first seen faster than the disk takes them: see [`vfs::index::Options`].
@@ -76,6 +78,7 @@ impl fmt::Debug for CatalogId {
 pub struct Catalogue {
     index: Index,
     ledger: Arc<Ledger>,
+    volume: VolumeTag,
     root: HostKey,
 }
 
@@ -85,24 +88,26 @@ impl Catalogue {
         Self::open_with(index, volume, root, Limits::default())
     }
 
-    /// The same with other limits, which count when the volume's catalogue is opened the first time.
+    /// The same with other limits, which count when the first catalogue is opened.
     pub fn open_with(
         index: &Index,
         volume: Volume,
         root: HostKey,
         limits: Limits,
     ) -> Result<Self, IndexError> {
-        let ledger = index.tenant(volume.tag, |store| Ledger::open(store, volume.tag, limits))?;
-        Ok(Self { index: index.clone(), ledger, root })
+        let ledger = index.tenant(VolumeTag(ALL), |store| Ledger::open(store, limits))?;
+        Ok(Self { index: index.clone(), ledger, volume: volume.tag, root })
+    }
+
+    /// The volume's root folder, whose id in this volume is [`CatalogId::ROOT`].
+    pub fn root(&self) -> &HostKey {
+        &self.root
     }
 
     /// The file's id, given on first sight. The same file has the same id ever after, with one exception: an id that
     /// was given less than [`vfs::index::Options::interval`] before a crash may be lost. Then the file
     /// gets a new id, and no file gets the lost id.
-    pub fn catalog_id(&self, key: &HostKey) -> Result<CatalogId, IndexError> {
-        if *key == self.root {
-            return Ok(CatalogId::ROOT);
-        }
+    pub fn catalog_id(&self, key: &LastingKey) -> Result<CatalogId, IndexError> {
         if let Some(id) = self.ledger.remembered(key) {
             return Ok(id);
         }
@@ -122,26 +127,14 @@ impl Catalogue {
         }
     }
 
-    /// The file's id when memory holds it: never touches the disk, so it suits a thread that must not wait.
-    pub fn remembered(&self, key: &HostKey) -> Option<CatalogId> {
-        if *key == self.root { Some(CatalogId::ROOT) } else { self.ledger.remembered(key) }
-    }
-
-    /// The file that has the id; `None` when no file has it. The file may be gone without [`forget`](Self::forget)
-    /// having been called: the host knows.
-    pub fn resolve(&self, id: CatalogId) -> Result<Option<HostKey>, IndexError> {
-        match id {
-            CatalogId::ROOT => Ok(Some(self.root)),
-            id if id < CatalogId::FIRST => Ok(None),
-            id => self.ledger.key(self.index.store(), id),
-        }
+    /// The file that has the id, in whichever volume; `None` when no file has it. The file may be gone without
+    /// [`forget`](Self::forget) having been called: the host knows.
+    pub fn resolve(&self, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
+        if id < CatalogId::FIRST { Ok(None) } else { self.ledger.key(self.index.store(), id) }
     }
 
     /// The file is deleted: its id no longer resolves, and is never given again.
-    pub fn forget(&self, key: &HostKey) -> Result<(), IndexError> {
-        if *key == self.root {
-            return Ok(());
-        }
+    pub fn forget(&self, key: &LastingKey) -> Result<(), IndexError> {
         self.index.make_room()?;
         self.index.added(self.ledger.forget(self.index.store(), key)?);
         Ok(())
@@ -149,15 +142,14 @@ impl Catalogue {
 
     /// The icons and applications of the volume. The first time it looks how many there are.
     pub fn desktop(&self) -> Result<Desktop, IndexError> {
-        let tag = self.ledger.tag();
-        let desk = self.index.tenant(tag, |store| Desk::open(store, tag))?;
+        let desk = self.index.tenant(self.volume, |store| Desk::open(store, self.volume))?;
         Ok(Desktop::new(self.index.clone(), desk))
     }
 
     /// The two files change ids, on the disk before this returns: after their contents have changed places, so that to who
     /// knows files by their ids the contents moved, not the files.
-    pub fn exchange(&self, one: &HostKey, other: &HostKey) -> Result<(), IndexError> {
-        if [one, other].contains(&&self.root) || one == other {
+    pub fn exchange(&self, one: &LastingKey, other: &LastingKey) -> Result<(), IndexError> {
+        if one == other {
             return Ok(());
         }
         let ids = (self.catalog_id(one)?, self.catalog_id(other)?);

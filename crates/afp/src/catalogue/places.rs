@@ -5,17 +5,18 @@ use std::collections::HashMap;
 
 use lock::{Mutex, rank};
 use redb::{TableDefinition, WriteTransaction};
-use vfs::index::{IndexError, Store, VolumeTag};
+use vfs::index::{IndexError, Store};
 
 use super::CatalogId;
+use super::ledger::ALL;
 
-/// (volume tag, catalogue id) → (the folder's id, name): where a file was.
+/// ([`ALL`], catalogue id) → (the folder's id, name): where a file was.
 pub(super) const PLACES: TableDefinition<'_, (u32, u32), (u32, &[u8])> = TableDefinition::new("places");
 
 /// Where a file was: the folder that it was in, and its name there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPlace {
-    /// The folder's id.
+    /// The folder's id, which is an ordinary one even of a folder that is the root of a volume.
     pub folder: CatalogId,
     /// The stored name.
     pub name: Box<[u8]>,
@@ -24,7 +25,7 @@ pub struct KeptPlace {
 /// The longest name that is kept, in bytes.
 const NAME_MAX: usize = 1024;
 
-/// Rows of a volume that wait to be written; `None` is one to be removed.
+/// Rows that wait to be written; `None` is one to be removed.
 #[derive(Default)]
 pub(super) struct Places {
     waiting: Mutex<HashMap<CatalogId, Option<KeptPlace>>, rank::CatalogPlaces>,
@@ -34,41 +35,31 @@ pub(super) type Rows = Vec<(CatalogId, Option<KeptPlace>)>;
 
 impl Places {
     /// Keeps a place. Returns how many rows more wait than before. Nothing is written when it is known already.
-    pub(super) fn keep(
-        &self,
-        (store, tag): (&Store, VolumeTag),
-        id: CatalogId,
-        place: KeptPlace,
-    ) -> Result<usize, IndexError> {
+    pub(super) fn keep(&self, store: &Store, id: CatalogId, place: KeptPlace) -> Result<usize, IndexError> {
         if place.name.len() > NAME_MAX {
             return Err(IndexError::TooLong);
         }
-        if self.of(store, tag, id)?.as_ref() == Some(&place) {
+        if self.of(store, id)?.as_ref() == Some(&place) {
             return Ok(0);
         }
         Ok(usize::from(self.waiting.lock().insert(id, Some(place)).is_none()))
     }
 
     /// Forgets one. Returns how many rows more wait than before.
-    pub(super) fn forget(&self, store: &Store, tag: VolumeTag, id: CatalogId) -> Result<usize, IndexError> {
-        if self.of(store, tag, id)?.is_none() {
+    pub(super) fn forget(&self, store: &Store, id: CatalogId) -> Result<usize, IndexError> {
+        if self.of(store, id)?.is_none() {
             return Ok(0);
         }
         Ok(usize::from(self.waiting.lock().insert(id, None).is_none()))
     }
 
     /// The place that was kept last.
-    pub(super) fn of(
-        &self,
-        store: &Store,
-        tag: VolumeTag,
-        id: CatalogId,
-    ) -> Result<Option<KeptPlace>, IndexError> {
+    pub(super) fn of(&self, store: &Store, id: CatalogId) -> Result<Option<KeptPlace>, IndexError> {
         if let Some(place) = self.waiting.lock().get(&id) {
             return Ok(place.clone());
         }
         store.read(|transaction| {
-            let row = transaction.open_table(PLACES)?.get((tag.0, id.0))?;
+            let row = transaction.open_table(PLACES)?.get((ALL, id.0))?;
             Ok(row.map(|row| {
                 let (folder, name) = row.value();
                 KeptPlace { folder: CatalogId(folder), name: name.into() }
@@ -81,19 +72,15 @@ impl Places {
         self.waiting.lock().iter().map(|(id, place)| (*id, place.clone())).collect()
     }
 
-    pub(super) fn write(
-        rows: &Rows,
-        tag: VolumeTag,
-        transaction: &WriteTransaction,
-    ) -> Result<(), redb::Error> {
+    pub(super) fn write(rows: &Rows, transaction: &WriteTransaction) -> Result<(), redb::Error> {
         if rows.is_empty() {
             return Ok(());
         }
         let mut table = transaction.open_table(PLACES)?;
         for (id, place) in rows {
             match place {
-                Some(place) => table.insert((tag.0, id.0), (place.folder.0, &*place.name))?,
-                None => table.remove((tag.0, id.0))?,
+                Some(place) => table.insert((ALL, id.0), (place.folder.0, &*place.name))?,
+                None => table.remove((ALL, id.0))?,
             };
         }
         Ok(())

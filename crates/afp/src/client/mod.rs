@@ -12,6 +12,7 @@
 //! # let _ = file;
 //! ```
 
+mod dhx2;
 mod files;
 mod forks;
 
@@ -65,6 +66,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Login<'a> {
     Guest,
     Cleartext { name: &'a str, password: &'a str },
+    Dhx2 { name: &'a str, password: &'a str },
 }
 
 /// A frame from the server.
@@ -107,6 +109,8 @@ pub struct Client<L> {
 
 /// The most unsolicited frames that are kept.
 const MAX_UNASKED: usize = 1024;
+/// The most room that is made for a frame before its bytes arrive.
+const MAX_ROOM: usize = 2 << 20;
 
 impl<L: Link> Client<L> {
     /// A client that has sent nothing yet.
@@ -132,16 +136,28 @@ impl<L: Link> Client<L> {
         &mut self.link
     }
 
+    /// The stream, to look at.
+    pub fn link_ref(&self) -> &L {
+        &self.link
+    }
+
     /// Sends a frame and returns its id.
     pub fn send(&mut self, command: Command, code: u32, payload: &[u8]) -> Result<u16> {
+        let (bytes, id) = self.head_of(command, code, payload, 0);
+        self.link.write_all(&bytes)?;
+        Ok(id)
+    }
+
+    /// The beginning of a frame, and its id. The caller sends it, and `more` bytes behind it, which
+    /// need not be copied.
+    pub fn head_of(&mut self, command: Command, code: u32, payload: &[u8], more: usize) -> (Vec<u8>, u16) {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
-        let header = Header { is_reply: false, command, id, code, length: payload.len() as u32 };
+        let length = (payload.len() + more) as u32;
         let mut w = Writer::new();
-        header.encode(&mut w);
+        Header { is_reply: false, command, id, code, length }.encode(&mut w);
         w.put(payload);
-        self.link.write_all(w.as_bytes())?;
-        Ok(id)
+        (w.into_bytes(), id)
     }
 
     /// Receives the next reply. Keeps unsolicited frames, and does not answer them.
@@ -162,8 +178,8 @@ impl<L: Link> Client<L> {
         let mut header = [0; Header::LEN];
         self.link.read_exact(&mut header)?;
         let header = Header::decode(&mut Reader::new(&header))?;
-        let mut payload = Vec::new();
         let length = u64::from(header.length);
+        let mut payload = Vec::with_capacity((header.length as usize).min(MAX_ROOM));
         if (&mut self.link).take(length).read_to_end(&mut payload)? as u64 != length {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
@@ -205,15 +221,16 @@ impl<L: Link> Client<L> {
 
     /// Logs in.
     pub fn log_in(&mut self, version: &str, login: &Login<'_>) -> Result<()> {
-        self.call(command::LOGIN, |w| {
+        let put: Box<dyn Fn(&mut Writer)> = match *login {
+            Login::Dhx2 { name, password } => return self.log_in_by_dhx2(version, name, password),
+            Login::Guest => Box::new(|w| pascal::put(w, b"No User Authent")),
+            Login::Cleartext { name, password } => Box::new(move |w| cleartext(name, password, w)),
+        };
+        let answer = self.call(command::LOGIN, |w| {
             pascal::put(w, version.as_bytes());
-            match login {
-                Login::Guest => pascal::put(w, b"No User Authent"),
-                Login::Cleartext { name, password } => cleartext(name, password, w),
-            }
-        })?
-        .well()
-        .map(drop)
+            put(w);
+        })?;
+        answer.well().map(drop)
     }
 
     /// Opens a volume and returns its number.

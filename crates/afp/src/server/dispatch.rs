@@ -1,11 +1,12 @@
 //! Maps commands to functions. Numbers are those of the Apple Filing Protocol Reference, "AFP
 //! Commands".
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes};
 use conn::InFlight;
-use conn::observe::{self, Begun, Operation};
+use conn::observe::{self, Begun};
 
 use super::connection::Connection;
 use super::request::{Outcome, Request};
@@ -32,16 +33,18 @@ pub(super) async fn run(
     if body.is_empty() {
         return Err(ResultCode::PARAM_ERROR);
     }
-    let (begun, bytes) = (observe::begin(), body.len() + data.len());
+    let bytes = body.len() + data.len();
     let command = body.get_u8();
+    let begun = observe::begin("afp", connection.peer.address, || command_name(command));
     if command == command::GET_SRVR_INFO {
         let outcome = status::run(&connection.service);
-        observed(connection, (command, bytes), begun, None, (&outcome, false));
+        observed(begun.as_ref(), bytes, None, (&outcome, false));
         return outcome;
     }
     let Some(session) = connection.session() else {
-        let outcome = Box::pin(login::before(connection, command, &body)).await;
-        observed(connection, (command, bytes), begun, None, (&outcome, false));
+        let login = observe::within(begun.as_ref(), login::before(connection, command, &body));
+        let outcome = Box::pin(login).await;
+        observed(begun.as_ref(), bytes, None, (&outcome, false));
         return outcome;
     };
     session.life.hear();
@@ -49,30 +52,35 @@ pub(super) async fn run(
     let concerns = OnceLock::new();
     let request =
         Request { session: session.clone(), memory, in_flight, command, body, data, begun, concerns };
+    let begun = request.begun.as_ref();
     let turn = loop {
         match session.replies_to(id, command) {
             None => break None,
             Some(Known::New(turn)) => break Some(turn),
             Some(Known::Answered(outcome)) => {
-                observed(connection, (command, bytes), begun, Some(&request), (&outcome, true));
+                observed(begun, bytes, Some(&request), (&outcome, true));
                 return outcome;
             }
             Some(Known::Underway) => Box::pin(session.life.replies.finished(id, command)).await,
         }
     };
-    let outcome = command_of(connection, &request).await.map_err(|code| blame(&request, code));
+    let outcome = observe::within(begun, command_of(connection, &request)).await;
+    let outcome = outcome.map_err(|code| blame(&request, code));
     if let Some(turn) = turn {
         turn.finish(&outcome);
     }
-    observed(connection, (command, bytes), begun, Some(&request), (&outcome, false));
+    observed(begun, bytes, Some(&request), (&outcome, false));
     outcome
+}
+
+fn command_name(command: u8) -> Cow<'static, str> {
+    command::name(command).map_or_else(|| command.to_string().into(), Cow::Borrowed)
 }
 
 /// Tells the observers of a command that has ended. `repeated`: its outcome is out of the replay cache.
 fn observed(
-    connection: &Connection,
-    (command, bytes_in): (u8, usize),
-    begun: Option<Begun>,
+    begun: Option<&Begun>,
+    bytes_in: usize,
     request: Option<&Request>,
     (outcome, repeated): (&Outcome, bool),
 ) {
@@ -86,12 +94,9 @@ fn observed(
     };
     let user = request.and_then(|request| request.session.user.name.as_deref());
     let share = request.and_then(|request| request.concerns.get()).map(|volume| &volume.share.name[..]);
-    begun.end(&Operation {
-        protocol: "afp",
-        client: connection.peer.address,
+    begun.end(&observe::Outcome {
         user: user.unwrap_or_default(),
         share: share.unwrap_or_default(),
-        command: &command::name(command).map_or_else(|| command.to_string(), Into::into),
         result: &if repeated { "repeated".into() } else { format!("{code:?}") },
         failed: outcome.is_err(),
         bytes_in,

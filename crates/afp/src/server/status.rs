@@ -76,7 +76,7 @@ mod tests {
     use crate::wire::dsi::Command;
 
     #[tokio::test]
-    async fn anybody_is_told_who_the_server_is_without_a_session() {
+    async fn the_server_describes_itself_without_a_session() {
         let server = Server::with(|config| {
             config.name = "Zoë's Büro".into();
             config.addresses =

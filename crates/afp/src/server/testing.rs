@@ -69,7 +69,7 @@ pub(crate) fn people(all: &[(&str, &str, u32)]) -> Arc<dyn Accounts> {
 pub(crate) struct Server {
     pub(crate) service: Arc<Service>,
     /// The directory of the files' numbers, for as long as the server lives.
-    _state: tempfile::TempDir,
+    _state: Option<tempfile::TempDir>,
 }
 
 impl Server {
@@ -90,16 +90,25 @@ impl Server {
     fn on_with(disk: Arc<dyn Backend>, change: impl FnOnce(&mut Config)) -> Self {
         let state = tempfile::tempdir().unwrap();
         let index = Index::open(state.path()).unwrap();
+        let shares = Self::shares(disk, &index);
+        Self { _state: Some(state), ..Self::of(shares, change) }
+    }
+
+    fn shares(disk: Arc<dyn Backend>, index: &Index) -> Vec<Arc<Share>> {
         let plain = ShareOptions::default;
-        let shares = vec![
-            share_on(disk, &index, "share", plain()),
-            share(&index, "guests", ShareOptions { policy: SharePolicy::for_guests(), ..plain() }),
+        vec![
+            share_on(disk, index, "share", plain()),
+            share(index, "guests", ShareOptions { policy: SharePolicy::for_guests(), ..plain() }),
             share(
-                &index,
+                index,
                 "readonly",
                 ShareOptions { policy: SharePolicy { read_only: true, ..SharePolicy::default() }, ..plain() },
             ),
-        ];
+        ]
+    }
+
+    /// A server with these shares.
+    pub(crate) fn of(shares: Vec<Arc<Share>>, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::new(shares, people(&[ADA, BOB]));
         config.signature = *b"a test signature";
         config.guest = Some(Identity::new(65_534, 65_534, &[]));
@@ -108,7 +117,7 @@ impl Server {
             "users:x:100:\nstaff:x:50:ada\n",
         ));
         change(&mut config);
-        Self { service: Service::new(config), _state: state }
+        Self { service: Service::new(config), _state: None }
     }
 
     /// The volume of a share, to check or change what clients see.
@@ -147,7 +156,12 @@ pub(crate) fn share(index: &Index, name: &str, options: ShareOptions) -> Arc<Sha
 
 /// The same share on a disk.
 fn share_on(disk: Arc<dyn Backend>, index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
-    let volume = Arc::new(Volume::new(disk, VolumeOptions::default()));
+    share_of(Volume::new(disk, VolumeOptions::default()), index, name, options)
+}
+
+/// The same share with this volume.
+pub(crate) fn share_of(volume: Volume, index: &Index, name: &str, options: ShareOptions) -> Arc<Share> {
+    let volume = Arc::new(volume);
     let root = volume.root().unwrap().object.key();
     let catalogue = Catalogue::open(index, index.volume(name).unwrap(), root).unwrap();
     let created = Time { secs: 1_500_000_000, nanos: 0 };

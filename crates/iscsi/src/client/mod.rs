@@ -129,6 +129,11 @@ impl<L: Link> Client<L> {
         &mut self.link
     }
 
+    /// The stream, to look at.
+    pub fn link_ref(&self) -> &L {
+        &self.link
+    }
+
     /// A tag that no other task has.
     pub fn new_tag(&mut self) -> u32 {
         let tag = self.next_tag;

@@ -8,6 +8,9 @@ use super::Result;
 use crate::wire::digest::crc32c;
 use crate::wire::pdu::{BHS, Head, Lun, NO_TAG, Numbers, Opcode, Reject, RejectReason, padding};
 
+/// The most room that is made for data before they arrive.
+const MAX_ROOM: usize = 2 << 20;
+
 /// A PDU from the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu {
@@ -99,7 +102,7 @@ pub(super) fn frame(mut bytes: Vec<u8>, data: &[u8], header_digest: bool, data_d
 }
 
 fn bytes(link: &mut impl Read, count: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(count.min(MAX_ROOM));
     if link.take(count as u64).read_to_end(&mut bytes)? != count {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

@@ -89,7 +89,9 @@ impl<L: Link> Client<L> {
         };
         let most = self.agreed.first_burst.min(self.agreed.max_segment);
         let immediate = if self.agreed.immediate_data { &out[..out.len().min(most)] } else { &[] };
-        let task = Task { cmd_sn, lun: command.lun, out: out.to_vec(), data: Vec::new(), ended: None };
+        let room = if reads { (expected as usize).min(MAX_DATA) } else { 0 };
+        let data = Vec::with_capacity(room);
+        let task = Task { cmd_sn, lun: command.lun, out: out.to_vec(), data, ended: None };
         self.tasks.insert(task_tag, task);
         self.send(encoded(|w| command.encode(immediate.len(), w)), immediate)?;
         Ok(task_tag)
@@ -135,8 +137,12 @@ impl<L: Link> Client<L> {
         if end > MAX_DATA {
             return Err(Malformed("more data than anybody asks for").into());
         }
-        task.data.resize(task.data.len().max(end), 0);
-        task.data[begin..end].copy_from_slice(bytes);
+        if begin == task.data.len() {
+            task.data.extend_from_slice(bytes);
+        } else {
+            task.data.resize(task.data.len().max(end), 0);
+            task.data[begin..end].copy_from_slice(bytes);
+        }
         if let Some((status, residual)) = head.status {
             let data = std::mem::take(&mut task.data);
             task.ended = Some(Answer { status, data, sense: None, residual });

@@ -14,7 +14,7 @@ use wire::{Malformed, Reader};
 use super::connection::{Connection, Joined};
 use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
-use super::observed::Observed;
+use super::observed;
 use super::respond::respond;
 use super::scsi::{self, Command, Needs, Outcome, Refusal, Supported};
 use super::session::{Message, Session};
@@ -30,11 +30,11 @@ pub(super) fn take(
     message: &Message,
     in_flight: InFlight,
 ) -> Answer {
-    let begun = observe::begin();
     match enter(connection, joined, message) {
         Ok((task, attribute, piece)) => {
-            if let (Some(begun), Ok(cdb)) = (begun, descriptor_block(message)) {
-                let _ = task.observed.set(Observed::new(begun, &cdb)); // a task is new here
+            let command = || observed::command_name(&descriptor_block(message).unwrap_or_default());
+            if let Some(begun) = observe::begin("iscsi", connection.peer.address, command) {
+                let _ = task.begun.set(begun); // a task is new here
             }
             let place = place(&joined.session, attribute);
             let piece = match (&place, piece) {
@@ -47,7 +47,7 @@ pub(super) fn take(
             let connection = connection.clone();
             Box::pin(async move {
                 task.declare(&in_flight).await;
-                begin(&connection, &task, place, piece).await
+                observe::within(task.begun.get(), begin(&connection, &task, place, piece)).await
             })
         }
         Err(reason) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conn::{Answer, InFlight};
+use conn::{Answer, InFlight, observe};
 use wire::Reader;
 
 use super::command::{ask, ask_waiting, go_on, write};
@@ -33,10 +33,13 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message, in_flight: I
     let connection = connection.clone();
     Box::pin(async move {
         task.declare(&in_flight).await;
-        if let Some(piece) = piece {
-            write(&task, piece).await;
-        }
-        go_on(&connection, &task).await;
+        let part = async {
+            if let Some(piece) = piece {
+                write(&task, piece).await;
+            }
+            go_on(&connection, &task).await;
+        };
+        observe::within(task.begun.get(), part).await;
         None
     })
 }

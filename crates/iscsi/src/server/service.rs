@@ -317,7 +317,10 @@ impl Gate for Service {
     fn guests(&self, target: Option<&Target>) -> bool {
         match target {
             Some(target) => target.policy().guests,
-            None => self.config.read().targets.iter().any(|target| target.policy().guests),
+            None => {
+                let config = self.config.read().clone(); // a target's own lock comes before
+                config.targets.iter().any(|target| target.policy().guests)
+            }
         }
     }
 

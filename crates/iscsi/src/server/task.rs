@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use conn::observe::Begun;
 use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
-use super::observed::Observed;
 use super::scsi::{Command, LogicalUnit, Supported};
 use super::transfer::{Piece, Transfer};
 use crate::wire::pdu::{Lun, ScsiCommand};
@@ -34,7 +34,7 @@ pub(super) struct Task {
     pub(super) reads: bool,
     pub(super) state: Mutex<State, rank::IscsiTask>,
     /// Set if it is observed.
-    pub(super) observed: OnceLock<Observed>,
+    pub(super) begun: OnceLock<Begun>,
     /// It has been called off, and is not answered.
     pub(super) aborted: Arc<AtomicBool>,
     /// Signalled by the abort.
@@ -91,7 +91,7 @@ impl Task {
             needs,
             reads: pdu.reads,
             state,
-            observed: OnceLock::new(),
+            begun: OnceLock::new(),
             aborted,
             called_off: Notify::new(),
             over: Notify::new(),

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use auth::FileProtocol;
 use ipnet::IpNet;
+use vfs::backend::forest::Hidden;
 use vfs::names::Hiding;
 use vfs::{Caller, Volume};
 
@@ -107,6 +109,23 @@ impl Export {
     /// Whether listings have an entry of this name. The folder itself and its parent always are there.
     pub(crate) fn lists(&self, name: &[u8]) -> bool {
         matches!(name, b"." | b"..") || !self.options.hiding.hides(name)
+    }
+
+    /// As [`Export::lists`], in a folder whose share may be another one inside of this.
+    pub(crate) fn lists_in(&self, inner: Option<&Hidden>, name: &[u8]) -> bool {
+        match inner {
+            Some(inner) => matches!(name, b"." | b"..") || !inner.of_site.hides(name),
+            None => self.lists(name),
+        }
+    }
+
+    /// The user that a client's caller acts as under a rule.
+    pub(crate) fn caller(&self, rule: &Rule, identity: &Identity, origin: Origin) -> Caller {
+        let caller = rule.caller(identity);
+        match self.volume.has_gates() {
+            true => caller.of(FileProtocol::Nfs, None, origin.address),
+            false => caller,
+        }
     }
 
     /// The rule for a client; `None` when it is refused.

@@ -1,7 +1,7 @@
 //! The server's side: RPC programs over one set of exports.
 //!
 //! ```text
-//! stream.rs, datagram.rs ─► rpc.rs ─► replies.rs ─► v3/ · mount.rs · nlm/ · nsm.rs · portmap.rs ─► vfs
+//! stream.rs, datagram.rs ─► rpc.rs ─► replies.rs ─► v3/ · v4/ · mount.rs · nlm/ · nsm.rs · portmap.rs ─► vfs
 //!                                      handle.rs and export.rs find the file and the caller's user
 //! ```
 
@@ -25,9 +25,11 @@ mod stream;
 #[cfg(test)]
 mod testing;
 mod v3;
+mod v4;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use auth::LoginGuard;
@@ -91,6 +93,7 @@ pub struct Service {
     monitor: nsm::Monitor,
     locks: nlm::Locks,
     login_guard: Arc<LoginGuard>,
+    newest_version: AtomicU32,
 }
 
 impl Service {
@@ -120,6 +123,7 @@ impl Service {
             network: company.network,
             locks: nlm::Locks::default(),
             login_guard: company.login_guard,
+            newest_version: AtomicU32::new(crate::wire::v3::VERSION),
         })
     }
 
@@ -135,6 +139,18 @@ impl Service {
         let before = std::mem::replace(&mut *self.exports.write(), exports.clone());
         let stays = |old: &Export| exports.iter().any(|new| new.tag == old.tag);
         before.iter().filter(|export| !stays(export)).for_each(|export| self.locks.leave(export));
+    }
+
+    /// The newest version of NFS that is answered: 3, or 4 after [`Service::set_newest_version`].
+    pub(crate) fn newest_version(&self) -> u32 {
+        self.newest_version.load(Ordering::Relaxed)
+    }
+
+    /// Answers versions up to 3 or 4. Version 4 is not complete: its clients can look at files, but
+    /// not read or change them. The server of the command `serve` does not turn it on.
+    pub fn set_newest_version(&self, version: u32) {
+        let known = version.clamp(crate::wire::v3::VERSION, crate::wire::v4::VERSION);
+        self.newest_version.store(known, Ordering::Relaxed);
     }
 
     /// The addresses of the programs, as portmap reports them.

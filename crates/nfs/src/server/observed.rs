@@ -1,68 +1,43 @@
 //! What observers are told of a call.
 
-use std::net::SocketAddr;
+use std::borrow::Cow;
 
-use bytes::Bytes;
-use conn::observe::{Begun, Operation};
+use conn::observe::{Begun, Outcome};
 use vfs::Payload;
 
-use super::Origin;
 use super::rpc::{Answered, Call};
 use crate::wire::rpc::{AuthStat, CallHeader};
-use crate::wire::{mount, nlm, nsm, portmap, v3};
+use crate::wire::{mount, nlm, nsm, portmap, v3, v4};
 
 /// Tells the observers of a call that has been answered with these results.
-pub(super) fn end(begun: Begun, call: &Call<'_>, answered: &Answered, results: &[u8]) {
+pub(super) fn end(begun: &Begun, call: &Call<'_>, answered: &Answered, results: &[u8]) {
     let (result, failed) = match answered {
         Ok(_) => result(call, results),
         Err(outcome) => (format!("{outcome:?}"), true),
     };
     let data = answered.as_ref().ok().and_then(Option::as_ref).map_or(0, Payload::len);
-    begun.end(&Operation {
+    begun.end(&Outcome {
         user: &user(call),
         share: call.concerns.get().map_or("", |export| &export.name),
         result: &result,
         failed,
+        bytes_in: call.message.len(),
         bytes_out: results.len() + data,
-        ..operation(call.origin, &command(&call.header), call.message)
     });
 }
 
 /// Tells the observers of a repeated call. It got the kept reply with results of this length, or none because the first
 /// call is still being executed.
 pub(super) fn repeated(call: &Call<'_>, bytes_out: usize) {
-    if let Some(begun) = call.begun {
-        begun.end(&Operation {
-            user: &user(call),
-            result: "repeated",
-            bytes_out,
-            ..operation(call.origin, &command(&call.header), call.message)
-        });
+    if let Some(begun) = &call.begun {
+        let (user, bytes_in) = (&*user(call), call.message.len());
+        begun.end(&Outcome { user, result: "repeated", bytes_in, bytes_out, ..Outcome::default() });
     }
 }
 
 /// Tells the observers of a call whose credential is refused.
-pub(super) fn refused(begun: Begun, origin: Origin, header: &CallHeader<'_>, message: &Bytes, why: AuthStat) {
-    begun.end(&Operation {
-        result: &format!("{why:?}"),
-        failed: true,
-        ..operation(origin, &command(header), message)
-    });
-}
-
-/// The part of an operation that every call has.
-fn operation<'a>(origin: Origin, command: &'a str, message: &Bytes) -> Operation<'a> {
-    Operation {
-        protocol: "nfs",
-        client: SocketAddr::new(origin.address, origin.port),
-        user: "",
-        share: "",
-        command,
-        result: "",
-        failed: false,
-        bytes_in: message.len(),
-        bytes_out: 0,
-    }
+pub(super) fn refused(begun: &Begun, bytes_in: usize, why: AuthStat) {
+    begun.end(&Outcome { result: &format!("{why:?}"), failed: true, bytes_in, ..Outcome::default() });
 }
 
 fn user(call: &Call<'_>) -> String {
@@ -70,22 +45,26 @@ fn user(call: &Call<'_>) -> String {
 }
 
 /// The procedure; with its program, if that is not NFS.
-fn command(header: &CallHeader<'_>) -> String {
+pub(super) fn command(header: &CallHeader<'_>) -> Cow<'static, str> {
     let number = header.procedure;
-    match header.program {
+    Cow::Owned(match header.program {
+        v3::PROGRAM if header.version == v4::VERSION => format!("V4 procedure {number}"),
         v3::PROGRAM => format!("{:?}", v3::Procedure(number)),
         mount::PROGRAM => format!("MOUNT {:?}", mount::Procedure(number)),
         nlm::PROGRAM => format!("NLM {:?}", nlm::Procedure(number)),
         nsm::PROGRAM => format!("NSM {:?}", nsm::Procedure(number)),
         portmap::PROGRAM => format!("PORTMAP {number}"),
         program => format!("program {program} procedure {number}"),
-    }
+    })
 }
 
 /// The status in the results, and whether it is an error. Results without a status are those of calls that cannot fail.
 fn result(call: &Call<'_>, results: &[u8]) -> (String, bool) {
     let number = call.header.procedure;
     let status = match call.header.program {
+        v3::PROGRAM if call.header.version == v4::VERSION => {
+            v4::status(number, results).map(|status| (format!("{status:?}"), status != v4::types::Status::OK))
+        }
         v3::PROGRAM => v3::status(v3::Procedure(number), results)
             .map(|status| (format!("{status:?}"), status != v3::types::Status::OK)),
         mount::PROGRAM => mount::status(mount::Procedure(number), results)

@@ -1,5 +1,6 @@
 //! One call, RFC 5531: its program, its caller, and the answer to an invalid call.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use vfs::Payload;
 use wire::{Reader, Writer};
 
 use super::export::Export;
-use super::{Origin, Service, mount, nlm, nsm, observed, portmap, v3};
+use super::{Origin, Service, mount, nlm, nsm, observed, portmap, v3, v4};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
 };
@@ -83,18 +84,21 @@ pub(crate) async fn answer(
         }
         Ok(Message::Reply(_)) | Err(_) => return None,
     };
-    let (begun, concerns) = (observe::begin(), OnceLock::new());
+    let client = SocketAddr::new(origin.address, origin.port);
+    let begun = observe::begin("nfs", client, || observed::command(&header));
+    let concerns = OnceLock::new();
     let identity = match identify(&header) {
         Ok(identity) => identity,
         Err(why) => {
-            if let Some(begun) = begun {
-                observed::refused(begun, origin, &header, &message, why);
+            if let Some(begun) = &begun {
+                observed::refused(begun, message.len(), why);
             }
             return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin));
         }
     };
     let arguments = reader.rest();
     if header.program == crate::wire::v3::PROGRAM
+        && header.version == crate::wire::v3::VERSION
         && let Some(file) = crate::wire::v3::first_handle(arguments)
     {
         in_flight.about(&file).await;
@@ -105,10 +109,12 @@ pub(crate) async fn answer(
         Call { service, origin, memory, room, identity, header, arguments, message, begun, concerns };
     // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
     let reserved = match call.header.program {
-        crate::wire::v3::PROGRAM if !origin.datagram => v3::reserved(&mut call).await?,
+        crate::wire::v3::PROGRAM if call.header.version == crate::wire::v3::VERSION && !origin.datagram => {
+            v3::reserved(&mut call).await?
+        }
         _ => Reservation::default(),
     };
-    let (writer, payload) = replied(&call).await?;
+    let (writer, payload) = observe::within(call.begun.as_ref(), replied(&call)).await?;
     Some(Reply { reserved, ..finish(writer, payload, origin) })
 }
 
@@ -132,7 +138,7 @@ async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
     let mut writer = empty(call.header.xid);
     let start = writer.len();
     let answered = dispatch(call, &mut writer).await;
-    if let Some(begun) = call.begun {
+    if let Some(begun) = &call.begun {
         observed::end(begun, call, &answered, &writer.as_bytes()[start..]);
     }
     let (writer, payload) = match answered {
@@ -154,8 +160,11 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
     };
     match call.header.program {
         wire::v3::PROGRAM => {
-            spoken((3, 3))?;
-            v3::dispatch(call, writer).await
+            spoken((3, call.service.newest_version()))?;
+            match version {
+                wire::v4::VERSION => v4::dispatch(call, writer).map(|()| None),
+                _ => v3::dispatch(call, writer).await,
+            }
         }
         wire::mount::PROGRAM => {
             spoken(wire::mount::VERSIONS)?;

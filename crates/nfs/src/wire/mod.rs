@@ -12,4 +12,5 @@ pub mod nsm;
 pub mod portmap;
 pub mod rpc;
 pub mod v3;
+pub mod v4;
 pub mod xdr;

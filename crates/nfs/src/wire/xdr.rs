@@ -207,6 +207,18 @@ impl Encode for i32 {
     }
 }
 
+impl Decode<'_> for i64 {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.i64_be()
+    }
+}
+
+impl Encode for i64 {
+    fn encode(&self, w: &mut Writer) {
+        w.i64_be(*self);
+    }
+}
+
 impl Decode<'_> for u64 {
     fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.u64_be()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::session::{Agreed, Session};
 use super::{Answer, Client, Error, How, Link, Proof, Request, encoded};
-use crate::server::login::ntlm::keys::{self, hmac_md5};
+use crate::server::login::ntlm::keys::{self, Side, hmac_md5};
 use crate::wire::ntlm::{
     Authenticate, Challenge, Negotiate, av, av_pairs, encode_av_pairs, flags as ntlm_flags,
 };
@@ -78,8 +78,8 @@ impl<L: Link> Client<L> {
         let negotiate = encoded(|w| {
             Negotiate { flags: FLAGS, domain: &[], workstation: &[], version: None }.encode(w);
         });
-        let mech_types = MechTypes::to_der(&[NTLMSSP]);
-        let mech_types = MechTypes::of(&mech_types)?;
+        let list = MechTypes::to_der(&[NTLMSSP]);
+        let mech_types = MechTypes::of(&list)?;
         let token =
             NegTokenInit { mech_types, mech_token: Some(&negotiate), hint: None, mech_list_mic: None };
         let first = setup(purpose, &token.encode());
@@ -88,8 +88,14 @@ impl<L: Link> Client<L> {
         hash.update(&sent);
         hash.update(&answer.message);
         let id = answer.header.session_id;
-        let (authenticate, key) = authenticate(who, &negotiate, &challenge_of(&answer)?)?;
-        let token = NegTokenResp { response_token: Some(&authenticate), ..NegTokenResp::default() };
+        let challenge = challenge_of(&answer)?;
+        let (authenticate, key) = authenticate(who, &negotiate, &challenge)?;
+        let mic = list_mic(who, &challenge, &key, &list)?;
+        let token = NegTokenResp {
+            response_token: Some(&authenticate),
+            mech_list_mic: mic.as_ref().map(<[u8; 16]>::as_slice),
+            ..NegTokenResp::default()
+        };
         let mut second = setup(purpose, &token.encode());
         second.header.session_id = id;
         let (sent, answer) = self.exchange(second, how).await?;
@@ -134,6 +140,28 @@ fn challenge_of(answer: &Answer) -> Result<Vec<u8>, Error> {
         Token::Resp(NegTokenResp { response_token: Some(challenge), .. }) => Ok(challenge.to_vec()),
         _ => Err(Malformed("no challenge").into()),
     }
+}
+
+/// The checksum over the mechanisms that were offered, RFC 4178 section 5. smbd does not admit an account without it.
+fn list_mic(
+    who: &Credentials,
+    challenge: &[u8],
+    exported: &[u8; 16],
+    list: &[u8],
+) -> Result<Option<[u8; 16]>, Error> {
+    const NEEDED: u32 = ntlm_flags::SIGN | ntlm_flags::EXTENDED_SESSIONSECURITY | ntlm_flags::KEY_EXCH;
+    let agreed = FLAGS & Challenge::decode(challenge)?.flags;
+    if who.user.is_empty() || agreed & NEEDED != NEEDED {
+        return Ok(None);
+    }
+    let strength = match agreed {
+        agreed if agreed & ntlm_flags::KEY_128 != 0 => 16,
+        agreed if agreed & ntlm_flags::KEY_56 != 0 => 7,
+        _ => 5,
+    };
+    let signing = keys::signing_key(exported, Side::Client);
+    let sealing = keys::sealing_key(exported, Side::Client, strength);
+    Ok(Some(keys::signature(&signing, Some(&sealing), list)))
 }
 
 /// AUTHENTICATE_MESSAGE with a MIC, and ExportedSessionKey: MS-NLMP 3.1.5.1.2 and 3.3.2.

@@ -1,10 +1,11 @@
 //! A frame's requests, one after the other, MS-SMB2 3.3.5.2.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use conn::observe::{self, Begun, Operation};
+use conn::observe::{self, Begun};
 use conn::{InFlight, Reply as Frame};
 use lock::{Mutex, rank};
 use vfs::Payload;
@@ -15,6 +16,7 @@ use super::dispatch;
 use super::output::Output;
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
+use crate::server::files::facts::Facts;
 use crate::server::login::admit::{self, Origin};
 use crate::server::login::negotiate;
 use crate::wire::Status;
@@ -64,6 +66,8 @@ struct Chain {
     session_id: u64,
     tree_id: u32,
     file: Option<FileKey>,
+    /// The facts about that file that the request before found.
+    facts: Option<Box<(FileKey, Facts)>>,
     /// Why the request before failed.
     failed: Option<Status>,
     /// How many requests there were before this one.
@@ -85,6 +89,7 @@ async fn run(
         session_id: 0,
         tree_id: 0,
         file: None,
+        facts: None,
         failed: None,
         position: 0,
     };
@@ -113,15 +118,16 @@ async fn run(
 
 impl Chain {
     async fn request(&mut self, mut header: Header, message: BytesMut, last: bool) -> Result<(), Abort> {
-        let begun = observe::begin();
+        let client = self.connection.peer.address;
+        let begun = observe::begin("smb", client, || command_name(header.command));
         if header.command == Command::CANCEL {
             if admit::may_cancel(&self.connection, &header, &message, self.sealed.is_some()) {
                 self.connection.requests.cancel(header.async_id(), header.message_id);
             }
-            if let Some(begun) = begun {
+            if let Some(begun) = &begun {
                 let session = self.connection.channel(header.session_id).map(|found| found.session.clone());
                 let cancel = Told { session, tree: None, status: Status::SUCCESS, bytes_out: 0 };
-                cancel.observed(begun, &self.connection, header.command, message.len());
+                cancel.observed(begun, message.len());
             }
             return Ok(());
         }
@@ -155,6 +161,7 @@ impl Chain {
             tree: admitted.tree,
             sealed: self.sealed.is_some(),
             related_file: self.file.filter(|_| related),
+            facts_before: self.facts.take().filter(|_| related),
             output: self.output.clone(),
             last,
             waiting: Mutex::default(),
@@ -162,20 +169,16 @@ impl Chain {
         };
         let failed_before =
             self.failed.filter(|_| related && needs_file(header.command) && self.file.is_none());
-        let outcome = match (admitted.refusal, failed_before) {
+        let mut outcome = match (admitted.refusal, failed_before) {
             (Some(status), _) | (None, Some(status)) => Err(status.into()),
-            (None, None) => finish(&context).await,
+            (None, None) => observe::within(begun.as_ref(), finish(&context)).await,
         };
+        self.facts = outcome.as_mut().ok().and_then(|reply| reply.facts.take());
         self.note(&header, related, &outcome);
         let (status, bytes_out) = self.respond(&context, charge, outcome);
-        if let Some(begun) = begun {
+        if let Some(begun) = &begun {
             let (session, tree) = self.concerned(&context);
-            Told { session, tree, status, bytes_out }.observed(
-                begun,
-                &self.connection,
-                header.command,
-                context.message.len(),
-            );
+            Told { session, tree, status, bytes_out }.observed(begun, context.message.len());
         }
         Ok(())
     }
@@ -263,14 +266,11 @@ struct Told {
 }
 
 impl Told {
-    fn observed(&self, begun: Begun, connection: &Connection, command: Command, bytes_in: usize) {
+    fn observed(&self, begun: &Begun, bytes_in: usize) {
         let user = self.session.as_ref().map(|session| session.user());
-        begun.end(&Operation {
-            protocol: "smb",
-            client: connection.peer.address,
+        begun.end(&observe::Outcome {
             user: user.as_ref().map_or("", |user| &user.name),
             share: self.tree.as_ref().map_or("", |tree| &tree.share.name[..]),
-            command: &command.name().map_or_else(|| format!("command {}", command.0), Into::into),
             result: &format!("{:?}", self.status),
             failed: self.status.is_error(),
             bytes_in,
@@ -285,13 +285,19 @@ async fn finish(context: &Context) -> Outcome {
     if let Some(outcome) = poll_once(running.as_mut()) {
         return outcome;
     }
-    match tokio::time::timeout(SLOW, running.as_mut()).await {
+    let outcome = match tokio::time::timeout(SLOW, running.as_mut()).await {
         Ok(outcome) => outcome,
         Err(_) => {
             context.is_slow();
             running.await
         }
-    }
+    };
+    // Others may have changed the file in the meantime.
+    outcome.map(|reply| Reply { facts: None, ..reply })
+}
+
+fn command_name(command: Command) -> Cow<'static, str> {
+    command.name().map_or_else(|| format!("command {}", command.0).into(), Cow::Borrowed)
 }
 
 /// Commands on a file. They fail with the status of the request before them if that gave no file.

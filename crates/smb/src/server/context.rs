@@ -17,9 +17,10 @@ use super::output::Output;
 use super::requests::Ticket;
 use super::sequence::{Counted, Sequence};
 use super::service::Service;
-use crate::server::clients::open::Open;
+use crate::server::clients::open::{Open, What};
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
+use crate::server::files::facts::Facts;
 use crate::server::files::mac;
 use crate::server::login::crypto::preauth::Preauth;
 use crate::wire::header::{Command, Flags, Header};
@@ -45,6 +46,8 @@ pub(super) struct Reply {
     pub(super) data: Option<Payload>,
     /// The file it was about, for the related requests that follow.
     pub(super) file: Option<FileKey>,
+    /// The facts about that file that were found, for the related requests that follow.
+    pub(super) facts: Option<Box<(FileKey, Facts)>>,
     /// Memory that was reserved for it.
     pub(super) reserved: Reservation,
     /// Fields that few responses have.
@@ -131,6 +134,9 @@ pub(super) struct Context {
     pub(super) sealed: bool,
     /// The file of the request before it, if this is a related request.
     pub(super) related_file: Option<FileKey>,
+    /// The facts about that file, if the request before it found them and did not wait. They are
+    /// still true: a request that changes something hands none on.
+    pub(super) facts_before: Option<Box<(FileKey, Facts)>>,
     /// What the chain has answered so far.
     pub(super) output: Arc<Mutex<Output, rank::SmbOutput>>,
     /// It is the last of its chain: it may be answered with an interim response.
@@ -156,8 +162,9 @@ impl Context {
         self.tree.as_ref().ok_or(Status::NETWORK_NAME_DELETED)
     }
 
-    /// The open that a request names; all ones in a related request is the file of the one before it.
-    pub(super) fn open(&self, key: FileKey) -> Result<Arc<Open>, Status> {
+    /// The open that a request names; all ones in a related request is the file of the one before it. The rest of the
+    /// request is about its file.
+    pub(super) async fn open(&self, key: FileKey) -> Result<Arc<Open>, Status> {
         let key = match self.related_file {
             Some(file) if key == FileKey::ALL_ONES => file,
             _ => key,
@@ -168,17 +175,29 @@ impl Context {
             return Err(Status::FILE_CLOSED);
         }
         // Refuses a change that was sent before the client lost a channel, 3.3.5.2.10.
-        let mut counted = self.counted.lock();
-        if counted.is_none() && session.dialect.is_v3() {
-            *counted = Sequence::admit(&open.sequence, &self.header)?;
+        if session.dialect.is_v3() {
+            let mut counted = self.counted.lock();
+            if counted.is_none() {
+                *counted = Sequence::admit(&open.sequence, &self.header)?;
+            }
         }
-        drop(counted);
         if let Some(number) = open.number.get()
             && !self.header.flags.contains(Flags::REPLAY)
         {
             number.is_known();
         }
+        if let What::File(file) = &open.what {
+            self.in_flight.about(&file.open.node().id()).await;
+        }
         Ok(open)
+    }
+
+    /// The facts about an open file.
+    pub(super) async fn facts(&self, open: &Open) -> Result<Facts, Status> {
+        match &self.facts_before {
+            Some(before) if before.0 == open.key => Ok(before.1.clone()),
+            _ => Facts::of(open.file()?).await,
+        }
     }
 
     /// The user whose permissions apply.

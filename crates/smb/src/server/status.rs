@@ -15,8 +15,8 @@ impl From<Error> for Status {
             Error::NotEmpty => Self::DIRECTORY_NOT_EMPTY,
             Error::NotPermitted | Error::AccessDenied | Error::Locked => Self::ACCESS_DENIED,
             Error::ReadOnly => Self::MEDIA_WRITE_PROTECTED,
-            Error::NoSpace => Self::DISK_FULL,
-            Error::QuotaExceeded => Self::QUOTA_EXCEEDED,
+            // As NTFS and Samba answer: Windows has a sentence for users about a full disk only.
+            Error::NoSpace | Error::QuotaExceeded => Self::DISK_FULL,
             Error::FileTooLarge | Error::Invalid => Self::INVALID_PARAMETER,
             Error::NameTooLong | Error::InvalidName => Self::OBJECT_NAME_INVALID,
             Error::CrossVolume => Self::NOT_SAME_DEVICE,

@@ -96,6 +96,14 @@ const REQUEST_FIXED: usize = 56;
 const RESPONSE_FIXED: usize = 88;
 
 impl<'a> Request<'a> {
+    /// Whether an existing file loses its data.
+    pub fn overwrites(&self) -> bool {
+        matches!(
+            self.disposition,
+            Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
+        )
+    }
+
     pub fn decode(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = buffers::body(message, 57)?;
         r.skip(1)?; // security flags, reserved

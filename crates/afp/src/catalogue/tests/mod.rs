@@ -1,6 +1,7 @@
 mod crash;
 mod damage;
 mod desktop;
+mod earlier;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -34,7 +35,11 @@ fn root() -> HostKey {
     HostKey::new(b"the root").unwrap()
 }
 
-fn key(number: u64) -> HostKey {
+fn key(number: u64) -> LastingKey {
+    LastingKey { file_system: 1, key: host_key(number) }
+}
+
+fn host_key(number: u64) -> HostKey {
     HostKey::new(&number.to_be_bytes()).unwrap()
 }
 
@@ -43,14 +48,12 @@ fn id(catalogue: &Catalogue, number: u64) -> u32 {
 }
 
 #[test]
-fn ids_start_at_17_and_the_root_is_2() {
+fn ids_start_at_17() {
     let folder = tempfile::tempdir().unwrap();
     let ids = catalogue(&open(folder.path(), quiet()));
-    assert_eq!(ids.catalog_id(&root()).unwrap(), CatalogId(2));
     assert_eq!((id(&ids, 5), id(&ids, 6), id(&ids, 5)), (17, 18, 17));
-    assert_eq!(ids.resolve(CatalogId(2)).unwrap(), Some(root()));
     assert_eq!(ids.resolve(CatalogId(18)).unwrap(), Some(key(6)));
-    for nobody in [0, 1, 3, 16, 19, u32::MAX] {
+    for nobody in [0, 1, 2, 3, 16, 19, u32::MAX] {
         assert_eq!(ids.resolve(CatalogId(nobody)).unwrap(), None, "{nobody}");
     }
 }
@@ -116,21 +119,26 @@ fn exchanged_ids_are_on_the_disk_when_it_is_done() {
 }
 
 #[test]
-fn the_root_is_never_forgotten() {
-    let folder = tempfile::tempdir().unwrap();
-    let ids = catalogue(&open(folder.path(), quiet()));
-    ids.forget(&root()).unwrap();
-    assert_eq!(ids.resolve(CatalogId::ROOT).unwrap(), Some(root()));
-}
-
-#[test]
-fn each_volume_counts_its_own_ids() {
+fn a_file_has_the_same_id_in_each_volume() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path(), quiet());
     let one = catalogue(&index);
     let other = Catalogue::open(&index, index.volume("Other").unwrap(), root()).unwrap();
-    assert_eq!((id(&one, 1), id(&one, 2), id(&other, 2)), (17, 18, 17));
-    assert_eq!(other.resolve(CatalogId(17)).unwrap(), Some(key(2)));
+    assert_eq!((id(&one, 1), id(&one, 2), id(&other, 2), id(&other, 3)), (17, 18, 18, 19));
+    assert_eq!(other.resolve(CatalogId(17)).unwrap(), Some(key(1)));
+    one.exchange(&key(1), &key(2)).unwrap();
+    assert_eq!((id(&other, 1), id(&other, 2)), (18, 17));
+    other.forget(&key(1)).unwrap();
+    assert_eq!(one.resolve(CatalogId(18)).unwrap(), None);
+}
+
+#[test]
+fn equal_keys_on_two_file_systems_are_two_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = catalogue(&open(folder.path(), quiet()));
+    let elsewhere = LastingKey { file_system: 2, ..key(1) };
+    assert_eq!((id(&ids, 1), ids.catalog_id(&elsewhere).unwrap()), (17, CatalogId(18)));
+    assert_eq!(ids.resolve(CatalogId(18)).unwrap(), Some(elsewhere));
 }
 
 #[test]
@@ -146,10 +154,9 @@ fn the_disk_knows_of_a_block_before_the_first_of_its_ids_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path(), quiet());
     let ids = with_limits(&index, Limits { block: 8, ..Limits::default() });
-    let tag = index.volume("Share").unwrap().tag;
     for number in 0..100 {
         let given = u64::from(id(&ids, number));
-        let look = |transaction: &redb::ReadTransaction| Ok(transaction.open_table(RESERVED)?.get(tag.0)?);
+        let look = |transaction: &redb::ReadTransaction| Ok(transaction.open_table(RESERVED)?.get(ALL)?);
         let reserved = index.store().read(look).unwrap().unwrap().value();
         assert!(given < reserved, "{given} was given, {reserved} is on the disk");
     }
@@ -160,9 +167,8 @@ fn running_out_of_ids_is_an_error_and_what_is_known_stays() {
     let folder = tempfile::tempdir().unwrap();
     {
         let index = open(folder.path(), quiet());
-        let tag = index.volume("Share").unwrap().tag;
         let near_the_end = |transaction: &redb::WriteTransaction| {
-            transaction.open_table(RESERVED)?.insert(tag.0, u64::from(u32::MAX - 2))?;
+            transaction.open_table(RESERVED)?.insert(ALL, u64::from(u32::MAX - 2))?;
             Ok(())
         };
         index.store().write(near_the_end).unwrap();
@@ -218,14 +224,14 @@ fn speed_of_remembered_ids() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path(), quiet());
     let ids = catalogue(&index);
-    let keys: Vec<HostKey> = (0..10_000).map(key).collect();
+    let keys: Vec<LastingKey> = (0..10_000).map(key).collect();
     let each = |begun: Instant| begun.elapsed() / 10_000;
     let begun = Instant::now();
     assert!(keys.iter().all(|key| ids.catalog_id(key).is_ok()));
     println!("first sight: {:?} each", each(begun));
     for state in ["waiting", "written"] {
         let begun = Instant::now();
-        assert!(keys.iter().all(|key| ids.remembered(key).is_some()));
+        assert!(keys.iter().all(|key| ids.catalog_id(key).is_ok()));
         println!("remembered, {state}: {:?} each", each(begun));
         index.flush().unwrap();
     }

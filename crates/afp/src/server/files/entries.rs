@@ -42,7 +42,10 @@ pub(in crate::server) struct Needs {
 impl Folder<'_> {
     /// Whether clients see an entry at all.
     pub(in crate::server) fn shows(&self, entry: &Entry) -> bool {
-        !self.volume.share.hiding.hides(entry.name())
+        match self.volume.share.volume.hidden(&self.found.object) {
+            Some(inner) => !inner.with_books.hides(entry.name()),
+            None => !self.volume.share.hiding.hides(entry.name()),
+        }
     }
 
     /// Whether an entry is a folder; `None` if it has gone meanwhile, or cannot be shown.

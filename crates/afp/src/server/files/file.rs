@@ -119,7 +119,7 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
     })?;
     volume.share.changed.note(gone.after.modified);
     if is_folder(found) || found.attributes.links <= 1 {
-        volume.share.catalogue.forget(&found.object.key())?;
+        volume.forget_id(&found.object.key())?;
     }
     Ok(())
 }

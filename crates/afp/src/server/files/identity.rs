@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_asks_is_told_their_numbers_and_uuid() {
+    async fn users_are_told_their_numbers_and_uuid() {
         let mut ada = Server::new().log_in(ADA, Version::V3_4);
         let reply = ada.call(command::GET_USER_INFO, |w| w.put(&[1, 0, 0, 0, 0, 0, 7])).await.well();
         // Number 1000 behind FFFFEEEE-DDDD-CCCC-BBBB-AAAA, as Netatalk's uuid.c and macOS have it.

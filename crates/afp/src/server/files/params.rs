@@ -1,7 +1,7 @@
 //! The parameters of a file or folder, packed as a bitmap requests them: Apple Filing Protocol
 //! Reference, "AFP File Bitmap", "AFP Directory Bitmap".
 
-use vfs::mac::{FileBits, FinderFlags, FinderInfo};
+use vfs::mac::{DosAttributes, FileBits, FinderFlags, FinderInfo};
 use vfs::state::Stream;
 use vfs::{Attributes, Caller, Description, HostKey, Kind, Time};
 use wire::Writer;
@@ -52,7 +52,17 @@ pub(in crate::server) struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// Of a file whose id, number of entries and rights are not known yet.
     pub(in crate::server) fn new(description: &Description, parent: CatalogId, name: &'a [u8]) -> Self {
-        let &Description { details, created, backup, finder_info, bits, fork_len, .. } = description;
+        let &Description { details, created, backup, mut finder_info, mut bits, dos, fork_len, .. } =
+            description;
+        // Attributes that only a client of DOS or another server has set.
+        if dos.contains(DosAttributes::HIDDEN) {
+            finder_info.set_flags(finder_info.flags() | FinderFlags::IS_INVISIBLE);
+            bits |= FileBits::INVISIBLE;
+        }
+        bits.set(FileBits::SYSTEM, dos.contains(DosAttributes::SYSTEM) || bits.contains(FileBits::SYSTEM));
+        if dos.contains(DosAttributes::READONLY) && details.attributes.kind == Kind::File {
+            bits |= FileBits::WRITE_INHIBIT;
+        }
         let (key, attributes) = (details.key, details.attributes);
         let (id, offspring, rights) = (CatalogId(0), 0, 0);
         Self {

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_no_group_of_this_host() {
+    fn the_group_everyone_is_no_group_of_the_host() {
         let everyone = "ABCDEFAB-CDEF-ABCD-EFAB-CDEF0000000C";
         assert_eq!(Named::of(&uuid(everyone)), Some(Named::Everyone));
         assert_eq!(Named::Everyone.uuid(), uuid(everyone));

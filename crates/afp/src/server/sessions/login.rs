@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use auth::{Event, Login as Line, LoginRecord};
+use auth::{Event, FileProtocol, Login as Line, LoginRecord};
 use bytes::Bytes;
 use lock::{Mutex, rank};
 use tokio::sync::Semaphore;
@@ -130,6 +130,7 @@ async fn begin(connection: &Arc<Connection>, start: Start<'_>) -> Outcome {
     let method = Method::named(start.uam, &config).ok_or(ResultCode::BAD_UAM)?;
     if method == Method::Guest {
         let caller = config.guest.clone().ok_or(ResultCode::BAD_UAM)?;
+        let caller = caller.of(FileProtocol::Afp, None, connection.peer.address.ip());
         let session = connection.log_in(version, User { name: None, caller })?;
         session.record(begun(connection, &config, "", method, version));
         return Ok(Reply::empty());
@@ -226,7 +227,10 @@ async fn conclude(
         Ok(Step::Done(account, head)) => {
             config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
             let (name, method) = (account.name, login.method);
-            let user = User { caller: account.identity, name: Some(name.clone()) };
+            let user = User {
+                caller: account.identity.of(FileProtocol::Afp, Some(&name), connection.peer.address.ip()),
+                name: Some(name.clone()),
+            };
             let session = connection.log_in(login.version, user)?;
             session.record(begun(connection, &config, &name, method, login.version));
             Ok(Reply { head, ..Reply::default() })

@@ -216,7 +216,7 @@ fn get_comment(request: &Request) -> Outcome {
 
 fn comment_of(volume: &OpenVolume, target: &Target) -> Result<Vec<u8>, ResultCode> {
     let (found, place) = (target.found()?, target.place(volume)?);
-    Ok(volume.tree().metadata(found, place.map(Place::beside))?.comment)
+    Ok(volume.tree().comment(found, place.map(Place::beside))?)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! do. Then the number is also stored with the file, so that the file is found at once after a
 //! restart.
 
+use vfs::backend::Found;
 use vfs::{Error, Kind};
 use wire::Writer;
 
@@ -65,7 +66,7 @@ fn resolve(request: &Request) -> Outcome {
 }
 
 /// FPDeleteID: no client keeps the file's number any more. If the file has gone, its number is
-/// removed, too.
+/// removed, too. A number of a file outside the volume stays: other volumes may show that file.
 fn delete(request: &Request) -> Outcome {
     let DeleteId { volume, id } = DeleteId::decode(&mut request.reader())?;
     let volume = request.volume(volume)?;
@@ -73,11 +74,8 @@ fn delete(request: &Request) -> Outcome {
     let (catalogue, id) = (&volume.share.catalogue, CatalogId(id));
     match reach(request, &volume, id) {
         Ok(_) => catalogue.forget_place(id)?,
-        Err(ResultCode::OBJECT_NOT_FOUND) => {
-            if let Some(key) = catalogue.resolve(id)? {
-                catalogue.forget(&key)?;
-            }
-            return Err(ResultCode::OBJECT_NOT_FOUND);
+        Err(ResultCode::OBJECT_NOT_FOUND) if !volume.forget_if_gone(id)? => {
+            return Err(ResultCode::ID_NOT_FOUND);
         }
         Err(other) => return Err(other),
     }
@@ -85,17 +83,23 @@ fn delete(request: &Request) -> Outcome {
 }
 
 fn keep(volume: &OpenVolume, id: CatalogId, at: &Place) -> Result<(), ResultCode> {
-    let folder = volume.id_of(&at.folder.object.key())?;
+    let folder = volume.id_everywhere(&at.folder.object.key())?;
     Ok(volume.share.catalogue.keep_place(id, folder, &at.name)?)
 }
 
 /// The file with a number, for a caller that may traverse its folder. `ID_NOT_FOUND`: the number
-/// never existed, or was removed. `OBJECT_NOT_FOUND`: the file has gone.
+/// never existed, or was removed. `OBJECT_NOT_FOUND`: the file has gone, or is outside the volume.
 fn reach(request: &Request, volume: &OpenVolume, id: CatalogId) -> Result<Target, ResultCode> {
-    let key = volume.share.catalogue.resolve(id)?.ok_or(ResultCode::ID_NOT_FOUND)?;
+    if id != CatalogId::ROOT && volume.share.catalogue.resolve(id)?.is_none() {
+        return Err(ResultCode::ID_NOT_FOUND);
+    }
+    volume.with_id(id, |found| place(request, volume, id, &found))
+}
+
+fn place(request: &Request, volume: &OpenVolume, id: CatalogId, found: &Found) -> Result<Target, ResultCode> {
     let tree = volume.tree();
-    let found = tree.node(&key)?;
     if found.attributes.kind == Kind::Folder {
+        volume.check_inside(found)?;
         return Err(ResultCode::OBJECT_TYPE_ERROR);
     }
     let kept = volume.share.catalogue.kept_place(id)?;
@@ -104,10 +108,10 @@ fn reach(request: &Request, volume: &OpenVolume, id: CatalogId) -> Result<Target
     {
         tree.saw(found.object.id(), &folder.object, &kept.name);
     }
-    let (folder, name) = tree.place_of(&found)?;
+    let (folder, name) = tree.place_of(found)?;
     volume.may_reach(request.caller(), &folder)?;
     let entry = tree.lookup(request.caller(), &folder.object, &name)?;
-    if entry.object.key() != key {
+    if entry.object.key() != found.object.key() {
         return Err(Error::Stale.into()); // it has just been moved
     }
     Ok(Target::at(entry, Some(Place { folder, name })))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 use vfs::backend::Found;
-use vfs::{Access, Caller, FileId, Node};
+use vfs::{Access, Caller, HostKey, Node};
 
 use super::open_volume::OpenVolume;
 use crate::wire::ResultCode;
@@ -22,7 +22,7 @@ const DEEPEST: usize = 512;
 /// The folders above folders, remembered for a short time.
 #[derive(Default)]
 pub(in crate::server) struct Ways {
-    known: Mutex<HashMap<FileId, (Instant, Way)>, rank::AfpReach>,
+    known: Mutex<HashMap<HostKey, (Instant, Way)>, rank::AfpReach>,
 }
 
 /// The folders from the parent up to the volume's root folder.
@@ -43,9 +43,15 @@ impl OpenVolume {
         Ok(())
     }
 
+    /// Refuses a folder outside the volume as one that does not exist. One that has left the volume less than
+    /// [`REMEMBERED`] ago may still be inside.
+    pub(in crate::server) fn check_inside(&self, folder: &Found) -> Result<(), ResultCode> {
+        if self.is_root(folder) { Ok(()) } else { self.way_to(folder).map(drop) }
+    }
+
     fn way_to(&self, folder: &Found) -> Result<Way, ResultCode> {
-        let (id, now) = (folder.object.id(), Instant::now());
-        let known = self.ways.known.lock().get(&id).cloned();
+        let (key, now) = (folder.object.key(), Instant::now());
+        let known = self.ways.known.lock().get(&key).cloned();
         if let Some((_, way)) = known.filter(|(since, _)| now.duration_since(*since) < REMEMBERED) {
             return Ok(way);
         }
@@ -57,11 +63,9 @@ impl OpenVolume {
         let way: Way = way.into();
         let mut known = self.ways.known.lock();
         if known.len() >= MOST {
-            known.retain(|_, (since, _)| now.duration_since(*since) < REMEMBERED);
+            known.clear();
         }
-        if known.len() < MOST {
-            known.insert(id, (now, way.clone()));
-        }
+        known.insert(key, (now, way.clone()));
         Ok(way)
     }
 }

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_read_the_list_is_not_told_that_it_has_changed() {
+    async fn reading_the_list_clears_its_unit_attention() {
         let disk = Disk::new(8).await;
         let ada = disk.nexus("iqn.2026-11.test:ada");
         disk.unit.attentions.raise(&ada.initiator, Asc::REPORTED_LUNS_CHANGED);

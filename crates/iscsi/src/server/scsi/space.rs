@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everybody_is_told_once_that_little_space_is_left_and_again_when_it_was_more_meanwhile() {
+    async fn each_nexus_is_told_once_of_each_shortage_of_space() {
         let disk = disk().await;
         let _session = disk.session(&disk.nexus(ADA));
         fill(&disk, 0, 79).await;

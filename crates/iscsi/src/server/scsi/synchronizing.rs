@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_does_not_wait_is_told_the_next_time() {
+    async fn the_result_of_an_immediate_flush_is_reported_by_the_next_command() {
         let (faulty, disk) = disk().await;
         let ada = disk.nexus("iqn.2026-11.test:ada");
         faulty.plan().fail(1, Some(Call::Sync), vfs::Error::Io);

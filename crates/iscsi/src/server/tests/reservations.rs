@@ -59,7 +59,7 @@ async fn reserve_ends_with_its_session_and_a_registration_does_not() {
 }
 
 #[tokio::test]
-async fn who_is_preempted_and_aborted_writes_nothing_any_more() {
+async fn a_preempted_and_aborted_initiator_writes_no_more() {
     let server = Server::new().await;
     let (mut ada, mut bob) = cluster(&server).await;
     let header = ada.header(&WRITE, &Way::Out(&[7; 512]));
@@ -110,7 +110,7 @@ async fn preempt_and_abort_is_not_over_before_what_is_being_written_is_written()
 }
 
 #[tokio::test]
-async fn who_may_only_read_cannot_shut_others_out() {
+async fn a_read_only_initiator_cannot_reserve() {
     let server = Server::new().await;
     let lun = Lun { readers: vec![BOB.into()], ..server.target.luns()[0].clone() };
     server.target.set(server.target.policy(), vec![lun]);

@@ -27,7 +27,7 @@ async fn log_out(who: &mut Initiator, reason: LogoutReason, cid: u16) -> LogoutR
 }
 
 #[tokio::test]
-async fn who_logs_out_is_gone() {
+async fn a_logout_ends_the_session() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
     assert_eq!(server.service.sessions().len(), 1);
@@ -62,7 +62,7 @@ fn without_peer(line: &str) -> String {
 }
 
 #[tokio::test]
-async fn who_logs_in_again_as_the_same_port_has_one_session() {
+async fn a_second_login_of_one_port_reinstates_the_session() {
     let server = Server::new().await;
     let mut before = server.log_in(ADA).await;
     let mut after = server.log_in(ADA).await;
@@ -137,7 +137,7 @@ async fn pings_are_answered_with_what_they_bring() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_silent_is_asked_and_then_dropped() {
+async fn a_silent_initiator_is_pinged_and_then_dropped() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
     tokio::time::advance(std::time::Duration::from_secs(40)).await;
@@ -193,7 +193,7 @@ async fn what_no_initiator_sends_is_rejected() {
 }
 
 #[tokio::test]
-async fn who_may_not_see_a_unit_any_more_does_not_find_it() {
+async fn a_unit_that_is_no_longer_visible_is_not_found() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
     let mut luns = server.target.luns();
@@ -207,7 +207,7 @@ async fn who_may_not_see_a_unit_any_more_does_not_find_it() {
 }
 
 #[tokio::test]
-async fn who_may_only_read_a_unit_is_refused_to_write() {
+async fn writes_to_a_read_only_unit_are_refused() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
     let mut luns = server.target.luns();
@@ -235,7 +235,7 @@ async fn what_was_sent_behind_the_end_of_a_session_is_not_done() {
 }
 
 #[tokio::test]
-async fn who_hangs_up_before_the_login_is_through_leaves_no_session() {
+async fn a_connection_lost_in_the_login_leaves_no_session() {
     let server = Server::new().await;
     let mut ada = server.connect();
     ada.name = ADA.into();

@@ -93,7 +93,7 @@ async fn what_is_not_there_or_not_done_is_said() {
 }
 
 #[tokio::test]
-async fn who_speaks_level_2_may_ask_for_tasks() {
+async fn task_reporting_needs_protocol_level_2() {
     let server = Server::new().await;
     let mut ada = server.log_in_with(ADA, "iSCSIProtocolLevel=2\0").await;
     assert_eq!(manage(&mut ada, Function::QUERY_TASK_SET, 0, NO_TAG).await, FunctionResult::COMPLETE);
@@ -106,7 +106,7 @@ async fn who_speaks_level_2_may_ask_for_tasks() {
 }
 
 #[tokio::test]
-async fn who_ends_after_it_was_called_off_is_not_taken_for_another_of_its_tag() {
+async fn a_late_end_of_an_aborted_task_does_not_end_a_new_one_of_its_tag() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
     let out = held(&mut ada).await;

@@ -119,7 +119,7 @@ async fn a_reserved_port_is_asked_for_where_the_rule_says_so() {
 }
 
 #[tokio::test]
-async fn nobody_walks_as_the_anonymous_user() {
+async fn an_anonymous_credential_walks_as_the_anonymous_user() {
     let service = ruled(vec![Rule { anonymous: (7, 7), ..Rule::everybody() }]);
     put(&service, &[], "theirs", NewKind::Folder, 0o700);
     put(&service, &["theirs"], "in", NewKind::Folder, 0o755);
@@ -235,4 +235,23 @@ async fn lists_fit_their_datagram() {
     let short = Client::new(&service).datagram().call_raw(v(3, Procedure::EXPORT), &[]).await.unwrap();
     assert!(short.results.len() <= 33_000);
     assert!(count(short) > 100);
+}
+
+#[tokio::test]
+async fn the_export_with_the_longest_name_is_mounted() {
+    let exports =
+        [("studio", 1), ("studio/video", 2)].map(|(name, tag)| export(name, tag, ExportOptions::default()));
+    let service = service_with(exports.into());
+    for (export, folder) in [("studio", "video"), ("studio", "videos"), ("studio/video", "raw")] {
+        let volume = &service.export_named(export.as_bytes()).unwrap().volume;
+        let root = volume.root().unwrap();
+        volume.create(&actor(&Caller::root()), &root, folder.as_bytes(), NewKind::Folder, 0o755).unwrap();
+    }
+    let client = Client::new(&service);
+    let mounted = async |path: &str| client.mount(path).await;
+    let (studio, video) = (mounted("/studio").await.unwrap(), mounted("/studio/video").await.unwrap());
+    assert_ne!(studio, video);
+    assert!(mounted("/studio/video/raw").await.is_ok(), "it is in the inner export");
+    assert!(mounted("/studio/videos").await.is_ok(), "it is a folder of the outer one");
+    assert_eq!(mounted("/studio/videos/raw").await, Err(Status::NOENT));
 }

@@ -7,18 +7,26 @@ use super::{Status, protocol};
 use crate::server::handle::{Named, Sealed, View};
 use crate::server::rpc::Call;
 
+/// The most parts that the name of an export has.
+const MOST_PARTS: usize = 16;
+
 /// The folder's tidied path and handle.
 pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed), Status> {
     if path.len() > protocol::PATH_LIMIT {
         return Err(Status::NAMETOOLONG);
     }
-    let mut names = components(path);
-    let share = names.next().ok_or(Status::NOENT)?;
-    let export = call.service.export_named(share).ok_or(Status::NOENT)?;
+    let names: Vec<&[u8]> = components(path).collect();
+    // Names of exports may have several parts: the export with most of them is meant.
+    let longest = names.len().min(MOST_PARTS);
+    let export = |parts: usize| Some((call.service.export_named(&names[..parts].join(&b'/'))?, parts));
+    let (export, parts) = (1..=longest).rev().find_map(export).ok_or(Status::NOENT)?;
     call.note(&export);
-    let caller = export.rule(call.origin).ok_or(Status::ACCES)?.caller(&call.identity);
+    let caller = {
+        let rule = export.rule(call.origin).ok_or(Status::ACCES)?;
+        export.caller(rule, &call.identity, call.origin)
+    };
     let mut found = export.volume.root()?;
-    for name in names {
+    for name in &names[parts..] {
         if found.attributes.kind != Kind::Folder {
             return Err(Status::NOTDIR);
         }

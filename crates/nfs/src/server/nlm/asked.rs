@@ -39,7 +39,7 @@ impl Subject {
         }
         let client = service.locks.hosts.enter(origin.address, &service.clients);
         let party = Party::client(client.ok_or(Stat::DENIED_NOLOCKS)?);
-        let actor = Actor::new(rule.caller(&call.identity), party);
+        let actor = Actor::new(export.caller(rule, &call.identity, origin), party);
         let writable = rule.writable && !export.volume.is_read_only();
         Ok(Self { found, stream: stream(named.view), actor, writable, export })
     }

@@ -104,7 +104,7 @@ async fn only_getversaddr_asks_for_the_version() {
 }
 
 #[tokio::test]
-async fn nobody_registers_here_and_no_calls_are_forwarded() {
+async fn registrations_and_forwarded_calls_are_refused() {
     let client = client(PLACES);
     for procedure in [Procedure::SET, Procedure::UNSET] {
         let theirs = Mapping { program: NFS, version: 3, protocol: Protocol::TCP, port: 666 };

@@ -27,7 +27,12 @@ pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     }
 }
 
-fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Option<Fattr3>), Status> {
+/// The handle of an entry of a folder, and the attributes if they are current.
+pub(in crate::server) fn find(
+    call: &Call<'_>,
+    folder: &Target,
+    name: &[u8],
+) -> Result<(Sealed, Option<Fattr3>), Status> {
     let volume = &folder.export.volume;
     if folder.found.attributes.kind != Kind::Folder {
         return Err(Status::NOTDIR);

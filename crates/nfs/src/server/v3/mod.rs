@@ -25,6 +25,9 @@ mod target;
 mod tests;
 mod write;
 
+pub(super) use lookup::find;
+pub(super) use target::Target;
+
 use conn::Reservation;
 use wire::Writer;
 

@@ -50,5 +50,6 @@ pub(super) fn page(folder: &Target, mut cookie: u64) -> Result<Page, Status> {
 
 /// The entries that the share's listings show.
 pub(super) fn listed<'a>(folder: &'a Target, page: &'a Page) -> impl Iterator<Item = &'a vfs::Entry> {
-    page.entries().iter().filter(|entry| folder.export.lists(entry.name()))
+    let inner = folder.export.volume.hidden(&folder.found.object);
+    page.entries().iter().filter(move |entry| folder.export.lists_in(inner.as_deref(), entry.name()))
 }

@@ -1,4 +1,4 @@
-use vfs::{Details, Page};
+use vfs::Page;
 use wire::Writer;
 
 use super::readdir::{VERIFIER, listed, page};
@@ -38,7 +38,8 @@ fn push(
     entries: &mut readdirplus::Entries<'_>,
     entry: &vfs::Entry,
 ) -> bool {
-    let details: Option<Details> = page.details(&folder.actor.caller, entry).ok();
+    let details = page.details(&folder.actor.caller, entry);
+    let details = details.as_ref().ok();
     let handle = details.map(|details| {
         Named { tag: folder.export.tag, view: View::File, key: details.key }.seal(&call.service.secret)
     });

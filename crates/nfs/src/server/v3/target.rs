@@ -17,7 +17,7 @@ pub(in crate::server) struct Target {
     pub(in crate::server) found: Found,
     /// The content of a Mac sidecar that is not on the disk; `found` is then the file it belongs to, with the sidecar's
     /// attributes.
-    pub(super) sidecar: Option<Vec<u8>>,
+    pub(in crate::server) sidecar: Option<Vec<u8>>,
     pub(in crate::server) actor: Actor,
     pub(in crate::server) writable: bool,
 }
@@ -32,7 +32,7 @@ impl Call<'_> {
         // NFSv3 has no login: a valid handle from an address that may use the export takes its
         // place.
         self.memory.logged_in(true);
-        let caller = rule.caller(&self.identity);
+        let caller = export.caller(rule, &self.identity, self.origin);
         let writable = rule.writable && !export.volume.is_read_only();
         let mut found = export.volume.node(&named.key)?;
         let mut sidecar = None;
@@ -64,19 +64,19 @@ impl Call<'_> {
     }
 
     /// The handle of a file of the target's export.
-    pub(super) fn seal(&self, target: &Target, found: &Found) -> Sealed {
+    pub(in crate::server) fn seal(&self, target: &Target, found: &Found) -> Sealed {
         self.seal_view(target, View::File, found.object.key())
     }
 
     /// The handle of a view of a file of the target's export.
-    pub(super) fn seal_view(&self, target: &Target, view: View, key: HostKey) -> Sealed {
+    pub(in crate::server) fn seal_view(&self, target: &Target, view: View, key: HostKey) -> Sealed {
         Named { tag: target.export.tag, view, key }.seal(&self.service.secret)
     }
 }
 
 impl Target {
     /// The attributes of a file of the same export, as the wire has them.
-    pub(super) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
+    pub(in crate::server) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
         // A file system that is mounted inside the export has an id of its own, by which clients know it for another one.
         let file_system = self.export.volume.file_system(attributes.id);
         Fattr3 {

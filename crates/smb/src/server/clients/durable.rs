@@ -162,8 +162,12 @@ impl Durables {
             }));
             let lost = Lost { open, user: session.user(), _timer: timer };
             let mut table = self.table.lock();
-            if table.len() < MOST {
+            // A break that began in the meantime has not found it here.
+            if table.len() < MOST && may_come_back(&lost.open) {
                 table.insert(persistent, lost);
+            } else {
+                drop(table);
+                drop(lost); // closed while the table is unlocked
             }
         }
     }

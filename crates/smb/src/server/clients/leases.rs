@@ -38,6 +38,10 @@ pub(in crate::server) struct Cached {
 impl Cached {
     /// Nothing.
     pub(in crate::server) const NONE: Self = Self { oplock: OplockLevel::NONE, lease: None };
+
+    pub(in crate::server) fn is_nothing(&self) -> bool {
+        self.oplock == OplockLevel::NONE && self.lease.is_none()
+    }
 }
 
 /// The lease that a request names, if the dialect has leases. It has version 2 if the dialect

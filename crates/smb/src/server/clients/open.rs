@@ -223,11 +223,12 @@ impl File {
         mode: ModeFlags,
         tree: &Tree,
     ) -> Self {
+        let inner = open.volume().hidden(open.node());
         Self {
             open,
             via,
             folding: tree.folding(),
-            hiding: tree.hiding.clone(),
+            hiding: inner.map_or_else(|| tree.hiding.clone(), |inner| inner.with_books.clone()),
             position: AtomicU64::new(0),
             path: Mutex::new(path.into()),
             scan: Mutex::default(),

@@ -18,7 +18,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
 
 /// MS-SMB2 3.3.5.22.1.
 async fn oplock(context: &Context, request: Oplock) -> Result<Oplock, Failure> {
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     let held = open.held.get().filter(|held| held.cache.kind() == Kind::Oplock);
     let Some(held) = held else { return Err(Status::INVALID_PARAMETER.into()) };
     held.lease.bring().await;

@@ -23,7 +23,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         return Err(Status::INVALID_PARAMETER.into());
     }
     context.may_transfer(request.output_buffer_length)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     let file = watchable(&open)?;
     let watch = file.watched.watch(context, file, &request)?;
     if file.open.is_being_removed() {

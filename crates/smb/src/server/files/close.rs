@@ -1,17 +1,15 @@
 //! CLOSE, MS-SMB2 3.3.5.10.
 
-use super::facts::Facts;
 use crate::server::context::{Context, Outcome, Reply};
 use crate::wire::close::{Flags, Request, Response};
 use crate::wire::values::NetworkOpen;
 
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     let mut response = Response { flags: Flags::NONE, info: NetworkOpen::default() };
     if request.flags.contains(Flags::POSTQUERY_ATTRIB)
-        && let Ok(file) = open.file()
-        && let Ok(facts) = Facts::of(file).await
+        && let Ok(facts) = context.facts(&open).await
     {
         response = Response { flags: Flags::POSTQUERY_ATTRIB, info: facts.network_open() };
     }

@@ -16,9 +16,10 @@ mod stream;
 mod via;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use vfs::state::Party;
-use vfs::{Actor, Error, Volume};
+use vfs::{Actor, Attributes, Error, Volume};
 
 pub(in crate::server) use self::access::{maximal, wanted as wanted_access};
 pub(in crate::server) use self::links::{place, shown_target};
@@ -31,6 +32,7 @@ use crate::server::clients::replay::Begun;
 use crate::server::clients::tree::Tree;
 use crate::server::clients::{durable, leases};
 use crate::server::context::{Context, Failure, Outcome};
+use crate::server::files::previous_versions;
 use crate::server::sequence::Sequence;
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options, Request};
@@ -38,6 +40,7 @@ use crate::wire::create_context::request::Context as Asked;
 use crate::wire::create_context::values::Lease;
 use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
+use crate::wire::values::FileKey;
 
 /// How often the tree is looked up again when an entry comes or goes in the meantime.
 const MOST_LOOKS: usize = 4;
@@ -48,6 +51,8 @@ const KNOWN_ATTRIBUTES: u32 = 0x0000_FFB7;
 pub(in crate::server) struct Wanted<'a> {
     request: &'a Request<'a>,
     pub(in crate::server) path: Path,
+    /// It is a previous version. As on Windows, its open may ask for rights to change it, and each change is refused.
+    previous: bool,
     /// Without generic bits. It may still contain MAXIMUM_ALLOWED.
     access: AccessMask,
     pub(in crate::server) asked: Vec<Asked<'a>>,
@@ -62,6 +67,9 @@ pub(in crate::server) struct Wanted<'a> {
 struct Opened {
     open: Open,
     action: Action,
+    /// The file's attributes, if it has only data, and if nothing that this request did since they
+    /// were asked for has taken time or changed them.
+    plain: Option<Attributes>,
 }
 
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
@@ -73,7 +81,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let wish = Wish::of(&asked, context.session()?.dialect.is_v3())?;
     if let Wish::Reconnect { file, create_guid } = wish {
         let lease = leases::named(context, &asked);
-        let open = durable::reconnect(context, &request, lease, file, create_guid)?;
+        let open = reconnect(context, &request, lease, (file, create_guid)).await?;
         return reply::reconnected(context, &open).await;
     }
     let replay = context.header.flags.contains(Flags::REPLAY);
@@ -84,7 +92,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         None => None,
     };
     let lease = leases::asked(context, &request, &asked);
-    let wanted = judge(context, &request, asked, lease)?;
+    let wanted = judge(context, volume, &request, asked, lease)?;
     let instance = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some());
     if let Some(instance) = instance {
         context.service().instances.take_over(context, instance)?;
@@ -93,15 +101,36 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     reply::finish(context, &wanted, opened, wish, numbered).await
 }
 
+/// A client may come back before this server has seen that its old connection is lost: the open is looked for again.
+async fn reconnect(
+    context: &Context,
+    request: &Request<'_>,
+    lease: Option<Lease>,
+    (file, create_guid): (FileKey, Option<[u8; 16]>),
+) -> Result<Arc<Open>, Failure> {
+    const TRIES: u32 = 8;
+    const BETWEEN: Duration = Duration::from_millis(20);
+    for _ in 1..TRIES {
+        match durable::reconnect(context, request, lease, file, create_guid) {
+            Err(failure) if failure.status == Status::OBJECT_NAME_NOT_FOUND => {
+                tokio::time::sleep(BETWEEN).await
+            }
+            done => return done,
+        }
+    }
+    durable::reconnect(context, request, lease, file, create_guid)
+}
+
 /// Checks everything that does not depend on the tree.
 fn judge<'a>(
     context: &Context,
+    volume: &Volume,
     request: &'a Request<'a>,
     asked: Vec<Asked<'a>>,
     lease: Option<Lease>,
 ) -> Result<Wanted<'a>, Failure> {
     check_options(request)?;
-    let path = Path::parse_from(context.is_mac(), &request.name)?;
+    let mut path = Path::parse_from(context.is_mac(), &request.name)?;
     if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
         return Err(Status::FILE_IS_A_DIRECTORY.into());
     }
@@ -114,15 +143,16 @@ fn judge<'a>(
     {
         return Err(Status::ACCESS_DENIED.into());
     }
-    if asked.iter().any(|context| matches!(context, Asked::Timewarp(_))) {
-        return Err(Status::OBJECT_NAME_NOT_FOUND.into()); // there are no snapshots
+    let previous = previous_versions::lead(volume, &mut path, &asked)?;
+    if previous && (request.overwrites() || request.options.contains(Options::DELETE_ON_CLOSE)) {
+        return Err(Status::MEDIA_WRITE_PROTECTED.into());
     }
     let number = context.service().file_number();
     let key = lease.map_or_else(|| context.service().party_key(number), |lease| lease.key.0);
     let party = Party { client: context.client_id()?, key: Some(key) };
     let mut actor = Actor::new(context.caller()?, party);
     actor.parent_key = lease.and_then(leases::parent_key);
-    Ok(Wanted { request, path, access, asked, lease, actor, number })
+    Ok(Wanted { request, path, previous, access, asked, lease, actor, number })
 }
 
 fn check_options(request: &Request<'_>) -> Result<(), Status> {
@@ -162,12 +192,8 @@ impl Wanted<'_> {
         self.request.options
     }
 
-    /// Whether an existing file loses its data.
     fn overwrites(&self) -> bool {
-        matches!(
-            self.disposition(),
-            Disposition::SUPERSEDE | Disposition::OVERWRITE | Disposition::OVERWRITE_IF
-        )
+        self.request.overwrites()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use vfs::backend::Found;
 use vfs::mac::DosAttributes;
-use vfs::{Attributes, Description, FileId, Kind, Wanted};
+use vfs::{Attributes, Description, Details, FileId, Kind, Wanted};
 
 use super::extended_attributes;
 use super::hiding;
@@ -67,8 +67,12 @@ pub(in crate::server) fn to_keep(asked: FileAttributes, before: DosAttributes) -
 }
 
 /// The length of all extended attributes of a file, MS-FSCC 2.4.13; 0 if it has none.
-pub(in crate::server) fn ea_size(file: &File) -> Result<u32, Status> {
-    let eas = extended_attributes::of(file.open.volume(), &file.open.found()?)?;
+pub(in crate::server) fn ea_size(file: &File, facts: &Facts) -> Result<u32, Status> {
+    if facts.description.xattr_count == 0 {
+        return Ok(0);
+    }
+    let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
+    let eas = extended_attributes::of(file.open.volume(), &found)?;
     let bytes = eas.iter().map(|ea| ea.name.len() + ea.value.len()).sum::<usize>();
     Ok(ea_size_of(eas.len() as u32, bytes as u32))
 }
@@ -81,12 +85,15 @@ pub(in crate::server) fn ea_size_of(count: u32, bytes: u32) -> u32 {
 }
 
 /// Times, sizes and attributes of an open file.
+#[derive(Clone)]
 pub(in crate::server) struct Facts {
     pub(in crate::server) attributes: Attributes,
     /// What describes the file besides: DOS attributes and dates.
     description: Description,
     /// The size of the stream that is open.
     pub(in crate::server) size: u64,
+    /// The open is of the file itself, and not of a named stream.
+    is_data: bool,
     /// The entry by which it was opened.
     pub(in crate::server) id: FileId,
     /// Its number, as listings have it.
@@ -107,16 +114,29 @@ impl Facts {
         let found = Found { object: file.open.node().clone(), attributes };
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
         let description = file.open.volume().description(&found, None, Wanted::METADATA)?;
+        Self::new(file, &found, description, size)
+    }
+
+    /// The facts about a file with these attributes whose data is open and that has only data.
+    pub(in crate::server) fn of_plain(file: &File, attributes: Attributes) -> Result<Self, Status> {
+        let found = Found { object: file.open.node().clone(), attributes };
+        let description = Description::plain(Details { key: found.object.key(), attributes });
+        Self::new(file, &found, description, attributes.size)
+    }
+
+    fn new(file: &File, found: &Found, description: Description, size: u64) -> Result<Self, Status> {
+        let attributes = found.attributes;
         let is_hidden = file.open.place().is_some_and(|(_, name)| hiding::marks(&file.hiding, &name));
         let changed = file.changed_at(&attributes);
-        let (id, leads_to_folder) = (file.entry_id(), leads_to_folder(file, &found)?);
+        let (id, leads_to_folder) = (file.entry_id(), leads_to_folder(file, found)?);
         let file_id = file.open.volume().number(id);
-        Ok(Self { attributes, description, size, id, file_id, leads_to_folder, is_hidden, changed })
+        let is_data = file.open.is_data();
+        Ok(Self { attributes, description, size, is_data, id, file_id, leads_to_folder, is_hidden, changed })
     }
 
     /// The attributes that clients see.
     pub(in crate::server) fn file_attributes(&self) -> FileAttributes {
-        let shown = shown(self.attributes.kind, self.description.dos);
+        let shown = shown(self.kind(), self.description.dos);
         let shown = if self.leads_to_folder { leading_to_folder(shown) } else { shown };
         if self.is_hidden { hidden(shown) } else { shown }
     }
@@ -137,14 +157,33 @@ impl Facts {
         self.description.created.into()
     }
 
-    /// The size that clients see: folders have none.
+    /// The size that clients see: folders have none, their named streams do.
     pub(in crate::server) fn end_of_file(&self) -> u64 {
-        if self.attributes.kind == Kind::Folder { 0 } else { self.size }
+        if self.kind() == Kind::Folder { 0 } else { self.size }
     }
 
-    /// The bytes that the file takes on the disk. Folders have none.
+    /// The bytes that the file takes on the disk. Folders have none. A named stream of a folder
+    /// counts as long as it is.
     pub(in crate::server) fn allocated(&self) -> u64 {
-        if self.attributes.kind == Kind::Folder { 0 } else { self.attributes.allocated }
+        match (self.attributes.kind, self.kind()) {
+            (_, Kind::Folder) => 0,
+            (Kind::Folder, _) => self.size,
+            _ => self.attributes.allocated,
+        }
+    }
+
+    /// The kind of what is open. A named stream of a folder is no folder, MS-FSA 2.1.5.12.6 and 27:
+    /// only a DirectoryStream is one.
+    fn kind(&self) -> Kind {
+        match self.attributes.kind {
+            Kind::Folder if !self.is_data => Kind::File,
+            kind => kind,
+        }
+    }
+
+    /// Whether the open is of a folder itself, or of a link that leads to one.
+    pub(in crate::server) fn is_directory(&self) -> bool {
+        self.kind() == Kind::Folder || self.leads_to_folder
     }
 
     /// What CREATE and CLOSE answer.

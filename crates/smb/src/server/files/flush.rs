@@ -7,12 +7,11 @@ use crate::wire::security::AccessMask;
 
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     match &open.what {
         What::Pipe(_) => {}
         What::File(file) => {
             open.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
-            context.in_flight.about(&file.open.node().id()).await;
             file.open.sync().await?;
         }
     }

@@ -15,6 +15,7 @@ use wire::{Reader, Writer};
 
 use crate::server::clients::open::Open;
 use crate::server::context::{Context, Failure, Outcome, Reply};
+use crate::server::files::previous_versions;
 use crate::wire::Status;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::snapshots::Snapshots;
@@ -49,8 +50,8 @@ impl Output {
 
 impl Asked<'_> {
     /// The open that it is about.
-    fn open(&self) -> Result<std::sync::Arc<Open>, Status> {
-        self.context.open(self.request.file)
+    async fn open(&self) -> Result<std::sync::Arc<Open>, Status> {
+        self.context.open(self.request.file).await
     }
 
     fn input(&self) -> Reader<'_> {
@@ -105,7 +106,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Output, Failure> {
 
 /// Codes about an open.
 async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
-    let open = asked.open()?;
+    let open = asked.open().await?;
     match asked.request.control_code {
         Code::PIPE_TRANSCEIVE => pipe::transceive(asked, &open),
         Code::PIPE_PEEK => pipe::peek(asked, &open),
@@ -137,7 +138,7 @@ async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
     }
 }
 
-/// SRV_ENUMERATE_SNAPSHOTS, MS-SMB2 3.3.5.15.1: there are none.
+/// SRV_ENUMERATE_SNAPSHOTS, MS-SMB2 3.3.5.15.1.
 fn snapshots(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     /// SRV_SNAPSHOT_ARRAY. Its last four bytes are room for a first label.
     const LEAST: usize = 16;
@@ -145,8 +146,9 @@ fn snapshots(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
     if asked.room() < LEAST {
         return Err(Status::INVALID_PARAMETER.into());
     }
+    let labels = previous_versions::labels(asked.context.tree()?.volume()?);
     Ok(Output::encoded(|w| {
-        Snapshots::default().encode(w);
-        w.zeros(LEAST - w.len());
+        Snapshots::fitting(labels, asked.room()).encode(w);
+        w.zeros(LEAST.saturating_sub(w.len()));
     }))
 }

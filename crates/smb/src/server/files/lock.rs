@@ -26,7 +26,7 @@ struct Wanted {
 
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     let key = open.key;
     if is_folder(open.file()?) {
         return Err(Status::INVALID_PARAMETER.into());
@@ -42,7 +42,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         true => unlock(open.file()?, &request.locks).await?,
         false => lock(context, open, &request.locks).await?,
     }
-    if let (Some(sequence), Ok(open)) = (sequence, context.open(request.file)) {
+    if let (Some(sequence), Ok(open)) = (sequence, context.open(request.file).await) {
         open.file()?.lock_sequences.answered(sequence);
     }
     Ok(Reply { file: Some(key), ..Reply::encoded(|w| Response.encode(w)) })

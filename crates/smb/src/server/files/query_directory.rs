@@ -39,7 +39,7 @@ pub(in crate::server) struct Scan {
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
     context.may_transfer(request.output_buffer_length)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     let file = open.file()?;
     if file.open.node().kind() != Kind::Folder || !file.open.is_data() {
         return Err(Status::INVALID_PARAMETER.into());
@@ -147,17 +147,12 @@ impl Walk<'_> {
                 continue;
             }
             if matches(scan, EntryName::Utf8(name)) {
-                let attributes = match at {
-                    0 => folder.attributes,
-                    _ => self
-                        .tree
-                        .volume()?
-                        .parent(folder)
-                        .map_or(folder.attributes, |parent| parent.attributes),
-                };
-                let created = attributes.created.unwrap_or(attributes.modified);
-                let shown = facts::shown(Kind::Folder, Default::default());
-                let facts = self.facts(&attributes, created, shown, 0);
+                let volume = self.tree.volume()?;
+                let parent = if at == 0 { None } else { volume.parent(folder).ok() };
+                let of = parent.as_ref().unwrap_or(folder);
+                let description = volume.description(of, None, vfs::Wanted::METADATA)?;
+                let shown = facts::shown(Kind::Folder, description.dos);
+                let facts = self.facts(&of.attributes, description.created, shown, 0);
                 let mac = self.mac.as_ref().map(|mac| mac.of_dots());
                 let entry = Entry { facts, name: EntryName::Utf8(name), short_name: &[], mac: mac.as_ref() };
                 if !self.listing.push(w, &entry) {
@@ -185,7 +180,7 @@ impl Walk<'_> {
                 EntryName::Units(&units)
             }
         };
-        if !matches(scan, name) || hides(&self.tree.hiding, name) {
+        if !matches(scan, name) || hides(&self.file.hiding, name) {
             return Ok(false);
         }
         let caller = &self.file.open.actor().caller;

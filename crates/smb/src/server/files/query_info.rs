@@ -39,7 +39,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let message = context.message.clone();
     let request = Request::decode(&message)?;
     context.may_transfer(request.output_buffer_length.max(request.input.len() as u32))?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     let room = request.output_buffer_length as usize;
     let class = FileClass(request.information_class);
     let answer = match (request.info_type, &open.what) {
@@ -56,7 +56,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         (InfoType::QUOTA, _) => return Err(Status::NOT_SUPPORTED.into()),
         _ => return Err(Status::INVALID_PARAMETER.into()),
     };
-    fit(&open, answer, room)
+    Ok(Reply { facts: context.facts_before.clone(), ..fit(&open, answer, room)? })
 }
 
 /// Cuts an answer to the client's room, MS-SMB2 3.3.5.20.1.

@@ -14,7 +14,7 @@ const MAX_END: u64 = i64::MAX as u64;
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
     context.may_transfer(request.length)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     open.require(AccessMask::READ_DATA | AccessMask::EXECUTE)?;
     if request.channel != 0 {
         return Err(Status::INVALID_PARAMETER.into());
@@ -29,7 +29,6 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         return Err(Status::INVALID_PARAMETER.into());
     }
     let length = request.length as usize;
-    context.in_flight.about(&file.open.node().id()).await;
     let reserved = context.reserve(length, || file.open.is_resident(request.offset, length)).await?;
     let data = file.read(request.offset, length).await?;
     let count = data.len() as u32; // at most what the request asks for

@@ -209,7 +209,7 @@ mod tests {
     ];
 
     #[test]
-    fn who_is_meant_is_the_same_on_both_sides() {
+    fn sids_and_identities_correspond() {
         let acl = acl(Vec::new());
         for (text, who) in SIDS {
             assert_eq!(who_of(&sid(text), Inherit::NONE), *who);

@@ -27,7 +27,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let message = context.message.clone();
     let request = Request::decode(&message)?;
     context.may_transfer(request.data.len() as u32)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     let class = FileClass(request.information_class);
     match (request.info_type, &open.what) {
         (InfoType::FILE, What::Pipe(_)) => set_pipe(class, request.data)?,

@@ -16,7 +16,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&context.message)?;
     let length = request.data.len() as u32;
     context.may_transfer(length)?;
-    let open = context.open(request.file)?;
+    let open = context.open(request.file).await?;
     open.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
     if request.channel != 0 {
         return Err(Status::INVALID_PARAMETER.into());
@@ -29,7 +29,6 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
                 return Err(Status::INVALID_PARAMETER.into());
             }
             let through = file.writes_through() || request.flags.contains(Flags::WRITE_THROUGH);
-            context.in_flight.about(&file.open.node().id()).await;
             let stability = if through { Stability::File } else { Stability::Unstable };
             file.write(request.offset, data, stability).await?;
         }

@@ -1,10 +1,11 @@
 //! SESSION_SETUP, MS-SMB2 3.3.5.5.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use auth::{Attempt, Identity};
+use auth::{Attempt, FileProtocol, Identity};
 use lock::{Mutex, rank};
 
 use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
@@ -201,7 +202,7 @@ fn step(
     if let (Who::Account(_), Some(attempt)) = (&login.who, attempt) {
         config.login_guard.limiter.succeeded(attempt, Instant::now());
     }
-    let user = user(&config, &login)?;
+    let user = user(&config, &login, context.connection.peer.address.ip())?;
     let expires = config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime);
     let channel = match purpose {
         Purpose::New => begin(context, &config, request, &login, user, id, &entry.preauth)?,
@@ -334,14 +335,15 @@ fn names(config: &Config) -> Names {
 }
 
 /// The user that a login acts as.
-fn user(config: &Config, login: &Login) -> Result<User, Status> {
+fn user(config: &Config, login: &Login, address: IpAddr) -> Result<User, Status> {
     let nobody = config.guests.identity.clone();
     let (identity, name, guest, anonymous) = match &login.who {
         Who::Account(account) => (Some(account.identity.clone()), account.name.clone(), false, false),
         Who::Guest => (nobody, login.user.clone(), true, false),
         Who::Anonymous => (nobody, String::new(), false, true),
     };
-    let caller = identity.unwrap_or_else(Identity::anonymous);
+    let account = matches!(login.who, Who::Account(_)).then_some(&*name);
+    let caller = identity.unwrap_or_else(Identity::anonymous).of(FileProtocol::Smb, account, address);
     Ok(User { name, caller, guest, anonymous })
 }
 

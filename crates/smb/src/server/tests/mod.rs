@@ -2,6 +2,7 @@
 
 mod binding;
 mod chains;
+mod facts;
 mod names;
 mod negotiation;
 mod new_settings;

@@ -38,7 +38,7 @@ async fn a_wrong_password_an_unknown_name_and_a_disabled_account_do_not_get_in()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_guesses_passwords_waits() {
+async fn password_guesses_are_rate_limited() {
     let service = service();
     let mut client = connect(&service, &Offer::default()).await;
     for _ in 0..6 {
@@ -127,7 +127,7 @@ fn without_port(line: &str) -> String {
 }
 
 #[tokio::test]
-async fn nobody_in_particular_enters_the_pipes_and_no_folder() {
+async fn anonymous_sessions_open_pipes_and_no_folder() {
     let service = service();
     let mut client = connect(&service, &Offer::default()).await;
     let session = client.log_in(&Credentials::new("", ""), NEW).await.unwrap();

@@ -21,6 +21,9 @@ impl Snapshots {
 
     /// The answer that fits in `room` bytes: all labels or none, with what they would take.
     pub fn fitting(labels: Vec<String>, room: usize) -> Self {
+        if labels.is_empty() {
+            return Self::default();
+        }
         let (total, array_size) = (labels.len() as u32, array_size(&labels));
         let fits = Self::FIXED_LEN + array_size as usize <= room;
         Self { total, array_size, labels: if fits { labels } else { Vec::new() } }

@@ -132,7 +132,7 @@ async fn what_is_made_inside_inherits_and_is_its_owners_all_the_same() {
 }
 
 #[tokio::test]
-async fn who_may_change_the_folder_may_delete_what_is_in_it() {
+async fn a_caller_that_may_change_the_folder_may_delete_its_entries() {
     let mut tried = Tried::new();
     assert!(tried.bob_may("notes", 0x10).await, "everybody may write to the share's own folder");
     assert!(!tried.bob_may("notes", 0x1000).await);

@@ -176,7 +176,7 @@ async fn an_attribute_whose_name_another_client_stored_decomposed_is_found_and_n
 }
 
 #[tokio::test]
-async fn who_may_not_write_a_file_sets_no_attributes() {
+async fn attributes_are_not_set_without_the_right_to_write() {
     let mut tried = Tried::new(Version::V3_4);
     tried.set("notes", NONE, "a", b"1").await;
     tried.client = tried.server.log_in(BOB, Version::V3_4);

@@ -224,7 +224,7 @@ async fn later_forms_came_with_later_versions() {
 }
 
 #[tokio::test]
-async fn who_goes_on_misses_nothing_and_sees_nothing_twice_while_entries_come_and_go() {
+async fn a_continued_listing_has_each_entry_once_while_entries_come_and_go() {
     let server = Server::new();
     let tree = Tree::of(&server);
     tree.files((0..100).map(|at| format!("file {at:03}")));

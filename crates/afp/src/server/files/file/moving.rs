@@ -68,7 +68,8 @@ async fn relocate(
     if new_name.is_none() {
         refuse_taken(request, volume, to, name)?;
     }
-    let (actor, tree) = (request.actor(), volume.tree());
+    let (mut actor, tree) = (request.actor(), volume.tree());
+    actor.renames_open = true;
     let moved = volume
         .once_recalled(|| tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep))
         .await;

@@ -109,6 +109,7 @@ async fn open(
         Kind::Link => (link(wanted, found, place)?, false),
         Kind::File => {
             let (access, deny) = modes(wanted.access);
+            let deny = volume.tree().denied_by_macs(deny);
             let stream = if wanted.resource { Stream::Resource } else { Stream::Data };
             let place = Some(place.beside());
             let options = OpenOptions { stream, deny, place, ..OpenOptions::data(access) };

@@ -41,8 +41,7 @@ pub(super) async fn make(request: &Request, volume: &OpenVolume, target: &Target
         return Err(error.into());
     }
     volume.exchange_ids(found.object.key(), link.object.key()).await?;
-    volume.share.catalogue.forget(&found.object.key())?;
-    Ok(())
+    volume.forget_id(&found.object.key())
 }
 
 /// The contents of the file, without the NUL byte at its end that some clients write.

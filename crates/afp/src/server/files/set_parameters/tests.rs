@@ -212,3 +212,19 @@ async fn nothing_is_set_on_a_read_only_volume() {
     let set = SetParameters { attributes: Some(0x8001), ..nothing() };
     assert_eq!(scene.set("", set).await, ResultCode::VOLUME_LOCKED.0);
 }
+
+/// What Samba and ksmbd store for a client of DOS: hidden, read-only and system, MS-FSCC 2.6; and the same
+/// attributes of the Apple Filing Protocol Reference, "File and Directory Attributes".
+#[tokio::test]
+async fn dos_attributes_of_another_server_are_seen() {
+    let mut scene = Scene::new(Version::V3_4).await;
+    let tree = scene.server.volume("share");
+    let file = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"f").unwrap();
+    for (value, bits) in [(&b"0x02"[..], 0x0001_u16), (b"0x01", 0x0020), (b"0x04", 0x0004), (b"0x00", 0)] {
+        let mode = vfs::backend::XattrMode::Set;
+        file.object.set_xattr(&Caller::root(), b"user.DOSATTRIB", value, mode).unwrap();
+        assert_eq!(scene.get("f", 1).await, bits.to_be_bytes(), "{value:?}");
+        // kIsInvisible, Inside Macintosh: More Macintosh Toolbox 7-47.
+        assert_eq!(scene.get("f", 0x20).await[8] & 0x40 != 0, bits == 1);
+    }
+}

@@ -91,7 +91,7 @@ async fn a_step_that_nothing_came_before_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_log_in_is_disconnected_after_a_minute() {
+async fn a_connection_without_a_login_ends_after_a_minute() {
     let server = server();
     let (mut idle, mut guest) = (connected(&server).await, connected(&server).await);
     log_in(&mut guest, NO_USER_AUTHENT, b"", b"").await.well();
@@ -102,7 +102,7 @@ async fn who_does_not_log_in_is_disconnected_after_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_guesses_waits() {
+async fn password_guesses_are_rate_limited() {
     let mut client = connected(&server()).await;
     for _ in 0..6 {
         let began = tokio::time::Instant::now();

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use conn::observe::testing::Recorder;
 use wire::Reader;
 
 use super::*;
@@ -53,7 +54,7 @@ async fn volumes_are_listed_for_those_who_may_open_them() {
 }
 
 #[tokio::test]
-async fn who_logs_in_is_greeted_in_the_clients_letters() {
+async fn the_greeting_is_in_the_clients_encoding() {
     let server = Server::with(|config| config.greeting = Some("Grüße:\nbis 5/6 → Ende".into()));
     let mut client = server.log_in(ADA, Version::V3_4);
     for (kind, bitmap, text) in
@@ -108,7 +109,7 @@ async fn a_client_that_comes_back_while_the_server_thinks_it_is_there_closes_the
 }
 
 #[tokio::test]
-async fn nobody_comes_back_as_somebody_else_nor_with_a_forged_token() {
+async fn another_user_or_a_forged_token_cannot_reconnect() {
     let (server, mut ada) = notes(b"0123456789").await;
     let token = ask(&mut ada.client, WITH_TIME, 1, b"her mac").await;
     let own = disconnect_old(&mut ada.client, &token).await;
@@ -173,7 +174,7 @@ async fn what_a_lost_client_has_open_can_be_removed_by_others() {
 }
 
 #[tokio::test]
-async fn who_has_come_back_binds_others_as_before() {
+async fn locks_bind_others_after_a_reconnection() {
     let (server, mut ada) = notes(b"0123456789").await;
     ada.open("notes", BOTH | DENY_BOTH).await.unwrap();
     let token = ask(&mut ada.client, WITH_TIME, 1, b"her mac").await;
@@ -241,7 +242,7 @@ async fn tokens_of_other_kinds_and_names_without_end_are_refused() {
 
 #[tokio::test]
 async fn what_was_done_before_the_connection_was_lost_is_not_done_again() {
-    let (server, mut ada) = notes(b"0123456789").await;
+    let (recorder, (server, mut ada)) = (Recorder::start(), notes(b"0123456789").await);
     let token = ask(&mut ada.client, WITH_TIME, 1, b"her mac").await;
     let open = ada.request("notes", READ);
     let open = |w: &mut wire::Writer| open.encode(w);
@@ -252,6 +253,8 @@ async fn what_was_done_before_the_connection_was_lost_is_not_done_again() {
     assert_eq!(disconnect_old(&mut again, &token).await, ResultCode::NO_ERROR);
     again.set_next_id(id);
     assert_eq!(again.call(command::OPEN_FORK, open).await.well(), opened, "the same fork");
+    let observed = recorder.of(again.connection.peer.address).pop().unwrap();
+    assert_eq!((&*observed.command, &*observed.result, observed.failed), ("OPEN_FORK", "repeated", false));
     let fresh = again.call(command::OPEN_FORK, open).await.well();
     assert_ne!(fresh, opened, "another request");
     again.set_next_id(id);

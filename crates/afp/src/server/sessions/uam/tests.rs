@@ -204,7 +204,7 @@ fn somebody_elses_client_changes_a_password() {
 }
 
 #[test]
-fn who_is_unknown_disabled_or_wrong_is_refused_at_the_same_step_with_the_same_code() {
+fn unknown_disabled_and_wrong_logins_are_refused_alike() {
     for method in WITH_ACCOUNTS {
         let recording = recording(method);
         let steps = recording.steps.len() - 1;

@@ -197,7 +197,7 @@ async fn a_comment_is_part_of_the_files_metadata_for_every_protocol() {
 }
 
 #[tokio::test]
-async fn who_may_not_write_a_file_leaves_no_comment() {
+async fn comments_are_not_set_without_the_right_to_write() {
     let mut tried = Tried::new().await;
     tried.client = tried.server.log_in(BOB, Version::V2_2);
     tried.client.open_volume("share");

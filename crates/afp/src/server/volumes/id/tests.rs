@@ -121,7 +121,7 @@ async fn only_files_have_ids_and_numbers_that_nobody_has_are_not_found() {
 }
 
 #[tokio::test]
-async fn who_may_not_pass_a_folder_resolves_nothing_in_it() {
+async fn ids_in_a_folder_are_not_resolved_without_the_right_to_pass() {
     let mut scene = Scene::new(Version::V3_4);
     let root = scene.tree().root().unwrap();
     let closed = scene.make(&root, b"closed", NewKind::Folder, 0o700);

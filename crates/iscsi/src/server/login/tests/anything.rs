@@ -45,7 +45,7 @@ fn flags() -> impl Strategy<Value = (bool, bool, u8, u8)> {
 
 proptest! {
     #[test]
-    fn nobody_gets_in_without_the_secret(
+    fn a_login_without_the_secret_fails(
         first in prop_oneof![begun(), said()],
         rest in prop::collection::vec((flags(), said()), 0..8),
         start in flags(),

@@ -31,7 +31,7 @@ fn log_in(client: &mut Client, target: &str, name: &str, secret: &str) -> Told {
 }
 
 #[test]
-fn who_knows_the_secret_gets_in() {
+fn a_login_with_the_secret_succeeds() {
     for (offered, taken, bytes) in [("5", "5", 16), ("7,6,5", "7", 32), ("8,6", "6", 20)] {
         let mut client = Client::new();
         let told = challenged(&mut client, ADAS, offered);
@@ -124,7 +124,7 @@ fn only_guests_pass_the_security_stage_without_a_proof() {
 }
 
 #[test]
-fn who_has_chosen_to_prove_something_does_so() {
+fn a_chosen_authentication_must_be_completed() {
     let mut client = Client::new();
     challenged(&mut client, OPEN, "5");
     assert_eq!(client.say(SECURITY, Some(FULL), "").refused(), (2, 1));
@@ -208,7 +208,7 @@ fn one_secret_is_not_for_both_directions() {
 }
 
 #[test]
-fn who_asks_what_we_cannot_prove_is_refused() {
+fn a_challenge_that_the_server_cannot_answer_is_refused() {
     let mine = "CHAP_I=9|CHAP_C=0x0102|";
     assert_eq!(both_ways(House { own: None, ..House::new() }, mine).refused(), (2, 1));
     let own = Some(OwnSecret { name: "studio".into(), secret: b"too short".to_vec() });

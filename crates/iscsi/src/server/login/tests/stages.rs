@@ -195,7 +195,7 @@ fn text_that_is_none_is_an_error_of_the_initiator() {
 }
 
 #[test]
-fn who_joins_a_session_settles_only_what_is_of_the_connection() {
+fn a_further_connection_negotiates_only_its_own_keys() {
     let mut client = Client::new();
     (client.header.tsih, client.header.cid) = (42, 3);
     let text = hello(OPEN) + "HeaderDigest=CRC32C|MaxConnections=4|MaxBurstLength=512|ErrorRecoveryLevel=0|";

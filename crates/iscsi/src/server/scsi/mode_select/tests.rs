@@ -101,7 +101,7 @@ async fn the_size_of_the_disk_may_be_said_but_not_changed() {
 }
 
 #[tokio::test]
-async fn who_may_only_read_changes_nothing_for_others() {
+async fn a_read_only_initiator_changes_no_mode_page() {
     let options = UnitOptions { block_size: 512, read_only: true };
     let disk = Disk::on(Arc::new(Memory::ticking()), 8, options).await;
     let ada = disk.nexus(ADA);

@@ -89,7 +89,7 @@ async fn the_long_command_has_long_descriptors_if_they_are_allowed() {
 }
 
 #[tokio::test]
-async fn who_may_not_write_is_told_so() {
+async fn a_read_only_unit_is_write_protected() {
     let options = UnitOptions { block_size: 4096, read_only: true };
     let disk = Disk::on(Arc::new(Memory::ticking()), 8, options).await;
     let bytes = sense(&disk, &[0x1a, 0, 0x0a, 0, 255, 0]).await.unwrap();

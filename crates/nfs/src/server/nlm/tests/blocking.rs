@@ -10,7 +10,7 @@ fn granted(call: &Outgoing) -> TestRequest<'_> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_is_told_when_the_lock_is_his() {
+async fn a_waiting_client_is_told_of_its_lock() {
     let bench = bench().await;
     assert_eq!(bench.lock(&bench.one, ALL.range(0, 100)).await, Stat::GRANTED);
     assert_eq!(bench.lock(&bench.two, ALL.by(9).range(50, 10).waiting()).await, Stat::BLOCKED);

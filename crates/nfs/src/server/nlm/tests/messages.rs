@@ -25,7 +25,7 @@ async fn a_message_has_an_empty_reply_and_is_answered_by_a_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_by_message_is_told_by_message_until_he_answers() {
+async fn a_client_that_waits_by_message_is_told_until_it_answers() {
     let bench = bench().await;
     bench.lock(&bench.one, ALL).await;
     bench.two.call(v4(Procedure::LOCK_MSG), &ALL.waiting().request(&bench.handle)).await;

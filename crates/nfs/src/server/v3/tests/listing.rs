@@ -209,7 +209,7 @@ fn listing_needs_the_right_to_read_the_folder() {
 }
 
 #[test]
-fn who_may_read_but_not_pass_through_gets_names_alone() {
+fn a_folder_without_the_right_to_pass_lists_names_alone() {
     let s = Session::new();
     let folder = s.folder("folder");
     s.create(&folder, b"inner", CreateHow::Guarded(mode(0o644))).unwrap();

@@ -49,7 +49,7 @@ async fn a_client_comes_back_for_what_it_had_open() {
 }
 
 #[tokio::test]
-async fn nobody_comes_back_for_what_another_user_had_open() {
+async fn another_user_cannot_reconnect_to_a_durable_open() {
     let service = service();
     let file = lost(&service).await;
     let mut bob = User::with(&service, &Offer::default(), BOB, "share").await;

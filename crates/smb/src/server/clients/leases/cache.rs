@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use lock::{Mutex, rank};
 use vfs::FileId;
@@ -20,6 +21,8 @@ use crate::wire::header::{Command, Flags, Header};
 use crate::wire::oplock_break::{LeaseNotification, Notification, NotificationFlags, Oplock};
 use crate::wire::values::LeaseKey;
 
+/// How long the opens of a lost session may take to be closed, before a break goes on without them.
+const LOSS: Duration = Duration::from_secs(1);
 /// Closed opens are removed only from this many opens on.
 const CLEAR_AT: usize = 16;
 
@@ -158,14 +161,7 @@ impl Cache {
         if opens.iter().any(tell) || !notice.needs_ack {
             return;
         }
-        for open in opens {
-            if !durables.forget(&open)
-                && let Some(held) = open.held.get()
-            {
-                // If another open was first, it has already acknowledged.
-                held.lease.drop_caching();
-            }
-        }
+        opens.iter().filter(|open| !durables.forget(open)).for_each(unreachable);
     }
 
     /// Notifies the client. An oplock's notification goes through the session of the open. A
@@ -210,6 +206,24 @@ impl Changing {
             self.clear_at = CLEAR_AT.max(self.opens.len() * 2);
         }
         self.opens.push_back(Arc::downgrade(open));
+    }
+}
+
+/// An open caches nothing any more, as its client cannot be notified. If its session is lost, it is about to be closed, or
+/// is on its way to those that wait for their client, which closes it: its caching ends then.
+fn unreachable(open: &Arc<Open>) {
+    // If another open was first, it has already acknowledged.
+    let end = |open: &Open| open.held.get().iter().for_each(|held| held.lease.drop_caching());
+    let is_lost = open.session.upgrade().is_none_or(|session| !session.is_connected());
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) if is_lost => {
+            let open = Arc::downgrade(open);
+            runtime.spawn(async move {
+                tokio::time::sleep(LOSS).await; // a command that waits for its disk may hold it
+                open.upgrade().iter().for_each(|open| end(open));
+            });
+        }
+        _ => end(open),
     }
 }
 

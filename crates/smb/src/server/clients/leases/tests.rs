@@ -49,7 +49,7 @@ async fn another(service: &std::sync::Arc<crate::server::Service>) -> User {
 
 // MS-SMB2 3.3.4.6 and 3.3.5.22.1.
 #[tokio::test]
-async fn who_opens_what_has_an_oplock_waits_until_it_is_given_back() {
+async fn an_open_waits_for_the_break_of_an_oplock() {
     let service = service();
     let (mut holder, mut other) = (User::new(&service).await, another(&service).await);
     let held = holder.open("notes", |request| request.oplock_level = OplockLevel::BATCH).await.unwrap();

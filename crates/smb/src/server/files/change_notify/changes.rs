@@ -107,7 +107,7 @@ mod tests {
 
     /// What Windows does, by smbtorture's smb2.notify.mask-change.
     #[test]
-    fn who_watches_attributes_and_no_names_is_told_of_files_that_move() {
+    fn a_watch_of_attributes_reports_moved_files() {
         let modified = vec![(Action::MODIFIED, "new\u{F022}".to_owned())];
         let attributes = CompletionFilter::ATTRIBUTES;
         assert_eq!(told_to(attributes, renamed(2), Some(&[]), Some(&[])), modified);

@@ -87,7 +87,7 @@ async fn a_request_ends_with_its_open() {
 }
 
 #[tokio::test]
-async fn who_waits_for_news_of_a_folder_hears_that_it_is_to_go() {
+async fn a_watch_of_a_folder_ends_when_the_folder_is_deleted() {
     let mut ada = User::new(&service()).await;
     let top = folder(&mut ada, "top").await;
     let id = ada.start(Command::CHANGE_NOTIFY, |w| request(top, 1000).encode(w)).await;

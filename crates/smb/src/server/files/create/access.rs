@@ -21,7 +21,7 @@ const DATA: AccessMask = AccessMask(
         | AccessMask::DELETE.0,
 );
 /// The rights that change something.
-const CHANGES: AccessMask = AccessMask(
+pub(super) const CHANGES: AccessMask = AccessMask(
     AccessMask::FILE_WRITE.0 & !(AccessMask::READ_CONTROL.0 | AccessMask::SYNCHRONIZE.0)
         | AccessMask::DELETE.0
         | AccessMask::DELETE_CHILD.0
@@ -102,7 +102,7 @@ pub(super) fn modes(granted: AccessMask, share: ShareAccess) -> (Modes, Modes) {
         access = access.union(Modes::WRITE);
     }
     if granted.contains(AccessMask::DELETE) {
-        access = access.union(Modes::DELETE);
+        access = access.union(Modes::REMOVE);
     }
     let mut deny = Modes::NONE;
     for (allows, mode) in [

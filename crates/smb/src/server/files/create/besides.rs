@@ -72,6 +72,11 @@ impl Besides {
         }
     }
 
+    /// Whether the new file gets nothing that changes it after it was made.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.acl == AclChange::default() && self.eas.is_empty() && self.allocation == 0
+    }
+
     /// Applies it to the new file. The ACL's entries are not applied: the file was made with them.
     pub(super) async fn give(&self, open: &vfs::Open) -> Result<(), Status> {
         let owners = AclChange { entries: None, ..self.acl.clone() };

@@ -49,7 +49,8 @@ pub(super) async fn open(
     let max = via::names(volume, tree, wanted, way, max)?;
     let place = Beside { folder: &parent.object, name: &resolved.name };
     let place = Some(place).filter(|_| !resolved.name.is_empty());
-    let metadata = volume.metadata(found, place)?;
+    let metadata = volume.metadata_if_any(found, place)?;
+    let (is_plain, metadata) = (metadata.is_none(), metadata.unwrap_or_default());
     let base = Base { found, place, metadata: &metadata };
     let target = stream::find(context, tree, wanted, &base).await?;
     agrees(wanted, &target)?;
@@ -68,7 +69,8 @@ pub(super) async fn open(
     leases::check_key(context, wanted, Some(&Of::stream(volume, found.object.id(), target.stream.clone())))?;
     let via = via::open(context, volume, wanted, way, granted).await?;
     let of_file = via::without_names(granted, via.as_ref());
-    let (access, deny) = access::modes(of_file, wanted.request.share_access);
+    let used = if wanted.previous { of_file.difference(access::CHANGES) } else { of_file };
+    let (access, deny) = access::modes(used, wanted.request.share_access);
     let removes = wanted.options().contains(Options::DELETE_ON_CLOSE) && via.is_none();
     let options = OpenOptions {
         stream: target.stream.clone(),
@@ -81,15 +83,9 @@ pub(super) async fn open(
         concern: Some(access::concern(of_file)),
         empties: overwrites && target.is_there,
     };
-    let open = once_others_let(context, volume.open(&wanted.actor, found, options)).await?;
+    let (open, waited) = once_others_let(context, volume.open(&wanted.actor, found, options)).await?;
     if overwrites && target.is_there {
-        empty(&open).await?;
-        if !is_stream {
-            stream::forget(volume, wanted, &base).await?;
-            // MS-FSA 2.1.5.1.2.1: the attributes are those of a new file.
-            let asked = FileAttributes(wanted.request.file_attributes) | FileAttributes::ARCHIVE;
-            open.change_metadata(|metadata| metadata.set_dos(facts::to_keep(asked, metadata.dos))).await?;
-        }
+        overwrite(volume, wanted, &base, &open).await?;
     }
     let action = match wanted.disposition() {
         _ if !target.is_there => Action::CREATED,
@@ -97,15 +93,17 @@ pub(super) async fn open(
         Disposition::OVERWRITE | Disposition::OVERWRITE_IF => Action::OVERWRITTEN,
         _ => Action::OPENED,
     };
-    Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action })
+    let is_same = is_plain && !waited && !overwrites && open.is_data();
+    let open = wrap(context, tree, wanted, granted, (open, via))?;
+    Ok(Opened { open, action, plain: is_same.then_some(found.attributes) })
 }
 
-/// Waits for an open. Another client that this open waited for may have removed the file by then:
-/// then the path is looked up again.
+/// Waits for an open; answers whether it had to wait. Another client that this open waited for may
+/// have removed the file by then: then the path is looked up again.
 pub(super) async fn once_others_let(
     context: &Context,
     opening: impl Future<Output = vfs::Result<vfs::Open>>,
-) -> Result<vfs::Open, Missed> {
+) -> Result<(vfs::Open, bool), Missed> {
     let mut opening = pin!(opening);
     let at_once = poll_once(opening.as_mut());
     let waited = at_once.is_none();
@@ -119,16 +117,27 @@ pub(super) async fn once_others_let(
     })?;
     match waited && open.attributes()?.links == 0 {
         true => Err(Missed::again()),
-        false => Ok(open),
+        false => Ok((open, waited)),
     }
 }
 
-/// Removes all data, whatever rights the open has.
-async fn empty(open: &vfs::Open) -> Result<(), Status> {
-    match open.size().await? {
-        0 => Ok(()),
-        _ => Ok(open.empty().await?),
+/// Removes all data of an overwritten stream, whatever rights the open has. A file also loses its
+/// streams, and gets the attributes of a new one: MS-FSA 2.1.5.1.2.1.
+async fn overwrite(
+    volume: &Arc<Volume>,
+    wanted: &Wanted<'_>,
+    base: &Base<'_>,
+    open: &vfs::Open,
+) -> Result<(), Missed> {
+    if open.size().await? > 0 {
+        open.empty().await?;
     }
+    if wanted.path.stream.is_none() {
+        stream::forget(volume, wanted, base).await?;
+        let asked = FileAttributes(wanted.request.file_attributes) | FileAttributes::ARCHIVE;
+        open.change_metadata(|metadata| metadata.set_dos(facts::to_keep(asked, metadata.dos))).await?;
+    }
+    Ok(())
 }
 
 /// Whether a stream exists or not as the client expects.
@@ -199,7 +208,8 @@ fn grant(
     if overwrites {
         needed |= AccessMask::WRITE_DATA;
     }
-    match needed.difference(max) {
+    let may = if wanted.previous { max | access::CHANGES } else { max };
+    match needed.difference(may) {
         AccessMask(0) => Ok(asked),
         _ => Err(Status::ACCESS_DENIED),
     }

@@ -58,7 +58,7 @@ pub(super) async fn make(
         Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),
         other => other?,
     };
-    describe(volume, wanted, &made.found, folder)?;
+    let is_described = describe(volume, wanted, &made, folder)?;
     // Who makes a file may do everything with it, whatever its mode will say.
     let granted = match wanted.access.contains(AccessMask::MAXIMUM_ALLOWED) {
         true => AccessMask::FILE_ALL,
@@ -79,31 +79,33 @@ pub(super) async fn make(
         concern: Some(access::concern(of_file)),
         empties: false,
     };
-    let open = context.wait(volume.open(&wanted.actor, &made.found, options)).await??;
+    let open = context.wait(volume.open(&wanted.actor, &made, options)).await??;
     if let Err(status) = besides.give(&open).await {
         drop(open);
-        let kind = made.found.attributes.kind;
+        let kind = made.attributes.kind;
         volume.settled(|| volume.remove(&wanted.actor, &parent, &resolved.name, kind)).await?;
         return Err(status.into());
     }
-    Ok(Opened { open: wrap(context, tree, wanted, granted, (open, via))?, action: Action::CREATED })
+    let is_same = !is_described && besides.is_nothing() && open.is_data();
+    let open = wrap(context, tree, wanted, granted, (open, via))?;
+    Ok(Opened { open, action: Action::CREATED, plain: is_same.then_some(made.attributes) })
 }
 
-/// Sets the DOS attributes that differ from those of any new file.
+/// Sets the DOS attributes that differ from those of any new file; answers whether there are any.
 fn describe(
     volume: &Volume,
     wanted: &Wanted<'_>,
     made: &vfs::backend::Found,
     folder: bool,
-) -> Result<(), Missed> {
+) -> Result<bool, Missed> {
     let archive = if folder { FileAttributes::NONE } else { FileAttributes::ARCHIVE };
     let wants =
         facts::to_keep(FileAttributes(wanted.request.file_attributes) | archive, DosAttributes::default());
     if matches!(wants.0, 0x20 | 0x80) {
-        return Ok(()); // any new file has these
+        return Ok(false); // any new file has these
     }
     let mut metadata = Metadata::default();
     metadata.set_dos(wants);
     volume.describe_new(&wanted.actor, made, &metadata)?;
-    Ok(())
+    Ok(true)
 }

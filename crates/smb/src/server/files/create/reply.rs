@@ -37,7 +37,12 @@ pub(super) async fn finish(
         context.service().instances.add(context, instance, &open)?;
     }
     let also = open.durable.get().map(Durable::answer);
-    respond(context, &open, &wanted.asked, opened.action, cached, also).await
+    // A client that may cache the file gets its facts as of the moment from which it may.
+    let facts = match opened.plain.filter(|_| cached.is_nothing()) {
+        Some(attributes) => Facts::of_plain(open.file()?, attributes)?,
+        None => Facts::of(open.file()?).await?,
+    };
+    respond(context, &open, &wanted.asked, (opened.action, facts), cached, also)
 }
 
 /// The answer to a repeated CREATE: the same answer with the file's current state. MS-SMB2
@@ -57,25 +62,26 @@ pub(super) async fn again(
     let cached = Cached { oplock: request.oplock_level, lease };
     let could_be = matches!(request.oplock_level, OplockLevel::BATCH | OplockLevel::LEASE);
     let also = open.durable.get().filter(|_| could_be).map(Durable::answer);
-    respond(context, open, asked, action, cached, also).await
+    let facts = Facts::of(open.file()?).await?;
+    respond(context, open, asked, (action, facts), cached, also)
 }
 
 /// The answer to a client that reconnects to an open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
 pub(super) async fn reconnected(context: &Context, open: &Open) -> Outcome {
     let cached = open.held.get().map_or(Cached::NONE, |held| held.cached());
-    respond(context, open, &[], Action::OPENED, cached, None).await
+    let facts = Facts::of(open.file()?).await?;
+    respond(context, open, &[], (Action::OPENED, facts), cached, None)
 }
 
-async fn respond(
+fn respond(
     context: &Context,
     open: &Open,
     asked: &[Asked<'_>],
-    action: Action,
+    (action, facts): (Action, Facts),
     cached: Cached,
     also: Option<Answer>,
 ) -> Outcome {
     let file = open.file()?;
-    let facts = Facts::of(file).await?;
     let mut answers = Vec::new();
     for asked in asked {
         if let Some(answer) = answer(context, asked, file, &facts)? {
@@ -93,7 +99,9 @@ async fn respond(
         file: open.key,
         contexts: answers.iter().map(Answer::encode).collect(),
     };
-    Ok(Reply { file: Some(open.key), ..Reply::encoded(|w| response.encode(w)) })
+    let reply = Reply::encoded(|w| response.encode(w));
+    let facts = (!context.last).then(|| Box::new((open.key, facts)));
+    Ok(Reply { file: Some(open.key), facts, ..reply })
 }
 
 fn answer(

@@ -50,9 +50,9 @@ pub(super) async fn open(
         place: Some(Beside { folder: &parent.object, name: &via.name }),
         granted: true,
         remove_on_close: wanted.options().contains(Options::DELETE_ON_CLOSE),
-        ..OpenOptions::data(Modes::DELETE)
+        ..OpenOptions::data(Modes::REMOVE)
     };
-    let open = once_others_let(context, volume.open(&wanted.actor, link, options)).await?;
+    let (open, _) = once_others_let(context, volume.open(&wanted.actor, link, options)).await?;
     Ok(Some(Via { id: link.attributes.id, open: Some(open) }))
 }
 

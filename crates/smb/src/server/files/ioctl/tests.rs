@@ -66,7 +66,7 @@ async fn pieces_are_copied_until_one_lies_beyond_the_source() {
 }
 
 #[tokio::test]
-async fn who_asks_for_too_much_is_told_the_limits() {
+async fn copies_above_the_limits_are_answered_with_the_limits() {
     let mut ada = User::new(&service()).await;
     let (source, target) = files(&mut ada).await;
     let limits = (Status::INVALID_PARAMETER, [256, 1 << 20, 16 << 20]);

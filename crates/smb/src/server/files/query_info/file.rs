@@ -52,13 +52,13 @@ pub(super) async fn answer(context: &Context, open: &Open, class: FileClass) -> 
 }
 
 async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass) -> Result<Answer, Failure> {
-    let facts = Facts::of(file).await?;
+    let facts = context.facts(open).await?;
     let mut w = Writer::new();
     match class {
         FileClass::BASIC => basic(&facts).encode(&mut w),
         FileClass::STANDARD => standard(file, &facts).encode(&mut w),
         FileClass::INTERNAL => info::Internal { index_number: facts.number(context) }.encode(&mut w),
-        FileClass::EA => info::Ea { ea_size: facts::ea_size(file)? }.encode(&mut w),
+        FileClass::EA => info::Ea { ea_size: facts::ea_size(file, &facts)? }.encode(&mut w),
         FileClass::NETWORK_OPEN => network_open(&facts).encode(&mut w),
         FileClass::ATTRIBUTE_TAG => {
             let (attributes, reparse_tag) = (facts.file_attributes(), reparse_tag(&facts));
@@ -73,7 +73,7 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
                 basic: basic(&facts),
                 standard: standard(file, &facts),
                 internal: info::Internal { index_number: facts.number(context) },
-                ea: info::Ea { ea_size: facts::ea_size(file)? },
+                ea: info::Ea { ea_size: facts::ea_size(file, &facts)? },
                 access: info::Access { access: open.granted },
                 position: info::Position { current_byte_offset: file.position() },
                 mode: mode(file),
@@ -125,7 +125,6 @@ fn basic(facts: &Facts) -> info::Basic {
 }
 
 fn standard(file: &File, facts: &Facts) -> info::Standard {
-    let directory = facts.attributes.kind == Kind::Folder || facts.leads_to_folder;
     let delete_pending = file.named().is_being_removed();
     info::Standard {
         allocation_size: facts.allocated(),
@@ -133,7 +132,7 @@ fn standard(file: &File, facts: &Facts) -> info::Standard {
         number_of_links: if facts.attributes.kind == Kind::Folder { 1 } else { facts.attributes.links }
             .saturating_sub(delete_pending.into()),
         delete_pending,
-        directory,
+        directory: facts.is_directory(),
     }
 }
 

@@ -244,7 +244,7 @@ async fn may_replace(
     }
     volume.recall_handles(&context.actor()?, &there.object).await;
     let opens = volume.state().opens(Some(there.object.id()), usize::MAX);
-    let is_denied = opens.iter().any(|open| open.deny.intersects(Modes::DELETE));
+    let is_denied = opens.iter().any(|open| open.deny.intersects(Modes::REMOVE));
     if is_denied { Err(Status::ACCESS_DENIED) } else { Ok(()) }
 }
 

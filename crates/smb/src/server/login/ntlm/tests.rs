@@ -311,7 +311,7 @@ fn a_message_that_was_changed_on_the_way_is_refused_when_it_promises_a_mic() {
 }
 
 #[test]
-fn who_comes_in_without_an_account_is_the_policys_choice() {
+fn the_policy_decides_on_logins_without_an_account() {
     let (nobody, guest, other) = (Client::new("", ""), Client::new("GUEST", ""), Client::new("bob", "pw"));
     let come = |client: &Client, anonymous, guest, unknown_users| {
         client.log_in(&mut Server::admitting(Policy { anonymous, guest, unknown_users }))

@@ -38,7 +38,7 @@ async fn a_read_ends_behind_a_newline() {
 }
 
 #[tokio::test]
-async fn nobody_reads_what_was_opened_to_be_written_nor_the_other_way() {
+async fn a_fork_is_used_only_as_it_was_opened() {
     let (_server, mut ada) = notes(b"abc").await;
     let writing = ada.open("notes", WRITE).await.unwrap();
     assert_eq!(ada.read(writing, 0, 0).await.0, ResultCode::ACCESS_DENIED);

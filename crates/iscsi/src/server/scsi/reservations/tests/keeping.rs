@@ -104,7 +104,7 @@ async fn what_is_lost_stops_all_commands_but_those_of_spc_4_5_13_5_2() {
 }
 
 #[tokio::test]
-async fn who_replaces_what_was_lost_holds_the_reservation_spc_4_5_13_11_3() {
+async fn replacing_a_lost_registration_takes_the_reservation_spc_4_5_13_11_3() {
     let kept = Arc::new(Kept::default());
     kept.records.lock().insert(NAA, Vec::new());
     let all = started(kept).await;

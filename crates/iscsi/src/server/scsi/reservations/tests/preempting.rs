@@ -75,7 +75,7 @@ async fn a_holder_may_preempt_itself_and_stays_registered() {
 }
 
 #[tokio::test]
-async fn who_preempts_its_own_key_and_holds_nothing_is_not_registered_any_more() {
+async fn preempting_the_own_key_without_a_reservation_unregisters() {
     let all = reserved(1).await;
     all.keys(&all.bob, PREEMPT, 1, 2, 2).await.unwrap();
     assert_eq!((all.reserved().await, all.registered().await), (Some((1, 1)), vec![1]));

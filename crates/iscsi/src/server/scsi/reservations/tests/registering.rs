@@ -137,7 +137,7 @@ async fn a_new_key_changes_nothing_of_what_is_reserved() {
 }
 
 #[tokio::test]
-async fn who_unregisters_gives_back_what_it_held_spc_4_5_13_11_2_3() {
+async fn unregistering_releases_the_reservation_spc_4_5_13_11_2_3() {
     for kind in TYPES {
         let all = Cluster::new().await;
         all.register(&all.ada, 1).await;

@@ -70,7 +70,7 @@ async fn a_file_stays_that_somebody_has_open_and_does_not_share_deleting() {
 }
 
 #[tokio::test]
-async fn who_caches_handles_of_the_replaced_file_is_told_first() {
+async fn cached_handles_of_the_replaced_file_are_recalled_first() {
     for posix in [false, true] {
         let service = service();
         let (mut mover, mut holder) = (machine(&service, 1, posix).await, machine(&service, 2, false).await);

@@ -68,7 +68,7 @@ fn the_anonymous_cannot_look_up_names() {
 }
 
 #[test]
-fn nobody_changes_anything() {
+fn changes_are_refused_even_to_administrators() {
     for operation in [11, 13, 14, 17, 18, 19, 22, 25, 27, 37, 38, 40, 41, 57] {
         assert_eq!(status(BIND_SRVSVC, Rank::Administrator, operation, &[0; 32]), 5, "{operation}");
     }

@@ -1,0 +1,203 @@
+//! The attributes of a place, for GETATTR, VERIFY and NVERIFY.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use vfs::Time;
+use wire::{Reader, Writer};
+
+use super::place::Place;
+use crate::server::rpc::Call;
+use crate::server::v3::Target;
+use crate::wire::v4::attributes::*;
+use crate::wire::v4::types::{Attributes, Bitmap, FileHandle, FileType, NfsTime, Status};
+use crate::wire::xdr::{Decode, Opaque};
+
+/// How long the state of a silent client is kept at least, in seconds.
+const LEASE: u32 = 90;
+/// The file system that the pseudo-root is.
+const PSEUDO: FsId = FsId { major: 0, minor: 0 };
+/// The first half of the ids of all other file systems.
+const SHARES: u64 = 1;
+/// The attributes that need a look at the whole file system.
+const SPACE: &[u32] = &[FILES_AVAIL, FILES_FREE, FILES_TOTAL, SPACE_AVAIL, SPACE_FREE, SPACE_TOTAL];
+/// The attributes of files and folders.
+const SUPPORTED: &[u32] = &[
+    SUPPORTED_ATTRS,
+    TYPE,
+    FH_EXPIRE_TYPE,
+    CHANGE,
+    SIZE,
+    LINK_SUPPORT,
+    SYMLINK_SUPPORT,
+    NAMED_ATTR,
+    FSID,
+    UNIQUE_HANDLES,
+    LEASE_TIME,
+    RDATTR_ERROR,
+    CANSETTIME,
+    CASE_INSENSITIVE,
+    CASE_PRESERVING,
+    CHOWN_RESTRICTED,
+    FILEHANDLE,
+    FILEID,
+    FILES_AVAIL,
+    FILES_FREE,
+    FILES_TOTAL,
+    MAXFILESIZE,
+    MAXLINK,
+    MAXNAME,
+    MODE,
+    NO_TRUNC,
+    NUMLINKS,
+    OWNER,
+    OWNER_GROUP,
+    RAWDEV,
+    SPACE_AVAIL,
+    SPACE_FREE,
+    SPACE_TOTAL,
+    SPACE_USED,
+    TIME_ACCESS,
+    TIME_CREATE,
+    TIME_DELTA,
+    TIME_METADATA,
+    TIME_MODIFY,
+    MOUNTED_ON_FILEID,
+];
+
+/// Writes the attributes that are wanted and there are, RFC 7530 16.7.
+pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
+    // RFC 7530 5.5: attributes that can only be set.
+    if wanted.has(TIME_ACCESS_SET) || wanted.has(TIME_MODIFY_SET) {
+        return Err(Status::INVAL);
+    }
+    place.with_handle(call, |handle| match place {
+        Place::Pseudo(path) => {
+            pseudo(call, path, handle).encode_wanted(wanted, w);
+            Ok(())
+        }
+        Place::File(target) => file(place, target, handle, wanted, w),
+    })?
+}
+
+/// Whether a place has exactly these attributes, RFC 7530 16.35.
+pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> Result<bool, Status> {
+    if sent.which.has(RDATTR_ERROR) {
+        return Err(Status::INVAL);
+    }
+    Values::of(sent)?;
+    let mut w = Writer::new();
+    put(call, place, &sent.which, &mut w)?;
+    let own = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(|_| Status::SERVERFAULT)?;
+    let is_there = |number| own.which.has(number) == sent.which.has(number);
+    if !(0..=MOUNTED_ON_FILEID).all(is_there) {
+        return Err(Status::ATTRNOTSUPP);
+    }
+    Ok(own.values == sent.values)
+}
+
+/// What is the same for all places.
+fn common<'a>(handle: FileHandle<'a>) -> Values<'a> {
+    Values {
+        supported_attrs: Some(Bitmap::of(SUPPORTED)),
+        fh_expire_type: Some(0), // FH4_PERSISTENT
+        link_support: Some(true),
+        symlink_support: Some(true),
+        named_attr: Some(false),
+        unique_handles: Some(true),
+        lease_time: Some(LEASE),
+        rdattr_error: Some(Status::OK),
+        cansettime: Some(true),
+        case_insensitive: Some(false),
+        case_preserving: Some(true),
+        chown_restricted: Some(true),
+        filehandle: Some(handle),
+        no_trunc: Some(true),
+        ..Values::default()
+    }
+}
+
+fn file(
+    place: &Place,
+    target: &Target,
+    handle: FileHandle<'_>,
+    wanted: &Bitmap,
+    w: &mut Writer,
+) -> Result<(), Status> {
+    let (volume, now) = (&target.export.volume, &target.found.attributes);
+    let fattr = target.fattr(now);
+    let limits = volume.limits();
+    let (owner, group) = (now.uid.to_string(), now.gid.to_string());
+    let mounted_on = if place.is_share() { number(&target.export.name) } else { fattr.fileid };
+    let mut values = Values {
+        kind: Some(FileType(fattr.file_type.0)), // the same numbers
+        change: Some(change(now.changed)),
+        size: Some(now.size),
+        fsid: Some(FsId { major: SHARES, minor: fattr.fsid }),
+        fileid: Some(fattr.fileid),
+        maxfilesize: Some(limits.file_size),
+        maxlink: Some(limits.links),
+        maxname: Some(limits.name),
+        mode: Some(now.mode),
+        numlinks: Some(now.links),
+        owner: Some(Opaque(owner.as_bytes())),
+        owner_group: Some(Opaque(group.as_bytes())),
+        rawdev: Some(SpecData { major: now.device.0, minor: now.device.1 }),
+        space_used: Some(now.allocated),
+        time_access: Some(time(now.accessed)),
+        time_create: now.created.map(time),
+        time_delta: Some(NfsTime { seconds: 0, nanoseconds: limits.time_step_ns }),
+        time_metadata: Some(time(now.changed)),
+        time_modify: Some(time(now.modified)),
+        mounted_on_fileid: Some(mounted_on),
+        ..common(handle)
+    };
+    if SPACE.iter().any(|&number| wanted.has(number)) {
+        let space = volume.space(&target.found.object)?;
+        values.files_avail = Some(space.files_free);
+        values.files_free = Some(space.files_free);
+        values.files_total = Some(space.files);
+        values.space_avail = Some(space.available);
+        values.space_free = Some(space.free);
+        values.space_total = Some(space.total);
+    }
+    values.encode_wanted(wanted, w);
+    Ok(())
+}
+
+/// A folder above the shares: no client can change it.
+fn pseudo<'a>(call: &Call<'_>, path: &str, handle: FileHandle<'a>) -> Values<'a> {
+    let names: Vec<_> = call.service.exports().iter().map(|export| export.name.clone()).collect();
+    Values {
+        kind: Some(FileType::DIR),
+        change: Some(number(&names)),
+        size: Some(0),
+        fsid: Some(PSEUDO),
+        fileid: Some(number(path)),
+        mode: Some(0o555),
+        numlinks: Some(2),
+        owner: Some(Opaque(b"0")),
+        owner_group: Some(Opaque(b"0")),
+        space_used: Some(0),
+        time_access: Some(NfsTime::default()),
+        time_metadata: Some(NfsTime::default()),
+        time_modify: Some(NfsTime::default()),
+        mounted_on_fileid: Some(number(path)),
+        ..common(handle)
+    }
+}
+
+/// A number that stands for names.
+fn number(names: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    names.hash(&mut hasher);
+    hasher.finish() | 1
+}
+
+/// The change attribute: it differs after each change, as the host's ctime does.
+fn change(changed: Time) -> u64 {
+    (changed.secs as u64).wrapping_mul(1_000_000_000).wrapping_add(u64::from(changed.nanos))
+}
+
+fn time(time: Time) -> NfsTime {
+    NfsTime { seconds: time.secs, nanoseconds: time.nanos }
+}

@@ -1,0 +1,62 @@
+//! ACCESS, READLINK and SECINFO.
+
+use vfs::{Access, Kind};
+use wire::Writer;
+
+use super::place::Place;
+use crate::server::rpc::Call;
+use crate::wire::rpc::AuthFlavor;
+use crate::wire::v3::access as bits;
+use crate::wire::v4::types::{LinkText, Status};
+use crate::wire::xdr::{Encode, put_words};
+
+/// Every right that ACCESS can ask for.
+const KNOWN: u32 = 0x3f;
+
+/// ACCESS, RFC 7530 16.1: which of the asked rights are checked, and which the caller has. The bits
+/// are those of NFSv3.
+pub(super) fn access(place: &Place, asked: u32, w: &mut Writer) -> Result<(), Status> {
+    if asked & !KNOWN != 0 {
+        return Err(Status::INVAL);
+    }
+    let granted = match place {
+        Place::Pseudo(_) => bits::READ | bits::LOOKUP,
+        Place::File(target) => {
+            let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
+            let granted = target.export.volume.access(&target.actor.caller, &target.found, all)?;
+            let folder = target.found.attributes.kind == Kind::Folder && target.sidecar.is_none();
+            let mut access = 0;
+            if granted.contains(Access::READ) {
+                access |= bits::READ;
+            }
+            if granted.contains(Access::WRITE) && target.writable {
+                access |= bits::MODIFY | bits::EXTEND | if folder { bits::DELETE } else { 0 };
+            }
+            if granted.contains(Access::EXECUTE) {
+                access |= if folder { bits::LOOKUP } else { bits::EXECUTE };
+            }
+            access
+        }
+    };
+    put_words(w, &[asked, granted & asked]);
+    Ok(())
+}
+
+/// READLINK, RFC 7530 16.25.
+pub(super) fn read_link(place: &Place, w: &mut Writer) -> Result<(), Status> {
+    match place {
+        Place::File(target) if target.found.attributes.kind == Kind::Link => {
+            let text = target.found.object.read_link()?;
+            LinkText::new(&text).encode(w);
+            Ok(())
+        }
+        _ => Err(Status::INVAL),
+    }
+}
+
+/// SECINFO, RFC 7530 16.31: the flavours that the entry of this name can be used with.
+pub(super) fn security(call: &Call<'_>, folder: &Place, name: &[u8], w: &mut Writer) -> Result<(), Status> {
+    folder.child(call, name)?;
+    put_words(w, &[2, AuthFlavor::AUTH_SYS.0, AuthFlavor::AUTH_NONE.0]);
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! What a file handle names: a file of a share, or a folder of the pseudo-root, RFC 7530 7.
+//!
+//! The pseudo-root shows the shares that the client may enter. The name of a share may have several
+//! parts, so there are folders on the way to it. The handle of such a folder is a zero byte and the
+//! path; handles of files never begin with a zero.
+
+use std::sync::Arc;
+
+use vfs::Kind;
+use vfs::state::Cause;
+use wire::Writer;
+
+use crate::server::export::Export;
+use crate::server::handle::{Named, View};
+use crate::server::rpc::Call;
+use crate::server::v3::{Target, find};
+use crate::wire::v3::types::Status as Status3;
+use crate::wire::v4::types::{FILE_HANDLE_LIMIT, FileHandle, Status};
+use crate::wire::xdr::Encode;
+
+/// The file or folder of a handle.
+pub(super) enum Place {
+    /// A folder above the shares, by the names on the way to it: empty, or `parts/of/names`.
+    Pseudo(String),
+    File(Box<Target>),
+}
+
+/// The numbers that both versions have mean the same. RFC 7530 has no other names for the rest.
+impl From<Status3> for Status {
+    fn from(status: Status3) -> Self {
+        match status {
+            Status3::NODEV | Status3::REMOTE => Self::IO,
+            Status3::NOT_SYNC => Self::NOT_SAME,
+            Status3(number) => Self(number),
+        }
+    }
+}
+
+impl From<vfs::Error> for Status {
+    fn from(error: vfs::Error) -> Self {
+        Status3::from(error).into()
+    }
+}
+
+impl Place {
+    /// The folder that has all shares.
+    pub(super) fn root() -> Self {
+        Self::Pseudo(String::new())
+    }
+
+    /// The place of a handle.
+    pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Status> {
+        let Some(path) = handle.strip_prefix(&[0]) else {
+            return Ok(Self::File(Box::new(call.target(handle)?)));
+        };
+        let path = std::str::from_utf8(path).map_err(|_| Status::BADHANDLE)?;
+        if path.is_empty() || leads_to_a_share(call, path) {
+            return Ok(Self::Pseudo(path.to_owned()));
+        }
+        Err(Status::STALE)
+    }
+
+    /// Writes the handle of this place.
+    pub(super) fn put_handle(&self, call: &Call<'_>, w: &mut Writer) -> Result<(), Status> {
+        self.with_handle(call, |handle| handle.encode(w))
+    }
+
+    /// Passes the handle of this place on.
+    pub(super) fn with_handle<T>(
+        &self,
+        call: &Call<'_>,
+        take: impl FnOnce(FileHandle<'_>) -> T,
+    ) -> Result<T, Status> {
+        match self {
+            Self::File(target) => {
+                let view = if target.sidecar.is_some() { View::Sidecar } else { View::File };
+                let sealed = call.seal_view(target, view, target.found.object.key());
+                Ok(take(FileHandle::new(sealed.as_bytes())))
+            }
+            Self::Pseudo(path) if path.len() >= FILE_HANDLE_LIMIT => Err(Status::NAMETOOLONG),
+            Self::Pseudo(path) => Ok(take(FileHandle::new(&[&[0], path.as_bytes()].concat()))),
+        }
+    }
+
+    /// The entry of this name, RFC 7530 16.13.
+    pub(super) fn child(&self, call: &Call<'_>, name: &[u8]) -> Result<Self, Status> {
+        if let Self::File(target) = self {
+            match target.found.attributes.kind {
+                _ if target.sidecar.is_some() => return Err(Status::NOTDIR),
+                Kind::Folder => {}
+                Kind::Link => return Err(Status::SYMLINK),
+                _ => return Err(Status::NOTDIR),
+            }
+        }
+        let name = checked(name)?;
+        match self {
+            Self::Pseudo(path) => enter(call, path, name),
+            Self::File(target) => {
+                let (handle, _) = find(call, target, name)?;
+                Ok(Self::File(Box::new(call.target(handle.as_bytes())?)))
+            }
+        }
+    }
+
+    /// The folder that a folder is in, RFC 7530 16.14. The folder of a share is in the pseudo-root.
+    pub(super) fn parent(&self, call: &Call<'_>) -> Result<Self, Status> {
+        let target = match self {
+            Self::Pseudo(path) if path.is_empty() => return Err(Status::NOENT),
+            Self::Pseudo(path) => return Ok(above(path)),
+            Self::File(target) => target,
+        };
+        if target.found.attributes.kind != Kind::Folder || target.sidecar.is_some() {
+            return Err(Status::NOTDIR);
+        }
+        if self.is_share() {
+            return Ok(above(&target.export.name));
+        }
+        let parent = target.export.volume.parent(&target.found)?;
+        Ok(Self::File(Box::new(call.target(call.seal(target, &parent).as_bytes())?)))
+    }
+
+    /// Whether this is the folder of a share.
+    pub(super) fn is_share(&self) -> bool {
+        let Self::File(target) = self else { return false };
+        let root = target.export.volume.root();
+        root.is_ok_and(|root| root.object.id() == target.found.object.id())
+    }
+
+    /// Makes other clients write what they have in their caches. NFS4ERR_DELAY while they do.
+    pub(super) fn recall(&self) -> Result<(), Status> {
+        if let Self::File(target) = self
+            && target.sidecar.is_none()
+        {
+            target.export.volume.recall(&target.actor, target.found.object.id(), Cause::Read)?;
+        }
+        Ok(())
+    }
+}
+
+/// A name that may be looked up.
+fn checked(name: &[u8]) -> Result<&[u8], Status> {
+    match name {
+        b"" => Err(Status::INVAL),
+        b"." | b".." => Err(Status::BADNAME),
+        _ if name.contains(&b'/') || name.contains(&0) => Err(Status::BADCHAR),
+        _ if name.len() > 255 => Err(Status::NAMETOOLONG),
+        _ => Ok(name),
+    }
+}
+
+fn above(path: &str) -> Place {
+    Place::Pseudo(path.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned()))
+}
+
+/// The share of this path, or the folder on the way to one.
+fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, Status> {
+    let name = std::str::from_utf8(name).map_err(|_| Status::NOENT)?;
+    let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+    if let Some(export) = call.service.export_named(path.as_bytes())
+        && export.rule(call.origin).is_some()
+    {
+        let key = export.volume.root()?.object.key();
+        let handle = Named { tag: export.tag, view: View::File, key }.seal(&call.service.secret);
+        return Ok(Place::File(Box::new(call.target(handle.as_bytes())?)));
+    }
+    if leads_to_a_share(call, &path) { Ok(Place::Pseudo(path)) } else { Err(Status::NOENT) }
+}
+
+/// Whether the client may enter a share below this path.
+fn leads_to_a_share(call: &Call<'_>, path: &str) -> bool {
+    let is_below =
+        |export: &Arc<Export>| export.name.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+    call.service.exports().iter().any(|export| is_below(export) && export.rule(call.origin).is_some())
+}

@@ -1,0 +1,200 @@
+//! The attributes of files, RFC 7530 5, and their form fattr4.
+//!
+//! Not here yet: `acl` (12), `fs_locations` (24) and `mimetype` (32).
+
+use super::types::*;
+use super::*;
+
+/// settime4: how SETATTR and its like set a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetTime {
+    ToServerTime,
+    ToClientTime(NfsTime),
+}
+
+impl Decode<'_> for SetTime {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        match r.u32_be()? {
+            0 => Ok(Self::ToServerTime),
+            1 => NfsTime::decode(r).map(Self::ToClientTime),
+            _ => Err(Malformed("unknown time_how4")),
+        }
+    }
+}
+
+impl Encode for SetTime {
+    fn encode(&self, w: &mut Writer) {
+        match self {
+            Self::ToServerTime => w.u32_be(0),
+            Self::ToClientTime(time) => {
+                w.u32_be(1);
+                time.encode(w);
+            }
+        }
+    }
+}
+
+record! {
+    /// fsid4: the file system of a file.
+    #[derive(Default)]
+    pub struct FsId {
+        pub major: u64,
+        pub minor: u64,
+    }
+
+    /// specdata4: the numbers of a device.
+    #[derive(Default)]
+    pub struct SpecData {
+        pub major: u32,
+        pub minor: u32,
+    }
+}
+
+impl Bitmap {
+    /// Whether the attribute of this number is in the set.
+    pub fn has(&self, number: u32) -> bool {
+        self.get(number as usize / 32).is_some_and(|word| word >> (number % 32) & 1 == 1)
+    }
+
+    /// The set of these attributes. Numbers beyond the limit of a set are left out.
+    pub fn of(numbers: &[u32]) -> Self {
+        let mut words = [0; BITMAP_LIMIT];
+        for &number in numbers {
+            if let Some(word) = words.get_mut(number as usize / 32) {
+                *word |= 1 << (number % 32);
+            }
+        }
+        let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+        Self::new(&words[..used])
+    }
+}
+
+/// Declares [`Values`] and its codec from the attributes in the order of their numbers.
+macro_rules! values {
+    ($($constant:ident = $number:literal, $field:ident: $type:ty;)*) => {
+        $(
+            #[doc = concat!("The number of `", stringify!($field), "`.")]
+            pub const $constant: u32 = $number;
+        )*
+
+        /// Every attribute that is encoded and decoded.
+        const KNOWN: &[u32] = &[$($number),*];
+
+        /// Values of attributes, RFC 7530 5.8. `None` is one that is not sent.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct Values<'a> {
+            $(pub $field: Option<$type>,)*
+        }
+
+        impl<'a> Values<'a> {
+            /// The values that a client sent: NFS4ERR_ATTRNOTSUPP for an attribute that is not
+            /// known here, NFS4ERR_BADXDR for values that do not fit the set.
+            pub fn of(sent: &Attributes<'a>) -> Result<Self, Status> {
+                if !is_known(&sent.which) {
+                    return Err(Status::ATTRNOTSUPP);
+                }
+                Self::read(sent).map_err(|_| Status::BADXDR)
+            }
+
+            fn read(sent: &Attributes<'a>) -> Result<Self, Malformed> {
+                let (r, mut values) = (&mut Reader::new(sent.values.0), Self::default());
+                $(if sent.which.has($number) {
+                    values.$field = Some(Decode::decode(r)?);
+                })*
+                if r.remaining() == 0 { Ok(values) } else { Err(Malformed("bytes after the attributes")) }
+            }
+
+            /// Writes the fattr4 of those that are in `wanted` and have a value.
+            pub fn encode_wanted(&self, wanted: &Bitmap, w: &mut Writer) {
+                let mut sent = [0; BITMAP_LIMIT];
+                $(if self.$field.is_some() && wanted.has($number) {
+                    sent[$number / 32] |= 1_u32 << ($number % 32);
+                })*
+                let used = sent.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+                Bitmap::new(&sent[..used]).encode(w);
+                let start = w.len();
+                w.u32_be(0);
+                $(if let Some(value) = &self.$field && wanted.has($number) {
+                    value.encode(w);
+                })*
+                // All XDR values are padded: the sum needs no padding.
+                w.patch_u32_be(start, (w.len() - start - 4) as u32);
+            }
+        }
+    };
+}
+
+values! {
+    SUPPORTED_ATTRS = 0, supported_attrs: Bitmap;
+    TYPE = 1, kind: FileType;
+    FH_EXPIRE_TYPE = 2, fh_expire_type: u32;
+    CHANGE = 3, change: u64;
+    SIZE = 4, size: u64;
+    LINK_SUPPORT = 5, link_support: bool;
+    SYMLINK_SUPPORT = 6, symlink_support: bool;
+    NAMED_ATTR = 7, named_attr: bool;
+    FSID = 8, fsid: FsId;
+    UNIQUE_HANDLES = 9, unique_handles: bool;
+    LEASE_TIME = 10, lease_time: u32;
+    RDATTR_ERROR = 11, rdattr_error: Status;
+    ACLSUPPORT = 13, aclsupport: u32;
+    ARCHIVE = 14, archive: bool;
+    CANSETTIME = 15, cansettime: bool;
+    CASE_INSENSITIVE = 16, case_insensitive: bool;
+    CASE_PRESERVING = 17, case_preserving: bool;
+    CHOWN_RESTRICTED = 18, chown_restricted: bool;
+    FILEHANDLE = 19, filehandle: FileHandle<'a>;
+    FILEID = 20, fileid: u64;
+    FILES_AVAIL = 21, files_avail: u64;
+    FILES_FREE = 22, files_free: u64;
+    FILES_TOTAL = 23, files_total: u64;
+    HIDDEN = 25, hidden: bool;
+    HOMOGENEOUS = 26, homogeneous: bool;
+    MAXFILESIZE = 27, maxfilesize: u64;
+    MAXLINK = 28, maxlink: u32;
+    MAXNAME = 29, maxname: u32;
+    MAXREAD = 30, maxread: u64;
+    MAXWRITE = 31, maxwrite: u64;
+    MODE = 33, mode: u32;
+    NO_TRUNC = 34, no_trunc: bool;
+    NUMLINKS = 35, numlinks: u32;
+    OWNER = 36, owner: OwnerName<'a>;
+    OWNER_GROUP = 37, owner_group: OwnerName<'a>;
+    QUOTA_AVAIL_HARD = 38, quota_avail_hard: u64;
+    QUOTA_AVAIL_SOFT = 39, quota_avail_soft: u64;
+    QUOTA_USED = 40, quota_used: u64;
+    RAWDEV = 41, rawdev: SpecData;
+    SPACE_AVAIL = 42, space_avail: u64;
+    SPACE_FREE = 43, space_free: u64;
+    SPACE_TOTAL = 44, space_total: u64;
+    SPACE_USED = 45, space_used: u64;
+    SYSTEM = 46, system: bool;
+    TIME_ACCESS = 47, time_access: NfsTime;
+    TIME_ACCESS_SET = 48, time_access_set: SetTime;
+    TIME_BACKUP = 49, time_backup: NfsTime;
+    TIME_CREATE = 50, time_create: NfsTime;
+    TIME_DELTA = 51, time_delta: NfsTime;
+    TIME_METADATA = 52, time_metadata: NfsTime;
+    TIME_MODIFY = 53, time_modify: NfsTime;
+    TIME_MODIFY_SET = 54, time_modify_set: SetTime;
+    MOUNTED_ON_FILEID = 55, mounted_on_fileid: u64;
+}
+
+/// Whether all attributes of a set are encoded and decoded here.
+fn is_known(which: &Bitmap) -> bool {
+    let known = Bitmap::of(KNOWN);
+    which.iter().enumerate().all(|(at, word)| word & !known.get(at).copied().unwrap_or(0) == 0)
+}
+
+impl<'a> Decode<'a> for Values<'a> {
+    fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Self::of(&Attributes::decode(r)?)
+            .map_err(|_| Malformed("attributes that are not known or do not fit"))
+    }
+}
+
+impl Encode for Values<'_> {
+    fn encode(&self, w: &mut Writer) {
+        self.encode_wanted(&Bitmap::of(KNOWN), w);
+    }
+}

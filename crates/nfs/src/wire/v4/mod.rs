@@ -1,0 +1,117 @@
+//! NFS version 4, minor versions 0 to 2: RFC 7530, RFC 8881 and RFC 7862. The layouts are those of
+//! RFC 7531.
+//!
+//! A call is one COMPOUND: a [`Head`], then its operations. Each operation is decoded on its own:
+//! one that does not decode fails alone (NFS4ERR_BADXDR), after those before it took effect. The
+//! server answers version 4 only when it is told to: see `Service::set_newest_version`.
+
+pub mod attributes;
+pub mod clients;
+pub mod files;
+pub mod locks;
+pub mod opens;
+pub mod types;
+
+#[cfg(test)]
+mod tests;
+
+use super::xdr::{Decode, Encode, Opaque, enumeration, put_words, record};
+use types::Status;
+use wire::{Malformed, Reader, Writer};
+
+pub use files::Operation;
+
+/// The version of the program, RFC 7530 1.
+pub const VERSION: u32 = 4;
+/// The procedure that has all operations. The only other one is NULL, 0.
+pub const COMPOUND: u32 = 1;
+/// The newest minor version, RFC 7862.
+pub const NEWEST_MINOR: u32 = 2;
+/// The longest tag of a COMPOUND that is decoded. Clients send at most some tens of bytes.
+pub const TAG_LIMIT: usize = 1024;
+/// The most operations of one COMPOUND. A longer one is answered NFS4ERR_RESOURCE (4.0) or
+/// NFS4ERR_TOO_MANY_OPS.
+pub const OPERATIONS_LIMIT: u32 = 128;
+
+enumeration! {
+    /// nfs_opnum4 of minor version 0, RFC 7531. [`Operation`] decodes all of them.
+    pub struct OperationNumber;
+    ACCESS = 3,
+    CLOSE = 4,
+    COMMIT = 5,
+    CREATE = 6,
+    DELEGPURGE = 7,
+    DELEGRETURN = 8,
+    GETATTR = 9,
+    GETFH = 10,
+    LINK = 11,
+    LOCK = 12,
+    LOCKT = 13,
+    LOCKU = 14,
+    LOOKUP = 15,
+    LOOKUPP = 16,
+    NVERIFY = 17,
+    OPEN = 18,
+    OPENATTR = 19,
+    OPEN_CONFIRM = 20,
+    OPEN_DOWNGRADE = 21,
+    PUTFH = 22,
+    PUTPUBFH = 23,
+    PUTROOTFH = 24,
+    READ = 25,
+    READDIR = 26,
+    READLINK = 27,
+    REMOVE = 28,
+    RENAME = 29,
+    RENEW = 30,
+    RESTOREFH = 31,
+    SAVEFH = 32,
+    SECINFO = 33,
+    SETATTR = 34,
+    SETCLIENTID = 35,
+    SETCLIENTID_CONFIRM = 36,
+    VERIFY = 37,
+    WRITE = 38,
+    RELEASE_LOCKOWNER = 39,
+    ILLEGAL = 10044,
+}
+
+/// The text that a client gives a COMPOUND; the reply repeats it, RFC 7530 15.2.
+pub type Tag<'a> = Opaque<'a, TAG_LIMIT>;
+
+record! {
+    /// COMPOUND4args without its operations, RFC 7530 15.2.
+    pub struct Head<'a> {
+        pub tag: Tag<'a>,
+        pub minor: u32,
+        /// How many operations the client announces. No memory is allocated by it.
+        pub operations: u32,
+    }
+
+    /// COMPOUND4res without the results of its operations.
+    pub struct ReplyHead<'a> {
+        pub status: Status,
+        pub tag: Tag<'a>,
+        /// How many operations were executed, the failed one included.
+        pub results: u32,
+    }
+}
+
+/// The status that begins the results of COMPOUND; NULL has none.
+pub fn status(procedure: u32, results: &[u8]) -> Option<Status> {
+    if procedure == COMPOUND { Status::decode(&mut Reader::new(results)).ok() } else { None }
+}
+
+impl Head<'_> {
+    /// The status that refuses the whole call, so that no operation is executed: RFC 7530 15.2.4,
+    /// RFC 8881 16.2.3.
+    pub fn refusal(&self) -> Option<Status> {
+        if self.minor > NEWEST_MINOR {
+            return Some(Status::MINOR_VERS_MISMATCH);
+        }
+        if self.operations <= OPERATIONS_LIMIT {
+            return None;
+        }
+        Some(if self.minor == 0 { Status::RESOURCE } else { Status::TOO_MANY_OPS })
+    }
+}

@@ -1,0 +1,196 @@
+//! Types that several operations share, RFC 7531.
+
+use crate::wire::xdr::{Opaque, Words, enumeration, record};
+
+/// The longest file handle, NFS4_FHSIZE.
+pub const FILE_HANDLE_LIMIT: usize = 128;
+/// The longest name that is decoded. A long name is answered NFS4ERR_NAMETOOLONG and not BADXDR.
+pub const NAME_LIMIT: usize = 0x1_0000;
+/// The most data of one WRITE that is decoded.
+pub const DATA_LIMIT: usize = 0x100_0000;
+/// The most bytes of the values of attributes that are decoded; ACLs are the longest.
+pub const VALUES_LIMIT: usize = 0x1_0000;
+/// The longest text of a symbolic link that is decoded; see [`NAME_LIMIT`].
+pub const LINK_TEXT_LIMIT: usize = 0x1_0000;
+/// The longest name of a client or of an owner of opens or locks, NFS4_OPAQUE_LIMIT.
+pub const OWNER_LIMIT: usize = 1024;
+/// The longest name of a transport (`tcp6`) and the longest universal address. RFC 5665 needs less.
+pub const ADDRESS_LIMIT: usize = 128;
+/// OPEN4_SHARE_ACCESS_READ and OPEN4_SHARE_DENY_READ.
+pub const SHARE_READ: u32 = 1;
+/// OPEN4_SHARE_ACCESS_WRITE and OPEN4_SHARE_DENY_WRITE.
+pub const SHARE_WRITE: u32 = 2;
+/// The most words of a set of attributes. The minor versions up to 2 use three.
+pub const BITMAP_LIMIT: usize = 8;
+
+/// nfs_fh4.
+pub type FileHandle<'a> = Opaque<'a, FILE_HANDLE_LIMIT>;
+/// component4: any bytes, which the server checks.
+pub type Name<'a> = Opaque<'a, NAME_LIMIT>;
+/// The data of WRITE.
+pub type Data<'a> = Opaque<'a, DATA_LIMIT>;
+/// linktext4: any bytes.
+pub type LinkText<'a> = Opaque<'a, LINK_TEXT_LIMIT>;
+/// A client's own name of itself or of one of its owners.
+pub type OwnerName<'a> = Opaque<'a, OWNER_LIMIT>;
+/// netid of clientaddr4.
+pub type NetId<'a> = Opaque<'a, ADDRESS_LIMIT>;
+/// uaddr of clientaddr4.
+pub type UniversalAddress<'a> = Opaque<'a, ADDRESS_LIMIT>;
+/// bitmap4: the number of an attribute is 32 times the word and the bit in it.
+pub type Bitmap = Words<BITMAP_LIMIT>;
+/// verifier4.
+pub type Verifier = [u8; 8];
+
+enumeration! {
+    /// nfsstat4 of minor version 0, RFC 7530 13.1, and what refuses a longer COMPOUND in later ones.
+    pub struct Status;
+    OK = 0,
+    PERM = 1,
+    NOENT = 2,
+    IO = 5,
+    NXIO = 6,
+    ACCESS = 13,
+    EXIST = 17,
+    XDEV = 18,
+    NOTDIR = 20,
+    ISDIR = 21,
+    INVAL = 22,
+    FBIG = 27,
+    NOSPC = 28,
+    ROFS = 30,
+    MLINK = 31,
+    NAMETOOLONG = 63,
+    NOTEMPTY = 66,
+    DQUOT = 69,
+    STALE = 70,
+    BADHANDLE = 10001,
+    BAD_COOKIE = 10003,
+    NOTSUPP = 10004,
+    TOOSMALL = 10005,
+    SERVERFAULT = 10006,
+    BADTYPE = 10007,
+    DELAY = 10008,
+    SAME = 10009,
+    DENIED = 10010,
+    EXPIRED = 10011,
+    LOCKED = 10012,
+    GRACE = 10013,
+    FHEXPIRED = 10014,
+    SHARE_DENIED = 10015,
+    WRONGSEC = 10016,
+    CLID_INUSE = 10017,
+    RESOURCE = 10018,
+    MOVED = 10019,
+    NOFILEHANDLE = 10020,
+    MINOR_VERS_MISMATCH = 10021,
+    STALE_CLIENTID = 10022,
+    STALE_STATEID = 10023,
+    OLD_STATEID = 10024,
+    BAD_STATEID = 10025,
+    BAD_SEQID = 10026,
+    NOT_SAME = 10027,
+    LOCK_RANGE = 10028,
+    SYMLINK = 10029,
+    RESTOREFH = 10030,
+    LEASE_MOVED = 10031,
+    ATTRNOTSUPP = 10032,
+    NO_GRACE = 10033,
+    RECLAIM_BAD = 10034,
+    RECLAIM_CONFLICT = 10035,
+    BADXDR = 10036,
+    LOCKS_HELD = 10037,
+    OPENMODE = 10038,
+    BADOWNER = 10039,
+    BADCHAR = 10040,
+    BADNAME = 10041,
+    BAD_RANGE = 10042,
+    LOCK_NOTSUPP = 10043,
+    OP_ILLEGAL = 10044,
+    DEADLOCK = 10045,
+    FILE_OPEN = 10046,
+    ADMIN_REVOKED = 10047,
+    CB_PATH_DOWN = 10048,
+    TOO_MANY_OPS = 10070,
+}
+
+enumeration! {
+    /// nfs_ftype4.
+    pub struct FileType;
+    REG = 1,
+    DIR = 2,
+    BLK = 3,
+    CHR = 4,
+    LNK = 5,
+    SOCK = 6,
+    FIFO = 7,
+    ATTRDIR = 8,
+    NAMEDATTR = 9,
+}
+
+enumeration! {
+    /// nfs_lock_type4. The kinds with a W are of clients that wait and ask again.
+    pub struct LockType;
+    READ = 1,
+    WRITE = 2,
+    READW = 3,
+    WRITEW = 4,
+}
+
+enumeration! {
+    /// open_delegation_type4.
+    pub struct DelegationType;
+    NONE = 0,
+    READ = 1,
+    WRITE = 2,
+}
+
+enumeration! {
+    /// stable_how4.
+    pub struct StableHow;
+    UNSTABLE = 0,
+    DATA_SYNC = 1,
+    FILE_SYNC = 2,
+}
+
+record! {
+    /// stateid4: the server's name of an open, a lock or a delegation.
+    pub struct StateId {
+        pub sequence: u32,
+        pub other: [u8; 12],
+    }
+
+    /// open_owner4 and lock_owner4: one process of a client, or a part of it.
+    pub struct Owner<'a> {
+        pub client: u64,
+        pub name: OwnerName<'a>,
+    }
+
+    /// nfstime4: since 1970-01-01 00:00 UTC, negative before.
+    #[derive(Default)]
+    pub struct NfsTime {
+        pub seconds: i64,
+        pub nanoseconds: u32,
+    }
+
+    /// change_info4: the change attribute of a folder around an operation.
+    pub struct ChangeInfo {
+        /// Nothing else changed the folder between the two.
+        pub atomic: bool,
+        pub before: u64,
+        pub after: u64,
+    }
+
+    /// fattr4: attributes, and their values in the order of the bits.
+    pub struct Attributes<'a> {
+        pub which: Bitmap,
+        pub values: Opaque<'a, VALUES_LIMIT>,
+    }
+}
+
+impl StateId {
+    /// The anonymous one: no open, RFC 7530 9.1.4.3.
+    pub const ANONYMOUS: Self = Self { sequence: 0, other: [0; 12] };
+    /// READ that passes over locks, RFC 7530 9.1.4.3.
+    pub const BYPASS: Self = Self { sequence: u32::MAX, other: [0xff; 12] };
+}
